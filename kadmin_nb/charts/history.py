@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..frames import schemas
-from .groups import Bins, added_up, checked, in_arrow
+from ..frames.relational import added_up, checked, in_arrow
+from .bins import Bins
 from .labels import count_of
 
 MOST_TIMES = 60
@@ -21,7 +22,7 @@ def history(frame: Any) -> Any:
     Parameters
     ----------
     frame
-        HISTORY_CHANGES, as `kn.history(…).changes(…)` gives it: Arrow, pandas, Spark or an answer.
+        HISTORY_CHANGES, as `kn.open_history(…).changes(…)` gives it: Arrow, pandas, Spark or an answer.
 
     Returns
     -------
@@ -38,7 +39,7 @@ def history(frame: Any) -> Any:
 
     Examples
     --------
-    >>> kn.charts.history(kn.history("lake/kafka").changes((None, None)))  # doctest: +SKIP
+    >>> kn.charts.history(kn.open_history("lake/kafka").changes((None, None)))  # doctest: +SKIP
     """
     from .drawing import empty, titled
 

@@ -27,7 +27,7 @@ from .registry import RegisteredClient, Registry
 from .setup import EVERYBODY, SetupAnswer, look
 
 if TYPE_CHECKING:
-    from ..usage_engines import Usage
+    from ..usage.engines import Usage
 
 FOLLOWS, REFUSES, STATIC, SILENT = "follows", "refuses", "static", "silent"
 """The words of the column `state` of STATUS."""
@@ -186,7 +186,7 @@ class ClientConfigs:
         answer = self._registry_answer(schemas.FOLLOWERS, rows, registry)
         if usage is None:
             return answer
-        from ..usage_engines import Usage
+        from ..usage.engines import Usage
 
         at_work = _only_of(Usage.of(usage).of_cluster(self._kafka.id), key)
         if at_work.is_on_spark and (user, client_id) != (ANY, ANY):

@@ -11,7 +11,6 @@ from itertools import product
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .. import traffic
 from ..client_configs.kafka import LiveKafka
 from ..errors import UsageError
 from ..frames import schemas
@@ -20,6 +19,7 @@ from ..frames.blocks import Block
 from ..frames.findings import Findings
 from ..frames.meanings import values_of
 from ..frames.pages import NOTEBOOK, Page
+from ..frames.relational import each_once
 from ..frames.schema_metadata import stamped
 from ..model.grammar import format_word
 from ..model.levels import LEVELS
@@ -27,7 +27,7 @@ from ..model.quota_keys import readable
 from ..resolution import kernel
 from ..resolution.rules import Effective, Stored, explain, stored_of
 from ..resolution.shadows import UNNAMED, redundant
-from ..traffic.request_log import each_once
+from ..usage.limits_used import known_clients
 from . import resolve_engines
 
 _BY_CLIENT_ID = {level.name for level in LEVELS if level.client_id}
@@ -114,7 +114,7 @@ def _known_clients(pairs: object) -> pa.Table:
     table = resolve_engines.pairs_of(pairs)
     schemas.require_columns("the clients", _CLIENT_COLUMNS, table.column_names)
     if "source" in table.column_names:
-        table = traffic.known_clients(table)
+        table = known_clients(table)
     names = [pc.fill_null(table[name].cast(pa.string()), "") for name in _CLIENT_COLUMNS]
     return each_once(pa.table(names, _CLIENT_COLUMNS), _CLIENT_COLUMNS)
 

@@ -15,12 +15,12 @@ from ..frames.answer import Answer
 from ..frames.schema_metadata import ENGINE, stamped
 from ..hints import did_you_mean
 from ..model.entity import Entity
-from ..model.grammar import ANY, DEFAULT, Selector, matcher, selector
+from ..model.grammar import ANY, DEFAULT, LEFT_OUT, Selector, matcher, selector
 from ..model.quota_keys import QUOTA_KEYS, find
 from . import near_names
 
 if TYPE_CHECKING:
-    from ..traffic.near import NearAnswer
+    from ..usage.near_and_top import NearAnswer
     from .quota_reviews import RedundantAnswer
     from .tree import TreeAnswer
     from .why import WhyAnswer
@@ -35,9 +35,9 @@ class Quotas:
     def describe(
         self,
         *,
-        user: object = None,
-        client_id: object = None,
-        ip: object = None,
+        user: object = LEFT_OUT,
+        client_id: object = LEFT_OUT,
+        ip: object = LEFT_OUT,
         entity: Mapping[str, object] | None = None,
         keys: Sequence[str] | None = None,
         strict: bool = False,
@@ -213,9 +213,9 @@ class Quotas:
     def near_miss(
         self,
         *,
-        user: object = None,
-        client_id: object = None,
-        ip: object = None,
+        user: object = LEFT_OUT,
+        client_id: object = LEFT_OUT,
+        ip: object = LEFT_OUT,
         entity: Mapping[str, object] | None = None,
     ) -> str | None:
         """A hint for `describe` that found nothing: the nearest name that has quotas; None without one."""
@@ -240,7 +240,7 @@ class Quotas:
         if clients.is_on_spark:
             return resolve_engines.on_spark(self._kafka, clients, keys, overridden, marks)
         marks = {**marks, ENGINE: clients.why}
-        return resolving.of_pairs(self._kafka, clients.pairs, keys, overridden, marks)
+        return resolving.of_pairs(self._kafka, clients.frame, keys, overridden, marks)
 
     def utilisation(
         self,
@@ -250,7 +250,7 @@ class Quotas:
         assume_default: bool = False,
         engine: str | None = None,
     ) -> Answer:
-        """UTILISATION of this cluster's limits: `kn.traffic.utilisation(usage, …)` beside what is stored now.
+        """UTILISATION of this cluster's limits: `kn.usage.utilisation(usage, …)` beside what is stored now.
 
         Parameters
         ----------
@@ -260,14 +260,14 @@ class Quotas:
             As of `resolve`.
         engine
             "arrow", in this process, or "spark". Unless said, usage that is in Spark stays there, and of other usage
-            Arrow takes up to `usage_engines.ARROW_ROWS` rows. An answer of Spark's is lazy.
+            Arrow takes up to `usage.engines.ARROW_ROWS` rows. An answer of Spark's is lazy.
 
         Raises
         ------
         NotKnowable
             A broker sets `client.quota.callback.class`.
         """
-        from ..usage_engines import Usage
+        from ..usage.engines import Usage
         from . import resolving
 
         marks = resolving.marks(self._kafka, assume_default)
@@ -298,10 +298,10 @@ class Quotas:
 
         Examples
         --------
-        >>> requests = kn.traffic.requests("logs/", broker=1, tz="UTC")  # doctest: +SKIP
-        >>> cluster.quotas.near(kn.traffic.usage(requests))  # doctest: +SKIP
+        >>> requests = kn.usage.requests("logs/", broker=1, tz="UTC")  # doctest: +SKIP
+        >>> cluster.quotas.near(kn.usage.usage(requests))  # doctest: +SKIP
         """
-        from ..traffic import near
+        from ..usage import near
 
         used = self.utilisation(usage, keys=keys, assume_default=assume_default, engine=engine)
         return near(used.to_arrow(), percent)
@@ -309,9 +309,9 @@ class Quotas:
     def tree(
         self,
         *,
-        user: object = None,
-        client_id: object = None,
-        ip: object = None,
+        user: object = LEFT_OUT,
+        client_id: object = LEFT_OUT,
+        ip: object = LEFT_OUT,
         entity: Mapping[str, object] | None = None,
     ) -> TreeAnswer:
         """TREE: the hierarchy, and which quotas are shadowed; it shows itself as a tree. Arguments as `describe`."""
@@ -326,7 +326,7 @@ _PART_COLUMNS = {"user": "user", "client-id": "client_id", "ip": "ip"}
 
 def _chosen(user: object, client_id: object, ip: object, entity: Mapping[str, object] | None) -> dict[str, Selector]:
     named = {"user": user, "client-id": client_id, "ip": ip}
-    parts = {**(entity or {}), **{kind: value for kind, value in named.items() if value is not None}}
+    parts = {**(entity or {}), **{kind: value for kind, value in named.items() if value is not LEFT_OUT}}
     return {kind: selector(kind, value) for kind, value in parts.items()}
 
 

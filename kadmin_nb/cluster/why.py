@@ -22,7 +22,7 @@ from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers, readable
 from ..model.rows import Row
 from ..resolution.rules import Effective, Stored, explain, stored_of
 from ..resolution.shadows import UNNAMED, Lift, Quota, lifts, only_without
-from ..traffic.usage_rules import WHY_UNKNOWN
+from ..usage.rules import WHY_UNKNOWN
 from . import bucket_usage, resolve_engines, resolving
 from .bucket_usage import BucketUsage
 

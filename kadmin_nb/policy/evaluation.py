@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from ..errors import NotFound, UsageError, WrongCluster
 from ..frames import schemas, snapshot_kinds
 from ..frames.display import Display
+from ..frames.given_frames import text_column
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.snapshot_kinds import SnapshotKind
 from ..frames.snapshots import Snapshot
@@ -52,7 +53,7 @@ class Policy(Display):
         ----------
         target
             A cluster, a snapshot, or a plan: as if it were applied, beside what is broken without it. A fleet of
-            snapshots in Spark is for `kn.analytics.policy`.
+            snapshots in Spark is for `kn.fleets.policy`.
         pairs
             The known clients: PAIRS or USAGE, for rules about EFFECTIVE; those of the policy unless said. Without any
             the clients are all that quotas can tell apart.
@@ -75,7 +76,7 @@ class Policy(Display):
             return checked
         raise UsageError(
             f"a {type(target).__name__} is nothing that a policy judges",
-            hint="A cluster, a snapshot, a plan; a fleet in Spark: kn.analytics.policy(policy, …).",
+            hint="A cluster, a snapshot, a plan; a fleet in Spark: kn.fleets.policy(policy, …).",
         )
 
     def _of_plan(self, plan: Plan, pairs: Any, on: Any) -> PolicyAnswer:
@@ -123,7 +124,7 @@ class Policy(Display):
         if pairs is None:
             return None
         table = input_columns.read_columns(pairs, schemas.PAIRS.names, PAIRS)
-        names = {name: input_columns.text_column(table, name, PAIRS) for name in table.column_names}
+        names = {name: text_column(table, name, PAIRS) for name in table.column_names}
         names["client_id"] = pc.fill_null(names["client_id"], "")
         return pa.table(names).group_by(table.column_names, use_threads=False).aggregate([])
 

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from ..errors import Invalid, UsageError
 from ..frames import schemas
+from ..frames.given_frames import text_column
 from ..model.grammar import format_word
 from ..model.levels import DEFAULT_IP, IP
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS
@@ -158,8 +159,8 @@ def asked_keys(keys: str | Iterable[str] | None) -> tuple[str, ...]:
 def _pairs(pairs: Any, by_cluster: bool) -> Names:
     """`user`, `client_id` and perhaps `cluster_id` of the pairs, as strings without nulls."""
     table = input_columns.read_columns(pairs, ("user", "client_id"), PAIRS)
-    input_columns.check_clusters(table, PAIRS, by_cluster)
-    texts = {name: input_columns.text_column(table, name, PAIRS) for name in reversed(table.column_names)}
+    input_columns.check_clusters(table.column_names, PAIRS, by_cluster)
+    texts = {name: text_column(table, name, PAIRS) for name in reversed(table.column_names)}
     client_ids = texts["client_id"]
     texts["client_id"] = pc.fill_null(client_ids, "") if client_ids.null_count else client_ids
     order = ("user", "client_id", input_columns.CLUSTER)
@@ -222,7 +223,7 @@ def resolve_ip(quotas: Any, ips: Any) -> pa.Table:
     addresses = input_columns.read_columns(
         pa.table({"ip": pa.array(ips, pa.string())}) if isinstance(ips, list) else ips, ("ip",), IPS
     )
-    input_columns.check_clusters(addresses, IPS, CLUSTER in stored.column_names)
+    input_columns.check_clusters(addresses.column_names, IPS, CLUSTER in stored.column_names)
     by_address, default = _index_quotas(stored)
     rows = [_bound(cluster, ip, key, by_address, default) for key in IP_KEYS for cluster, ip in _asked(addresses)]
     schema = schemas.EFFECTIVE_IP.schema
@@ -252,9 +253,9 @@ def _index_quotas(stored: pa.Table) -> tuple[Named, dict[Place, float]]:
 
 
 def _asked(table: pa.Table) -> Iterable[tuple[str | None, str]]:
-    ips = input_columns.non_null_column(input_columns.text_column(table, "ip", IPS), "ip", IPS).to_pylist()
+    ips = input_columns.non_null_column(text_column(table, "ip", IPS), "ip", IPS).to_pylist()
     has = CLUSTER in table.column_names
-    clusters = input_columns.text_column(table, CLUSTER, IPS).to_pylist() if has else [None] * len(ips)
+    clusters = text_column(table, CLUSTER, IPS).to_pylist() if has else [None] * len(ips)
     return list(zip(clusters, ips, strict=True))
 
 

@@ -1,0 +1,79 @@
+"""Times, and lengths of time, as people write them."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+
+from ..errors import UsageError
+from .config_units import TIME_WORDS, TIMES
+
+_TIME_HINT = "Such as 2026-11-21T12:00:00Z, '2h ago', monday, yesterday, or a datetime with a zone."
+
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
+
+def moment(time: object) -> datetime:
+    """A time with its zone, as UTC: a datetime, ISO 8601 text, `now`, `2h ago`, or a day.
+
+    A day is `today`, `yesterday`, or the last `monday` to `sunday`, today's included: its beginning in UTC.
+
+    Raises
+    ------
+    UsageError
+        It is none, or has no zone.
+    """
+    read = _parse_time(time) if isinstance(time, str) else time
+    if not isinstance(read, datetime):
+        raise UsageError(f"{time} is not a time", hint=_TIME_HINT)
+    if read.tzinfo is None:
+        raise UsageError(f"{time} has no time zone", hint="Write 2026-11-21T12:00:00Z, or datetime(…, tzinfo=UTC).")
+    return read.astimezone(UTC)
+
+
+def is_time(text: str) -> bool:
+    """True if `moment` takes a text."""
+    return _parse_time(text) is not None
+
+
+def _parse_time(text: str) -> datetime | None:
+    if text.strip() == "now":
+        return datetime.now(UTC)
+    if day := _beginning_of(text.strip().lower()):
+        return day
+    length, ago, after = text.strip().rpartition("ago")
+    try:
+        return _before(length.strip()) if ago and not after else datetime.fromisoformat(text)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _beginning_of(day: str) -> datetime | None:
+    """The midnight with which a day began that is called by its word."""
+    now = datetime.now(UTC)
+    days_ago = {"today": 0, "yesterday": 1} | {name: (now.weekday() - n) % 7 for n, name in enumerate(_WEEKDAYS)}
+    if day not in days_ago:
+        return None
+    return datetime(now.year, now.month, now.day, tzinfo=UTC) - timedelta(days_ago[day])
+
+
+def _before(length: str) -> datetime | None:
+    """Now less that length."""
+    since = length_of_time(length)
+    return None if since is None else datetime.now(UTC) - since
+
+
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
+_UNITS = {**TIMES, "w": 7 * TIMES["d"], "week": 7 * TIMES["d"], "weeks": 7 * TIMES["d"]}
+_UNITS |= {word: TIMES[unit] for unit, words in TIME_WORDS.items() for word in words}
+
+
+def length_of_time(text: str) -> timedelta | None:
+    """The length that a text such as `90s`, `1.5h` or `2 days 3 hours` is; None where it is none."""
+    parts = _PART.findall(text)
+    if not parts or _PART.sub("", text).strip() or any(unit.lower() not in _UNITS for _, unit in parts):
+        return None
+    with suppress(OverflowError):
+        return timedelta(milliseconds=sum(float(number) * _UNITS[unit.lower()] for number, unit in parts))
+    return None
