@@ -64,7 +64,7 @@ def run(full: bool = False) -> list[Row]:
         _fill(cluster)
         _apply_plans(cluster)
         history = Path(folder, "history")
-        kn.history(history).record(cluster.snapshot())
+        kn.open_history(history).record(cluster.snapshot())
         shell.user_ns |= {"clients": _clients(), "usage": _usage()}
         _show(shell, f"%kadmin use {kafka.bootstrap}")
         return [_figure(shell, verb, line.replace("HISTORY", str(history)), rounds) for verb, line in LINES.items()]

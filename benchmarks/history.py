@@ -38,7 +38,7 @@ def run(full: bool = False) -> list[Row]:
 
 
 def _unchanged(place: Path, fleet: pa.Table) -> Row:
-    history, values = kn.history(place), fleet["value"].to_numpy().copy()
+    history, values = kn.open_history(place), fleet["value"].to_numpy().copy()
     history.record(_taken(fleet, values, 0))
     whole = _size(place)
     for number in range(1, UNCHANGED + 1):
@@ -49,14 +49,14 @@ def _unchanged(place: Path, fleet: pa.Table) -> Row:
 
 
 def _as_of(place: Path, fleet: pa.Table, chance: np.random.Generator, snapshots: int) -> Row:
-    history, values = kn.history(place), fleet["value"].to_numpy().copy()
+    history, values = kn.open_history(place), fleet["value"].to_numpy().copy()
     history.record(_taken(fleet, values, 0))
     whole = _size(place)
     for number in range(1, snapshots):
         values[chance.integers(ROWS, size=CHANGED)] = chance.integers(1, 10**8, size=CHANGED)
         history.record(_taken(fleet, values, number))
     moments = [START + STEP * (chance.random() * snapshots) for _ in range(LOOKS)]
-    looks = [_read(lambda at=at: kn.history(place).as_of(at)) for at in moments]
+    looks = [_read(lambda at=at: kn.open_history(place).as_of(at)) for at in moments]
     read, spent = map(statistics.median, zip(*looks, strict=True))
     stored, full = _size(place), whole * snapshots
     note = (

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .frames.answer import Answer
     from .frames.snapshots import Snapshot
     from .frames.spark import spark_session
+    from .history import open_history
     from .model.grammar import ANY, DEFAULT, Pattern
     from .model.levels import LEVELS
     from .plans.apply_options import ApplyOptions
@@ -75,6 +76,7 @@ _LAZY = {
     "diff": ("cluster.diff", "diff"),
     "doctor": ("cluster.doctor", "doctor"),
     "impact": ("usage.touched_clients", "impact"),
+    "open_history": ("history", "open_history"),
     "metric_tags": ("resolution.rules", "metric_tags"),
     "resolve": ("resolution.kernel", "resolve"),
     "resolve_ip": ("resolution.ips", "resolve_ip"),
@@ -133,6 +135,7 @@ __all__ = [
     "impact",
     "local",
     "metric_tags",
+    "open_history",
     "policy",
     "resolve",
     "resolve_ip",

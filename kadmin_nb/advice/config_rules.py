@@ -68,12 +68,12 @@ _LABEL = "the configs"
 _OF = ("cluster_id", "snapshot_id")
 
 
-def findings(configs: pa.Table, reassigning: bool | None = None) -> pa.Table:
-    """FINDINGS of CONFIGS, as `found` has them."""
-    return findings_table(schema_of(configs.column_names), found(configs, reassigning))
+def findings_frame(configs: pa.Table, reassigning: bool | None = None) -> pa.Table:
+    """FINDINGS of CONFIGS, as `findings` has them."""
+    return findings_table(schema_of(configs.column_names), findings(configs, reassigning))
 
 
-def found(configs: pa.Table, reassigning: bool | None = None) -> list[Finding]:
+def findings(configs: pa.Table, reassigning: bool | None = None) -> list[Finding]:
     """Findings in CONFIGS: of one cluster, or of several with a `cluster_id`; of snapshots with their `snapshot_id`.
 
     Both columns, and `taken_at`, are evidence of what comes out. Sensitive values are neither compared nor shown.
@@ -116,7 +116,7 @@ def config_findings(configs: Any) -> pa.Table:
     """
     if not hasattr(configs, "__arrow_c_stream__"):
         raise UsageError(f"the configs are a {type(configs).__name__}, not a frame", hint="Arrow, pandas or Polars.")
-    return findings(fitted(table_of(configs, _LABEL), CONFIGS.schema, _LABEL))
+    return findings_frame(fitted(table_of(configs, _LABEL), CONFIGS.schema, _LABEL))
 
 
 def schema_of(names: Iterable[str]) -> pa.Schema:

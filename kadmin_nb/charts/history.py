@@ -22,7 +22,7 @@ def history(frame: Any) -> Any:
     Parameters
     ----------
     frame
-        HISTORY_CHANGES, as `kn.history(…).changes(…)` gives it: Arrow, pandas, Spark or an answer.
+        HISTORY_CHANGES, as `kn.open_history(…).changes(…)` gives it: Arrow, pandas, Spark or an answer.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def history(frame: Any) -> Any:
 
     Examples
     --------
-    >>> kn.charts.history(kn.history("lake/kafka").changes((None, None)))  # doctest: +SKIP
+    >>> kn.charts.history(kn.open_history("lake/kafka").changes((None, None)))  # doctest: +SKIP
     """
     from .drawing import empty, titled
 

@@ -12,6 +12,7 @@ from typing import Any
 from ..errors import printable
 from ..frames.meanings import client
 from ..frames.views import counted_nouns
+from ..model.config_units import TIMES
 from ..model.quota_keys import find
 
 LONGEST_NAME = 38
@@ -32,7 +33,7 @@ PERCENT = "format(datum.value, '~g') + ' %'"
 MILLISECONDS = "format(datum.value, '~s') + ' ms'"
 SECONDS = "format(datum.value, '~s') + ' s'"
 
-_LARGER = {"d": 86_400_000, "h": 3_600_000, "min": 60_000, "s": 1000}
+_LARGER = {unit: TIMES[unit] for unit in ("d", "h", "min", "s")}
 DURATION = "".join(
     f"datum.value >= {length} ? format(datum.value / {length}, '.2~g') + ' {unit}' : "
     for unit, length in _LARGER.items()

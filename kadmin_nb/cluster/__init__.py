@@ -16,9 +16,9 @@ from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.schema_metadata import stamped
 from ..model.connection_settings import Settings
-from ..model.grammar import ANY
+from ..model.grammar import ANY, LEFT_OUT
 from ..plans import VERIFY_TIMEOUT
-from ..plans.apply_options import ApplyOptions, takes_apply_options
+from ..plans.apply_options import ApplyOptions, with_arguments
 from ..plans.execution.interrupts import Stopped, never
 from ..plans.execution.progress import Progress, silent
 from .configs import Configs
@@ -226,7 +226,6 @@ class Cluster:
             lifetime=lifetime,
         )
 
-    @takes_apply_options
     def apply(
         self,
         plan: Plan,
@@ -234,7 +233,17 @@ class Cluster:
         *,
         progress: Progress = silent,
         stop: Stopped = never,
-        **keywords: Any,
+        skip_conflicts: bool | None = None,
+        allow: str | Collection[str] | None = None,
+        gradual: float | None = None,
+        usage: object = None,
+        lock: bool | None = None,
+        steal: bool | None = None,
+        require_approval: bool | None = None,
+        policy: Any = None,
+        verify_timeout: float | None = None,
+        quiet_period: float | None = None,
+        wait_clients: float | None = None,
     ) -> Outcomes:
         """Carry out a plan and read every change back from every broker.
 
@@ -267,7 +276,7 @@ class Cluster:
         Interrupted
             By Ctrl-C or `stop`; `.outcomes` says how far it came.
         """
-        return self._changes.apply(plan, options, progress=progress, stop=stop, **keywords)
+        return self._changes.apply(plan, with_arguments(options, locals()), progress, stop)
 
     def approve(self, plan: Plan, text: str = "") -> Plan:
         """The same plan, of the same id, with our approval beside it; save it again.
@@ -282,9 +291,24 @@ class Cluster:
         """
         return self._changes.approve(plan, text)
 
-    @takes_apply_options
     def resume(
-        self, plan: Plan | str, options: ApplyOptions | None = None, *, progress: Progress = silent, **keywords: Any
+        self,
+        plan: Plan | str,
+        options: ApplyOptions | None = None,
+        *,
+        progress: Progress = silent,
+        stop: Stopped = never,
+        skip_conflicts: bool | None = None,
+        allow: str | Collection[str] | None = None,
+        gradual: float | None = None,
+        usage: object = None,
+        lock: bool | None = None,
+        steal: bool | None = None,
+        require_approval: bool | None = None,
+        policy: Any = None,
+        verify_timeout: float | None = None,
+        quiet_period: float | None = None,
+        wait_clients: float | None = None,
     ) -> Outcomes:
         """Carry on a plan that was begun from here; it may be named by (the beginning of) its id.
 
@@ -296,7 +320,7 @@ class Cluster:
         NotFound
             No journal of it here: it was not begun.
         """
-        return self._changes.resume(plan, options, progress=progress, **keywords)
+        return self._changes.resume(plan, with_arguments(options, locals()), progress, stop)
 
     def rollback(self, plan: Plan | str) -> Plan:
         """The plan that takes back what was verified as done by another; `reason` lists what cannot be.
@@ -387,9 +411,9 @@ class Cluster:
         self,
         *,
         stage: Stage | None = None,
-        user: object = None,
-        client_id: object = None,
-        ip: object = None,
+        user: object = LEFT_OUT,
+        client_id: object = LEFT_OUT,
+        ip: object = LEFT_OUT,
         entity: Mapping[str, object] | None = None,
     ) -> QuotaEditor:
         """Quotas as a spreadsheet in the notebook; what is typed into it is staged.
@@ -403,18 +427,19 @@ class Cluster:
         """
         from .editors import edit_quotas
 
-        whom = {"user": user, "client_id": client_id, "ip": ip, "entity": entity}
+        named = {"user": user, "client_id": client_id, "ip": ip, "entity": entity or LEFT_OUT}
+        whom = {name: part for name, part in named.items() if part is not LEFT_OUT}
         return edit_quotas(self, self.tray if stage is None else stage, whom)
 
     def edit_configs(
         self,
         *,
         stage: Stage | None = None,
-        topic: object = None,
-        broker: object = None,
-        broker_logger: object = None,
-        client_metrics: object = None,
-        group: object = None,
+        topic: object = LEFT_OUT,
+        broker: object = LEFT_OUT,
+        broker_logger: object = LEFT_OUT,
+        client_metrics: object = LEFT_OUT,
+        group: object = LEFT_OUT,
     ) -> ConfigEditor:
         """Configs as a spreadsheet in the notebook; what is typed into it is staged.
 
@@ -453,8 +478,23 @@ class Cluster:
 
         return explore(self, user, client_id, usage)
 
-    @takes_apply_options
-    def review(self, plan: Plan, options: ApplyOptions | None = None, **keywords: Any) -> Display:
+    def review(
+        self,
+        plan: Plan,
+        options: ApplyOptions | None = None,
+        *,
+        skip_conflicts: bool | None = None,
+        allow: str | Collection[str] | None = None,
+        gradual: float | None = None,
+        usage: object = None,
+        lock: bool | None = None,
+        steal: bool | None = None,
+        require_approval: bool | None = None,
+        policy: Any = None,
+        verify_timeout: float | None = None,
+        quiet_period: float | None = None,
+        wait_clients: float | None = None,
+    ) -> Display:
         """A widget to look at a plan, apply it and see what comes of it; see `Plan.review`.
 
         Raises
@@ -462,7 +502,7 @@ class Cluster:
         WrongCluster
             It was made for another cluster.
         """
-        return self._changes.bind(plan).review(options, **keywords)
+        return self._changes.bind(plan).review(with_arguments(options, locals()))
 
     def log(self, plan: Plan | str | None = None) -> Answer:
         """JOURNAL: what was done for a plan, proven by the chain of hashes; without one PLANS, those begun here.
@@ -590,8 +630,8 @@ class Cluster:
     def snapshot(self) -> Snapshot:
         """All quotas, and every config that is set somewhere: on topics, groups, client-metrics, brokers and for all.
 
-        `kn.history(where).record(…)` keeps it. A value that is a secret is never in it. Where a resource could not be
-        read it is not `complete`. Topics that we may not see are missing before Kafka 4.1, and groups altogether.
+        `kn.open_history(where).record(…)` keeps it. A value that is a secret is never in it. Where a resource could not
+        be read it is not `complete`. Topics that we may not see are missing before Kafka 4.1, and groups altogether.
 
         Raises
         ------

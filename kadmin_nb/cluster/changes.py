@@ -9,9 +9,11 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from ..client_configs.followers import awaited, with_follower_notes
 from ..client_configs.kafka import LiveKafka
-from ..errors import Interrupted, KadminError, NotFound, PartlyFailed, PlanRefused
+from ..errors import Interrupted, KadminError, NotFound, PartlyFailed, PlanRefused, WrongCluster
 from ..frames.answer import Answer
 from ..frames.display import Display
 from ..frames.schema_metadata import stamped
@@ -26,8 +28,7 @@ from ..plans.apply_options import ApplyOptions
 from ..plans.approval import approval_of, approved
 from ..plans.author import author
 from ..plans.execution import executor, order, rollback
-from ..plans.execution.executor import ApplyResult
-from ..plans.execution.hooks import Hooks, safe_waves
+from ..plans.execution.executor import ApplyResult, Hooks, safe_waves
 from ..plans.execution.interrupts import Stopped, heard_between_requests, never
 from ..plans.execution.lock import LOST
 from ..plans.execution.progress import Progress, silent
@@ -35,11 +36,10 @@ from ..plans.journal import replay, row_ranges
 from ..plans.journal.hash_chain import Journal
 from ..plans.journal.store import Journals, StoredJournal
 from ..plans.kinds.registry import quiet_period
-from ..plans.live_cluster import LiveCluster
 from ..plans.lowering import gradual, stalls, stopped_clients
 from ..plans.observed_state import ObservedState
 from ..plans.outcomes import Outcomes
-from ..plans.plan import Plan, bound
+from ..plans.plan import Plan, bound, dangers_of, origin_of
 from ..plans.secret_resolver import Resolver
 from ..plans.stage import Stage
 from ..secrets import Secret, asks_somebody
@@ -50,13 +50,6 @@ if TYPE_CHECKING:
 
 LIFETIME = timedelta(days=7)
 """The time in which a plan may be applied unless it says otherwise."""
-
-
-def review(plan: Plan, options: ApplyOptions) -> Display:
-    """The widget to look at a plan and to apply it; see `Plan.review`."""
-    from ..widgets.plan_review import PlanReview
-
-    return PlanReview(plan, options)
 
 
 def secret(reference: str) -> Secret:
@@ -95,7 +88,7 @@ class Changes:
         guard: Callable[[Plan, Any], object] = lambda plan, policy: None,
         target: str = "",
     ) -> None:
-        self._kafka, self._named, self._guard, self._target = kafka, named, guard, target
+        self._kafka, self._named, self._guard, self.target = kafka, named, guard, target
 
     def stage(self) -> Stage:
         """A new, empty stage."""
@@ -105,25 +98,22 @@ class Changes:
     def apply(
         self,
         plan: Plan,
-        options: ApplyOptions | None = None,
-        *,
+        options: ApplyOptions = ApplyOptions(),
         progress: Progress = silent,
         stop: Stopped = never,
-        **keywords: Any,
     ) -> Outcomes:
         """Carry out a plan; see `Cluster.apply`."""
-        chosen = replace(options or ApplyOptions(), **keywords)
-        executor.refuse_other_cluster(self._kafka, plan)
-        if chosen.require_approval:
+        self._refuse_other_cluster(plan)
+        if options.require_approval:
             approval_of(plan)
-        self._guard(plan, chosen.policy)
+        self._guard(plan, options.policy)
         with heard_between_requests(stop) as stopped, journals().open(plan) as journal:
-            hooks = self._hooks(plan, journal, chosen, progress, stopped)
+            hooks = self._hooks(plan, options, progress, stopped)
             try:
-                done = executor.apply(self._kafka, plan, journal, chosen, hooks)
+                done = executor.apply(self._kafka, plan, journal, options, hooks)
             except KeyboardInterrupt:
                 raise _interrupted(plan, "at once; what was under way is in doubt") from None
-            done = self._awaited(done, chosen.wait_clients, stopped, progress)
+            done = self._awaited(done, options.wait_clients, stopped, progress)
             is_lost = journal.is_lost and not done.unwritten
             outcomes = Outcomes.of(plan, done, None if is_lost else journal, lambda: self.rollback(plan))
         if done.unwritten:
@@ -136,12 +126,18 @@ class Changes:
             raise _interrupted(plan, "between two requests", outcomes, "" if stop() else " by Ctrl-C")
         return outcomes
 
-    def _hooks(
-        self, plan: Plan, journal: Journal, options: ApplyOptions, progress: Progress, stopped: Stopped
-    ) -> Hooks:
-        allowed_before, stopping = replay.replayed(journal.before).allowed, self._stopping(plan, options)
+    def _refuse_other_cluster(self, plan: Plan) -> None:
+        """Refuse a plan for another cluster than this."""
+        if plan.cluster_id != self._kafka.id:
+            raise WrongCluster(
+                f"the plan is for cluster {plan.cluster_id}, this is {self._kafka.id}",
+                code="INCONSISTENT_CLUSTER_ID",
+                hint="Connect to its cluster, or stage the changes anew here.",
+            )
+
+    def _hooks(self, plan: Plan, options: ApplyOptions, progress: Progress, stopped: Stopped) -> Hooks:
         resolver = asking_once()
-        gate = Gate(self._kafka, plan, resolver, options.allowed_keys, allowed_before, stopping)
+        gate = Gate(self._kafka, plan, resolver, options.allowed_keys, self._stopping(plan, options))
         waves = safe_waves if options.gradual is None else self._in_steps(options.gradual, options.usage)
         return Hooks(progress, stopped, resolver, waves, gate.pass_)
 
@@ -150,7 +146,7 @@ class Changes:
         if options.gradual is not None:
             return ()
         if options.usage is None:
-            return tuple(danger for danger in plan.advised_dangers if danger.code == stopped_clients.STOP)
+            return tuple(danger for danger in dangers_of(plan) if danger.code == stopped_clients.STOP)
         stored = self._kafka.quotas.describe()
         return tuple(stopped_clients.dangers(plan.changes, stored, options.usage, cluster_id=self._kafka.id))
 
@@ -162,25 +158,26 @@ class Changes:
         WrongCluster
             It was made for another cluster.
         """
-        executor.refuse_other_cluster(self._kafka, plan)
-        return bound(plan, self._live)
+        self._refuse_other_cluster(plan)
+        return bound(plan, self)
 
-    @property
-    def _live(self) -> LiveCluster:
-        return LiveCluster(
-            self.apply,
-            self._kafka.quotas.describe,
-            review,
-            lambda plan: self.verify(plan, VERIFY_TIMEOUT),
-            self.rollback,
-            self.plan_again,
-            lambda plan: journals().of(plan) is not None,
-            self._target,
-        )
+    def quotas(self) -> pa.Table:
+        """QUOTAS as they are now."""
+        return self._kafka.quotas.describe()
+
+    def review(self, plan: Plan, options: ApplyOptions) -> Display:
+        """The widget to look at a plan and to apply it; see `Plan.review`."""
+        from ..widgets.plan_review import PlanReview
+
+        return PlanReview(plan, options)
+
+    def is_begun(self, plan: Plan) -> bool:
+        """True of a plan that has a journal here."""
+        return journals().of(plan) is not None
 
     def approve(self, plan: Plan, text: str) -> Plan:
         """The plan with our approval; see `Cluster.approve`."""
-        executor.refuse_other_cluster(self._kafka, plan)
+        self._refuse_other_cluster(plan)
         executor.refuse_expired(self._kafka, plan)
         return approved(plan, author(self._named()), _written(self._kafka.now()), text)
 
@@ -189,14 +186,17 @@ class Changes:
         return self._made((), reason, lifetime)
 
     @garbage_collection.at_rest()
-    def resume(self, plan: Plan | str, options: ApplyOptions | None = None, **keywords: Any) -> Outcomes:
+    def resume(
+        self, plan: Plan | str, options: ApplyOptions, progress: Progress = silent, stop: Stopped = never
+    ) -> Outcomes:
         """Carry on a plan that was begun; see `Cluster.resume`. What approvals it has by now is in the one given."""
         begun = self._begun(plan)
-        return self.apply(begun.plan if isinstance(plan, str) else plan, options, **keywords)
+        return self.apply(begun.plan if isinstance(plan, str) else plan, options, progress, stop)
 
     @garbage_collection.at_rest()
-    def verify(self, plan: Plan, verify_timeout: float, wait_clients: float = 0.0) -> Outcomes:
+    def verify(self, plan: Plan, verify_timeout: float = VERIFY_TIMEOUT, wait_clients: float = 0.0) -> Outcomes:
         """The state of a plan's rows on every broker; see `plans.execution.executor.check`, and `Cluster.verify`."""
+        self._refuse_other_cluster(plan)
         done = executor.check(self._kafka, plan, verify_timeout=verify_timeout)
         try:
             journal, note = self._write_seen(plan, done), None
@@ -225,7 +225,7 @@ class Changes:
     def rollback(self, plan: Plan | str) -> Plan:
         """The plan that takes another back; see `Cluster.rollback`."""
         journal = self._begun(plan)
-        executor.refuse_other_cluster(self._kafka, journal.plan)
+        self._refuse_other_cluster(journal.plan)
         in_doubt = [change for change in journal.plan.changes if change.row in journal.state.in_doubt]
         seconds = journal.state.quiet_until(self._kafka.now(), quiet_period(in_doubt, QUIET_PERIOD))
         rollback.refuse_unsettled(journal.state, seconds)
@@ -237,13 +237,13 @@ class Changes:
 
     def stalls(self, plan: Plan, usage: object) -> Answer:
         """STALLS; see `Cluster.stalls`."""
-        executor.refuse_other_cluster(self._kafka, plan)
+        self._refuse_other_cluster(plan)
         predicted = stalls.stalls(plan.changes, self._kafka.quotas.describe(), usage, cluster_id=self._kafka.id)
         return stalls.StallsAnswer(stamped(predicted, self._kafka.id))
 
     def impact(self, plan: Plan, clients: object) -> ImpactAnswer:
         """IMPACT; see `Cluster.impact`."""
-        executor.refuse_other_cluster(self._kafka, plan)
+        self._refuse_other_cluster(plan)
         from ..plans.impact import of_plan  # its kernels take as long to load as all else here
 
         return of_plan(plan, self._kafka.quotas.describe(), clients)
@@ -284,7 +284,7 @@ class Changes:
         """
         edits = [Edit(change.op, change.resource, change.key, change.wanted) for change in plan.changes]
         made = self._plan(edits, reason or plan.reason, planning.let_through(plan.changes), None)
-        return replace(made, undoes=plan.undoes, _origin=plan.origin)
+        return replace(made, undoes=plan.undoes, _origin=origin_of(plan))
 
     @garbage_collection.at_rest()
     def _plan(
@@ -313,7 +313,7 @@ class Changes:
         now = self._kafka.now()
         expires = _written(now + (lifetime or LIFETIME))
         plan = Plan(self._kafka.id, _written(now), tuple(rows), reason, author(self._named()), expires, undoes)
-        return bound(plan, self._live, advice_on(self._kafka, rows, picture, secret))
+        return bound(plan, self, advice_on(self._kafka, rows, picture, secret))
 
 
 def _interrupted(plan: Plan, how: str, outcomes: Outcomes | None = None, by: str = " by Ctrl-C") -> Interrupted:

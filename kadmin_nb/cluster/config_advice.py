@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ..admin import topics
 from ..admin.configs import RESOURCES_A_CALL, chunks
-from ..advice.config_rules import found, relevant
+from ..advice.config_rules import findings, relevant
 from ..advice.findings import ConfigFindings
 from ..client_configs.kafka import LiveKafka
 from ..errors import NotAuthorized, Unsupported
@@ -22,7 +22,7 @@ def advise(kafka: LiveKafka) -> ConfigFindings:
     whole = pa.concat_tables([schemas.table(schemas.CONFIGS, ()), *configs])
     reassigning = is_reassigning(kafka)
     note = None if reassigning is not None else _NOT_TOLD
-    return ConfigFindings(found(whole, reassigning), kafka.id, note)
+    return ConfigFindings(findings(whole, reassigning), kafka.id, note)
 
 
 _NOT_TOLD = "The brokers did not tell whether a reassignment is running: that needs DESCRIBE on the cluster."

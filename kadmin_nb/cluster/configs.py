@@ -13,7 +13,7 @@ from ..errors import KadminError, UsageError
 from ..frames.answer import Answer
 from ..frames.schema_metadata import stamped
 from ..model.config_fallback import near_key
-from ..model.grammar import DEFAULT, matcher, selector
+from ..model.grammar import DEFAULT, LEFT_OUT, matcher, selector
 from ..model.resources import WORDS, Resource
 from . import near_names
 from .near_names import CLIENT_METRICS
@@ -38,11 +38,11 @@ class Configs:
     def describe(
         self,
         *,
-        topic: object = None,
-        broker: object = None,
-        broker_logger: object = None,
-        client_metrics: object = None,
-        group: object = None,
+        topic: object = LEFT_OUT,
+        broker: object = LEFT_OUT,
+        broker_logger: object = LEFT_OUT,
+        client_metrics: object = LEFT_OUT,
+        group: object = LEFT_OUT,
         keys: Sequence[str] | None = None,
         only_set: bool = False,
         documentation: bool = False,
@@ -107,7 +107,7 @@ class Configs:
             "client-metrics": client_metrics,
             "group": group,
         }
-        what = {word: value for word, value in named.items() if value is not None}
+        what = {word: value for word, value in named.items() if value is not LEFT_OUT}
         if not what:
             raise UsageError("a resource is required", hint=f"One of {', '.join(f'{w}=…' for w in WORDS)}.")
         return [resource for word, value in what.items() for resource in self._resources(word, value)]

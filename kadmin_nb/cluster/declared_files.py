@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from ..declared import Declared, load
-from ..plans.plan import Plan
+from ..plans.plan import Plan, with_note
 
 if TYPE_CHECKING:
     from . import Cluster
@@ -37,4 +37,4 @@ def plan_from(
     else:
         with difference.placed():
             plan = stage.plan(reason, allow_unknown=allow_unknown, lifetime=lifetime)
-    return plan.with_note(str(difference), author=plan.author, at=plan.created, kind="declared")
+    return with_note(plan, str(difference), author=plan.author, at=plan.created, kind="declared")

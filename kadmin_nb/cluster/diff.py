@@ -18,7 +18,7 @@ from ..declared import Declared, load
 from ..errors import KadminError, UsageError
 from ..frames.snapshot_kinds import CONFIGS
 from ..frames.snapshots import Snapshot
-from ..history import history
+from ..history import open_history
 from ..model.grammar import quote
 from ..model.resources import Resource
 from . import Cluster, connect
@@ -192,7 +192,7 @@ def _declared(declaration: Declared) -> Side:
 def _past(source: HistorySide, cluster_id: str | None, others: Sequence[str | None]) -> Side:
     """The snapshot at that time: of that cluster, or where the history has several and none is named, of the other
     side's."""
-    recorded = history(source.where)
+    recorded = open_history(source.where)
     if cluster_id is None and len(clusters := recorded.clusters) > 1:
         cluster_id = next((candidate for candidate in others if candidate in clusters), None)
     return Side(f"{HISTORY}{source.where}", recorded.as_of(source.time, cluster_id))

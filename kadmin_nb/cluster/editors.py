@@ -28,8 +28,7 @@ def edit_quotas(cluster: Cluster, stage: Stage, whom: Mapping[str, Any]) -> Quot
 
     def read() -> StoredQuotas:
         quotas = cluster.quotas.describe().to_arrow()
-        is_all = all(part is None for part in whom.values())
-        shown = quotas if is_all else cluster.quotas.describe(**whom).to_arrow()
+        shown = cluster.quotas.describe(**whom).to_arrow() if whom else quotas
         return StoredQuotas(quotas, shown, len(cluster.brokers))
 
     return QuotaEditor(read, stage)

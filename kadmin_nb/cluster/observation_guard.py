@@ -23,7 +23,7 @@ from .. import errors, files
 from ..errors import KadminError, PlanRefused
 from ..model.connection_settings import Settings
 from ..paths import state_dir
-from ..plans.plan import Plan
+from ..plans.plan import Plan, document_of
 from ..secrets import Secret
 
 _READY_WITHIN = 60.0
@@ -60,7 +60,7 @@ class Guard:
         )  # fmt: skip
         guard = cls(process)
         try:
-            guard._told({"settings": _settings_as_json(settings), "cluster_id": cluster_id, "plan": plan.document(),
+            guard._told({"settings": _settings_as_json(settings), "cluster_id": cluster_id, "plan": document_of(plan),
                          "seconds": seconds, "observer": os.getpid()})  # fmt: skip
         except BaseException:
             guard.__exit__(None, None, None)

@@ -19,7 +19,7 @@ from kadmin_nb.cluster.observation import mend, take_back
 from kadmin_nb.cluster.observation_guard import DONE, holder_file, lock_path, locked
 from kadmin_nb.errors import KadminError
 from kadmin_nb.model.connection_settings import Settings
-from kadmin_nb.plans.plan import Plan
+from kadmin_nb.plans.plan import read_plan
 from kadmin_nb.secrets import Secret
 
 TRIES_FOR = 600.0
@@ -45,7 +45,7 @@ def restore_when_orphaned() -> None:
 def _guard(order: dict[str, Any], log: IO[str]) -> None:
     settings = _settings(order["settings"])
     with Cluster(LiveKafka(settings), settings) as cluster:
-        changes = Plan.read(order["plan"], "the observer's plan").changes
+        changes = read_plan(order["plan"], "the observer's plan").changes
         _answer({})
         if not _stood_by(order["observer"], order["seconds"] + LATE):
             _act(cluster, changes, log)

@@ -15,7 +15,7 @@ from ..frames.answer import Answer
 from ..frames.schema_metadata import ENGINE, stamped
 from ..hints import did_you_mean
 from ..model.entity import Entity
-from ..model.grammar import ANY, DEFAULT, Selector, matcher, selector
+from ..model.grammar import ANY, DEFAULT, LEFT_OUT, Selector, matcher, selector
 from ..model.quota_keys import QUOTA_KEYS, find
 from . import near_names
 
@@ -35,9 +35,9 @@ class Quotas:
     def describe(
         self,
         *,
-        user: object = None,
-        client_id: object = None,
-        ip: object = None,
+        user: object = LEFT_OUT,
+        client_id: object = LEFT_OUT,
+        ip: object = LEFT_OUT,
         entity: Mapping[str, object] | None = None,
         keys: Sequence[str] | None = None,
         strict: bool = False,
@@ -213,9 +213,9 @@ class Quotas:
     def near_miss(
         self,
         *,
-        user: object = None,
-        client_id: object = None,
-        ip: object = None,
+        user: object = LEFT_OUT,
+        client_id: object = LEFT_OUT,
+        ip: object = LEFT_OUT,
         entity: Mapping[str, object] | None = None,
     ) -> str | None:
         """A hint for `describe` that found nothing: the nearest name that has quotas; None without one."""
@@ -309,9 +309,9 @@ class Quotas:
     def tree(
         self,
         *,
-        user: object = None,
-        client_id: object = None,
-        ip: object = None,
+        user: object = LEFT_OUT,
+        client_id: object = LEFT_OUT,
+        ip: object = LEFT_OUT,
         entity: Mapping[str, object] | None = None,
     ) -> TreeAnswer:
         """TREE: the hierarchy, and which quotas are shadowed; it shows itself as a tree. Arguments as `describe`."""
@@ -326,7 +326,7 @@ _PART_COLUMNS = {"user": "user", "client-id": "client_id", "ip": "ip"}
 
 def _chosen(user: object, client_id: object, ip: object, entity: Mapping[str, object] | None) -> dict[str, Selector]:
     named = {"user": user, "client-id": client_id, "ip": ip}
-    parts = {**(entity or {}), **{kind: value for kind, value in named.items() if value is not None}}
+    parts = {**(entity or {}), **{kind: value for kind, value in named.items() if value is not LEFT_OUT}}
     return {kind: selector(kind, value) for kind, value in parts.items()}
 
 

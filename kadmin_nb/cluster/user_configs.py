@@ -12,7 +12,7 @@ from ..frames.answer import Answer
 from ..frames.schema_metadata import mark, stamped
 from ..hints import did_you_mean
 from ..model.client_configs import CLIENT_KEYS
-from ..model.grammar import ANY
+from ..model.grammar import ANY, LEFT_OUT
 from ..model.quota_keys import USER_CLIENT_KEYS, text_of
 from ..model.scram import MECHANISMS, ScramUser
 
@@ -103,7 +103,8 @@ def _supported_rows(cluster: Cluster, user: Any, client_id: Any) -> Iterator[_Co
 
 
 def _quota_rows(cluster: Cluster, user: Any, client_id: Any) -> Iterator[_ConfigRow]:
-    for row in cluster.quotas.describe(user=user, client_id=client_id).to_arrow().to_pylist():
+    client_ids = LEFT_OUT if client_id is None else client_id
+    for row in cluster.quotas.describe(user=user, client_id=client_ids).to_arrow().to_pylist():
         yield {"resource": row["entity"], "kind": "quota", "key": row["key"], "value": text_of(row["value"])}
 
 

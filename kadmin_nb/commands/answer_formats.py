@@ -71,3 +71,21 @@ def _with_commas(texts: Iterator[str]) -> Iterator[str]:
 
 def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=True, indent=1, default=str)
+
+
+PRINT_FORMATS = ("cell", "python", "kafka-configs", "markdown")
+
+
+def in_print_format(value: Any, form: str) -> Any:
+    """The value as that text.
+
+    Raises
+    ------
+    UsageError
+        It is neither a stage nor a plan.
+    """
+    from ..plans.formats import PrintFormats
+
+    if not isinstance(value, PrintFormats):
+        raise UsageError(f"--print {form} works with stages and plans only")
+    return getattr(value, f"to_{form.replace('-', '_')}")()

@@ -13,9 +13,7 @@ from ..plans import VERIFY_TIMEOUT
 from ..plans.apply_options import ApplyOptions
 from .click_glue import Words
 from .completions import dangerous
-from .lengths import Length
-from .numbers import Finite
-from .options import Command, detailed, printing, reading
+from .options import Command, Finite, Length, detailed, printing, reading
 from .session import PlanOptions, Session
 from .spark_inputs import usage_frame
 

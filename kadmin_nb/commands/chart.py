@@ -102,15 +102,15 @@ def _plan(source: ChartSource) -> Any:
 
 
 def _history(source: ChartSource) -> Any:
-    from ..history import history
+    from ..history import open_history
 
-    return history(source.history()).changes((None, None))
+    return open_history(source.history()).changes((None, None))
 
 
 def _drift(source: ChartSource) -> Any:
-    from ..history import drift, history
+    from ..history import drift, open_history
 
-    recorded, cluster = history(source.history()), source.session.cluster
+    recorded, cluster = open_history(source.history()), source.session.cluster
     return drift(recorded.as_of("now", cluster.id), cluster.snapshot())
 
 

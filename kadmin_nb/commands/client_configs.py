@@ -10,7 +10,7 @@ from ..frames.views import counted_nouns
 from ..model.client_configs import ACKS, CLIENT_KEYS
 from . import completions, options, spark_inputs
 from .click_glue import Text, Verbs, words
-from .selectors import read_selectors
+from .options import read_selectors
 from .session import Session
 
 _SELECTORS = ("user", "client-id")

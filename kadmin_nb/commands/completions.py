@@ -1,10 +1,15 @@
-"""Completion without asking a cluster: types, keys, the values of few-valued configs, plans, runbooks."""
+"""The words that Tab offers, without asking a cluster, and the shells that it is pressed in."""
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+
+from click.shell_completion import BashComplete, CompletionItem, FishComplete, ZshComplete, add_completion_class
 
 from ..errors import KadminError
 from ..model.client_configs import ACKS, CLIENT_KEYS
@@ -14,7 +19,6 @@ from ..model.grammar import ANY, DEFAULT, Value
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS
 from ..model.resources import WORDS
 from ..model.scram import MECHANISMS
-from .config_keys import KEYS
 
 QUOTA_KEY_NAMES = (*USER_CLIENT_KEYS, *IP_KEYS)
 
@@ -181,3 +185,268 @@ def _resource_once(before: Sequence[str]) -> list[str]:
 
 def _typed_names(words: Iterable[str]) -> set[str]:
     return {word.split("=", 1)[0].rstrip("~") for word in words}
+
+
+KEYS: dict[str, tuple[str, ...]] = {
+    "topic": (
+        "cleanup.policy",
+        "compression.gzip.level",
+        "compression.lz4.level",
+        "compression.type",
+        "compression.zstd.level",
+        "delete.retention.ms",
+        "file.delete.delay.ms",
+        "flush.messages",
+        "flush.ms",
+        "follower.replication.throttled.replicas",
+        "index.interval.bytes",
+        "leader.replication.throttled.replicas",
+        "local.retention.bytes",
+        "local.retention.ms",
+        "max.compaction.lag.ms",
+        "max.message.bytes",
+        "message.timestamp.after.max.ms",
+        "message.timestamp.before.max.ms",
+        "message.timestamp.type",
+        "min.cleanable.dirty.ratio",
+        "min.compaction.lag.ms",
+        "min.insync.replicas",
+        "preallocate",
+        "remote.log.copy.disable",
+        "remote.log.delete.on.disable",
+        "remote.storage.enable",
+        "retention.bytes",
+        "retention.ms",
+        "segment.bytes",
+        "segment.index.bytes",
+        "segment.jitter.ms",
+        "segment.ms",
+        "unclean.leader.election.enable",
+    ),
+    "broker": (
+        "background.threads",
+        "compression.gzip.level",
+        "compression.lz4.level",
+        "compression.type",
+        "compression.zstd.level",
+        "config.providers",
+        "cordoned.log.dirs",
+        "follower.fetch.last.tiered.offset.enable",
+        "group.consumer.assignment.interval.ms",
+        "group.coordinator.cached.buffer.max.bytes",
+        "group.share.assignment.interval.ms",
+        "group.streams.assignment.interval.ms",
+        "listener.security.protocol.map",
+        "listeners",
+        "log.cleaner.backoff.ms",
+        "log.cleaner.dedupe.buffer.size",
+        "log.cleaner.delete.retention.ms",
+        "log.cleaner.io.buffer.load.factor",
+        "log.cleaner.io.buffer.size",
+        "log.cleaner.io.max.bytes.per.second",
+        "log.cleaner.max.compaction.lag.ms",
+        "log.cleaner.min.cleanable.ratio",
+        "log.cleaner.min.compaction.lag.ms",
+        "log.cleaner.threads",
+        "log.cleanup.policy",
+        "log.flush.interval.messages",
+        "log.flush.interval.ms",
+        "log.index.interval.bytes",
+        "log.index.size.max.bytes",
+        "log.local.retention.bytes",
+        "log.local.retention.ms",
+        "log.message.timestamp.after.max.ms",
+        "log.message.timestamp.before.max.ms",
+        "log.message.timestamp.type",
+        "log.preallocate",
+        "log.retention.bytes",
+        "log.retention.ms",
+        "log.roll.jitter.ms",
+        "log.roll.ms",
+        "log.segment.bytes",
+        "log.segment.delete.delay.ms",
+        "max.connection.creation.rate",
+        "max.connections",
+        "max.connections.per.ip",
+        "max.connections.per.ip.overrides",
+        "message.max.bytes",
+        "metric.reporters",
+        "min.insync.replicas",
+        "num.io.threads",
+        "num.network.threads",
+        "num.recovery.threads.per.data.dir",
+        "num.replica.fetchers",
+        "principal.builder.class",
+        "producer.id.expiration.ms",
+        "remote.fetch.max.wait.ms",
+        "remote.list.offsets.request.timeout.ms",
+        "remote.log.index.file.cache.total.size.bytes",
+        "remote.log.manager.copier.thread.pool.size",
+        "remote.log.manager.copy.max.bytes.per.second",
+        "remote.log.manager.expiration.thread.pool.size",
+        "remote.log.manager.fetch.max.bytes.per.second",
+        "remote.log.manager.follower.thread.pool.size",
+        "remote.log.reader.threads",
+        "sasl.enabled.mechanisms",
+        "sasl.jaas.config",
+        "sasl.kerberos.kinit.cmd",
+        "sasl.kerberos.min.time.before.relogin",
+        "sasl.kerberos.principal.to.local.rules",
+        "sasl.kerberos.service.name",
+        "sasl.kerberos.ticket.renew.jitter",
+        "sasl.kerberos.ticket.renew.window.factor",
+        "sasl.login.refresh.buffer.seconds",
+        "sasl.login.refresh.min.period.seconds",
+        "sasl.login.refresh.window.factor",
+        "sasl.login.refresh.window.jitter",
+        "sasl.mechanism.inter.broker.protocol",
+        "share.coordinator.cached.buffer.max.bytes",
+        "ssl.cipher.suites",
+        "ssl.client.auth",
+        "ssl.enabled.protocols",
+        "ssl.endpoint.identification.algorithm",
+        "ssl.engine.factory.class",
+        "ssl.key.password",
+        "ssl.keymanager.algorithm",
+        "ssl.keystore.certificate.chain",
+        "ssl.keystore.key",
+        "ssl.keystore.location",
+        "ssl.keystore.password",
+        "ssl.keystore.type",
+        "ssl.protocol",
+        "ssl.provider",
+        "ssl.secure.random.implementation",
+        "ssl.trustmanager.algorithm",
+        "ssl.truststore.certificates",
+        "ssl.truststore.location",
+        "ssl.truststore.password",
+        "ssl.truststore.type",
+        "transaction.partition.verification.enable",
+        "unclean.leader.election.enable",
+    ),
+    "group": (
+        "consumer.assignment.interval.ms",
+        "consumer.heartbeat.interval.ms",
+        "consumer.session.timeout.ms",
+        "share.assignment.interval.ms",
+        "share.auto.offset.reset",
+        "share.delivery.count.limit",
+        "share.heartbeat.interval.ms",
+        "share.isolation.level",
+        "share.partition.max.record.locks",
+        "share.record.lock.duration.ms",
+        "share.renew.acknowledge.enable",
+        "share.session.timeout.ms",
+        "streams.assignment.interval.ms",
+        "streams.heartbeat.interval.ms",
+        "streams.initial.rebalance.delay.ms",
+        "streams.num.standby.replicas",
+        "streams.session.timeout.ms",
+    ),
+    "client-metrics": (
+        "interval.ms",
+        "match",
+        "metrics",
+    ),
+}
+"""Keys by the word of their resource type."""
+
+
+_BREAKS = "=:"
+"""The characters of `$COMP_WORDBREAKS` that our words contain."""
+
+
+_BASH_SCRIPT = """\
+%(complete_func)s() {
+    local candidate
+    COMPREPLY=()
+    while IFS= read -r candidate; do
+        [[ -n $candidate ]] && COMPREPLY+=("$candidate")
+    done < <(COMP_WORDS="$(IFS=$'\\n'; echo "${COMP_WORDS[*]}")" COMP_CWORD=$COMP_CWORD \\
+        %(complete_var)s=bash_complete "$1" 2>/dev/null)
+    if [[ ${#COMPREPLY[@]} == 1 && $COMPREPLY == *= ]]; then compopt -o nospace; fi
+}
+complete -o nosort -o bashdefault -F %(complete_func)s %(prog_name)s
+"""
+
+_ZSH_SCRIPT = """\
+%(complete_func)s() {
+    local -a candidates unfinished
+    candidates=("${(@f)$(COMP_WORDS="${words[*]}" COMP_CWORD=$((CURRENT - 1)) \\
+        %(complete_var)s=zsh_complete %(prog_name)s 2>/dev/null)}")
+    unfinished=(${(M)candidates:#*=})
+    candidates=(${candidates:#*=})
+    (( $#unfinished )) && compadd -U -S '' -V unsorted -a unfinished
+    (( $#candidates )) && compadd -U -V unsorted -a candidates
+}
+compdef %(complete_func)s %(prog_name)s
+"""
+
+_FISH_SCRIPT = """\
+function %(complete_func)s
+    env %(complete_var)s=fish_complete COMP_WORDS=(commandline -cp) COMP_CWORD=(commandline -t) \\
+        %(prog_name)s 2>/dev/null
+end
+complete --no-files --command %(prog_name)s --arguments "(%(complete_func)s)"
+"""
+
+
+class Fish(FishComplete):
+    """click's completion of fish, a candidate a line; fish quotes it."""
+
+    source_template = _FISH_SCRIPT
+
+    def format_completion(self, item: CompletionItem) -> str:
+        return str(item.value)
+
+
+class Zsh(ZshComplete):
+    """click's completion of zsh, a candidate a line; zsh quotes it, and nothing follows a sign."""
+
+    source_template = _ZSH_SCRIPT
+
+    def format_completion(self, item: CompletionItem) -> str:
+        return str(item.value)
+
+
+class Bash(BashComplete):
+    """click's completion of bash, on the words as they were typed."""
+
+    source_template = _BASH_SCRIPT
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        pieces = os.environ["COMP_WORDS"].split("\n")[: int(os.environ["COMP_CWORD"]) + 1]
+        _, *args, incomplete = glued(pieces)
+        self._replaced = re.sub(rf"[^{_BREAKS}]*$", "", incomplete)
+        return args, incomplete
+
+    def format_completion(self, item: CompletionItem) -> str:
+        """The candidate, less what bash does not replace, as the shell reads it."""
+        return shlex.quote(item.value.removeprefix(self._replaced))
+
+
+def glued(pieces: Iterable[str]) -> list[str]:
+    """Words out of the pieces that bash makes of them.
+
+    Examples
+    --------
+    >>> glued(["quota", "describe", "user", "=", "al"])
+    ['quota', 'describe', 'user=al']
+    """
+    words: list[str] = []
+    for piece in pieces:
+        if words and (_is_break(piece) or _is_break(words[-1][-1:])):
+            words[-1] += piece
+        else:
+            words.append(piece)
+    return words
+
+
+def _is_break(text: str) -> bool:
+    return bool(text) and set(text) <= {*_BREAKS}
+
+
+def register() -> None:
+    """Let click complete by them."""
+    for shell in (Bash, Fish, Zsh):
+        add_completion_class(shell)

@@ -14,7 +14,7 @@ from ..plans import change_words
 from . import completions, options
 from .change_options import changing
 from .click_glue import Verbs, words
-from .selectors import read_selectors
+from .options import read_selectors
 from .session import PlanOptions, Session
 
 RESOURCES = tuple(WORDS)

@@ -1,4 +1,4 @@
-"""`use`, `cluster`, `doctor`, `may-i`, `snapshot`: the cluster that the other verbs work with."""
+"""`use`, `cluster`, `doctor`, `may-i`, `snapshot`, `users`, `observe`: the cluster that the other verbs work with."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from ..model.resources import WORDS, Resource
-from . import completions, options
+from . import completions, options, spark_inputs
 from .click_glue import Verb, Words, words
-from .selectors import read_selectors
+from .options import Length, read_selectors
 from .session import Session
 
 
@@ -74,3 +74,37 @@ def snapshot(session: Session, file: str) -> Any:
     current = session.cluster.snapshot()
     current.save(file)
     return current
+
+
+@click.command(cls=Verb)
+@options.reading
+@click.option("--for", "seconds", default="60s", show_default=True, type=Length(), metavar="TIME", help="At most 1h.")
+def observe(session: Session, seconds: float) -> Any:
+    """Let every broker write its request log for a while, and then no more, whatever happens meanwhile.
+
+    It sets kafka.request.logger to DEBUG through a plan and takes it back; Ctrl-C ends it early.
+
+    \b
+    {here} --for 60s
+    """
+    answer = session.cluster.observe(seconds, progress=session.progress)
+    if click.get_current_context().meta.get("out") and session.note is not None:
+        for line in (*answer.warnings, *(f"request log: {log}" for log in answer.logs)):
+            session.note(line)
+    return answer
+
+
+@click.command(cls=Verb)
+@options.reading
+@words(completions.scram_users, "[user=NAME]...")
+@click.option("--usage", metavar="NAME", help="A USAGE frame: a variable, or a Parquet or CSV file.")
+def users(session: Session, words: tuple[str, ...], usage: str | None) -> Any:
+    """Each known user: SCRAM credentials, quotas, ACLs, and with --usage when it was at work; and orphans.
+
+    \b
+    {here}
+    {here} user~=team-* --usage usage.parquet
+    """
+    chosen = read_selectors(words, ("user",), session.lookup)
+    used = None if usage is None else spark_inputs.usage_frame(session, usage)
+    return session.cluster.users(**chosen, usage=used)

@@ -137,10 +137,10 @@ def _loaded(saved: str) -> Snapshot:
 
 
 def _as_of(session: Session, where: str, time: str | None, cluster_id: str | None) -> Snapshot:
-    from ..history import history
+    from ..history import open_history
 
     with session.at_work("looking back"):
-        return history(where).as_of(time or "now", cluster_id)
+        return open_history(where).as_of(time or "now", cluster_id)
 
 
 def _written(text: Text, out: str | None) -> Any:

@@ -155,15 +155,15 @@ def _live(session: Session, against: str | None, sides: int) -> list[Snapshot]:
 
 
 def _at(where: str) -> History:
-    from ..history import history as kept_at
+    from ..history import open_history
 
-    return kept_at(where)
+    return open_history(where)
 
 
 def _recorded_at(where: str | None) -> History:
     """The history there; whoever asks what changed without one reads how to begin it."""
-    from ..frames.times import is_time
     from ..history.snapshot_history import nothing_recorded
+    from ..model.times import is_time
 
     if where is None or is_time(where):
         raise nothing_recorded()

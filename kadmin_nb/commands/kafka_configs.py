@@ -139,9 +139,11 @@ def _altered(session: Session, arguments: Arguments, chosen: Sequence[NamedType]
 
 
 def _carried_out(session: Session, arguments: Arguments, chosen: Sequence[NamedType], options: ToolOptions) -> Any:
+    from ..plans.plan import dangers_of
+
     plan = _planned(session, arguments, chosen, options)
     kafka_tool.refuse_absent(plan)
-    if plan.advised_dangers and not _refuses_dangers(session, options):
+    if dangers_of(plan) and not _refuses_dangers(session, options):
         plan, options = _let_through(session, plan, options)
     outcomes = kafka_tool.carry_out(session, plan, options)
     if options.dry_run:
@@ -168,11 +170,11 @@ def _refuses_dangers(session: Session, options: ToolOptions) -> bool:
 def _let_through(session: Session, plan: Plan, options: ToolOptions) -> tuple[Plan, ToolOptions]:
     """The plan and the options that apply its dangers, each of which is a line on standard error, as of Kafka's own."""
     from ..plans.advice import Advice
-    from ..plans.plan import unconfirmed
+    from ..plans.plan import dangers_of, unconfirmed
 
-    for line in () if options.dry_run else Advice(plan.advised_dangers).danger_lines():
+    for line in () if options.dry_run else Advice(dangers_of(plan)).danger_lines():
         session.warn(line)
-    keys = (danger.key for danger in plan.advised_dangers)
+    keys = (danger.key for danger in dangers_of(plan))
     allow = tuple(dict.fromkeys((*options.allow, *keys)))
     return unconfirmed(plan, _UNCONFIRMED), replace(options, allow=allow)
 

@@ -6,24 +6,69 @@ file, and sets one going where they are too old. A notebook asks in a thread and
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
 from .. import files
 from ..errors import KadminError
 from ..model.grammar import Value
-from . import known_names
+from ..paths import cache_dir
 from .completions import fixed_values
-from .known_names import KnownNames
 
 if TYPE_CHECKING:
     from ..model.connection_settings import Settings
+
+FRESH = 30.0
+"""Seconds for which names are offered."""
+
+_MOST_BYTES = 1 << 25
+"""Bytes of a file of names."""
+
+
+@dataclass(frozen=True)
+class KnownNames:
+    """Names by the word that they stand behind (`user`, `topic` …); `taken_at` is seconds since 1970."""
+
+    names: Mapping[str, tuple[str, ...]]
+    taken_at: float = field(default_factory=time.time)
+
+    @property
+    def is_fresh(self) -> bool:
+        """True if they may still be offered."""
+        return 0 <= time.time() - self.taken_at < FRESH
+
+
+def names_file(target: str) -> Path:
+    """The file of this target, told from one that is called so in another folder."""
+    key = "\0".join((target, str(Path.cwd()), os.environ.get("KADMIN_CONFIG", "")))
+    return cache_dir() / "names" / f"{sha256(os.fsencode(key)).hexdigest()[:32]}.json"
+
+
+def save_names(names: KnownNames, place: Path) -> None:
+    """Keep them, for nobody else to read."""
+    files.write(place, json.dumps({"taken_at": names.taken_at, "names": names.names}), mode=0o600)
+
+
+def load_names(place: Path) -> KnownNames | None:
+    """The names in that file while they are fresh; None where there are none that can be read."""
+    with suppress(KadminError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        content = json.loads(files.read(place, "names", _MOST_BYTES))
+        names = {str(word): tuple(map(str, several)) for word, several in content["names"].items()}
+        known = KnownNames(names, float(content["taken_at"]))
+        return known if known.is_fresh else None
+    return None
+
 
 WAIT = 0.25
 """Seconds that a notebook's Tab waits for names."""
@@ -44,7 +89,7 @@ class NamesOfFile:
 def _of_file(target: str) -> Mapping[str, tuple[str, ...]]:
     """The names that another process left; where they are too old it is asked for new ones, for the next Tab."""
     with suppress(KadminError):
-        if known := known_names.load(known_names.place_of(target)):
+        if known := load_names(names_file(target)):
             return known.names
         _ask_beside(target)
     return {}
@@ -130,11 +175,11 @@ def refresh(target: str) -> None:
     from ..cluster.near_names import names_of
     from ..profiles import settings_for
 
-    place = known_names.place_of(target)
+    place = names_file(target)
     files.make_folder(place.parent, mode=0o700)
     with files.locking(place.with_suffix(".lock")) as is_ours:
         if is_ours:
-            known_names.save(KnownNames(names_of(settings_for(target))), place)
+            save_names(KnownNames(names_of(settings_for(target))), place)
 
 
 if __name__ == "__main__":

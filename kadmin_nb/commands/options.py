@@ -1,9 +1,10 @@
-"""Options that several verbs share."""
+"""Options, and the words of a line, that several verbs share."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import click
@@ -11,12 +12,67 @@ import click
 from ..errors import UsageError
 from ..frames import FORMS
 from ..frames.engines import ENGINES
+from ..hints import nearest
 from ..model.entity import TYPES, entity_type
+from ..model.grammar import Choice, Lookup, format_word, without_sign
+from ..model.quota_keys import find
+from ..model.times import length_of_time
+from ..plans.change_words import choices, read_words
+from ..secrets import mentions_secret
+from .answer_formats import PRINT_FORMATS, in_print_format
 from .click_glue import CommaSeparated, Offers, Words
 from .completions import profiles
-from .numbers import Finite
-from .print_formats import PRINT_FORMATS, in_print_format
 from .session import Session
+
+
+class Finite(click.FloatRange):
+    """A number within bounds, neither `nan` nor `inf`: a range lets `nan` pass, as any comparison with it is false."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number", param, ctx)
+        return number
+
+
+class Length(click.ParamType):  # type: ignore[type-arg]  # generic only in newer clicks
+    """A length of time such as `60s` or `5m`, in seconds; a number alone is of seconds."""
+
+    name = "length"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        text = str(value).strip()
+        length = length_of_time(f"{text}s" if text[-1:].isdigit() else text)
+        if length is None:
+            self.fail(f"{value} is not a duration: 60s, 5m", param, ctx)
+        return length.total_seconds()
+
+
+def read_selectors(
+    words: Iterable[str],
+    types: Sequence[str],
+    lookup: Lookup | None,
+    type_of: Callable[[str], str | None] = lambda name: None,
+) -> dict[str, tuple[Choice, ...]]:
+    """The entities of a reading verb: a type that stands several times is a list, which asks for all of them.
+
+    `type_of` reads the names of further types: `entity:team`.
+    """
+    chosen: dict[str, tuple[Choice, ...]] = {}
+    words = list(words)
+    bare = next((word for word in words if "=" not in word and find(word) is None), None)
+    if bare and not any(map(mentions_secret, words)):
+        raise without_sign(bare, format_word(types[0], bare))
+    for word in read_words(words, lookup):
+        kind = word.name if word.name in types else type_of(word.name)
+        if kind is None:
+            near = nearest(word.name, list(types))
+            raise UsageError(
+                f"{word.name} is not one of {', '.join(types)}", hint=f"Did you mean {near}=…?" if near else None
+            )
+        chosen[kind] = (*choices(chosen.get(kind, ())), *choices(word.value))
+    return chosen
+
 
 Command = Callable[..., Any]
 Bind = Callable[[click.Context, Session, dict[str, Any]], None]

@@ -14,7 +14,7 @@ from . import completions, options
 from .change_options import applying, changing, wait_clients
 from .click_glue import Text, Verbs, Words
 from .declared import plan_from
-from .numbers import Finite
+from .options import Finite
 from .session import PlanOptions, Session, planned
 from .spark_inputs import usage_frame
 

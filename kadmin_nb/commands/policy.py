@@ -116,10 +116,10 @@ def _of_snapshot(policy: Policy, snapshot: Snapshot, plan: Plan | None, pairs: A
 
 
 def _of_history(session: Session, policy: Policy, where: str, time: str, pairs: Any) -> PolicyAnswer:
-    from ..history import history
+    from ..history import open_history
     from ..policy.policy_answer import together
 
-    recorded = history(where)
+    recorded = open_history(where)
     with session.at_work("looking back"):
         answers = {snapshot.cluster_id: policy.check(snapshot, pairs=pairs) for snapshot in _each(recorded, time)}
     if not answers:

@@ -17,7 +17,7 @@ from .change_options import changing
 from .chart import chart
 from .click_glue import Verbs, words
 from .history import history
-from .selectors import read_selectors
+from .options import read_selectors
 from .session import PlanOptions, Session
 from .usage import near, top, usage
 

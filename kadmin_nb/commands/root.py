@@ -20,7 +20,7 @@ VERBS = {
     "kafka-configs": ("kafka_configs", "kafka-configs.sh: its arguments, its output, and a plan behind it."),
     "local": ("local", "A real Kafka on loopback, for demos, tutorials and tests."),
     "may-i": ("current_cluster", "Your rights: each that a change needs, and what grants it."),
-    "observe": ("observe", "Let every broker write its request log for a while."),
+    "observe": ("current_cluster", "Let every broker write its request log for a while."),
     "plan": ("plan", "Plans that exist: show, apply, verify, resume, roll back."),
     "policy": ("policy", "The rules that a team keeps, in a TOML file."),
     "quota": ("quota", "Client quotas: what is stored, what binds a client, changes."),
@@ -28,7 +28,7 @@ VERBS = {
     "scram": ("scram", "Who logs in with SCRAM, and new passwords."),
     "scram-credentials": ("scram", "The scram-credentials tool of KIP-248."),
     "snapshot": ("current_cluster", "Save what the current cluster holds now, for diff."),
-    "users": ("users", "Each known user: credentials, quotas, ACLs, usage, and orphans."),
+    "users": ("current_cluster", "Each known user: credentials, quotas, ACLs, usage, and orphans."),
     "use": ("current_cluster", "Make TARGET the current cluster."),
 }
 """The module of each verb, and its line in help: no module is imported for that."""
@@ -57,6 +57,6 @@ def version() -> Any:
 @click.option("--keep", is_flag=True, help="Leave the local Kafka running.")
 def demo(keep: bool) -> Any:
     """From a real Kafka to a verified change in a minute."""
-    from .demo import demo as run
+    from .local import demo as run
 
     return run(keep)

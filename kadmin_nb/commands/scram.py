@@ -15,7 +15,7 @@ from . import completions, options
 from .change_options import changing, planning
 from .click_glue import Verb, Verbs, words
 from .kafka_tool import kafka_connection
-from .selectors import read_selectors
+from .options import read_selectors
 from .session import PlanOptions, Session
 
 

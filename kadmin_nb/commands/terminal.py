@@ -21,8 +21,7 @@ from ..frames.pages import ROWS
 from ..hints import terminal
 from . import Result, run
 from .session import Note, Session
-from .status_line import StatusLine
-from .windows import PAGED_ROWS, can_page, fitted_lines, show_in_pager
+from .windows import PAGED_ROWS, StatusLine, can_page, fitted_lines, show_in_pager
 
 if TYPE_CHECKING:
     from ..frames.display import Display
@@ -93,9 +92,9 @@ def _complete(instruction: str) -> int:
 
     from ..model.grammar import argument
     from .click_glue import Completing
+    from .completions import register
     from .live_names import NamesOfFile
     from .root import root
-    from .shells import register
 
     register()
     context = {"obj": Completing(NamesOfFile(), argument)}

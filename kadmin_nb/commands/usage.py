@@ -1,7 +1,11 @@
-"""`quota usage`, `near` and `top`: what clients used, who is near a limit, and who uses most."""
+"""`quota usage`, `near` and `top`: who uses most, who is near a limit; and where usage is read from."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,15 +13,169 @@ import click
 from ..errors import UsageError
 from . import completions, options, spark_inputs
 from .click_glue import Verb
-from .lengths import Length
-from .numbers import Finite
-from .session import Session
-from .usage_source import UsageSource, bind_source, note, source
+from .options import Finite, Length
+from .session import Note, Session
 
 if TYPE_CHECKING:
     from ..frames.answer import Answer
-    from ..usage.engines import Usage
-    from ..usage.request_log import Counts
+    from ..usage.engines import LogEngine, Usage
+    from ..usage.request_log import Counts, Requests
+
+EVERY = "1 second"
+QUIET, REPEAT = 0.5, 0.2
+"""Seconds before it is told how far a log is read, and until the next time."""
+
+_BROKER_HINT = (
+    r"--broker 3, --broker 'broker-(\d+)/' on each file's path, or --broker cluster: the current cluster's addresses."
+)
+
+
+@dataclass(frozen=True)
+class UsageSource:
+    """The source of usage and the engine, as the options say it."""
+
+    paths: tuple[str, ...] = ()
+    broker: str | None = None
+    tz: str | None = None
+    names: str | None = None
+    every: str | None = None
+    prometheus: str | None = None
+    since: str = "1h ago"
+    until: str = "now"
+    step: float = 15.0
+    label: str = "broker"
+    token: str | None = None
+    usage: str | None = None
+    dedupe: bool = True
+    strict: bool = False
+    engine: str | None = None
+
+    @property
+    def is_named(self) -> bool:
+        """Is there a source?"""
+        return bool(self.paths or self.prometheus or self.usage)
+
+    def check(self, of_lines: bool = False) -> None:
+        """Refuse what cannot be meant, before anything is read."""
+        sources = [source for source in (self.paths, self.prometheus, self.usage) if source]
+        if len(sources) != 1:
+            problem = "a source of usage is required" if not sources else "usage comes from one source"
+            raise UsageError(problem, hint="Paths of a request log, --prometheus URL, or --usage NAME, a USAGE frame.")
+        if of_lines and not self.paths:
+            raise UsageError("only a request log has lines", hint="Give its paths.")
+        if self.every and not self.paths:
+            raise UsageError("--every is for a request log", hint="Metrics and frames have windows of their own.")
+        for path in self.paths:
+            _refuse_what_is_no_path(path)
+        if self.paths and self.broker is None:
+            raise UsageError("--broker is required", hint=_BROKER_HINT)
+
+    def read(self, session: Session) -> Usage:
+        """USAGE, in its engine."""
+        from ..usage.engines import Usage
+
+        if self.paths:
+            log = self.log()
+            with spark_inputs.where_spark_is(session, log.is_spark):
+                requests = self.requests(session, log)
+                note(session, requests.warnings)
+                return Usage.of_log(requests, self.every or EVERY, log.why)
+        with spark_inputs.where_spark_is(session, self.engine == "spark"):
+            if self.prometheus:
+                return Usage.of_metrics(self._metrics(), self.engine)
+            return Usage.of(spark_inputs.usage_frame(session, str(self.usage)), self.engine)
+
+    def log(self) -> LogEngine:
+        """The engine that reads the request log."""
+        from ..usage.engines import LogEngine
+
+        return LogEngine.of(self.paths, self.names, self.engine)
+
+    def requests(self, session: Session, log: LogEngine) -> Requests:
+        """The request log, its first lines looked at."""
+        broker: Any = session.cluster.brokers if self.broker == "cluster" else self.broker
+        broker = int(broker) if isinstance(broker, str) and broker.isdecimal() else broker
+        how = {"broker": broker, "tz": self.tz, "dedupe": self.dedupe, "strict": self.strict}
+        with session.watch() as tell:
+            return log.requests(None if tell is None else _Reading(tell), **how)
+
+    def _metrics(self) -> Answer:
+        from ..model.times import moment
+        from ..profiles.secret_references import read_reference
+        from ..usage import prometheus
+
+        token = read_reference(self.token, Path.cwd()) if self.token else None
+        first, last = moment(self.since), moment(self.until)
+        return prometheus(str(self.prometheus), first, last, step=self.step, broker=self.label, token=token)
+
+
+class _Reading:
+    """Tells how far a log is read, now and then, once it takes long."""
+
+    def __init__(self, tell: Note) -> None:
+        self._tell, self._next = tell, time.monotonic() + QUIET
+
+    def __call__(self, done: int, size: int) -> None:
+        from ..usage.engines import size_text
+
+        if time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + REPEAT
+        self._tell(f"reading the log: {size_text(done)} of {size_text(size)}, {100 * done / size:.0f} %")
+
+
+def source(command: Any) -> Any:
+    """The options that say where usage comes from; the command gets a `UsageSource` as its `source`."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def bind_source(ctx: click.Context, session: Session, params: dict[str, Any]) -> None:
+    """Those options as one object."""
+    names = UsageSource.__dataclass_fields__
+    params["source"] = UsageSource(**{name: params.pop(name) for name in names if name in params})
+
+
+def note(session: Session, warnings: Iterable[str]) -> None:
+    """Tell what a reader of the figures must know."""
+    for warning in warnings:
+        if session.note is not None:
+            session.note(warning)
+
+
+_OPTIONS = (
+    click.argument("paths", nargs=-1, metavar="[PATH]..."),
+    click.option(
+        "--broker",
+        metavar="WHO",
+        help=r"The broker that wrote the log: an id, a pattern such as 'broker-(\d+)/', or cluster.",
+    ),
+    click.option("--tz", metavar="ZONE", help="The brokers' time zone, such as Europe/Berlin, where times have none."),
+    click.option("--names", metavar="PATTERN", help="Only files called so, such as '*request*'."),
+    click.option("--dedupe/--no-dedupe", default=True, help="A request whose line is read twice counts once."),
+    click.option("--strict", is_flag=True, help="A compressed file that is damaged is an error, not a warning."),
+    click.option("--every", metavar="LENGTH", help=f"The windows' length, such as '5 minutes'; {EVERY} unless said."),
+    click.option("--prometheus", metavar="URL", help="The quota metrics that a Prometheus has scraped."),
+    click.option(
+        "--since", default=UsageSource.since, show_default=True, metavar="TIME", help="Of Prometheus, from then"
+    ),
+    click.option("--until", default=UsageSource.until, show_default=True, metavar="TIME", help="to then"),
+    click.option(
+        "--step", default=UsageSource.step, show_default=True, metavar="SECONDS", help="from sample to sample."
+    ),
+    click.option("--label", default=UsageSource.label, show_default=True, help="Its label that tells the broker."),
+    click.option("--token", metavar="REFERENCE", help="A bearer token: env:NAME, file:PATH, keyring:NAME."),
+    click.option("--usage", metavar="NAME", help="A USAGE frame: a variable, or a Parquet or CSV file."),
+    options.engine("Who adds it up; by its size unless said."),
+)
+
+
+def _refuse_what_is_no_path(path: str) -> None:
+    if path.startswith(("http://", "https://")):
+        raise UsageError(f"{path} is not a path", hint="Did you mean --prometheus URL?")
+    if path.isidentifier() and not Path(path).exists():
+        raise UsageError(f"no such path: {path}", hint=f"Of a frame: --usage {path}.")
 
 
 _FORMS = {"json", "out", "form"}

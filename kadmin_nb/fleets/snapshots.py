@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ..advice.config_rules import COLUMNS, findings, schema_of
+from ..advice.config_rules import COLUMNS, findings_frame, schema_of
 from ..errors import UsageError
 from ..frames import schemas
 from ..frames.findings import findings_table
@@ -169,5 +169,5 @@ def config_findings(configs: DataFrame) -> DataFrame:
 
 def _found(_nothing: None, sides: Batches) -> Iterator[pa.RecordBatch]:
     (configs,) = sides
-    table = findings(configs)
+    table = findings_frame(configs)
     yield from table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]

@@ -109,9 +109,7 @@ def arrow_table(
 
 def _narrowed(frame: Any, names: Sequence[str]) -> Any:
     """A DataFrame without the columns nobody reads: they may hold what Arrow cannot."""
-    if isinstance(frame, pa.Table | pa.RecordBatch):
-        return frame
-    has = [str(name) for name in getattr(frame, "columns", ())]
+    has = [str(name) for name in frame.columns] if has_cells(frame) else []
     present = [name for name in names if name in has]
     return frame[present] if present and len(present) < len(has) else frame
 
@@ -227,19 +225,19 @@ def _read(frame: Any, what: str, mixed: Collection[str]) -> pa.Table:
     try:
         return pa.RecordBatchReader.from_stream(frame).read_all()
     except _UNFIT:
-        if not _has_cells(frame):
+        if not has_cells(frame):
             raise
     return _by_columns(frame, what, mixed)  # outside, as Arrow's error repeats a cell
 
 
-def _has_cells(frame: Any) -> bool:
+def has_cells(frame: Any) -> bool:
     """True of the DataFrames of pandas and Polars."""
     return hasattr(frame, "columns") and hasattr(frame, "to_dict")
 
 
 def _has_objects(frame: Any, name: str) -> bool:
     """True of a column of pandas' objects: among numbers, Arrow takes True for 1."""
-    return _has_cells(frame) and str(frame[name].dtype) == "object"
+    return has_cells(frame) and str(frame[name].dtype) == "object"
 
 
 def _by_columns(frame: Any, what: str, mixed: Collection[str]) -> pa.Table:
@@ -261,7 +259,7 @@ def _of_series(series: Any, name: str, what: str, mixed: Collection[str]) -> pa.
 
 def _given_cells(frame: Any, table: pa.Table, name: str) -> Sequence[Any]:
     """The cells as they were given: Arrow makes bytes of texts beside bytes, and addresses of Polars' objects."""
-    cells: Sequence[Any] = frame[name].to_list() if _has_cells(frame) else table[name].to_pylist()
+    cells: Sequence[Any] = frame[name].to_list() if has_cells(frame) else table[name].to_pylist()
     return cells
 
 

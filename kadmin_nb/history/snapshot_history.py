@@ -23,9 +23,9 @@ from ..frames.answer import Answer
 from ..frames.schema_metadata import CLUSTER_ID, TAKEN_AT
 from ..frames.snapshot_kinds import KINDS, SnapshotKind, kind_of
 from ..frames.snapshots import COMPLETE, ID, SCOPE, Snapshot, snapshot
-from ..frames.times import moment
 from ..hints import Hint, Verb, sentence
 from ..model.rows import Row
+from ..model.times import moment
 from .stored_rows import Place, State, change, changed, content_rows, fingerprint, frame_of
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _TABLE = re.compile(r"\w+(\.\w+){1,2}")
 
 
-def history(where: object, spark: SparkSession | None = None) -> History:
+def open_history(where: object, spark: SparkSession | None = None) -> History:
     """The history kept at a path or in a table; nothing is made before something is recorded.
 
     Parameters
@@ -65,7 +65,7 @@ def history(where: object, spark: SparkSession | None = None) -> History:
 
 
 class History:
-    """Snapshots of one cluster or of many, in one table. Get one by `kn.history(where)`."""
+    """Snapshots of one cluster or of many, in one table. Get one by `kn.open_history(where)`."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
@@ -244,7 +244,7 @@ def nothing_recorded(where: str = "") -> NotFound:
     """The error that says that the past of a cluster cannot be seen, and how to begin recording it."""
     begin = Verb(
         f"history record {shlex.quote(where) if where else 'PATH'}",
-        f"kn.history({repr(where) if where else 'PATH'}).record(cluster.snapshot())",
+        f"kn.open_history({repr(where) if where else 'PATH'}).record(cluster.snapshot())",
     )
     return NotFound(
         f"{'nothing has been recorded here yet' if where else 'no history is named'}, and Kafka keeps no past",

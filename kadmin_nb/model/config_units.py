@@ -98,12 +98,12 @@ def units_hint(key: str, text: str) -> str | None:
     if match is None or not units or match["unit"] in units:
         return None
     typed = match["unit"].lower()
-    meant = next((unit for unit in units if typed in (unit.lower(), *_SPELLED.get(unit, ()))), None)
+    meant = next((unit for unit in units if typed in (unit.lower(), *TIME_WORDS.get(unit, ()))), None)
     instead = f"Did you mean {match['number']}{meant}? " if meant else ""
     return f"{instead}{key} takes {', '.join(units)}."
 
 
-_SPELLED = {
+TIME_WORDS = {
     "s": ("sec", "secs", "second", "seconds"),
     "min": ("m", "mins", "minute", "minutes"),
     "h": ("hr", "hrs", "hour", "hours"),

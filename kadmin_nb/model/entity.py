@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ..errors import UsageError
 from .configurable import Configurable
@@ -112,23 +112,6 @@ class Entity(Configurable):
 
 ARGUMENTS = {"user": "user", "client_id": "client-id", "ip": "ip"}
 """The names of Python's arguments for the entity types."""
-
-
-def given(whom: Mapping[str, Any]) -> dict[str, Any]:
-    """The entity types that `user=`, `client_id=`, `ip=` and `entity={…}` name, with what each was given.
-
-    Raises
-    ------
-    UsageError
-        Another argument.
-    """
-    parts = dict(whom.get("entity") or {})
-    for name, value in whom.items():
-        if name in ARGUMENTS:
-            parts[ARGUMENTS[name]] = value
-        elif name != "entity":
-            raise UsageError(f"unknown entity part {name}=", hint="Use user=, client_id=, ip= or entity={…}.")
-    return parts
 
 
 def parts_of(words: Iterable[str]) -> dict[str, Part]:

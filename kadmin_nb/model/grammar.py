@@ -29,7 +29,16 @@ class Special(enum.Enum):
         return self.value
 
 
+class _LeftOut(enum.Enum):
+    LEFT_OUT = "left out"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
 DEFAULT, ANY = Special.DEFAULT, Special.ANY
+LEFT_OUT = _LeftOut.LEFT_OUT
+"""The argument for a type of entity or resource that nobody asks about. None is a slip: of a variable that is empty."""
 _SPELLED = {special.value: special for special in Special}
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation, Overflow
 
 from ..errors import Invalid, UsageError
+from .config_units import SIZES
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ USER_CLIENT_KEYS: tuple[str, ...] = tuple(k.name for k in QUOTA_KEYS if "user" i
 IP_KEYS: tuple[str, ...] = tuple(k.name for k in QUOTA_KEYS if "ip" in k.entities)
 
 _KEYS = {key.name: key for key in QUOTA_KEYS}
-_MULTIPLES = {"kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "B": 1}
+_MULTIPLES = {unit: size for unit, size in SIZES.items() if unit != "TiB"}
 _VALUE = re.compile(
     r"(?P<number>[+-]?[0-9._]+(?:[eE][+-]?[0-9]+)?|nan|[+-]?inf(?:inity)?)\s*(?P<unit>[A-Za-z]*|%)(?P<rate>/s)?", re.I
 )

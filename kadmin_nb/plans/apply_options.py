@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from ..errors import UsageError
 from ..hints import Hint, Option, sentence
 from . import QUIET_PERIOD, VERIFY_TIMEOUT
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +71,10 @@ class ApplyOptions:
         return [*self.policy] if isinstance(self.policy, list | tuple) else [self.policy] if self.policy else []
 
 
-def takes_apply_options(function: F) -> F:
-    """Show the fields of ApplyOptions in a function's signature, for help and completion, instead of `**keywords`."""
-    signature = inspect.signature(function)
-    *parameters, _ = signature.parameters.values()
-    options = inspect.signature(ApplyOptions).parameters.values()
-    fields = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in options]
-    function.__signature__ = signature.replace(parameters=[*parameters, *fields])  # type: ignore[attr-defined]
-    return function
+_FIELDS = tuple(field.name for field in fields(ApplyOptions))
+
+
+def with_arguments(options: ApplyOptions | None, arguments: Mapping[str, Any]) -> ApplyOptions:
+    """The options, changed where an argument of the name of a field is given; other arguments are passed over."""
+    changes = {name: value for name in _FIELDS if (value := arguments[name]) is not None}
+    return replace(options or ApplyOptions(), **changes)

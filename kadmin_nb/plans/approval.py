@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from ..errors import PlanRefused, printable
 from ..hints import Hint, Verb, sentence
 from .author import named_by_others
-from .plan import Plan
+from .plan import Plan, with_note
 
 APPROVAL = "approval"
 APPROVE = Verb("plan approve FILE", "cluster.approve(plan)")
@@ -27,7 +27,7 @@ def approved(plan: Plan, author: str, at: str, text: str = "") -> Plan:
     """
     if why := _why_not(plan, author):
         raise _approval_refused(f"you cannot approve plan {plan.id[:12]}: {why}")
-    return plan.with_note(text, author=author, at=at, kind=APPROVAL)
+    return with_note(plan, text, author=author, at=at, kind=APPROVAL)
 
 
 def approval_of(plan: Plan) -> Mapping[str, str]:

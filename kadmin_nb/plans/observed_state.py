@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -58,7 +58,13 @@ ABSENT = ObservedValue()
 class ObservedState:
     """The values of targets, the errors of resources that could not be read, and the keys each resource listed.
 
-    `topic_ids` are those of the topics among them, where they were asked for and may be seen.
+    `topic_ids` are those of the topics among them, where they were asked for and may be seen. `unread` are targets that
+    nobody has looked at.
+
+    The others are what dangers and warnings go by beside the values. `quotas` are all QUOTAS. `below` has the texts
+    that may apply to a config without its own value: several where brokers differ, none where nobody can say. `empty`
+    are topics without records. `brokers` is their number; `protocols` are those of the listeners, none where they are
+    not known. `lacks_client_configs` says that the topic of client configs is missing.
     """
 
     values: dict[Target, ObservedValue] = field(default_factory=dict)
@@ -66,6 +72,12 @@ class ObservedState:
     quotas: pa.Table | None = None
     listed: dict[Configurable, set[str]] = field(default_factory=dict)
     topic_ids: dict[Configurable, str] = field(default_factory=dict)
+    unread: Collection[Target] = ()
+    below: dict[Target, Collection[str | None]] = field(default_factory=dict)
+    empty: set[str] = field(default_factory=set)
+    brokers: int = 1
+    protocols: Collection[str] = ()
+    lacks_client_configs: bool = False
 
     def of(self, target: Target) -> ObservedValue:
         """The current state of that target."""

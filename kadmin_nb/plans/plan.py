@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
@@ -25,12 +25,11 @@ from ..model.findings import Finding
 from ..version import TOOL
 from . import advice, canonical, garbage_collection, plan_file, shape
 from .advice import Advice, answer, dangers
-from .apply_options import ApplyOptions, takes_apply_options
+from .apply_options import ApplyOptions, with_arguments
 from .execution.interrupts import Stopped, never
 from .execution.progress import Progress, silent
 from .formats import PrintFormats, Subject
 from .kinds.registry import remedy
-from .live_cluster import LiveCluster
 from .plan_rows import FORMAT, columns_of, row_of
 
 if TYPE_CHECKING:
@@ -40,6 +39,35 @@ if TYPE_CHECKING:
     from ..usage.touched_clients import ImpactAnswer
     from .outcomes import Outcomes
     from .stage import Origin
+
+
+class LiveCluster(Protocol):
+    """The cluster that a plan may be bound to: what carries it out there, and goes on from it."""
+
+    target: str
+    """The word by which another session reaches it."""
+
+    def quotas(self) -> pa.Table:
+        """QUOTAS as they are now."""
+
+    def apply(self, plan: Plan, options: ApplyOptions, progress: Progress, stop: Stopped) -> Outcomes:
+        """Carry out a plan."""
+
+    def review(self, plan: Plan, options: ApplyOptions) -> Display:
+        """The widget to look at a plan and to apply it."""
+
+    def verify(self, plan: Plan) -> Outcomes:
+        """The state of a plan's rows on every broker."""
+
+    def rollback(self, plan: Plan) -> Plan:
+        """The plan that takes another back."""
+
+    def plan_again(self, plan: Plan, reason: str | None = None) -> Plan:
+        """The plan of the same changes on the cluster as it is now."""
+
+    def is_begun(self, plan: Plan) -> bool:
+        """True of a plan that has a journal here."""
+
 
 _CHANGED = {"kind", "op", "resource", "key", "wanted", "until"}
 
@@ -71,10 +99,10 @@ class Plan(PrintFormats, Tabular):
     @cached_property
     def id(self) -> str:
         """The SHA-256 of the canonical body, in hexadecimal."""
-        return canonical.digest(self.body)
+        return canonical.digest(self._body)
 
     @cached_property
-    def body(self) -> str:
+    def _body(self) -> str:
         """All that the id stands for, as canonical JSON."""
         head = {name: getattr(self, name) for name in plan_file.HEAD}
         with garbage_collection.at_rest():
@@ -86,19 +114,9 @@ class Plan(PrintFormats, Tabular):
         wanted = [{name: row[name] for name in _CHANGED & row.keys()} for row in self._rows()]
         return canonical.digest(canonical.to_json(wanted))
 
-    @property
-    def made_at(self) -> datetime:
-        """`created` as a time."""
-        return datetime.fromisoformat(self.created)
-
     def has_expired(self, now: datetime | None = None) -> bool:
         """True if its time is over, now or at that time: `apply` refuses to start it then."""
         return self.expires is not None and (now or datetime.now(UTC)) > datetime.fromisoformat(self.expires)
-
-    def with_note(self, text: str, *, author: str, at: str, kind: str = "note") -> Plan:
-        """The same plan, of the same id, with a note beside it."""
-        note = {"kind": kind, "author": author, "at": at, "text": text, "plan_id": self.id}
-        return replace(self, notes=(*self.notes, note))
 
     @property
     def refused(self) -> tuple[Change, ...]:
@@ -125,22 +143,46 @@ class Plan(PrintFormats, Tabular):
             )
         return self
 
-    @takes_apply_options
     def apply(
         self,
         options: ApplyOptions | None = None,
         *,
         progress: Progress = silent,
         stop: Stopped = never,
-        **keywords: Any,
+        skip_conflicts: bool | None = None,
+        allow: str | Collection[str] | None = None,
+        gradual: float | None = None,
+        usage: object = None,
+        lock: bool | None = None,
+        steal: bool | None = None,
+        require_approval: bool | None = None,
+        policy: Any = None,
+        verify_timeout: float | None = None,
+        quiet_period: float | None = None,
+        wait_clients: float | None = None,
     ) -> Outcomes:
         """Carry it out on its cluster; see `Cluster.apply`."""
+        chosen = with_arguments(options, locals())
         if self._live is None:
             raise UsageError("this plan is bound to no cluster", hint="cluster.apply(plan) applies it.")
-        return self._live.apply(self, options, progress=progress, stop=stop, **keywords)
+        return self._live.apply(self, chosen, progress, stop)
 
-    @takes_apply_options
-    def review(self, options: ApplyOptions | None = None, **keywords: Any) -> Display:
+    def review(
+        self,
+        options: ApplyOptions | None = None,
+        *,
+        skip_conflicts: bool | None = None,
+        allow: str | Collection[str] | None = None,
+        gradual: float | None = None,
+        usage: object = None,
+        lock: bool | None = None,
+        steal: bool | None = None,
+        require_approval: bool | None = None,
+        policy: Any = None,
+        verify_timeout: float | None = None,
+        quiet_period: float | None = None,
+        wait_clients: float | None = None,
+    ) -> Display:
         """A widget to look at it, apply it and see what comes of it; a table where nobody can click.
 
         Parameters
@@ -154,28 +196,10 @@ class Plan(PrintFormats, Tabular):
         UsageError
             It is bound to no cluster.
         """
-        if self._live is None or self._live.review is None:
+        chosen = with_arguments(options, locals())
+        if self._live is None:
             raise UsageError("this plan is bound to no cluster", hint="cluster.review(plan) shows it.")
-        return self._live.review(self, replace(options or ApplyOptions(), **keywords))
-
-    @property
-    def live(self) -> LiveCluster | None:
-        """The cluster that it is bound to."""
-        return self._live
-
-    @property
-    def origin(self) -> Origin | None:
-        """The stage that it was made of; None of a plan that was loaded, or made otherwise."""
-        return self._origin
-
-    def made_of(self, origin: Origin) -> Plan:
-        """The same plan, made of a stage."""
-        return replace(self, _origin=origin)
-
-    def show(self) -> None:
-        """Note that somebody looks at it: `apply` without a name means it for as long as nothing else is staged."""
-        if self._origin is not None:
-            self._origin.stage.shown = self
+        return self._live.review(self, chosen)
 
     def quotas_after(self, before: Any = None) -> pa.Table:
         """QUOTAS as they are when it is done.
@@ -219,7 +243,7 @@ class Plan(PrintFormats, Tabular):
     def _before(self, quotas: Any) -> Any:
         if quotas is not None:
             return quotas
-        if self._live is None or self._live.quotas is None:
+        if self._live is None:
             raise UsageError(
                 "this plan is bound to no cluster", hint="Give it quotas=, or ask the cluster: cluster.impact(plan, …)."
             )
@@ -233,12 +257,7 @@ class Plan(PrintFormats, Tabular):
         """
         return answer(schemas.DANGERS, self._told.dangers)
 
-    @property
-    def advised_dangers(self) -> tuple[Finding, ...]:
-        """The dangers as values."""
-        return tuple(self._told.dangers)
-
-    def with_dangers(self, more: Iterable[Finding]) -> Plan:
+    def _with_dangers(self, more: Iterable[Finding]) -> Plan:
         """The same plan, with dangers that only a usage tells of."""
         rows = {danger.row for danger in self._told.dangers}
         return replace(self, _advice=self._told.with_dangers(danger for danger in more if danger.row not in rows))
@@ -278,12 +297,7 @@ class Plan(PrintFormats, Tabular):
         place = Path(path)
         if not overwrite:
             plan_file.refuse_to_replace(place, self.id, self.notes, Plan.load)
-        return plan_file.write(place, self.document())
-
-    def document(self) -> str:
-        """The text that `save` writes."""
-        notes = [*self.notes, *({**note, "plan_id": self.id} for note in self._told.notes())]
-        return plan_file.document(self.body, self.id, notes)
+        return plan_file.write(place, document_of(self))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:
@@ -294,17 +308,7 @@ class Plan(PrintFormats, Tabular):
         NotFound, Invalid
             No such file; a file that is not a plan, or one in which a byte was changed.
         """
-        return cls.read(plan_file.text_of(Path(path)), str(path))
-
-    @classmethod
-    @garbage_collection.at_rest()
-    def read(cls, text: str, where: str) -> Plan:
-        """Read what `document` wrote; `where` is named when it is none."""
-        content = plan_file.content_of(text, where)
-        plan = cls(**content.head, changes=content.changes, notes=content.notes, _advice=content.advice)
-        if plan.id != content.plan_id:
-            raise Invalid(f"{where} was changed after it was saved: its id does not fit", code="CORRUPT_PLAN")
-        return plan
+        return read_plan(plan_file.text_of(Path(path)), str(path))
 
     @staticmethod
     def schema() -> str:
@@ -382,3 +386,40 @@ def unconfirmed(plan: Plan, reason: str) -> Plan:
 def bound(plan: Plan, live: LiveCluster, told: Advice | None = None) -> Plan:
     """The same plan, tied to a cluster, with the advice on it."""
     return replace(plan, _live=live, _advice=told or plan._advice)
+
+
+def live_of(plan: Plan) -> LiveCluster | None:
+    """The cluster that a plan is bound to."""
+    return plan._live
+
+
+def origin_of(plan: Plan) -> Origin | None:
+    """The stage that a plan was made of; None of one that was loaded, or made otherwise."""
+    return plan._origin
+
+
+def dangers_of(plan: Plan) -> tuple[Finding, ...]:
+    """The dangers of a plan as values."""
+    return tuple(plan._told.dangers)
+
+
+def with_note(plan: Plan, text: str, *, author: str, at: str, kind: str = "note") -> Plan:
+    """The same plan, of the same id, with a note beside it."""
+    note = {"kind": kind, "author": author, "at": at, "text": text, "plan_id": plan.id}
+    return replace(plan, notes=(*plan.notes, note))
+
+
+def document_of(plan: Plan) -> str:
+    """The text that `Plan.save` writes."""
+    notes = [*plan.notes, *({**note, "plan_id": plan.id} for note in plan._told.notes())]
+    return plan_file.document(plan._body, plan.id, notes)
+
+
+@garbage_collection.at_rest()
+def read_plan(text: str, where: str) -> Plan:
+    """The plan of what `document_of` wrote; `where` is named when it is none."""
+    content = plan_file.content_of(text, where)
+    plan = Plan(**content.head, changes=content.changes, notes=content.notes, _advice=content.advice)
+    if plan.id != content.plan_id:
+        raise Invalid(f"{where} was changed after it was saved: its id does not fit", code="CORRUPT_PLAN")
+    return plan

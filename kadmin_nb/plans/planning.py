@@ -1,4 +1,7 @@
-"""From wishes and a picture to the rows of a plan. Pure: whatever it needs to know is in the picture."""
+"""From edits and a picture to the rows of a plan. Pure: whatever it needs to know is in the picture.
+
+All rows are made here: those of a plan, those that an editor shows before there is one, those of a stage.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,11 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import compress
 from operator import attrgetter
 
-from ..errors import Invalid
+from ..errors import Invalid, KadminError
 from ..hints import Hint, Option, did_you_mean, sentence
 from ..model.changes import OK, Change, Edit, refuse_long
-from ..secrets import FORMS, asks_somebody
+from ..model.refusal import Refusal
+from ..secrets import FORMS, SHOWN, Secret, asks_somebody, is_called_so
 from .kinds.change_kind import wanted_text
 from .kinds.registry import by_kind, kind_of
 from .observed_state import ObservedState, ObservedValue
@@ -46,7 +50,45 @@ def changes(edits: Sequence[Edit], picture: ObservedState, allow_unknown: Collec
     _refuse_bare([edit for edit in compress(edits, secret) if edit.reference is None])
     _refuse_each(edits, _refuse_long_value)
     rows = enumerate(zip(edits, secret, strict=True), 1)
-    plan_rows = [_plan_row(n, edit, picture, allow_unknown, is_secret) for n, (edit, is_secret) in rows]
+    return _noted([_plan_row(n, edit, picture, allow_unknown, is_secret) for n, (edit, is_secret) in rows], picture)
+
+
+def wishes(edits: Iterable[Edit]) -> list[Change]:
+    """The rows of edits before anybody has looked at the cluster: as if nothing was set there."""
+    return [_wish(row, edit) for row, edit in enumerate(edits, 1)]
+
+
+def judged(edits: Sequence[Edit], picture: ObservedState) -> list[Change]:
+    """The rows that `changes` makes of these edits, where one that it refuses is a row with its refusal.
+
+    A target that is `unread` is a row of `wishes`.
+    """
+    return _noted([_judged_row(row, edit, picture) for row, edit in enumerate(edits, 1)], picture)
+
+
+def _judged_row(row: int, edit: Edit, picture: ObservedState) -> Change:
+    is_secret = kind_of(edit).is_secret(edit, picture)
+    if edit.target in picture.unread:
+        return _wish(row, edit, is_secret).with_(old_known=False)
+    try:
+        edit.refuse_long_names()
+        _refuse_what_cannot_be_judged([edit], picture, ())
+        _refuse_bare([edit] if is_secret and edit.reference is None else [])
+        _refuse_long_value(edit)
+    except KadminError as exc:
+        refusal = Refusal(exc.code or "REFUSED", exc.in_one_line())
+        return _wish(row, edit, is_secret).with_(old_known=False, validated=refusal)
+    return judged_by_kind(_plan_row(row, edit, picture, (), is_secret))
+
+
+def judged_by_kind(change: Change) -> Change:
+    """The change, refused where its kind says that no broker takes its key there."""
+    misfit = None if change.is_refused else kind_of(change).misfit(change)
+    return change if misfit is None else change.with_(validated=misfit)
+
+
+def _noted(plan_rows: Sequence[Change], picture: ObservedState) -> list[Change]:
+    """The rows with the notes that take all of them to write."""
     noted = [change for kind, mine in by_kind(plan_rows).items() for change in kind.noted(mine, picture)]
     return sorted(noted, key=attrgetter("row"))
 
@@ -60,6 +102,24 @@ def _refuse_what_cannot_be_judged(
     for edit in edits:
         if edit.key not in allow_unknown and (edit.resource in picture.listed or not picture.absence(edit.resource)):
             _refuse_unknown(edit, picture)
+
+
+def _wish(row: int, edit: Edit, is_secret: bool = False) -> Change:
+    """An edit as a row before anybody has looked. It has no value that may be a secret itself."""
+    may_be_secret = edit.value is not None and kind_of(edit).may_be_secret(edit.resource)
+    is_secret = is_secret or (may_be_secret and (is_called_so(edit.key) or isinstance(edit.value, Secret)))
+    wanted = SHOWN if is_secret and edit.value is not None and edit.reference is None else edit.value
+    return Change(
+        row=row,
+        op=edit.op,
+        resource=edit.resource,
+        key=edit.key,
+        wanted=wanted,
+        after=wanted,
+        level=edit.resource.level,
+        note=edit.note,
+        is_secret=is_secret,
+    )
 
 
 def _plan_row(row: int, edit: Edit, picture: ObservedState, allow_unknown: Collection[str], is_secret: bool) -> Change:

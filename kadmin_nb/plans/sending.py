@@ -76,7 +76,8 @@ class Batch:
             return dict.fromkeys(self.groups, Refusal(MISSING, str(exc)))
         try:
             kind = kind_of(next(iter(self.groups)))
-            answers = kind.send(kafka, self.groups, secrets, validate_only=validate_only, signature=signature)
+            wishes = {whose: kind.wish(changes, secrets) for whose, changes in self.groups.items()}
+            answers = kind.alter(kafka, signature)(wishes, validate_only=validate_only)
         except KadminError as exc:
             answers = dict.fromkeys(self.groups, _refusal_of_all(exc))
         return {whom: scrubbed(refusal, secrets) for whom, refusal in answers.items()} if secrets else answers

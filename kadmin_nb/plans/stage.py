@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import enum
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -14,10 +15,10 @@ from ..errors import UsageError
 from ..frames import schemas
 from ..frames.pages import NOTEBOOK, Page
 from ..frames.tabular import Tabular
-from ..model.changes import APPEND, DELETE, NOT_POSSIBLE, SET, SUBTRACT, Edit, Target, given_key
+from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Edit, Target, given_key
 from ..model.client_configs import ClientEntity
 from ..model.config_units import stored_text
-from ..model.entity import Entity, given, named
+from ..model.entity import TYPES, Entity, named
 from ..model.quota_keys import parse_value, text_of
 from ..model.resources import WORDS, Resource
 from ..model.scram import FEWEST_ITERATIONS, Credential, ScramUser, mechanism_of
@@ -29,6 +30,8 @@ from .kinds.configs import CONFIGS, value_text
 from .kinds.quotas import QUOTAS
 from .kinds.registry import kind_of
 from .listeners import Listener, Listeners
+from .plan_rows import columns_of
+from .planning import wishes
 from .secret_resolver import SecretAsText
 
 if TYPE_CHECKING:
@@ -36,18 +39,29 @@ if TYPE_CHECKING:
     from .outcomes import Outcomes
     from .plan import Plan
 
+
+class _LeftOut(enum.Enum):
+    """The value of an argument that is left out. It is not None: that is refused, since a variable may hold it."""
+
+    LEFT_OUT = "left out"
+
+    def __repr__(self) -> str:
+        return "<left out>"
+
+
+LEFT_OUT = _LeftOut.LEFT_OUT
+
 Planner = Callable[[list[Edit], str | None, Collection[str], timedelta | None], "Plan"]
 
 
-class Stage(PrintFormats, Tabular):
-    """Wishes, in the order they were staged. Of the same key staged twice the last wins; items of lists add up.
+class StagedEdits:
+    """The edits of a stage by their targets, in the order they were staged, as editors and sessions work on them.
 
     It may be filled from several threads, as a widget and a cell do. `version` counts its changes, `emptied` how often
     nothing was left. `shown` is the plan of it that somebody looked at last; `policies` were named for what is staged.
     """
 
-    def __init__(self, planner: Planner) -> None:
-        self._planner = planner
+    def __init__(self) -> None:
         self._edits: dict[Target, Edit] = {}
         self._lock = threading.RLock()
         self._listeners, self._apply_listeners = Listeners(), Listeners()
@@ -55,106 +69,8 @@ class Stage(PrintFormats, Tabular):
         self.shown: Plan | None = None
         self.policies: tuple[str, ...] = ()
 
-    def set_quota(self, key: str, value: object, **whom: object) -> Edit:
-        """Stage a quota: `user=`, `client_id=`, `ip=` or `entity={…}` say whose.
-
-        `value` is a number in the key's unit or a text such as `10MB/s`.
-
-        Raises
-        ------
-        UsageError, Invalid
-            An entity that is none, a unit that does not fit, a value that no quota can have.
-        """
-        return self._stage(Edit(SET, entity_of(**whom), given_key(key), text_of(parse_value(key, value))))
-
-    def remove_quota(self, key: str, **whom: object) -> Edit:
-        """Stage the removal of a quota."""
-        return self._stage(Edit(DELETE, entity_of(**whom), given_key(key)))
-
-    def set_quotas(self, frame: object) -> None:
-        """Stage every row of a frame with QUOTAS' columns; a null value removes.
-
-        Raises
-        ------
-        UsageError, Invalid
-            A row that cannot be staged, by its number from 1; then none is.
-        """
-        self.add(frame_edits.edits(frame, QUOTAS))
-
-    def set_config(self, key: str, value: object, **what: object) -> Edit:
-        """Stage a config: one of `topic=`, `broker=`, `broker_logger=`, `client_metrics=`, `group=` says whose.
-
-        `broker=kn.DEFAULT` is the cluster-wide default. A secret is given by reference, `env:NAME`, `file:PATH` (from
-        the folder that it is planned and applied in), `keyring:NAME` or `databricks:SCOPE/KEY`: `plan` refuses others.
-        """
-        return self._stage(Edit(SET, resource_of(**what), given_key(key), stored_text(key, value_text(key, value))))
-
-    def reset_config(self, key: str, **what: object) -> Edit:
-        """Stage the removal of an override, so that the key falls back to what is below it."""
-        return self._stage(Edit(DELETE, resource_of(**what), given_key(key)))
-
-    def append_config(self, key: str, items: object, **what: object) -> Edit:
-        """Stage items, with commas between, to be added to a list."""
-        return self._stage(Edit(APPEND, resource_of(**what), given_key(key), value_text(key, items)))
-
-    def subtract_config(self, key: str, items: object, **what: object) -> Edit:
-        """Stage items, with commas between, to be taken out of a list."""
-        return self._stage(Edit(SUBTRACT, resource_of(**what), given_key(key), value_text(key, items)))
-
-    def set_scram(
-        self, user: str, mechanism: str, *, password: str | None = None, iterations: int = FEWEST_ITERATIONS
-    ) -> Edit:
-        """Stage a SCRAM credential of a user, for one mechanism.
-
-        `password` is a reference, as in `set_config`; without one it is asked for when the plan is applied, in a
-        terminal or a notebook. It stands in no plan and no journal.
-
-        Raises
-        ------
-        UsageError
-            A password that is not given by reference, iterations that Kafka refuses, another mechanism.
-        """
-        whose = ScramUser.of(user)
-        credential = Credential.of(password or f"prompt:{user}", iterations)
-        return self._stage(Edit(SET, whose, mechanism_of(mechanism), str(credential)))
-
-    def delete_scram(self, user: str, mechanism: str) -> Edit:
-        """Stage the deletion of a SCRAM credential. Nobody can bring it back: no rollback restores it."""
-        return self._stage(Edit(DELETE, ScramUser.of(user), mechanism_of(mechanism)))
-
-    def set_client_config(self, key: str, value: object, *, user: str, client_id: str | None = None) -> Edit:
-        """Stage a dynamic client config (KIP-649): `acks`, `session.timeout.ms` or `heartbeat.interval.ms`.
-
-        Without a client-id it is the user's own, which holds for all of the user's clients without one of theirs.
-
-        Raises
-        ------
-        Invalid
-            No user, another key, a value that clients cannot take.
-        """
-        return self._stage(client_config_edit(SET, ClientEntity.of(user, client_id), given_key(key), str(value)))
-
-    def reset_client_config(self, key: str, *, user: str, client_id: str | None = None) -> Edit:
-        """Stage the removal of a dynamic client config: the user's own applies, or what the client itself says."""
-        return self._stage(client_config_edit(DELETE, ClientEntity.of(user, client_id), given_key(key), None))
-
-    def set_configs(self, frame: object) -> None:
-        """Stage every row of a frame with CONFIGS' columns; a null value resets.
-
-        Raises
-        ------
-        UsageError
-            A row that cannot be staged, by its number from 1; then none is. So is a row that failed when it was read,
-            and a secret without its value, which brokers never show.
-        """
-        self.add(frame_edits.edits(frame, CONFIGS))
-
-    def _stage(self, edit: Edit) -> Edit:
-        """Stage one edit as `add` does several; loops over thousands of quotas come here."""
-        with self._lock:
-            staged = self._edits[edit.target] = _joined(self._edits.get(edit.target), _covered(edit))
-        self._changed()
-        return staged
+    def __len__(self) -> int:
+        return len(self._edits)
 
     def add(self, edits: Iterable[Edit]) -> list[Edit]:
         """Stage edits that were read elsewhere, all of them or none.
@@ -210,6 +126,208 @@ class Stage(PrintFormats, Tabular):
         """A plan of it was applied, as far as it came."""
         self._apply_listeners.tell()
 
+    def discard(self, rows: Iterable[int] | None = None) -> None:
+        """Forget the rows of these numbers (from 1), or all."""
+        with self._lock:
+            remaining = [] if rows is None else _without(list(self._edits.values()), set(rows))
+            self._edits = {edit.target: edit for edit in remaining}
+        self._changed()
+
+    def settle(self, edits: Mapping[Target, Edit]) -> None:
+        """Forget those of these edits that are still staged as they are here; they are in force."""
+        with self._lock:
+            self._edits = {target: edit for target, edit in self._edits.items() if edits.get(target) != edit}
+        self._changed()
+
+    def hide(self, targets: Iterable[Target]) -> None:
+        """Hide the values of these: they are secrets."""
+        with self._lock:
+            hidden = {target: self._edits[target] for target in targets if target in self._edits}
+            self._edits |= {target: _hidden(edit) for target, edit in hidden.items()}
+
+    def _changed(self) -> None:
+        """Count the change and tell those who watch."""
+        self.version += 1
+        if not self._edits:
+            self.emptied, self.shown, self.policies = self.emptied + 1, None, ()
+        self._listeners.tell()
+
+
+class Stage(PrintFormats, Tabular):
+    """Wishes, in the order they were staged. Of the same key staged twice the last wins; items of lists add up."""
+
+    def __init__(self, planner: Planner) -> None:
+        self._planner = planner
+        self._edits = StagedEdits()
+
+    def set_quota(
+        self,
+        key: str,
+        value: object,
+        *,
+        user: object = LEFT_OUT,
+        client_id: object = LEFT_OUT,
+        ip: object = LEFT_OUT,
+        entity: Entity | Mapping[str, object] | None = None,
+    ) -> Edit:
+        """Stage a quota: `user=`, `client_id=`, `ip=` or `entity={…}` say whose.
+
+        `value` is a number in the key's unit or a text such as `10MB/s`.
+
+        Raises
+        ------
+        UsageError, Invalid
+            An entity that is none, a unit that does not fit, a value that no quota can have.
+        """
+        whose = _entity_of(user, client_id, ip, entity)
+        return self._stage(Edit(SET, whose, given_key(key), text_of(parse_value(key, value))))
+
+    def remove_quota(
+        self,
+        key: str,
+        *,
+        user: object = LEFT_OUT,
+        client_id: object = LEFT_OUT,
+        ip: object = LEFT_OUT,
+        entity: Entity | Mapping[str, object] | None = None,
+    ) -> Edit:
+        """Stage the removal of a quota."""
+        return self._stage(Edit(DELETE, _entity_of(user, client_id, ip, entity), given_key(key)))
+
+    def set_quotas(self, frame: object) -> None:
+        """Stage every row of a frame with QUOTAS' columns; a null value removes.
+
+        Raises
+        ------
+        UsageError, Invalid
+            A row that cannot be staged, by its number from 1; then none is.
+        """
+        self.add(frame_edits.edits(frame, QUOTAS))
+
+    def set_config(
+        self,
+        key: str,
+        value: object,
+        *,
+        topic: object = LEFT_OUT,
+        broker: object = LEFT_OUT,
+        broker_logger: object = LEFT_OUT,
+        client_metrics: object = LEFT_OUT,
+        group: object = LEFT_OUT,
+    ) -> Edit:
+        """Stage a config: one of `topic=`, `broker=`, `broker_logger=`, `client_metrics=`, `group=` says whose.
+
+        `broker=kn.DEFAULT` is the cluster-wide default. A secret is given by reference, `env:NAME`, `file:PATH` (from
+        the folder that it is planned and applied in), `keyring:NAME` or `databricks:SCOPE/KEY`: `plan` refuses others.
+        """
+        resource = _resource_of(topic, broker, broker_logger, client_metrics, group)
+        return self._stage(Edit(SET, resource, given_key(key), stored_text(key, value_text(key, value))))
+
+    def reset_config(
+        self,
+        key: str,
+        *,
+        topic: object = LEFT_OUT,
+        broker: object = LEFT_OUT,
+        broker_logger: object = LEFT_OUT,
+        client_metrics: object = LEFT_OUT,
+        group: object = LEFT_OUT,
+    ) -> Edit:
+        """Stage the removal of an override, so that the key falls back to what is below it."""
+        resource = _resource_of(topic, broker, broker_logger, client_metrics, group)
+        return self._stage(Edit(DELETE, resource, given_key(key)))
+
+    def append_config(
+        self,
+        key: str,
+        items: object,
+        *,
+        topic: object = LEFT_OUT,
+        broker: object = LEFT_OUT,
+        broker_logger: object = LEFT_OUT,
+        client_metrics: object = LEFT_OUT,
+        group: object = LEFT_OUT,
+    ) -> Edit:
+        """Stage items, with commas between, to be added to a list."""
+        resource = _resource_of(topic, broker, broker_logger, client_metrics, group)
+        return self._stage(Edit(APPEND, resource, given_key(key), value_text(key, items)))
+
+    def subtract_config(
+        self,
+        key: str,
+        items: object,
+        *,
+        topic: object = LEFT_OUT,
+        broker: object = LEFT_OUT,
+        broker_logger: object = LEFT_OUT,
+        client_metrics: object = LEFT_OUT,
+        group: object = LEFT_OUT,
+    ) -> Edit:
+        """Stage items, with commas between, to be taken out of a list."""
+        resource = _resource_of(topic, broker, broker_logger, client_metrics, group)
+        return self._stage(Edit(SUBTRACT, resource, given_key(key), value_text(key, items)))
+
+    def set_scram(
+        self, user: str, mechanism: str, *, password: str | None = None, iterations: int = FEWEST_ITERATIONS
+    ) -> Edit:
+        """Stage a SCRAM credential of a user, for one mechanism.
+
+        `password` is a reference, as in `set_config`; without one it is asked for when the plan is applied, in a
+        terminal or a notebook. It stands in no plan and no journal.
+
+        Raises
+        ------
+        UsageError
+            A password that is not given by reference, iterations that Kafka refuses, another mechanism.
+        """
+        whose = ScramUser.of(user)
+        credential = Credential.of(password or f"prompt:{user}", iterations)
+        return self._stage(Edit(SET, whose, mechanism_of(mechanism), str(credential)))
+
+    def delete_scram(self, user: str, mechanism: str) -> Edit:
+        """Stage the deletion of a SCRAM credential. Nobody can bring it back: no rollback restores it."""
+        return self._stage(Edit(DELETE, ScramUser.of(user), mechanism_of(mechanism)))
+
+    def set_client_config(self, key: str, value: object, *, user: str, client_id: str | None = None) -> Edit:
+        """Stage a dynamic client config (KIP-649): `acks`, `session.timeout.ms` or `heartbeat.interval.ms`.
+
+        Without a client-id it is the user's own, which holds for all of the user's clients without one of theirs.
+
+        Raises
+        ------
+        Invalid
+            No user, another key, a value that clients cannot take.
+        """
+        return self._stage(client_config_edit(SET, ClientEntity.of(user, client_id), given_key(key), str(value)))
+
+    def reset_client_config(self, key: str, *, user: str, client_id: str | None = None) -> Edit:
+        """Stage the removal of a dynamic client config: the user's own applies, or what the client itself says."""
+        return self._stage(client_config_edit(DELETE, ClientEntity.of(user, client_id), given_key(key), None))
+
+    def set_configs(self, frame: object) -> None:
+        """Stage every row of a frame with CONFIGS' columns; a null value resets.
+
+        Raises
+        ------
+        UsageError
+            A row that cannot be staged, by its number from 1; then none is. So is a row that failed when it was read,
+            and a secret without its value, which brokers never show.
+        """
+        self.add(frame_edits.edits(frame, CONFIGS))
+
+    def _stage(self, edit: Edit) -> Edit:
+        return self._edits.add([edit])[0]
+
+    def add(self, edits: Iterable[Edit]) -> list[Edit]:
+        """Stage edits that were read elsewhere, all of them or none.
+
+        Raises
+        ------
+        UsageError
+            An append and a subtract of one key.
+        """
+        return self._edits.add(edits)
+
     def add_lines(self, text: str, *, kind: str | None = None, allow_unknown: Collection[str] = ()) -> list[Edit]:
         """Stage the lines of a cell or a file, `set producer_byte_rate=5MB/s user=alice`: all of them or none.
 
@@ -226,16 +344,7 @@ class Stage(PrintFormats, Tabular):
 
     def discard(self, rows: Iterable[int] | None = None) -> None:
         """Forget the staged rows of these numbers (from 1), or all."""
-        with self._lock:
-            remaining = [] if rows is None else _without(list(self._edits.values()), set(rows))
-            self._edits = {edit.target: edit for edit in remaining}
-        self._changed()
-
-    def settle(self, edits: Mapping[Target, Edit]) -> None:
-        """Forget those of these edits that are still staged as they are here; they are in force."""
-        with self._lock:
-            self._edits = {target: edit for target, edit in self._edits.items() if edits.get(target) != edit}
-        self._changed()
+        self._edits.discard(rows)
 
     def plan(
         self, reason: str | None = None, *, allow_unknown: Collection[str] = (), lifetime: timedelta | None = None
@@ -256,23 +365,24 @@ class Stage(PrintFormats, Tabular):
         Invalid
             A key that neither Kafka nor the target knows; `allow_unknown` names those that are meant.
         """
-        origin = Origin(self, self.version, self.staged())
+        origin = Origin(self, self._edits.version, self._edits.staged())
         if not origin.edits:
             raise UsageError("nothing is staged", hint="Stage with set, remove, append, subtract or reset.")
         try:
-            return self._planner(list(origin.edits.values()), reason, allow_unknown, lifetime).made_of(origin)
+            plan = self._planner(list(origin.edits.values()), reason, allow_unknown, lifetime)
+            return replace(plan, _origin=origin)
         except SecretAsText as exc:
-            with self._lock:
-                hidden = {target: self._edits[target] for target in exc.targets if target in self._edits}
-                self._edits |= {target: _hidden(edit) for target, edit in hidden.items()}
+            self._edits.hide(exc.targets)
             raise
 
     def to_arrow(self) -> pa.Table:
         """PLAN's columns for what is staged; what only the cluster knows is null."""
-        return schemas.table(schemas.PLAN, (_edit_row(n, edit) for n, edit in enumerate(self._edits.values(), 1)))
+        rows = wishes(self._edits.staged().values())
+        unknown: dict[str, list[object]] = {"after": [None] * len(rows), "old_known": [False] * len(rows)}
+        return schemas.from_columns(schemas.PLAN, columns_of(rows) | unknown)
 
     def _subject(self) -> Subject:
-        return Subject.of_edits(self._edits.values())
+        return Subject(wishes(self._edits.staged().values()), is_seen=False)
 
     def __len__(self) -> int:
         return len(self._edits)
@@ -283,12 +393,10 @@ class Stage(PrintFormats, Tabular):
     def title(self) -> str:
         return f"{len(self)} staged change{'s' * (len(self) != 1)}"
 
-    def _changed(self) -> None:
-        """Count the change and tell those who watch."""
-        self.version += 1
-        if not self._edits:
-            self.emptied, self.shown, self.policies = self.emptied + 1, None, ()
-        self._listeners.tell()
+
+def edits_of(stage: Stage) -> StagedEdits:
+    """The edits of a stage, for those who edit them, or follow what becomes of them."""
+    return stage._edits
 
 
 def _joined(earlier: Edit | None, edit: Edit) -> Edit:
@@ -305,16 +413,25 @@ class Origin:
     edits: Mapping[Target, Edit]
 
     @property
+    def staged(self) -> StagedEdits:
+        """What is staged there by now."""
+        return edits_of(self.stage)
+
+    @property
     def is_current(self) -> bool:
         """True if nothing was staged or discarded since."""
-        return self.stage.version == self.version
+        return self.staged.version == self.version
+
+    def show(self, plan: Plan) -> None:
+        """Note that somebody looks at a plan: `apply` without a name means it for as long as nothing else is staged."""
+        self.staged.shown = plan
 
     def applied(self, outcomes: Outcomes) -> None:
         """The plan was applied: nobody means it any more, and what of it is in force is no longer staged."""
-        self.stage.shown = None
+        self.staged.shown = None
         in_force = outcomes.in_force
-        self.stage.settle({target: edit for target, edit in self.edits.items() if target in in_force})
-        self.stage.tell_applied()
+        self.staged.settle({target: edit for target, edit in self.edits.items() if target in in_force})
+        self.staged.tell_applied()
 
 
 def _merged(earlier: Edit, edit: Edit) -> Edit:
@@ -356,41 +473,26 @@ def _without(edits: list[Edit], rows: set[int]) -> list[Edit]:
     return [edit for n, edit in enumerate(edits, 1) if n not in rows]
 
 
-def entity_of(**whom: Any) -> Entity:
-    """The one entity that `user=`, `client_id=`, `ip=` or `entity={…}` name; one left out is not a part of it.
+def _entity_of(user: object, client_id: object, ip: object, entity: Entity | Mapping[str, object] | None) -> Entity:
+    """The one entity that these name; one left out is not a part of it.
 
     Raises
     ------
     UsageError
         None of them, one that is None, an empty name, `kn.ANY`, or ip with another.
     """
-    entity = whom.get("entity")
-    if isinstance(entity, Entity) and len(whom) == 1:
-        return entity
-    return Entity.of({kind: named(kind, name) for kind, name in given(whom).items()})
+    parts = {kind: name for kind, name in zip(TYPES, (user, client_id, ip), strict=True) if name is not LEFT_OUT}
+    if isinstance(entity, Entity):
+        entity = dict(entity.parts)
+    return Entity.of({kind: named(kind, name) for kind, name in {**(entity or {}), **parts}.items()})
 
 
-def resource_of(**what: object) -> Resource:
-    """The one config resource that `topic=`, `broker=` … or `resource=` names."""
-    if len(what) != 1:
+def _resource_of(*names: object) -> Resource:
+    """The one config resource that one of these names is of, each of a word of `WORDS`."""
+    given = [(word, name) for word, name in zip(WORDS, names, strict=True) if name is not LEFT_OUT]
+    if len(given) != 1:
         raise UsageError("a config belongs to exactly one resource", hint=f"One of {', '.join(WORDS)}.")
-    name, value = next(iter(what.items()))
-    return value if isinstance(value, Resource) else Resource.of(name.replace("_", "-"), value)
-
-
-def _edit_row(number: int, edit: Edit) -> dict[str, object]:
-    return {
-        "row": number,
-        "kind": edit.kind,
-        "op": edit.op,
-        "resource": str(edit.resource),
-        "key": edit.key,
-        "wanted": None if edit.value is None else str(edit.value),
-        "old_known": False,
-        "level": edit.resource.level,
-        "validated": NOT_POSSIBLE,
-        "note": edit.note,
-    }
+    return Resource.of(*given[0])
 
 
 def _brief(table: pa.Table) -> pa.Table:

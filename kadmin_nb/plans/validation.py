@@ -10,6 +10,7 @@ from ..model.refusal import Refusal
 from ..secrets import asks_somebody
 from .kinds.change_kind import Answers
 from .kinds.registry import by_kind, kind_of
+from .planning import judged_by_kind
 from .secret_resolver import Resolver, found, nowhere
 from .sending import UNKNOWN_OUTCOME, batches, grouped
 
@@ -27,7 +28,7 @@ def validated(kafka: Kafka, changes: Sequence[Change], resolver: Resolver = nowh
     NotFound, Unsupported, UsageError
         A secret that cannot be looked up; nothing was asked.
     """
-    changes = [_judged_by_kind(change) for change in changes]
+    changes = [judged_by_kind(change) for change in changes]
     open_rows = [change for change in changes if not change.is_refused]
     found(filter(_is_looked_up, open_rows), resolver)
     askable = [c for kind, mine in by_kind(open_rows).items() if kind.can_validate for c in mine]
@@ -37,12 +38,6 @@ def validated(kafka: Kafka, changes: Sequence[Change], resolver: Resolver = nowh
     together = _ask(kafka, [c for c in doubtful if alone[c.row] is None], resolver)
     judged = {c.row: _judged(c, answers, alone, together) for c in askable}
     return [c if c.is_refused else judged.get(c.row) or c.with_(validated=NOT_POSSIBLE) for c in changes]
-
-
-def _judged_by_kind(change: Change) -> Change:
-    """The change, refused where its kind says that no broker takes its key there."""
-    misfit = None if change.is_refused else kind_of(change).misfit(change)
-    return change if misfit is None else change.with_(validated=misfit)
 
 
 def _doubtful(changes: Iterable[Change], answers: Answers) -> list[Change]:

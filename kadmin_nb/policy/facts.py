@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..advice.config_rules import findings
+from ..advice.config_rules import findings_frame
 from ..frames import schemas, snapshot_kinds
 from ..model.grammar import format_word
 from ..model.quota_keys import readable, text_of
@@ -102,7 +102,7 @@ class PolicyFacts:
         kind = MADE_OF[name]
         table = self.of(kind)
         if name == FINDINGS:
-            return findings(table, self.reassigning)
+            return findings_frame(table, self.reassigning)
         if name not in (EFFECTIVE, TREE):
             return _readable(table, kind)
         quotas = table.select(schemas.QUOTAS.names)

@@ -174,7 +174,7 @@ def _failure(
     text = exc.evalue if exc.ename == kind.__name__ else f"{exc.ename}: {exc.evalue}"
     hint = " ".join(filter(None, (error.get("hint"), f"The document {document} has it at In [{exc.exec_count}].")))
     failure = kind(text, code=error.get("code"), hint=hint)
-    failure.document, failure.rows = document, RunResult(result).changes() or None
+    failure.document, failure.rows = document, RunResult(result).rows() or None
     return failure
 
 

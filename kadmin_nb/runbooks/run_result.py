@@ -111,12 +111,12 @@ class RunResult(Display):
 
     def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The checks of a report; else the outcome of each row, or the rows that were planned."""
-        return [table for table in (self._verdicts(), self.changes().to_arrow()) if table.num_rows]
+        return [table for table in (self._verdicts(), self.rows().to_arrow()) if table.num_rows]
 
     def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         return filter(None, (self._reason(), next_step(self.record)))
 
-    def changes(self) -> Answer:
+    def rows(self) -> Answer:
         """The outcome of each row; before anything was applied, the rows that were planned."""
         if outcomes := self.record.get("outcomes"):
             return Answer(schemas.table(schemas.OUTCOMES, outcomes).select([*_CHANGE, "state", "message"]))

@@ -12,20 +12,19 @@ from functools import cached_property
 
 from ..errors import KadminError, UsageError
 from ..model import config_values
-from ..model.changes import DELETE, SET, Change, Edit
+from ..model.changes import DELETE, SET, Edit, Target
 from ..model.config_units import parse_config_number, stored_text, with_unit
 from ..model.config_values import ConfigValue
 from ..model.configurable import Configurable
 from ..model.refusal import Refusal
 from ..model.resources import Source
 from ..plans import list_values
-from ..plans.advice import weaker_configs
 from ..plans.current_configs import observed
 from ..plans.kinds.configs import CONFIGS
-from ..plans.observed_state import ObservedState
-from ..secrets import FORMS, SHOWN, Secret, is_reference
+from ..plans.observed_state import ObservedState, ObservedValue
+from ..secrets import FORMS, SHOWN, is_reference
 from .sheet import DANGER, REFUSED, STAGED, CellEditor, Mark
-from .staged_sheet import CellState, Refused
+from .staged_sheet import CellState, Judgement, Refused
 
 EMPTY = '""'
 """The text of a value that is set, and empty: an emptied cell resets."""
@@ -40,6 +39,10 @@ _MOST = {"SHORT": 2**15 - 1, "INT": 2**31 - 1, "LONG": 2**63 - 1}
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 
 
+ShownState = Judgement | Refused | None
+"""The judgement or the refused text that a cell shows; None where the stored value stands."""
+
+
 def row_name(resource: Configurable, key: str) -> str:
     """The name of a row: `topic=orders retention.ms`, or the resource alone where it was not read."""
     return f"{resource} {key}" if key else str(resource)
@@ -49,15 +52,13 @@ def row_name(resource: Configurable, key: str) -> str:
 class ConfigCell:
     """A config in a table. `below` are the texts that may apply once it has no value of its own, none if not known.
 
-    One that is not `is_read` was staged elsewhere: nobody has looked what it holds. `is_empty` is said of a topic
-    without records.
+    One that is not `is_read` was staged elsewhere: nobody has looked what it holds.
     """
 
     config: ConfigValue
     below: Collection[str | None] = ()
     refusal: Refusal | None = None
     is_read: bool = True
-    is_empty: bool = False
 
     # -- facts
 
@@ -69,7 +70,16 @@ class ConfigCell:
     @cached_property
     def is_secret(self) -> bool:
         """True if Kafka keeps the value to itself."""
-        return CONFIGS.is_secret(Edit(SET, self.config.resource, self.config.key, ""), self._picture)
+        config = self.config
+        values: dict[Target, ObservedValue] = (
+            {(config.resource, config.key): observed(config)} if self.is_listed else {}
+        )
+        return CONFIGS.is_secret(Edit(SET, config.resource, config.key, ""), ObservedState(values))
+
+    @property
+    def is_listed(self) -> bool:
+        """True if a broker knows the key there, or elsewhere."""
+        return self.config.type is not None or self.config.source not in (None, Source.UNKNOWN)
 
     @cached_property
     def lock(self) -> str:
@@ -165,17 +175,15 @@ class ConfigCell:
 
     # -- edits to texts
 
-    def text(self, state: CellState) -> str:
+    def text(self, state: ShownState) -> str:
         """The text of the cell; of a reset, the value that applies then."""
+        if state is None:
+            return self._standing()
         if isinstance(state, Refused):
             return state.text
-        if not isinstance(state, Edit):
-            return self._standing()
-        if state.op == DELETE:
+        if state.change.op == DELETE:
             return self.fallback_text or ""
-        if isinstance(state.value, Secret) or (self.is_secret and not is_reference(state.value or "")):
-            return SHOWN
-        return self._shown(self._after(state) or "") or EMPTY
+        return self._shown(state.change.after or "") or EMPTY
 
     def _standing(self) -> str:
         if self.is_secret:
@@ -186,7 +194,7 @@ class ConfigCell:
     def _shown(self, text: str) -> str:
         return with_unit(self.config.key, text)
 
-    def editor(self, row: int, column: int, state: CellState) -> CellEditor:
+    def editor(self, row: int, column: int, state: ShownState) -> CellEditor:
         """Its editor: a choice, a list, or a text; of a secret, one that begins with its reference, or empty."""
         if self.lock:
             return CellEditor(row, column, is_locked=True)
@@ -195,56 +203,34 @@ class ConfigCell:
             choices = ("", *choices)
         return CellEditor(row, column, choices, self._is_list, text=self._start(state))
 
-    def _start(self, state: CellState) -> str:
+    def _start(self, state: ShownState) -> str:
         if isinstance(state, Refused):
             return state.text
+        change = None if state is None else state.change
         if self.is_secret:
-            return str(state.value) if isinstance(state, Edit) and is_reference(state.value or "") else ""
-        if not isinstance(state, Edit):
+            return (change.reference and change.wanted) or "" if change else ""
+        if change is None:
             return self.config.sent or ""
-        if state.op == DELETE:
+        if change.op == DELETE:
             return next(iter(self.below), None) or ""
-        return self._after(state) or ""
+        return change.after or ""
 
-    def mark(self, row: int, column: int, state: CellState) -> Mark | None:
+    def mark(self, row: int, column: int, state: ShownState) -> Mark | None:
         """Its mark, where it has one: the edit in words beside the value that stood, a refusal, or why it is locked."""
         if isinstance(state, Refused):
             return Mark(row, column, REFUSED, state.reason)
-        if not isinstance(state, Edit):
+        if state is None:
             return Mark(row, column, "", self.lock) if self.lock else None
-        danger = self.danger(state)
-        note = f"{self.words(state)}; {danger}" if danger else self.words(state)
         old = self._standing()[:LONGEST_OLD] if self.is_read else None
-        return Mark(row, column, DANGER if danger else STAGED, note, old)
+        if state.change.is_refused:
+            return Mark(row, column, REFUSED, str(state.change.refusal), old)
+        note = f"{self.words(state)}; {state.danger}" if state.danger else self.words(state)
+        return Mark(row, column, DANGER if state.danger else STAGED, note, old)
 
-    def words(self, edit: Edit) -> str:
+    def words(self, state: Judgement) -> str:
         """An edit as a sentence of its cell: `append compact`, `reset`."""
-        if edit.op == DELETE:
+        change = state.change
+        if change.op == DELETE:
             then = self.fallback_text
             return f"reset: {then} applies then" if then else "reset: what applies then cannot be seen from here"
-        value = self.text(edit) if self.is_secret or edit.op == SET else edit.value
-        return f"{edit.op} {value}"
-
-    def danger(self, edit: Edit) -> str | None:
-        """The danger that a plan of this edit will have, as far as the table tells."""
-        below, change = {edit.target: self.below}, self.change(edit)
-        is_harmless = self.is_empty and weaker_configs.shorter_lived(change)
-        dangers = weaker_configs.judged([change], below) if self.is_read and not is_harmless else ()
-        return next((danger.message for danger in dangers), None)
-
-    def change(self, edit: Edit, row: int = 1) -> Change:
-        """The row of a plan that an edit will be."""
-        wanted, after = (SHOWN, SHOWN) if self.is_secret and edit.value else (edit.value, self._after(edit))
-        old_known = self.is_read and not (self.config.is_own and self.is_secret)
-        target = (edit.resource, edit.key)
-        return Change(row, edit.op, *target, self.config.own, wanted, after, old_known, is_secret=self.is_secret)
-
-    def _after(self, edit: Edit) -> str | None:
-        """The text that is stored once the edit is applied."""
-        return CONFIGS.after(edit, self._picture)
-
-    @cached_property
-    def _picture(self) -> ObservedState:
-        config = self.config
-        is_listed = config.type is not None or config.source not in (None, Source.UNKNOWN)
-        return ObservedState({(config.resource, config.key): observed(config)} if is_listed else {})
+        return f"{change.op} {self.text(state) if self.is_secret or change.op == SET else change.wanted}"

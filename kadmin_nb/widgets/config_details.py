@@ -8,12 +8,11 @@ import pyarrow as pa
 
 from ..errors import printable, printable_lines
 from ..frames.blocks import Block, Title
-from ..model.changes import Edit
-from .config_cells import ConfigCell
-from .staged_sheet import CellState, Refused
+from .config_cells import ConfigCell, ShownState
+from .staged_sheet import Refused
 
 
-def details(cell: ConfigCell, state: CellState, documentation: str | None) -> list[Block]:
+def details(cell: ConfigCell, state: ShownState, documentation: str | None) -> list[Block]:
     """Paragraphs and a table; texts of a cluster are text in them."""
     title = Title(printable(cell.name))
     sentences = [*map(printable, _sentences(cell, state))]
@@ -21,13 +20,15 @@ def details(cell: ConfigCell, state: CellState, documentation: str | None) -> li
     return [title, "\n".join(sentences), *_synonyms_table(cell), *description]
 
 
-def _sentences(cell: ConfigCell, state: CellState) -> Iterator[str]:
+def _sentences(cell: ConfigCell, state: ShownState) -> Iterator[str]:
     if isinstance(state, Refused):
         yield f"Not staged: {state.reason}"
-    if isinstance(state, Edit):
+    elif state is not None:
         yield f"Staged: {cell.words(state)}."
-        if danger := cell.danger(state):
-            yield f"Danger: {danger}."
+        if state.change.is_refused:
+            yield f"Refused: {state.change.refusal}"
+        if state.danger:
+            yield f"Danger: {state.danger}."
     if cell.lock:
         yield f"It cannot be edited: {cell.lock}."
     if cell.is_secret:

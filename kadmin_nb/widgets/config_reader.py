@@ -13,7 +13,6 @@ import pyarrow as pa
 from ..admin.ports import Kafka
 from ..errors import KadminError
 from ..frames import schemas
-from ..model.changes import DELETE, Change
 from ..model.config_fallback import in_effect, in_unit_of, synonyms_below
 from ..model.config_values import ConfigValue
 from ..model.resources import Resource, Source
@@ -43,7 +42,7 @@ class ConfigReader:
             configs = schemas.table(schemas.CONFIGS, rows)
         topics = {resource.name for resource in self._resources if resource.type == "TOPIC"}
         empty = self._kafka.empty_topics(topics) if topics else ()
-        return ConfigTable(configs, self._below(ConfigTable(configs)), empty)
+        return ConfigTable(configs, self._below(ConfigTable(configs)), empty, is_whole=True)
 
     def documentation(self, resource: Resource, key: str) -> str | None:
         """Kafka's description of a key, as plain text; None where there is none, or no broker says it in time."""
@@ -79,9 +78,8 @@ class ConfigReader:
         """The fallbacks that the rows of what is set do not tell; none where they cannot be read."""
         cells = table.cells(np.flatnonzero(table.is_set))
         set_values = [cell.config for cell in cells if cell.has_own and not cell.below and not cell.is_secret]
-        changes = [Change(0, DELETE, value.resource, value.key, value.own) for value in set_values]
         try:
-            return fallback_values(self._kafka, changes)
+            return fallback_values(self._kafka, [(value.resource, value.key) for value in set_values])
         except KadminError:
             return {}
 

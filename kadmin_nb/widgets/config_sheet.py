@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,15 +10,15 @@ import pyarrow.compute as pc
 
 from ..errors import UsageError
 from ..frames.meanings import word
-from ..model.changes import Change
 from ..model.resources import Resource
 from ..plans.kinds.configs import CONFIGS
+from ..plans.observed_state import ObservedState
 from ..plans.stage import Stage
-from .config_cells import ConfigCell, row_name
+from .config_cells import ConfigCell, ShownState, row_name
 from .config_filter import matching_configs
 from .config_table import ConfigTable, ConfigTarget
 from .sheet import Arrangement, CellText, Column, Page, Result
-from .staged_sheet import CellState, StagedSheet
+from .staged_sheet import CellState, Judgement, Refused, StagedSheet
 
 RESOURCE, KEY, VALUE, SOURCE, FALLBACK, TYPE, FLAGS = "resource", "key", "value", "source", "fallback", "type", "flags"
 
@@ -35,15 +34,6 @@ CONFIG_COLUMNS = (
 _VALUE_COLUMN = [column.name for column in CONFIG_COLUMNS].index(VALUE)
 
 
-class Judged(NamedTuple):
-    """The rows of a plan that the staged edits would be, and the dangers among them."""
-
-    version: int
-    table: ConfigTable
-    changes: list[Change]
-    dangers: dict[ConfigTarget, str]
-
-
 class ConfigSheet(StagedSheet[Resource]):
     """Configs as they are set, with what is staged for them."""
 
@@ -53,7 +43,6 @@ class ConfigSheet(StagedSheet[Resource]):
     def __init__(self, table: ConfigTable, stage: Stage) -> None:
         super().__init__(stage, CONFIGS)
         self._table = table
-        self._judged: Judged | None = None
         self._arrangement = Arrangement()
         self._order = self._arranged(self._arrangement)
         self._follow_stage()
@@ -67,23 +56,26 @@ class ConfigSheet(StagedSheet[Resource]):
 
     def page(self, first: int, count: int) -> Page:
         with self._lock:
-            overlay = self._overlay()
+            shown = self._shown_states()
             cells = self._table.cells(self._rows(first, count))
-            states = [overlay.get(_target(cell)) for cell in cells]
+            states = [shown.get(_target(cell)) for cell in cells]
             pairs = [*zip(cells, states, strict=True)]
             columns = [list(column) for column in zip(*(_texts(*pair) for pair in pairs), strict=True)]
             marks = [*filter(None, (cell.mark(n, _VALUE_COLUMN, state) for n, (cell, state) in enumerate(pairs)))]
             editors = [cell.editor(n, _VALUE_COLUMN, state) for n, (cell, state) in enumerate(pairs)]
             return Page(first, self.keys(first, count), columns or [[] for _ in self.columns], marks, editors)
 
-    def cell(self, name: str) -> tuple[ConfigCell, CellState] | None:
-        """The config of the row of that name, and what its cell holds; None where there is no such row."""
+    def cell(self, name: str) -> tuple[ConfigCell, ShownState] | None:
+        """The config of the row of that name, and what its cell shows; None where there is no such row."""
         with self._lock:
             row = self._table.position(name)
             if row is None:
                 return None
             cell = self._table.cells([row])[0]
-            return cell, self._overlay().get(_target(cell))
+            return cell, self._shown_states().get(_target(cell))
+
+    def _shown_states(self) -> dict[ConfigTarget, Judgement | Refused]:
+        return {**self._judge(), **self._refused}
 
     def arrange(self, arrangement: Arrangement) -> None:
         with self._lock:
@@ -95,7 +87,7 @@ class ConfigSheet(StagedSheet[Resource]):
         """Take configs that were read anew; what is staged or refused stays."""
         with self._lock:
             moved = self._table.differences(table)
-            self._table = table
+            self._table, self._judged = table, None
             self._show_targets([*self._overlay()])
             self._order = self._arranged(self._arrangement)
         self._changed()
@@ -106,24 +98,8 @@ class ConfigSheet(StagedSheet[Resource]):
         """CONFIGS as they were read last."""
         return self._table.configs
 
-    def changes(self) -> list[Change]:
-        return self._judge().changes
-
-    def dangers(self) -> dict[ConfigTarget, str]:
-        return self._judge().dangers
-
-    def _judge(self) -> Judged:
-        """The staged edits as a plan sees them; made again when the stage or the rows have changed."""
-        with self._lock:
-            version = self._stage.version
-            if self._judged is None or self._judged.version != version or self._judged.table is not self._table:
-                edits = [*self._staged().values()]
-                cells = self._table.cells(self._table.rows_of(row_name(edit.resource, edit.key) for edit in edits))
-                changes = [cell.change(edit, n) for n, (cell, edit) in enumerate(zip(cells, edits, strict=True), 1)]
-                dangers = {_target(cell): cell.danger(edit) for cell, edit in zip(cells, edits, strict=True)}
-                certain = {target: danger for target, danger in dangers.items() if danger is not None}
-                self._judged = Judged(version, self._table, changes, certain)
-            return self._judged
+    def _picture(self, targets: Collection[ConfigTarget]) -> ObservedState:
+        return self._table.picture(targets)
 
     # -- rows
 
@@ -162,7 +138,7 @@ class ConfigSheet(StagedSheet[Resource]):
     def _show_targets(self, targets: Collection[ConfigTarget]) -> None:
         new = [target for target in targets if self._table.position(row_name(*target)) is None]
         if new:
-            self._table = self._table.with_rows(new)
+            self._table, self._judged = self._table.with_rows(new), None
             self._order = np.concatenate([np.arange(len(new)), self._order + len(new)])
 
     # -- cells
@@ -186,7 +162,7 @@ def _target(cell: ConfigCell) -> ConfigTarget:
     return cell.config.resource, cell.config.key
 
 
-def _texts(cell: ConfigCell, state: CellState) -> list[str]:
+def _texts(cell: ConfigCell, state: ShownState) -> list[str]:
     """The texts of a row, column by column."""
     config = cell.config
     if cell.refusal is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,8 +15,10 @@ from ..frames import schemas
 from ..model.config_values import ConfigValue
 from ..model.refusal import Refusal
 from ..model.resources import OWN_SOURCE, Resource, Source
-from ..plans.advice.fallback import Values
+from ..plans.advice.fallback import Values, fallback_texts, own_keys
+from ..plans.current_configs import observed
 from ..plans.kinds.configs import ROOT_LOGGER
+from ..plans.observed_state import ObservedState
 from .config_cells import ConfigCell, row_name
 
 ConfigTarget = tuple[Resource, str]
@@ -32,12 +34,15 @@ class ConfigTable:
     """CONFIGS with the `names` of its rows, and the resources as words.
 
     `below` has the texts that apply after a reset, where a row does not tell them itself; `empty` the topics without
-    records.
+    records. Of the rows that were `added` nobody has looked what they hold; `is_whole` says that the others are all
+    keys of their resources.
     """
 
     configs: pa.Table
     below: Values = field(default_factory=dict)
     empty: Collection[str] = ()
+    is_whole: bool = False
+    added: Collection[ConfigTarget] = ()
 
     def __len__(self) -> int:
         return int(self.configs.num_rows)
@@ -114,7 +119,30 @@ class ConfigTable:
     def with_rows(self, targets: Collection[ConfigTarget]) -> ConfigTable:
         """The same with rows above it for keys that were not read; their types are those of the key elsewhere."""
         above = schemas.table(schemas.CONFIGS, [self._unread_row(*target) for target in targets])
-        return ConfigTable(pa.concat_tables([above.cast(self.configs.schema), self.configs]), self.below, self.empty)
+        configs = pa.concat_tables([above.cast(self.configs.schema), self.configs])
+        return replace(self, configs=configs, added={*self.added, *targets})
+
+    def picture(self, targets: Collection[ConfigTarget]) -> ObservedState:
+        """What was read of these configs, as plans look at it."""
+        resources = dict.fromkeys(resource for resource, _ in targets)
+        listed = {resource: self._listed_keys(resource) for resource in resources}
+        unread = {t for t in self.added if not (self.is_whole and listed.get(t[0]))}
+        picture = ObservedState(
+            listed={r: keys for r, keys in listed.items() if keys}, unread=unread, empty={*self.empty}
+        )
+        roots = ((r, ROOT_LOGGER) for r in resources if r.type == "BROKER_LOGGER" and ROOT_LOGGER in listed[r])
+        rows = self.rows_of(row_name(*target) for target in {*targets, *roots})
+        for cell in self.cells(rows):
+            target = cell.config.resource, cell.config.key
+            picture.below[target] = cell.below
+            if cell.is_listed:
+                picture.values[target] = observed(cell.config)
+        return picture
+
+    def _listed_keys(self, resource: Resource) -> set[str]:
+        """The keys that were read of a resource."""
+        keys = self.keys.filter(pc.equal(self.resources, str(resource))).to_pylist()
+        return {key for key in keys if key and (resource, key) not in self.added}
 
     def _unread_row(self, resource: Resource, key: str) -> dict[str, object]:
         row: dict[str, object] = {"resource_type": resource.type, "resource_name": resource.name, "key": key}
@@ -130,17 +158,24 @@ class ConfigTable:
             resource = Resource(str(row["resource_type"]), str(row["resource_name"]))
             return ConfigCell(ConfigValue(resource, ""), (), Refusal(str(row["error"]), str(row["message"] or "")))
         config = ConfigValue.of(row)
-        is_read = row["synonyms"] is not None
-        is_empty = config.resource.type == "TOPIC" and config.resource.name in self.empty
-        below = self._below(config) if is_read else ()
-        return ConfigCell(config, below, is_read=is_read, is_empty=is_empty)
+        is_read = (config.resource, config.key) not in self.added
+        return ConfigCell(config, self._below(config) if is_read else (), is_read=is_read)
 
     def _below(self, config: ConfigValue) -> Collection[str | None]:
         if config.resource.type == "BROKER_LOGGER":
             root = self.position(row_name(config.resource, ROOT_LOGGER))
             return () if root is None else self.configs["value"].slice(root, 1).to_pylist()
-        if not config.is_own:
-            return () if config.is_sensitive else (config.text,)
-        if config.inherited is not None:
-            return (config.inherited_text,)
-        return self.below.get((config.resource, config.key), ())
+        if config.is_sensitive:
+            return (config.inherited_text,) if config.is_own and config.inherited is not None else ()
+        if texts := self._fallback_texts(config):
+            return texts
+        return self.below.get((config.resource, config.key), ()) if config.is_own else (config.text,)
+
+    def _fallback_texts(self, config: ConfigValue) -> Sequence[str | None]:
+        """The text below it as its own row tells, and the rows of the keys that stand in for its own."""
+        if not config.synonyms or config.resource.is_default_broker:
+            return () if config.inherited is None else (config.inherited_text,)
+        names = (row_name(config.resource, key) for key in own_keys(config.key) if key != config.key)
+        rows = [row for name in names if (row := self.position(name)) is not None]
+        stand_ins = [ConfigValue.of(row) for row in self.configs.take(pa.array(rows, pa.int64())).to_pylist()]
+        return fallback_texts(config.resource, config.key, {value.key: value for value in (config, *stand_ins)})

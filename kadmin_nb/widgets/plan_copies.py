@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import KadminError
+from ..plans.plan import live_of
 from ..plans.runbook_parameters import runbook_parameters
 from . import controls
 from .copy_box import CopyBox
@@ -61,7 +62,8 @@ class PlanCopies:
             self.box.show("\n".join(exc.lines()), "why it was not saved")
 
     def _saved(self) -> str:
-        target = self._plan.live.target if self._plan.live is not None else ""
+        live = live_of(self._plan)
+        target = "" if live is None else live.target
         run = runbook_parameters(self._plan, target, allow=self._allowed(), policies=self._policies())
         place = run.save(Path.cwd())
         return f"# {place.name} is written, in {place.parent}; there:\n{run}"

@@ -12,6 +12,7 @@ from ..frames.blocks import Title
 from ..frames.pages import NOTEBOOK, Page
 from ..plans.apply_options import ApplyOptions
 from ..plans.execution.progress import Advance
+from ..plans.plan import live_of, origin_of
 from ..plans.planning import let_through
 from . import hosts
 from .clicks import clicks
@@ -23,9 +24,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..frames.blocks import Block
-    from ..plans.live_cluster import LiveCluster
     from ..plans.outcomes import Outcomes
-    from ..plans.plan import Plan
+    from ..plans.plan import LiveCluster, Plan
 
 _PAGE = replace(NOTEBOOK, syntax=clicks)
 STALE = "Something was staged or discarded since this plan was made: Plan again has it."
@@ -53,13 +53,15 @@ class PlanReview(Panel):
         self.sheet = PlanSheet(self.plan.changes, {row["row"]: row["message"] for row in self.dangers})
         self.outcomes: Outcomes | None = None
         self.next: PlanReview | None = None
-        self.stage = None if plan.origin is None else plan.origin.stage
+        self.origin = origin_of(plan)
+        self.staged = None if self.origin is None else self.origin.staged
         self._work = Work(f"kadmin-nb plan {plan.id[:12]}", self._failed, self._refresh)
         self._guard, self._is_built, self._is_begun = threading.RLock(), False, False
         self._text, self._is_failed = "", False
         self._advance: Advance | None = None
         self.status = self.remark = ""
-        self.plan.show()
+        if self.origin is not None:
+            self.origin.show(self.plan)
 
     def to_arrow(self) -> pa.Table:
         """PLAN."""
@@ -103,8 +105,8 @@ class PlanReview(Panel):
             self.copies.widget,
         )
         self._is_begun, self._is_built = self._live.is_begun(self.plan), True
-        if self.plan.origin is not None:
-            self.plan.origin.stage.watch(self._refresh)
+        if self.origin is not None:
+            self.origin.staged.watch(self._refresh)
         self._refresh()
         return controls.column(self._place)
 
@@ -144,7 +146,7 @@ class PlanReview(Panel):
         stopping = "stopping after the request that is under way; " if self._work.is_stopping() and is_busy else ""
         self.status = f"{stopping}{advance or 'looking'}" if is_busy else self._text
         self._status.show(self.status, ok=is_busy or not self._is_failed)
-        is_stale = self.plan.origin is not None and not self.plan.origin.is_current and not self._is_begun
+        is_stale = self.origin is not None and not self.origin.is_current and not self._is_begun
         self.remark = STALE if is_stale else ""
         self._below.show(self.remark)
 
@@ -160,11 +162,11 @@ class PlanReview(Panel):
 
     def verify(self) -> None:
         """Ask every broker again."""
-        self._begin(lambda: self._take(self._live.verify(self.plan)))  # type: ignore[misc]
+        self._begin(lambda: self._take(self._live.verify(self.plan)))
 
     def rollback(self) -> None:
         """Show the plan that takes it back."""
-        self._begin(lambda: self._open(self._live.rollback(self.plan)))  # type: ignore[misc]
+        self._begin(lambda: self._open(self._live.rollback(self.plan)))
 
     def plan_again(self) -> None:
         """Show the plan of what is staged now, or of the same changes, on the cluster as it is now."""
@@ -189,10 +191,10 @@ class PlanReview(Panel):
         outcomes.raise_for_errors()
 
     def _settle(self, outcomes: Outcomes) -> None:
-        if self.plan.origin is not None:
-            self.plan.origin.applied(outcomes)
-        elif self.stage is not None:
-            self.stage.tell_applied()
+        if self.origin is not None:
+            self.origin.applied(outcomes)
+        elif self.staged is not None:
+            self.staged.tell_applied()
 
     @property
     def _allowed(self) -> Sequence[str]:
@@ -201,13 +203,13 @@ class PlanReview(Panel):
     @property
     def _policies(self) -> Sequence[Any]:
         """Those of the review, and those that were named for what is staged."""
-        staged = () if self.plan.origin is None else self.plan.origin.stage.policies
+        staged = () if self.origin is None else self.origin.staged.policies
         return list(dict.fromkeys([*self.options.policies, *staged]))
 
     def _planned_again(self) -> Plan:
-        reason, origin = self.reason.value.strip() or self.plan.reason, self.plan.origin
+        reason, origin = self.reason.value.strip() or self.plan.reason, self.origin
         if origin is None or not len(origin.stage):
-            return self._live.plan_again(self.plan, reason)  # type: ignore[misc]
+            return self._live.plan_again(self.plan, reason)
         return origin.stage.plan(reason, allow_unknown=let_through(self.plan.changes))
 
     def _open(self, plan: Plan) -> None:
@@ -215,7 +217,7 @@ class PlanReview(Panel):
         keys = {change.key for change in plan.changes}
         allow = [key for key in self.options.allowed_keys if key in keys]
         self.next = PlanReview(plan, replace(self.options, allow=allow))
-        self.next.stage = self.stage
+        self.next.staged = self.staged
         back = self._controls.button(f"Back to plan {self.plan.id[:12]}", self._close)
         self.widget.children = (self._controls.row(back), self.next.widget)
 
@@ -224,8 +226,9 @@ class PlanReview(Panel):
 
     @property
     def _live(self) -> LiveCluster:
-        assert self.plan.live is not None  # only a bound plan is reviewed
-        return self.plan.live
+        live = live_of(self.plan)
+        assert live is not None  # only a bound plan is reviewed
+        return live
 
     # -- what becomes known
 

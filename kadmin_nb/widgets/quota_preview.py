@@ -17,12 +17,14 @@ from ..model.entity import ARGUMENTS, Entity
 from ..model.grammar import DEFAULT, quote
 from ..model.levels import LEVELS, LEVELS_BY_NAME, SHARED, Level
 from ..model.quota_keys import IP_KEYS, readable
-from ..plans.advice import forgotten_units, lifted_quotas
-from ..plans.advice.warnings import ClusterFacts, warnings
+from ..plans.advice import dangers
+from ..plans.kinds.quotas import QUOTAS
+from ..plans.observed_state import ObservedState
 from ..plans.quotas_after import table_after
 from ..resolution.rules import Effective, entity_at, resolve_client, resolve_ip, stored_of
 
-APPLIES, BUCKET, OVERRIDES, CLOSER, WARNING, DANGER = "applies", "bucket", "overrides", "closer", "warning", "danger"
+APPLIES, BUCKET, OVERRIDES, CLOSER = "applies", "bucket", "overrides", "closer"
+WARNING, DANGER, REFUSED = "warning", "danger", "refused"
 
 NAMELESS = "\0"
 """Stands for a name that no quota has; no client can have it."""
@@ -61,10 +63,13 @@ def _own_first(changes: Sequence[Change], entity: Entity) -> list[Change]:
 
 def _advice(changes: Sequence[Change], stored: pa.Table, brokers: int) -> Iterator[Remark]:
     """The dangers and warnings of the first change, as the plan of all of them will have them."""
-    for danger in (*lifted_quotas.dangers_on(changes, stored), *forgotten_units.dangers(changes)):
+    picture = ObservedState(quotas=stored, brokers=brokers)
+    if changes[0].is_refused:
+        yield Remark(REFUSED, str(changes[0].refusal))
+    for danger in dangers.judged(changes, picture):
         if danger.row == 1:
             yield Remark(DANGER, danger.message)
-    for warned in warnings(changes, ClusterFacts(stored, brokers)):
+    for warned in QUOTAS.warnings([change for change in changes if not change.is_refused], picture):
         if warned.row in (0, 1):
             yield Remark(WARNING, warned.message)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -11,28 +10,19 @@ import pyarrow.compute as pc
 
 from ..errors import UsageError
 from ..frames.meanings import word
-from ..model.changes import Change, Edit
 from ..model.entity import Entity
-from ..model.quota_keys import find
-from ..plans.advice import forgotten_units, lifted_quotas
+from ..model.quota_keys import find, text_of
 from ..plans.kinds.quotas import QUOTAS
+from ..plans.observed_state import ObservedState, ObservedValue
 from ..plans.stage import Stage
-from .quota_cells import QuotaTarget, cell_mark, cell_text, locked_cells, planned_change, state_of
+from .quota_cells import QuotaTarget, cell_mark, cell_text, locked_cells, state_of
 from .quota_rows import ENTITY, LEVEL, QuotaRows
 from .quota_table import StoredQuotas, differences, keys_of
 from .shadow_column import shadowed_rows, shadowers_of
 from .sheet import Arrangement, CellText, Column, Mark, Page, Result
-from .staged_sheet import AddedRow, CellState, Refused, StagedSheet
+from .staged_sheet import AddedRow, CellState, Judgement, Refused, StagedSheet
 
 SHADOWED_BY = "shadowed_by"
-
-
-class Judged(NamedTuple):
-    """The rows of a plan that the staged edits would be, and the dangers among them."""
-
-    version: int
-    changes: list[Change]
-    dangers: dict[QuotaTarget, str]
 
 
 class QuotaSheet(StagedSheet[Entity]):
@@ -48,7 +38,6 @@ class QuotaSheet(StagedSheet[Entity]):
         self._arrangement = Arrangement()
         self._added: set[Entity] = set()
         self._gone: set[str] = set()
-        self._judged: Judged | None = None
         self.columns = tuple(_quota_columns(self._keys))
         self._follow_stage()
 
@@ -67,7 +56,7 @@ class QuotaSheet(StagedSheet[Entity]):
             shadowers = shadowers_of(table, entities, overlay)
             cells = [self._cells(key, rows, entities, overlay) for key in self._keys]
             levels = [*map(word, table.entities[LEVEL].take(pa.array(rows)).to_pylist())]
-            marks = [*self._marks(rows, entities, overlay)]
+            marks = [*self._marks(rows, entities)]
             texts = [[str(entity) for entity in entities], levels, *cells, shadowers]
             return Page(first, texts[0], texts, marks, [*locked_cells(entities, self._keys)])
 
@@ -109,12 +98,6 @@ class QuotaSheet(StagedSheet[Entity]):
         news = differences(before.quotas, stored.quotas)
         return Result(f"read again: {news}" if news else "read again: nothing has changed")
 
-    def changes(self) -> list[Change]:
-        return self._judge().changes
-
-    def dangers(self) -> dict[QuotaTarget, str]:
-        return self._judge().dangers
-
     @property
     def stored(self) -> StoredQuotas:
         """The quotas as they were read last."""
@@ -154,16 +137,11 @@ class QuotaSheet(StagedSheet[Entity]):
         rows = table.rows_of({str(entity) for entity, _ in targets})
         return {(entity, key): _stored(table.values.get(key), rows.get(str(entity))) for entity, key in targets}
 
-    def _judge(self) -> Judged:
-        """The staged edits as a plan sees them; made again when the stage or the stored quotas have changed."""
-        with self._lock:
-            version = self._stage.version
-            if self._judged is None or self._judged.version != version:
-                edits = self._staged()
-                stored = self._values(edits)
-                changes = [planned_change(n, edit, stored[target]) for n, (target, edit) in enumerate(edits.items(), 1)]
-                self._judged = Judged(version, changes, _dangers(changes, self._stored.quotas))
-            return self._judged
+    def _picture(self, targets: Collection[QuotaTarget]) -> ObservedState:
+        picture = ObservedState(quotas=self._stored.quotas, brokers=self._stored.brokers)
+        values = self._values(targets).items()
+        picture.values |= {target: ObservedValue(text_of(value)) for target, value in values if value is not None}
+        return picture
 
     def _cells(
         self, key: str, rows: np.ndarray, entities: Sequence[Entity], overlay: Mapping[QuotaTarget, CellState]
@@ -171,15 +149,13 @@ class QuotaSheet(StagedSheet[Entity]):
         pairs = zip(entities, self._rows.table.values[key][rows].tolist(), strict=True)
         return [cell_text(key, overlay.get((entity, key)), value) for entity, value in pairs]
 
-    def _marks(
-        self, rows: np.ndarray, entities: Sequence[Entity], overlay: Mapping[QuotaTarget, CellState]
-    ) -> Iterator[Mark]:
-        dangers = self.dangers()
+    def _marks(self, rows: np.ndarray, entities: Sequence[Entity]) -> Iterator[Mark]:
+        states: dict[QuotaTarget, Judgement | Refused] = {**self._judge(), **self._refused}
         for column, key in enumerate(self._keys, 2):
             stored = self._rows.table.values[key][rows].tolist()
             for row, (entity, value) in enumerate(zip(entities, stored, strict=True)):
-                if isinstance(state := overlay.get((entity, key)), Edit | Refused):
-                    yield cell_mark(row, column, key, state, value, dangers.get((entity, key)))
+                if state := states.get((entity, key)):
+                    yield cell_mark(row, column, key, state, value)
 
     def _targets(self, cells: Sequence[CellText]) -> list[tuple[QuotaTarget, CellText]]:
         """The target of each cell; all of them are checked before the first is changed."""
@@ -237,8 +213,3 @@ def _quota_columns(keys: Iterable[str]) -> Iterator[Column]:
 def _stored(values: np.ndarray | None, row: int | None) -> float | None:
     value = np.nan if values is None or row is None else values[row]
     return None if np.isnan(value) else float(value)
-
-
-def _dangers(changes: Sequence[Change], quotas: pa.Table) -> dict[QuotaTarget, str]:
-    dangers = (*lifted_quotas.dangers_on(changes, quotas), *forgotten_units.dangers(changes))
-    return {(cast(Entity, danger.target), danger.key): danger.message for danger in dangers}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from ..errors import KadminError, UsageError
 from ..model.changes import Change
+from ..plans.stage import edits_of
 from .latest import Latest
 from .panel import Panel
 from .sheet import CellText, Result, Sheet
@@ -66,7 +67,7 @@ class StageEditor(Panel):
         self._below = controls.column()
         self._background = Latest(self._describe, lambda exc: controls.rewrite_failed(self._remarks, exc))
         self._edited.watch(self._background.ask)
-        self.stage.watch_applied(self._applied)
+        edits_of(self.stage).watch_applied(self._applied)
         self._background.ask()
         table = controls.beside(self._grid, self._remarks)
         return controls.column(self._bar(), table, self._counts, *self._parts_below(), self._below)

@@ -7,15 +7,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Generic, TypeVar, cast
+from typing import Generic, NamedTuple, TypeVar, cast
 
 from ..errors import UsageError
 from ..model.changes import Change, Edit, Target
 from ..model.configurable import Configurable
+from ..plans import planning
+from ..plans.advice import dangers
 from ..plans.kinds.change_kind import ChangeKind
 from ..plans.kinds.registry import kind_of
 from ..plans.listeners import Listener, Listeners
-from ..plans.stage import Stage
+from ..plans.observed_state import ObservedState
+from ..plans.stage import Stage, edits_of
 from .edit_history import EditHistory, Moved
 from .sheet import MOST_CELLS, CellText, Result
 
@@ -28,6 +31,13 @@ class Refused:
 
     text: str
     reason: str
+
+
+class Judgement(NamedTuple):
+    """The row of a plan that an edit is, and its danger, as far as what was read tells."""
+
+    change: Change
+    danger: str | None = None
 
 
 class AddedRow(Enum):
@@ -45,9 +55,10 @@ class StagedSheet(ABC, Generic[Whose]):
 
     def __init__(self, stage: Stage, kind: ChangeKind) -> None:
         self._lock = threading.RLock()
-        self._stage, self._kind = stage, kind
+        self._stage, self._kind = edits_of(stage), kind
         self._refused: dict[tuple[Whose, str], Refused] = {}
         self._is_putting = False
+        self._judged: tuple[int, dict[tuple[Whose, str], Judgement]] | None = None
         self._history: EditHistory[tuple[Whose, str], CellState] = EditHistory(self._states, self._put)
         self._listeners = Listeners()
 
@@ -64,12 +75,16 @@ class StagedSheet(ABC, Generic[Whose]):
         """Give those of these targets a row that have none."""
 
     @abstractmethod
-    def changes(self) -> list[Change]:
-        """The rows of a plan that the staged edits would be, on the values as they were read."""
+    def _picture(self, targets: Collection[tuple[Whose, str]]) -> ObservedState:
+        """What was read of these cells, and what their dangers go by."""
 
-    @abstractmethod
+    def changes(self) -> list[Change]:
+        """The rows of a plan that the staged edits are, on the values as they were read."""
+        return [judged.change for judged in self._judge().values()]
+
     def dangers(self) -> dict[tuple[Whose, str], str]:
         """The messages of a plan on the dangerous ones among the cells."""
+        return {target: judged.danger for target, judged in self._judge().items() if judged.danger is not None}
 
     def changed_since_read(self, changes: Iterable[Change]) -> list[Change]:
         """The changes of a plan whose old value is not the one that is shown here: somebody else was faster."""
@@ -112,6 +127,20 @@ class StagedSheet(ABC, Generic[Whose]):
     def _states_of(self, texts: Mapping[tuple[Whose, str], str]) -> dict[tuple[Whose, str], CellState]:
         """The states that texts mean."""
         return {target: self._state_of(target, text) for target, text in texts.items()}
+
+    def _judge(self) -> dict[tuple[Whose, str], Judgement]:
+        """The plan's judgement of the staged edits; made again when the stage or the rows have changed."""
+        with self._lock:
+            version = self._stage.version
+            if self._judged is None or self._judged[0] != version:
+                edits = self._staged()
+                picture = self._picture(edits)
+                changes = planning.judged([*edits.values()], picture)
+                judged_dangers = dangers.judged([c for c in changes if c.target not in picture.unread], picture)
+                by_row = {danger.row: danger.message for danger in judged_dangers}
+                judgements = [Judgement(change, by_row.get(change.row)) for change in changes]
+                self._judged = version, dict(zip(edits, judgements, strict=True))
+            return self._judged[1]
 
     def _follow_stage(self) -> None:
         """Show what is staged, now and whoever stages more."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kadmin_nb.usage.touched_clients import ImpactAnswer
     from kadmin_nb.plans.outcomes import Outcomes
     from kadmin_nb.plans.plan import Plan
-    from kadmin_nb.plans.stage import Stage
+    from kadmin_nb.plans.stage import Stage, StagedEdits
 
 
 @dataclass
@@ -149,20 +149,28 @@ class NotebookSession(Session):
         tray.add(edits)
         self.allowed |= {*plan_options.allow_unknown}
         self.reason = plan_options.reason or self.reason
-        tray.policies = self.with_policies(plan_options.apply_options).policy
+        self._staged.policies = self.with_policies(plan_options.apply_options).policy
         return tray
 
     def with_policies(self, options: ApplyOptions) -> ApplyOptions:
         """With those that were named since the tray was empty."""
-        return replace(options, policy=tuple(dict.fromkeys((*self.tray.policies, *options.policy))))
+        return replace(options, policy=tuple(dict.fromkeys((*self._staged.policies, *options.policy))))
 
     @property
     def tray(self) -> Stage:
+        from kadmin_nb.plans.stage import edits_of
+
         tray = self.cluster.tray
-        if self.emptied != tray.emptied:
+        if self.emptied != (emptied := edits_of(tray).emptied):
             self._forget()
-            self.emptied = tray.emptied
+            self.emptied = emptied
         return tray
+
+    @property
+    def _staged(self) -> StagedEdits:
+        from kadmin_nb.plans.stage import edits_of
+
+        return edits_of(self.tray)
 
     def review(self, plan: Plan, options: ApplyOptions) -> Display:
         return self.cluster.review(plan, self.with_policies(options))
@@ -171,15 +179,18 @@ class NotebookSession(Session):
         tray = self.tray
         allowed = {*self.allowed, *plan_options.allow_unknown}
         plan = planned(tray, replace(plan_options, reason=plan_options.reason or self.reason, allow_unknown=allowed))
-        tray.policies = self.with_policies(plan_options.apply_options).policy
-        self.cluster.guard(plan, tray.policies)
+        edits = self._staged
+        edits.policies = self.with_policies(plan_options.apply_options).policy
+        self.cluster.guard(plan, edits.policies)
         plan, answer = self._judged(plan, clients)
         save(plan, plan_options)
-        plan.show()
+        edits.shown = plan
         return answer
 
     def apply(self, plan_id: str | None, apply_options: ApplyOptions) -> Outcomes:
         """Apply the plan last shown. What of it is in force leaves the tray; the rest is kept for a second try."""
+        from kadmin_nb.plans.plan import origin_of
+
         plan, outcomes = self._shown(plan_id), None
         try:
             outcomes = self.cluster.apply(plan, self.with_policies(apply_options), progress=self.progress)
@@ -187,8 +198,8 @@ class NotebookSession(Session):
             outcomes = exc.outcomes
             raise
         finally:
-            if plan.origin is not None and outcomes is not None:
-                plan.origin.applied(outcomes)
+            if outcomes is not None and (origin := origin_of(plan)):
+                origin.applied(outcomes)
         return outcomes
 
     def discard(self) -> Stage:
@@ -211,12 +222,15 @@ class NotebookSession(Session):
 
     def _shown(self, plan_id: str | None) -> Plan:
         """The plan that was last shown, if it still is what is staged."""
-        plan = self.tray.shown
+        from kadmin_nb.plans.plan import origin_of
+
+        plan = self._staged.shown
         if plan is None:
             raise UsageError("no plan was shown yet", hint="plan shows one; apply then applies just that.")
         if plan_id is not None and (len(plan_id) < 6 or not plan.id.startswith(plan_id)):
             raise NotFound(f"the plan last shown is {plan.id[:12]}, not {plan_id}")
-        if plan.origin is None or not plan.origin.is_current:
+        origin = origin_of(plan)
+        if origin is None or not origin.is_current:
             raise UsageError("something was staged or discarded since the plan was shown", hint="plan again and look.")
         return plan
 

@@ -11,8 +11,7 @@ from kadmin_magics.session import NotebookSession
 import kadmin_nb as kn
 from kadmin_nb.admin import topics
 from kadmin_nb.admin.ports import ConfigOperation
-from kadmin_nb.advice.config_rules import BY_NATURE, findings
-from kadmin_nb.advice.config_rules import found as found_in
+from kadmin_nb.advice.config_rules import BY_NATURE, findings, findings_frame
 from kadmin_nb.advice.findings import ConfigFindings
 from kadmin_nb.commands import run
 from kadmin_nb.commands.session import Session
@@ -46,7 +45,7 @@ def frame(*rows: dict, further: Iterable[str] = ()) -> pa.Table:
 
 def found(*rows: dict, reassigning: bool | None = None) -> list[tuple[object, ...]]:
     shown = ("finding", "resource_name", "key", "value", "source", "expected", "mend")
-    return [tuple(one[name] for name in shown) for one in findings(frame(*rows), reassigning).to_pylist()]
+    return [tuple(one[name] for name in shown) for one in findings_frame(frame(*rows), reassigning).to_pylist()]
 
 
 RATE, REPLICAS = "leader.replication.throttled.rate", "follower.replication.throttled.replicas"
@@ -104,7 +103,7 @@ def test_what_kafka_sets_on_its_own_topics_is_meant():
 def test_two_brokers_that_differ_have_no_right_one():
     """It took the first for right, and told me to break the second."""
     rows = [row(f"broker={n}", "num.io.threads", value, STATIC) for n, value in ((1, "8"), (2, "16"))]
-    table = findings(frame(*rows)).to_pylist()
+    table = findings_frame(frame(*rows)).to_pylist()
     assert [(one["resource_name"], one["expected"], one["mend"]) for one in table] == [
         ("1", None, None),
         ("2", None, None),
@@ -123,7 +122,7 @@ def test_a_secret_is_neither_compared_nor_shown():
     marked = [row(f"broker={n}", "x.y", f"hunter{n}", STATIC, is_sensitive=True) for n in (1, 2)]
     called_so = [row(f"broker={n}", "ssl.key.password", f"hunter{n}", BROKER, is_sensitive=None) for n in (1, 2)]
     same = row("topic=t", "my.secret", "hunter3", TOPIC, (BUILT_IN, "my.secret", "hunter3"), is_sensitive=None)
-    assert findings(frame(*marked, *called_so, same)).num_rows == 0
+    assert findings_frame(frame(*marked, *called_so, same)).num_rows == 0
 
 
 REPEATS = [
@@ -156,7 +155,7 @@ def test_a_default_that_brokers_keep_in_hours():
     assert found(topic, hours[0] | {"value": "24"}) == []
     assert found(topic) == []  # without the brokers nobody knows
     kept = frame(*({**one, "snapshot_id": "s"} for one in (topic, row("broker=1", "a", "b"))), further=["snapshot_id"])
-    assert findings(kept)["finding"].to_pylist() == ["default"]  # a snapshot has all that is set
+    assert findings_frame(kept)["finding"].to_pylist() == ["default"]  # a snapshot has all that is set
 
 
 def test_not_where_brokers_disagree():
@@ -169,7 +168,7 @@ def test_not_where_brokers_disagree():
 def test_what_could_not_be_read_is_no_clean_bill():
     """A broker was down, and the report said that nothing was wrong."""
     failed = {"resource_type": "BROKER", "resource_name": "2", "error": "NETWORK_EXCEPTION", "message": "it is down"}
-    answer = ConfigFindings(found_in(frame(failed)))
+    answer = ConfigFindings(findings(frame(failed)))
     assert not answer.ok
     with pytest.raises(kn.ConnectionFailed, match="broker=2 could not be read, NETWORK_EXCEPTION: it is down"):
         answer.raise_for_errors()
@@ -179,7 +178,7 @@ def test_what_nobody_could_see_stays_whatever_is_chosen():
     """I may not see reassignments, asked for what is left behind, and was told that there was nothing to look at."""
     failed = {"resource_type": "BROKER", "resource_name": "2", "error": "NETWORK_EXCEPTION", "message": "it is down"}
     told = "that needs DESCRIBE on the cluster."
-    answer = ConfigFindings(found_in(frame(row("topic=t", REPLICAS, "*"), failed)), note=told)
+    answer = ConfigFindings(findings(frame(row("topic=t", REPLICAS, "*"), failed)), note=told)
     kept = answer.only("leftover")
     assert kept.to_arrow().select(["finding", "op", "mend"]).to_pylist() == [
         {"finding": "throttle", "op": None, "mend": None},
@@ -202,10 +201,10 @@ def test_a_hostile_name_is_shown_as_a_word_that_reads_back():
 def test_without_its_columns_it_says_which():
     """It failed deep inside with a KeyError."""
     with pytest.raises(kn.UsageError, match="the configs have no column source"):
-        findings(frame().drop_columns(["source"]))
+        findings_frame(frame().drop_columns(["source"]))
     twice = row("topic=t", "a", "1")
     with pytest.raises(kn.Invalid, match="a of topic=t is there twice"):
-        findings(frame(twice, twice))
+        findings_frame(frame(twice, twice))
 
 
 @pytest.mark.broker
@@ -232,7 +231,7 @@ def test_on_the_real_broker(cluster, unique):
     stage.add(edit for edit in found.edits() if edit.resource.name in ours)
     stage.plan("nobody needs it").apply(lock=False).raise_for_errors()
     eventually(lambda: seen(cluster.configs.advise(), ours), set())
-    assert seen(ConfigFindings(found_in(cluster.snapshot().configs.to_arrow())), ours) == set()
+    assert seen(ConfigFindings(findings(cluster.snapshot().configs.to_arrow())), ours) == set()
 
 
 def seen(found: ConfigFindings, names: tuple[str, ...]) -> set[tuple[object, ...]]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.advice.config_rules import findings
+from kadmin_nb.advice.config_rules import findings_frame
 from kadmin_nb.frames import schemas
 
 pytestmark = pytest.mark.spark
@@ -60,7 +60,7 @@ def test_on_spark_the_same_rows(spark, zone):
         rows = kn.fleets.config_findings(kn.Answer(table).to_spark(spark)).toArrow()
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)
-    wanted = findings(table)
+    wanted = findings_frame(table)
     assert rows.column_names == wanted.column_names
     assert sorted(map(str, rows.cast(wanted.schema).to_pylist())) == sorted(map(str, wanted.to_pylist()))
     assert len(wanted) == 2 * 3 + 2
@@ -68,7 +68,7 @@ def test_on_spark_the_same_rows(spark, zone):
 
 def test_in_this_process_the_same_rows():
     """For the configs of one evening I waited for Spark."""
-    assert kn.config_findings(fleet().to_pandas()).to_pylist() == findings(fleet()).to_pylist()
+    assert kn.config_findings(fleet().to_pandas()).to_pylist() == findings_frame(fleet()).to_pylist()
     with pytest.raises(kn.UsageError, match="the configs are a list, not a frame"):
         kn.config_findings([])
 

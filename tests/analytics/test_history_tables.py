@@ -28,7 +28,7 @@ def table(spark, tmp_path: Path) -> Iterator[str]:
 
 def test_a_table_keeps_what_a_path_keeps(spark, table: str) -> None:
     """The lake has tables, and only paths were taken."""
-    history = kn.history(table)
+    history = kn.open_history(table)
     assert len(history.snapshots()) == 0
     given = taken(1, {"alice": 0.1, "<default>": 2.0, "new\nline": 3.0}, [topic("orders", "retention.ms", "1")])
     history.record(given)
@@ -49,11 +49,11 @@ def test_a_table_keeps_what_a_path_keeps(spark, table: str) -> None:
 
 def test_two_writers_at_once_lose_nothing(spark, table: str) -> None:
     """Two jobs recorded at the same minute, and one snapshot was gone."""
-    kn.history(table).record(taken(0, {"alice": 1.0}))
+    kn.open_history(table).record(taken(0, {"alice": 1.0}))
     said: list[BaseException] = []
 
     def write(name: str) -> None:
-        history = kn.history(table, spark)
+        history = kn.open_history(table, spark)
         try:
             for hour in range(3):
                 history.record(taken(hour, {"alice": hour + 1.0}, cluster_id=name, scopes=["QUOTAS"]))
@@ -66,7 +66,7 @@ def test_two_writers_at_once_lose_nothing(spark, table: str) -> None:
     for writer in writers:
         writer.join(300)
     assert not said
-    history = kn.history(table)
+    history = kn.open_history(table)
     assert len(history.snapshots()) == 2 + 3 + 3
     for name in ("one", "two"):
         assert [limits_of(history.as_of(at(hour), name)) for hour in range(3)] == [
@@ -80,14 +80,14 @@ def test_other_tables_are_not_taken_for_a_history(spark, table: str) -> None:
     """The name was that of another table."""
     spark.sql("CREATE TABLE kept.orders (number INT, cluster_id STRING) USING parquet")
     with pytest.raises(kn.UsageError, match=r"kept\.orders is not a history: no column taken_at") as raised:
-        kn.history("kept.orders").record(taken(0, {}))
+        kn.open_history("kept.orders").record(taken(0, {}))
     assert raised.value.hint == "Found: number, cluster_id."
 
 
 def test_a_schema_that_is_not_there_is_named(spark) -> None:
     """A page of the JVM's stack."""
     with pytest.raises(kn.Invalid, match=r"nowhere\.snapshots cannot be made") as raised:
-        kn.history("nowhere.snapshots").record(taken(0, {}))
+        kn.open_history("nowhere.snapshots").record(taken(0, {}))
     assert "\n" not in str(raised.value)
 
 

@@ -14,7 +14,7 @@ from tests.architecture.test_imports import ROOMS, nodes_for_types_alone
 
 WHOLE_ROOMS = {
     "cluster": {("cluster.diff", "cluster")},
-    "commands": {("commands.demo", "commands"), ("commands.terminal", "commands")},
+    "commands": {("commands.local", "commands"), ("commands.terminal", "commands")},
 }
 """Modules that use their room by its front, as its users do: their imports of it do not count."""
 

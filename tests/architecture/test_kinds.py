@@ -15,8 +15,8 @@ NAMES = {"quota", "config"}
 
 KIND_FILES = ("plans/kinds/quotas.py", "plans/kinds/configs.py")
 
-LEFT_IN_PLANS = {"plans/stage.py": 2, "plans/change_words.py": 1}
-"""Arguments that already are an entity or a resource; the hint that names the verbs of both."""
+LEFT_IN_PLANS = {"plans/stage.py": 1, "plans/change_words.py": 1}
+"""An argument that already is an entity; the hint that names the verbs of both."""
 
 
 def _tells_apart(node: ast.AST) -> bool:

@@ -17,7 +17,10 @@ pytestmark = pytest.mark.slow
 
 def opened(open_notebook: Open, rows: str, **size: Any) -> Notebook:
     """A notebook with an editor over a frame; its third cell prints what is staged."""
-    staged = "print(sorted((str(edit.resource), edit.value) for edit in stage.staged().values()))"
+    staged = (
+        "from kadmin_nb.plans.stage import edits_of\n"
+        "print(sorted((str(edit.resource), edit.value) for edit in edits_of(stage).staged().values()))"
+    )
     notebook = open_notebook([MANY, f"editor({rows})", staged], **size)
     notebook.run(0)
     notebook.run(1)

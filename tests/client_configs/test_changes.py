@@ -10,6 +10,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.commands import terminal
 from kadmin_nb.plans.plan import Plan
+from kadmin_nb.plans.stage import edits_of
 from tests.command_result import CommandResult
 
 pytestmark = pytest.mark.broker
@@ -251,7 +252,7 @@ def test_a_plan_is_saved_printed_and_read_back(kadmin, cluster, alice, tmp_path)
     assert (again.id, again.changes) == (plan.id, plan.changes)
     other = cluster.stage()
     other.add_lines(str(plan.to_cell()))
-    assert [edit.target for edit in other.staged().values()] == [change.target for change in plan.changes]
+    assert [edit.target for edit in edits_of(other).staged().values()] == [change.target for change in plan.changes]
     calls = [line for line in str(plan.to_python()).splitlines() if line.startswith("stage.")]
     assert calls == [
         f"stage.set_client_config('acks', '-1', user='{alice}', client_id='a=b ü')",

@@ -9,7 +9,6 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.admin.ports import ConfigOperation
-from kadmin_nb.model.changes import DELETE, Change
 from kadmin_nb.model.config_fallback import BROKER_KEYS, STAND_INS, behind_listener, in_unit_of
 from kadmin_nb.model.config_values import ConfigValue
 from kadmin_nb.model.resources import Resource, Source
@@ -109,8 +108,7 @@ def alter(kafka: WireKafka, resource: Resource, texts: Mapping[str, str | None])
 
 def predicted(kafka: WireKafka, resource: Resource, keys: Iterable[str]) -> dict[str, str | None]:
     """What our rule says that these keys fall back to."""
-    changes = [Change(n, DELETE, resource, key, "x", None, None) for n, key in enumerate(keys)]
-    values = fallback_values(kafka, changes)
+    values = fallback_values(kafka, [(resource, key) for key in keys])
     return {key: text for (_, key), texts in values.items() for text in texts}
 
 

@@ -139,7 +139,7 @@ def test_an_answer_says_where_it_comes_from(cluster) -> None:
 
 
 @pytest.mark.parametrize(
-    "asked", [{"user": None}, {"user": ""}, {"usr": "a"}, {"user": ["a", None]}, {"user": ["a", ""]}, {}], ids=str
+    "asked", [{"user": None}, {"user": ""}, {"user": ["a", None]}, {"user": ["a", ""]}, {}], ids=str
 )
 def test_a_slip_is_refused(cluster, asked) -> None:
     """user=None described everything."""

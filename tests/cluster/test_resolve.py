@@ -8,7 +8,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.admin.ports import Broker
-from kadmin_nb.commands.selectors import read_selectors
+from kadmin_nb.commands.options import read_selectors
 
 pytestmark = pytest.mark.broker
 

@@ -94,7 +94,7 @@ def test_a_history_that_began_without_them_goes_on(tmp_path: Path) -> None:
 
     comments = [field.with_metadata({"comment": "of another version"}) for field in TABLE]
     DeltaTable.create(str(tmp_path / "lake"), pa.schema(comments), partition_by=list(PARTITIONS))
-    history = kn.history(tmp_path / "lake")
+    history = kn.open_history(tmp_path / "lake")
     history.record(older(0))
     for hour, acks in ((1, "-1"), (2, "-1"), (3, "1")):
         history.record(held(hour, {ALICE: {"acks": acks}}))
@@ -252,7 +252,7 @@ def test_history_and_policy_on_a_live_cluster(
     cluster: kn.Cluster, unique: Callable[[str], str], tmp_path: Path
 ) -> None:
     """The acks of a client changed on Monday, and the history had not seen it."""
-    user, history = unique("carol"), kn.history(tmp_path / "lake")
+    user, history = unique("carol"), kn.open_history(tmp_path / "lake")
     put(cluster, user, acks="all")
     history.record(cluster.snapshot())
     put(cluster, user, acks="0")

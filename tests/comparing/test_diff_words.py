@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 import kadmin_nb as kn
 from kadmin_nb.commands import terminal
+from kadmin_nb.plans.stage import edits_of
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker
@@ -125,7 +126,7 @@ def test_a_moment_beside_a_cluster(kafka, cluster, kadmin, unique, tmp_path: Pat
     assert rows(kadmin("diff", saved, f"history:{lake}@now", "--json")[1], user) == []
     found = kn.diff(kn.Snapshot.load(saved), cluster)
     stage = found.stage(onto=cluster, rows=_rows_of(found, user))
-    assert [(str(e.resource), e.value) for e in stage._edits.values()] == [(f"user={user}", "5000000")]
+    assert [(str(e.resource), e.value) for e in edits_of(stage).staged().values()] == [(f"user={user}", "5000000")]
 
 
 WRONG = {

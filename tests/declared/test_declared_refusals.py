@@ -209,6 +209,7 @@ def test_the_example_of_the_docs_is_read():
         ("topic=orders", "compact,delete"),
         ("broker=<default>", "11"),
         ("broker=<default>", "[secure]"),
+        ("user=alice client-id=app", "-1"),
     ]
 
 

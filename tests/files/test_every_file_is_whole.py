@@ -20,7 +20,7 @@ from kadmin_nb.local.process import remember
 from kadmin_nb.model.changes import Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.approval import approved
-from kadmin_nb.plans.plan import Plan
+from kadmin_nb.plans.plan import Plan, document_of
 from kadmin_nb.policy import junit
 from kadmin_nb.runbooks import run_record
 from tests.full_disk import killed_before_call, no_more_than
@@ -88,7 +88,7 @@ def test_an_approval_that_is_killed_loses_no_plan(tmp_path):
 SOMETHING_ELSE: dict[str, tuple[Callable[[Path], object], str]] = {
     "another plan": (lambda place: replace(PLAN, reason="another").save(place), "it holds another plan, "),
     "no plan": (lambda place: place.write_text("my notes"), "it is not a plan that can be read"),
-    "a plan that was edited": (lambda place: place.write_text(PLAN.document().replace("5", "6")), "it is not a plan"),
+    "a plan that was edited": (lambda place: place.write_text(document_of(PLAN).replace("5", "6")), "it is not a plan"),
     "an approval": (lambda place: APPROVED.save(place), "the same plan there has notes that this one lacks"),
 }
 

@@ -65,7 +65,7 @@ def test_what_keeps_none_works_without_a_home(monkeypatch, tmp_path):
     """A plan could not even be shown in a container."""
     assert author().startswith("uid 54321@")
     assert _from_home("/x/journal.jsonl") == "/x/journal.jsonl"
-    assert run_record.without('{"place": "/x"}') == '{"place": "/x"}'
+    assert run_record.without_home('{"place": "/x"}') == '{"place": "/x"}'
     assert toml.load_profiles().path is None
     with pytest.raises(kn.ConnectionFailed):
         kn.connect("localhost:1", timeout=5)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kadmin_nb.commands.selectors import read_selectors
+from kadmin_nb.commands.options import read_selectors
 from kadmin_nb.errors import Invalid, KadminError, UsageError
 from kadmin_nb.model.changes import Edit
 from kadmin_nb.model.entity import Entity

@@ -133,7 +133,7 @@ def test_two_snapshots_are_compared_where_both_have_read() -> None:
 
 def test_two_times_of_one_history(tmp_path: Path) -> None:
     """What is different from last week?"""
-    history = kn.history(tmp_path / "history")
+    history = kn.open_history(tmp_path / "history")
     for hour in (0, 1):
         history.record(taken(hour, {"alice": hour + 1.0}))
     wanted = [("user=alice", "producer_byte_rate", "changed", "1", "2")]

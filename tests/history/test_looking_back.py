@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.frames.times import moment
+from kadmin_nb.model.times import moment
 from tests.history.hours import at, limits_of, taken, topic
 
 
@@ -20,14 +20,14 @@ def five_hours(tmp_path_factory: pytest.TempPathFactory) -> Path:
     hours = [{"alice": 1.0}, {"alice": 1.0}, {"alice": 2.0}, {"alice": 2.0, "bob": 9.0}, {"alice": 2.0}]
     for hour, limits in enumerate(hours):
         configs = [topic("orders", "retention.ms", "1" if hour < 3 else "2")]
-        kn.history(place).record(taken(hour, limits, configs), plan_id="7f3a" * 16 if hour == 3 else None)
+        kn.open_history(place).record(taken(hour, limits, configs), plan_id="7f3a" * 16 if hour == 3 else None)
     return place
 
 
 @pytest.fixture
 def history(five_hours: Path, tmp_path: Path) -> kn.history.History:
     """A copy of those five hours, which a test may add to."""
-    return kn.history(shutil.copytree(five_hours, tmp_path / "history"))
+    return kn.open_history(shutil.copytree(five_hours, tmp_path / "history"))
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_what_was_not_read_was_not_deleted(history) -> None:
 
 def test_an_empty_history_says_so(tmp_path: Path) -> None:
     """FileNotFoundError: _delta_log"""
-    empty = kn.history(tmp_path / "none")
+    empty = kn.open_history(tmp_path / "none")
     with pytest.raises(kn.NotFound, match="nothing has been recorded here yet"):
         empty.as_of(at(0))
     assert len(empty.snapshots()) == 0

@@ -24,7 +24,7 @@ from tests.hostile_names import HOSTILE
 
 @pytest.fixture
 def history(tmp_path: Path) -> kn.history.History:
-    return kn.history(tmp_path / "history")
+    return kn.open_history(tmp_path / "history")
 
 
 def _stored(place: Path) -> int:
@@ -176,7 +176,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import kadmin_nb as kn
 from tests.history.hours import taken
-history = kn.history(sys.argv[2])
+history = kn.open_history(sys.argv[2])
 for number in range(12):
     history.record(taken(number, {"alice": number // 2 + 1.0, sys.argv[3]: 1.0}, cluster_id=sys.argv[3]))
     history.record(taken(number, {"alice": number + 1.0, sys.argv[3]: 1.0}))
@@ -191,7 +191,7 @@ def test_two_writers_at_once_lose_nothing(tmp_path: Path) -> None:
     writers = [subprocess.Popen([*command, name], stderr=subprocess.PIPE, text=True) for name in ("one", "two")]
     said = [writer.communicate(timeout=300)[1] for writer in writers]
     assert [writer.returncode for writer in writers] == [0, 0], said
-    history = kn.history(place)
+    history = kn.open_history(place)
     counts = history.snapshots().to_pandas().groupby(["cluster_id", "kind"]).size().to_dict()
     kinds = ("configs", "quotas")
     assert counts == {(name, kind): n for name, n in (("here", 24), ("one", 12), ("two", 12)) for kind in kinds}
@@ -219,7 +219,7 @@ def test_other_tables_are_not_taken_for_a_history(tmp_path: Path) -> None:
 
     write_deltalake(tmp_path / "orders", pa.table({"order": [1], "cluster_id": ["x"]}))
     with pytest.raises(kn.UsageError, match="orders is not a history: no column taken_at") as raised:
-        kn.history(tmp_path / "orders").record(taken(0, {}))
+        kn.open_history(tmp_path / "orders").record(taken(0, {}))
     assert raised.value.hint == "Found: order, cluster_id."
 
 
@@ -237,7 +237,7 @@ def test_what_is_somebody_elses_is_left_alone(tmp_path: Path, kind: str) -> None
         (place / "_delta_log" / f"{0:020}.json").write_text("mine")
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(kn.KadminError, match="place ") as raised:
-        kn.history(place).record(taken(0, {"alice": 1.0}))
+        kn.open_history(place).record(taken(0, {"alice": 1.0}))
     assert "\n" not in str(raised.value)
     assert sorted(tmp_path.rglob("*")) == before
 
@@ -246,7 +246,7 @@ def test_without_the_library_a_line_says_which(monkeypatch: pytest.MonkeyPatch) 
     """ModuleNotFoundError, thirty lines of it."""
     monkeypatch.setitem(sys.modules, "deltalake", None)
     with pytest.raises(kn.Unsupported, match="deltalake is not installed") as raised:
-        kn.history("somewhere")
+        kn.open_history("somewhere")
     assert "kadmin_nb[delta]" in raised.value.hint
 
 
@@ -254,7 +254,7 @@ def test_without_the_library_a_line_says_which(monkeypatch: pytest.MonkeyPatch) 
 def test_a_place_is_named(where) -> None:
     """It wrote into the current folder."""
     with pytest.raises(kn.UsageError, match="is not a place for a history"):
-        kn.history(where)
+        kn.open_history(where)
 
 
 def test_snapshots_print_what_they_are() -> None:
@@ -279,7 +279,7 @@ def test_a_full_disk_is_one_line(kilobytes, tmp_path):
     told = r"history cannot be written: .*(No space left|File too large)"
     with small_disk(tmp_path / "disk", kilobytes) as is_mounted:
         limit = nullcontext() if is_mounted else no_more_than(kilobytes * 100)
-        history = kn.history(tmp_path / "disk" / "history")
+        history = kn.open_history(tmp_path / "disk" / "history")
         with limit, pytest.raises(kn.Invalid, match=told) as raised:
             _recorded(history, 100)
         assert "\n" not in str(raised.value)
@@ -287,7 +287,7 @@ def test_a_full_disk_is_one_line(kilobytes, tmp_path):
 
 def test_a_folder_that_may_not_be_written_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """On a read-only disk it said that others were faster, ten times over, and that I should record again."""
-    history = kn.history(tmp_path / "history")
+    history = kn.open_history(tmp_path / "history")
 
     def lose(*_: object) -> None:
         raise CommitFailedError("a lost race, as delta-rs has it")
@@ -306,8 +306,8 @@ def test_an_address_of_a_folder_is_guarded_as_a_path_is(tmp_path: Path, form: st
     """`history record file:///home/me/notes` laid its tables between my notes."""
     (tmp_path / "notes.txt").touch()
     with pytest.raises(kn.UsageError, match=r"is not a history, and not empty: notes\.txt"):
-        kn.history(form.format(tmp_path)).record(taken(0, {"alice": 1.0}))
-    kn.history(form.format(tmp_path / "a%20history")).record(taken(0, {"alice": 1.0}))
+        kn.open_history(form.format(tmp_path)).record(taken(0, {"alice": 1.0}))
+    kn.open_history(form.format(tmp_path / "a%20history")).record(taken(0, {"alice": 1.0}))
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a history", "notes.txt"]
 
 
@@ -329,7 +329,7 @@ def test_an_address_of_a_folder_is_guarded_as_a_path_is(tmp_path: Path, form: st
 def test_a_place_that_cannot_be_one(where: str, complaint: str) -> None:
     """A long name was a stack trace; an unknown address, *others recorded at the same time, 10 times over*."""
     with pytest.raises(kn.UsageError, match=complaint) as raised:
-        kn.history(where).record(taken(0, {"alice": 1.0}))
+        kn.open_history(where).record(taken(0, {"alice": 1.0}))
     assert "\n" not in str(raised.value)
 
 
@@ -350,7 +350,7 @@ def test_a_store_without_credentials_asks_nobody_for_some(monkeypatch, tmp_path,
     _only(monkeypatch, tmp_path, settings)
     monkeypatch.setattr("deltalake.DeltaTable", None)
     with pytest.raises(kn.UsageError, match=complaint):
-        kn.history(where).record(taken(0, {"alice": 1.0}))
+        kn.open_history(where).record(taken(0, {"alice": 1.0}))
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_a_history_of_a_real_cluster(kafka: LocalKafka, cluster: kn.Cluster, uni
     """Who gave bob that limit, and what was it before?"""
     name, user = unique("orders"), unique("user")
     _topic(kafka, cluster, name, retention_ms="1000")
-    history = kn.history(tmp_path / "history")
+    history = kn.open_history(tmp_path / "history")
     first = cluster.snapshot()
     history.record(first)
     stage = cluster.stage()

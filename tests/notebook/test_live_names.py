@@ -12,11 +12,9 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from IPython.core.completer import provisionalcompleter
 
 import kadmin_nb as kn
-from kadmin_nb.commands import complete, known_names, live_names, terminal
-from kadmin_nb.commands.config_keys import KEYS
-from kadmin_nb.commands.known_names import KnownNames
-from kadmin_nb.commands.live_names import NamesOfFile, NamesOfThread
-from kadmin_nb.commands.shells import glued
+from kadmin_nb.commands import complete, live_names, terminal
+from kadmin_nb.commands.completions import KEYS, glued
+from kadmin_nb.commands.live_names import KnownNames, NamesOfFile, NamesOfThread
 from kadmin_nb.model.config_values import VALUES
 from tests.waiting import eventually
 
@@ -31,10 +29,10 @@ def cache(tmp_path, monkeypatch):
 
 
 def _keep(target: str, age: float = 0.0, **names: tuple[str, ...]) -> None:
-    place = known_names.place_of(target)
+    place = live_names.names_file(target)
     place.parent.mkdir(parents=True, exist_ok=True)
     words = {word.replace("_", "-"): several for word, several in names.items()}
-    known_names.save(KnownNames(words, time.time() - age), place)
+    live_names.save_names(KnownNames(words, time.time() - age), place)
 
 
 def _offered(line: str, target: str = "prod") -> list[str]:
@@ -68,7 +66,7 @@ def test_another_folder_may_mean_another_cluster(cache, tmp_path, monkeypatch) -
 def test_a_damaged_file_of_names_is_none(cache, content) -> None:
     """Tab printed a stack trace into my command line."""
     _keep("prod", topic=("orders",))
-    known_names.place_of("prod").write_text(content)
+    live_names.names_file("prod").write_text(content)
     assert _offered("config describe topic=") == []
 
 
@@ -81,7 +79,7 @@ def test_a_name_that_would_paint_the_screen_is_not_offered(cache) -> None:
 def test_names_are_kept_for_nobody_else(cache) -> None:
     """Everybody on the host could read which users there are."""
     _keep("prod", user=("alice",))
-    assert known_names.place_of("prod").stat().st_mode & 0o777 == 0o600
+    assert live_names.names_file("prod").stat().st_mode & 0o777 == 0o600
 
 
 def test_few_valued_configs_and_special_values_need_no_cluster(cache) -> None:
@@ -163,7 +161,7 @@ def test_a_shell_gets_the_names_of_a_real_cluster(kafka, cluster, unique, tmp_pa
     user, client_id = unique("tab-user"), unique("tab-app")
     _set_quota(cluster, user=user, client_id=client_id)
     live_names.refresh(kafka.bootstrap)
-    kept = json.loads(known_names.place_of(kafka.bootstrap).read_text())["names"]
+    kept = json.loads(live_names.names_file(kafka.bootstrap).read_text())["names"]
     assert {*kept} == set(live_names.LISTED)
     assert _offered(f"quota describe user={user}", kafka.bootstrap) == [f"user={user}"]
     assert _offered(f"quota describe client-id={client_id}", kafka.bootstrap) == [f"client-id={client_id}"]

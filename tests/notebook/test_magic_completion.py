@@ -6,7 +6,7 @@ import pytest
 from IPython.core.completer import provisionalcompleter
 from jupyter_client.manager import start_new_kernel
 
-from kadmin_nb.commands.config_keys import KEYS
+from kadmin_nb.commands.completions import KEYS
 
 LINES = [
     ("%kquota des", "des", ["describe"]),

@@ -16,7 +16,7 @@ from kadmin_nb.model.changes import Outcome
 from kadmin_nb.plans.execution.executor import ApplyResult
 from kadmin_nb.plans.outcomes import Outcomes
 from kadmin_nb.plans.plan import Plan
-from kadmin_nb.plans.stage import Stage
+from kadmin_nb.plans.stage import Stage, edits_of
 
 pytestmark = pytest.mark.broker
 
@@ -207,7 +207,7 @@ def test_what_is_in_force_is_no_longer_staged(live, cluster, monkeypatch, name, 
 
     monkeypatch.setattr(kn.Cluster, "apply", half)
     live.refused("%kquota apply", kn.PartlyFailed)
-    assert [str(edit.resource) for edit in cluster.tray.staged().values()] == [f"user={users[1]}"]
+    assert [str(edit.resource) for edit in edits_of(cluster.tray).staged().values()] == [f"user={users[1]}"]
     cluster.tray.discard()
 
 

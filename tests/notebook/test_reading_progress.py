@@ -14,11 +14,11 @@ import pytest
 from jupyter_client.manager import start_new_kernel
 
 import kadmin_nb as kn
-from kadmin_nb.commands import usage_source
+from kadmin_nb.commands import usage
 
 LINES = (Path(__file__).parents[1] / "analytics" / "recorded" / "broker-1" / "request.log").read_bytes()
 WORDS = ("quota", "usage", "logs", "--broker", "1", "--tz", "UTC", "--engine", "arrow")
-AT_ONCE = "from kadmin_nb.commands import status_line, usage_source\nstatus_line.QUIET = usage_source.QUIET = 0"
+AT_ONCE = "from kadmin_nb.commands import usage, windows\nwindows.QUIET = usage.QUIET = 0"
 """On a fast machine the log is read before anything would be said."""
 MAIN = f"{AT_ONCE}\nfrom kadmin_nb.commands import main\nmain()"
 STEP = re.compile(r"reading the log: (\S+) MB of [\d.]+ MB, (\d+) %")
@@ -49,7 +49,7 @@ def test_each_part_of_a_log_is_told(logs):
 def test_what_is_read_at_once_is_not_told():
     """A line flashed up for a log of two kilobytes."""
     texts: list[str] = []
-    usage_source._Reading(texts.append)(1, 2)
+    usage._Reading(texts.append)(1, 2)
     assert texts == []
 
 

@@ -6,7 +6,7 @@ credentials have none, which nobody can read back: those rooms pass them over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
@@ -105,11 +105,11 @@ class LabelChanges(ChangeKind):
     def undo_notes(self, change: Change) -> Iterable[str]:
         yield "a label was worn"
 
-    def dangers(self, kafka: Any, changes: Sequence[Change], resolver: object) -> Iterable[Finding]:
+    def dangers(self, changes: Sequence[Change], picture: object, resolver: object) -> Iterable[Finding]:
         return [Finding.about(c, DANGER, "label", "it is gone") for c in changes if c.op == DELETE]
 
-    def warnings(self, kafka: Any, changes: Sequence[Change], picture: object) -> Callable[[], Sequence[Finding]]:
-        return lambda: [Finding("labels", WARNING, f"{len(changes)} labels")]
+    def warnings(self, changes: Sequence[Change], picture: object) -> Iterable[Finding]:
+        return [Finding("labels", WARNING, f"{len(changes)} labels")]
 
     def python_arguments(self, resource: Configurable) -> str:
         return f"labelled={cast(Labelled, resource).name!r}"

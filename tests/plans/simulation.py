@@ -21,8 +21,7 @@ from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import current_state, planning, validation
 from kadmin_nb.plans.apply_options import ApplyOptions
 from kadmin_nb.plans.execution import executor, rollback
-from kadmin_nb.plans.execution.executor import ApplyResult
-from kadmin_nb.plans.execution.hooks import Hooks
+from kadmin_nb.plans.execution.executor import ApplyResult, Hooks
 from kadmin_nb.plans.journal import hash_chain, replay
 from kadmin_nb.plans.journal.hash_chain import Journal
 from kadmin_nb.plans.lowering.gradual import Wave

@@ -14,6 +14,7 @@ from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.plans.approval import approval_of, approved
 from kadmin_nb.plans.author import author
+from kadmin_nb.plans.plan import with_note
 from tests.persons import let_in
 
 AT = "2026-01-01T00:00:00+00:00"
@@ -48,16 +49,16 @@ def test_whose_approval_does_not_count(made_by: str, agreed_by: str, words: str)
     assert words in str(refused.value)
     assert refused.value.code == "APPROVAL"
     with pytest.raises(kn.PlanRefused) as refused:
-        approval_of(plan.with_note("", author=agreed_by, at=AT, kind="approval"))
+        approval_of(with_note(plan, "", author=agreed_by, at=AT, kind="approval"))
     assert words in str(refused.value)
 
 
 def test_one_approval_that_counts_is_enough_and_a_note_is_none() -> None:
     """A comment on the plan was taken for a yes."""
     with pytest.raises(kn.PlanRefused, match="nobody has"):
-        approval_of(PLAN.with_note("hm", author=BOB, at=AT))
+        approval_of(with_note(PLAN, "hm", author=BOB, at=AT))
     approval_of(
-        PLAN.with_note("", author=ALICE, at=AT, kind="approval").with_note("", author=BOB, at=AT, kind="approval")
+        with_note(with_note(PLAN, "", author=ALICE, at=AT, kind="approval"), "", author=BOB, at=AT, kind="approval")
     )
 
 

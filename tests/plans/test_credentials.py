@@ -10,10 +10,10 @@ from kadmin_nb.model.scram import ScramUser
 from kadmin_nb.plans import change_lines
 from kadmin_nb.plans.advice import from_cluster
 from kadmin_nb.plans.execution import executor, rollback
-from kadmin_nb.plans.execution.hooks import Hooks
+from kadmin_nb.plans.execution.executor import Hooks
 from kadmin_nb.plans.journal import replay
 from kadmin_nb.plans.plan import Plan
-from kadmin_nb.plans.stage import Stage
+from kadmin_nb.plans.stage import Stage, edits_of
 from kadmin_nb.secrets import Secret, redacted
 from tests.double import FakeKafka
 from tests.double.faults import Crash, Crashed, SomeRefused
@@ -184,7 +184,7 @@ def test_every_format_prints_it(kafka):
     assert "--entity-type users --entity-name bob --delete-config SCRAM-SHA-256\n" in str(stage.to_kafka_configs())
     namespace: dict[str, object] = {"stage": (again := Stage(lambda *_: None))}
     exec("\n".join(line for line in python.splitlines() if line.startswith("stage.")), namespace)
-    assert [*again.staged().values()] == edits
+    assert [*edits_of(again).staged().values()] == edits
 
 
 WRONG = {

@@ -8,7 +8,7 @@ from confluent_kafka.admin import AdminClient
 import kadmin_nb as kn
 from kadmin_nb.plans.apply_options import ApplyOptions
 from kadmin_nb.plans.execution import executor, rollback
-from kadmin_nb.plans.plan import Plan
+from kadmin_nb.plans.plan import Plan, live_of
 from tests.client_configs.written_entries import delete_topic
 from tests.double import FakeKafka
 from tests.plans.plan_rows import rows
@@ -112,6 +112,6 @@ def test_a_topic_that_is_created_again_between_plan_and_apply(cluster, kafka, to
         plan.apply(allow=["retention.ms"])
     assert str(refused.value) == f"topic={topic} {ANEW}: plan again"
     assert tells == []
-    again = plan.live.plan_again(plan, None)
+    again = live_of(plan).plan_again(plan, None)
     assert again.changes[0].topic_id not in (None, topic_id)
     assert rows(again.apply(allow=["retention.ms"]), "state") == [("verified",)]

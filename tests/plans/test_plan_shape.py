@@ -17,7 +17,7 @@ from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import canonical
 from kadmin_nb.plans.journal import hash_chain, store
-from kadmin_nb.plans.plan import Plan
+from kadmin_nb.plans.plan import Plan, document_of, read_plan, with_note
 from tests.double.kafka import FakeKafka
 
 AT = "2026-08-01T12:00:00.000000+00:00"
@@ -34,10 +34,13 @@ ROWS = (
     Change(2, "delete", Resource("TOPIC", "t"), "retention.ms", "7", None, None, **SET_IN_FORMAT_3),
     Change(3, "set", Resource("BROKER", "1"), "ssl.key.password", None, "env:A", "env:A", False, is_secret=True),
 )
-PLAN = Plan("cluster", AT, ROWS, "why", "User:a (a@b)", "2026-08-08T12:00:00.000000+00:00").with_note(
-    "read it", author="User:b (b@b)", at=AT
+PLAN = with_note(
+    Plan("cluster", AT, ROWS, "why", "User:a (a@b)", "2026-08-08T12:00:00.000000+00:00"),
+    "read it",
+    author="User:b (b@b)",
+    at=AT,
 )
-GOOD = json.loads(PLAN.document())
+GOOD = json.loads(document_of(PLAN))
 WRONG: tuple[Any, ...] = (None, True, 7, 1.5, -1, 10**30, "", "x", [], ["x"], {}, {"x": 1}, [[[]]])
 
 
@@ -134,7 +137,7 @@ def test_what_is_another_plan_is_loaded(name, tmp_path):
 
 
 def loaded(text: str) -> Plan:
-    return Plan.read(text, "p.json")
+    return read_plan(text, "p.json")
 
 
 def of_format(number: object, **fields: object) -> str:
@@ -162,7 +165,7 @@ def test_a_plan_of_format_2_is_what_it_was():
     document = of_format(2, note=note)
     plan = loaded(document)
     assert (plan.format, plan.id) == (2, json.loads(document)["id"])
-    assert json.loads(plan.document())["body"] == json.loads(document)["body"]
+    assert json.loads(document_of(plan))["body"] == json.loads(document)["body"]
     assert [change.is_let_through for change in plan.changes] == [False, True, False]
     assert [change.is_let_through for change in loaded(of_format(3, note=note)).changes] == [False] * 3
     assert (plan.changes_id, loaded(of_format(3)).changes_id) == (loaded(of_format(2)).changes_id,) * 2
@@ -195,29 +198,29 @@ TEXTS = {
     "two rows of one number": (numbered(1, 1, 3), "its row 2 has the number 1"),
     "rows from zero": (numbered(0, 1, 2), "row 1: row must be bigger than or equal to 1"),
     "a number that is none": (numbered(1.0, 2, 3), r"its row 1 has the number 1\.0"),
-    "NaN": (PLAN.document().replace('"row":1', '"row":NaN'), "NaN is not a JSON number"),
+    "NaN": (document_of(PLAN).replace('"row":1', '"row":NaN'), "NaN is not a JSON number"),
     "brackets": ("[" * 200_000, "Nested too deeply"),
-    "digits": (PLAN.document().replace('"row":1', f'"row":{"1" * 6_000}'), "A number with too many digits"),
-    "a key twice": (PLAN.document().replace('"row":1', '"row":1,"row":1'), "A name is twice in one object"),
-    "half a pair": (PLAN.document().replace('"ok"', r'"\ud800"'), "Half a surrogate pair is not text"),
+    "digits": (document_of(PLAN).replace('"row":1', f'"row":{"1" * 6_000}'), "A number with too many digits"),
+    "a key twice": (document_of(PLAN).replace('"row":1', '"row":1,"row":1'), "A name is twice in one object"),
+    "half a pair": (document_of(PLAN).replace('"ok"', r'"\ud800"'), "Half a surrogate pair is not text"),
     "a later kind": (
-        json.dumps(with_right_id(json.loads(PLAN.document().replace('"kind":"quota"', '"kind":"acl"')))),
+        json.dumps(with_right_id(json.loads(document_of(PLAN).replace('"kind":"quota"', '"kind":"acl"')))),
         "row 1: this version does not know changes of kind acl",
     ),
     "no such month": (
-        json.dumps(with_right_id(json.loads(PLAN.document().replace("2026-08-01", "2026-13-01")))),
+        json.dumps(with_right_id(json.loads(document_of(PLAN).replace("2026-08-01", "2026-13-01")))),
         "month must be in 1",
     ),
     "no such end": (
-        json.dumps(with_right_id(json.loads(PLAN.document().replace("2026-09-01", "2026-09-31")))),
+        json.dumps(with_right_id(json.loads(document_of(PLAN).replace("2026-09-01", "2026-09-31")))),
         "its row 2: day is out of range",
     ),
     "an end without a zone": (
-        json.dumps(with_right_id(json.loads(PLAN.document().replace("12:00:00+02:00", "12:00:00")))),
+        json.dumps(with_right_id(json.loads(document_of(PLAN).replace("12:00:00+02:00", "12:00:00")))),
         "row 2: until must match pattern",
     ),
     "an entity in other words": (
-        json.dumps(with_right_id(json.loads(PLAN.document().replace('"user=alice"', '"user=alice "')))),
+        json.dumps(with_right_id(json.loads(document_of(PLAN).replace('"user=alice"', '"user=alice "')))),
         "its id does not fit|user=alice",
     ),
 }
@@ -316,7 +319,7 @@ def test_the_longest_names_are_loaded():
     """The schema counts a name with its quotes."""
     entity = Entity.of({"user": "' " * 16_383, "client-id": "'" * 32_767})
     plan = Plan("cluster", AT, (Change(1, "set", entity, "producer_byte_rate", None, "5", "5", level="USER_CLIENT"),))
-    assert loaded(plan.document()) == plan
+    assert loaded(document_of(plan)) == plan
 
 
 def test_a_journal_holds_a_plan_of_the_same_shape(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -16,9 +17,8 @@ from kadmin_nb.model.findings import DANGER, Finding
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.plans.advice import Advice, from_cluster, warnings
 from kadmin_nb.plans.advice.principals import oddities
-from kadmin_nb.plans.advice.warnings import ClusterFacts
-from kadmin_nb.plans.live_cluster import LiveCluster
-from kadmin_nb.plans.plan import Plan, bound
+from kadmin_nb.plans.observed_state import ObservedState
+from kadmin_nb.plans.plan import Plan, bound, document_of, with_note
 from kadmin_nb.plans.secret_resolver import nowhere
 from tests.double import FakeKafka
 from tests.plans.plan_rows import rows
@@ -50,7 +50,7 @@ def changes(held: dict[str, float], wanted: dict[str, float | None], key: str = 
 
 
 def told(held: dict[str, float], wanted: dict[str, float | None], key: str = RATE, **scene) -> list[tuple[str, str]]:
-    found = warnings.warnings(changes(held, wanted, key), ClusterFacts(quotas(held, key), **scene))
+    found = warnings.warnings(changes(held, wanted, key), ObservedState(quotas=quotas(held, key), **scene))
     return [(one.code, one.message) for one in found]
 
 
@@ -219,7 +219,7 @@ def planned(kafka: FakeKafka, held: dict[str, float], wanted: dict[str, float | 
     kafka.cluster.settle()
     made = changes(held, wanted)
     plan = Plan(kafka.id, kafka.now().isoformat(), tuple(made), "a test")
-    live = LiveCluster(lambda *_, **__: None)  # type: ignore[arg-type,return-value]
+    live = SimpleNamespace()  # type: ignore[assignment]
     return bound(plan, live, from_cluster.advice_on(kafka, made, None, nowhere))
 
 
@@ -236,7 +236,7 @@ def test_they_stand_below_the_plan_at_every_face_and_in_its_file(tmp_path):
         for shown in (repr(one), one.to_markdown(), one.to_cell(), one.to_python(), one.to_kafka_configs()):
             assert f"warning: {said}" in shown
         assert "27 MB/s on 3 brokers" in one._repr_html_()
-    assert again.with_note("seen", author="b", at="now").document().count('"kind":"warning"') == len(kinds)
+    assert document_of(with_note(again, "seen", author="b", at="now")).count('"kind":"warning"') == len(kinds)
 
 
 def test_a_plan_of_configs_asks_for_none_of_it():
@@ -261,7 +261,7 @@ def test_a_note_that_is_no_advice_is_refused(tmp_path):
     plan = Plan("c", "2026-01-01T00:00:00+00:00", ())
     note = {"kind": "danger", "row": "first", "plan_id": plan.id}
     place = tmp_path / "p.json"
-    place.write_text(f'{{"body":{plan.body},"id":"{plan.id}","notes":[{note!s}]}}'.replace("'", '"'))
+    place.write_text(f'{{"body":{plan._body},"id":"{plan.id}","notes":[{note!s}]}}'.replace("'", '"'))
     with pytest.raises(kn.Invalid, match="is not a plan file of format"):
         kn.Plan.load(place)
 

@@ -18,7 +18,7 @@ from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import change_lines
 from kadmin_nb.plans.formats import PrintFormats, Subject
-from kadmin_nb.plans.stage import Stage
+from kadmin_nb.plans.stage import Stage, edits_of
 from tests.dangerous_plans import applied
 from tests.hostile_names import HOSTILE
 from tests.plans.kafka_tool import Tool, read_by_bash, run_by_bash
@@ -53,7 +53,7 @@ def empty() -> Stage:
 
 
 def wishes(stage: Stage) -> list[tuple[object, ...]]:
-    return [meant(edit) for edit in stage._edits.values()]
+    return [meant(edit) for edit in edits_of(stage).staged().values()]
 
 
 def meant(edit: Edit) -> tuple[object, ...]:
@@ -172,7 +172,7 @@ def test_an_empty_value_is_a_value_in_every_format(stage):
     key = "ssl.endpoint.identification.algorithm"
     stage.set_config(key, "", broker=1)
     assert str(stage.to_cell()).splitlines()[1:] == [f'set {key}="" broker=1']
-    assert change_lines.edits(str(stage.to_cell())) == [*stage.staged().values()]
+    assert change_lines.edits(str(stage.to_cell())) == [*edits_of(stage).staged().values()]
     assert f"stage.set_config('{key}', '', broker='1')" in str(stage.to_python())
     assert f"--add-config {key}=\n" in str(stage.to_kafka_configs())
     assert f'| `{key}` | `""` |' in str(stage.to_markdown())
@@ -188,7 +188,7 @@ def test_a_type_of_a_later_kafka_is_named_in_every_format_that_can(stage):
         f"set {RATE}=1 entity:team='a b'",
         f"remove {RATE} user=x entity:team=<default>",
     ]
-    assert change_lines.edits(cell) == [*stage.staged().values()]
+    assert change_lines.edits(cell) == [*edits_of(stage).staged().values()]
     assert f"stage.set_quota('{RATE}', 1, entity={{'team': 'a b'}})" in str(stage.to_python())
 
 

@@ -17,7 +17,7 @@ from kadmin_nb.plans.execution.executor import ApplyResult
 from kadmin_nb.plans.execution.preflight import MovedRow, conflict
 from kadmin_nb.plans.observed_state import ObservedValue
 from kadmin_nb.plans.outcomes import Outcomes
-from kadmin_nb.plans.plan import Plan
+from kadmin_nb.plans.plan import Plan, with_note
 from kadmin_nb.plans.stage import Stage
 from tests.hostile_names import HOSTILE
 
@@ -62,7 +62,7 @@ def changes(name: str) -> list[Change]:
 def shown(name: str) -> list[object]:
     rows = tuple(changes(name))
     plan = Plan(name, "2026-01-01T00:00:00Z", rows, name, name, "2026-01-08T00:00:00Z")
-    plan = plan.with_note(name, author=name, at=name, kind=name)
+    plan = with_note(plan, name, author=name, at=name, kind=name)
     stage = Stage(lambda *_: plan)
     stage.add(Edit(c.op, c.resource, c.key, c.wanted, name) for c in rows)
     done = ApplyResult([Outcome(c, "failed", name, name) for c in rows], (1, 2), note=name)

@@ -16,8 +16,7 @@ from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import current_state, planning, secret_resolver, validation
 from kadmin_nb.plans.apply_options import ApplyOptions
 from kadmin_nb.plans.execution import executor, rollback
-from kadmin_nb.plans.execution.executor import ApplyResult
-from kadmin_nb.plans.execution.hooks import Hooks
+from kadmin_nb.plans.execution.executor import ApplyResult, Hooks
 from kadmin_nb.plans.journal import replay
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.stage import Stage

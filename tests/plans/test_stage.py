@@ -77,7 +77,6 @@ ENTITIES = {
     "None": ({"user": None}, "user has no value"),
     "anybody": ({"user": kn.ANY}, "names more than one entity"),
     "two names": ({"user": ["a", "b"]}, "names more than one entity"),
-    "a misspelt part": ({"client": "a"}, "unknown entity part client="),
 }
 
 
@@ -94,7 +93,6 @@ RESOURCES = {
     "two": ({"topic": "a", "broker": 1}, "exactly one resource"),
     "a default topic": ({"topic": kn.DEFAULT}, "names no single resource"),
     "an empty topic": ({"topic": ""}, "names no single resource"),
-    "a misspelt kind": ({"topics": "a"}, "unknown config resource topics"),
     "any topic": ({"topic": kn.ANY}, "names no single resource"),
 }
 
@@ -104,6 +102,15 @@ def test_a_resource_that_is_none(stage, what, words):
     """An empty topic's name hit something else."""
     with pytest.raises(kn.UsageError, match=words):
         stage.set_config("retention.ms", 1, **what)
+    assert len(stage) == 0
+
+
+def test_a_misspelt_argument_is_a_type_error_as_of_any_function(stage):
+    """`client=` was taken without a word."""
+    with pytest.raises(TypeError, match="client"):
+        stage.set_quota(RATE, 1, client="a")
+    with pytest.raises(TypeError, match="topics"):
+        stage.set_config("retention.ms", 1, topics="a")
     assert len(stage) == 0
 
 

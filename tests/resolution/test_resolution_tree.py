@@ -14,6 +14,7 @@ from kadmin_nb.model.changes import SET, Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.levels import LEVELS
 from kadmin_nb.plans.advice import warnings
+from kadmin_nb.plans.observed_state import ObservedState
 from kadmin_nb.resolution.redundant import UNNAMED
 from kadmin_nb.resolution.rules import Stored, entity_at, explain, resolve_client
 from kadmin_nb.resolution.shadows import comes_first, shadowed_by, shadows_of_added
@@ -80,7 +81,7 @@ def test_whom_a_quota_reaches_is_what_resolve_says_of_clients_with_and_without_a
         assert resolve_client(stored, user, client, KEY).entity == first
     before = quotas_of({target: value for target, value in stored.items() if target[0] != new})
     change = Change(1, SET, new, KEY, None, "1000000", "1000000", level=new.level)
-    said = {warned.code for warned in warnings.warnings([change], warnings.ClusterFacts(before))}
+    said = {warned.code for warned in warnings.warnings([change], ObservedState(quotas=before))}
     expected = set() if first is None else {warnings.REACH} if "" in bound else {warnings.SHADOWED}
     assert said & {warnings.REACH, warnings.SHADOWED} == expected
 

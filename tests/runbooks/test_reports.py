@@ -151,7 +151,7 @@ def test_drift_is_told_and_nothing_is_changed(
 def test_drift_against_a_history(kafka: LocalKafka, cluster: kn.Cluster, folder: Path) -> None:
     """The history was there, and the report could not read it."""
     pytest.importorskip("deltalake")
-    kn.history(folder / "past").record(cluster.snapshot())
+    kn.open_history(folder / "past").record(cluster.snapshot())
     said = as_task("drift_report", cluster=kafka.bootstrap, against=f"history:{folder / 'past'}@now")
     assert verdicts(said) == {"drift": "ok"}
 
@@ -162,7 +162,7 @@ def test_a_history_is_recorded(kafka: LocalKafka, cluster: kn.Cluster, limited: 
     said = as_task("record_history", cluster=kafka.bootstrap, history=str(folder / "recorded"))
     assert (said["ok"], said["changed"], said["cluster_id"]) == (True, False, cluster.id)
     as_task("record_history", cluster=kafka.bootstrap, history=str(folder / "recorded"))
-    now = kn.history(folder / "recorded").as_of("now")
+    now = kn.open_history(folder / "recorded").as_of("now")
     stored = cluster.quotas.describe().to_arrow()
     assert now.quotas.to_arrow().select(stored.column_names).to_pylist() == stored.to_pylist() != []
     with pytest.raises(kn.UsageError, match="history is not set"):

@@ -198,10 +198,10 @@ def test_a_file_of_another_cluster_is_taken_when_told(live, file):
 def test_what_a_history_held_is_exported(live, kadmin, seeded, cluster, tmp_path):
     """Getting back to last Tuesday was typing it all."""
     where = str(tmp_path / "history")
-    kn.history(where).record(cluster.snapshot())
+    kn.open_history(where).record(cluster.snapshot())
     live("quota", "set", "producer_byte_rate=1MB/s", "user=declared-later", "--apply")
-    kn.history(where).record(cluster.snapshot())
-    first = str(kn.history(where).snapshots().to_arrow()["taken_at"][0].as_py().isoformat())
+    kn.open_history(where).record(cluster.snapshot())
+    first = str(kn.open_history(where).snapshots().to_arrow()["taken_at"][0].as_py().isoformat())
     old = kadmin("export", "--history", where, "--as-of", first)
     assert (old.code, "declared-later" in old.out, " name-" in old.out) == (0, False, True)
     now = kadmin("export", "--history", where, "--format", "json")

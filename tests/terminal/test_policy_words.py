@@ -135,7 +135,7 @@ def test_what_cannot_be_meant_is_one_line(kadmin, words, code, says):
 def test_a_whole_history_is_judged_cluster_by_cluster(kadmin, cluster, high, tmp_path):
     """One of forty clusters broke the rule, and the report named none."""
     pytest.importorskip("deltalake")
-    kn.history(tmp_path / "lake").record(cluster.snapshot())
+    kn.open_history(tmp_path / "lake").record(cluster.snapshot())
     said = kadmin("policy", "check", written(tmp_path, high), "--history", str(tmp_path / "lake"), "--json")
     assert said.code == 1
     assert [(row["cluster_id"], row["rule"]) for row in json.loads(said.out)] == [(cluster.id, "ceiling")]

@@ -9,7 +9,7 @@ from kadmin_magics.verbs import entry_point
 
 import kadmin_nb as kn
 from kadmin_nb.commands import Result, run
-from kadmin_nb.commands.print_formats import PRINT_FORMATS, in_print_format
+from kadmin_nb.commands.answer_formats import PRINT_FORMATS, in_print_format
 from kadmin_nb.commands.session import PlanOptions, Session
 from kadmin_nb.model.changes import Edit
 from kadmin_nb.plans import change_lines

@@ -15,8 +15,8 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from kadmin_nb.commands import known_names
-from kadmin_nb.commands.known_names import KnownNames
+from kadmin_nb.commands import live_names
+from kadmin_nb.commands.live_names import KnownNames
 
 pytestmark = pytest.mark.slow
 
@@ -69,9 +69,9 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, st
 @pytest.fixture
 def known(environment: dict[str, str]) -> None:
     """The names of the target, as of now."""
-    place = known_names.place_of(TARGET)
+    place = live_names.names_file(TARGET)
     place.parent.mkdir(parents=True)
-    known_names.save(KnownNames(NAMES, time.time()), place)
+    live_names.save_names(KnownNames(NAMES, time.time()), place)
 
 
 _PRINTED = re.compile(r"\[\[(.*?)\]\]")

@@ -76,7 +76,7 @@ def scene(kafka, cluster, tmp_path_factory) -> Scene:
     pd.DataFrame(usage.to_pandas()).to_parquet(folder / "usage.parquet")
     ids = [f"job-{number:08x}-ab12" for number in range(1000, 1005)]
     pd.DataFrame({"user": USER, "client_id": [app, *ids]}).to_parquet(folder / "pairs.parquet")
-    history = kn.history(str(folder / "history"))
+    history = kn.open_history(str(folder / "history"))
     history.record(cluster.snapshot())
     stage.discard()
     stage.set_quota("producer_byte_rate", "1MB/s", user="q-later")

@@ -9,7 +9,7 @@ import pytest
 
 from kadmin_nb.model.changes import Target
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.plans.stage import Stage
+from kadmin_nb.plans.stage import Stage, edits_of
 from kadmin_nb.widgets.config_editor import ConfigEditor
 from kadmin_nb.widgets.config_reader import ConfigReader
 from kadmin_nb.widgets.config_sheet import ConfigSheet
@@ -74,7 +74,7 @@ class Sheet:
 
     def staged(self, name: str) -> tuple[str, str | None] | None:
         """The operation and the value that are staged for a row."""
-        edits: dict[Target, Any] = dict(self.stage.staged())
+        edits: dict[Target, Any] = dict(edits_of(self.stage).staged())
         return next(((e.op, e.value) for e in edits.values() if f"{e.resource} {e.key}" == name), None)
 
     def arrange(self, **changes: Any) -> list[str]:

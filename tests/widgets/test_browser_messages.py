@@ -9,7 +9,7 @@ import pytest
 
 from kadmin_nb.errors import UsageError
 from kadmin_nb.frames import schemas
-from kadmin_nb.plans.stage import Stage
+from kadmin_nb.plans.stage import Stage, edits_of
 from kadmin_nb.widgets import messages
 from kadmin_nb.widgets.grid import MOST_VIEWS, Grid
 from kadmin_nb.widgets.quota_sheet import QuotaSheet
@@ -136,7 +136,7 @@ def test_an_empty_clipboard_is_not_a_fill(page: Page) -> None:
     assert page.receive(block("", rows=3))[0]["text"] == "the clipboard has no text; nothing was pasted"
     assert len(page.stage) == 0
     assert page.receive(fill(3))[0]["text"] == "3 cells staged"
-    assert {edit.value for edit in page.stage.staged().values()} == {"1000000"}
+    assert {edit.value for edit in edits_of(page.stage).staged().values()} == {"1000000"}
 
 
 def test_a_late_answer_can_be_told_by_its_epoch(page: Page) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kadmin_nb.frames.pages import NOTEBOOK
+from kadmin_nb.plans.stage import edits_of
 from kadmin_nb.widgets.grid import Grid
 from tests.widgets.configs_of_double import Sheet
 
@@ -38,7 +39,7 @@ class Watched:
         editor._focus = (PASSWORD, "value")
         texts = [repr(stage), stage.as_html(), editor.as_text(NOTEBOOK), editor.as_html(NOTEBOOK)]
         texts += [str(editor.remarks()), str(self.sheet.sheet.refused()), str(self.sheet.sheet.changes())]
-        texts += [str(self.sheet.page()), str(stage.staged()), str(stage.to_arrow().to_pylist())]
+        texts += [str(self.sheet.page()), str(edits_of(stage).staged()), str(stage.to_arrow().to_pylist())]
         return json.dumps([self.sent, self.grid.get_state(), texts], default=str)
 
 

@@ -14,6 +14,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.plans.runbook_parameters import runbook_parameters
+from kadmin_nb.plans.stage import edits_of
 from kadmin_nb.widgets.plan_review import PlanReview
 from tests.hostile_names import HOSTILE
 from tests.widgets.reviewing import Bench
@@ -88,7 +89,7 @@ def test_a_runbook_reads_every_name_as_it_was_staged(bench: Bench) -> None:
     assert str(parameters).replace("\n", "").isprintable()
     stage = bench.changes.stage()
     stage.add_lines("\n".join(parameters.values["changes"]))
-    assert [*stage.staged()] == [*bench.stage.staged()]
+    assert [*edits_of(stage).staged()] == [*edits_of(bench.stage).staged()]
 
 
 @pytest.mark.broker

@@ -9,6 +9,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.model.changes import VERIFIED
+from kadmin_nb.plans.stage import edits_of
 from kadmin_nb.widgets.work import stop_all
 from tests.double import FakeKafka
 from tests.widgets.reviewing import LONG, Bench, done, states_of_rows, usable
@@ -184,7 +185,7 @@ def test_what_was_staged_meanwhile_stays_staged(bench: Bench, unique: Unique) ->
     bench.stage.set_quota(KEY, "5MB/s", user=bob)
     bench.gate.set()
     review.wait(LONG)
-    assert [str(edit.resource) for edit in bench.stage.staged().values()] == [f"user={bob}"]
+    assert [str(edit.resource) for edit in edits_of(bench.stage).staged().values()] == [f"user={bob}"]
 
 
 def test_a_plan_that_is_no_longer_all_that_is_staged_says_so(bench: Bench, unique: Unique) -> None:
@@ -263,7 +264,7 @@ def test_whoever_shows_the_cluster_hears_of_an_apply(bench: Bench, unique: Uniqu
             self.heard += 1
 
     listener = Listener()
-    bench.stage.watch_applied(listener.hear)
+    edits_of(bench.stage).watch_applied(listener.hear)
     bench.stage.set_quota(KEY, "5MB/s", user=unique("alice"))
     review = bench.review()
     done(review, review.apply)

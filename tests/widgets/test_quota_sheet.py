@@ -11,7 +11,7 @@ import pytest
 from kadmin_nb.errors import UsageError
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
-from kadmin_nb.plans.stage import Stage
+from kadmin_nb.plans.stage import Stage, edits_of
 from kadmin_nb.widgets.blocks_of_cells import filled_down, pasted
 from kadmin_nb.widgets.messages import Block, Fill
 from kadmin_nb.widgets.quota_sheet import QuotaSheet
@@ -33,7 +33,7 @@ class Table:
         return self.sheet.edit([CellText(0, row, column, text)]).text
 
     def staged(self) -> dict[str, str | None]:
-        return {str(edit.resource): edit.value for edit in self.stage.staged().values()}
+        return {str(edit.resource): edit.value for edit in edits_of(self.stage).staged().values()}
 
     def rows(self) -> list[str]:
         return list(self.sheet.keys(0, 1000))

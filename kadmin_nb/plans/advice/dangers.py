@@ -13,6 +13,7 @@ from ...hints import Hint, nearest, sentence
 from ...model.changes import Change
 from ...model.findings import Finding
 from ..kinds.registry import by_kind
+from ..observed_state import ObservedState
 from ..secret_resolver import Resolver
 from . import REASON, allowing, answer, in_order
 from .config_dangers import QUOTA
@@ -21,7 +22,12 @@ if TYPE_CHECKING:
     from ..plan import Plan
 
 
-def found(kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None = None) -> tuple[Finding, ...]:
+def found(
+    kafka: Kafka,
+    changes: Sequence[Change],
+    resolver: Resolver | None = None,
+    picture: ObservedState | None = None,
+) -> tuple[Finding, ...]:
     """The dangers of these rows on the cluster as it is; most plans have none, and then nobody is asked.
 
     A row that the broker refuses changes nothing, and so has none.
@@ -30,15 +36,24 @@ def found(kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None = N
     ----------
     resolver
         Looks secrets up, so that a login module in one can be named; the secret is not repeated.
+    picture
+        What was read just now; what is missing in it is added.
 
     Raises
     ------
     NotAuthorized, TimedOut, ConnectionFailed
         What holds now could not be read.
     """
+    picture = ObservedState() if picture is None else picture
+    for kind, mine in by_kind(change for change in changes if not change.is_refused).items():
+        kind.read_for_dangers(kafka, mine, picture)
+    return judged(changes, picture, resolver)
+
+
+def judged(changes: Iterable[Change], picture: ObservedState, resolver: Resolver | None = None) -> tuple[Finding, ...]:
+    """The dangers of these rows by what was read."""
     groups = by_kind(change for change in changes if not change.is_refused)
-    dangers = (danger for kind, mine in groups.items() for danger in kind.dangers(kafka, mine, resolver))
-    return in_order(dangers)
+    return in_order(danger for kind, mine in groups.items() for danger in kind.dangers(mine, picture, resolver))
 
 
 def certain(changes: Iterable[Change]) -> tuple[Finding, ...]:
@@ -55,13 +70,13 @@ class Gate:
     plan: Plan
     resolver: Resolver
     allow: Collection[str] = ()
-    before: Collection[str] = ()
-    """The dangers allowed in an earlier run of the plan."""
     by_usage: Collection[Finding] = ()
     """The dangers that a usage tells of: the cluster does not."""
 
-    def pass_(self, pending: Sequence[Change]) -> Mapping[str, object]:
+    def pass_(self, pending: Sequence[Change], allowed_before: Collection[str] = ()) -> Mapping[str, object]:
         """The journal's note on the dangers among the rows to be sent.
+
+        `allowed_before` are the keys that an earlier run of the plan has let through.
 
         Raises
         ------
@@ -75,7 +90,7 @@ class Gate:
         dangers = (*found(self.kafka, self.plan.changes, self.resolver), *self.by_usage)
         _refuse_strange(self.allow, self.plan.changes, dangers)
         ahead = [*_ahead(dangers, pending, self.plan.changes)] if dangers else []
-        _refuse_dangers([danger for danger in ahead if danger.key not in {*self.allow, *self.before}], self.plan)
+        _refuse_dangers([danger for danger in ahead if danger.key not in {*self.allow, *allowed_before}], self.plan)
         if ahead and not self.plan.reason:
             raise UsageError(
                 "a dangerous plan needs a reason, which its journal keeps",

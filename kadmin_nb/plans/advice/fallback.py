@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import cast
 
 from ...admin.ports import Kafka
-from ...model.changes import Change, Target
+from ...model.changes import Target
 from ...model.config_fallback import (
     BROKER_KEYS,
     STAND_INS,
@@ -27,11 +27,11 @@ _ALL_BROKERS = Resource("BROKER", "")
 _Configs = Mapping[str, ConfigValue]
 
 
-def fallback_values(kafka: Kafka, changes: Iterable[Change]) -> Values:
+def fallback_values(kafka: Kafka, targets: Iterable[Target]) -> Values:
     """The values below these configs; below the default for all brokers, one of every broker that serves."""
-    targets = [(cast(Resource, c.resource), c.key) for c in changes]
-    of_all = [key for resource, key in targets if resource.is_default_broker]
-    of_resources = [(resource, key) for resource, key in targets if not resource.is_default_broker]
+    configs = [(cast(Resource, resource), key) for resource, key in targets]
+    of_all = [key for resource, key in configs if resource.is_default_broker]
+    of_resources = [(resource, key) for resource, key in configs if not resource.is_default_broker]
     values = {**_of_all_brokers(kafka, of_all), **_of_each(kafka, of_resources)}
     topics = [(r, key) for r, key in of_resources if r.type == "TOPIC" and not values[r, key]]
     return {**values, **_of_topics(kafka, topics)}
@@ -40,13 +40,13 @@ def fallback_values(kafka: Kafka, changes: Iterable[Change]) -> Values:
 def _of_each(kafka: Kafka, targets: Sequence[tuple[Resource, str]]) -> dict[Target, Collection[str | None]]:
     """The fallbacks that the resources' own rows name."""
     configs = _configs(kafka, {resource for resource, _ in targets}, {key for _, key in targets})
-    return {(r, key): _fallback_texts(r, key, configs.get(r, {})) for r, key in targets}
+    return {(r, key): fallback_texts(r, key, configs.get(r, {})) for r, key in targets}
 
 
 def _of_all_brokers(kafka: Kafka, keys: Collection[str]) -> dict[Target, Collection[str | None]]:
     """The fallbacks of the default for all brokers, one of each."""
     configs = _configs(kafka, _serving(kafka), set(keys)) if keys else {}
-    texts = {key: [_fallback_texts(_ALL_BROKERS, key, values) for values in configs.values()] for key in keys}
+    texts = {key: [fallback_texts(_ALL_BROKERS, key, values) for values in configs.values()] for key in keys}
     return {(_ALL_BROKERS, key): {text for of_broker in texts[key] for text in of_broker} for key in keys}
 
 
@@ -70,7 +70,7 @@ def _serving(kafka: Kafka) -> list[Resource]:
 
 def _configs(kafka: Kafka, resources: Collection[Resource], keys: Collection[str]) -> Mapping[Resource, _Configs]:
     """The configs by resource and key, with those that stand in; what cannot be read is not among them."""
-    names = sorted({name for key in keys for name in _own_keys(key)})
+    names = sorted({name for key in keys for name in own_keys(key)})
     configs: dict[Resource, dict[str, ConfigValue]] = {}
     for row in kafka.configs.describe(resources, names).to_pylist() if resources else ():
         if row["key"] is not None:
@@ -81,21 +81,21 @@ def _configs(kafka: Kafka, resources: Collection[Resource], keys: Collection[str
 
 def _synonyms(key: str, configs: _Configs) -> list[Synonym]:
     """Every place where a resource has a value for the key, or for one that stands in."""
-    return [synonym for name in _own_keys(key) if name in configs for synonym in configs[name].synonyms]
+    return [synonym for name in own_keys(key) if name in configs for synonym in configs[name].synonyms]
 
 
-def _own_keys(key: str) -> tuple[str, ...]:
+def own_keys(key: str) -> tuple[str, ...]:
     """The key and those of the same resource that stand in for it."""
     return deciding_keys("BROKER", key)
 
 
-def _fallback_texts(resource: Resource, key: str, configs: _Configs) -> list[str | None]:
+def fallback_texts(resource: Resource, key: str, configs: _Configs) -> list[str | None]:
     """The text that applies without an own value, None where nothing does; empty where that cannot be seen."""
     of_topics_alone = resource.type == "TOPIC" and key not in BROKER_KEYS["TOPIC"]
     defaults = unnamed_defaults("TOPIC", key) if of_topics_alone else []
     below = synonyms_below(resource.type, key, [*_synonyms(key, configs), *defaults], resource.source)
     if entry := in_effect(resource.type, key, below):
         return [in_unit_of(key, entry)]
-    values = [configs[name] for name in _own_keys(key) if name in configs]
+    values = [configs[name] for name in own_keys(key) if name in configs]
     is_nothing = not below if resource.type == "BROKER" else all(value.is_unset for value in values)
     return [None] if values and key not in STAND_INS and is_nothing else []

@@ -27,11 +27,15 @@ def advice_on(kafka: Kafka, changes: Sequence[Change], picture: ObservedState | 
         What was read when the rows were planned, if they were just now.
     """
     changes = [change for change in changes if not change.is_refused]
-    warned = [kind.warnings(kafka, mine, picture) for kind, mine in by_kind(changes).items()]
-    return Advice(
-        dangers.found(kafka, changes, resolver),
-        lambda: [*(warning for warn in warned for warning in warn()), *in_parts(changes)],
-    )
+    facts = ObservedState() if picture is None else picture
+    groups = by_kind(changes)
+    for kind, mine in groups.items():
+        kind.read_for_warnings(kafka, mine, facts)
+
+    def warn() -> list[Finding]:
+        return [*(warned for kind, mine in groups.items() for warned in kind.warnings(mine, facts)), *in_parts(changes)]
+
+    return Advice(dangers.found(kafka, changes, resolver, facts), warn)
 
 
 def in_parts(changes: Iterable[Change]) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -15,7 +15,7 @@ from ...model.grammar import DEFAULT
 from ...model.levels import DEFAULT_IP
 from ...model.quota_keys import readable
 from ..current_quotas import add_quotas, of_place, quota_values
-from ..observed_state import LookOptions, ObservedState, ObservedValue
+from ..observed_state import LookOptions, ObservedState
 from .config_dangers import QUOTA
 
 MANIFOLD = 100.0
@@ -37,34 +37,37 @@ EVERYONE = {**dict.fromkeys((e.level for e in _CLIENTS), _CLIENTS), DEFAULT_IP: 
 Limits = Mapping[Target, str | None]
 
 
-def dangers(changes: Sequence[Change], kafka: Kafka) -> Iterator[Finding]:
+def add_everyones(picture: ObservedState, kafka: Kafka, changes: Sequence[Change]) -> None:
+    """Add the quotas that hold for everyone where these rows may lift one, or all where they may empty a level."""
+    quotas = _lifting(changes)
+    if picture.quotas is not None or not quotas:
+        return
+    if _emptying(quotas):
+        picture.quotas = kafka.quotas.describe()
+    elif any(change.level in EVERYONE for change in quotas):
+        add_quotas(picture, kafka, {*_CLIENTS, *_ADDRESSES}, LookOptions())
+
+
+def dangers(changes: Sequence[Change], picture: ObservedState) -> Iterator[Finding]:
     """The rows that lift a limit from everyone, or take away all quotas of a level with no such limit behind them."""
-    return _judged(changes, lambda: _default_quotas(kafka), kafka.quotas.describe)
-
-
-def dangers_on(changes: Sequence[Change], quotas: pa.Table) -> Iterator[Finding]:
-    """The same of QUOTAS that were read before."""
-    return _judged(changes, lambda: _values(quota_values(quotas, {*_CLIENTS, *_ADDRESSES})), lambda: quotas)
-
-
-def _judged(
-    changes: Sequence[Change], default_quotas: Callable[[], Limits], stored: Callable[[], pa.Table]
-) -> Iterator[Finding]:
-    quotas = [change for change in changes if _may_lift(change) and not change.is_done]
+    quotas = _lifting(changes)
     for_everyone = [change for change in quotas if change.level in EVERYONE]
     emptying = _emptying(quotas)
     if not for_everyone and not emptying:
         return  # as in most plans
-    current_limits = default_quotas()
+    everyones = {*_CLIENTS, *_ADDRESSES}
+    observed = picture.values if picture.quotas is None else quota_values(picture.quotas, everyones)
+    current_limits = {target: now.value for target, now in observed.items() if target[0] in everyones}
     before = {**current_limits, **{change.target: change.old for change in quotas}}
     after = {**current_limits, **{change.target: change.after for change in quotas}}
     yield from _lifted(for_everyone, before, after)
-    if emptying:
-        yield from _emptied(emptying, after, stored())
+    if emptying and picture.quotas is not None:
+        yield from _emptied(emptying, after, picture.quotas)
 
 
-def _may_lift(change: Change) -> bool:
-    return bool(change.level) and (change.after is None or change.level in EVERYONE)
+def _lifting(changes: Iterable[Change]) -> list[Change]:
+    """The rows that may lift a limit: removals, and those of the levels of everyone."""
+    return [c for c in changes if c.level and (c.after is None or c.level in EVERYONE) and not c.is_done]
 
 
 def _emptying(quotas: Iterable[Change]) -> list[Change]:
@@ -76,17 +79,6 @@ def _emptying(quotas: Iterable[Change]) -> list[Change]:
 
 def _group(change: Change) -> tuple[str, str]:
     return change.level or "", change.key
-
-
-def _default_quotas(kafka: Kafka) -> Limits:
-    """The quotas stored for everyone now."""
-    picture = ObservedState()
-    add_quotas(picture, kafka, {*_CLIENTS, *_ADDRESSES}, LookOptions())
-    return _values(picture.values)
-
-
-def _values(observed: Mapping[Target, ObservedValue]) -> Limits:
-    return {target: now.value for target, now in observed.items()}
 
 
 def _limit(current_limits: Limits, level: str, key: str) -> float | None:

@@ -21,6 +21,7 @@ from ...model.quota_keys import find, readable
 from ...model.resources import Resource
 from ...resolution.shadows import COMES_BEFORE, COMES_FIRST, Quota, comes_first, firsts, only_without
 from ..current_quotas import of_place
+from ..observed_state import ObservedState
 from ..quotas_after import Limits, limits_after
 from ..shadowing import newly_shadowed
 from .principals import ANONYMOUS, oddities
@@ -34,24 +35,16 @@ _MAX_NAMES = 3
 _NOBODY = ("user", ANONYMOUS)
 
 
-@dataclass(frozen=True)
-class ClusterFacts:
-    """The facts of a cluster that warnings need: its QUOTAS, its number of brokers, the protocols of its listeners."""
-
-    quotas: pa.Table
-    brokers: int = 1
-    protocols: frozenset[str] = frozenset()
-
-
-def cluster_facts(kafka: Kafka, changes: Sequence[Change], quotas: pa.Table | None) -> ClusterFacts | None:
-    """The facts that the warnings of these rows need; None where they change no quota."""
+def add_facts(picture: ObservedState, kafka: Kafka, changes: Sequence[Change]) -> None:
+    """Add what the warnings of these rows need: all QUOTAS, the number of brokers, the protocols of listeners."""
     mine = [change for change in changes if change.level]
     if not mine:
-        return None
-    has_anonymous = any(_NOBODY in _entity(change).parts for change in mine)
-    protocols = _protocols(kafka) if has_anonymous else frozenset()
-    stored = kafka.quotas.describe() if quotas is None else quotas
-    return ClusterFacts(stored, len(kafka.brokers()), protocols)
+        return
+    if any(_NOBODY in _entity(change).parts for change in mine):
+        picture.protocols = _protocols(kafka)
+    if picture.quotas is None:
+        picture.quotas = kafka.quotas.describe()
+    picture.brokers = len(kafka.brokers())
 
 
 def _protocols(kafka: Kafka) -> frozenset[str]:
@@ -69,20 +62,20 @@ def _protocols(kafka: Kafka) -> frozenset[str]:
     )
 
 
-def warnings(changes: Sequence[Change], scene: ClusterFacts) -> list[Finding]:
+def warnings(changes: Sequence[Change], picture: ObservedState) -> list[Finding]:
     """The warnings of these rows, few however many rows there are."""
     quotas = [change for change in changes if change.level and not change.is_done]
     sets = [change for change in quotas if change.after is not None]
-    if not quotas:
+    if not quotas or picture.quotas is None:
         return []
-    levels = _Levels.of(scene.quotas, quotas)
+    levels = _Levels.of(picture.quotas, quotas)
     return [
-        *_shadowing(quotas, scene.quotas),
+        *_shadowing(quotas, picture.quotas),
         *_coming_late(sets, levels),
         *_escaping(sets, levels),
         *_sharing(sets, levels),
-        *_unmatched(sets, scene.protocols),
-        *_adding_up(sets, scene.brokers),
+        *_unmatched(sets, picture.protocols),
+        *_adding_up(sets, picture.brokers),
     ]
 
 

@@ -5,31 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
-from ...admin.ports import Kafka
 from ...model.changes import Change
 from ...model.client_configs import ACKS, ALL_REPLICAS, ClientEntity
 from ...model.findings import DANGER, Finding
+from ..observed_state import ObservedState
 from .config_dangers import DangerRule, rule_of
 
 _AllAcks = Mapping[ClientEntity, str | None]
 
 
-def dangers(changes: Sequence[Change], kafka: Kafka) -> Iterable[Finding]:
+def may_lower(changes: Sequence[Change]) -> list[Change]:
+    """The rows that change acks: what else is set for their users decides whether these are lowered."""
+    return [change for change in changes if change.key == ACKS and not change.is_done]
+
+
+def dangers(changes: Sequence[Change], picture: ObservedState) -> Iterable[Finding]:
     """The rows that lower the acks of their clients; a value that is not set counts as all replicas."""
-    rows = [change for change in changes if change.key == ACKS and not change.is_done]
-    if not rows:
+    if not (rows := may_lower(changes)):
         return []
-    return _lowered_acks(rows, _stored_acks(kafka, {_whose_acks(change).user for change in rows}))
+    stored = ((target, now.value) for target, now in picture.values.items() if target[1] == ACKS)
+    return _lowered_acks(rows, {cast(ClientEntity, whose): acks for (whose, _), acks in stored})
 
 
 def certain_dangers(changes: Iterable[Change]) -> Iterable[Finding]:
     """The same of rows that tell it by themselves, as they set a lower value in place of one."""
     return _lowered_acks([c for c in changes if c.key == ACKS and None not in (c.old, c.after)], {})
-
-
-def _stored_acks(kafka: Kafka, users: set[str]) -> dict[ClientEntity, str | None]:
-    rows = kafka.client_configs.describe(users).to_pylist()
-    return {ClientEntity(row["user"], row["client_id"]): row["value"] for row in rows if row["key"] == ACKS}
 
 
 def _lowered_acks(rows: Sequence[Change], stored: _AllAcks) -> Iterable[Finding]:

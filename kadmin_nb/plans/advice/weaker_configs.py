@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import cast
 
@@ -12,41 +12,40 @@ from ...model.changes import Change
 from ...model.config_units import with_unit
 from ...model.findings import DANGER, Finding
 from ...model.resources import Resource
+from ..observed_state import ObservedState
 from ..secret_resolver import Resolver
 from .config_dangers import LOGIN, DangerRule, cut, rule_of
-from .fallback import Values, fallback_values
+from .fallback import fallback_values
 
 _REMOTE_LOGINS = ("JndiLoginModule", "LdapLoginModule")
 """Login modules by which a broker can be made to load somebody's code (CVE-2023-25194, CVE-2025-27818)."""
 
 
-def dangers(changes: Iterable[Change], kafka: Kafka, resolver: Resolver | None) -> Iterable[Finding]:
-    """The dangers of these configs on the cluster as it is."""
-    configs = {change.row: change for change in changes if _rule(change)}
-    below = fallback_values(kafka, (c for c in configs.values() if c.old_known and (c.old is None or c.after is None)))
-    found = [*judged(configs.values(), below, resolver)]
-    topics = {d.row: topic for d in found if (topic := shorter_lived(configs[d.row]))}
-    empty = kafka.empty_topics({*topics.values()}) if topics else ()
-    return (danger for danger in found if topics.get(danger.row) not in empty)
+def add_fallbacks(picture: ObservedState, kafka: Kafka, changes: Iterable[Change]) -> None:
+    """Add what applies to these configs without their own value, and which of their topics have no records."""
+    configs = [change for change in changes if _rule(change)]
+    unset = (c.target for c in configs if c.old_known and (c.old is None or c.after is None))
+    picture.below.update(fallback_values(kafka, unset))
+    if topics := {topic for c in configs if (topic := _shorter_lived(c)) and _weakening(c, picture)}:
+        picture.empty.update(kafka.empty_topics(topics))
+
+
+def dangers(changes: Iterable[Change], picture: ObservedState, resolver: Resolver | None = None) -> Iterable[Finding]:
+    """The dangers of these configs; a topic without records loses none."""
+    for change in changes:
+        rule, message = _rule(change), _weakening(change, picture)
+        if rule and message and _shorter_lived(change) not in picture.empty:
+            text = f"{message}: {rule.why}{_modules(change, rule, resolver)}"
+            yield Finding.about(change, DANGER, rule.danger, text)
 
 
 def certain(changes: Iterable[Change]) -> Iterable[Finding]:
     """The dangers that the rows tell by themselves: both values are set, or the old one is hidden."""
     told = (c for c in changes if _rule(c) and not (c.old_known and None in (c.old, c.after)))
-    return judged((change for change in told if not shorter_lived(change)), {})
+    return dangers((change for change in told if not _shorter_lived(change)), ObservedState())
 
 
-def judged(changes: Iterable[Change], below: Values, resolver: Resolver | None = None) -> Iterable[Finding]:
-    """The dangers of these configs, where `below` has what applies to those without a value of their own."""
-    for change in changes:
-        rule = _rule(change)
-        message = _weakening(change, rule, below.get(change.target, ())) if rule else None
-        if rule and message:
-            text = f"{message}: {rule.why}{_modules(change, rule, resolver)}"
-            yield Finding.about(change, DANGER, rule.danger, text)
-
-
-def shorter_lived(change: Change) -> str | None:
+def _shorter_lived(change: Change) -> str | None:
     """The topic whose records a shorter retention would delete: where it has none, nothing is lost."""
     rule, resource = _rule(change), cast(Resource, change.resource)
     return resource.name if rule and rule.weakens is cut and resource.type == "TOPIC" else None
@@ -57,9 +56,10 @@ def _rule(change: Change) -> DangerRule | None:
     return None if is_logger else rule_of(change.key)
 
 
-def _weakening(change: Change, rule: DangerRule, below: Collection[str | None]) -> str | None:
+def _weakening(change: Change, picture: ObservedState) -> str | None:
     """From what to what, where that is weaker or cannot be seen; nothing where it is not weaker."""
-    if change.is_done:
+    rule, below = _rule(change), picture.below.get(change.target, ())
+    if rule is None or change.is_done:
         return None
     if change.is_secret or not change.old_known:
         return f"a value that is not shown {'is taken away' if change.after is None else 'is set or replaced'}"

@@ -7,13 +7,14 @@ the same plan can be carried on from its journal.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from operator import attrgetter
 
 from ...admin.ports import LARGEST_ALTER, RETRIED_ONCE, Broker, Kafka, Signature
-from ...errors import Expired, KadminError, PlanRefused, WrongCluster
+from ...errors import Expired, KadminError, PlanRefused
 from ...model.changes import FAILED, VERIFIED, Change, Outcome
 from ...model.refusal import Refusal
 from .. import LAG, VERIFY_TIMEOUT
@@ -25,15 +26,16 @@ from ..journal.hash_chain import Journal
 from ..journal.replay import JournalState
 from ..kinds.change_kind import Answers
 from ..kinds.registry import order_key, quiet_period, refusal_words, remedy
-from ..plan import Plan
-from ..secret_resolver import refuse_missing
+from ..lowering.gradual import Wave
+from ..plan import Plan, document_of
+from ..secret_resolver import Resolver, nowhere, refuse_missing
 from ..sending import Batch, batches, is_doubtful, is_of_the_whole
 from ..validation import refusals
-from . import row_states
-from .hooks import Hooks
+from . import order, row_states
+from .interrupts import Stopped, never
 from .lock import FRESH, LOST, PlanLock
 from .preflight import HIDDEN, ComparedRows, classed, conflict
-from .progress import Advance, seconds_left
+from .progress import Advance, Progress, seconds_left, silent
 from .row_states import Facts
 from .verification import Sightings, verify
 
@@ -44,6 +46,31 @@ LOOKS_APART = 20
 """A picture that took long is used for so many times as long: any picture is of all quotas, a request of a few."""
 
 _RETRY_PAUSE, _SLICE = 1.0, 0.2
+
+
+def safe_waves(changes: Sequence[Change]) -> list[Wave]:
+    """The waves of the safe order, one right after the other."""
+    return [Wave(tuple(wave)) for wave in order.waves(changes)]
+
+
+def open_gate(pending: Sequence[Change], allowed_before: Collection[str]) -> Mapping[str, object]:
+    """Nothing is refused."""
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """The executor's hooks: progress, Ctrl-C, the look-up of secrets, the division into waves.
+
+    `gate` is called with the rows that are to be sent, before any is, and the dangerous keys that an earlier run has
+    allowed; it refuses, or says what the journal shall keep.
+    """
+
+    progress: Progress = silent
+    stopped: Stopped = never
+    resolver: Resolver = nowhere
+    waves: Callable[[Sequence[Change]], list[Wave]] = safe_waves
+    gate: Callable[[Sequence[Change], Collection[str]], Mapping[str, object]] = open_gate
 
 
 @dataclass(frozen=True)
@@ -69,17 +96,16 @@ def apply(
     *,
     largest_batch: int = LARGEST_ALTER,
 ) -> ApplyResult:
-    """Carry out a plan, or carry it on, and say of every row what became of it.
+    """Carry out a plan of this cluster, or carry it on, and say of every row what became of it.
 
     Raises
     ------
-    WrongCluster, Expired, Conflict, PlanRefused
-        Made for another cluster; too old; the cluster moved since; the broker's validation refused a row; another
-        holds the lock; the gate is shut (Dangerous, UsageError); the journal cannot be written. Nothing was sent.
+    Expired, Conflict, PlanRefused
+        Too old; the cluster moved since; the broker's validation refused a row; another holds the lock; the gate is
+        shut (Dangerous, UsageError); the journal cannot be written. Nothing was sent.
     NotAuthorized, NotFound, TimedOut, ConnectionFailed
         The cluster could not be read. Nothing was sent.
     """
-    refuse_other_cluster(kafka, plan)
     before = replay.replayed(journal.before)
     if not before.runs:
         refuse_expired(kafka, plan)
@@ -89,19 +115,10 @@ def apply(
         requests = run.prepare()
         if requests or before.unsettled:
             run.begin()
-            run.send_all(requests)
+            for number, wave, batch, steps in run.due(requests):
+                run.send(number, wave, batch, steps)
             run.verify_all()
         return run.finish()
-
-
-def refuse_other_cluster(kafka: Kafka, plan: Plan) -> None:
-    """Refuse a plan for another cluster than this."""
-    if plan.cluster_id != kafka.id:
-        raise WrongCluster(
-            f"the plan is for cluster {plan.cluster_id}, this is {kafka.id}",
-            code="INCONSISTENT_CLUSTER_ID",
-            hint="Connect to its cluster, or stage the changes anew here.",
-        )
 
 
 def refuse_expired(kafka: Kafka, plan: Plan) -> None:
@@ -167,7 +184,7 @@ class _Run:
         self._refuse_moved(classified)
         refuse_missing(classified.pending, self.hooks.resolver)
         self._refuse_invalid(classified.pending)
-        self.let_through = self.hooks.gate(classified.pending)
+        self.let_through = self.hooks.gate(classified.pending, self.before.allowed)
         self.done_before = classified.done
         return self._requests(classified.pending)
 
@@ -200,7 +217,7 @@ class _Run:
 
     def _refuse_invalid(self, pending: Sequence[Change]) -> None:
         """A plan that was validated a while ago is validated again: rights and topics come and go."""
-        if pending and (self.kafka.now() - self.plan.made_at).total_seconds() > PICTURE_AGE:
+        if pending and (self.kafka.now() - datetime.fromisoformat(self.plan.created)).total_seconds() > PICTURE_AGE:
             refuse_invalid(refusals(self.kafka, pending, self.hooks.resolver), len(self.plan))
 
     def _requests(self, pending: Sequence[Change]) -> list[_Request]:
@@ -221,19 +238,22 @@ class _Run:
     def begin(self) -> None:
         """Write down that a run begins."""
         if not self.before.runs:
-            self.journal.write_text(f'{{"kind":"{replay.PLAN}","plan":{self.plan.document()}}}')
+            self.journal.write_text(f'{{"kind":"{replay.PLAN}","plan":{document_of(self.plan)}}}')
         self.run = self.before.runs + 1
         self._append(replay.RUN, author=author(), tool=self.plan.tool, note=self.lock.note, **self.let_through)
 
-    def send_all(self, requests: Sequence[_Request]) -> None:
-        """Send one request after the other, as long as nothing stops it."""
+    def due(self, requests: Sequence[_Request]) -> Iterator[tuple[int, int, Batch, list[Change]]]:
+        """The batches to send now, one after the other, as long as nothing stops it; each with its number and wave.
+
+        The changes beside a batch are those of it that are on the way of their rows.
+        """
         of, sent, began = sum(len(r.batch.changes) for r in requests), 0, self.kafka.monotonic()
         later = Counter(c.row for r in requests for c in r.batch.changes)
         for number, request in enumerate(requests, 1):
             later.subtract(c.row for c in request.batch.changes)
             self._wait(request.pause, of, sent)
             if batch := self._sendable(request):
-                self._send(number, request.wave, batch, [c for c in batch.changes if later[c.row]])
+                yield number, request.wave, batch, [c for c in batch.changes if later[c.row]]
             sent += len(request.batch.changes)
             left = seconds_left(began, self.kafka.monotonic(), sent, of)
             self.hooks.progress(Advance("sent", sent, of, number, len(requests), left, self._so_far(request)))
@@ -300,7 +320,7 @@ class _Run:
             else:
                 self.facts.skipped.setdefault(change.row, why)
 
-    def _send(self, number: int, wave: int, batch: Batch, steps: Sequence[Change]) -> None:
+    def send(self, number: int, wave: int, batch: Batch, steps: Sequence[Change]) -> None:
         """Write down what is meant, send it, write down what was answered. `steps` are on the way of their rows."""
         changes, meant = batch.changes, {"batch": number, "rows": row_ranges.written(c.row for c in batch.changes)}
         if why := self._announce(changes, meant, steps):
@@ -481,14 +501,7 @@ _NO_ANSWER = Refusal("UNKNOWN_SERVER_ERROR", "the broker's answer left it out")
 
 
 def check(kafka: Kafka, plan: Plan, *, verify_timeout: float = VERIFY_TIMEOUT) -> ApplyResult:
-    """True if every broker holds what the plan wanted; nothing is sent.
-
-    Raises
-    ------
-    WrongCluster
-        The plan is for another cluster.
-    """
-    refuse_other_cluster(kafka, plan)
+    """The outcome of every row as brokers show it now; nothing is sent."""
     sightings = verify(kafka, plan.changes, kafka.brokers(), verify_timeout)
     return ApplyResult([row_states.checked(change, sightings[change.row]) for change in plan.changes])
 

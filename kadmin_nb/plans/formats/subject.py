@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ...model.changes import DELETE, Change, Edit
-from ...secrets import Secret, is_called_so
+from ...model.changes import Change
+from ...secrets import is_called_so
 from ..kinds.registry import kind_of
 
 
@@ -24,11 +24,6 @@ class Subject:
     told: Sequence[str] = ()
 
     @classmethod
-    def of_edits(cls, edits: Iterable[Edit]) -> Subject:
-        """Wishes, as a stage has them."""
-        return cls([_wish(row, edit) for row, edit in enumerate(edits, 1)], is_seen=False)
-
-    @classmethod
     def of_plan(cls, changes: Sequence[Change], told: Sequence[str] = (), **head: str | None) -> Subject:
         """The rows of a plan; `head` is its `id`, `cluster`, `reason` and whatever else should be said."""
         return cls(changes, is_seen=True, head={name: value for name, value in head.items() if value}, told=told)
@@ -39,17 +34,11 @@ class Subject:
         return [*(f"{name}: {value}" for name, value in self.head.items()), *self.told]
 
 
-def _wish(row: int, edit: Edit) -> Change:
-    after = None if edit.op == DELETE else edit.value
-    level = edit.resource.level
-    return Change(row, edit.op, edit.resource, edit.key, None, edit.value, after, level=level, note=edit.note)
-
-
 def is_secret(change: Change) -> bool:
     """True if the value is one that Kafka keeps to itself: it was sensitive before, or its key says so."""
     if change.wanted is None or not kind_of(change).may_be_secret(change.resource):
         return False
-    return change.is_secret or not change.old_known or is_called_so(change.key) or isinstance(change.wanted, Secret)
+    return change.is_secret or not change.old_known or is_called_so(change.key)
 
 
 def is_bare_secret(change: Change) -> bool:

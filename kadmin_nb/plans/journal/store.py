@@ -18,7 +18,7 @@ from ...frames import schemas
 from ...frames.schema_metadata import stamped
 from ...hints import Hint, Verb, sentence
 from .. import canonical
-from ..plan import Plan
+from ..plan import Plan, read_plan
 from . import hash_chain, replay
 from .hash_chain import Chain, Journal, JournalRecord
 from .storage import FOLDER
@@ -54,7 +54,7 @@ class StoredJournal:
             text = canonical.to_json(first.says["plan"])
         except (ValueError, RecursionError):
             raise hash_chain.malformed(first.line) from None
-        return Plan.read(text, str(self.place))
+        return read_plan(text, str(self.place))
 
     @cached_property
     def state(self) -> replay.JournalState:

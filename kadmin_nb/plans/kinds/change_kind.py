@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from ...admin.ports import UNSIGNED, Alterable, Kafka, Signature
+from ...admin.ports import Alterable, Kafka, Signature
 from ...model import rights
 from ...model.changes import DELETE, SET, Change, Edit, Target, given_key
 from ...model.config_units import units_hint
@@ -28,11 +28,6 @@ Groups = Mapping[Configurable, Sequence[Change]]
 
 ToolWords = Sequence[tuple[str, str | Special]]
 """The `--entity-type`s and names by which kafka-configs.sh names an entity or a resource."""
-
-
-def no_warnings() -> Sequence[Finding]:
-    """The warnings of a kind that has none."""
-    return ()
 
 
 def wanted_text(edit: Edit) -> str | None:
@@ -123,7 +118,7 @@ class ChangeKind(ABC):
         """True if Kafka keeps the value of this edit to itself."""
         return False
 
-    def misfit(self, change: Change) -> Refusal | None:
+    def misfit(self, change: Edit | Change) -> Refusal | None:
         """The refusal of a key that this entity or resource cannot have; None where that is the broker's to say."""
         return None
 
@@ -175,18 +170,9 @@ class ChangeKind(ABC):
             The values of secret changes, by their references.
         """
 
-    def send(
-        self,
-        kafka: Kafka,
-        groups: Groups,
-        secrets: Mapping[str, Secret],
-        *,
-        validate_only: bool = False,
-        signature: Signature = UNSIGNED,
-    ) -> Answers:
-        """Send the changes in one request for each broker concerned; most brokers keep no signature of a change."""
-        wishes = {whose: self.wish(changes, secrets) for whose, changes in groups.items()}
-        return self.port(kafka).alter(wishes, validate_only=validate_only)
+    def alter(self, kafka: Kafka, signature: Signature) -> Callable[..., dict[Any, Refusal | None]]:
+        """The call of its port that makes changes, in one request a broker; signed where it keeps who made them."""
+        return self.port(kafka).alter
 
     def refusal_of_right(self, kafka: Kafka, resource: Configurable) -> Refusal | None:
         """The broker's refusal of a change that it can never make, for kinds of which it validates none."""
@@ -210,21 +196,23 @@ class ChangeKind(ABC):
         """The dangers that the rows tell by themselves."""
         return ()
 
-    def dangers(self, kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None) -> Iterable[Finding]:
-        """The dangers of the rows on the cluster as it is."""
+    def read_for_dangers(self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState) -> None:
+        """Add to a picture what the dangers of these rows go by; most rows need nothing."""
+        return
+
+    def dangers(
+        self, changes: Sequence[Change], picture: ObservedState, resolver: Resolver | None
+    ) -> Iterable[Finding]:
+        """The dangers of the rows, by what a picture shows."""
         return ()
 
-    def warnings(
-        self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState | None
-    ) -> Callable[[], Sequence[Finding]]:
-        """The warnings of the rows, worked out when called; whatever has to be read is read at once.
+    def read_for_warnings(self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState) -> None:
+        """Add to a picture what the warnings of these rows go by."""
+        return
 
-        Parameters
-        ----------
-        picture
-            What was read when the rows were planned, if they were just now.
-        """
-        return no_warnings
+    def warnings(self, changes: Sequence[Change], picture: ObservedState) -> Iterable[Finding]:
+        """The warnings of the rows, by what a picture shows."""
+        return ()
 
     # -- print
 

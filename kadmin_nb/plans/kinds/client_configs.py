@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import ClassVar, cast
+from functools import partial
+from typing import Any, ClassVar, cast
 
-from ...admin.ports import LONGEST_TRANSACTION, UNSIGNED, ClientConfigs, Kafka, Signature
+from ...admin.ports import LONGEST_TRANSACTION, ClientConfigs, Kafka, Signature
 from ...frames.schema_metadata import mark
 from ...frames.schemas import TOPIC_MISSING
 from ...model import rights
@@ -14,13 +15,14 @@ from ...model.client_configs import CONFIGS_TOPIC, ClientEntity, Replacement
 from ...model.configurable import Configurable
 from ...model.findings import WARNING, Finding
 from ...model.grammar import Lookup
+from ...model.refusal import Refusal
 from ...secrets import Secret
 from ..advice import weaker_acks
 from ..change_words import USER_CONFIG_VERBS, client_config_edit, user_edits
 from ..frame_edits import FrameRow, is_null
 from ..observed_state import LookOptions, ObservedState, ObservedValue
 from ..secret_resolver import Resolver
-from .change_kind import Answers, ChangeKind, Groups, ToolWords
+from .change_kind import ChangeKind, ToolWords
 
 _UNCHECKED = (
     f"that {CONFIGS_TOPIC} may be written, and that nobody else changes these rows, is seen when the plan is applied"
@@ -71,34 +73,34 @@ class ClientConfigChanges(ChangeKind):
     def wish(self, changes: Sequence[Change], secrets: Mapping[str, Secret]) -> dict[str, Replacement]:
         return {change.key: Replacement(change.old, change.after) for change in changes}
 
-    def send(
-        self,
-        kafka: Kafka,
-        groups: Groups,
-        secrets: Mapping[str, Secret],
-        *,
-        validate_only: bool = False,
-        signature: Signature = UNSIGNED,
-    ) -> Answers:
-        """Send all changes in one transaction, which the entries show the signature of."""
-        wishes = {_client_entity(whose): self.wish(changes, secrets) for whose, changes in groups.items()}
-        answers = self.port(kafka).alter(wishes, validate_only=validate_only, signature=signature)
-        return dict(answers.items())
+    def alter(self, kafka: Kafka, signature: Signature) -> Callable[..., dict[Any, Refusal | None]]:
+        """All changes are one transaction, whose entries show the signature."""
+        return partial(self.port(kafka).alter, signature=signature)
 
     def needed_right(self, resource: Configurable) -> rights.Right:
         return rights.to_alter(resource)
 
-    def dangers(self, kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None) -> Iterable[Finding]:
-        return weaker_acks.dangers(changes, kafka)
+    def read_for_dangers(self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState) -> None:
+        if lowering := weaker_acks.may_lower(changes):
+            self.read(kafka, [change.target for change in lowering], picture, LookOptions())
+
+    def dangers(
+        self, changes: Sequence[Change], picture: ObservedState, resolver: Resolver | None
+    ) -> Iterable[Finding]:
+        return weaker_acks.dangers(changes, picture)
 
     def certain_dangers(self, changes: Sequence[Change]) -> Iterable[Finding]:
         return weaker_acks.certain_dangers(changes)
 
-    def warnings(
-        self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState | None
-    ) -> Callable[[], Sequence[Finding]]:
-        is_missing = mark(kafka.client_configs.describe(()), TOPIC_MISSING) is not None
-        return lambda: [*_of_client_configs(changes, is_missing)]
+    def read_for_warnings(self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState) -> None:
+        picture.lacks_client_configs = mark(kafka.client_configs.describe(()), TOPIC_MISSING) is not None
+
+    def warnings(self, changes: Sequence[Change], picture: ObservedState) -> Iterable[Finding]:
+        if picture.lacks_client_configs:
+            text = f"the topic {CONFIGS_TOPIC} is not there, and no client follows it yet: applying the plan makes it"
+            yield Finding.about(changes[0], WARNING, "topic", text)
+        if any(not change.is_done for change in changes):
+            yield Finding.about(changes[0], WARNING, "unchecked", _UNCHECKED)
 
     def python_arguments(self, resource: Configurable) -> str:
         entity = _client_entity(resource)
@@ -111,14 +113,6 @@ class ClientConfigChanges(ChangeKind):
     def tool_takes(self, change: Change) -> bool:
         """No broker implements KIP-649; `kadmin-nb kafka-configs` takes them."""
         return False
-
-
-def _of_client_configs(changes: Sequence[Change], is_missing: bool) -> Iterable[Finding]:
-    if is_missing:
-        text = f"the topic {CONFIGS_TOPIC} is not there, and no client follows it yet: applying the plan makes it"
-        yield Finding.about(changes[0], WARNING, "topic", text)
-    if any(not change.is_done for change in changes):
-        yield Finding.about(changes[0], WARNING, "unchecked", _UNCHECKED)
 
 
 def _client_entity(resource: Configurable) -> ClientEntity:

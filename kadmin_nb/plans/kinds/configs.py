@@ -143,8 +143,13 @@ class ConfigChanges(ChangeKind):
     def certain_dangers(self, changes: Sequence[Change]) -> Iterable[Finding]:
         return weaker_configs.certain(changes)
 
-    def dangers(self, kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None) -> Iterable[Finding]:
-        return weaker_configs.dangers(changes, kafka, resolver)
+    def read_for_dangers(self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState) -> None:
+        weaker_configs.add_fallbacks(picture, kafka, changes)
+
+    def dangers(
+        self, changes: Sequence[Change], picture: ObservedState, resolver: Resolver | None
+    ) -> Iterable[Finding]:
+        return weaker_configs.dangers(changes, picture, resolver)
 
     def python_arguments(self, resource: Configurable) -> str:
         resource = _resource(resource)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from re import compile as pattern
 from typing import Any, ClassVar, cast
 
@@ -30,7 +30,7 @@ from ..frame_edits import FrameRow, is_null
 from ..observed_state import LookOptions, ObservedState, ObservedValue
 from ..secret_resolver import Resolver
 from ..shadowing import with_shadow_notes
-from .change_kind import ChangeKind, ToolWords, no_warnings
+from .change_kind import ChangeKind, ToolWords
 
 _NUMBER = pattern(r"[0-9]+(?:\.[0-9]+)?")
 _ARGUMENTS = {kind: argument for argument, kind in ARGUMENTS.items()}
@@ -71,7 +71,7 @@ class QuotaChanges(ChangeKind):
     def read(self, kafka: Kafka, targets: Collection[Target], picture: ObservedState, look: LookOptions) -> None:
         add_quotas(picture, kafka, {_entity(resource) for resource, _ in targets}, look)
 
-    def misfit(self, change: Change) -> Refusal | None:
+    def misfit(self, change: Edit | Change) -> Refusal | None:
         known = find(change.key)
         if known is None or change.op != SET:
             return None
@@ -102,17 +102,22 @@ class QuotaChanges(ChangeKind):
     def needed_right(self, resource: Configurable) -> rights.Right:
         return rights.to_alter()
 
-    def dangers(self, kafka: Kafka, changes: Sequence[Change], resolver: Resolver | None) -> Iterable[Finding]:
-        return [*lifted_quotas.dangers(changes, kafka), *forgotten_units.dangers(changes)]
+    def read_for_dangers(self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState) -> None:
+        lifted_quotas.add_everyones(picture, kafka, changes)
+
+    def dangers(
+        self, changes: Sequence[Change], picture: ObservedState, resolver: Resolver | None
+    ) -> Iterable[Finding]:
+        return [*lifted_quotas.dangers(changes, picture), *forgotten_units.dangers(changes)]
 
     def certain_dangers(self, changes: Sequence[Change]) -> Iterable[Finding]:
         return forgotten_units.dangers(change for change in changes if change.old_known)
 
-    def warnings(
-        self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState | None
-    ) -> Callable[[], Sequence[Finding]]:
-        facts = warnings.cluster_facts(kafka, changes, picture.quotas if picture else None)
-        return (lambda: warnings.warnings(changes, facts)) if facts else no_warnings
+    def read_for_warnings(self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState) -> None:
+        warnings.add_facts(picture, kafka, changes)
+
+    def warnings(self, changes: Sequence[Change], picture: ObservedState) -> Iterable[Finding]:
+        return warnings.warnings(changes, picture)
 
     def line_words(self, resource: Configurable) -> str:
         return " ".join(format_word(type_word(kind), name) for kind, name in _entity(resource).parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import ClassVar, cast
 
 from ...admin.ports import CredentialChange, Kafka, Scram
@@ -92,10 +92,17 @@ class ScramChanges(ChangeKind):
     def needed_right(self, resource: Configurable) -> rights.Right:
         return rights.to_alter(resource)
 
-    def warnings(
-        self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState | None
-    ) -> Callable[[], Sequence[Finding]]:
-        return lambda: [*_warnings(changes)]
+    def warnings(self, changes: Sequence[Change], picture: ObservedState) -> Iterable[Finding]:
+        """Of the first row that it is about."""
+        for change in changes:
+            if change.op == DELETE and not change.is_done:
+                text = "a credential that is deleted cannot be brought back: nobody can read it, and no rollback"
+                yield Finding.about(change, WARNING, "lost", f"{text} restores it")
+                break
+        for change in changes:
+            if change.op == SET and not _user(change.resource).name.isascii():
+                text = "Kafka stores it, and nobody logs in by it: names of SCRAM users are ASCII to brokers"
+                yield Finding.about(change, WARNING, "name", f"{change.resource}: {text}")
 
     def python_call(self, change: Change) -> str:
         arguments = [self.python_arguments(change.resource), repr(change.key)]
@@ -109,21 +116,6 @@ class ScramChanges(ChangeKind):
 
     def tool_words(self, resource: Configurable) -> ToolWords:
         return [("users", _user(resource).name)]
-
-
-def _warnings(changes: Sequence[Change]) -> Iterable[Finding]:
-    """Of the first row that it is about."""
-    for change in changes:
-        if change.op == DELETE and not change.is_done:
-            text = (
-                "a credential that is deleted cannot be brought back: nobody can read it, and no rollback restores it"
-            )
-            yield Finding.about(change, WARNING, "lost", text)
-            break
-    for change in changes:
-        if change.op == SET and not _user(change.resource).name.isascii():
-            text = "Kafka stores it, and nobody logs in by it: names of SCRAM users are ASCII to brokers"
-            yield Finding.about(change, WARNING, "name", f"{change.resource}: {text}")
 
 
 def _user(resource: Configurable) -> ScramUser:

@@ -1,12 +1,13 @@
-"""Times as people write them."""
+"""Times, and lengths of time, as people write them."""
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
-import pandas as pd
-
 from ..errors import UsageError
+from .config_units import TIME_WORDS, TIMES
 
 _TIME_HINT = "Such as 2026-11-21T12:00:00Z, '2h ago', monday, yesterday, or a datetime with a zone."
 
@@ -14,7 +15,7 @@ _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
 
 
 def moment(time: object) -> datetime:
-    """A time with its zone, as UTC: a datetime, ISO 8601 text, `now`, `2h ago`, in pandas' units, or a day.
+    """A time with its zone, as UTC: a datetime, ISO 8601 text, `now`, `2h ago`, or a day.
 
     A day is `today`, `yesterday`, or the last `monday` to `sunday`, today's included: its beginning in UTC.
 
@@ -58,9 +59,21 @@ def _beginning_of(day: str) -> datetime | None:
 
 
 def _before(length: str) -> datetime | None:
-    """Now less that length; a number alone, of nanoseconds to pandas, is none."""
-    since = pd.Timedelta(length)
-    if pd.isna(since) or since < pd.Timedelta(0) or not length[-1:].isalpha():
+    """Now less that length."""
+    since = length_of_time(length)
+    return None if since is None else datetime.now(UTC) - since
+
+
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
+_UNITS = {**TIMES, "w": 7 * TIMES["d"], "week": 7 * TIMES["d"], "weeks": 7 * TIMES["d"]}
+_UNITS |= {word: TIMES[unit] for unit, words in TIME_WORDS.items() for word in words}
+
+
+def length_of_time(text: str) -> timedelta | None:
+    """The length that a text such as `90s`, `1.5h` or `2 days 3 hours` is; None where it is none."""
+    parts = _PART.findall(text)
+    if not parts or _PART.sub("", text).strip() or any(unit.lower() not in _UNITS for _, unit in parts):
         return None
-    back: timedelta = since.to_pytimedelta()
-    return datetime.now(UTC) - back
+    with suppress(OverflowError):
+        return timedelta(milliseconds=sum(float(number) * _UNITS[unit.lower()] for number, unit in parts))
+    return None
