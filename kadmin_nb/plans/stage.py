@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Edit, Target, given_k
 from ..model.client_configs import ClientEntity
 from ..model.config_units import stored_text
 from ..model.entity import TYPES, Entity, named
+from ..model.grammar import LEFT_OUT
 from ..model.quota_keys import parse_value, text_of
 from ..model.resources import WORDS, Resource
 from ..model.scram import FEWEST_ITERATIONS, Credential, ScramUser, mechanism_of
@@ -39,17 +39,6 @@ if TYPE_CHECKING:
     from .outcomes import Outcomes
     from .plan import Plan
 
-
-class _LeftOut(enum.Enum):
-    """The value of an argument that is left out. It is not None: that is refused, since a variable may hold it."""
-
-    LEFT_OUT = "left out"
-
-    def __repr__(self) -> str:
-        return "<left out>"
-
-
-LEFT_OUT = _LeftOut.LEFT_OUT
 
 Planner = Callable[[list[Edit], str | None, Collection[str], timedelta | None], "Plan"]
 
