@@ -1,4 +1,4 @@
-"""`kn.analytics.resolve` beside a pass-through, beside broadcast joins, over Connect, and with too many exact pairs.
+"""`kn.fleets.resolve` beside a pass-through, beside broadcast joins, over Connect, and with too many exact pairs.
 
 Spark runs in processes of its own, one a mode, which do one work after the other as they are told: so runs are
 interleaved, and both modes are measured in turns. Data as in `benchmarks.resolve`, as Parquet. All results go to
@@ -192,7 +192,7 @@ def _resolved(spark: Any, quotas: Path, pairs: Path) -> Any:
 def _resolved_of(quotas: Any, pairs: Any) -> Any:
     import kadmin_nb as kn
 
-    return kn.analytics.resolve(quotas, pairs, shape="wide")
+    return kn.fleets.resolve(quotas, pairs, shape="wide")
 
 
 def _resolve_ready(spark: Any, place: Path, millions: str) -> Any:
@@ -207,13 +207,13 @@ _at_hand = cache(parquet.read_table)
 
 def _of_many(limit: int, pairs: str) -> Callable[..., Any]:
     def resolved(spark: Any, place: Path, millions: str) -> Any:
-        from kadmin_nb.analytics import quota_tables
+        from kadmin_nb.fleets import resolving
 
-        quota_tables.SENT_BYTES = limit
+        resolving.SENT_BYTES = limit
         try:
             return _resolved(spark, place / "quotas-of-many.parquet", place / f"{pairs}.parquet")
         finally:
-            quota_tables.SENT_BYTES = 256 << 20
+            resolving.SENT_BYTES = 256 << 20
 
     return resolved
 

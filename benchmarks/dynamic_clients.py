@@ -17,8 +17,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from benchmarks.timing import Row, interleaved, ratio, row
-from kadmin_nb.client_configs.application.follower import Reporter
-from kadmin_nb.client_configs.application.reader import ConfigReader
+from kadmin_nb.client_configs.application.follower import ConfigReader, Reporter
 from kadmin_nb.client_configs.application.settings import MILLISECONDS, REFRESH_INTERVAL, client_settings
 from kadmin_nb.client_configs.records import REGISTRATIONS_TOPIC, STATUS_TOPIC, ConfigKey, ConfigValue
 from kadmin_nb.clients import DynamicProducer

@@ -1,4 +1,4 @@
-"""`kn.analytics.requests` and `usage` over a request log, beside what else one would read it with.
+"""`kn.usage.requests` and `usage` over a request log, beside what else one would read it with.
 
 That is SQL of DuckDB's, and a plain `from_json` in Spark. Both take the log's word for it: no request is searched for a
 second line, and none is put in quarantine. All answers are compared row by row.
@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.timing import Row, interleaved, ratio, row
-from kadmin_nb.traffic import request_rows
+from kadmin_nb.usage import request_rows
 
 RECORDED = Path(__file__).parents[1] / "tests" / "analytics" / "recorded"
 BROKERS, CLIENTS, USERS, SEED = 4, 2_000, 500, 20260801
@@ -93,7 +93,7 @@ def _all_of(frame: Any) -> None:
 def _ours(spark: Any, folder: str, **how: Any) -> Any:
     import kadmin_nb as kn
 
-    return kn.analytics.usage(kn.analytics.requests(spark, folder, broker=r"/broker-(\d+)/", tz="UTC", **how))
+    return kn.usage.usage(kn.usage.requests(folder, spark=spark, broker=r"/broker-(\d+)/", tz="UTC", **how))
 
 
 def _compare(spark: Any, folder: str) -> None:
@@ -217,7 +217,7 @@ def _from_json(lines: Any) -> Any:
         f" AND NOT listener RLIKE '{request_rows.INTER_BROKER}'"
         " AND NOT (api = 'FETCH' AND coalesce(replica >= 0, client_id RLIKE '^broker-[0-9]+-fetcher-[0-9]+$'))"
     )
-    return kn.analytics.usage(of_clients)
+    return kn.usage.usage(of_clients)
 
 
 _SIZES = "ARRAY<STRUCT<recordsSizeInBytes: BIGINT>>"

@@ -32,7 +32,7 @@ from .errors import (
 from .version import VERSION
 
 if TYPE_CHECKING:
-    from . import analytics, charts, clients, declared, history, local, policy, runbooks, traffic, widgets
+    from . import charts, clients, declared, fleets, history, local, policy, runbooks, usage, widgets
     from .advice.config_rules import config_findings
     from .cluster import Cluster, connect
     from .cluster.diff import diff
@@ -44,13 +44,13 @@ if TYPE_CHECKING:
     from .model.grammar import ANY, DEFAULT, Pattern
     from .model.levels import LEVELS
     from .plans.apply_options import ApplyOptions
-    from .plans.impact import backtest, impact
     from .plans.outcomes import Outcomes
     from .plans.plan import Plan
     from .plans.stage import Stage
-    from .resolution.ips import resolve_ip
-    from .resolution.kernel import resolve
+    from .resolution.kernel import resolve, resolve_ip
     from .resolution.rules import metric_tags
+    from .usage.backtesting import backtest
+    from .usage.touched_clients import impact
 
 
 __version__ = VERSION
@@ -70,25 +70,25 @@ _LAZY = {
     "Snapshot": ("frames.snapshots", "Snapshot"),
     "Stage": ("plans.stage", "Stage"),
     "config_findings": ("advice.config_rules", "config_findings"),
-    "backtest": ("plans.impact", "backtest"),
+    "backtest": ("usage.backtesting", "backtest"),
     "connect": ("cluster", "connect"),
     "diff": ("cluster.diff", "diff"),
     "doctor": ("cluster.doctor", "doctor"),
-    "impact": ("plans.impact", "impact"),
+    "impact": ("usage.touched_clients", "impact"),
     "open_history": ("history", "open_history"),
     "metric_tags": ("resolution.rules", "metric_tags"),
     "resolve": ("resolution.kernel", "resolve"),
-    "resolve_ip": ("resolution.ips", "resolve_ip"),
+    "resolve_ip": ("resolution.kernel", "resolve_ip"),
     "spark_session": ("frames.spark", "spark_session"),
-    "analytics": ("analytics", None),
     "charts": ("charts", None),
     "clients": ("clients", None),
     "declared": ("declared", None),
+    "fleets": ("fleets", None),
     "history": ("history", None),
     "local": ("local", None),
     "policy": ("policy", None),
     "runbooks": ("runbooks", None),
-    "traffic": ("traffic", None),
+    "usage": ("usage", None),
     "widgets": ("widgets", None),
 }
 
@@ -121,7 +121,6 @@ __all__ = [
     "Unsupported",
     "UsageError",
     "WrongCluster",
-    "analytics",
     "backtest",
     "charts",
     "clients",
@@ -130,6 +129,7 @@ __all__ = [
     "declared",
     "diff",
     "doctor",
+    "fleets",
     "history",
     "impact",
     "local",
@@ -140,7 +140,7 @@ __all__ = [
     "resolve_ip",
     "runbooks",
     "spark_session",
-    "traffic",
+    "usage",
     "widgets",
 ]
 

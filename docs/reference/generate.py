@@ -25,11 +25,12 @@ from kadmin_nb.comparing.diff_answer import Diff
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.frame import Field, Frame
 from kadmin_nb.frames.tabular import Tabular
-from kadmin_nb.plans.impact import BacktestAnswer, ImpactAnswer
+from kadmin_nb.usage.backtesting import BacktestAnswer
+from kadmin_nb.usage.touched_clients import ImpactAnswer
 
 HERE = Path(__file__).resolve().parent
 NOTE = "<!-- Made by docs/reference/generate.py (make reference). Do not edit. -->\n\n"
-MODULES = ("analytics", "charts", "clients", "declared", "history", "local", "policy", "runbooks", "traffic", "widgets")
+MODULES = ("charts", "clients", "declared", "fleets", "history", "local", "policy", "runbooks", "usage", "widgets")
 RETURNED = {
     "Every answer": Tabular,
     "`Cluster.quotas`": Quotas,

@@ -98,7 +98,7 @@ def findings(configs: pa.Table, reassigning: bool | None = None) -> list[Finding
 
 
 def config_findings(configs: Any) -> pa.Table:
-    """FINDINGS: what in these configs somebody should look at; `analytics.config_findings` in this process.
+    """FINDINGS: what in these configs somebody should look at; of fleets in Spark `kn.fleets.config_findings`.
 
     A frame does not tell whether a reassignment is running: a throttle is a `throttle`, never a `leftover`.
 

@@ -8,7 +8,8 @@ import pyarrow.compute as pc
 
 from ..frames import schemas
 from ..frames.meanings import limit, seconds
-from .groups import checked, flag_count, largest
+from ..frames.relational import checked, largest
+from .bins import flag_count
 from .labels import SECONDS, count_of, part_of, uses
 
 MOST_BUCKETS = 30

@@ -20,7 +20,7 @@ except ImportError:
 
 from .. import files
 from ..frames.markup import document, drawing
-from .groups import Bins
+from .bins import Bins
 from .svg import as_png, as_svg, without_markup
 
 alt: Any = altair

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..frames import schemas
-from .groups import checked, largest
+from ..frames.relational import checked, largest
 from .labels import count_of, distinct, is_are, part_of, short
 
 MOST_KEYS = 40

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from ..frames import schemas
 from ..frames.meanings import limit, word
+from ..frames.relational import checked, each_once, in_arrow, largest, members
 from ..model.quota_keys import USER_CLIENT_KEYS
-from .groups import checked, each_once, in_arrow, largest, members
 from .labels import clients, count_of, is_are, part_of
 
 MOST_CLIENTS = 40

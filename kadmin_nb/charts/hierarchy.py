@@ -8,10 +8,10 @@ from typing import Any
 
 from ..frames import schemas
 from ..frames.meanings import word
+from ..frames.relational import Frame, checked, equal, largest, members, others
 from ..frames.views import counted_nouns
 from ..model.levels import DEFAULT_IP, IP, LEVEL_NAMES, LEVELS_BY_NAME
 from ..resolution.shadows import COMES_BEFORE
-from .groups import Frame, checked, equal, largest, members, others
 from .labels import count_of, short
 
 MOST_NAMES = 6

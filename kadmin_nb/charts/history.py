@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..frames import schemas
-from .groups import Bins, added_up, checked, in_arrow
+from ..frames.relational import added_up, checked, in_arrow
+from .bins import Bins
 from .labels import count_of
 
 MOST_TIMES = 60

@@ -10,8 +10,8 @@ from typing import Any
 
 from ..frames import schemas
 from ..frames.meanings import in_unit
+from ..frames.relational import checked, in_arrow
 from ..model.quota_keys import find
-from .groups import checked, in_arrow
 from .labels import AXES, DURATION, NUMBER, count_of, distinct, part_of, short, unit_of
 
 MOST_CHANGES = 40

@@ -6,7 +6,8 @@ from typing import Any
 
 from ..frames import schemas
 from ..frames.meanings import milliseconds
-from .groups import Bins, added_up, checked, in_arrow, largest, members, positive
+from ..frames.relational import added_up, checked, in_arrow, largest, members, positive
+from .bins import Bins
 from .labels import MILLISECONDS, clients, count_of, part_of
 
 MOST_THROTTLED, MOST_PARTS = 15, 48

@@ -10,9 +10,10 @@ import pyarrow.compute as pc
 from ..frames import schemas
 from ..frames.meanings import limit as limit_text
 from ..frames.meanings import used
+from ..frames.relational import Frame, added_up, checked, in_arrow, largest, members, split_by_null
 from ..frames.to_pandas import plain
 from ..resolution.kernel import resolve
-from .groups import Bins, Frame, added_up, checked, in_arrow, largest, members, split_by_null
+from .bins import Bins
 from .labels import AXES, NUMBER, buckets, count_of, part_of, unit_of, verb_of
 
 MOST_BANDS, MOST_WINDOWS = 6, 120

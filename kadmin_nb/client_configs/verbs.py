@@ -27,7 +27,7 @@ from .registry import RegisteredClient, Registry
 from .setup import EVERYBODY, SetupAnswer, look
 
 if TYPE_CHECKING:
-    from ..usage_engines import Usage
+    from ..usage.engines import Usage
 
 FOLLOWS, REFUSES, STATIC, SILENT = "follows", "refuses", "static", "silent"
 """The words of the column `state` of STATUS."""
@@ -184,7 +184,7 @@ class ClientConfigs:
         answer = self._registry_answer(schemas.FOLLOWERS, (_follower_row(client, key) for client in clients), registry)
         if usage is None:
             return answer
-        from ..usage_engines import Usage
+        from ..usage.engines import Usage
 
         at_work = _only_of(Usage.of(usage).of_cluster(self._kafka.id), key)
         if at_work.is_on_spark and (user, client_id) != (ANY, ANY):

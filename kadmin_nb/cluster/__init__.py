@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from ..frames.snapshots import Snapshot
     from ..model.changes import Edit
     from ..model.resources import Resource
-    from ..plans.impact import ImpactAnswer
     from ..plans.outcomes import Outcomes
     from ..plans.plan import Plan
     from ..plans.stage import Stage
     from ..policy import PolicyAnswer
-    from ..traffic.top import TopAnswer
+    from ..usage.near_and_top import TopAnswer
+    from ..usage.touched_clients import ImpactAnswer
     from ..widgets.client_explorer import ClientExplorer
     from ..widgets.config_editor import ConfigEditor
     from ..widgets.quota_editor import QuotaEditor
@@ -604,7 +604,7 @@ class Cluster:
         """TOP: who uses most of each quota key right now, by observing the brokers for a moment.
 
         It reads the request logs of a local Kafka. Other brokers do not tell where theirs are: let them write one
-        (`observe`), read it (`kn.traffic.requests`), and ask `kn.traffic.top` of its USAGE.
+        (`observe`), read it (`kn.usage.requests`), and ask `kn.usage.top` of its USAGE.
 
         Parameters
         ----------

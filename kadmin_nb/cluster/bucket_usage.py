@@ -15,7 +15,7 @@ from ..frames.lazy_answer import SparkAnswer
 from ..model.rows import Row
 from ..resolution import kernel
 from ..resolution.rules import Effective
-from ..usage_engines import Usage
+from ..usage.engines import Usage
 
 _BUCKET = ("key", "level", "bucket_user", "bucket_client_id")
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..client_configs.followers import awaited, with_follower_notes
 from ..client_configs.kafka import LiveKafka
+from ..client_configs.registry import awaited, with_follower_notes
 from ..errors import Interrupted, KadminError, NotFound, PartlyFailed, PlanRefused, WrongCluster
 from ..frames.answer import Answer
 from ..frames.display import Display
@@ -46,7 +46,7 @@ from ..secrets import Secret, asks_somebody
 from . import near_names
 
 if TYPE_CHECKING:
-    from ..plans.impact import ImpactAnswer
+    from ..usage.touched_clients import ImpactAnswer
 
 LIFETIME = timedelta(days=7)
 """The time in which a plan may be applied unless it says otherwise."""

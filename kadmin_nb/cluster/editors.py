@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..usage_engines import Usage
+from ..usage.engines import Usage
 from ..widgets.client_explorer import ClientExplorer, ClientFacts
 from ..widgets.config_editor import ConfigEditor
 from ..widgets.config_reader import ConfigReader

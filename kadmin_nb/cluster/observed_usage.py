@@ -10,11 +10,11 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .. import traffic
+from .. import usage
 from ..client_configs.kafka import LiveKafka
 from ..errors import NotFound, NotKnowable
 from ..frames import schemas
-from ..traffic.top import TopAnswer
+from ..usage.near_and_top import TopAnswer
 from .observation import ObservationAnswer, are_known, beginning
 
 
@@ -38,7 +38,7 @@ def top_of(observed: ObservationAnswer, keys: Sequence[str] | None, most: int) -
     until = max(row["until"] for row in rows)
     since = max(_logged_since(row) for row in rows)
     frame = pa.concat_tables([schemas.REQUESTS.empty(), *(_requests_of(row, since) for row in rows)])
-    return traffic.top(traffic.usage(frame), keys=keys, most=most, time=(since, until)).warned(observed.warnings)
+    return usage.top(usage.usage(frame), keys=keys, most=most, time=(since, until)).warned(observed.warnings)
 
 
 def _logged_since(row: Mapping[str, Any]) -> datetime:
@@ -54,7 +54,7 @@ def _requests_of(row: Mapping[str, Any], since: datetime) -> pa.Table:
     if not row["logs"]:
         return schemas.REQUESTS.empty()
     try:
-        frame = traffic.requests(row["logs"], broker=row["broker"], tz=_zone_here()).frame
+        frame = usage.requests(row["logs"], broker=row["broker"], tz=_zone_here()).frame
     except NotFound:  # nobody asked for anything, so there is no line
         return schemas.REQUESTS.empty()
     is_observed = pc.and_(pc.greater_equal(frame["time"], since), pc.less_equal(frame["time"], row["until"]))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .. import traffic
 from ..client_configs.kafka import LiveKafka
 from ..errors import UsageError
 from ..frames import schemas
@@ -18,15 +19,15 @@ from ..frames.blocks import Block
 from ..frames.findings import Findings
 from ..frames.meanings import values_of
 from ..frames.pages import NOTEBOOK, Page
+from ..frames.relational import each_once
 from ..frames.schema_metadata import stamped
 from ..model.grammar import format_word
 from ..model.levels import LEVELS
 from ..model.quota_keys import readable
 from ..resolution import kernel
-from ..resolution.client_id_patterns import MadeUp, by_pattern
-from ..resolution.redundant import UNNAMED, redundant
 from ..resolution.rules import Effective, Stored, explain, stored_of
-from ..traffic.request_log import each_once
+from ..resolution.shadows import UNNAMED, redundant
+from ..usage.limits_used import known_clients
 from . import resolve_engines
 
 _BY_CLIENT_ID = {level.name for level in LEVELS if level.client_id}
@@ -113,7 +114,7 @@ def _known_clients(pairs: object) -> pa.Table:
     table = resolve_engines.pairs_of(pairs)
     schemas.require_columns("the clients", _CLIENT_COLUMNS, table.column_names)
     if "source" in table.column_names:
-        table = traffic.known_clients(table)
+        table = known_clients(table)
     names = [pc.fill_null(table[name].cast(pa.string()), "") for name in _CLIENT_COLUMNS]
     return each_once(pa.table(names, _CLIENT_COLUMNS), _CLIENT_COLUMNS)
 
@@ -163,3 +164,62 @@ def _advice(limits: Sequence[Effective], users: Iterable[str]) -> str:
     if limits:
         return "covered: their limits are the user's, whatever they call themselves"
     return f"nothing limits them; a quota on {whom} would cover them all"
+
+
+# --- client-ids that a machine made up: their varying part, and the pattern that they share ---
+
+ALIKE = 3
+"""Client-ids of one pattern from which on its numbers count as made up: app-1 and app-2 may be two applications."""
+
+
+@dataclass(frozen=True, slots=True)
+class MadeUp:
+    """The pattern of a client-id that was made up, and what varies in it."""
+
+    pattern: str
+    sort: str
+
+
+_PARTS = (
+    ("uuid", re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.I)),
+    ("host", re.compile(r"\b\d{1,3}(?:[.-]\d{1,3}){3}\b|@[\w.-]+")),
+    ("hex", re.compile(r"(?<![0-9a-z])(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{8,}(?![0-9a-z])", re.I)),
+    (
+        "random",
+        re.compile(r"(?<![0-9a-zA-Z])(?=[a-zA-Z]*\d)(?=\d*[a-zA-Z])(?=(?:\D*\d){2})[0-9a-zA-Z]{6,}(?![0-9a-zA-Z])"),
+    ),
+    ("number", re.compile(r"(?<![0-9a-zA-Z])\d+(?![0-9a-zA-Z])")),
+)
+"""The sorts of parts that vary, the most telling first: in this order they are looked for and replaced."""
+
+_LIBRARIES = re.compile(
+    r"(?:console-)?(?:producer|consumer)(?:-.+)?-\*|(?:rd|node-rd)?kafka|sarama|kafka-python.*|kafkajs|librdkafka", re.I
+)
+"""The names that libraries give to a client without one."""
+
+
+def made_up(client_id: str) -> MadeUp | None:
+    """The pattern of this client-id, `*` for each part that varies; None where nothing in it looks made up.
+
+    Examples
+    --------
+    >>> made_up("billing-7f9c24e8-3b1a-4f6e-9d2c-1a2b3c4d5e6f").pattern
+    'billing-*'
+    """
+    pattern, sorts = client_id, []
+    for sort, part in _PARTS:
+        pattern, count = part.subn("*", pattern)
+        sorts += [sort] * bool(count)
+    if _LIBRARIES.fullmatch(pattern):
+        return MadeUp(pattern, "library")
+    return MadeUp(re.sub(r"\*(?:[-_.:]?\*)+", "*", pattern), sorts[0]) if sorts else None
+
+
+def by_pattern(client_ids: Iterable[str]) -> dict[MadeUp, list[str]]:
+    """The client-ids that were made up, by their pattern, those of the largest first; numbers from ALIKE on."""
+    groups: dict[MadeUp, list[str]] = {}
+    for client_id in dict.fromkeys(client_ids):
+        if found := made_up(client_id):
+            groups.setdefault(found, []).append(client_id)
+    certain = {made: ids for made, ids in groups.items() if made.sort != "number" or len(ids) >= ALIKE}
+    return dict(sorted(certain.items(), key=lambda group: (-len(group[1]), group[0].pattern)))

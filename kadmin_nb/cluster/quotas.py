@@ -20,7 +20,7 @@ from ..model.quota_keys import QUOTA_KEYS, find
 from . import near_names
 
 if TYPE_CHECKING:
-    from ..traffic.near import NearAnswer
+    from ..usage.near_and_top import NearAnswer
     from .quota_reviews import RedundantAnswer
     from .tree import TreeAnswer
     from .why import WhyAnswer
@@ -240,7 +240,7 @@ class Quotas:
         if clients.is_on_spark:
             return resolve_engines.on_spark(self._kafka, clients, keys, overridden, marks)
         marks = {**marks, ENGINE: clients.why}
-        return resolving.of_pairs(self._kafka, clients.pairs, keys, overridden, marks)
+        return resolving.of_pairs(self._kafka, clients.frame, keys, overridden, marks)
 
     def utilisation(
         self,
@@ -250,7 +250,7 @@ class Quotas:
         assume_default: bool = False,
         engine: str | None = None,
     ) -> Answer:
-        """UTILISATION of this cluster's limits: `kn.traffic.utilisation(usage, …)` beside what is stored now.
+        """UTILISATION of this cluster's limits: `kn.usage.utilisation(usage, …)` beside what is stored now.
 
         Parameters
         ----------
@@ -260,14 +260,14 @@ class Quotas:
             As of `resolve`.
         engine
             "arrow", in this process, or "spark". Unless said, usage that is in Spark stays there, and of other usage
-            Arrow takes up to `usage_engines.ARROW_ROWS` rows. An answer of Spark's is lazy.
+            Arrow takes up to `usage.engines.ARROW_ROWS` rows. An answer of Spark's is lazy.
 
         Raises
         ------
         NotKnowable
             A broker sets `client.quota.callback.class`.
         """
-        from ..usage_engines import Usage
+        from ..usage.engines import Usage
         from . import resolving
 
         marks = resolving.marks(self._kafka, assume_default)
@@ -298,10 +298,10 @@ class Quotas:
 
         Examples
         --------
-        >>> requests = kn.traffic.requests("logs/", broker=1, tz="UTC")  # doctest: +SKIP
-        >>> cluster.quotas.near(kn.traffic.usage(requests))  # doctest: +SKIP
+        >>> requests = kn.usage.requests("logs/", broker=1, tz="UTC")  # doctest: +SKIP
+        >>> cluster.quotas.near(kn.usage.usage(requests))  # doctest: +SKIP
         """
-        from ..traffic import near
+        from ..usage import near
 
         used = self.utilisation(usage, keys=keys, assume_default=assume_default, engine=engine)
         return near(used.to_arrow(), percent)

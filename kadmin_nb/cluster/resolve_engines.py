@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,37 +13,28 @@ from ..client_configs.kafka import LiveKafka
 from ..errors import Invalid, NotFound, UsageError
 from ..frames import files, schemas
 from ..frames import spark as sparks
-from ..frames.engines import ARROW, SPARK, refuse_unknown
-from ..frames.given_frames import column_of, refuse_other_than_text
+from ..frames.answer import Answer
+from ..frames.engine_choice import Placed, Work
+from ..frames.engines import SPARK, refuse_unknown
+from ..frames.given_frames import arrow_table, column_of, refuse_other_than_text
 from ..frames.lazy_answer import SparkAnswer
-from ..frames.schema_metadata import CLUSTER_ID, ENGINE, TAKEN_AT, now
-from ..resolution.input_columns import CLUSTER, arrow_table
+from ..frames.schema_metadata import CLUSTER_ID, TAKEN_AT, now
+from ..resolution.input_columns import CLUSTER
 
 if TYPE_CHECKING:
     from pyarrow import dataset
-    from pyspark.sql import DataFrame
 
 ARROW_PAIRS = 2_000_000
 """Pairs that the Arrow kernel takes in this process, in about two seconds and half a GB; Spark's are more."""
 
 _PAIR_COLUMNS = ("user", "client_id")
 _PAIRS = "the pairs"
-_WAY = "kn.spark_session() first, or --engine spark, shares them out"
 
 
-@dataclass(frozen=True)
-class EngineChoice:
-    """The pairs where their engine wants them: an Arrow table, or a Spark DataFrame; and why it is that one."""
-
-    pairs: pa.Table | DataFrame
-    why: str
-
-    @property
-    def is_on_spark(self) -> bool:
-        return sparks.is_spark(self.pairs)
+RESOLVING = Work("resolved", "pairs", "resolved on Spark", "Spark takes the pairs")
 
 
-def chosen(pairs: object, engine: str | None) -> EngineChoice:
+def chosen(pairs: object, engine: str | None) -> Placed:
     """The engine for these pairs: the one that is asked for, else by their number.
 
     A Spark DataFrame is asked for one row more than Arrow would take. No session is started unless Spark is asked for.
@@ -58,63 +48,40 @@ def chosen(pairs: object, engine: str | None) -> EngineChoice:
     if isinstance(pairs, SparkAnswer):
         pairs = pairs.to_spark()
     if sparks.is_spark(pairs):
-        return _of_spark(pairs, engine)
+        return _of_frame(pairs, engine)
     if isinstance(pairs, str | os.PathLike):
         return _of_file(Path(pairs), engine)
-    return _of_table(pairs_of(pairs), engine)
+    return _of_frame(pairs_of(pairs), engine)
 
 
 def on_spark(
-    kafka: LiveKafka, clients: EngineChoice, keys: Sequence[str] | None, overridden: bool, marks: dict[str, str]
-) -> SparkAnswer:
+    kafka: LiveKafka, clients: Placed, keys: Sequence[str] | None, overridden: bool, marks: dict[str, str]
+) -> Answer:
     """EFFECTIVE of clients that are in Spark."""
-    from ..analytics import resolve
+    from ..fleets import resolve
 
-    quotas = kafka.quotas.describe()
-    resolved = resolve(quotas, clients.pairs, keys=keys, overridden=overridden)
-    return SparkAnswer(resolved, {CLUSTER_ID: kafka.id, TAKEN_AT: now(), **marks, ENGINE: clients.why})
-
-
-def _of_spark(frame: Any, engine: str | None) -> EngineChoice:
-    names = _pair_columns(frame.columns)
-    pairs = frame.select(*names)
-    if engine == SPARK:
-        return EngineChoice(pairs, "resolved on Spark, as asked")
-    with sparks.at_work("Spark reads the pairs"):
-        table = (pairs if engine == ARROW else pairs.limit(ARROW_PAIRS + 1)).toArrow()
-    if engine == ARROW or len(table) <= ARROW_PAIRS:
-        return EngineChoice(table, _here(len(table), engine))
-    return EngineChoice(pairs, f"resolved on Spark: more than {ARROW_PAIRS:,} pairs")
+    resolved = resolve(kafka.quotas.describe(), clients.frame, keys=keys, overridden=overridden)
+    return clients.answered(resolved, {CLUSTER_ID: kafka.id, TAKEN_AT: now(), **marks})
 
 
-def _of_table(table: pa.Table, engine: str | None) -> EngineChoice:
-    _pair_columns(table.column_names)
-    if engine == ARROW or (engine is None and len(table) <= ARROW_PAIRS):
-        return EngineChoice(table, _here(len(table), engine))
-    session = sparks.spark_session() if engine == SPARK else sparks.active_session()
-    if session is None:
-        return EngineChoice(
-            table, f"resolved on Arrow, in this process: {len(table):,} pairs, and no Spark session; {_WAY}"
-        )
-    with sparks.at_work("Spark takes the pairs"):
-        return EngineChoice(
-            sparks.to_spark(table.select(_pair_columns(table.column_names)), session), _there(len(table), engine)
-        )
+def _of_frame(frame: Any, engine: str | None) -> Placed:
+    columns = _pair_columns(frame.column_names if isinstance(frame, pa.Table) else frame.columns)
+    return RESOLVING.placed(frame.select(columns), engine, ARROW_PAIRS)
 
 
-def _of_file(place: Path, engine: str | None) -> EngineChoice:
+def _of_file(place: Path, engine: str | None) -> Placed:
     """A large Parquet file goes to Spark unread, where Spark can see it."""
     if not place.exists():
         raise NotFound(f"no such file: {place}")
     if place.suffix != ".parquet":
-        return _of_table(files.read_table(place), engine)
+        return _of_frame(files.read_table(place), engine)
     source = _opened(place)
     rows, session = source.count_rows(), None
     if engine == SPARK or (engine is None and rows > ARROW_PAIRS):
         session = sparks.spark_session() if engine == SPARK else sparks.active_session()
     if session is None or (frame := sparks.rows_of(place, session)) is None:
-        return _of_table(source.to_table(_pair_columns(source.schema.names)), engine)
-    return EngineChoice(frame.select(*_pair_columns(frame.columns)), _there(rows, engine))
+        return _of_frame(source.to_table(_pair_columns(source.schema.names)), engine)
+    return Placed(frame.select(*_pair_columns(frame.columns)), RESOLVING.on_spark(rows, engine))
 
 
 def _opened(place: Path) -> dataset.Dataset:
@@ -130,15 +97,6 @@ def _pair_columns(columns: Sequence[str]) -> list[str]:
     """The columns of pairs that are read."""
     schemas.require_columns(_PAIRS, _PAIR_COLUMNS, columns)
     return [name for name in ("cluster_id", *_PAIR_COLUMNS) if name in columns]
-
-
-def _here(rows: int, engine: str | None) -> str:
-    why = "as asked" if engine == ARROW else f"Spark takes over from {ARROW_PAIRS:,}"
-    return f"resolved on Arrow, in this process: {rows:,} pairs; {why}"
-
-
-def _there(rows: int, engine: str | None) -> str:
-    return f"resolved on Spark: {rows:,} pairs{', as asked' if engine == SPARK else ''}"
 
 
 def pairs_of(pairs: object) -> pa.Table:

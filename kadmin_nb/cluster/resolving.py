@@ -23,9 +23,9 @@ from ..model.levels import SHARERS
 from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers, readable
 from ..model.resources import Resource
 from ..resolution import kernel
-from ..resolution.ips import resolve_ip
-from ..resolution.redundant import UNNAMED
+from ..resolution.kernel import resolve_ip
 from ..resolution.rules import Effective, explain, stored_of
+from ..resolution.shadows import UNNAMED
 from . import resolve_engines
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import NOTES, stamped
 from ..model.grammar import matcher, selector
 from ..model.levels import LEVEL_NAMES
-from ..usage_engines import Usage
+from ..usage.engines import Usage
 
 _Row = Mapping[str, object]
 

@@ -20,11 +20,9 @@ from ..hints import Hint, Syntax, Verb, python, sentence
 from ..model.grammar import format_word, parts
 from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers, readable
 from ..model.rows import Row
-from ..resolution.lifting import Lift, lifts
-from ..resolution.redundant import UNNAMED
 from ..resolution.rules import Effective, Stored, explain, stored_of
-from ..resolution.shadows import Quota, only_without
-from ..traffic.usage_rules import WHY_UNKNOWN
+from ..resolution.shadows import UNNAMED, Lift, Quota, lifts, only_without
+from ..usage.rules import WHY_UNKNOWN
 from . import bucket_usage, resolve_engines, resolving
 from .bucket_usage import BucketUsage
 

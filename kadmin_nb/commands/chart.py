@@ -90,7 +90,7 @@ def _utilisation(source: ChartSource) -> Any:
 
 
 def _backtest(source: ChartSource) -> Any:
-    from ..plans.impact import backtest
+    from ..usage import backtest
 
     return backtest(source.quotas.describe(), source.read_usage())
 

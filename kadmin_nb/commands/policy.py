@@ -68,9 +68,9 @@ def check(
     else:
         answer = session.cluster.check(file, plan, pairs=pair_frame)
     if junit:
-        from ..policy import junit as xml
+        from ..policy.policy_answer import write_report
 
-        xml.write_report(answer.findings, Path(junit), file or "policy")
+        write_report(answer.findings, Path(junit), file or "policy")
     return answer
 
 

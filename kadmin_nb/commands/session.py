@@ -18,10 +18,10 @@ from ..plans.execution.progress import Progress, silent
 if TYPE_CHECKING:
     from ..cluster import Cluster
     from ..model.connection_settings import Settings
-    from ..plans.impact import ImpactAnswer
     from ..plans.outcomes import Outcomes
     from ..plans.plan import Plan
     from ..plans.stage import Stage
+    from ..usage.touched_clients import ImpactAnswer
 
 Note = Callable[[str], None]
 

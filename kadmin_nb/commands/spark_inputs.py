@@ -77,7 +77,7 @@ def with_progress(answer: Any, session: Session) -> Any:
 
 @contextmanager
 def _reporting_progress(session: Session, what: str) -> Iterator[None]:
-    from ..analytics.spark_errors import in_one_line
+    from ..usage.spark_lines import in_one_line
 
     with session.at_work(what), in_one_line():
         yield

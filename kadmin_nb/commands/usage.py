@@ -17,10 +17,9 @@ from .options import Finite, Length
 from .session import Note, Session
 
 if TYPE_CHECKING:
-    from .. import analytics, traffic
     from ..frames.answer import Answer
-    from ..traffic.line_counts import Counts
-    from ..usage_engines import LogEngine, Usage
+    from ..usage.engines import LogEngine, Usage
+    from ..usage.request_log import Counts, Requests
 
 EVERY = "1 second"
 QUIET, REPEAT = 0.5, 0.2
@@ -73,7 +72,7 @@ class UsageSource:
 
     def read(self, session: Session) -> Usage:
         """USAGE, in its engine."""
-        from ..usage_engines import Usage
+        from ..usage.engines import Usage
 
         if self.paths:
             log = self.log()
@@ -88,11 +87,11 @@ class UsageSource:
 
     def log(self) -> LogEngine:
         """The engine that reads the request log."""
-        from ..usage_engines import LogEngine
+        from ..usage.engines import LogEngine
 
         return LogEngine.of(self.paths, self.names, self.engine)
 
-    def requests(self, session: Session, log: LogEngine) -> traffic.Requests | analytics.Requests:
+    def requests(self, session: Session, log: LogEngine) -> Requests:
         """The request log, its first lines looked at."""
         broker: Any = session.cluster.brokers if self.broker == "cluster" else self.broker
         broker = int(broker) if isinstance(broker, str) and broker.isdecimal() else broker
@@ -103,7 +102,7 @@ class UsageSource:
     def _metrics(self) -> Answer:
         from ..model.times import moment
         from ..profiles.secret_references import read_reference
-        from ..traffic import prometheus
+        from ..usage import prometheus
 
         token = read_reference(self.token, Path.cwd()) if self.token else None
         first, last = moment(self.since), moment(self.until)
@@ -117,7 +116,7 @@ class _Reading:
         self._tell, self._next = tell, time.monotonic() + QUIET
 
     def __call__(self, done: int, size: int) -> None:
-        from ..usage_engines import size_text
+        from ..usage.engines import size_text
 
         if time.monotonic() < self._next:
             return
@@ -270,25 +269,21 @@ def top(session: Session, source: UsageSource, keys: tuple[str, ...], most: int,
     source.check()
     used = source.read(session)
     with spark_inputs.where_spark_is(session, used.is_on_spark):
-        from ..traffic import top as top_of
+        from ..usage import top as top_of
 
         return top_of(used.answer(), **more)
 
 
 def _of_lines(session: Session, source: UsageSource, quarantine: bool) -> Answer:
     """The lines of a request log, counted, or those in quarantine."""
+    from ..frames.answer import Answer
+
     log = source.log()
     with spark_inputs.where_spark_is(session, log.is_spark):
         requests = source.requests(session, log)
         if not quarantine:
             return _counted(requests.counts, session)
-        return spark_inputs.lazy(requests.quarantine, session) if log.is_spark else _in_quarantine(requests)
-
-
-def _in_quarantine(requests: traffic.Requests | analytics.Requests) -> Answer:
-    from ..frames.answer import Answer
-
-    return Answer(requests.quarantine)
+        return spark_inputs.lazy(requests.quarantine, session) if log.is_spark else Answer(requests.quarantine)
 
 
 def _counted(counts: Counts, session: Session) -> Answer:

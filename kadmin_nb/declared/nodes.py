@@ -5,12 +5,13 @@ No word means anything by itself (`on`, `1_000`, `007`, `null`), so that nothing
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal, NoReturn, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar, cast
 
-from ..errors import UsageError
+from ..errors import Unsupported, UsageError
 from ..hints import Hint, Verb, sentence
 
 DEEPEST = 8
@@ -147,3 +148,141 @@ def expect(node: Node, kind: type[_Kind], noun: str, hint: str | None = None) ->
 
 
 _NAMES: dict[type[Node], str] = {TextNode: "one text", MappingNode: "a mapping", List: "a list"}
+
+
+# --- JSON: the standard reader says whether it is JSON, and the tokens say where everything stands ---
+
+_TOKEN = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*")|(?P<brace>[{}\[\]])|(?P<word>[^\s"{}\[\]:,]+)|(?P<end>\n)')
+
+
+def json_tokens(text: str) -> Iterator[Token]:
+    """The tokens of a JSON text.
+
+    Raises
+    ------
+    UsageError
+        It is not JSON.
+    """
+    _refuse_other_than_json(text)
+    line, start = 1, 0
+    for match in _TOKEN.finditer(text):
+        if match["end"]:
+            line, start = line + 1, match.end()
+        else:
+            yield _json_token(match, line, match.start() - start + 1)
+
+
+def _json_token(match: re.Match[str], line: int, column: int) -> Token:
+    if match["brace"]:
+        return Token(cast(Literal["{", "}", "[", "]"], match["brace"]), line, column)
+    if match["word"]:
+        return Token("text", line, column, match["word"], is_plain=True)
+    return Token("text", line, column, json.loads(match["string"]))
+
+
+def _refuse_other_than_json(text: str) -> None:
+    try:
+        json.loads(text, parse_int=str, parse_float=str)
+    except json.JSONDecodeError as exc:
+        raise UsageError(f"line {exc.lineno}, column {exc.colno}: invalid JSON: {exc.msg}") from None
+    except RecursionError:
+        raise UsageError("it is nested too deeply") from None
+
+
+# --- YAML, through PyYAML's parser alone: nothing is resolved, constructed or expanded ---
+
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+"""Characters that YAML does not allow, and the three that YAML 1.1 takes for the end of a line and 1.2 does not."""
+
+_LINE_END = re.compile("\r\n|\r|\n")
+
+_BRACES: dict[str, Literal["{", "}", "[", "]"]] = {
+    "MappingStartEvent": "{",
+    "MappingEndEvent": "}",
+    "SequenceStartEvent": "[",
+    "SequenceEndEvent": "]",
+}
+
+
+def yaml_tokens(text: str) -> Iterator[Token]:
+    """The tokens of one YAML document.
+
+    Raises
+    ------
+    UsageError
+        It is not YAML, or uses what a file of ours has no need of: anchors, aliases, tags, a second document.
+    Unsupported
+        PyYAML is not installed.
+    """
+    yaml = _library()
+    if bad := _FORBIDDEN.search(text):
+        _refuse_character(text, bad)
+    documents = 0
+    try:
+        for event in yaml.parse(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader)):
+            documents += isinstance(event, yaml.DocumentStartEvent)
+            _refuse_what_is_not_needed(event, documents)
+            yield from _yaml_token(event)
+    except (yaml.YAMLError, ValueError) as exc:
+        raise _syntax(exc, text) from None
+
+
+def _library() -> Any:
+    try:
+        import yaml
+    except ImportError:
+        raise Unsupported(
+            "reading YAML needs PyYAML, which is not installed",
+            hint="pip install 'kadmin_nb[runbooks]', or use JSON: it needs nothing.",
+        ) from None
+    return yaml
+
+
+def _yaml_token(event: Any) -> Iterator[Token]:
+    name, mark = type(event).__name__, event.start_mark
+    if name in _BRACES:
+        yield Token(_BRACES[name], mark.line + 1, mark.column + 1)
+    elif name == "ScalarEvent":
+        yield Token("text", mark.line + 1, mark.column + 1, event.value, not event.style)
+
+
+def _refuse_what_is_not_needed(event: Any, documents: int) -> None:
+    if type(event).__name__ == "AliasEvent" or getattr(event, "anchor", None):
+        _raise_at(event, "anchors and aliases (&name, *name) are not read", "Write out what it stands for.")
+    if tag := getattr(event, "tag", None):
+        _raise_at(event, f"the tag {tag} is not read", "Write the text alone: every value is a text here.")
+    if documents > 1:
+        _raise_at(event, "a second document begins", "One file is one document.")
+
+
+def _raise_at(event: Any, message: str, hint: str) -> None:
+    raise UsageError(
+        f"line {event.start_mark.line + 1}, column {event.start_mark.column + 1}: {message}", hint=hint
+    ) from None
+
+
+def _refuse_character(text: str, bad: re.Match[str]) -> None:
+    before = text[: bad.start()]
+    line, column = before.count("\n") + 1, bad.start() - (before.rfind("\n") + 1) + 1
+    raise UsageError(
+        f"line {line}, column {column}: the character U+{ord(bad[0]):04X} cannot stand in YAML as it is",
+        hint=f'Write "\\u{ord(bad[0]):04x}", in double quotes.',
+    )
+
+
+def _syntax(exc: Exception, text: str) -> UsageError:
+    """The parser's complaint, without what stands there: it may be a secret."""
+    mark = getattr(exc, "problem_mark", None) or getattr(exc, "context_mark", None)
+    if mark is None:
+        return UsageError(f"invalid YAML: {getattr(exc, 'reason', None) or exc}")
+    place = f"line {mark.line + 1}, column {mark.column + 1}"
+    if _is_at_a_tab(text, mark):
+        return UsageError(f"{place}: a tab", hint="YAML is indented with spaces.")
+    problem, context = getattr(exc, "problem", None) or exc, getattr(exc, "context", None)
+    return UsageError(f"{place}: invalid YAML: {problem}{f', {context}' if context else ''}")
+
+
+def _is_at_a_tab(text: str, mark: Any) -> bool:
+    lines = _LINE_END.split(text)
+    line = lines[mark.line] if mark.line < len(lines) else ""
+    return line[mark.column : mark.column + 1] == "\t" or "\t" in line[: len(line) - len(line.lstrip())]

@@ -19,9 +19,8 @@ from ..model.entity import Entity
 from ..model.quota_keys import parse_value, text_of
 from ..model.resources import Resource
 from ..secrets import SHOWN, Secret, is_called_so, is_reference
-from . import json_tokens, yaml_tokens
 from .declaration import CLIENT_CONFIGS, CONFIGS, QUOTAS, SECTIONS, Declared, Entry, kind_of, kinds, section_of
-from .nodes import List, Node, TextNode, Token, compose, expect
+from .nodes import List, Node, TextNode, Token, compose, expect, json_tokens, yaml_tokens
 from .nodes import MappingNode as Map
 
 FORMAT = "1"
@@ -81,7 +80,7 @@ def decoded(raw: bytes, where: str) -> str:
 def _tokens(text: str, where: str) -> Iterator[Token]:
     is_yaml = where.endswith((".yaml", ".yml"))
     is_json = where.endswith(".json") or (not is_yaml and text.lstrip()[:1] == "{")
-    return json_tokens.tokens(text) if is_json else yaml_tokens.tokens(text)
+    return json_tokens(text) if is_json else yaml_tokens(text)
 
 
 def _declared(root: Node, where: str) -> Declared:

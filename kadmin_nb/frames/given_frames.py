@@ -32,6 +32,9 @@ _SHOWN_COLUMNS = (
 TEXT_COLUMNS = tuple(name for name in _SHOWN_COLUMNS if name != "resource_name")
 """Columns that a number is an error in; brokers have numbers for names."""
 
+_MOST_BYTES = 2**31 - 1
+"""Bytes of an array of Arrow's 32-bit strings."""
+
 _UNFIT = (pa.ArrowException, OverflowError, TypeError, ValueError)
 """Errors of Arrow at a cell that does not fit its column."""
 
@@ -81,6 +84,61 @@ def _in_type(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
         pa.DictionaryArray.from_arrays(part.indices, part.dictionary.cast(kind.value_type)) for part in column.chunks
     )
     return pa.chunked_array(list(texts), kind)
+
+
+def arrow_table(
+    frame: Any, names: Sequence[str], what: str, *, mixed: Collection[str] = (), place: str | None = None
+) -> pa.Table:
+    """Anything with `__arrow_c_stream__` as a table; of a DataFrame, where it has them, these columns alone.
+
+    Columns that are `mixed` may hold texts beside numbers.
+
+    Raises
+    ------
+    UsageError
+        No such thing, or the first cell that does not fit; `what`, a plural, is how the message calls the frame, and
+        `place` how it does so after a row's number.
+    """
+    if not hasattr(frame, "__arrow_c_stream__"):
+        raise UsageError(
+            f"{what} are a {type(frame).__name__}, not a frame",
+            hint="Pass an Arrow table, or a pandas or Polars DataFrame.",
+        )
+    return table_of(_narrowed(frame, names), place or what, mixed=mixed)
+
+
+def _narrowed(frame: Any, names: Sequence[str]) -> Any:
+    """A DataFrame without the columns nobody reads: they may hold what Arrow cannot."""
+    has = [str(name) for name in frame.columns] if has_cells(frame) else []
+    present = [name for name in names if name in has]
+    return frame[present] if present and len(present) < len(has) else frame
+
+
+def text_column(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:
+    """A column of names as Arrow strings, whichever string type it came as; nulls stay.
+
+    Raises
+    ------
+    UsageError
+        The column holds something else.
+    """
+    column = table.column(name)
+    if column.null_count == len(column):  # of no rows, say, for which pandas has numbers
+        return pa.chunked_array([pa.nulls(len(column), pa.string())])
+    if not is_text(column.type):
+        raise UsageError(f"{name} of {what} is {column.type}, not text")
+    if column.type == pa.string():
+        return column
+    parts = [part.cast(pa.string()) for chunk in column.chunks for part in _small_parts(chunk)]
+    return pa.chunked_array(parts, pa.string())
+
+
+def _small_parts(chunk: pa.Array) -> list[pa.Array]:
+    """The array in parts that fit Arrow's 32-bit strings (2 GiB each)."""
+    if chunk.get_total_buffer_size() <= _MOST_BYTES or len(chunk) < 2:
+        return [pa.concat_arrays([chunk])] if chunk.offset else [chunk]
+    half = len(chunk) // 2
+    return [part for s in (chunk.slice(0, half), chunk.slice(half)) for part in _small_parts(pa.concat_arrays([s]))]
 
 
 def refuse_other_than_text(table: pa.Table, names: Iterable[str], what: str) -> None:

@@ -37,7 +37,7 @@ class SparkAnswer(Answer):
     def __init__(
         self, frame: pyspark.sql.DataFrame, marks: Mapping[str, str] | None = None, around: Around = at_work
     ) -> None:
-        self._frame, self._marks, self.around = frame, marks or {}, around
+        self._frame, self.marks, self.around = frame, marks or {}, around
 
     @cached_property
     def _table(self) -> pa.Table:
@@ -81,12 +81,12 @@ class SparkAnswer(Answer):
     def __getitem__(self, column: str) -> pa.ChunkedArray:
         """The Arrow column of that name: it alone is read."""
         if column in self.columns and "_table" not in self.__dict__:
-            return SparkAnswer(self._frame.select(f"`{column}`"), self._marks, self.around).to_arrow()[column]
+            return SparkAnswer(self._frame.select(f"`{column}`"), self.marks, self.around).to_arrow()[column]
         return super().__getitem__(column)
 
     def head(self, rows: int = 5) -> Answer:
         """The first rows: they alone are read."""
-        return Answer(SparkAnswer(self._frame.limit(rows), self._marks, self.around).to_arrow())
+        return Answer(SparkAnswer(self._frame.limit(rows), self.marks, self.around).to_arrow())
 
     def short_form(self) -> str:
         """Without a count: nobody asked Spark for one."""
@@ -97,4 +97,4 @@ class SparkAnswer(Answer):
             return self._frame.count() if "_table" not in self.__dict__ else super().__len__()
 
     def _marked(self, table: pa.Table) -> pa.Table:
-        return marked(table, self._marks)
+        return marked(table, self.marks)

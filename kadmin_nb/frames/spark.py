@@ -25,7 +25,8 @@ from .given_frames import table_of
 from .to_pandas import plain
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import DataType, StructType
 
 Tell = Callable[[str], None]
 
@@ -180,10 +181,80 @@ def with_column(frame: DataFrame, name: str, expression: str) -> DataFrame:
     return frame.withColumn(name, F.expr(expression))
 
 
-def rows_of_groups(frame: DataFrame, groups: pa.Table) -> DataFrame:
-    """The rows that have the values of one of these groups, by the columns that both have, with the group's others."""
-    by = [name for name in groups.column_names if name in frame.columns]
-    return frame.join(to_spark(groups, frame.sparkSession).hint("broadcast"), by)
+def rows_of_groups(frame: DataFrame, groups: pa.Table | DataFrame, by: Sequence[str]) -> DataFrame:
+    """The rows that have the values of one of these groups in some columns, with the group's others."""
+    few = to_spark(groups, frame.sparkSession) if isinstance(groups, pa.Table) else groups
+    return frame.join(few.hint("broadcast"), [*by])
+
+
+def with_number_of(frame: DataFrame, name: str, column: str, by: Sequence[str]) -> DataFrame:
+    """The frame with the number of values of a column within the rows that agree in others."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    group = Window.partitionBy(*map(F.col, by)) if by else Window.partitionBy(F.lit(0))
+    return frame.withColumn(name, F.size(F.collect_set(column).over(group)).cast("bigint"))
+
+
+def through_a_generator(frame: DataFrame, beside: Sequence[str], inside: Sequence[str]) -> DataFrame:
+    """These columns, some of them by way of a generator."""
+    from pyspark.sql import functions as F
+
+    return frame.select(*beside, F.inline(F.array(F.struct(*inside))))
+
+
+def guarded(frame: DataFrame, name: str, is_right: Any, problem: str, shown: Sequence[str]) -> DataFrame:
+    """The frame; a row that is not right stops the query that reads this column of it, and the message has the row."""
+    from pyspark.sql import functions as F
+
+    stop = F.raise_error(F.concat(F.lit(problem), row_as_json(shown)))
+    return frame.withColumn(name, F.when(is_right, F.col(name)).otherwise(stop))
+
+
+def without_faults(frame: DataFrame, name: str, fault: str) -> DataFrame:
+    """The frame without the column of faults; one stops the query that reads the column of this name."""
+    from pyspark.sql import functions as F
+
+    sound = F.when(F.isnull(fault), F.col(name)).otherwise(F.raise_error(F.col(fault)))
+    return frame.withColumn(name, sound).drop(fault)
+
+
+def row_as_json(names: Sequence[str]) -> Column:
+    """A row as JSON for a message, with what a terminal would obey taken out."""
+    from pyspark.sql import functions as F
+
+    row = F.to_json(F.struct(*names), {"ignoreNullFields": "false"})
+    return F.regexp_replace(row, r"\p{C}", "\ufffd")
+
+
+def types_of(frame: DataFrame) -> dict[str, tuple[str, pa.DataType]]:
+    """The types of its columns, as Spark calls them, and Arrow's: that of bytes where we read no such columns."""
+    words = {name: word.partition("(")[0] for name, word in frame.dtypes}
+    return {name: (word, _ARROW_TYPES.get(word, pa.binary())) for name, word in words.items()}
+
+
+def spark_schema(schema: pa.Schema) -> StructType:
+    """The columns as Spark declares them; words of a small set are strings."""
+    from pyspark.sql.types import StructField, StructType
+
+    return StructType([StructField(field.name, spark_type(plain_type(field)), field.nullable) for field in schema])
+
+
+def spark_type(kind: pa.DataType) -> DataType:
+    """Spark's type of Arrow's."""
+    from pyspark.sql.pandas.types import from_arrow_type
+
+    return from_arrow_type(kind)
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """The columns as workers hand them out: Spark takes no dictionaries."""
+    return pa.schema([field.with_type(plain_type(field)) for field in schema])
+
+
+def plain_type(field: pa.Field) -> pa.DataType:
+    """The type of the values of a dictionary; of anything else its own."""
+    return field.type.value_type if pa.types.is_dictionary(field.type) else field.type
 
 
 def rows_of(place: Path, spark: SparkSession) -> DataFrame | None:
@@ -340,6 +411,19 @@ def _local(session: type[SparkSession], delta: bool) -> SparkSession:
         builder = builder.config(key, value)
     return builder.getOrCreate()
 
+
+_ARROW_TYPES = {
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "decimal": pa.float64(),
+    "string": pa.string(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "void": pa.null(),
+}
 
 _LOG = Path(__file__).with_name("spark-log4j2.properties")
 _SETTINGS = {

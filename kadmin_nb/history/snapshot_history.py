@@ -15,8 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..comparing import Diff, drift
-from ..comparing.contents import content_of, content_schema, difference, identities
-from ..comparing.differences import table_of, within
+from ..comparing.differences import content_of, content_schema, difference, identities, table_of, within
 from ..errors import Invalid, NotFound, UsageError
 from ..frames import schemas
 from ..frames.answer import Answer

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..comparing.contents import content_schema, difference, identities
+from ..comparing.differences import content_schema, difference, identities
 from ..errors import UsageError
 from ..frames import schemas
 from ..frames.snapshot_kinds import SnapshotKind

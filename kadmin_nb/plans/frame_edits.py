@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import KadminError, UsageError
 from ..frames import schemas
-from ..frames.given_frames import TEXT_COLUMNS, refuse_other_than_text
+from ..frames.given_frames import TEXT_COLUMNS, arrow_table, refuse_other_than_text
 from ..model.changes import Edit
 from ..model.entity import ARGUMENTS, Entity
-from ..resolution.input_columns import arrow_table
 
 if TYPE_CHECKING:
     from .kinds.change_kind import ChangeKind

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..frames.answer import Answer
     from ..frames.blocks import Block
     from ..frames.display import Display
-    from .impact import ImpactAnswer
+    from ..usage.touched_clients import ImpactAnswer
     from .outcomes import Outcomes
     from .stage import Origin
 
@@ -214,8 +214,8 @@ class Plan(PrintFormats, Tabular):
         UsageError
             They are not given, and it is bound to no cluster.
         """
+        from ..frames.relational import of_cluster
         from ..resolution import input_columns
-        from .impact import of_cluster
         from .quotas_after import table_after
 
         quotas = input_columns.read_columns(self._before(before), schemas.QUOTAS.names, input_columns.QUOTAS_LABEL)

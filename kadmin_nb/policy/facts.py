@@ -17,14 +17,14 @@ from ..model.resources import Resource
 from ..model.rows import Row
 from ..resolution.kernel import resolve
 from ..resolution.tree import tree
-from .conditions import NOTHING, UNKNOWN, UNLIMITED
-from .possible_clients import PossibleClients
 
 CLUSTER_ID = "cluster_id"
 CALLBACK = "client.quota.callback.class"
 POSSIBLE = "possible"
 QUOTAS, CONFIGS, EFFECTIVE, TREE, FINDINGS = "QUOTAS", "CONFIGS", "EFFECTIVE", "TREE", "FINDINGS"
 CLIENT_CONFIGS = "CLIENT_CONFIGS"
+NOTHING, UNLIMITED, UNKNOWN = "nothing", "unlimited", "unknown"
+"""The meaning of a null in a column: that there is nothing, that there is no limit, or that nobody could see it."""
 _NOT_ASKED = ("synonyms", "documentation", "error", "message")
 COLUMNS = {
     QUOTAS: (CLUSTER_ID, *schemas.QUOTAS.names),
@@ -192,3 +192,46 @@ def value_text(frame: str, row: Row) -> str:
     if isinstance(value, float) and key is not None:
         return readable(key, value)
     return value_of(frame, row) or "a secret, or not known"
+
+
+# --- the clients that a set of quotas can tell apart, for when nobody says which clients there are ---
+
+# Whether a client is unlimited depends on its names only as far as quotas have them. So these few stand for all: each
+# stored pair; each named user with a client-id that no quota names, and without one; each named client-id of a user
+# that no quota names; and a client of which neither is named. A named user with a client-id that is named elsewhere is
+# left out: it is unlimited only where the last two are.
+
+_OTHER = "<any other>"
+
+
+@dataclass(frozen=True)
+class PossibleClients:
+    """PAIRS that stand for all clients, and the name in them that stands for all that no quota names."""
+
+    pairs: pa.Table
+    other: str
+
+    @classmethod
+    def of(cls, quotas: pa.Table) -> PossibleClients:
+        """The clients that these quotas tell apart."""
+        users, clients = (_distinct_names(quotas, name) for name in ("user", "client_id"))
+        other = _unused({*users, *clients})
+        both = quotas.filter(pc.and_(pc.is_valid(quotas["user"]), pc.is_valid(quotas["client_id"])))
+        pairs = {*zip(both["user"].to_pylist(), both["client_id"].to_pylist(), strict=True)}
+        pairs |= {(user, client) for user in (*users, other) for client in (other, "")}
+        pairs |= {(other, client) for client in clients}
+        rows = sorted(pairs)
+        columns = [pa.array([row[i] for row in rows], pa.string()) for i in (0, 1)]
+        return cls(pa.table(columns, schema=schemas.PAIRS.schema), other)
+
+
+def _distinct_names(quotas: pa.Table, column: str) -> list[str]:
+    return [str(name) for name in pc.unique(quotas[column]).to_pylist() if name is not None]
+
+
+def _unused(names: set[str]) -> str:
+    """A name that none of them has."""
+    name = _OTHER
+    while name in names:
+        name += "'"
+    return name

@@ -16,13 +16,28 @@ from ..hints import did_you_mean
 from ..model.client_configs import CLIENT_KEYS, stored_value
 from ..model.config_units import parse_config_number
 from ..model.levels import LEVEL_NAMES
-from ..model.quota_keys import QUOTA_KEYS
+from ..model.quota_keys import QUOTA_KEYS, parse_value
 from ..model.resources import RESOURCE_TYPES, SOURCES
-from . import units
-from .conditions import BOUNDS, OPERATORS, Condition, Wanted, said
 from .evaluation import Policy
 from .facts import CLIENT_CONFIGS, COLUMNS, CONFIGS, EFFECTIVE, NUMBERS, OF_QUOTAS, QUOTAS, TREE, null_of
-from .rules import REFUSE, SEVERITIES, WARN, Assertion, Forbid, LimitBound, LineRates, Must, Required, Rule, Sum
+from .rules import (
+    BOUNDS,
+    OPERATORS,
+    REFUSE,
+    SEVERITIES,
+    WARN,
+    Assertion,
+    Condition,
+    Forbid,
+    LimitBound,
+    LineRates,
+    Must,
+    Required,
+    Rule,
+    Sum,
+    Wanted,
+    said,
+)
 
 MAX_POLICY_BYTES = 1 << 20
 _TOP = ("dangers", "line", "pairs", "rule")
@@ -156,7 +171,7 @@ class _Reader:
     def _speed(self, name: str, text: object) -> float:
         if not isinstance(text, str):
             raise self.wrong(name, f"the line of {name} is a text with a unit", 'Such as "1.25GB/s".')
-        return self._number(name, lambda: units.of_quota(text, _BYTE_RATES))
+        return self._number(name, lambda: _of_quota(text, _BYTE_RATES))
 
     # -- rules
 
@@ -221,7 +236,7 @@ class _Reader:
         match = _SHARE.fullmatch(raw.strip()) if isinstance(raw, str) else None
         if match is None:
             text = str(raw)
-            return LimitBound(self._amount("at_most", raw, lambda: units.of_quota(text, keys)), text)
+            return LimitBound(self._amount("at_most", raw, lambda: _of_quota(text, keys)), text)
         if strange := [key for key in keys if key not in _BYTE_RATES]:
             raise self.wrong("sum", f"{strange[0]} is not in bytes/s, as a line is")
         if not lines.every and not lines.of_cluster:
@@ -264,7 +279,7 @@ class _Reader:
     def _number_of(self, frame: str, column: str, operator: str, raw: object, keys: Sequence[str]) -> float:
         if column not in NUMBERS[frame]:
             raise self.wrong(operator, f"{column} of {frame} is text, and {operator} compares numbers")
-        parse = units.of_quota if frame in OF_QUOTAS else parse_config_number
+        parse = _of_quota if frame in OF_QUOTAS else parse_config_number
         return self._amount(operator, raw, lambda: parse(str(raw), keys))
 
     def _amount(self, word: str, raw: object, parse: Any) -> float:
@@ -279,7 +294,7 @@ class _Reader:
         if not isinstance(raw, str | int | float | bool):
             raise self.wrong(column, f"{column} is compared with a text, a number, true or false")
         if column in NUMBERS[frame] and frame in OF_QUOTAS and operator != "like":
-            return self._amount(column, raw, lambda: units.of_quota(str(raw), keys))
+            return self._amount(column, raw, lambda: _of_quota(str(raw), keys))
         if column == "value" and frame == CLIENT_CONFIGS and operator != "like" and len(keys) == 1:
             return self._stored(keys[0], str(raw))
         if operator != "like":
@@ -356,3 +371,19 @@ def _spelled(operator: str, raw: object) -> str:
         "at_most": f"at most {text}",
         "set": "set" if raw else "not set",
     }[operator]
+
+
+def _of_quota(text: str, keys: Sequence[str]) -> float:
+    """A number with a unit that fits each of these quota keys.
+
+    Raises
+    ------
+    UsageError, Invalid
+        It does not; no key says what is counted.
+    """
+    values = {parse_value(key, text) for key in keys}
+    if len(values) != 1:
+        raise UsageError(
+            f"{text}: the key is not known", hint='where = { key = "producer_byte_rate" } says what is counted.'
+        )
+    return values.pop()

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..frames import schemas
+from ..frames.given_frames import text_column
 from ..model.levels import LEVELS
 from . import input_columns
 from .arrays import Doubles, Longs
@@ -86,8 +87,8 @@ def known_clients(pairs: Any, by_cluster: bool) -> pa.Table:
         A column is missing, or `cluster_id` on one side only; a null user.
     """
     table = input_columns.read_columns(pairs, ("user", "client_id"), PAIRS)
-    input_columns.check_clusters(table, PAIRS, by_cluster)
-    texts = {name: input_columns.text_column(table, name, PAIRS) for name in table.column_names}
+    input_columns.check_clusters(table.column_names, PAIRS, by_cluster)
+    texts = {name: text_column(table, name, PAIRS) for name in table.column_names}
     texts["client_id"] = pc.fill_null(texts["client_id"], "")
     names = pa.table({name: input_columns.non_null_column(text, name, PAIRS) for name, text in texts.items()})
     return names.group_by(names.column_names, use_threads=False).aggregate([])
@@ -112,7 +113,7 @@ def shadowed(before: Any, after: Any) -> pa.Table:
 
 def _by_cluster(table: pa.Table) -> Iterator[tuple[str | None, dict[Any, float]]]:
     """The quotas of the levels that shadow, or can be shadowed, cluster by cluster."""
-    rows = table.filter(pc.is_in(input_columns.text_column(table, "level", QUOTAS_LABEL), _SHADOWY)).to_pylist()
+    rows = table.filter(pc.is_in(text_column(table, "level", QUOTAS_LABEL), _SHADOWY)).to_pylist()
     for cluster in sorted({row.get(CLUSTER) for row in rows}, key=str):
         yield cluster, stored_of(row for row in rows if row.get(CLUSTER) == cluster)
 
@@ -203,25 +204,40 @@ class _Compared:
             yield {"key": self.key, "effect": UNCHANGED, "clients": self.clients - len(self.rows)}
 
 
+def effect_cases(free: Any, is_free: Any, is_less: Any, is_more: Any) -> list[Any]:
+    """The conditions of EFFECTS but the last; `free` of a limit is who had none before, `is_free` who has none after.
+
+    They are of operators alone, which mean the same for numpy's arrays and Spark's columns.
+    """
+    return [free & ~is_free, is_less, is_more, is_free & ~free]
+
+
+def sharing_cases(was: Any, will: Any, clients_before: Any, clients_after: Any) -> list[Any]:
+    """The conditions of SHARING but the last, by the bucket's kinds and clients before and after; as `effect_cases`."""
+    both = BY_USER + BY_CLIENT
+    more, fewer = clients_after > clients_before, clients_after < clients_before
+    is_other = (was != will) & (was != both) & (will != both)
+    return [
+        (was == both) & (will != both),
+        (was == will) & more,
+        is_other,
+        (was != both) & (will == both),
+        (was == will) & fewer,
+    ]
+
+
 def _effects(before: _Side, after: _Side) -> Longs:
     """The number of each client's effect."""
-    free, is_free = before.kind == 0, after.kind == 0
-    cases = [free & ~is_free, after.value < before.value, after.value > before.value, is_free & ~free]
+    is_less, is_more = after.value < before.value, after.value > before.value
+    cases = effect_cases(before.kind == 0, after.kind == 0, is_less, is_more)
     return np.select(cases, range(len(cases)), len(cases))
 
 
 def _sharing(before: _Side, after: _Side) -> Longs:
-    """The number of what becomes of each client's bucket; -1 where there is none before, or none after."""
-    was, will, alone = before.kind, after.kind, BY_USER + BY_CLIENT
-    cases = [
-        (was == 0) | (will == 0),
-        (was == alone) & (will != alone),
-        (was == will) & (after.clients > before.clients),
-        (was != will) & (was != alone) & (will != alone),
-        (was != alone) & (will == alone),
-        (was == will) & (after.clients < before.clients),
-    ]
-    return np.select(cases, range(-1, len(cases) - 1), SHARING.index(SAME))
+    """The number of each client's sharing, -1 where there is no bucket before or after."""
+    cases = sharing_cases(before.kind, after.kind, before.clients, after.clients)
+    nobody = (before.kind == 0) | (after.kind == 0)
+    return np.select([nobody, *cases], range(-1, len(cases)), SHARING.index(SAME))
 
 
 def _impact_rows(people: _KnownClients, compared: Sequence[_Compared]) -> pa.Table:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import Invalid, Unsupported
+from ..frames.given_frames import text_column
 from ..model.entity import Entity
 from ..model.levels import LEVEL_NAMES, LEVELS, Level
 from . import input_columns
@@ -62,7 +63,7 @@ class StoredRows:
             See `Index.of`.
         """
         values = np.asarray(input_columns.number_column(table, "value", QUOTAS_LABEL), np.float64)
-        names = {n: input_columns.text_column(table, n, QUOTAS_LABEL) for n in ("level", "user", "client_id", "key")}
+        names = {n: text_column(table, n, QUOTAS_LABEL) for n in ("level", "user", "client_id", "key")}
         level = _levels(names["level"])
         user, client = NameCodes.of(names["user"]), NameCodes.of(names["client_id"])
         _check_names(level, user, client)
@@ -133,9 +134,7 @@ def _check_names(level: Longs, user: NameCodes, client: NameCodes) -> None:
 def _clusters(table: pa.Table) -> NameCodes | None:
     if CLUSTER not in table.column_names:
         return None
-    return NameCodes.of(
-        input_columns.non_null_column(input_columns.text_column(table, CLUSTER, QUOTAS_LABEL), CLUSTER, QUOTAS_LABEL)
-    )
+    return NameCodes.of(input_columns.non_null_column(text_column(table, CLUSTER, QUOTAS_LABEL), CLUSTER, QUOTAS_LABEL))
 
 
 def _entities(level: Longs, cluster: NameCodes | None, user: NameCodes, client: NameCodes) -> tuple[Longs, Longs]:

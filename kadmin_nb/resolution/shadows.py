@@ -1,4 +1,4 @@
-"""The clients that a quota reaches: others may come first for all with a client-id. Standard library only.
+"""The clients that a quota reaches, quotas that repeat others, and changes that lift a limit. Standard library only.
 
 Where `user=… client-id=<default>` has a quota, that of `user=…` reaches its clients without a client-id alone. A
 quota of `client-id=…` has no such clients: everybody has a user, so where the default user, or one of its client-ids,
@@ -8,13 +8,17 @@ comes first for all who send one, it can never apply. It is shadowed. The empty 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from ..model.changes import DELETE, SET, Edit
 from ..model.entity import Entity
-from ..model.grammar import DEFAULT
-from ..model.levels import LEVELS_BY_NAME
-from ..model.quota_keys import readable
-from .rules import Stored, entity_at
+from ..model.findings import WARNING, Finding
+from ..model.grammar import DEFAULT, format_word
+from ..model.levels import LEVELS, LEVELS_BY_NAME, SHARED
+from ..model.quota_keys import readable, text_of, typed
+from .rules import Effective, Stored, entity_at, resolve_client
 
 COMES_FIRST = {
     "USER": ("DEFAULT_CLIENT_OF_USER",),
@@ -87,3 +91,182 @@ def shadows_of_added(before: Stored, after: Stored) -> dict[tuple[Entity, str], 
                 if (other, key) in added:
                     shadowed.setdefault((other, key), []).append(entity)
     return {change: tuple(sorted(entities, key=str)) for change, entities in shadowed.items()}
+
+
+# --- quotas that repeat what would hold anyway: with and without them each of their clients has the same limit ---
+
+# A quota is redundant where all clients that it binds fall back to the same value. It is safe to remove where they also
+# draw from the same bucket then: an allowance of one's own that becomes a share of another is a change.
+
+UNNAMED = "\0"
+"""A name that no quota can have: it stands for everybody whom no quota names."""
+
+_ORDER = {level.name: number for number, level in enumerate(LEVELS)}
+_OF_NAMED_CLIENTS = ("CLIENT_OF_DEFAULT_USER", "CLIENT")
+"""The levels that single out client-ids among the clients of a user, or of everyone."""
+
+
+def redundant(stored: Stored) -> list[Finding]:
+    """The quotas that repeat what would hold anyway, in their order; those that bind nobody are left out.
+
+    Each is judged by itself: of two that stand in for one another both are `safe` to remove, and only the first has
+    the edit that does.
+    """
+    levels = {(entity.level, key) for entity, key in stored}
+    judged = (_judged(stored, levels, entity, key) for entity, key in stored if entity.level in _ORDER)
+    found = [finding for finding in judged if finding]
+    behind = {(finding.evidence["behind"], finding.key) for finding in found if finding.edit}
+    return [
+        replace(finding, edit=None) if (str(finding.target), finding.key) in behind else finding for finding in found
+    ]
+
+
+def _judged(stored: Stored, levels: set[tuple[str, str]], entity: Entity, key: str) -> Finding | None:
+    """The quota if it is redundant."""
+    bound = (resolve_client(stored, *client, key) for client in _sorts_of_clients(entity))
+    pairs = [(now, now.without_it()) for now in bound if now.entity == entity]
+    if not pairs or any(then.value != now.value or _are_between(levels, now, then) for now, then in pairs):
+        return None
+    is_safe = all(then.bucket == now.bucket for now, then in pairs)
+    then = pairs[0][1]
+    assert then.entity is not None
+    assert then.level is not None
+    assert then.value is not None
+    reason = f"{then.entity} gives the same" + ("" if is_safe else f", {SHARED[then.level]}")
+    evidence = {"value": then.value, "behind": str(then.entity), "safe": is_safe}
+    edit = Edit(DELETE, entity, key) if is_safe else None
+    return Finding("redundant", WARNING, reason, entity, key, evidence=evidence, edit=edit)
+
+
+def _sorts_of_clients(entity: Entity) -> Iterator[tuple[str, str]]:
+    """One client of each sort that the entity could bind: user and client-id."""
+    client_id = entity.get("client-id")
+    named = [UNNAMED] if client_id is DEFAULT else [UNNAMED, ""] if client_id is None else [str(client_id)]
+    user = entity.get("user")
+    return ((UNNAMED if user in (None, DEFAULT) else str(user), name) for name in named)
+
+
+def _are_between(levels: set[tuple[str, str]], now: Effective, then: Effective) -> bool:
+    """True where some of the clients would fall to quotas of their own client-ids before that."""
+    if now.client_id != UNNAMED or now.level is None or then.level is None:
+        return False
+    between = (name for name in _OF_NAMED_CLIENTS if _ORDER[now.level] < _ORDER[name] < _ORDER[then.level])
+    return any((name, now.key) in levels for name in between)
+
+
+# --- changes that would lift the limit of one client, and whom else each of them reaches ---
+
+# Values never combine (KIP-55): a limit is lifted by a quota on a more specific entity, by a higher one on the entity
+# that binds, or by its removal where what comes next is higher. Each is proven by resolving the client again.
+
+TIMES = 2.0
+"""The factor by which a limit is lifted, unless a value is asked for."""
+
+REACH = {
+    "CLIENT_OF_USER": "only this client",
+    "DEFAULT_CLIENT_OF_USER": "every client-id of this user without a quota of its own",
+    "USER": "all client-ids of this user together, where nothing closer binds",
+    "CLIENT_OF_DEFAULT_USER": "this client-id of every user without a quota of its own",
+    "DEFAULT_CLIENT_OF_DEFAULT_USER": "every client of every user without a quota of its own",
+    "DEFAULT_USER": "every user without a quota of its own",
+    "CLIENT": "this client-id, all its users together, where nothing closer binds",
+    "DEFAULT_CLIENT": "every client-id without a quota of its own, where nothing closer binds",
+}
+"""The clients that a quota of a level binds, in words."""
+
+
+Candidate = tuple[Entity, float | None]
+"""A quota to set on an entity; None removes the one there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lift:
+    """One change that lifts a limit: `value` is set on `entity`, None removes; `after` is the client's limit then.
+
+    `reach` says whom the change binds, `consequence` what else comes of it. An `after` of None is unlimited.
+    """
+
+    entity: Entity
+    key: str
+    value: float | None
+    after: float | None
+    reach: str
+    consequence: str
+
+    @property
+    def edit(self) -> Edit:
+        """The change, to be staged."""
+        return Edit(DELETE if self.value is None else SET, self.entity, self.key, self._text)
+
+    @property
+    def line(self) -> str:
+        """The change as a line of the grammar, after `quota`."""
+        if self.value is None:
+            return f"remove {self.key} {self.entity}"
+        return f"set {format_word(self.key, typed(self.key, self.value))} {self.entity}"
+
+    @property
+    def _text(self) -> str | None:
+        return None if self.value is None else text_of(self.value)
+
+
+def lifts(stored: Stored, now: Effective, to: float | None = None) -> tuple[Lift, ...]:
+    """The changes that lift this limit, those that reach the fewest clients first; none where nothing binds.
+
+    Parameters
+    ----------
+    stored
+        The quotas that could bind the client.
+    to
+        The limit that is wanted; twice the present one unless said. Changes that do not reach it are left out.
+    """
+    if now.value is None or now.entity is None:
+        return ()
+    wanted = TIMES * now.value if to is None else to
+    candidates = dict.fromkeys([(_closest(now), wanted), (now.entity, wanted), (now.entity, None)])
+    tried = ((candidate, _after(stored, now, candidate)) for candidate in candidates)
+    return tuple(
+        _lift(candidate, now, then, _reach(stored, candidate[0], now.key))
+        for candidate, then in tried
+        if _is_enough(then, now.value, wanted)
+    )
+
+
+def _is_enough(then: Effective, was: float, wanted: float) -> bool:
+    return then.value is None or (then.value > was and then.value >= wanted)
+
+
+def _closest(now: Effective) -> Entity:
+    """The most specific entity that can bind the client."""
+    reaching = (level for level in LEVELS if bool(level.user) <= bool(now.user))
+    closest = next(level for level in reaching if bool(level.client_id) <= bool(now.client_id))
+    return entity_at(closest, now.user, now.client_id)
+
+
+def _after(stored: Stored, now: Effective, candidate: Candidate) -> Effective:
+    """The limit of the client once the change is made."""
+    entity, value = candidate
+    changed = {target: stored[target] for target in stored if target != (entity, now.key)}
+    if value is not None:
+        changed[entity, now.key] = value
+    return resolve_client(changed, now.user, now.client_id, now.key)
+
+
+def _lift(candidate: Candidate, now: Effective, then: Effective, reach: str) -> Lift:
+    entity, value = candidate
+    return Lift(entity, now.key, value, then.value, reach, "; ".join(_consequences(value, now, then)))
+
+
+def _reach(stored: Stored, entity: Entity, key: str) -> str:
+    """The clients that a quota of the entity binds; it binds one at least."""
+    first = comes_first(stored, entity, key)
+    return REACH[entity.level] if first is None else only_without(Quota(first, key, stored[first, key]))
+
+
+def _consequences(value: float | None, now: Effective, then: Effective) -> Iterator[str]:
+    if then.value is None:
+        yield "nothing is behind it: unlimited then"
+    elif value is None:
+        yield f"{then.entity} binds then, {readable(now.key, then.value)}"
+    if now.is_shared and then.bucket not in (now.bucket, None):
+        yield "it no longer shares: the others keep their allowance"

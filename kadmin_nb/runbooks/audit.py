@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyarrow.compute import field
 
-from .. import usage_engines
 from ..errors import NotKnowable
 from ..frames import schemas
 from ..frames import spark as sparks
@@ -16,6 +15,7 @@ from ..frames.answer import Answer
 from ..frames.lazy_answer import SparkAnswer
 from ..model.findings import SKIPPED, Finding
 from ..resolution.kernel import resolve
+from ..usage import engines
 from .report_checks import Check
 
 if TYPE_CHECKING:
@@ -56,15 +56,14 @@ def unlimited_unnamed(quotas: Any) -> Answer:
 
 def throttled(quotas: Any, usage: Any) -> Answer:
     """BACKTEST of the buckets that these limits would have throttled, the longest first."""
-    if sparks.is_spark(usage):
-        from ..analytics import backtest
+    from ..usage import backtest
 
-        worst = backtest(quotas, usage).where("throttled_s > 0").orderBy("throttled_s", ascending=False).limit(MOST)
-        with sparks.at_work("Spark replays the usage"):
-            return Answer(worst.toArrow())
-    from ..plans.impact import backtest as replayed
-
-    return Answer(replayed(quotas, usage).to_arrow().filter(field("throttled_s") > 0))
+    replayed: Any = backtest(quotas, usage)
+    if not sparks.is_spark(usage):
+        return Answer(replayed.to_arrow().filter(field("throttled_s") > 0))
+    worst = replayed.where("throttled_s > 0").orderBy("throttled_s", ascending=False).limit(MOST)
+    with sparks.at_work("Spark replays the usage"):
+        return Answer(worst.toArrow())
 
 
 def utilisation(cluster: Cluster, usage: Any) -> Answer | Check:
@@ -73,7 +72,7 @@ def utilisation(cluster: Cluster, usage: Any) -> Answer | Check:
     Spark is not started for it: where there is no session, the check says so.
     """
     if _is_for_spark(usage) and sparks.active_session() is None:
-        reason = f"more than {usage_engines.ARROW_ROWS:,} rows of usage are counted on Spark, and there is no session"
+        reason = f"more than {engines.ARROW_ROWS:,} rows of usage are counted on Spark, and there is no session"
         return Check(Finding("utilisation", SKIPPED, f"{reason}: kn.spark_session() starts one"))
     used = cluster.quotas.utilisation(usage, assume_default=True)
     if isinstance(used, SparkAnswer):
@@ -85,4 +84,4 @@ def utilisation(cluster: Cluster, usage: Any) -> Answer | Check:
 
 def _is_for_spark(usage: Any) -> bool:
     """True for more rows than this process takes; what is in Spark has its session."""
-    return not sparks.is_spark(usage) and pa.table(usage).num_rows > usage_engines.ARROW_ROWS
+    return not sparks.is_spark(usage) and pa.table(usage).num_rows > engines.ARROW_ROWS

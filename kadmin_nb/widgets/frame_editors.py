@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 
 from ..errors import UsageError
 from ..frames import schemas
-from ..frames.given_frames import fitted
+from ..frames.given_frames import arrow_table, fitted
 from ..model.resources import Resource
 from ..plans.stage import Stage
-from ..resolution.input_columns import CLUSTER, QUOTAS_LABEL, arrow_table, non_null_column, read_columns
+from ..resolution.input_columns import CLUSTER, QUOTAS_LABEL, non_null_column, read_columns
 from .config_editor import ConfigEditor
 from .config_reader import plain_text
 from .config_table import ConfigTable

@@ -18,10 +18,10 @@ from kadmin_nb.plans.apply_options import ApplyOptions
 if TYPE_CHECKING:
     from kadmin_nb.cluster import Cluster
     from kadmin_nb.frames.display import Display
-    from kadmin_nb.plans.impact import ImpactAnswer
     from kadmin_nb.plans.outcomes import Outcomes
     from kadmin_nb.plans.plan import Plan
     from kadmin_nb.plans.stage import Stage, StagedEdits
+    from kadmin_nb.usage.touched_clients import ImpactAnswer
 
 
 @dataclass

@@ -23,8 +23,8 @@ from tests.analytics.connect_child import Child, end_with
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from kadmin_nb.analytics import Requests
     from kadmin_nb.local import LocalKafka
+    from kadmin_nb.usage import Requests
     from tests.analytics.traffic import Traffic
 
 CONNECT = os.environ.get("KADMIN_TEST_SPARK") == "connect"
@@ -177,7 +177,7 @@ def seen(spark: SparkSession, traffic: Traffic) -> Requests:
     import kadmin_nb as kn
 
     offset = datetime.now().astimezone().strftime("%z")  # a local Kafka's log4j writes the time of this machine
-    return kn.analytics.requests(spark, str(traffic.log), broker=1, tz=f"{offset[:3]}:{offset[3:]}")
+    return kn.usage.requests(str(traffic.log), spark=spark, broker=1, tz=f"{offset[:3]}:{offset[3:]}")
 
 
 def _free_port() -> int:

@@ -59,7 +59,7 @@ def rounded(table: pa.Table) -> list[str]:
 
 def test_it_is_kn_backtest(spark) -> None:
     """The lake's job named other clients than the notebook's magic."""
-    found = kn.analytics.backtest(frame(spark, QUOTAS), frame(spark, USAGE))
+    found = kn.usage.backtest(frame(spark, QUOTAS), frame(spark, USAGE))
     wanted = kn.backtest(QUOTAS, USAGE).to_arrow()
     assert found.columns == wanted.column_names
     assert found.schema.simpleString() == frame(spark, wanted.slice(0, 0)).schema.simpleString()
@@ -70,7 +70,7 @@ def test_it_is_kn_backtest(spark) -> None:
 def test_several_clusters_at_once(spark) -> None:
     """Two clusters' broker 1 were taken for one."""
     quotas, usage = in_clusters([QUOTAS, QUOTAS]), in_clusters([USAGE.slice(0, 500), USAGE.slice(300, 500)])
-    found = kn.analytics.backtest(quotas, frame(spark, usage), keys="producer_byte_rate")
+    found = kn.usage.backtest(quotas, frame(spark, usage), keys="producer_byte_rate")
     wanted = kn.backtest(quotas, usage, keys="producer_byte_rate").to_arrow()
     assert found.columns == wanted.column_names
     assert rounded(found.toArrow()) == rounded(wanted)
@@ -79,20 +79,20 @@ def test_several_clusters_at_once(spark) -> None:
 def test_what_is_no_usage_is_refused_in_a_line(spark) -> None:
     """A job ran for an hour and then had no such column."""
     usage = frame(spark, USAGE)
-    with pytest.raises(kn.UsageError, match="the usage have no column window_end"):
-        kn.analytics.backtest(QUOTAS, usage.drop("window_end"))
-    with pytest.raises(kn.UsageError, match="value of the usage is string, not a number"):
-        kn.analytics.backtest(QUOTAS, usage.withColumn("value", usage["user"]))
-    with pytest.raises(kn.UsageError, match="the quotas have a cluster_id and the usage have none"):
-        kn.analytics.backtest(in_clusters([QUOTAS]), usage)
-    with pytest.raises(kn.UsageError, match="the usage is a Table, not a Spark DataFrame"):
-        kn.analytics.backtest(QUOTAS, USAGE)
+    with pytest.raises(kn.UsageError, match="the usage's rows have no column window_end"):
+        kn.usage.backtest(QUOTAS, usage.drop("window_end"))
+    with pytest.raises(kn.UsageError, match="value of the usage's rows is string, not a number"):
+        kn.usage.backtest(QUOTAS, usage.withColumn("value", usage["user"]))
+    with pytest.raises(kn.UsageError, match="the quotas have a cluster_id and the usage's rows have none"):
+        kn.usage.backtest(in_clusters([QUOTAS]), usage)
+    with pytest.raises(kn.UsageError, match="the usage's rows are a list, not a frame"):
+        kn.usage.backtest(QUOTAS, [])
     with pytest.raises(SparkRuntimeException, match="window_end is not after window_start in a row of the usage"):
-        kn.analytics.backtest(QUOTAS, usage.withColumn("window_end", usage["window_start"])).collect()
+        kn.usage.backtest(QUOTAS, usage.withColumn("window_end", usage["window_start"])).collect()
 
 
 def test_nobody_and_nothing(spark) -> None:
     """An empty lake gave a frame with other columns."""
     for quotas, usage in ((QUOTAS.slice(0, 0), USAGE.slice(0, 50)), (QUOTAS, USAGE.slice(0, 0))):
-        found = kn.analytics.backtest(quotas, frame(spark, usage), keys="producer_byte_rate")
+        found = kn.usage.backtest(quotas, frame(spark, usage), keys="producer_byte_rate")
         assert (found.columns, found.count()) == (schemas.BACKTEST.names, 0)

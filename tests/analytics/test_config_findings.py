@@ -57,7 +57,7 @@ def test_on_spark_the_same_rows(spark, zone):
     before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", zone)
     try:
-        rows = kn.analytics.config_findings(kn.Answer(table).to_spark(spark)).toArrow()
+        rows = kn.fleets.config_findings(kn.Answer(table).to_spark(spark)).toArrow()
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)
     wanted = findings_frame(table)
@@ -76,6 +76,6 @@ def test_in_this_process_the_same_rows():
 def test_on_spark_what_is_missing_is_said_at_once(spark):
     """The job ran for an hour and then there was no column."""
     with pytest.raises(kn.UsageError, match="the configs have no column source"):
-        kn.analytics.config_findings(kn.Answer(fleet().drop_columns(["source"])).to_spark(spark))
+        kn.fleets.config_findings(kn.Answer(fleet().drop_columns(["source"])).to_spark(spark))
     with pytest.raises(kn.UsageError, match="not a Spark DataFrame"):
-        kn.analytics.config_findings(fleet())
+        kn.fleets.config_findings(fleet())

@@ -14,7 +14,7 @@ from pyspark.errors import SparkRuntimeException
 from pyspark.sql import functions as F
 
 import kadmin_nb as kn
-from kadmin_nb.analytics import quota_tables, resolve_worker, worker_code
+from kadmin_nb.fleets import resolving, workers
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.quota_keys import USER_CLIENT_KEYS
 from kadmin_nb.resolution.kernel import Index
@@ -30,10 +30,10 @@ QUOTAS, PAIRS = quotas_of_a_fleet(1), pairs_of_a_fleet(2)
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Whether quotas are sent to the workers, fetched at once or packed, or as if too many joined to the pairs."""
     if request.param == "packed":
-        monkeypatch.setattr(quota_tables, "PLAIN_BYTES", -1)
+        monkeypatch.setattr(resolving, "PLAIN_BYTES", -1)
     if request.param == "joined":
-        monkeypatch.setattr(quota_tables, "SENT_BYTES", -1)
-        monkeypatch.setattr(quota_tables, "JOINED_BYTES", 8_000)
+        monkeypatch.setattr(resolving, "SENT_BYTES", -1)
+        monkeypatch.setattr(resolving, "JOINED_BYTES", 8_000)
     return request.param
 
 
@@ -71,14 +71,14 @@ def test_row_for_row_like_the_plain_form(spark, path) -> None:
     quotas, pairs = frame(spark, QUOTAS), frame(spark, pairs_of_a_fleet(3, empty_users=False))
     keys = frame(spark, pa.table({"key": list(USER_CLIENT_KEYS)}))
     plain = spark.sql(PLAIN, quotas=quotas, pairs=pairs, keys=keys)
-    found = kn.analytics.resolve(quotas, pairs)
+    found = kn.fleets.resolve(quotas, pairs)
     assert rows(found.toArrow()) == rows(plain.toArrow())
 
 
 def test_the_samples_are_what_the_scalar_rule_says(spark, path) -> None:
     """`%kquota resolve` said one thing and the fleet's table another."""
     held = stored_of(QUOTAS.to_pylist())
-    found = kn.analytics.resolve(frame(spark, QUOTAS), frame(spark, PAIRS)).toArrow().to_pylist()
+    found = kn.fleets.resolve(frame(spark, QUOTAS), frame(spark, PAIRS)).toArrow().to_pylist()
     for row in found[::97]:
         (one,) = explain(held, row["user"], row["client_id"], [row["key"]])
         bucket = one.bucket or (None, None)
@@ -91,7 +91,7 @@ def test_the_samples_are_what_the_scalar_rule_says(spark, path) -> None:
 )
 def test_it_is_kn_resolve(spark, path, options) -> None:
     """Spark had other columns than Arrow, and a client with an empty user other limits."""
-    found = kn.analytics.resolve(frame(spark, QUOTAS), frame(spark, PAIRS), **options)
+    found = kn.fleets.resolve(frame(spark, QUOTAS), frame(spark, PAIRS), **options)
     wanted = kn.resolve(QUOTAS, PAIRS, **options)
     assert found.columns == wanted.column_names
     assert found.schema.simpleString() == frame(spark, wanted.slice(0, 0)).schema.simpleString()
@@ -104,7 +104,7 @@ def test_more_keys_than_fit_a_word(spark, path) -> None:
     names = QUOTAS["key"].cast(pa.string())
     copies = [QUOTAS.set_column(column, "key", pc.binary_join_element_wise(names, word, "-")) for word in "abcd"]
     quotas, keys = pa.concat_tables(copies), [f"{key}-{word}" for word in "abcd" for key in USER_CLIENT_KEYS]
-    found = kn.analytics.resolve(frame(spark, quotas), frame(spark, PAIRS), keys=keys)
+    found = kn.fleets.resolve(frame(spark, quotas), frame(spark, PAIRS), keys=keys)
     assert rows(found.toArrow()) == rows(kn.resolve(quotas, PAIRS, keys=keys))
 
 
@@ -112,7 +112,7 @@ def test_several_clusters_at_once(spark, path) -> None:
     """One cluster's client was given another's limit."""
     quotas = in_clusters([quotas_of_a_fleet(n, 150) for n in (4, 5)])
     pairs = in_clusters([pairs_of_a_fleet(n, 300) for n in (6, 7, 8)])
-    found = kn.analytics.resolve(frame(spark, quotas), frame(spark, pairs), overridden=True)
+    found = kn.fleets.resolve(frame(spark, quotas), frame(spark, pairs), overridden=True)
     wanted = kn.resolve(quotas, pairs, overridden=True)
     assert found.columns == wanted.column_names
     assert rows(found.toArrow()) == rows(wanted)
@@ -122,23 +122,23 @@ def test_several_clusters_at_once(spark, path) -> None:
 def test_nobody_and_nothing(spark, options) -> None:
     """An empty cluster, or an empty lake, gave a frame with other columns."""
     for quotas, pairs in ((QUOTAS.slice(0, 0), PAIRS), (QUOTAS, PAIRS.slice(0, 0))):
-        found = kn.analytics.resolve(frame(spark, quotas), frame(spark, pairs), **options).toArrow()
+        found = kn.fleets.resolve(frame(spark, quotas), frame(spark, pairs), **options).toArrow()
         assert rows(found) == rows(kn.resolve(quotas, pairs, **options))
         assert found.column_names == kn.resolve(quotas, pairs, **options).column_names
 
 
 def test_no_keys_is_an_empty_frame(spark) -> None:
-    assert kn.analytics.resolve(QUOTAS, frame(spark, PAIRS), keys=[]).columns == schemas.EFFECTIVE.names
-    assert kn.analytics.resolve(QUOTAS, frame(spark, PAIRS), keys=[]).count() == 0
-    assert kn.analytics.resolve(QUOTAS, frame(spark, PAIRS), keys=[], shape="wide").columns == ["user", "client_id"]
+    assert kn.fleets.resolve(QUOTAS, frame(spark, PAIRS), keys=[]).columns == schemas.EFFECTIVE.names
+    assert kn.fleets.resolve(QUOTAS, frame(spark, PAIRS), keys=[]).count() == 0
+    assert kn.fleets.resolve(QUOTAS, frame(spark, PAIRS), keys=[], shape="wide").columns == ["user", "client_id"]
 
 
 def test_batches_of_any_size(spark, monkeypatch) -> None:
     """The last rows of a large frame were missing, and quotas of the second batch."""
-    monkeypatch.setattr(resolve_worker, "ROWS", 500)
+    monkeypatch.setattr(resolving, "ROWS", 500)
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "300")
     try:
-        found = kn.analytics.resolve(frame(spark, QUOTAS), frame(spark, PAIRS), shape="wide").toArrow()
+        found = kn.fleets.resolve(frame(spark, QUOTAS), frame(spark, PAIRS), shape="wide").toArrow()
     finally:
         spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
     assert rows(found) == rows(kn.resolve(QUOTAS, PAIRS, shape="wide"))
@@ -148,7 +148,7 @@ def test_batches_of_any_size(spark, monkeypatch) -> None:
 def test_quotas_come_from_anywhere(spark, form) -> None:
     """The quotas had to be put into Spark first, whatever they were."""
     forms = {"arrow": QUOTAS, "pandas": kn.Answer(QUOTAS).to_pandas(), "answer": kn.Answer(QUOTAS)}
-    found = kn.analytics.resolve(forms[form], frame(spark, PAIRS), keys="producer_byte_rate")
+    found = kn.fleets.resolve(forms[form], frame(spark, PAIRS), keys="producer_byte_rate")
     assert rows(found.toArrow()) == rows(kn.resolve(QUOTAS, PAIRS, keys="producer_byte_rate"))
 
 
@@ -162,16 +162,16 @@ def plan_of(df, capsys) -> str:
 def test_pairs_are_not_shuffled(spark, capsys) -> None:
     """Ten million pairs went over the network to meet a table of a few thousand quotas."""
     for shape in ("long", "wide"):
-        plan = plan_of(kn.analytics.resolve(frame(spark, QUOTAS), frame(spark, PAIRS), shape=shape), capsys)
+        plan = plan_of(kn.fleets.resolve(frame(spark, QUOTAS), frame(spark, PAIRS), shape=shape), capsys)
         assert "MapInArrow" in plan
         assert "Exchange" not in plan
 
 
 def test_too_many_exact_pairs_are_met_by_a_hash_of_both_names(spark, monkeypatch, capsys) -> None:
     """Partitioned by user, one user with half of all pairs kept a single core busy."""
-    monkeypatch.setattr(quota_tables, "SENT_BYTES", -1)
-    monkeypatch.setattr(quota_tables, "JOINED_BYTES", 8_000)
-    plan = plan_of(kn.analytics.resolve(frame(spark, QUOTAS), frame(spark, PAIRS)), capsys)
+    monkeypatch.setattr(resolving, "SENT_BYTES", -1)
+    monkeypatch.setattr(resolving, "JOINED_BYTES", 8_000)
+    plan = plan_of(kn.fleets.resolve(frame(spark, QUOTAS), frame(spark, PAIRS)), capsys)
     assert "ShuffledHashJoin" in plan
     assert plan.count("hashpartitioning(user") == plan.count("Exchange") == 2
     assert "hashpartitioning(user#" in plan
@@ -180,11 +180,11 @@ def test_too_many_exact_pairs_are_met_by_a_hash_of_both_names(spark, monkeypatch
 
 def test_a_hot_user_is_in_all_partitions(spark, monkeypatch) -> None:
     """One user with half of all pairs stalled the job."""
-    monkeypatch.setattr(quota_tables, "SENT_BYTES", -1)
-    monkeypatch.setattr(quota_tables, "JOINED_BYTES", 8_000)
+    monkeypatch.setattr(resolving, "SENT_BYTES", -1)
+    monkeypatch.setattr(resolving, "JOINED_BYTES", 8_000)
     half = [("hot", f"app-{n}") for n in range(4_000)] + [(f"user-{n}", "app") for n in range(4_000)]
     pairs = frame(spark, pa.table({"user": [u for u, _ in half], "client_id": [c for _, c in half]}))
-    found = kn.analytics.resolve(QUOTAS, pairs, shape="wide")
+    found = kn.fleets.resolve(QUOTAS, pairs, shape="wide")
     counts = [n for _, n in found.groupBy(F.spark_partition_id()).count().collect()]
     assert len(counts) >= 2
     assert max(counts) <= 1.5 * sum(counts) / len(counts)
@@ -204,13 +204,13 @@ def test_a_name_of_any_length(spark, length) -> None:
         }
     )
     pairs = pa.table({"user": [user, "CN="], "client_id": ["app", "app"]})
-    found = kn.analytics.resolve(frame(spark, quotas), frame(spark, pairs), keys="producer_byte_rate")
+    found = kn.fleets.resolve(frame(spark, quotas), frame(spark, pairs), keys="producer_byte_rate")
     assert rows(found.toArrow()) == rows(kn.resolve(quotas, pairs, keys="producer_byte_rate"))
 
 
 def test_a_key_is_taken_out_of_the_long_form(spark, path) -> None:
     """A filter on the key gave rows of other keys."""
-    found = kn.analytics.resolve(QUOTAS, frame(spark, PAIRS)).where(F.col("key") == "request_percentage")
+    found = kn.fleets.resolve(QUOTAS, frame(spark, PAIRS)).where(F.col("key") == "request_percentage")
     assert rows(found.toArrow()) == rows(kn.resolve(QUOTAS, PAIRS, keys="request_percentage"))
 
 
@@ -231,7 +231,7 @@ def test_frames_that_are_none(spark, case) -> None:
     """Spark said UNRESOLVED_COLUMN, and which frame it was, nobody could tell."""
     quotas, pairs, message, hint = REFUSED[case]
     with pytest.raises(kn.UsageError, match=message) as raised:
-        kn.analytics.resolve(frame(spark, quotas), frame(spark, pairs))
+        kn.fleets.resolve(frame(spark, quotas), frame(spark, pairs))
     assert hint is None or hint in raised.value.hint
 
 
@@ -239,17 +239,17 @@ def test_words_that_make_no_sense(spark) -> None:
     pairs = frame(spark, PAIRS)
     for options in ({"shape": "tall"}, {"shape": "wide", "overridden": True}, {"keys": ["a", "a"]}):
         with pytest.raises(kn.UsageError):
-            kn.analytics.resolve(QUOTAS, pairs, **options)
+            kn.fleets.resolve(QUOTAS, pairs, **options)
     with pytest.raises(kn.UsageError, match="the pairs are a Table, not a Spark DataFrame"):
-        kn.analytics.resolve(QUOTAS, PAIRS)
+        kn.fleets.resolve(QUOTAS, PAIRS)
     with pytest.raises(kn.UsageError, match="the quotas are a list, not a frame"):
-        kn.analytics.resolve([], pairs)
+        kn.fleets.resolve([], pairs)
 
 
 def test_a_null_user_is_refused_with_its_row(spark, path) -> None:
     """A log line without a principal was taken for a client without limits."""
     pairs = pa.table({"user": pa.array(["alice", None]), "client_id": ["app", "a\nb\u202e"]})
-    found = kn.analytics.resolve(QUOTAS, frame(spark, pairs))
+    found = kn.fleets.resolve(QUOTAS, frame(spark, pairs))
     with pytest.raises(SparkRuntimeException, match="user is null in a row of the pairs") as raised:
         found.toArrow()
     said = str(raised.value)
@@ -261,14 +261,14 @@ def test_a_null_user_is_refused_with_its_row(spark, path) -> None:
 def test_a_null_cluster_is_refused_with_its_row(spark) -> None:
     pairs = pa.table({"user": ["alice"], "client_id": ["app"], "cluster_id": pa.nulls(1, pa.string())})
     with pytest.raises(SparkRuntimeException, match=r"cluster_id is null in a row of the pairs.*alice"):
-        kn.analytics.resolve(in_clusters([QUOTAS]), frame(spark, pairs)).toArrow()
+        kn.fleets.resolve(in_clusters([QUOTAS]), frame(spark, pairs)).toArrow()
 
 
 def test_a_quota_that_is_there_twice_is_refused(spark, path) -> None:
     """Two snapshots in one frame, and which of them won depended on the weather."""
     its = QUOTAS.filter(pc.equal(QUOTAS["level"], "CLIENT_OF_USER")).slice(0, 1)
     with pytest.raises((kn.Invalid, SparkRuntimeException), match="is twice in the quotas"):
-        kn.analytics.resolve(frame(spark, pa.concat_tables([QUOTAS, its])), frame(spark, PAIRS)).toArrow()
+        kn.fleets.resolve(frame(spark, pa.concat_tables([QUOTAS, its])), frame(spark, PAIRS)).toArrow()
 
 
 @pytest.mark.parametrize(("column", "value"), [("user", None), ("client_id", ""), ("value", None)])
@@ -277,14 +277,14 @@ def test_a_quota_that_is_none_is_refused(spark, path, column, value) -> None:
     row = {"level": "CLIENT_OF_USER", "user": "alice", "client_id": "x", "key": "producer_byte_rate", "value": 1.0}
     quotas = pa.Table.from_pylist([*QUOTAS.select(list(row)).to_pylist(), row | {column: value}])
     with pytest.raises(kn.Invalid, match=column):
-        kn.analytics.resolve(frame(spark, quotas), frame(spark, PAIRS))
+        kn.fleets.resolve(frame(spark, quotas), frame(spark, PAIRS))
 
 
 def test_workers_need_no_kadmin_nb(spark) -> None:
     """On the cluster every task died of `No module named 'kadmin_nb'`; over Connect the workers here have none."""
     index = Index.of(QUOTAS, "producer_byte_rate")
     names = ["user", "client_id", "value", "level"]
-    work = worker_code.by_value(resolve_worker.bound, (index.tables, names))
+    work = workers.by_value(resolving.on_workers, (index.tables, names))
     given = pa.table({"user": ["alice"], "client_id": ["app"]})
     packed = pickle.dumps((cloudpickle.dumps(work), given.to_batches()))
     done = subprocess.run([sys.executable, "-c", ELSEWHERE], input=packed, capture_output=True, check=True)

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.analytics import quota_tables
+from kadmin_nb.fleets import resolving
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import DELETE, SET, Change
 from kadmin_nb.model.entity import Entity
@@ -31,8 +31,8 @@ AFTER = merged(BEFORE.slice(60), quotas_of_a_fleet(3, 60))
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether quotas of exact pairs are sent to the workers, or joined to the pairs as if they were too many."""
     if request.param == "joined":
-        monkeypatch.setattr(quota_tables, "SENT_BYTES", -1)
-        monkeypatch.setattr(quota_tables, "JOINED_BYTES", 8_000)
+        monkeypatch.setattr(resolving, "SENT_BYTES", -1)
+        monkeypatch.setattr(resolving, "JOINED_BYTES", 8_000)
 
 
 def frame(spark, table: pa.Table):
@@ -42,7 +42,7 @@ def frame(spark, table: pa.Table):
 def test_it_is_kn_impact(spark, path) -> None:
     """The fleet's report had other clients in it than the review of the plan."""
     keys = ["producer_byte_rate", "request_percentage"]
-    found = kn.analytics.impact(frame(spark, BEFORE), frame(spark, AFTER), frame(spark, PAIRS), keys=keys)
+    found = kn.usage.impact(frame(spark, BEFORE), frame(spark, AFTER), frame(spark, PAIRS), keys=keys)
     wanted = kn.impact(BEFORE, AFTER, PAIRS, keys=keys).to_arrow()
     assert found.columns == wanted.column_names
     assert found.schema.simpleString() == frame(spark, wanted.slice(0, 0)).schema.simpleString()
@@ -54,7 +54,7 @@ def test_several_clusters_at_once(spark) -> None:
     """One cluster's users were counted into another's buckets."""
     before, after = in_clusters([BEFORE, BEFORE]), in_clusters([BEFORE, AFTER])
     pairs = in_clusters([PAIRS.slice(0, 300), PAIRS.slice(200, 300)])
-    found = kn.analytics.impact(before, after, frame(spark, pairs), keys="producer_byte_rate")
+    found = kn.usage.impact(before, after, frame(spark, pairs), keys="producer_byte_rate")
     wanted = kn.impact(before, after, pairs, keys="producer_byte_rate").to_arrow()
     assert set(wanted["cluster_id"].to_pylist()) == {"cluster-1"}
     assert found.columns == wanted.column_names
@@ -71,7 +71,7 @@ def test_a_plan_says_what_comes_after(spark) -> None:
     )
     plan = kn.Plan("here", "2026-05-01T12:00:00+00:00", changes)
     keys = "consumer_byte_rate"
-    found = kn.analytics.impact(frame(spark, BEFORE), plan, frame(spark, PAIRS), keys=keys)
+    found = kn.usage.impact(frame(spark, BEFORE), plan, frame(spark, PAIRS), keys=keys)
     wanted = kn.impact(BEFORE, plan.quotas_after(BEFORE), PAIRS, keys=keys).to_arrow()
     assert rows(found.toArrow()) == rows(wanted)
     assert plan.impact(PAIRS, quotas=BEFORE).to_arrow().num_rows >= wanted.num_rows
@@ -81,7 +81,7 @@ def test_a_plan_says_what_comes_after(spark) -> None:
 def test_nobody_and_nothing(spark) -> None:
     """An empty lake gave a frame with other columns."""
     for before, after, pairs in ((BEFORE, BEFORE, PAIRS), (BEFORE, AFTER, PAIRS.slice(0, 0))):
-        found = kn.analytics.impact(before, after, frame(spark, pairs), keys="producer_byte_rate")
+        found = kn.usage.impact(before, after, frame(spark, pairs), keys="producer_byte_rate")
         assert (found.columns, found.count()) == (schemas.IMPACT.names, 0)
 
 
@@ -89,8 +89,8 @@ def test_clusters_on_one_side_only(spark) -> None:
     """Quotas of two clusters were compared with those of nobody knows which."""
     led = in_clusters([BEFORE])
     with pytest.raises(kn.UsageError, match="the quotas before have a cluster_id and those after have none"):
-        kn.analytics.impact(led, BEFORE, frame(spark, PAIRS))
+        kn.usage.impact(led, BEFORE, frame(spark, PAIRS))
     with pytest.raises(kn.UsageError, match="the quotas have a cluster_id and the pairs have none"):
-        kn.analytics.impact(led, led, frame(spark, PAIRS))
+        kn.usage.impact(led, led, frame(spark, PAIRS))
     with pytest.raises(kn.UsageError, match="the pairs have no column client_id"):
-        kn.analytics.impact(BEFORE, BEFORE, frame(spark, PAIRS.select(["user"])))
+        kn.usage.impact(BEFORE, BEFORE, frame(spark, PAIRS.select(["user"])))

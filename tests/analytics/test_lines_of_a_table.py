@@ -28,8 +28,8 @@ def lines(spark):
 
 def test_lines_of_a_table_are_those_of_the_files(spark, lines):
     """Only files were taken, and our log is in a Delta table."""
-    of_lines = kn.analytics.requests(spark, lines, broker=BROKER, tz="UTC")
-    of_files = kn.analytics.requests(spark, str(RECORDED), broker=BROKER, tz="UTC")
+    of_lines = kn.usage.requests(lines, spark=spark, broker=BROKER, tz="UTC")
+    of_files = kn.usage.requests(str(RECORDED), spark=spark, broker=BROKER, tz="UTC")
     key = ["broker", "time", "connection", "correlation_id"]
     assert sorted(of_lines.frame.select(key).collect()) == sorted(of_files.frame.select(key).collect())
     assert [tuple(row) for row in of_lines.quarantine.where("line = 'no request'").select("path").collect()] == [
@@ -39,10 +39,10 @@ def test_lines_of_a_table_are_those_of_the_files(spark, lines):
 
 def test_lines_without_paths_are_one_brokers(spark, lines):
     """A table with lines and nothing else was refused."""
-    found = kn.analytics.requests(spark, lines.where("path like 'broker-1/%'").select("line"), broker=1, tz="UTC")
+    found = kn.usage.requests(lines.where("path like 'broker-1/%'").select("line"), broker=1, tz="UTC")
     assert {row.broker for row in found.frame.select("broker").distinct().collect()} == {1}
     with pytest.raises(kn.UsageError, match="the path the lines does not match"):
-        kn.analytics.requests(spark, lines.select("line"), broker=BROKER, tz="UTC")
+        kn.usage.requests(lines.select("line"), spark=spark, broker=BROKER, tz="UTC")
 
 
 @pytest.mark.parametrize(
@@ -58,4 +58,4 @@ def test_lines_without_paths_are_one_brokers(spark, lines):
 def test_what_holds_no_lines_is_one_line(spark, lines, change, said):
     """[UNRESOLVED_COLUMN.WITH_SUGGESTION], and forty lines more."""
     with pytest.raises(kn.KadminError, match=said):
-        kn.analytics.requests(spark, change(lines), broker=1, tz="UTC")
+        kn.usage.requests(change(lines), spark=spark, broker=1, tz="UTC")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kadmin_nb.traffic import log_lines
+from kadmin_nb.usage import log_lines
 
 RECORDED = Path(__file__).parent / "recorded"
 LINES = [line for file in sorted(RECORDED.rglob("request.log*")) for line in file.read_text().splitlines()]

@@ -53,13 +53,13 @@ def test_any_log_is_read_the_same_way(spark, tmp_path, seed, dedupe):
     """On my laptop 3 requests more were counted than on the cluster. The daily run has one log of each way."""
     write_logs(tmp_path, seed)
     how = {"broker": r"/broker-(\d+)/", "tz": "Europe/Berlin", "dedupe": dedupe, "cluster_id": "c" if seed else None}
-    there, here = kn.analytics.requests(spark, str(tmp_path), **how), kn.traffic.requests(tmp_path, **how)
+    there, here = kn.usage.requests(str(tmp_path), spark=spark, **how), kn.usage.requests(tmp_path, **how)
     assert here.counts == there.counts
     for name in ("frame", "left_out", "quarantine"):
         ours = getattr(here, name)
         assert rows(ours) == rows(getattr(there, name).toArrow().cast(ours.schema)), name
-    ours = kn.traffic.usage(here, "5 seconds")
-    theirs = kn.analytics.usage(there, "5 seconds").toArrow()
+    ours = kn.usage.usage(here, "5 seconds")
+    theirs = kn.usage.usage(there, "5 seconds").toArrow()
     assert rounded(ours) == rounded(theirs.cast(ours.schema))
 
 
@@ -75,9 +75,9 @@ def test_this_process_needs_no_spark():
     """A log of 2 MB waited twenty seconds for Java."""
     program = (
         "import sys, kadmin_nb as kn;"
-        f"read = kn.traffic.requests({str(RECORDED)!r}, broker=r'broker-(\\d+)/', tz='UTC');"
-        "usage = kn.traffic.usage(read); kn.traffic.known_clients(usage);"
-        "kn.traffic.utilisation(usage, kn.Answer(__import__('pyarrow').table("
+        f"read = kn.usage.requests({str(RECORDED)!r}, broker=r'broker-(\\d+)/', tz='UTC');"
+        "usage = kn.usage.usage(read); kn.usage.known_clients(usage);"
+        "kn.usage.utilisation(usage, kn.Answer(__import__('pyarrow').table("
         "{'level': ['USER'], 'user': ['alice'], 'client_id': [None], 'key': ['producer_byte_rate'], 'value': [1.0]})));"
         "print(len(usage), [name for name in sys.modules if name.split('.')[0] in ('pyspark', 'py4j')])"
     )

@@ -95,7 +95,7 @@ def one_by_one(policy: kn.policy.Policy, pairs: pa.Table | None) -> list[str]:
 def test_a_fleet_is_judged_as_each_snapshot_is(spark, pairs):
     """The report of the fleet said other things than the check of the one cluster."""
     policy = read(EXAMPLE.read_text() + MORE, "policy.toml")
-    found = kn.analytics.policy(policy, *sides(spark), pairs=pairs).toArrow()
+    found = kn.fleets.policy(policy, *sides(spark), pairs=pairs).toArrow()
     assert found.column_names == ["cluster_id", *schemas.POLICY.names, "snapshot_id", "taken_at"]
     assert rows(found) == one_by_one(policy, pairs)
     states = {(row["cluster_id"], row["snapshot_id"], row["state"]) for row in found.to_pylist()}
@@ -106,7 +106,7 @@ def test_a_frame_that_is_not_given_is_not_kept(spark):
     """The configs were left out, and every rule about them was kept."""
     quotas, _ = sides(spark)
     clients = kn.Answer(CLIENTS).to_spark(spark)
-    found = kn.analytics.policy(EXAMPLE, quotas.drop("snapshot_id").where("cluster_id = 'b'"), pairs=clients).toArrow()
+    found = kn.fleets.policy(EXAMPLE, quotas.drop("snapshot_id").where("cluster_id = 'b'"), pairs=clients).toArrow()
     states = {row["rule"]: (row["state"], row["snapshot_id"]) for row in found.to_pylist()}
     assert states["two-replicas-in-sync"] == ("unknown", None)
     assert states["no-default-user-beside-client-ids"] == ("kept", None)
@@ -120,10 +120,10 @@ def test_what_cannot_be_judged_is_said_at_once(spark):
     quotas, configs = sides(spark)
     rule = read('[[rule]]\nname="r"\nreason="w"\nframe="QUOTAS"\nforbid=true', "p")
     with pytest.raises(kn.UsageError, match="the quotas have no column cluster_id"):
-        kn.analytics.policy(rule, quotas.drop("cluster_id"))
+        kn.fleets.policy(rule, quotas.drop("cluster_id"))
     with pytest.raises(kn.UsageError, match="the configs are a Table, not a Spark DataFrame"):
-        kn.analytics.policy(rule, quotas, configs.toArrow())
+        kn.fleets.policy(rule, quotas, configs.toArrow())
     with pytest.raises(kn.UsageError, match="quotas= or configs= is required"):
-        kn.analytics.policy(rule)
+        kn.fleets.policy(rule)
     with pytest.raises(kn.UsageError, match="nothing that a policy judges"):
         rule.check(quotas)

@@ -55,7 +55,7 @@ SPELLINGS = {
 def test_every_usual_spelling_is_the_same_metric(serve, labels):
     """It was written for the one exporter that the author had."""
     server = serve((200, matrix(({**labels, "broker": "2"}, [[AT, "12.5"], [AT + 15, "NaN"]]))))
-    answer = kn.analytics.prometheus(server.url, START, END)
+    answer = kn.usage.prometheus(server.url, START, END)
     assert answer.to_arrow().schema.equals(schemas.METRICS.schema)
     first, second = rows(answer)
     assert first == (START, 2, "Produce", "a", "c", "byte-rate", 12.5)
@@ -65,7 +65,7 @@ def test_every_usual_spelling_is_the_same_metric(serve, labels):
 def test_it_asks_for_the_range(serve):
     """It asked for an instant."""
     server = serve((200, matrix(({**SPELLINGS["no rules"], "broker": "1"}, [[AT, "1"]]))))
-    kn.analytics.prometheus(f"{server.url}/prom/", START, END, step=5, query="up")
+    kn.usage.prometheus(f"{server.url}/prom/", START, END, step=5, query="up")
     ((path, query),) = server.asked
     assert path == "/prom/api/v1/query_range"
     assert query == {"query": "up", "start": f"{AT:.3f}", "end": f"{AT + 30:.3f}", "step": "5"}
@@ -80,7 +80,7 @@ def test_a_long_range_is_asked_in_parts(serve):
         return 200, matrix(({**SPELLINGS["no rules"], "broker": "1"}, [[first, "1"], [last, "1"]]))
 
     server = serve(answers)
-    answer = kn.analytics.prometheus(server.url, START, START + timedelta(seconds=24_999), step=1)
+    answer = kn.usage.prometheus(server.url, START, START + timedelta(seconds=24_999), step=1)
     asked = [(float(q["start"]) - AT, float(q["end"]) - AT) for _, q in server.asked]
     assert asked == [(0, 9_999), (10_000, 19_999), (20_000, 24_999)]
     assert len(answer) == 6
@@ -102,10 +102,10 @@ def test_which_broker_it_was(serve, value, brokers, meant):
     server = serve((200, matrix((labels, [[AT, "1"]]))))
     if meant is None:
         with pytest.raises(kn.UsageError, match=r"the label instance of .* tells no broker") as raised:
-            kn.analytics.prometheus(server.url, START, END, broker="instance", brokers=brokers)
+            kn.usage.prometheus(server.url, START, END, broker="instance", brokers=brokers)
         assert "user" in raised.value.hint
     else:
-        answer = kn.analytics.prometheus(server.url, START, END, broker="instance", brokers=brokers)
+        answer = kn.usage.prometheus(server.url, START, END, broker="instance", brokers=brokers)
         assert rows(answer)[0][1] == meant
 
 
@@ -114,7 +114,7 @@ def test_other_metrics_are_passed_over(serve):
     other = {"__name__": "kafka_server_socket_server_metrics_incoming_byte_rate", "listener": "PLAINTEXT"}
     ours = {**SPELLINGS["the usual rules"], "broker": "1"}
     server = serve((200, matrix((other, [[AT, "1"]]), (ours, [[AT, "2"]]))))
-    assert [row[-1] for row in rows(kn.analytics.prometheus(server.url, START, END))] == [2.0]
+    assert [row[-1] for row in rows(kn.usage.prometheus(server.url, START, END))] == [2.0]
 
 
 LOGINS = {
@@ -130,7 +130,7 @@ def test_it_logs_in_and_tells_nobody(serve, place, token, sent):
     server = serve((401, {}))
     url = server.url.replace("//", f"//{place}")
     with pytest.raises(kn.AuthenticationFailed) as raised:
-        kn.analytics.prometheus(url, START, END, token=token)
+        kn.usage.prometheus(url, START, END, token=token)
     assert server.headers[0].get("Authorization") == sent
     said = f"{raised.value!r} {raised.value} {raised.value.hint}"
     assert not [secret for secret in ("t0p", "p%40ss", "p@ss", "YWw6") if secret in said]
@@ -168,7 +168,7 @@ def test_what_is_no_answer_is_one_line(serve, answer, kind, said):
     server = serve(answer)
     began = time.monotonic()
     with pytest.raises(kind, match=said) as raised:
-        kn.analytics.prometheus(server.url, START, END, timeout=3, most_bytes=1500)
+        kn.usage.prometheus(server.url, START, END, timeout=3, most_bytes=1500)
     assert len(str(raised.value).splitlines()) == 1
     assert time.monotonic() - began < 20
 
@@ -187,11 +187,11 @@ NONSENSE = {
 def test_nonsense_is_refused_before_anything_is_sent(url, start, end, said):
     """It read /etc/passwd."""
     with pytest.raises(kn.UsageError, match=said):
-        kn.analytics.prometheus(url, start, end)
+        kn.usage.prometheus(url, start, end)
 
 
 def test_nobody_there(monkeypatch):
     """URLError(ConnectionRefusedError(111))."""
     monkeypatch.setenv("no_proxy", "*")
     with pytest.raises(kn.ConnectionFailed, match=r"no Prometheus at http://127\.0\.0\.1:1: .*refused"):
-        kn.analytics.prometheus("http://127.0.0.1:1", START, END)
+        kn.usage.prometheus("http://127.0.0.1:1", START, END)

@@ -25,8 +25,8 @@ SIDES = {
 def used(seen, traffic):
     """UTILISATION by bucket, beside the quotas as the cluster described them."""
     clients = [FREE, EASY, TIGHT, READER, LEFT, RIGHT]
-    usage = kn.analytics.usage(seen).where(F.col("client_id").isin(clients))
-    found = kn.analytics.utilisation(usage, traffic.quotas, keys=[PRODUCE, FETCH]).collect()
+    usage = kn.usage.usage(seen).where(F.col("client_id").isin(clients))
+    found = kn.usage.utilisation(usage, traffic.quotas, keys=[PRODUCE, FETCH]).collect()
     return {(row.key, row.bucket_user, row.bucket_client_id, row.user, row.client_id): row for row in found}
 
 
@@ -64,5 +64,5 @@ def test_the_two_that_share_were_throttled_only_together(traffic):
 
 def test_known_clients_are_those_that_connected(seen, traffic):
     """A client-id was missing from the list, and so from the plan's impact."""
-    pairs = {tuple(pair) for pair in kn.analytics.known_clients(kn.analytics.usage(seen)).collect()}
+    pairs = {tuple(pair) for pair in kn.usage.known_clients(kn.usage.usage(seen)).collect()}
     assert {(ALICE, name) for name in (FREE, EASY, TIGHT, READER)} | {(BOB, LEFT), (BOB, RIGHT)} <= pairs

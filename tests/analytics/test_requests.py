@@ -12,11 +12,9 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
-import kadmin_nb.traffic.log_files
-from kadmin_nb.analytics import log_files
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.spark import to_spark
-from kadmin_nb.traffic import request_rows
+from kadmin_nb.usage import log_files, request_rows, spark_lines
 
 pytestmark = pytest.mark.spark
 
@@ -30,7 +28,7 @@ FAST = next(line for line in LINES if '"clientId":"fast"' in line)
 class InThisProcess:
     """What this process reads of a log, its frames handed to Spark so that the same tests can look at them."""
 
-    def __init__(self, spark, read: kn.traffic.Requests) -> None:
+    def __init__(self, spark, read: kn.usage.Requests) -> None:
         self.read, self.counts, self.warnings = read, read.counts, read.warnings
         self.frame, self.left_out, self.quarantine = (
             to_spark(table, spark) for table in (read.frame, read.left_out, read.quarantine)
@@ -41,17 +39,17 @@ class InThisProcess:
 def of(request):
     """Reads a log on Spark, and in this process."""
 
-    def read(spark, path, **changes) -> kn.analytics.Requests | InThisProcess:
+    def read(spark, path, **changes) -> kn.usage.Requests | InThisProcess:
         how = {"broker": BROKER, "tz": "UTC", **changes}
         if request.param == "spark":
-            return kn.analytics.requests(spark, str(path), **how)
-        return InThisProcess(spark, kn.traffic.requests(str(path), **how))
+            return kn.usage.requests(str(path), spark=spark, **how)
+        return InThisProcess(spark, kn.usage.requests(str(path), **how))
 
     return read
 
 
-def usage_of(spark, read: kn.analytics.Requests | InThisProcess):
-    return to_spark(kn.traffic.usage(read.read), spark) if isinstance(read, InThisProcess) else kn.analytics.usage(read)
+def usage_of(spark, read: kn.usage.Requests | InThisProcess):
+    return to_spark(kn.usage.usage(read.read), spark) if isinstance(read, InThisProcess) else kn.usage.usage(read)
 
 
 @pytest.fixture
@@ -282,7 +280,7 @@ def test_a_cluster_id_leads(of, spark):
 
 def test_the_document_is_parsed_once(spark, capsys):
     """Each column parsed the line again."""
-    kn.analytics.requests(spark, str(RECORDED), broker=BROKER, tz="UTC").frame.explain()
+    kn.usage.requests(str(RECORDED), spark=spark, broker=BROKER, tz="UTC").frame.explain()
     assert capsys.readouterr().out.count("MapInArrow") == 1
 
 
@@ -371,7 +369,7 @@ def test_a_gzip_that_is_none_is_not_an_empty_log(of, spark, torn):
 
 def test_a_plain_file_that_cannot_be_read_stops_all(spark, torn):
     """A file vanished while it was read, and its requests with it."""
-    read = kn.analytics.requests(spark, str(torn), broker=1, tz="UTC")
+    read = kn.usage.requests(str(torn), spark=spark, broker=1, tz="UTC")
     (torn / "broker-1-whole.log").unlink()
     with pytest.raises(Exception, match=r"broker-1-whole\.log"):
         read.frame.collect()
@@ -404,9 +402,9 @@ def test_usage_counts_a_request_once_in_any_window(spark, tmp_path, every):
     """Requests of short windows are deduplicated in another place than those of long ones."""
     for name in ("request.log", "request.log.1"):
         shutil.copytree(RECORDED, tmp_path / name / "logs")
-    twice = kn.analytics.requests(spark, str(tmp_path), broker=BROKER, tz="UTC")
-    once = kn.traffic.requests(RECORDED, broker=BROKER, tz="UTC")
-    found, meant = kn.analytics.usage(twice, every).toArrow(), kn.traffic.usage(once, every)
+    twice = kn.usage.requests(str(tmp_path), spark=spark, broker=BROKER, tz="UTC")
+    once = kn.usage.requests(RECORDED, broker=BROKER, tz="UTC")
+    found, meant = kn.usage.usage(twice, every).toArrow(), kn.usage.usage(once, every)
     assert values_by_client(found) == pytest.approx(values_by_client(meant))
 
 
@@ -417,17 +415,17 @@ def values_by_client(usage: pa.Table) -> dict[tuple[object, ...], float]:
 
 def test_requests_of_short_windows_are_shuffled_once(spark, capsys):
     """They were shuffled to find those that are there twice, and again to be added up."""
-    read = kn.analytics.requests(spark, str(RECORDED), broker=BROKER, tz="UTC")
+    read = kn.usage.requests(str(RECORDED), spark=spark, broker=BROKER, tz="UTC")
     shuffles = []
     for every in ("1 second", "1 hour"):
-        kn.analytics.usage(read, every).explain()
+        kn.usage.usage(read, every).explain()
         shuffles.append(capsys.readouterr().out.count("Exchange hashpartitioning"))
     assert shuffles == [1, 2]
 
 
 def test_a_line_without_end_takes_no_memory(of, spark, tmp_path, monkeypatch):
     """A gzip of 1.5 MB, one line of 1.5 GB, ended the session: no worker had room for it."""
-    for reader in (log_files, kadmin_nb.traffic.log_files):
+    for reader in (log_files, spark_lines):
         monkeypatch.setattr(reader, "LONGEST_LINE", 100_000)
     (tmp_path / "broker-1").mkdir()
     text = f"{FAST}\n{'x' * 100_001}\n{FAST.replace('fast', 'slow')}\n"

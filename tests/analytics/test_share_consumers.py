@@ -18,8 +18,8 @@ from kadmin_nb.frames.spark import to_spark
 from kadmin_nb.java import find_java
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.local.jars import find_jars
-from kadmin_nb.traffic.near import near
-from kadmin_nb.traffic.usage_rules import RECORD_BYTES, SHARE_BYTES
+from kadmin_nb.usage.near_and_top import near
+from kadmin_nb.usage.rules import RECORD_BYTES, SHARE_BYTES
 from tests.logged_requests import requests_of
 from tests.plans.kafka_tool import SHORT_LIVED
 from tests.waiting import eventually
@@ -87,9 +87,9 @@ def throttled_ms(log: Path) -> float:
 def test_a_throttled_share_consumer_is_seen(log, cluster):
     """It was throttled for 8 of 50 seconds; near was empty, top and why laid it at its requests."""
     offset = datetime.now().astimezone().strftime("%z")
-    requests = kn.traffic.requests(log, broker=1, tz=f"{offset[:3]}:{offset[3:]}")
+    requests = kn.usage.requests(log, broker=1, tz=f"{offset[:3]}:{offset[3:]}")
     assert requests.counts.unsized > 0
-    usage = kn.traffic.usage(requests)
+    usage = kn.usage.usage(requests)
     rows = [row for row in usage.to_pylist() if row["client_id"] == CLIENT]
     shared = [row for row in rows if row["key"] == FETCHED]
     assert {(row["value"], row["source"]) for row in shared} == {(None, SHARE_BYTES)}
@@ -102,7 +102,7 @@ def test_a_throttled_share_consumer_is_seen(log, cluster):
     assert "unknown of 100 kB/s" in str(answer)
     assert "is not known in full" in str(answer)
 
-    top = kn.traffic.top(usage)
+    top = kn.usage.top(usage)
     (first,) = [row for row in top.to_arrow().to_pylist() if (row["key"], row["client_id"]) == (FETCHED, CLIENT)]
     assert (first["mean"], first["share"], first["peak"], first["throttle_ms"]) == (None, None, None, throttled_ms(log))
     assert f"The {FETCHED} of user=ANONYMOUS client-id={CLIENT} is unknown." in str(top)
@@ -131,7 +131,7 @@ def test_share_fetches_are_a_row_of_their_own(spark, engine):
             {**same, "time": NOON, "api": "SHARE_ACKNOWLEDGE", "throttle_ms": 3.0},
         ],
     )
-    usage = kn.traffic.usage(frame) if engine == "arrow" else kn.analytics.usage(to_spark(frame, spark)).toArrow()
+    usage = kn.usage.usage(frame) if engine == "arrow" else kn.usage.usage(to_spark(frame, spark)).toArrow()
     rows = {(row["key"], row["source"] == SHARE_BYTES): row for row in usage.to_pylist()}
     values = {key: (row["value"], row["throttle_ms"]) for key, row in rows.items()}
     assert values == {(FETCHED, False): (50.0, 0.0), (FETCHED, True): (None, 700.0), (REQUESTS, False): (0.3, 3.0)}
@@ -157,9 +157,9 @@ def test_the_figures_of_an_unknown_use(spark, engine):
     ]
     quotas = schemas.table(schemas.QUOTAS, limits)
     if engine == "arrow":
-        found = kn.traffic.utilisation(usage, quotas)
+        found = kn.usage.utilisation(usage, quotas)
     else:
-        found = kn.analytics.utilisation(to_spark(usage, spark), quotas).toArrow()
+        found = kn.usage.utilisation(to_spark(usage, spark), quotas).toArrow()
     names = ("windows", "windows_seen", "windows_unknown", "peak", "p95", "mean", "utilisation", "share_above_80",
              "longest_above_100_s", "throttle_ms", "clients")  # fmt: skip
     rows = {row["bucket_user"] or row["user"]: tuple(row[name] for name in names) for row in found.to_pylist()}
@@ -177,7 +177,7 @@ def test_the_figures_of_an_unknown_use(spark, engine):
 def test_who_is_unknown_has_no_share():
     """A share consumer that used most was not in the list, and another one used 100 % of all."""
     usage = schemas.table(schemas.USAGE, [used(0, 10.0), used(0, 5.0, "both"), used(0, None, "both")])
-    top = kn.traffic.top(usage)
+    top = kn.usage.top(usage)
     rows = [(row["client_id"], row["mean"], row["share"]) for row in top.to_arrow().to_pylist()]
     assert rows == [("app", 10.0, None), ("both", None, None)]
     assert "of those that are known" in top.title()

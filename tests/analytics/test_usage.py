@@ -11,8 +11,8 @@ import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.schemas import OF_BUCKETS
 from kadmin_nb.frames.spark import to_spark
-from kadmin_nb.traffic import request_rows
-from kadmin_nb.traffic.usage_rules import IO_THREADS, RECORD_BYTES
+from kadmin_nb.usage import request_rows
+from kadmin_nb.usage.rules import IO_THREADS, RECORD_BYTES
 from tests.analytics.traffic import FREE, READER, TIGHT
 
 pytestmark = pytest.mark.spark
@@ -40,8 +40,8 @@ def usage(request, spark):
 
     def added_up(frame, **how):
         if request.param == "spark":
-            return kn.analytics.usage(frame, **how)
-        return to_spark(kn.traffic.usage(frame.toArrow(), **how), spark)
+            return kn.usage.usage(frame, **how)
+        return to_spark(kn.usage.usage(frame.toArrow(), **how), spark)
 
     return added_up
 
@@ -52,9 +52,10 @@ def from_metrics(request, spark):
 
     def added_up(metrics):
         if request.param == "spark":
-            return kn.analytics.usage_from_metrics(metrics)
+            frame = to_spark(metrics, spark) if isinstance(metrics, pa.Table) else metrics
+            return kn.usage.usage_from_metrics(frame)
         table = metrics if isinstance(metrics, pa.Table) else metrics.toArrow()
-        return to_spark(kn.traffic.usage_from_metrics(table), spark)
+        return to_spark(kn.usage.usage_from_metrics(table), spark)
 
     return added_up
 
@@ -110,7 +111,7 @@ def test_usage_has_the_columns_of_the_contract(spark, usage):
     frame = requests_frame(spark, {**PRODUCE, "time": after(0), "bytes_in": 10})
     wanted = to_spark(schemas.table(schemas.USAGE, []), spark).dtypes
     assert usage(frame).dtypes == wanted
-    assert kn.analytics.usage_from_metrics(metrics_frame(spark)).dtypes == wanted
+    assert kn.usage.usage_from_metrics(metrics_frame(spark)).dtypes == wanted
 
 
 def test_clusters_stay_apart(spark, usage):
@@ -131,9 +132,9 @@ def test_what_is_no_request_frame_and_no_window(spark, usage):
         with pytest.raises(kn.UsageError, match=f"{every} is not the length of a window"):
             usage(frame, every=every)
     with pytest.raises(kn.UsageError, match="the metrics have no column time, broker, type"):
-        kn.analytics.usage_from_metrics(to_spark(pa.table({"a": [1]}), spark))
+        kn.usage.usage_from_metrics(to_spark(pa.table({"a": [1]}), spark))
     with pytest.raises(kn.UsageError, match="the metrics are a list, not a frame"):
-        kn.analytics.usage_from_metrics([1])
+        kn.usage.usage_from_metrics([1])
 
 
 def metrics_frame(spark, *rows: tuple[object, ...]):
@@ -222,7 +223,7 @@ def test_bytes_agree_with_what_the_clients_sent(seen, traffic, client_id, key, c
     assert row.users == ["usage-alice"]
     assert payload <= row.bytes <= traffic.told(client_id, wire)
     assert row.bytes >= 0.97 * traffic.told(client_id, wire)
-    rates = kn.analytics.usage(seen).where(f"client_id = '{client_id}' AND key = '{key}'")
+    rates = kn.usage.usage(seen).where(f"client_id = '{client_id}' AND key = '{key}'")
     assert rates.selectExpr("sum(value) AS bytes").first().bytes == row.bytes  # of windows of 1 s
 
 
@@ -230,7 +231,7 @@ def test_bytes_agree_with_what_the_clients_sent(seen, traffic, client_id, key, c
 @pytest.mark.secure
 def test_throttling_is_what_the_clients_were_told(seen, traffic):
     """It was throttled, and the log of the broker denied it."""
-    usage = kn.analytics.usage(seen).where("key != 'request_percentage'")
+    usage = kn.usage.usage(seen).where("key != 'request_percentage'")
     longest = usage.groupBy("client_id").agg({"throttle_ms": "max"}).collect()
     told = {client_id: ms for client_id, ms in longest if client_id in (FREE, TIGHT, READER)}
     assert told[FREE] == traffic.throttled.get(FREE, 0.0) == 0.0

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.analytics.delta_tables import beside
-from kadmin_nb.traffic.usage_windows import every_of, length_of
+from kadmin_nb.usage.tables import beside
+from kadmin_nb.usage.windows import every_of, length_of
 
 pytestmark = pytest.mark.spark
 
@@ -18,9 +18,9 @@ LOG = Path(__file__).with_name("recorded") / "broker-1" / "request.log"
 @pytest.mark.parametrize("table", ["my-lake.usage", "", "lake.", "a.b.c.d", "lake.usage; DROP TABLE x", "lake.`usage"])
 def test_what_is_no_name_of_a_table_is_one_line(spark, table: str) -> None:
     """[INVALID_IDENTIFIER], with the SQL and a line of arrows below it, for a hyphen."""
-    log = kn.analytics.requests(spark, LOG, broker=1, tz="UTC")
+    log = kn.usage.requests(LOG, spark=spark, broker=1, tz="UTC")
     with pytest.raises(kn.UsageError) as refused:
-        kn.analytics.store_usage(log, table)
+        kn.usage.store_usage(log, table)
     assert str(refused.value) == f"{table!r} is not the name of a table"
     assert "between backquotes" in str(refused.value.hint)
 
@@ -39,14 +39,14 @@ def test_what_is_no_name_of_a_table_is_one_line(spark, table: str) -> None:
 def test_one_table_for_two_outputs_is_refused(spark, usage: str, utilisation: str) -> None:
     """A schema mismatch of forty lines, after an hour of reading: both outputs had the same table."""
     with pytest.raises(kn.UsageError, match="usage and utilisation are both") as refused:
-        kn.analytics.check_tables(spark, usage=usage, utilisation=utilisation)
+        kn.usage.check_tables(spark, usage=usage, utilisation=utilisation)
     assert str(refused.value).endswith(utilisation)
 
 
 def test_tables_of_their_own_pass(spark) -> None:
     """A job without a table for one of its outputs was refused."""
-    kn.analytics.check_tables(spark, usage="lake.usage", utilisation="`my-lake`.kafka.usage")
-    kn.analytics.check_tables(spark, usage="", utilisation="")
+    kn.usage.check_tables(spark, usage="lake.usage", utilisation="`my-lake`.kafka.usage")
+    kn.usage.check_tables(spark, usage="", utilisation="")
 
 
 def test_a_table_beside_another_has_a_name_that_spark_reads() -> None:

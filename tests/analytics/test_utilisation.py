@@ -14,7 +14,7 @@ import pytest
 from pyspark.errors import SparkRuntimeException
 
 import kadmin_nb as kn
-from kadmin_nb.analytics import quota_tables
+from kadmin_nb.fleets import resolving
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.schemas import OF_BUCKETS
 from kadmin_nb.frames.spark import to_spark
@@ -58,8 +58,8 @@ def utilisation(request, spark):
 
     def worked_out(usage, quotas, **how):
         if request.param == "spark":
-            return kn.analytics.utilisation(usage, quotas, **how)
-        return to_spark(kn.traffic.utilisation(usage.toArrow(), quotas, **how), spark)
+            return kn.usage.utilisation(usage, quotas, **how)
+        return to_spark(kn.usage.utilisation(usage.toArrow(), quotas, **how), spark)
 
     return worked_out
 
@@ -255,7 +255,7 @@ KEYS = ("cluster_id", "broker", "key", "limit", "level", "bucket_user", "bucket_
 
 def test_figure_for_figure_like_plain_python(spark, utilisation, monkeypatch):
     """The sums were right for the buckets that somebody had looked at."""
-    monkeypatch.setattr(quota_tables, "SENT_BYTES", -1)  # as if the quotas of exact pairs were too many to be sent
+    monkeypatch.setattr(resolving, "SENT_BYTES", -1)  # as if the quotas of exact pairs were too many to be sent
     quotas = [quotas_of_a_fleet(3), without_user_defaults(4)]
     usage = [usage_of_a_fleet(n, held) for n, held in enumerate(quotas)]
     found = utilisation(to_spark(in_clusters(usage), spark), in_clusters(quotas)).toArrow().to_pylist()
@@ -281,7 +281,7 @@ def test_the_usage_is_read_and_shuffled_once(spark, capsys):
     adaptive = spark.conf.get("spark.sql.adaptive.enabled")
     spark.conf.set("spark.sql.adaptive.enabled", "false")
     try:
-        kn.analytics.utilisation(usage_of(spark, used(0, 1)), quotas_of(ALICE)).explain()
+        kn.usage.utilisation(usage_of(spark, used(0, 1)), quotas_of(ALICE)).explain()
     finally:
         spark.conf.set("spark.sql.adaptive.enabled", adaptive)
     plan = capsys.readouterr().out
@@ -317,7 +317,7 @@ def test_what_is_no_usage_is_one_line(spark):
     of_cluster = usage_of(spark, {**used(0, 1), "cluster_id": "c"}, schema=IN_CLUSTERS)
     bad = [
         (to_spark(pa.table({"broker": [1]}), spark), quotas, "the usage's rows have no column user, client_id, key"),
-        ([], quotas, "the usage is a list, not a Spark DataFrame"),
+        ([], quotas, "the usage's rows are a list, not a frame"),
         (usage.selectExpr("*", "'x' AS v").drop("value").withColumnRenamed("v", "value"), quotas, "value of .* string"),
         (usage.withColumn("window_end", usage.window_end.cast("string")), quotas, "is string, not a timestamp"),
         (usage, pa.table({"level": ["USER"]}), "the quotas have no column user, client_id, key, value"),
@@ -326,10 +326,10 @@ def test_what_is_no_usage_is_one_line(spark):
     ]
     for frame, stored_quotas, said in bad:
         with pytest.raises(kn.UsageError, match=said) as raised:
-            kn.analytics.utilisation(frame, stored_quotas)
+            kn.usage.utilisation(frame, stored_quotas)
         assert len(str(raised.value).splitlines()) == 1
     with pytest.raises(kn.UsageError, match="the usage's rows have no column source"):
-        kn.analytics.known_clients(usage.drop("source"))
+        kn.usage.known_clients(usage.drop("source"))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -337,12 +337,12 @@ def test_both_engines_say_the_same_of_any_usage(spark, seed):
     """The report of one evening came from Spark, the next from this process, and a client was in one of them only."""
     quotas = without_user_defaults(seed) if seed % 2 else quotas_of_a_fleet(seed)
     usage = usage_of_a_fleet(seed, quotas, count=10**seed)
-    there = kn.analytics.utilisation(to_spark(usage, spark), quotas).toArrow()
-    here = kn.traffic.utilisation(usage, quotas)
+    there = kn.usage.utilisation(to_spark(usage, spark), quotas).toArrow()
+    here = kn.usage.utilisation(usage, quotas)
     assert here.schema.equals(schemas.UTILISATION.schema)
     ours, theirs = (sorted(map(_rounded, table.to_pylist()), key=repr) for table in (here, there))
     assert ours == theirs
-    pairs = [kn.analytics.known_clients(to_spark(usage, spark)).toArrow(), kn.traffic.known_clients(usage)]
+    pairs = [kn.usage.known_clients(to_spark(usage, spark)).toArrow(), kn.usage.known_clients(usage)]
     assert sorted(map(str, pairs[0].to_pylist())) == sorted(map(str, pairs[1].to_pylist()))
 
 
@@ -359,11 +359,11 @@ def test_known_clients_are_clients(spark):
         *(used(0, 1, *names, source=OF_BUCKETS, cluster_id="c") for names in (("bob", ""), ("", "x"), ("bob", "x"))),
         schema=IN_CLUSTERS,
     )  # fmt: skip
-    pairs = kn.analytics.known_clients(usage)
+    pairs = kn.usage.known_clients(usage)
     assert pairs.columns == ["cluster_id", "user", "client_id"]
     assert sorted(map(tuple, pairs.collect())) == [("c", "alice", ""), ("c", "alice", "app"), ("c", "bob", "x")]
     quotas = in_clusters([quotas_of(ALICE)])
-    assert kn.analytics.resolve(quotas, pairs, keys=PRODUCE).columns[0] == "cluster_id"
+    assert kn.fleets.resolve(quotas, pairs, keys=PRODUCE).columns[0] == "cluster_id"
 
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -371,9 +371,9 @@ RECORDED = Path(__file__).parent / "recorded"
 
 def test_what_two_real_brokers_wrote(spark, utilisation):
     """A limit of 500 kB/s was compared with what both brokers had let through together."""
-    requests = kn.analytics.requests(spark, str(RECORDED), broker=r"/broker-(\d+)/", tz="UTC")
+    requests = kn.usage.requests(str(RECORDED), spark=spark, broker=r"/broker-(\d+)/", tz="UTC")
     quotas = quotas_of(quota("CLIENT", 100_000.0, client_id="slow"), quota("CLIENT", 1e9, client_id="fast"))
-    found = utilisation(kn.analytics.usage(requests), quotas, keys=PRODUCE)
+    found = utilisation(kn.usage.usage(requests), quotas, keys=PRODUCE)
     rows = {(row.broker, row.bucket_client_id): row for row in found.where("limit is not null").collect()}
     assert {at: (row.limit_x_brokers, row.throttle_ms) for at, row in rows.items()} == {
         (1, "fast"): (2e9, 0.0),

@@ -9,13 +9,13 @@ import sys
 
 import pytest
 
-from kadmin_nb.analytics import hang_ups, worker_code
+from kadmin_nb.fleets import workers
 
 LIMITED = """
 import time
 import pyarrow as pa
 import kadmin_nb as kn
-from kadmin_nb.analytics import worker_code
+from kadmin_nb.fleets import workers
 
 def work(seconds, batches):
     for batch in batches:
@@ -24,7 +24,7 @@ def work(seconds, batches):
 
 spark = kn.spark_session()
 for seconds in (0.3, 0, 0.05) * 4:
-    rows = spark.range(1, numPartitions=1).mapInArrow(worker_code.by_value(work, seconds), "text string")
+    rows = spark.range(1, numPartitions=1).mapInArrow(workers.by_value(work, seconds), "text string")
     assert len(rows.limit(1).collect()) == 1
 spark.stop()  # its workers are gone
 """
@@ -43,10 +43,10 @@ def test_workers_that_spark_has_left_say_nothing() -> None:
 DAEMON = """
 import sys
 import pyspark.daemon
-from kadmin_nb.analytics import hang_ups
+from kadmin_nb.fleets import workers
 
 sys.modules["__main__"] = daemon = pyspark.daemon
-hang_ups.silence()
+workers.silence()
 try:
     raise {error}("of a worker")
 except BaseException:
@@ -82,16 +82,17 @@ assert callable(work)
 """
 
 WORKS = (
-    "analytics.config_findings._work",
-    "analytics.policies._work",
-    "analytics.request_log._rows_of_batches",
-    "analytics.resolve_worker.bound",
-    "analytics.whole_groups._work",
+    "fleets.resolving.on_workers",
+    "fleets.snapshots._found",
+    "fleets.snapshots._judged",
+    "fleets.workers._all_at_once",
+    "fleets.workers._some_at_a_time",
     "resolution.demand.judged",
-    "traffic.bucket_figures.bucket_figures",
-    "traffic.bucket_figures.watched_windows",
-    "traffic.metrics.bucket_rates",
-    "traffic.metrics.quota_samples",
+    "usage.bucket_figures.bucket_figures",
+    "usage.bucket_figures.watched_windows",
+    "usage.metrics.bucket_rates",
+    "usage.metrics.quota_samples",
+    "usage.spark_lines.rows_of_batches",
 )
 """What is sent to workers: all that it uses has to arrive, also where there is nothing to do."""
 
@@ -102,6 +103,6 @@ def test_the_work_arrives_where_nothing_of_ours_is_installed(name: str) -> None:
     """A class with slots was added to a module, and no findings came out of Spark any more."""
     module, _, function = name.rpartition(".")
     work = getattr(importlib.import_module(f"kadmin_nb.{module}"), function)
-    packed = worker_code._packed((hang_ups.silence, work))
+    packed = workers._packed((workers.silence, work))
     done = subprocess.run([sys.executable, "-c", ELSEWHERE], input=packed, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()

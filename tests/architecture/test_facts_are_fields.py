@@ -27,7 +27,7 @@ REWRITES = {"lower", "upper", "casefold", "strip", "lstrip", "rstrip", "replace"
 OF_OTHERS = {
     "kadmin_nb/plans/plan_rows.py: change.note or ''": "plan files of format 2 have no field for it",
     "kadmin_nb/plans/shape.py: exc.message": "fastjsonschema's error begins with its name of the place",
-    "kadmin_nb/analytics/delta_tables.py: str(error)": "Spark, classic and Connect, says so only in words",
+    "kadmin_nb/usage/tables.py: str(error)": "Spark, classic and Connect, says so only in words",
 }
 """Messages of libraries, and of a former format, that have no field for the fact."""
 

@@ -85,7 +85,7 @@ def test_an_application_needs_confluent_kafka_alone() -> None:
 
 APPLICATION = (".consumer", ".follower", ".producer", ".reader", ".settings")
 OF_OURS = (
-    "clients", "client_configs", "client_configs.nouns", "client_configs.records",
+    "clients", "client_configs", "model.client_configs", "client_configs.records",
     *(f"client_configs.application{module}" for module in ("", *APPLICATION)),
     "errors", "exit_state", "hints", "secrets", "version",
     "model", "model.configurable", "model.grammar",

@@ -22,7 +22,7 @@ from confluent_kafka.admin import (
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
 from kadmin_nb.client_configs.application import reader as reading
-from kadmin_nb.client_configs.application.reader import ConfigReader
+from kadmin_nb.client_configs.application.follower import ConfigReader
 from kadmin_nb.client_configs.application.settings import ConfigEntry
 from kadmin_nb.client_configs.records import MOST_BYTES, REGISTRATIONS_TOPIC, STATUS_TOPIC, ConfigKey, ConfigValue
 from kadmin_nb.clients import DynamicProducer

@@ -56,8 +56,8 @@ def log_of(folder: Path, *files: Path) -> str:
 
 def usage_here(cluster_id: str) -> list[list[str]]:
     """The USAGE of all recorded files, worked out in this process, as `in_delta` writes it."""
-    read = kn.traffic.requests(RECORDED, broker=r"broker-(\d+)/", tz="UTC", cluster_id=cluster_id)
-    rows = kn.traffic.usage(read, "1 second").to_pylist()
+    read = kn.usage.requests(RECORDED, broker=r"broker-(\d+)/", tz="UTC", cluster_id=cluster_id)
+    rows = kn.usage.usage(read, "1 second").to_pylist()
     return sorted([str(_without_zone(row[name])) for name in USAGE] for row in rows)
 
 
@@ -151,9 +151,9 @@ def test_what_tables_cannot_take_is_refused_and_changes_nothing(tmp_path: Path) 
 @pytest.mark.spark
 def test_without_delta_it_is_one_line(tmp_path: Path) -> None:
     """[DATA_SOURCE_NOT_FOUND], and sixty lines of the JVM."""
-    log = kn.analytics.requests(kn.spark_session(), RECORDED, broker=r"broker-(\d+)/", tz="UTC")
+    log = kn.usage.requests(RECORDED, spark=kn.spark_session(), broker=r"broker-(\d+)/", tz="UTC")
     with pytest.raises(kn.Unsupported, match="this Spark session has no Delta"):
-        kn.analytics.store_usage(log, "default.usage")
+        kn.usage.store_usage(log, "default.usage")
 
 
 @pytest.mark.spark

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.analytics import usage_tables
 from kadmin_nb.frames import schemas
+from kadmin_nb.usage import tables as delta
 from tests.databricks.tasks import TESTS
 
 RECORDED = TESTS / "analytics" / "recorded"
@@ -30,17 +30,17 @@ def main(folder: Path) -> None:
     spark.conf.set("spark.sql.shuffle.partitions", "1")
     spark.sql(f"CREATE DATABASE lake LOCATION '{folder}'")
     spark.sql(f"CREATE TABLE lake.{LEFT} (a INT) USING delta")
-    both_wrote, in_turn, replace = threading.Barrier(2, timeout=300), threading.Lock(), usage_tables._replace
+    both_wrote, in_turn, replace = threading.Barrier(2, timeout=300), threading.Lock(), delta._replace
 
     def replace_in_turn(*arguments: Any) -> None:
         both_wrote.wait()
         with in_turn:
             replace(*arguments)
 
-    usage_tables._replace = replace_in_turn
-    usage_tables.make(spark, "lake.usage", kn.analytics.usage(log_of(spark, 1)), schemas.USAGE)
+    delta._replace = replace_in_turn
+    delta.make(spark, "lake.usage", kn.usage.usage(log_of(spark, 1)), schemas.USAGE)
     with ThreadPoolExecutor(2) as threads:
-        runs = [threads.submit(kn.analytics.store_usage, log_of(spark, broker), "lake.usage") for broker in (1, 2)]
+        runs = [threads.submit(kn.usage.store_usage, log_of(spark, broker), "lake.usage") for broker in (1, 2)]
     assert [run.exception() for run in runs] == [None, None]
     stored = [list(row) for row in spark.sql("SELECT broker, count(*) FROM lake.usage GROUP BY 1 ORDER BY 1").collect()]
     tables = sorted(row.tableName for row in spark.sql("SHOW TABLES IN lake").collect())
@@ -49,7 +49,7 @@ def main(folder: Path) -> None:
 
 def log_of(spark: Any, broker: int) -> Any:
     """The requests of one broker."""
-    return kn.analytics.requests(spark, str(RECORDED / f"broker-{broker}"), broker=broker, tz="UTC")
+    return kn.usage.requests(str(RECORDED / f"broker-{broker}"), spark=spark, broker=broker, tz="UTC")
 
 
 @pytest.mark.spark
@@ -66,8 +66,8 @@ def test_each_run_stores_its_own_windows(tmp_path: Path) -> None:
 
 def usage_here(broker: int) -> list[dict[str, object]]:
     """The USAGE of a broker's log, worked out in this process."""
-    read = kn.traffic.requests(RECORDED / f"broker-{broker}", broker=broker, tz="UTC")
-    return kn.traffic.usage(read).to_pylist()
+    read = kn.usage.requests(RECORDED / f"broker-{broker}", broker=broker, tz="UTC")
+    return kn.usage.usage(read).to_pylist()
 
 
 if __name__ == "__main__":

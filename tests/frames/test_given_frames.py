@@ -17,7 +17,7 @@ from kadmin_nb.frames.given_frames import fitted, table_of
 from kadmin_nb.resolution.kernel import resolve
 from kadmin_nb.resolution.tree import tree
 from kadmin_nb.runbooks import cells
-from kadmin_nb.usage_engines import Usage
+from kadmin_nb.usage.engines import Usage
 
 QUOTAS = pa.table(
     {"level": ["USER"], "user": ["a"], "client_id": pa.nulls(1, pa.string()), "key": ["request_percentage"]}
@@ -232,7 +232,7 @@ def test_quotas_in_every_form(name, form):
 def test_usage_in_every_form(form):
     """The same, of a USAGE frame that was read with Polars."""
     used = FORMS[form](USED)
-    assert kn.traffic.utilisation(used, STORED).num_rows == 1
+    assert kn.usage.utilisation(used, STORED).num_rows == 1
     assert kn.charts.usage(used) is not None
 
 

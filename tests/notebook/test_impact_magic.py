@@ -9,7 +9,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
-from kadmin_nb.plans.impact import ImpactAnswer
+from kadmin_nb.usage.touched_clients import ImpactAnswer
 
 pytestmark = pytest.mark.broker
 

@@ -38,7 +38,7 @@ def logs(tmp_path, monkeypatch) -> Path:
 def test_each_part_of_a_log_is_told(logs):
     """The bar went past the end, or never got there."""
     steps: list[tuple[int, int]] = []
-    kn.traffic.requests(logs, broker=1, tz="UTC", progress=lambda *step: steps.append(step))
+    kn.usage.requests(logs, broker=1, tz="UTC", progress=lambda *step: steps.append(step))
     size = sum(file.stat().st_size for file in logs.iterdir())
     assert steps == sorted(steps)
     assert {total for _, total in steps} == {size}

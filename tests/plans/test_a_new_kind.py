@@ -22,7 +22,7 @@ from kadmin_nb.plans.kinds.registry import missing_right
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.secret_resolver import nowhere
 from kadmin_nb.plans.stage import Stage
-from kadmin_nb.policy.after_plan import after
+from kadmin_nb.policy.evaluation import after
 from kadmin_nb.policy.facts import PolicyFacts
 from tests.double import FakeKafka
 from tests.plans.labels import LABELS, Labelled, Labels

@@ -12,7 +12,7 @@ import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.snapshots import snapshot
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.policy.junit import write_report
+from kadmin_nb.policy.policy_answer import write_report
 from tests.policy.judged_snapshots import MB, breaches, configs, held, pairs, policy, quotas, states
 
 UNLIMITED = """

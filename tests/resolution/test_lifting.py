@@ -10,8 +10,8 @@ from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.levels import LEVELS
 from kadmin_nb.model.quota_keys import parse_value, typed
-from kadmin_nb.resolution.lifting import lifts
 from kadmin_nb.resolution.rules import entity_at, resolve_client
+from kadmin_nb.resolution.shadows import lifts
 
 KEY = "producer_byte_rate"
 USER, DEFAULT_USER = Entity.of({"user": "alice"}), Entity.of({"user": DEFAULT})

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.resolution.redundant import redundant
 from kadmin_nb.resolution.rules import resolve_client
+from kadmin_nb.resolution.shadows import redundant
 
 KEY = "producer_byte_rate"
 

@@ -11,8 +11,8 @@ import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.levels import LEVELS
-from kadmin_nb.resolution.backtesting import backtest
 from kadmin_nb.resolution.rules import entity_at
+from kadmin_nb.usage.backtesting import replayed as backtest
 from tests.resolution.hierarchies import HOSTILE, KEY, quotas_of
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -134,7 +134,7 @@ def test_several_clusters_do_not_mix():
     found = backtest(led(quotas(**ALICE), "a", "b"), led(used(60, 30), "a", "b"))
     assert found["cluster_id"].to_pylist() == ["a", "b"]
     assert found["throttled_s"].to_pylist() == [0.0, 0.0]
-    with pytest.raises(kn.UsageError, match="the usage have a cluster_id and the quotas have none"):
+    with pytest.raises(kn.UsageError, match="the usage's rows have a cluster_id and the quotas have none"):
         backtest(quotas(**ALICE), led(used(60, 30), "a"))
 
 
@@ -148,21 +148,25 @@ def test_hostile_names():
 
 
 REFUSED = {
-    "no windows": (lambda t: t.drop_columns(["window_end"]), kn.UsageError, "the usage have no column window_end"),
+    "no windows": (
+        lambda t: t.drop_columns(["window_end"]),
+        kn.UsageError,
+        "the usage's rows have no column window_end",
+    ),
     "backwards": (
         lambda t: t.rename_columns({"window_start": "window_end", "window_end": "window_start"}),
         kn.Invalid,
-        "window_end is not after window_start in row 0",
+        "window_end is not after window_start in a row of the usage's rows",
     ),
     "values in words": (
         lambda t: t.set_column(6, "value", pa.array(["a"] * len(t))),
         kn.UsageError,
-        "value of the usage is string, not a number",
+        "value of the usage's rows is string, not a number",
     ),
     "no times": (
         lambda t: t.set_column(4, "window_start", pa.array([True] * len(t))),
         kn.UsageError,
-        "window_start of the usage is bool",
+        "window_start of the usage's rows is bool",
     ),
 }
 

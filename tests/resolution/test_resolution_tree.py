@@ -15,9 +15,8 @@ from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.levels import LEVELS
 from kadmin_nb.plans.advice import warnings
 from kadmin_nb.plans.observed_state import ObservedState
-from kadmin_nb.resolution.redundant import UNNAMED
 from kadmin_nb.resolution.rules import Stored, entity_at, explain, resolve_client
-from kadmin_nb.resolution.shadows import comes_first, shadowed_by, shadows_of_added
+from kadmin_nb.resolution.shadows import UNNAMED, comes_first, shadowed_by, shadows_of_added
 from kadmin_nb.resolution.tree import tree
 from tests.resolution.hierarchies import KEY, quotas_of, subset
 

@@ -202,7 +202,7 @@ def test_the_audit_starts_no_spark_for_a_large_usage(
     cluster: kn.Cluster, limited: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A report on a small machine began with a minute of Spark that nobody had asked for."""
-    monkeypatch.setattr("kadmin_nb.usage_engines.ARROW_ROWS", 0)
+    monkeypatch.setattr("kadmin_nb.usage.engines.ARROW_ROWS", 0)
     monkeypatch.setattr("kadmin_nb.frames.spark.active_session", lambda: None)
     check = kn.runbooks.utilisation(cluster, kn.runbooks.frame(usage_of(limited, 3e6)))
     assert "there is no session: kn.spark_session() starts one" in str(check)

@@ -50,7 +50,7 @@ def test_the_worst_is_first_and_who_is_fine_is_not_there():
         used(0, "held", 10, throttle_ms=40.0),
         used(0, "free", 10**9),
     )
-    answer = kn.traffic.near(kn.traffic.utilisation(rows, quotas(over=100, near=100, fine=100, held=100)))
+    answer = kn.usage.near(kn.usage.utilisation(rows, quotas(over=100, near=100, fine=100, held=100)))
     shown = [(row["bucket_user"], row["utilisation"], row["throttle_ms"]) for row in answer.to_arrow().to_pylist()]
     assert shown == [("over", 150.0, None), ("near", 80.0, None), ("held", 10.0, 40.0)]
     assert answer.to_arrow().column_names == schemas.NEAR.names
@@ -69,7 +69,7 @@ NOBODY = {
 @pytest.mark.parametrize(("limits", "title"), NOBODY.values(), ids=NOBODY)
 def test_no_row_says_why(limits, title):
     """The table was empty: was all well, or had it read nothing?"""
-    assert kn.traffic.near(kn.traffic.utilisation(usage(used(0, "a", 1)), quotas(**limits))).title() == title
+    assert kn.usage.near(kn.usage.utilisation(usage(used(0, "a", 1)), quotas(**limits))).title() == title
 
 
 @pytest.mark.broker
@@ -91,7 +91,7 @@ def test_who_uses_most_of_each_key():
         used(0, "big", 90), used(9, "big", 90), used(0, "big", 40, broker=2), used(9, "big", 0, broker=2),
         used(0, "small", 20, throttle_ms=7.0), used(1, "least", 1), used(5, "reader", 3, key=FETCH),
     )  # fmt: skip
-    answer = kn.traffic.top(rows, most=2)
+    answer = kn.usage.top(rows, most=2)
     names = ("key", "user", "brokers", "mean", "peak", "throttle_ms")
     assert [tuple(row[name] for name in names) for row in answer.to_arrow().to_pylist()] == [
         (FETCH, "reader", 1, 0.3, 3.0, None),
@@ -104,33 +104,33 @@ def test_who_uses_most_of_each_key():
         "user=big client-id=app uses most producer_byte_rate (22 B/s, 91.3 % of all). "
         "Watched 10 s, 2026-11-21 12:00:00 to 12:00:10 UTC, brokers 1, 2; by s."
     )
-    only = kn.traffic.top(rows, keys=[FETCH]).to_arrow()
+    only = kn.usage.top(rows, keys=[FETCH]).to_arrow()
     assert only["user"].to_pylist() == ["reader"]
 
 
 def test_time_that_was_watched_counts_though_nobody_asked():
     """One request in ten seconds was a rate for all ten of them."""
     time = NOON, NOON + timedelta(seconds=10)
-    answer = kn.traffic.top(usage(used(3, "a", 50)), time=time)
+    answer = kn.usage.top(usage(used(3, "a", 50)), time=time)
     assert answer.to_arrow()["mean"].to_pylist() == [5.0]
     assert " of all). Watched 10 s, " in answer.title()
-    assert kn.traffic.top(usage(used(3, "a", 0)), time=time).title().startswith("Watched 10 s, ")
-    assert kn.traffic.top(usage(), time=time).title() == "Nobody asked for anything in 10 s."
+    assert kn.usage.top(usage(used(3, "a", 0)), time=time).title().startswith("Watched 10 s, ")
+    assert kn.usage.top(usage(), time=time).title() == "Nobody asked for anything in 10 s."
 
 
 def test_what_cannot_be_ranked_is_one_line():
     """Twenty lines of traceback for a slip."""
     with pytest.raises(kn.UsageError, match="the most of each key cannot be 0"):
-        kn.traffic.top(usage(), most=0)
+        kn.usage.top(usage(), most=0)
     with pytest.raises(kn.UsageError, match="the usage's rows have no column"):
-        kn.traffic.top(pa.table({"user": ["a"]}))
+        kn.usage.top(pa.table({"user": ["a"]}))
 
 
 @pytest.mark.broker
 @pytest.mark.parametrize(("form", "place"), [((), "out"), (("--json",), "err")])
 def test_a_log_that_lost_files_is_told_of_beside_json_too(kadmin, cluster, monkeypatch, form, place):
     """The JSON was of the half of the time that the log still had, and nothing said so."""
-    lost = kn.traffic.top(usage(used(3, "a", 50))).warned(["WARNING: broker 1: log4j deleted rolled files"])
+    lost = kn.usage.top(usage(used(3, "a", 50))).warned(["WARNING: broker 1: log4j deleted rolled files"])
     monkeypatch.setattr(kn.Cluster, "top", lambda self, **_: lost)
     said = kadmin("quota", "top", *form, "--cluster", cluster.settings.bootstrap)
     assert [getattr(said, one).count("WARNING: broker 1") for one in ("out", "err")] == [place == "out", place == "err"]
@@ -138,7 +138,7 @@ def test_a_log_that_lost_files_is_told_of_beside_json_too(kadmin, cluster, monke
 
 def test_metrics_name_buckets():
     """The metrics of a whole user were looked for among its clients."""
-    answer = kn.traffic.top(usage(used(0, "bob", 5, client_id="", source=OF_BUCKETS)))
+    answer = kn.usage.top(usage(used(0, "bob", 5, client_id="", source=OF_BUCKETS)))
     assert [(row["user"], row["client_id"]) for row in answer.to_arrow().to_pylist()] == [("bob", "")]
     assert answer.title().endswith("by metrics.")
 

@@ -72,7 +72,7 @@ def scene(kafka, cluster, tmp_path_factory) -> Scene:
     with _writing(kafka.bootstrap, app, topic):
         observed = cluster.observe(5)
     logs = [path for row in observed.to_arrow().to_pylist() for path in row["logs"]]
-    usage = kn.traffic.usage(kn.traffic.requests([Path(log) for log in logs], broker=1, tz="UTC"))
+    usage = kn.usage.usage(kn.usage.requests([Path(log) for log in logs], broker=1, tz="UTC"))
     pd.DataFrame(usage.to_pandas()).to_parquet(folder / "usage.parquet")
     ids = [f"job-{number:08x}-ab12" for number in range(1000, 1005)]
     pd.DataFrame({"user": USER, "client_id": [app, *ids]}).to_parquet(folder / "pairs.parquet")

@@ -15,10 +15,10 @@ import pyarrow.parquet
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb import usage_engines
 from kadmin_nb.cluster import resolve_engines
 from kadmin_nb.frames import spark as sparks
 from kadmin_nb.frames.spark import _remote
+from kadmin_nb.usage import engines
 from tests.prometheus_server import matrix, serving
 
 RECORDED = Path(__file__).parents[1] / "analytics" / "recorded"
@@ -33,9 +33,9 @@ def clients(rows) -> set[tuple[str, str]]:
 @pytest.fixture(scope="module")
 def used(tmp_path_factory) -> Path:
     """A file that `usage --out` would write."""
-    requests = kn.traffic.requests(RECORDED, broker=r"broker-(\d+)/", tz="UTC")
+    requests = kn.usage.requests(RECORDED, broker=r"broker-(\d+)/", tz="UTC")
     place = tmp_path_factory.mktemp("usage") / "used.parquet"
-    pyarrow.parquet.write_table(kn.traffic.usage(requests), place)
+    pyarrow.parquet.write_table(kn.usage.usage(requests), place)
     return place
 
 
@@ -214,8 +214,8 @@ def test_it_says_which_engine_added_up(kadmin, used, monkeypatch):
 @pytest.mark.spark
 def test_a_large_log_goes_to_spark(kadmin, used, monkeypatch):
     """Ten gigabytes went through one process."""
-    monkeypatch.setattr(usage_engines, "ARROW_LOG_BYTES", 20_000)
-    monkeypatch.setattr(usage_engines, "ARROW_ROWS", 19)
+    monkeypatch.setattr(engines, "ARROW_LOG_BYTES", 20_000)
+    monkeypatch.setattr(engines, "ARROW_ROWS", 19)
     assert kadmin(*LOG, "--clients").out.splitlines()[-1] == "added up on Spark: 20.7 kB of log"
     said = kadmin("quota", "usage", "--usage", str(used), "--clients").out
     assert said.splitlines()[-1] == "on Spark: 20 rows of usage"

@@ -26,6 +26,7 @@ import pyarrow.compute as pc
 from ...errors import UsageError, printable
 from ...frames import meanings, schemas
 from ...frames.answer import Answer
+from ...frames.given_frames import text_column
 from ...model.changes import Change
 from ...model.entity import Entity
 from ...model.levels import LEVELS_BY_NAME
@@ -121,7 +122,7 @@ def stalls(
 def busiest(usage: Any, keys: Sequence[str], cluster_id: str | None = None) -> pa.Table:
     """`broker`, `user`, `client_id`, `key` and `rate`: what each client used at most in its recent windows."""
     table = _of_cluster(input_columns.read_columns(usage, _USAGE_COLUMNS, _USAGE), cluster_id)
-    names = {name: input_columns.text_column(table, name, _USAGE) for name in _CLIENT}
+    names = {name: text_column(table, name, _USAGE) for name in _CLIENT}
     read = pa.table(
         {
             "broker": table["broker"].cast(pa.int32()),
@@ -145,7 +146,7 @@ def _of_cluster(usage: pa.Table, cluster_id: str | None) -> pa.Table:
         return usage
     if cluster_id is None:
         raise UsageError(f"{_USAGE} have a cluster_id", hint="Say which of them: cluster_id=…")
-    return usage.filter(pc.equal(input_columns.text_column(usage, input_columns.CLUSTER, _USAGE), cluster_id))
+    return usage.filter(pc.equal(text_column(usage, input_columns.CLUSTER, _USAGE), cluster_id))
 
 
 def _bound(before: pa.Table, after: pa.Table, clients: pa.Table, keys: Sequence[str]) -> pa.Table:

@@ -1,0 +1,24 @@
+"""Whole fleets, on Spark: every client resolved, every snapshot judged, by the rules of one cluster."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from ..errors import Unsupported
+
+if TYPE_CHECKING:
+    from .resolving import resolve
+    from .snapshots import config_findings, policy
+
+__all__ = ["config_findings", "policy", "resolve"]
+
+
+def __getattr__(name: str) -> Any:
+    """Each function is imported on first use, as PySpark is not always there."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if find_spec("pyspark") is None:
+        raise Unsupported("pyspark is not installed", hint="pip install 'kadmin_nb[spark]'")
+    return getattr(import_module(".resolving" if name == "resolve" else ".snapshots", __name__), name)

@@ -1,0 +1,426 @@
+"""`kn.resolve` over Spark DataFrames: the same look-ups, on the workers.
+
+The quotas are small: they are read on the driver, laid out once, and travel inside the plan. The pairs stay where
+they are. Only when the quotas of exact (user, client-id) pairs outgrow that are these joined to the pairs instead,
+both partitioned by a hash of the two names; all other levels still travel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add, or_
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, DoubleType, IntegerType, StringType, StructField, StructType
+
+from ..errors import Invalid, UsageError
+from ..frames import schemas
+from ..frames.relational import TEXT, of_kinds, without_null
+from ..frames.spark import row_as_json, to_spark
+from ..model.levels import LEVELS
+from ..resolution import input_columns
+from ..resolution.input_columns import CLUSTER, QUOTAS_LABEL, check_clusters
+from ..resolution.kernel import PAIRS, Index, Shape, asked_keys
+from ..resolution.lookup import Tables
+from ..resolution.lookup import resolve as look_up
+from .workers import Batches, by_value
+
+OVERRIDDEN = ArrayType(StructType([StructField("level", StringType()), StructField("value", DoubleType())]))
+
+READ = ("level", "user", "client_id", "key", "value")
+PAIR = LEVELS[0].name
+
+SENT_BYTES = 256 << 20
+"""The memory that quotas of exact pairs may take in a worker; sent they are a third of that at most."""
+PLAIN_BYTES = 256 << 20
+"""The size up to which all quotas reach the driver uncompressed, at once."""
+JOINED_BYTES = 16 << 20
+"""Their size limit in one partition of the join, which holds them in memory."""
+_ENTITY, _VALUE = 128, 12
+"""Bytes that an entity takes beside its names, and each of its keys."""
+_SHORT = 256
+"""Bytes that the texts of a row may have, all together, to be fetched without a look at their sizes."""
+
+BITS, IN_A_WORD, NO_LEVEL = 4, 7, 15
+"""A level number takes so many bits, an int32 holds so many of them; and the number that stands for none: all bits."""
+ROWS = 1 << 18
+"""Pairs worked on at once: Spark's batches are of 10,000, and each call hashes the names of all quotas anew."""
+
+
+def resolve(
+    quotas: Any,
+    pairs: DataFrame,
+    *,
+    keys: str | Iterable[str] | None = None,
+    overridden: bool = False,
+    shape: Shape = "long",
+) -> DataFrame:
+    """The quota that binds each client, key by key, as EFFECTIVE: `kn.resolve` over a Spark DataFrame of any size.
+
+    Parameters
+    ----------
+    quotas
+        QUOTAS: a Spark DataFrame, or anything that `kn.resolve` takes. They are read at once; those of exact
+        pairs stay in Spark when they are too many to send to the workers (about a million).
+    pairs
+        PAIRS: a Spark DataFrame with `user` and `client_id`; other columns are passed over. It is read when the
+        result is. With a `cluster_id` on both sides it is part of the match.
+    keys
+        The keys to resolve, any name; the four of users and clients unless said. Fewer keys are less work.
+    overridden
+        Also the column `overridden`: the quotas that fit and lost, most specific first. Long form only.
+    shape
+        "long": a row a key and pair, in no order. "wide": a row a pair, a struct a key.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        The columns of `kn.resolve`, words as strings. Lazy; the long form is a projection of the wide one.
+
+    Raises
+    ------
+    UsageError
+        Not a frame, a missing column or one of another type, `cluster_id` on one side only.
+    Invalid
+        An entity and key twice in the quotas, a level that is unknown or does not fit its names.
+    pyspark.errors.SparkRuntimeException
+        When the result is read: a null user, with its row; a quota that is there twice, where quotas stay in Spark.
+
+    Examples
+    --------
+    >>> resolve(quotas, pairs, keys="producer_byte_rate").where("value is null")  # doctest: +SKIP
+    """
+    if shape not in ("long", "wide"):
+        raise UsageError(f"shape={shape!r} is not known", hint='It is "long" or "wide".')
+    if shape == "wide" and overridden:
+        raise UsageError("overridden quotas come in the long form only", hint='Leave shape="wide" out.')
+    chosen, quotas_read = asked_keys(keys), read_columns(quotas)
+    bound_pairs = bound(names_of(pairs, PAIRS, has_clusters(quotas_read)), quotas_read, chosen, overridden)
+    return bound_pairs.wide() if shape == "wide" else bound_pairs.long()
+
+
+def names_of(pairs: Any, frame_name: str, by_cluster: bool) -> DataFrame:
+    """`user`, `client_id` and perhaps `cluster_id` of the pairs, as strings; a null client-id is the empty one.
+
+    A null user stops the query that reads it; the message has the row.
+
+    Raises
+    ------
+    UsageError
+        Not a Spark DataFrame, a column is missing or is not text, `cluster_id` on one side only.
+    """
+    if not isinstance(pairs, DataFrame):
+        raise UsageError(
+            f"{frame_name} are a {type(pairs).__name__}, not a Spark DataFrame", hint="kn.resolve takes others."
+        )
+    names = of_kinds(pairs, dict.fromkeys((CLUSTER, "user", "client_id"), TEXT), frame_name, (CLUSTER,))
+    check_clusters(names.columns, frame_name, by_cluster)
+    columns = [*([CLUSTER] if by_cluster else []), "user", "client_id"]
+    rows: DataFrame = without_null(names, columns[:-1], frame_name, columns)
+    return rows.withColumn("client_id", F.coalesce("client_id", F.lit("")))
+
+
+def bound(rows: DataFrame, quotas: DataFrame | pa.Table, keys: Sequence[str], overridden: bool = False) -> ResolvedRows:
+    """The effective quotas of each row's client; `quotas` as `read_columns` gives them."""
+    stored = SplitQuotas.of(quotas, rows.sparkSession, len(keys))
+    joined_rows = rows if stored.joined is None else stored.join_to(rows, keys)
+    resolved = _with_results(joined_rows, Index.of(stored.sent, keys, overridden=overridden), overridden)
+    return ResolvedRows(resolved, rows.columns, keys, stored.joined is not None, overridden)
+
+
+def _with_results(rows: DataFrame, index: Index, overridden: bool) -> DataFrame:
+    """The rows with `value i` and perhaps `overridden i` for the i-th key, and `levels i` for it and those after it."""
+    kinds = {"value": DoubleType(), **({"overridden": OVERRIDDEN} if overridden else {})}
+    keys = range(len(index.tables.keys))
+    result_fields = [StructField(f"{name} {number}", kind) for number in keys for name, kind in kinds.items()]
+    result_fields += [StructField(f"levels {number}", IntegerType()) for number in range(0, len(keys), IN_A_WORD)]
+    schema = StructType([*rows.schema, *result_fields])
+    work = by_value(on_workers, (index.tables, schema.names))
+    return rows.mapInArrow(work, schema)
+
+
+@dataclass(frozen=True)
+class ResolvedRows:
+    """The workers' results, beside the columns `names`; `joined` says that quotas of exact pairs stand there too."""
+
+    found: DataFrame
+    names: Sequence[str]
+    keys: Sequence[str]
+    joined: bool
+    overridden: bool
+
+    def wide(self) -> DataFrame:
+        """EFFECTIVE, a struct a key."""
+        structs = [
+            F.struct(F.expr(f"{value} as value"), *_level_and_bucket(level)).alias(key)
+            for key, (value, level) in zip(self.keys, self._answers(), strict=True)
+        ]
+        return self.found.select(*self.names, *structs)
+
+    def of_key(self) -> DataFrame:
+        """The rows with `limit`, `level`, `bucket_user` and `bucket_client_id` of their own `key`."""
+        limit, level = F.lit(None).cast("double"), F.lit(NO_LEVEL)
+        for key, (its_value, its_level) in zip(self.keys, self._answers(), strict=True):
+            is_it = F.col("key") == key
+            limit = F.when(is_it, F.expr(its_value)).otherwise(limit)
+            level = F.when(is_it, F.expr(its_level)).otherwise(level)
+        rows = self.found.select(*self.names, limit.alias("limit"), level.alias("level"))
+        return rows.select(*self.names, "limit", *_level_and_bucket("level"))
+
+    def long(self) -> DataFrame:
+        """EFFECTIVE, a row a key: the answers of a row, one below the other."""
+        items = F.array(*(self._row(number) for number in range(len(self.keys))))
+        rows = self.found.select(*self.names, F.inline(items if self.keys else items.cast(self._no_rows())))
+        extra_columns = ["overridden"] if self.overridden else []
+        return rows.select(*self.names, "key", "value", *_level_and_bucket("level"), *extra_columns)
+
+    def _row(self, number: int) -> Column:
+        value, level = self._answer(number)
+        lost = [F.expr(f"{self._lost(number)} as overridden")] if self.overridden else []
+        key = F.lit(self.keys[number]).alias("key")
+        return F.struct(key, F.expr(f"{value} as value"), F.expr(f"{level} as level"), *lost)
+
+    def _no_rows(self) -> ArrayType:
+        kinds: dict[str, DataType] = {"key": StringType(), "value": DoubleType(), "level": IntegerType()}
+        if self.overridden:
+            kinds["overridden"] = OVERRIDDEN
+        return ArrayType(StructType([StructField(name, kind) for name, kind in kinds.items()]))
+
+    def _answers(self) -> list[tuple[str, str]]:
+        return [self._answer(number) for number in range(len(self.keys))]
+
+    def _answer(self, number: int) -> tuple[str, str]:
+        """Value and level number, `NO_LEVEL` for none, in SQL; what is stored for exactly this pair is closest."""
+        value, level, exact = f"`value {number}`", self._level(number), f"`exact {number}`"
+        if not self.joined:
+            return value, level
+        return f"coalesce({exact}, {value})", f"if({exact} is null, {level}, {LEVELS[0].number})"
+
+    def _level(self, number: int) -> str:
+        """The level number of the i-th key, or `NO_LEVEL`; `on_workers` packs several into a word."""
+        place = number % IN_A_WORD
+        return f"(shiftright(`levels {number - place}`, {BITS * place}) & {NO_LEVEL})"
+
+    def _lost(self, number: int) -> str:
+        """The overridden quotas; below that of exactly this pair, also what would bind without it."""
+        lost, level = f"`overridden {number}`", self._level(number)
+        if not self.joined:
+            return lost
+        first = f"array(struct({_level_name(level)} as level, `value {number}` as value))"
+        return f"if(`exact {number}` is null or {level} = {NO_LEVEL}, {lost}, concat({first}, {lost}))"
+
+
+def _level_and_bucket(level: str) -> list[Column]:
+    """The level's name, and who shares the allowance: the names of the client that the level speaks of."""
+    users = [a_level.number for a_level in LEVELS if a_level.user]
+    clients = [a_level.number for a_level in LEVELS if a_level.client_id]
+    return [
+        F.expr(f"{_level_name(level)} as level"),
+        F.expr(f"{_shared('user', level, users)} as bucket_user"),
+        F.expr(f"{_shared('client_id', level, clients)} as bucket_client_id"),
+    ]
+
+
+def _level_name(level: str) -> str:
+    """Null for `NO_LEVEL`, which is past the end of the names."""
+    names = ", ".join(f"'{a_level.name}'" for a_level in LEVELS)
+    return f"get(array({names}), {level})"
+
+
+def _shared(name: str, level: str, levels: Sequence[int]) -> str:
+    numbers = ", ".join(map(str, levels))
+    return f"case when {level} in ({numbers}) then {name} when {level} != {NO_LEVEL} then '' end"
+
+
+def on_workers(carried: tuple[Tables, list[str]], batches: Batches) -> Iterator[pa.RecordBatch]:
+    """The batches with what binds each row: each key's value, the overridden quotas if asked, and then all levels.
+
+    Spark's workers run it. `carried` are the tables, and the names of all columns that come out. For each batch that
+    is read about one is handed out: a worker that only wrote for a while, its input piling up, was seen to wedge a
+    TCP connection.
+    """
+    tables, names = carried
+    ready: deque[pa.RecordBatch] = deque()
+    batch_list: list[pa.RecordBatch] = []
+    for batch in batches:
+        batch_list.append(batch)
+        if sum(batch.num_rows for batch in batch_list) >= ROWS:
+            ready.extend(_answers(tables, names, batch_list))
+            batch_list = []
+        if ready:
+            yield ready.popleft()
+    yield from ready
+    if batch_list:
+        yield from _answers(tables, names, batch_list)
+
+
+def _answers(tables: Tables, names: list[str], batch_list: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches put together, looked up at once, and taken apart again."""
+    table = pa.Table.from_batches(batch_list)
+    texts = [_as_strings(table.column(name)) for name in ("user", "client_id", "cluster_id") if name in names]
+    answers, levels = [], []
+    for value, level, _, _, *overridden in look_up(tables, *texts):
+        answers += [value, *overridden]
+        levels.append(level.indices)
+    answers += _packed(levels)
+    start = 0
+    for batch in batch_list:
+        columns = [*batch.columns, *(answer.slice(start, batch.num_rows) for answer in answers)]
+        yield pa.RecordBatch.from_arrays(columns, names=names)
+        start += batch.num_rows
+
+
+def _packed(levels: list[pa.Array]) -> list[pa.Array]:
+    """The numbers of levels, several in a word: columns are what takes time here."""
+    numbers = [np.asarray(level.fill_null(NO_LEVEL)) for level in levels]
+    words = [numbers[first : first + IN_A_WORD] for first in range(0, len(numbers), IN_A_WORD)]
+    return [pa.array(sum((n << (BITS * place) for place, n in enumerate(word)), start=np.int32(0))) for word in words]
+
+
+def _as_strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The names as one array of the strings that the look-ups take."""
+    return pa.chunked_array([column.cast(pa.string()).combine_chunks()], pa.string())
+
+
+@dataclass(frozen=True)
+class SplitQuotas:
+    """QUOTAS, split: `sent` goes to the workers with the plan; `joined`, of exact pairs only, stays in Spark.
+
+    `bytes` is what the joined ones would take in the memory of a worker.
+    """
+
+    sent: pa.Table
+    joined: DataFrame | None = None
+    bytes: float = 0
+
+    @classmethod
+    def of(cls, quotas: DataFrame | pa.Table, spark: SparkSession, keys: int) -> SplitQuotas:
+        """Measure what `read` gave, and fetch what is to be sent.
+
+        Raises
+        ------
+        Invalid
+            A quota that stays in Spark has no user, client-id, key or value.
+        """
+        if isinstance(quotas, pa.Table):
+            if 3 * quotas.get_total_buffer_size() <= SENT_BYTES:
+                return cls(quotas)
+            quotas = to_spark(quotas, spark)
+        few = _if_few(quotas, min(SENT_BYTES, PLAIN_BYTES) // (_ENTITY + _VALUE * keys + _SHORT))
+        if few is not None:
+            return cls(few)
+        size, unfit = _measured(quotas, keys)
+        if size <= SENT_BYTES:
+            return cls(_fetched(quotas))
+        if unfit:
+            raise Invalid(f"user, client_id, key or value is null or empty in a row of {QUOTAS_LABEL}: {unfit}")
+        of_no_pair = quotas.where(~F.col("level").eqNullSafe(PAIR))
+        return cls(_fetched(of_no_pair), quotas.where(F.col("level") == PAIR), size)
+
+    def join_to(self, pairs: DataFrame, keys: Sequence[str]) -> DataFrame:
+        """The pairs, with whatever else is in their rows, and `exact i`: what the i-th key has for exactly this client.
+
+        Both sides are partitioned by the hash of all names, so one user with half of all pairs is in all
+        partitions; these are so many that the quotas of each fit into memory.
+        """
+        assert self.joined is not None
+        parts = max(math.ceil(self.bytes / JOINED_BYTES), _partitions(pairs.sparkSession))
+        names = names_in(pairs)
+        entities = self.joined.where(F.col("key").isin(*keys)).repartition(parts, *names)
+        exact = entities.groupBy(*names).agg(*(_only_value(names, key, number) for number, key in enumerate(keys)))
+        return pairs.repartition(parts, *names).join(exact.hint("shuffle_hash"), names, "left")
+
+
+def read_columns(quotas: Any) -> DataFrame | pa.Table:
+    """The columns the rules need of a Spark DataFrame, or of anything with `__arrow_c_stream__`; nothing runs.
+
+    Raises
+    ------
+    UsageError
+        No frame, or a column is missing.
+    """
+    if isinstance(quotas, DataFrame):
+        return quotas.select(*_present(quotas, READ, QUOTAS_LABEL))
+    return input_columns.read_columns(quotas, READ, QUOTAS_LABEL)
+
+
+def has_clusters(quotas: DataFrame | pa.Table) -> bool:
+    return CLUSTER in (quotas.columns if isinstance(quotas, DataFrame) else quotas.column_names)
+
+
+def _fetched(frame: DataFrame) -> pa.Table:
+    """`frame.toArrow()`, compressed by the workers to a tenth: Spark's default driver loses a result of 200 MB."""
+
+    def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        options = pa.ipc.IpcWriteOptions(compression="zstd")
+        for batch in batches:
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
+                writer.write_batch(batch)
+            yield pa.RecordBatch.from_pydict({"packed": [sink.getvalue().to_pybytes()]})
+
+    packed = frame.mapInArrow(pack, "packed binary").toArrow()["packed"]
+    if not len(packed):
+        return frame.limit(0).toArrow()
+    return pa.concat_tables(pa.ipc.open_stream(packed_table.as_buffer()).read_all() for packed_table in packed)
+
+
+def _if_few(frame: DataFrame, most: int) -> pa.Table | None:
+    """All rows in one job, if they are no more and their texts short, as they mostly are; None otherwise."""
+    texts = [field.name for field in frame.schema if isinstance(field.dataType, StringType)]
+    length = reduce(add, (F.coalesce(F.octet_length(name), F.lit(0)) for name in texts), F.lit(0))
+    rows = frame.withColumn("is_long", length > _SHORT)
+    rows = rows.withColumns({name: F.when(~F.col("is_long"), F.col(name)) for name in texts})
+    first = rows.limit(most + 1).toArrow()
+    if first.num_rows > most or pc.any(first["is_long"]).as_py():
+        return None
+    return first.drop_columns("is_long")
+
+
+def _measured(frame: DataFrame, keys: int) -> tuple[float, str | None]:
+    """Bytes that the quotas of exact pairs take in a worker, and a row of them that is not fit to be one."""
+    names = names_in(frame)
+    blank = reduce(or_, (F.col(name).isNull() | (F.col(name) == "") for name in names))
+    missing = F.isnull("key") | F.isnull("value")
+    row = frame.where(F.col("level") == PAIR).agg(
+        F.approx_count_distinct(F.xxhash64(*names)),
+        F.coalesce(F.avg(reduce(add, map(F.octet_length, names))), F.lit(0)),
+        F.min(F.when(blank | missing, row_as_json(frame.columns))),
+    )
+    [(entities, length, unfit)] = row.collect()
+    return entities * (_ENTITY + _VALUE * keys + length), unfit
+
+
+def names_in(frame: DataFrame) -> list[str]:
+    """The columns that say whose a quota is."""
+    return [name for name in (CLUSTER, "user", "client_id") if name in frame.columns]
+
+
+def _only_value(names: Sequence[str], key: str, number: int) -> Column:
+    """The value of a key within a group of quotas, which has one at most."""
+    its = F.when(F.col("key") == key, F.col("value").cast("double"))
+    twice = F.concat(F.lit(f"{key} is twice in {QUOTAS_LABEL} for "), row_as_json(names))
+    return F.when(F.count(its) > 1, F.raise_error(twice).cast("double")).otherwise(F.max(its)).alias(f"exact {number}")
+
+
+def _partitions(spark: SparkSession) -> int:
+    """The session's own number of partitions after a shuffle; Databricks may say "auto"."""
+    setting = str(spark.conf.get("spark.sql.shuffle.partitions"))
+    return int(setting) if setting.isdigit() else 1
+
+
+def _present(frame: DataFrame, names: Sequence[str], label: str) -> list[str]:
+    """These columns, and `cluster_id` where the frame has it."""
+    schemas.require_columns(label, names, frame.columns)
+    return [name for name in (CLUSTER, *names) if name in frame.columns]

@@ -1,0 +1,173 @@
+"""The rules of a policy, and those of `kadmin_nb.advice`, over the snapshots of a whole fleet, on Spark.
+
+The same evaluators run on the workers, cluster by cluster and time by time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ..advice.config_rules import COLUMNS, findings_frame, schema_of
+from ..errors import UsageError
+from ..frames import schemas
+from ..frames.findings import findings_table
+from ..frames.frame import MOMENT
+from ..frames.snapshot_kinds import CONFIGS, QUOTAS
+from ..model import resources
+from ..policy import Policy, load
+from ..policy.evaluation import of_cluster
+from ..policy.facts import CLUSTER_ID, PolicyFacts
+from .workers import Batches, of_each_group
+
+_SNAPSHOT, _TAKEN, _COMPLETE = "snapshot_id", "taken_at", "complete"
+_OTHERS = ("is_sensitive", "is_read_only", "is_default", "type", "synonyms", "error", "message")
+_CONFIG = ("resource_type", "resource_name", "key", "value", "source")
+SCHEMA = pa.schema(
+    [pa.field(CLUSTER_ID, pa.string(), nullable=False), *schemas.POLICY.schema, pa.field(_SNAPSHOT, pa.string()),
+     pa.field(_TAKEN, MOMENT)]
+)  # fmt: skip
+"""POLICY of each cluster and snapshot; the last two are null where the frames do not have them."""
+
+
+def policy(
+    policy: Policy | str | os.PathLike[str],
+    quotas: DataFrame | None = None,
+    configs: DataFrame | None = None,
+    *,
+    pairs: Any = None,
+) -> DataFrame:
+    """POLICY of a whole fleet: how each cluster, at each time, keeps each rule; what `Policy.check` says of one.
+
+    Parameters
+    ----------
+    policy
+        A policy or its file. It is read here, and sent to the workers with what judges it.
+    quotas, configs
+        SNAPSHOT frames, such as a history has, with their `cluster_id`; of several times with their `snapshot_id`.
+        Rules about a frame that is not given are `unknown`. All rows of one cluster and time go to one worker; a
+        cluster without any is not there.
+    pairs
+        The known clients, with their `cluster_id` where they differ: PAIRS or USAGE, also a Spark DataFrame, which is
+        collected; those that the policy names unless said.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        `cluster_id`, POLICY, `snapshot_id` and `taken_at`. Lazy.
+
+    Raises
+    ------
+    UsageError
+        Neither quotas nor configs, not a Spark DataFrame, or a column is missing.
+    pyspark.errors.PythonException
+        When the result is read: an entity and key, or a resource and key, twice at one time.
+
+    Examples
+    --------
+    >>> policy("kadmin-nb.policy.toml", quotas, configs).where("not ok").groupBy("rule").count()  # doctest: +SKIP
+    """
+    rules = policy if isinstance(policy, Policy) else load(policy)
+    sides = {
+        QUOTAS.name: _required_columns(quotas, schemas.QUOTAS.names, (), "the quotas"),
+        CONFIGS.name: _required_columns(configs, _CONFIG, _OTHERS, "the configs"),
+    }
+    frames = [side for side in sides.values() if side is not None]
+    if not frames:
+        raise UsageError("quotas= or configs= is required", hint="Pass the SNAPSHOT frames of a fleet, one or both.")
+    by = [CLUSTER_ID, *([_SNAPSHOT] if all(_SNAPSHOT in side.columns for side in frames) else [])]
+    names = tuple(name for name, side in sides.items() if side is not None)
+    carried = (rules.rules, rules.lines, _clients(rules, pairs), names)
+    group, *others = (side.groupBy(*by) for side in frames)
+    return of_each_group(group.cogroup(others[0]) if others else group, _judged, carried, SCHEMA)
+
+
+def _required_columns(frame: Any, names: Sequence[str], others: Sequence[str], frame_name: str) -> DataFrame | None:
+    if frame is None:
+        return None
+    columns = _columns_of(frame, frame_name)
+    schemas.require_columns(frame_name, (CLUSTER_ID, *names), columns)
+    more = [name for name in (*others, _SNAPSHOT, _TAKEN, _COMPLETE) if name in columns]
+    rows: DataFrame = frame.select(CLUSTER_ID, *names, *more)
+    return rows
+
+
+def _columns_of(frame: Any, frame_name: str) -> list[str]:
+    if not isinstance(frame, DataFrame):
+        raise UsageError(f"{frame_name} are a {type(frame).__name__}, not a Spark DataFrame")
+    columns: list[str] = frame.columns
+    return columns
+
+
+def _clients(rules: Policy, pairs: Any) -> pa.Table | None:
+    if isinstance(pairs, DataFrame):
+        names = [name for name in (CLUSTER_ID, "user", "client_id") if name in pairs.columns]
+        pairs = pairs.select(*names).distinct().toArrow()
+    return rules.known_clients(pairs)
+
+
+def _judged(carried: Any, sides: Any) -> Iterator[pa.RecordBatch]:
+    rules, lines, pairs, names = carried
+    cluster_id, snapshot_id, taken_at, complete = (
+        _one(name, sides) for name in (CLUSTER_ID, _SNAPSHOT, _TAKEN, _COMPLETE)
+    )
+    cluster_pairs = of_cluster(pairs, cluster_id)
+    tables = dict(zip(names, sides, strict=True))
+    scene = PolicyFacts(cluster_id, tables, cluster_pairs, complete=complete is not False)
+    place = {CLUSTER_ID: cluster_id, _SNAPSHOT: snapshot_id, _TAKEN: taken_at}
+    table = findings_table(SCHEMA, (f.with_(**place) for rule in rules for f in rule.judged(scene, lines)))
+    yield from table.to_batches() or [pa.RecordBatch.from_pylist([], schema=SCHEMA)]
+
+
+def _one(name: str, sides: Sequence[pa.Table]) -> Any:
+    """The value that all rows of one cluster and time share in this column."""
+    return next((side[name][0].as_py() for side in sides if name in side.column_names and len(side)), None)
+
+
+def config_findings(configs: DataFrame) -> DataFrame:
+    """FINDINGS: what in these configs somebody should look at; the words are `Configs.advise`'s.
+
+    A frame does not tell whether a reassignment is running: a throttle is a `throttle`, never a `leftover`.
+
+    Parameters
+    ----------
+    configs
+        CONFIGS as `describe` answers them, with the synonyms, or SNAPSHOT frames of configs, such as a history has:
+        of several clusters with their `cluster_id`, of several times with their `snapshot_id`.
+
+    Returns
+    -------
+    DataFrame
+        FINDINGS, with those of `cluster_id`, `taken_at` and `snapshot_id` that the configs have. A snapshot has only
+        what is set: what a broker's value falls back to is known there as far as a peer's synonyms say it.
+
+    Raises
+    ------
+    UsageError
+        Not a Spark DataFrame, or a column is missing.
+    pyspark.errors.PythonException
+        When the result is read: a resource and key twice, in several clusters that nothing tells apart.
+    """
+    columns = _columns_of(configs, "the configs")
+    schemas.require_columns("the configs", COLUMNS, columns)
+    names = [name for name in (CLUSTER_ID, *COLUMNS, *_OTHERS, _TAKEN, _SNAPSHOT) if name in columns]
+    by = [name for name in (CLUSTER_ID, _SNAPSHOT) if name in names]
+    own_sources = [
+        source for kind, source in resources.OWN_SOURCE.items() if kind in ("TOPIC", "GROUP", "CLIENT_METRICS")
+    ]
+    is_relevant = (F.col("resource_type") == "BROKER") | F.col("source").isin(own_sources)
+    if "error" in names:
+        is_relevant |= F.col("error").isNotNull()
+    rows = configs.select(*names).where(is_relevant)
+    return of_each_group(rows.groupBy(*by), _found, None, schema_of(names))
+
+
+def _found(_nothing: None, sides: Batches) -> Iterator[pa.RecordBatch]:
+    (configs,) = sides
+    table = findings_frame(configs)
+    yield from table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]

@@ -1,0 +1,156 @@
+"""Python work for Spark's workers, sent by value: they may not have kadmin_nb. The same work runs here, on Arrow.
+
+A kernel is a function of an Arrow table and arguments, whose result is a table. `of_rows` and `of_whole_groups` call it
+where the frame is.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from ..frames import spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, GroupedData
+    from pyspark.sql.pandas.group_ops import PandasCogroupedOps
+
+Batches = Iterable[pa.RecordBatch]
+Work = Callable[[Any, Batches], Iterator[pa.RecordBatch]]
+Kernel = Callable[..., pa.Table]
+
+_CODEC = "zstd"
+_registering = threading.Lock()
+
+
+def of_rows(frame: Any, kernel: Kernel, arguments: tuple[Any, ...], schema: pa.Schema) -> Any:
+    """`kernel(table, *arguments)` of the rows of a frame, as `schema` has it; on Spark of some at a time, and lazy."""
+    if not spark.is_spark(frame):
+        return _fitted(kernel(frame, *arguments), schema)
+    plain = spark.plain_schema(schema)
+    work = by_value(_some_at_a_time, (kernel, arguments, plain))
+    return frame.mapInArrow(work, spark.spark_schema(plain))
+
+
+def of_whole_groups(
+    frame: Any, names: Sequence[str], kernel: Kernel, arguments: tuple[Any, ...], schema: pa.Schema
+) -> Any:
+    """`kernel(table, *arguments)` of tables that have all rows of each group, and many groups; on Spark lazy.
+
+    A partition is worked on at once, not a group at a time: a call for each of many small groups takes far longer.
+    """
+    if not spark.is_spark(frame):
+        return _fitted(kernel(frame, *arguments), schema)
+    plain = spark.plain_schema(schema)
+    work = by_value(_all_at_once, (kernel, arguments, plain))
+    return frame.repartition(*names).mapInArrow(work, spark.spark_schema(plain))
+
+
+def of_each_group(groups: GroupedData | PandasCogroupedOps, work: Work, argument: Any, schema: pa.Schema) -> DataFrame:
+    """`work(argument, batches)` of the rows of each group by itself; of two that go together of both, as tables."""
+    run: Any = by_value(work, argument)
+
+    def of_one(group: pa.Table) -> pa.Table:
+        import pyarrow
+
+        return pyarrow.Table.from_batches([*run((group,))])
+
+    def of_both(group: pa.Table, other: pa.Table) -> pa.Table:
+        import pyarrow
+
+        return pyarrow.Table.from_batches([*run((group, other))])
+
+    of_group: Any = of_one if hasattr(groups, "cogroup") else of_both
+    return groups.applyInArrow(of_group, spark.spark_schema(schema))
+
+
+def _some_at_a_time(job: tuple[Kernel, tuple[Any, ...], pa.Schema], batches: Batches) -> Iterator[pa.RecordBatch]:
+    kernel, arguments, schema = job
+    for batch in batches:
+        yield from _fitted(kernel(pa.Table.from_batches([batch]), *arguments), schema).combine_chunks().to_batches()
+
+
+def _all_at_once(job: tuple[Kernel, tuple[Any, ...], pa.Schema], batches: Batches) -> Iterator[pa.RecordBatch]:
+    kernel, arguments, schema = job
+    if batch_list := list(batches):
+        table = pa.Table.from_batches(batch_list)
+        yield from _fitted(kernel(table, *arguments), schema).combine_chunks().to_batches()
+
+
+def _fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    return table.select(schema.names).cast(schema)
+
+
+def by_value(work: Work, argument: Any) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+    """`work(argument, batches)` as a function of the batches alone, for `mapInArrow`.
+
+    It carries `argument` and whatever code of ours `work` uses; what that imports from elsewhere (numpy, pyarrow) must
+    be on the workers. Everything is packed here and now, and compressed: Spark Connect sends a plan whole, with
+    each question about it, and refuses one of 128 MB.
+    """
+    packed = _packed((silence, work, argument))
+    payload, size = pa.compress(packed, codec=_CODEC, asbytes=True), len(packed)
+
+    def run(batches: Batches) -> Iterator[pa.RecordBatch]:
+        import pickle
+
+        import pyarrow
+
+        silence, work, argument = pickle.loads(pyarrow.decompress(payload, decompressed_size=size, codec=_CODEC))
+        silence()
+        yield from work(argument, batches)
+
+    return run
+
+
+def _packed(content: object) -> bytes:
+    """Pickled with our code in it. Whose code that is is global in cloudpickle, hence the lock."""
+    cloudpickle: Any = import_module("pyspark.cloudpickle")
+    package = import_module(__name__.partition(".")[0])
+    with _registering:
+        cloudpickle.register_pickle_by_value(package)
+        try:
+            return bytes(cloudpickle.dumps(content))
+        finally:
+            cloudpickle.unregister_pickle_by_value(package)
+
+
+HANG_UPS = (ConnectionError, EOFError)
+"""The errors of writing to a connection that is closed, and of reading from it."""
+
+
+class Tracebacks:
+    """The part of the module `traceback` that PySpark's daemon uses, of which each worker is a fork.
+
+    It prints a traceback when Spark has hung up on a worker, as after a limit: on the terminal, with a local Spark.
+    """
+
+    format_exc = staticmethod(traceback.format_exc)
+
+    @staticmethod
+    def print_exc() -> None:
+        """Of any error but a hang-up. No other connection than Spark's is used by the code that asks for it."""
+        if not _is_hang_up():
+            traceback.print_exc()
+
+
+def silence() -> None:
+    """In this worker, the daemon's own code does not print hang-ups; all other code prints as before."""
+    daemon: Any = sys.modules["__main__"]
+    if getattr(daemon.__spec__, "name", None) == "pyspark.daemon":
+        daemon.traceback, daemon.print = Tracebacks, _print
+
+
+def _print(*texts: object, **options: Any) -> None:
+    if not _is_hang_up():
+        print(*texts, **options)
+
+
+def _is_hang_up() -> bool:
+    return isinstance(sys.exc_info()[1], HANG_UPS)

@@ -1,0 +1,442 @@
+"""Work on a frame where it is, in the same words: an Arrow table in this process, or a Spark DataFrame.
+
+What is handed in lazily stays lazy: on Spark nothing here runs but what says so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import Invalid, UsageError, printable
+from . import schemas, spark
+from .frame import MOMENT
+from .given_frames import arrow_table, fitted, is_text, text_column
+from .lazy_answer import SparkAnswer
+from .tabular import Tabular
+from .to_pandas import plain
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+Frame = Any
+"""Arrow, pandas, Polars, Spark, or an answer; once it was `taken`, an Arrow table or a Spark DataFrame."""
+
+Expression = Any
+"""A value worked out of a row: an expression of Arrow's, or a column of Spark's. Both know Python's operators."""
+
+Measure = tuple[str, str]
+"""A function of FUNCTIONS and the column that it is of."""
+
+_IN_FULL = pc.ScalarAggregateOptions(skip_nulls=False)
+_FROM_NOTHING = pc.ScalarAggregateOptions(min_count=0)
+
+FUNCTIONS: Mapping[str, tuple[str, Any, str]] = {
+    "max": ("max", None, "max({})"),
+    "min": ("min", None, "min({})"),
+    "sum": ("sum", None, "sum({})"),
+    "first": ("first", None, "first({})"),
+    "full_sum": ("sum", _IN_FULL, "if(count({0}) = count(*), sum({0}), null)"),
+    "full_max": ("max", _IN_FULL, "if(count({0}) = count(*), max({0}), null)"),
+    "count": ("count", None, "count({})"),
+    "count_rows": ("count_all", None, "count(*)"),
+    "count_true": ("sum", _FROM_NOTHING, "count_if({})"),
+    "count_distinct": ("count_distinct", None, "count(DISTINCT {})"),
+}
+"""What is added up: Arrow's function and its options, and the same in Spark's SQL. A `full` one of a part that is
+unknown is unknown."""
+
+
+def taken(frame: Frame, names: Sequence[str], label: str) -> Frame:
+    """A Spark DataFrame, or anything with `__arrow_c_stream__` as a table, of pandas with these columns alone.
+
+    Raises
+    ------
+    UsageError
+        It is not a frame; `label`, a plural, is how the message calls it.
+    """
+    if isinstance(frame, SparkAnswer):
+        return frame.to_spark()
+    if spark.is_spark(frame):
+        return frame
+    return arrow_table(frame.to_arrow() if isinstance(frame, Tabular) else frame, names, label)
+
+
+def checked(frame: Frame, schema: pa.Schema, columns: Sequence[str], label: str) -> Frame:
+    """These columns of a frame, in the types of their schema, words as strings.
+
+    Raises
+    ------
+    UsageError
+        It is not a frame, a column is missing, or a cell is not what its column holds.
+    """
+    table = taken(frame, columns, label)
+    schemas.require_columns(label, columns, names_of(table))
+    if spark.is_spark(table):
+        kinds = spark.spark_schema(pa.schema([schema.field(name) for name in columns]))
+        return table.select(*(table[kind.name].cast(kind.dataType).alias(kind.name) for kind in kinds))
+    return _typed(fitted(plain(table.select(columns)), schema, label), schema)
+
+
+def _typed(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The types of the schema, texts as plain strings: pandas writes a column of nulls as it likes."""
+    return pa.table({name: table[name].cast(spark.plain_type(schema.field(name))) for name in table.column_names})
+
+
+class Kind(NamedTuple):
+    """The types that a column may have, the one that it is given, and how a message calls it."""
+
+    fits: Callable[[pa.DataType], bool]
+    type: pa.DataType
+    text: str
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return any(is_it(kind) for is_it in (pa.types.is_floating, pa.types.is_integer, pa.types.is_decimal))
+
+
+TEXT = Kind(is_text, pa.string(), "text")
+WHOLE = Kind(pa.types.is_integer, pa.int32(), "a whole number")
+TIME = Kind(pa.types.is_timestamp, MOMENT, "a timestamp")
+NUMBER = Kind(lambda kind: _is_number(kind) or pa.types.is_null(kind), pa.float64(), "a number")
+
+
+def of_kinds(frame: Frame, kinds: Mapping[str, Kind], label: str, or_without: Collection[str] = ()) -> Frame:
+    """These columns of a frame, each of its kind; those that it may be without where it has them.
+
+    Raises
+    ------
+    UsageError
+        It is not a frame, or a column is missing or of another kind.
+    """
+    table = taken(frame, [*kinds], label)
+    schemas.require_columns(label, [name for name in kinds if name not in or_without], names_of(table))
+    types: Mapping[str, tuple[Any, pa.DataType]] = (
+        spark.types_of(table)
+        if spark.is_spark(table)
+        else {field.name: (field.type, field.type) for field in table.schema}
+    )
+    present = {name: kind for name, kind in kinds.items() if name in types}
+    for name, kind in present.items():
+        word, its_type = types[name]
+        if not kind.fits(its_type) and not _is_nothing(table, name, kind):
+            raise UsageError(f"{name} of {label} is {word}, not {kind.text}")
+    if spark.is_spark(table):
+        columns = {name: table[name].cast(spark.spark_type(kind.type)) for name, kind in present.items()}
+        return table.select(*_named(columns))
+    return pa.table({name: _in_kind(table, name, kind, label) for name, kind in present.items()})
+
+
+def _is_nothing(table: Frame, name: str, kind: Kind) -> bool:
+    """True of a column of texts without any text, for which pandas has numbers."""
+    return kind is TEXT and isinstance(table, pa.Table) and table[name].null_count == len(table)
+
+
+def _in_kind(table: pa.Table, name: str, kind: Kind, label: str) -> pa.ChunkedArray:
+    return text_column(table, name, label) if kind is TEXT else table[name].cast(kind.type, safe=False)
+
+
+def names_of(frame: Frame) -> list[str]:
+    """The names of its columns."""
+    return list(frame.columns if spark.is_spark(frame) else frame.column_names)
+
+
+class ArrowWords:
+    """The words of expressions that have no operator, as Arrow has them."""
+
+    column = staticmethod(pc.field)
+    is_nan = staticmethod(pc.is_nan)
+    either = staticmethod(pc.coalesce)
+
+    @staticmethod
+    def when(condition: Expression, value: Expression, otherwise: Expression = None) -> Expression:
+        """The value where a condition holds, and not where it is unknown; else the other one, or null."""
+        return pc.if_else(pc.coalesce(condition, False), value, otherwise)
+
+    @staticmethod
+    def is_null(value: Expression) -> Expression:
+        """True where it is."""
+        return value.is_null()
+
+    @staticmethod
+    def literal(value: object, kind: pa.DataType) -> Expression:
+        """A value, or null, of this type."""
+        return pc.scalar(pa.scalar(value, kind))
+
+    @staticmethod
+    def number(value: Expression) -> Expression:
+        """As a double."""
+        return value.cast(pa.float64())
+
+    @staticmethod
+    def micros(time: Expression) -> Expression:
+        """A time as microseconds since 1970."""
+        return time.cast(MOMENT).cast(pa.int64())
+
+    @staticmethod
+    def moment(micros: Expression) -> Expression:
+        """Microseconds since 1970 as a time."""
+        return micros.cast(MOMENT)
+
+    @staticmethod
+    def remainder(number: Expression, divisor: int) -> Expression:
+        """Of a division of whole numbers; it has the sign of the number."""
+        return number - pc.divide(number, divisor) * divisor
+
+
+class SparkWords:
+    """The same, as Spark has them."""
+
+    def __init__(self) -> None:
+        from pyspark.sql import functions as F
+
+        self._f, self.column, self.either = F, F.col, F.coalesce
+        self.is_nan, self.is_null, self.micros, self.moment = F.isnan, F.isnull, F.unix_micros, F.timestamp_micros
+
+    def when(self, condition: Expression, value: Expression, otherwise: Expression = None) -> Expression:
+        """The value where a condition holds, and not where it is unknown; else the other one, or null."""
+        return self._f.when(condition, value).otherwise(otherwise)
+
+    def literal(self, value: object, kind: pa.DataType) -> Expression:
+        """A value, or null, of this type."""
+        return self._f.lit(value).cast(spark.spark_type(kind))
+
+    def number(self, value: Expression) -> Expression:
+        """As a double."""
+        return value.cast("double")
+
+    def remainder(self, number: Expression, divisor: int) -> Expression:
+        """Of a division of whole numbers; it has the sign of the number."""
+        return number % divisor
+
+
+def words_of(frame: Frame) -> ArrowWords | SparkWords:
+    """The words for expressions over a frame."""
+    return SparkWords() if spark.is_spark(frame) else ArrowWords()
+
+
+def with_columns(frame: Frame, columns: Mapping[str, Expression]) -> Frame:
+    """The frame with these columns, in place of those of the same name or behind the others."""
+    if spark.is_spark(frame):
+        return frame.withColumns(dict(columns))
+    return _projected(frame, {name: pc.field(name) for name in frame.column_names} | dict(columns))
+
+
+def _projected(table: pa.Table, columns: Mapping[str, Expression]) -> pa.Table:
+    from pyarrow import acero
+
+    source = acero.Declaration("table_source", acero.TableSourceNodeOptions(table))
+    project = acero.ProjectNodeOptions(list(columns.values()), list(columns))
+    return acero.Declaration("project", project, [source]).to_table(use_threads=False)
+
+
+def stacked(frame: Frame, columns: Sequence[str], rows: Sequence[tuple[Expression, Mapping[str, Expression]]]) -> Frame:
+    """These columns of a frame beside several rows of others, each of them where its condition holds."""
+    if not spark.is_spark(frame):
+        same = {name: pc.field(name) for name in columns}
+        return pa.concat_tables([_projected(frame.filter(where), {**same, **others}) for where, others in rows])
+    from pyspark.sql import functions as F
+
+    structs = [F.when(where, F.struct(*_named(others))) for where, others in rows]
+    return frame.select(*columns, F.inline(F.array_compact(F.array(*structs))))
+
+
+def _named(columns: Mapping[str, Column]) -> list[Column]:
+    return [column.alias(name) for name, column in columns.items()]
+
+
+def where(frame: Frame, condition: Expression) -> Frame:
+    """The rows of which a condition holds."""
+    return frame.where(condition) if spark.is_spark(frame) else frame.filter(condition)
+
+
+def select(frame: Frame, columns: Sequence[str]) -> Frame:
+    """These columns of a frame."""
+    return frame.select(*columns) if spark.is_spark(frame) else frame.select(list(columns))
+
+
+def framed(frame: Frame, schema: pa.Schema, order: Sequence[tuple[str, str]] = ()) -> Frame:
+    """The columns of a schema. In Arrow they have its types, and the rows are in order; Spark's are in none."""
+    chosen = select(frame, schema.names)
+    if spark.is_spark(frame):
+        return chosen
+    table = chosen.cast(schema)
+    return table.take(pc.sort_indices(plain(chosen), [*order])) if order else table
+
+
+def appended(frame: Frame, rows: pa.Table) -> Frame:
+    """The frame with more rows of the same columns."""
+    if spark.is_spark(frame):
+        return frame.unionByName(spark.to_spark(rows, frame.sparkSession))
+    return pa.concat_tables([frame, rows.select(frame.column_names).cast(frame.schema)])
+
+
+def guarded(frame: Frame, name: str, is_right: Expression, problem: str, label: str, shown: Sequence[str]) -> Frame:
+    """The frame, whose rows have to be right: else `problem` is said, with the first row that is not.
+
+    Arrow looks at once. On Spark who reads the column of that name finds out.
+
+    Raises
+    ------
+    Invalid
+        A row is not right; these columns of it are shown.
+    """
+    if spark.is_spark(frame):
+        return spark.guarded(frame, name, is_right, f"{problem} in a row of {label}: ", shown)
+    wrong = frame.filter(pc.invert(pc.coalesce(is_right, False))).slice(0, 1).select(list(shown)).to_pylist()
+    if wrong:
+        text = json.dumps(wrong[0], default=str, ensure_ascii=False, separators=(",", ":"))
+        raise Invalid(f"{problem} in a row of {label}: {printable(text)}")
+    return frame
+
+
+def without_null(frame: Frame, names: Sequence[str], label: str, shown: Sequence[str]) -> Frame:
+    """The frame, in which these columns may not be null.
+
+    Raises
+    ------
+    Invalid
+        One is; as of `guarded`.
+    """
+    words = words_of(frame)
+    for name in names:
+        frame = guarded(frame, name, ~words.is_null(words.column(name)), f"{name} is null", label, shown)
+    return frame
+
+
+def without_faults(frame: Frame, name: str, fault: str) -> Frame:
+    """The frame without the column of faults, none of which may have a text; on Spark who reads `name` finds out.
+
+    Raises
+    ------
+    Invalid
+        The first fault.
+    """
+    if spark.is_spark(frame):
+        return spark.without_faults(frame, name, fault)
+    for text in frame[fault].drop_null().slice(0, 1).to_pylist():
+        raise Invalid(text)
+    return frame.drop_columns([fault])
+
+
+def added_up(frame: Frame, by: Sequence[str], measures: Mapping[str, Measure], *, in_order: bool = False) -> Frame:
+    """The groups of a frame, a row each, nulls being the same, with the measures of each.
+
+    Arrow's are, if it is asked for, in the order of their first rows, and sums always the same to their last digit.
+    """
+    if spark.is_spark(frame):
+        texts = {name: FUNCTIONS[function][2].format(f"`{column}`") for name, (function, column) in measures.items()}
+        return spark.added_up(frame, by, texts)
+    asked = [_of_arrow(column, *FUNCTIONS[function][:2]) for function, column in measures.values()]
+    groups = frame.group_by([*by], use_threads=not in_order).aggregate(asked)
+    return groups.rename_columns(_names_of_groups(groups, by, measures))
+
+
+def _of_arrow(column: str, function: str, options: Any) -> tuple[Any, ...]:
+    return ([], function) if function == "count_all" else (column, function, options)
+
+
+def _names_of_groups(groups: pa.Table, by: Sequence[str], measures: Mapping[str, Measure]) -> list[str]:
+    """Keys stand before or behind what is added up, by Arrow's version; what is added up in its order."""
+    names = iter(measures)
+    place = 0 if groups.column_names[: len(by)] == [*by] else len(measures)
+    return [groups.column_names[n] if place <= n < place + len(by) else next(names) for n in range(groups.num_columns)]
+
+
+def largest(frame: Frame, by: Sequence[str], measures: Mapping[str, Measure], most: int) -> tuple[pa.Table, int]:
+    """The groups with the most of the first measure, a row each, the most first; and how many groups there are.
+
+    Nulls count as nothing; a group of nulls has null for its `max`, and is last. Spark works for it.
+    """
+    groups, order = added_up(frame, by, measures), next(iter(measures))
+    if spark.is_spark(groups):
+        return spark.first_groups(groups, order, by, most), groups.count()
+    sort_keys = [(order, "descending"), *((name, "ascending") for name in by)]
+    return groups.sort_by(sort_keys).slice(0, most), len(groups)
+
+
+def members(frame: Frame, groups: Frame, by: Sequence[str] | None = None) -> Frame:
+    """The rows of a frame that are in one of these few groups, with the group's other columns.
+
+    They agree in the columns `by`, or in all that both have.
+    """
+    if by is None:
+        by = [name for name in names_of(groups) if name in names_of(frame)]
+    if spark.is_spark(frame):
+        return spark.rows_of_groups(frame, groups, by)
+    return frame.join(groups, [*by], join_type="inner")
+
+
+def others(frame: Frame, known: Frame, by: Sequence[str]) -> Frame:
+    """The rows of a frame whose values in these columns stand in no row of another one."""
+    if spark.is_spark(frame):
+        return frame.join(known.select(*by).distinct(), [*by], "left_anti")
+    return frame.join(known.select(by), [*by], join_type="left anti")
+
+
+def of_cluster(frame: Frame, cluster_id: str) -> Frame:
+    """The rows of one cluster, without saying so; all of them where the frame does not tell."""
+    if "cluster_id" not in names_of(frame):
+        return frame
+    rows = equal(frame, "cluster_id", cluster_id)
+    return rows.drop("cluster_id") if spark.is_spark(rows) else rows.drop_columns(["cluster_id"])
+
+
+def positive(frame: Frame, column: str) -> Frame:
+    """The rows in which a column is above 0."""
+    return where(frame, words_of(frame).column(column) > 0)
+
+
+def each_once(frame: Frame, columns: Sequence[str] | None = None, together: Sequence[str] = ()) -> Frame:
+    """These columns of a frame, or all, each combination of values once.
+
+    On Spark rows that agree in `together` are brought to one place for it: to group by these columns, with or without
+    others, takes no second shuffle.
+    """
+    if spark.is_spark(frame):
+        rows = frame if columns is None else frame.select(*columns)
+        return (rows.repartition(*together) if together else rows).distinct()
+    return frame.group_by([*(columns or frame.column_names)], use_threads=False).aggregate([])
+
+
+def with_number_of(frame: Frame, name: str, column: str, by: Sequence[str]) -> Frame:
+    """The frame with the number of values that a column has in all rows that agree in the columns `by`."""
+    if spark.is_spark(frame):
+        return spark.with_number_of(frame, name, column, by)
+    if not by:
+        return frame.append_column(name, pa.repeat(pc.count_distinct(frame[column]), len(frame)))
+    return frame.join(added_up(frame, by, {name: ("count_distinct", column)}), [*by], join_type="inner")
+
+
+def read_once(frame: Frame, beside: Sequence[str], inside: Sequence[str]) -> Frame:
+    """These columns. On Spark they are worked out once for several readers, though each of them asks for less.
+
+    Those that are `inside` go through a generator, which neither pruning nor a filter passes: all readers want the very
+    same shuffle then.
+    """
+    if spark.is_spark(frame):
+        return spark.through_a_generator(frame, beside, inside)
+    return frame.select([*beside, *inside])
+
+
+def split_by_null(frame: Frame, column: str) -> tuple[Frame, Frame]:
+    """The rows that have a value in a column, and those that have none."""
+    is_null = (words := words_of(frame)).is_null(words.column(column))
+    return where(frame, ~is_null), where(frame, is_null)
+
+
+def equal(frame: Frame, column: str, value: str) -> Frame:
+    """The rows that have this value."""
+    return where(frame, words_of(frame).column(column) == value)
+
+
+def in_arrow(frame: Frame, most: int | None = None, task: str = "Spark reads the rows of a chart") -> pa.Table:
+    """The rows of a frame, or the first so many, here; Spark works for it."""
+    if spark.is_spark(frame):
+        with spark.at_work(task):
+            return plain((frame if most is None else frame.limit(most)).toArrow())
+    return frame if most is None else frame.slice(0, most)

@@ -1,0 +1,67 @@
+"""Requests, usage and utilisation: of log lines and metrics, each verb on the frame that it is handed.
+
+Arrow, pandas and Polars are worked on in this process, Spark DataFrames, classic and Connect, where they are. What is
+lazy stays lazy: what is made of a Spark DataFrame is one.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from ..errors import Unsupported
+
+if TYPE_CHECKING:
+    from .backtesting import backtest
+    from .limits_used import known_clients, utilisation
+    from .metrics import usage_from_metrics
+    from .near_and_top import near, top
+    from .prometheus_api import prometheus
+    from .request_log import Requests, requests
+    from .tables import check_tables, store_usage, store_utilisation
+    from .touched_clients import impact
+    from .windows import usage
+
+_PLACES = {
+    "Requests": "request_log",
+    "backtest": "backtesting",
+    "check_tables": "tables",
+    "impact": "touched_clients",
+    "known_clients": "limits_used",
+    "near": "near_and_top",
+    "prometheus": "prometheus_api",
+    "requests": "request_log",
+    "store_usage": "tables",
+    "store_utilisation": "tables",
+    "top": "near_and_top",
+    "usage": "windows",
+    "usage_from_metrics": "metrics",
+    "utilisation": "limits_used",
+}
+
+__all__ = [
+    "Requests",
+    "backtest",
+    "check_tables",
+    "impact",
+    "known_clients",
+    "near",
+    "prometheus",
+    "requests",
+    "store_usage",
+    "store_utilisation",
+    "top",
+    "usage",
+    "usage_from_metrics",
+    "utilisation",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Each verb is imported on first use."""
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if _PLACES[name] == "tables" and find_spec("pyspark") is None:
+        raise Unsupported("pyspark is not installed", hint="pip install 'kadmin_nb[spark]'")
+    return getattr(import_module(f".{_PLACES[name]}", __name__), name)

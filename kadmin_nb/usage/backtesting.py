@@ -1,0 +1,181 @@
+"""The clients that would have been throttled, had these limits been in force all along."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import printable
+from ..fleets.workers import of_whole_groups
+from ..frames import schemas
+from ..frames.answer import Answer
+from ..frames.pages import NOTEBOOK, Page
+from ..frames.relational import (
+    Frame,
+    framed,
+    guarded,
+    names_of,
+    of_cluster,
+    select,
+    taken,
+    where,
+    with_columns,
+    without_null,
+    words_of,
+)
+from ..model.grammar import quote
+from ..model.quota_keys import readable
+from ..resolution import demand
+from ..resolution.impact import led
+from ..resolution.input_columns import CLUSTER, check_clusters, stamp
+from ..resolution.kernel import asked_keys
+from .limits_used import USAGE_LABEL, quota_columns, usage_columns, with_limits
+from .rules import is_measured
+from .touched_clients import is_plan
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from ..frames.blocks import Block
+
+TOKENS = "controller_mutation_rate"
+"""The key whose buckets hold tokens."""
+
+MEASURED_COLUMNS = ("broker", "user", "client_id", "key", "window_start", "window_end", "value")
+"""The columns of USAGE that are read."""
+
+
+class BacktestAnswer(Answer):
+    """BACKTEST: a row a broker, key and bucket that has a limit, the longest throttled first.
+
+    `touched` are the key, user and client-id of the buckets that a plan touches, where it is one's: the others would
+    be throttled today, too. Of `unknown` clients the use is not known, in full or in part, and was not replayed.
+    """
+
+    def __init__(self, table: pa.Table, touched: Container[tuple[Any, ...]] | None = None, unknown: int = 0) -> None:
+        super().__init__(table)
+        self.touched, self.unknown = touched, unknown
+
+    def title(self) -> str:
+        """The number that would have been throttled, and the one that was longest."""
+        rows = self._table.slice(0, 1).to_pylist()
+        throttled = self._table.filter(pc.greater(self._table["throttled_s"], 0))
+        brokers = len(throttled["broker"].unique())
+        count = f"{len(throttled):,} of {len(self):,} buckets would have been throttled"
+        if not len(throttled):
+            return count
+        where = f"on {brokers} broker{'s' * (brokers != 1)}"
+        return f"{count}, {where}{self._without_the_plan(throttled)}; the longest: {_throttled(rows[0])}"
+
+    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """That the use of some clients is unknown."""
+        if self.unknown:
+            whose = f"{self.unknown:,} client{'s' * (self.unknown != 1)}"
+            yield f"The use of {whose} is not known in full: only the part that is known was replayed."
+
+    def _without_the_plan(self, throttled: pa.Table) -> str:
+        """That the plan does not touch some of them; nothing where it touches all."""
+        if self.touched is None:
+            return ""
+        touched = sum(bucket in self.touched for bucket in buckets(throttled, ""))
+        if not touched:
+            return "; the plan touches none of them: the limits of today throttle them, too"
+        if touched == len(throttled):
+            return ""
+        return f"; the plan touches {touched:,} of them, and the limits of today throttle the others, too"
+
+
+def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None) -> BacktestAnswer | DataFrame:
+    """Clients that would have been throttled, how long and on which broker, had these limits been in force all along.
+
+    The usage is what clients wanted, so it is best taken where no limit was in force. It is replayed second by second
+    through the brokers' own sampling: the clients of a bucket are added up on each broker, and what a throttled client
+    wanted comes later, until all is through. Windows longer than a second are spread evenly, which hides bursts.
+    Requests are taken as small beside the limit: a large one is let through whole, and throttled the longer for it.
+
+    Parameters
+    ----------
+    quotas
+        QUOTAS, as anything with `__arrow_c_stream__`, or a plan that is bound to its cluster.
+    usage
+        USAGE; a value that is not above 0, or not finite, is nothing; one that is unknown (null) is not replayed.
+    keys
+        The keys to replay; the four of users and clients unless said.
+
+    Returns
+    -------
+    BacktestAnswer or pyspark.sql.DataFrame
+        A row a broker, key and bucket that has a limit, the longest throttled first. Of usage in Spark a lazy
+        DataFrame, words as strings, in no order.
+
+    Raises
+    ------
+    UsageError, Invalid
+        No USAGE: which column is missing, and what there is; a window that ends before it begins.
+    """
+    rows = taken(usage, (CLUSTER, *MEASURED_COLUMNS), USAGE_LABEL)
+    if is_plan(quotas):
+        rows, quotas = of_cluster(rows, quotas.cluster_id), quotas.quotas_after()
+    judged: pa.Table | DataFrame = replayed(quotas, rows, keys)
+    if not isinstance(judged, pa.Table):
+        return judged
+    return BacktestAnswer(judged, unknown=unknown_clients(rows))
+
+
+def replayed(quotas: Any, usage: Any, keys: str | Iterable[str] | None = None) -> Frame:
+    """BACKTEST, where the usage is; the rules of `backtest`.
+
+    On Spark each bucket's rows are brought together by one shuffle, and replayed on the workers.
+    """
+    chosen, stored = asked_keys(keys), quota_columns(quotas)
+    rows, cluster = _demand_rows(usage)
+    check_clusters(cluster, USAGE_LABEL, CLUSTER in names_of(stored))
+    words = words_of(rows)
+    rows = where(rows, words.column("key").isin(list(chosen)))
+    limited = with_limits(rows, [*cluster, "user", "client_id"], stored, chosen)
+    limited = where(limited, ~words.is_null(words.column("limit")))
+    names = [*cluster, *demand.BUCKET]
+    schema = led(schemas.BACKTEST.schema) if cluster else schemas.BACKTEST.schema
+    wanted = select(limited, [*cluster, *demand.READ])
+    order = [(name, "descending") for name in ("throttled_s", "delay_s")]
+    order += [(name, "ascending") for name in names]
+    judged = framed(of_whole_groups(wanted, names, demand.judged, (names, TOKENS), schema), schema, order)
+    return schemas.marked(judged, stamp(stored)) if isinstance(judged, pa.Table) else judged
+
+
+def _demand_rows(usage: Any) -> tuple[Frame, list[str]]:
+    """What was wanted, with times in microseconds, and the cluster's column; a null name is the empty one."""
+    rows, cluster = usage_columns(usage, MEASURED_COLUMNS)
+    words, names = words_of(rows), [*cluster, *MEASURED_COLUMNS]
+    value = words.column("value")
+    rows = where(rows, is_measured(value) & (value > 0))
+    rows = without_null(rows, ("broker", "window_start", "window_end"), USAGE_LABEL, names)
+    ends = {name: words.micros(words.column(f"window_{name}")) for name in ("start", "end")}
+    texts = {
+        name: words.either(words.column(name), words.literal("", pa.string())) for name in (*cluster, "user", "key")
+    }
+    rows = with_columns(rows, {**ends, **texts})
+    goes_on = words.column("end") > words.column("start")
+    return guarded(rows, "end", goes_on, "window_end is not after window_start", USAGE_LABEL, names), cluster
+
+
+def unknown_clients(usage: pa.Table) -> int:
+    """The number of clients whose use of some key is unknown."""
+    names = ["user", "client_id"]
+    return len(usage.filter(usage["value"].is_null()).select(names).group_by(names).aggregate([]))
+
+
+def buckets(rows: pa.Table, side: str) -> Iterator[tuple[Any, ...]]:
+    """The key, user and client-id of each row's bucket, on that side of a change."""
+    names = ("key", f"bucket_user{side}", f"bucket_client_id{side}")
+    return zip(*(rows[name].to_pylist() for name in names), strict=True)
+
+
+def _throttled(row: dict[str, Any]) -> str:
+    names = [("user", row["bucket_user"]), ("client-id", row["bucket_client_id"])]
+    whose = " ".join(f"{kind} {quote(name)}" for kind, name in names if name) or "nobody named"
+    limit = readable(row["key"], row["limit"])
+    return printable(f"{whose} on broker {row['broker']}, {row['throttled_s']:,.0f} s at {row['key']} {limit}")

@@ -1,0 +1,160 @@
+"""USAGE by the engine that fits: of a request log by its size, of a frame where it is or by its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import UsageError
+from ..frames import relational, schemas
+from ..frames import spark as sparks
+from ..frames.answer import Answer
+from ..frames.engine_choice import Placed, Work
+from ..frames.engines import SPARK, refuse_unknown
+from ..frames.given_frames import table_of
+from ..frames.lazy_answer import SparkAnswer
+from ..frames.schema_metadata import CLUSTER_ID, TAKEN_AT, now
+from . import log_files
+from .limits_used import known_clients, utilisation
+from .log_files import ReadSoFar
+from .metrics import usage_from_metrics
+from .request_log import Requests, requests
+from .windows import usage
+
+ARROW_LOG_BYTES = 200_000_000
+"""Bytes of request log that this process reads, in some ten seconds and half a GB; Spark's are more."""
+
+ARROW_ROWS = 2_000_000
+"""Rows of USAGE that this process takes."""
+
+ADDING_UP = Work(
+    "added up", "rows of usage", "on Spark", "Spark hands the usage over", ", where the usage is", starts=True
+)
+
+
+@dataclass(frozen=True)
+class LogEngine:
+    """The engine that reads a request log, and the reason."""
+
+    paths: Sequence[str]
+    names: str | None
+    is_spark: bool
+    why: str
+
+    @classmethod
+    def of(cls, paths: Sequence[str], names: str | None = None, engine: str | None = None) -> LogEngine:
+        """The engine that is asked for, else by the size of the files.
+
+        Raises
+        ------
+        UsageError
+            There is no such engine.
+        NotFound
+            There is no such path, or no file below it.
+        """
+        refuse_unknown(engine)
+        if engine == SPARK or (engine is None and any(map(_is_elsewhere, paths))):
+            return cls(
+                paths, names, True, "added up on Spark" + (", as asked" if engine else ": not files of this machine")
+            )
+        files = log_files.local_files(paths, names)
+        size = log_files.size_of(files)
+        if engine is None and (size > ARROW_LOG_BYTES or not all(map(log_files.is_readable, files))):
+            return cls(paths, names, True, f"added up on Spark: {size_text(size)} of log")
+        here = ADDING_UP.in_this_process(f"{size_text(size)} of log", size_text(ARROW_LOG_BYTES), engine)
+        return cls(paths, names, False, here)
+
+    def requests(self, progress: ReadSoFar | None = None, **how: Any) -> Requests:
+        """The requests of the log, its first lines looked at; options as of `requests`.
+
+        `progress` is told of what this process reads.
+        """
+        if not self.is_spark:
+            return requests(self.paths, names=self.names, progress=progress, **how)
+        places = [str(Path(path).absolute()) if Path(path).exists() else path for path in self.paths]
+        return requests(places, spark=sparks.spark_session(), names=self.names, **how)
+
+
+@dataclass(frozen=True)
+class Usage(Placed):
+    """USAGE where its engine wants it."""
+
+    @classmethod
+    def of(cls, frame: object, engine: str | None = None) -> Usage:
+        """The engine that is asked for; else Spark for what is in Spark, and for more rows than this process takes.
+
+        Raises
+        ------
+        UsageError
+            There is no such engine, or it is not a frame.
+        """
+        refuse_unknown(engine)
+        if isinstance(frame, cls):
+            return frame
+        given: Any = frame.to_spark() if isinstance(frame, SparkAnswer) else frame
+        if not sparks.is_spark(given):
+            if not hasattr(given, "__arrow_c_stream__"):
+                kind = type(frame).__name__
+                raise UsageError(f"the usage is a {kind}, not a frame", hint="Arrow, pandas, Polars or Spark.")
+            given = table_of(given, "the usage")
+        placed = ADDING_UP.placed(given, engine, ARROW_ROWS)
+        return cls(placed.frame, placed.why)
+
+    @classmethod
+    def of_log(cls, requests: Requests, every: str, why: str) -> Usage:
+        """USAGE of requests, where these are."""
+        return cls(usage(requests, every), why)
+
+    @classmethod
+    def of_metrics(cls, metrics: Answer, engine: str | None = None) -> Usage:
+        """USAGE of the buckets that METRICS tell of."""
+        if engine == SPARK:
+            return cls(usage_from_metrics(metrics.to_spark()), "added up on Spark, as asked")
+        why = ADDING_UP.in_this_process(f"{len(metrics):,} samples", f"{ARROW_ROWS:,} rows of usage", engine)
+        return cls(usage_from_metrics(metrics), why)
+
+    def answer(self) -> Answer:
+        """USAGE as it is."""
+        return self.answered(self.frame, {})
+
+    def clients(self) -> Answer:
+        """PAIRS of the clients that it names."""
+        return self.answered(known_clients(self.frame), {})
+
+    def users(self) -> pa.Table:
+        """Each user that it names: `user`, `first_used` and `last_used`, from the first window to the last."""
+        schemas.require_columns("the usage", ("user", "window_start", "window_end"), relational.names_of(self.frame))
+        ends: dict[str, relational.Measure] = {
+            "first_used": ("min", "window_start"),
+            "last_used": ("max", "window_end"),
+        }
+        spans = relational.in_arrow(relational.added_up(self.frame, ["user"], ends), task="Spark looks for the users")
+        schema = pa.schema([schemas.USERS.schema.field(name) for name in ("user", "first_used", "last_used")])
+        return spans.filter(pc.not_equal(spans["user"], "")).select(schema.names).cast(schema)
+
+    def utilisation(
+        self, quotas: Answer | pa.Table, cluster_id: str, keys: Sequence[str] | None, marks: dict[str, str]
+    ) -> Answer:
+        """UTILISATION beside the quotas of a cluster; of several clusters' usage only its own counts."""
+        marks = {CLUSTER_ID: cluster_id, TAKEN_AT: now(), **marks}
+        return self.answered(utilisation(self.of_cluster(cluster_id).frame, quotas, keys=keys), marks)
+
+    def of_cluster(self, cluster_id: str) -> Usage:
+        """The rows of one cluster, without the column that names it; all of them where none does."""
+        return replace(self, frame=relational.of_cluster(self.frame, cluster_id))
+
+
+def _is_elsewhere(path: str) -> bool:
+    """Does only Spark know such a path? It is an address, or a pattern with alternatives."""
+    return not Path(path).exists() and (":/" in path or "{" in path)
+
+
+def size_text(size: int) -> str:
+    """Bytes of a log, short."""
+    unit, divisor = ("MB", 1e6) if size >= 1e6 else ("kB", 1e3)
+    return f"{size / divisor:,.3g} {unit}" if size < 1e9 else f"{size / 1e9:,.3g} GB"

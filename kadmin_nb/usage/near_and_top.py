@@ -1,0 +1,244 @@
+"""The clients near a limit or over it, the worst first; and those that use most, with the time that was watched."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import UsageError
+from ..frames import meanings, schemas
+from ..frames.answer import Answer
+from ..frames.lazy_answer import SparkAnswer
+from ..frames.pages import NOTEBOOK, Page
+from ..frames.relational import Measure, added_up, in_arrow, members, taken, where, with_columns, words_of
+from ..model.quota_keys import readable
+from .limits_used import UNWATCHED_AFTER, measured_rows, watched_spans
+from .rules import WHY_UNKNOWN
+
+if TYPE_CHECKING:
+    from ..frames.blocks import Block
+
+NEAR_PERCENT = 80.0
+"""Percent of a limit from which on its bucket is near it."""
+
+_WATCHED: dict[str, Measure] = {"start": ("min", "start"), "end": ("max", "end"), "length": ("max", "length")}
+_OF_CLIENT: dict[str, Measure] = {
+    "brokers": ("count_distinct", "broker"),
+    "mean": ("full_sum", "mean"),
+    "peak": ("full_max", "value"),
+    "throttle_ms": ("max", "throttle_ms"),
+}
+"""The use of a client: a sum is unknown where a part of it is."""
+
+_TASK = "Spark adds up"
+
+NAMED = 5
+"""Clients of unknown use that are named."""
+
+MOST = 10
+"""Clients of each key that are shown."""
+
+
+class NearAnswer(Answer):
+    """NEAR: a row a bucket and broker, the worst first. `limits` is how many were looked at, `unknown` of how many of
+    them it is unknown how much was used, in full or in part."""
+
+    def __init__(self, table: pa.Table, limits: int = 0, percent: float = NEAR_PERCENT, unknown: int = 0) -> None:
+        super().__init__(table)
+        self.limits, self.percent, self.unknown = limits, percent, unknown
+
+    def title(self) -> str:
+        """Their number, and the worst of them."""
+        if not self.limits:
+            return "Nobody of this usage has a limit."
+        if not len(self):
+            known = self.limits - self.unknown
+            return f"None of {known:,} limits was used to {self.percent:g} %, and nobody was throttled."
+        over = pc.sum(pc.greater(self._table["utilisation"], 100)).as_py() or 0
+        (worst,) = self._table.slice(0, 1).to_pylist()
+        counts = f"{len(self):,} of {self.limits:,} limits are near or over, {over:,} of them over"
+        return f"{counts}. The worst: {_bucket_sentence(worst)}."
+
+    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """That the use of some limits is unknown."""
+        if self.unknown:
+            yield f"The use of {self.unknown:,} of {self.limits:,} limits is not known in full. {WHY_UNKNOWN}"
+
+
+def near(utilisation: Any, percent: float = NEAR_PERCENT) -> NearAnswer:
+    """NEAR out of UTILISATION: who used so many percent of a limit in a window, or was throttled."""
+    rows = taken(utilisation, schemas.UTILISATION.names, "the rows of utilisation")
+    words = words_of(rows)
+    limited = in_arrow(where(rows, ~words.is_null(words.column("limit"))), task="Spark counts the utilisation")
+    is_full = pc.greater_equal(limited["utilisation"], percent)
+    is_near = pc.or_(pc.fill_null(is_full, False), pc.fill_null(pc.greater(limited["throttle_ms"], 0), False))
+    order = [("utilisation", "descending"), ("throttle_ms", "descending"), ("broker", "ascending")]
+    nearest = limited.filter(is_near).sort_by(order).select(schemas.NEAR.names).cast(schemas.NEAR.schema)
+    unknown = pc.sum(pc.greater(limited["windows_unknown"], 0)).as_py() or 0
+    return NearAnswer(schemas.marked(nearest, limited.schema.metadata), len(limited), percent, unknown)
+
+
+def _bucket_sentence(row: Mapping[str, Any]) -> str:
+    """One row in words: whose bucket, the key, and how much of how much."""
+    parts = (("user", row["bucket_user"]), ("client-id", row["bucket_client_id"]))
+    whose = " ".join(f"{kind}={name}" for kind, name in parts if name)
+    used = meanings.measured(row["key"], row["peak"], row["windows_unknown"])
+    limit = readable(row["key"], row["limit"])
+    share = "" if row["utilisation"] is None else f" ({row['utilisation']:.3g} %)"
+    return f"{whose} {row['key']} {used} of {limit}{share} on broker {row['broker']}"
+
+
+class TopAnswer(Answer):
+    """TOP: a row a key and client, the most first.
+
+    `watched` says of what time, which brokers, and by what; `warnings` name the clients whose use is unknown, and the
+    brokers whose log lacks a part of it.
+    """
+
+    def __init__(self, table: pa.Table, watched: str = "", warnings: Sequence[str] = ()) -> None:
+        super().__init__(table)
+        self.watched, self.warnings = watched, tuple(warnings)
+
+    def warned(self, warnings: Sequence[str]) -> TopAnswer:
+        """The same with these warnings, too."""
+        return TopAnswer(self._table, self.watched, (*self.warnings, *warnings))
+
+    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """The warnings."""
+        return self.warnings
+
+    def title(self) -> str:
+        """The first of each key; then the time that was watched, and the brokers."""
+        leaders = "; ".join(f"{client} uses most {', '.join(uses)}" for client, uses in self._leaders().items())
+        return f"{leaders}. {self.watched}" if leaders else self.watched
+
+    def _leaders(self) -> dict[str, list[str]]:
+        """The clients that use most of some key, with these keys and how much it is."""
+        firsts, leaders = dict[str, dict[str, Any]](), dict[str, list[str]]()
+        for row in self._table.to_pylist():
+            firsts.setdefault(row["key"], row)
+        for key, row in firsts.items():
+            if row["mean"]:
+                share = (
+                    "of those that are known" if row["share"] is None else f"{meanings.percent(row['share'])} of all"
+                )
+                amount = f"{meanings.used(key, row['mean'])}, {share}"
+                leaders.setdefault(meanings.client(row["user"], row["client_id"]), []).append(f"{key} ({amount})")
+        return leaders
+
+
+def top(
+    usage: Any,
+    *,
+    keys: Iterable[str] | None = None,
+    most: int = MOST,
+    time: tuple[datetime, datetime] | None = None,
+) -> TopAnswer:
+    """TOP out of USAGE.
+
+    Parameters
+    ----------
+    usage
+        USAGE, in Spark or as anything with `__arrow_c_stream__`.
+    keys
+        Only these keys.
+    most
+        Clients of each key, at least 1.
+    time
+        From when to when somebody watched. Else it is from the first window of each broker to its last, without the
+        time for which no client of a broker has a row for a minute.
+
+    Raises
+    ------
+    UsageError
+        Not a frame, a column is missing, or `most` is less than 1.
+    Invalid
+        Windows of several lengths on one broker.
+    """
+    if most < 1:
+        raise UsageError(f"the most of each key cannot be {most}", hint="1, or more.")
+    rows, cluster = measured_rows(usage)
+    words, by = words_of(rows), [*cluster, "broker", "measured"]
+    lengths = with_columns(rows, {"length": words.micros(words.column("end")) - words.micros(words.column("start"))})
+    watched = in_arrow(added_up(lengths, ["broker", "source"], _WATCHED), task=_TASK)
+    spans = watched_spans(rows, cluster, UNWATCHED_AFTER)
+    if time is not None:
+        spans = with_columns(spans, {"windows": words.literal(_windows_in(watched, *time), pa.int64())})
+    asked = rows if keys is None else where(rows, words.column("key").isin(list(keys)))
+    parts = members(asked, spans, by)
+    parts = with_columns(parts, {"mean": words.column("value") / words.number(words.column("windows"))})
+    ranked = _ranked(in_arrow(added_up(parts, ["key", "user", "client_id"], _OF_CLIENT), task=_TASK))
+    firsts = schemas.marked(_first_of_each_key(ranked, most), _kadmin_metadata(usage))
+    return TopAnswer(firsts, _watched_sentence(watched, time), [*_unknown_sentences(ranked)])
+
+
+def _kadmin_metadata(usage: Any) -> dict[bytes, bytes]:
+    """The metadata of an answer: where it was taken, and by which engine."""
+    if isinstance(usage, SparkAnswer):
+        return {name.encode(): text.encode() for name, text in usage.marks.items()}
+    metadata = usage.to_arrow().schema.metadata if isinstance(usage, Answer) else None
+    return {name: text for name, text in (metadata or {}).items() if name.startswith(b"kadmin.")}
+
+
+def _windows_in(watched: pa.Table, first: datetime, last: datetime) -> int:
+    """The number of windows that a broker has in this time."""
+    return math.ceil((last - first) / timedelta(microseconds=pc.max(watched["length"]).as_py() or 1))
+
+
+def _ranked(sums: pa.Table) -> pa.Table:
+    """A row a key and client, the most of each key first, and last those whose use is unknown."""
+    joined = sums.join(added_up(sums, ["key"], {"of_key": ("full_sum", "mean")}), "key")
+    total = pc.if_else(pc.equal(joined["of_key"], 0), None, joined["of_key"])
+    shares = joined.append_column("share", pc.multiply(pc.divide(joined["mean"], total), 100.0))
+    order = [("key", "ascending"), ("mean", "descending"), ("user", "ascending"), ("client_id", "ascending")]
+    return shares.sort_by(order).select(schemas.TOP.names).cast(schemas.TOP.schema)
+
+
+def _unknown_sentences(ranked: pa.Table) -> Iterator[str]:
+    """A sentence for each key of which the use of some clients is unknown; the first of them are named."""
+    unknown = ranked.filter(ranked["mean"].is_null())
+    for key in pc.unique(unknown["key"].cast(pa.string())).to_pylist():
+        rows = unknown.filter(pc.equal(unknown["key"], key))
+        names = [meanings.client(row["user"], row["client_id"]) for row in rows.slice(0, NAMED).to_pylist()]
+        more = f" and {len(rows) - NAMED:,} more" if len(rows) > NAMED else ""
+        yield f"The {key} of {', '.join(names)}{more} is unknown. {WHY_UNKNOWN}"
+
+
+def _first_of_each_key(ranked: pa.Table, most: int) -> pa.Table:
+    """The first rows of each key."""
+    codes = np.asarray(pc.dictionary_encode(ranked["key"].cast(pa.string())).combine_chunks().indices)
+    firsts = np.searchsorted(codes, codes) if len(codes) else codes
+    return ranked.filter(pa.array(np.arange(len(codes)) - firsts < most))
+
+
+def _watched_sentence(watched: pa.Table, time: tuple[datetime, datetime] | None) -> str:
+    """The time, the brokers and the source of a usage, in a sentence."""
+    if not len(watched):
+        return f"Nobody asked for anything{f' in {_length(*time)}' if time else ''}."
+    first, last = time or (pc.min(watched["start"]).as_py(), pc.max(watched["end"]).as_py())
+    ids = sorted(pc.unique(watched["broker"]).to_pylist())
+    brokers = f"broker{'s' * (len(ids) > 1)} {', '.join(map(str, ids))}"
+    sources = sorted({source.partition(":")[0] for source in pc.unique(watched["source"]).to_pylist() if source})
+    when = f"{first:%Y-%m-%d %H:%M:%S} to {_end(first, last)} UTC"
+    return f"Watched {_length(first, last)}, {when}, {brokers}; by {', '.join(sources)}."
+
+
+def _length(first: datetime, last: datetime) -> str:
+    seconds = (last - first).total_seconds()
+    return (
+        f"{seconds:.6g} s"
+        if seconds < 120
+        else f"{seconds / 60:.3g} min"
+        if seconds < 7200
+        else f"{seconds / 3600:.3g} h"
+    )
+
+
+def _end(first: datetime, last: datetime) -> str:
+    return f"{last:%H:%M:%S}" if first.date() == last.date() else f"{last:%Y-%m-%d %H:%M:%S}"

@@ -1,0 +1,393 @@
+"""Kafka's request log as a frame: what `kafka.request.logger` writes at DEBUG, a line a request.
+
+A line is a prefix of log4j's, which has the time, `Completed request:`, and one JSON document; what follows it is
+passed over. `request_rows` reads the lines, here and on Spark's workers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import Invalid
+from ..frames import schemas
+from ..frames.display import Display
+from ..frames.relational import Frame, Measure, added_up, appended, each_once, select, with_columns, words_of
+from ..frames.spark import is_spark
+from ..resolution.input_columns import CLUSTER
+from .log_files import TORN, LogLines, ReadSoFar, address, local_files
+from .request_rows import (
+    ALL,
+    DAMAGED,
+    FAULTY,
+    IDENTITY,
+    INTER_BROKER,
+    NOT_KAFKA,
+    OF_CLIENTS,
+    OF_OTHERS,
+    REMARKS,
+    SAMPLE,
+    SCHEMA,
+    LogReader,
+    broker_names,
+    check_zone,
+    is_chosen,
+    listeners_pattern,
+    no_request,
+    refuse_sample,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+QUARANTINE = pa.schema([("path", pa.string()), ("line", pa.string()), ("reason", pa.string())])
+
+TALLY: dict[str, Measure] = {
+    "lines": ("sum", "lines"),
+    "requests": ("count_rows", ""),
+    **{name: ("count_true", name) for name in REMARKS},
+}
+"""Of `tallied` rows: how many lines and requests they are, and how many of these are unsized, or ambiguous."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The counts of a request log's lines, by their fate.
+
+    `lines` = `requests` + `duplicates` + those `left_out` + those `quarantined`, both by reason; the rest of a
+    `damaged` file counts as one line. `ambiguous` are the requests in the hour that a clock put back passes twice,
+    `unsized` those PRODUCE, FETCH and SHARE_FETCH whose bytes the log does not tell; of SHARE_FETCH it never does.
+    """
+
+    lines: int
+    requests: int
+    duplicates: int
+    left_out: Mapping[str, int]
+    quarantined: Mapping[str, int]
+    ambiguous: int
+    unsized: int
+    damaged: tuple[str, ...] = ()
+    tz: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, rows: Iterable[Mapping[str, Any]], damaged: Sequence[str], tz: str | None) -> Counts:
+        """Out of rows with a `fault`, a `reason`, and the measures of TALLY."""
+        rows = [row for row in rows if row["lines"]]
+        good = [row for row in rows if row["fault"] is None]
+        of_clients = [row for row in good if row["reason"] is None]
+        return cls(
+            lines=_total(rows, "lines") + len(damaged),
+            requests=_total(of_clients, "requests"),
+            duplicates=_total(good, "lines") - _total(good, "requests"),
+            left_out={row["reason"]: row["requests"] for row in good if row["reason"] is not None},
+            quarantined=_quarantined(rows, damaged),
+            ambiguous=_total(of_clients, "ambiguous"),
+            unsized=_total(of_clients, "unsized"),
+            damaged=tuple(damaged),
+            tz=tz,
+        )
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings about the figures."""
+        quarantined = sum(self.quarantined.values())
+        texts = (
+            (
+                quarantined,
+                f"{quarantined:,} of {self.lines:,} lines are not requests: `.quarantine` or --quarantine has them",
+            ),
+            (
+                self.ambiguous,
+                f"{self.ambiguous:,} requests fell into the hour that {self.tz} passes twice: the first is taken",
+            ),
+            (
+                self.unsized,
+                f"{self.unsized:,} PRODUCE, FETCH or SHARE_FETCH do not tell their bytes, which are not counted",
+            ),
+        )
+        return (*damage_warnings(self.damaged), *(f"WARNING: {text}" for count, text in texts if count))
+
+
+def damage_warnings(damaged: Iterable[str]) -> tuple[str, ...]:
+    """A line for each file that could not be read to its end."""
+    return tuple(f"WARNING: {file} is damaged: only what comes before that was read" for file in damaged)
+
+
+class Lines(Protocol):
+    """The lines of a log, where they are."""
+
+    @property
+    def damaged(self) -> tuple[str, ...]:
+        """The files that could not be read to their end."""
+
+    def rows(self, names: Sequence[str], which: str) -> Frame:
+        """These columns of `request_rows.SCHEMA`, of the lines that are meant."""
+
+    def listed(self, frame: Frame) -> list[dict[str, Any]]:
+        """The rows of a small frame that was made of them."""
+
+
+@dataclass(frozen=True, repr=False)
+class Requests(Display):
+    """A request log: read already, in this process, or, on Spark, when it is asked for.
+
+    `frame` is REQUESTS: what clients asked, each request once. `left_out` has the same columns and a `reason`:
+    `inter-broker`, `follower` or `forwarded`. `quarantine` has `path`, `line` and `reason` of every line that is not a
+    request, and without a `line` of every damaged file.
+    """
+
+    _lines: Lines = field(repr=False)
+    _reader: LogReader = field(repr=False)
+    _dedupe: bool = field(repr=False)
+
+    @property
+    def cluster_id(self) -> str | None:
+        """The cluster that the log was said to be of."""
+        return self._reader.cluster_id
+
+    @cached_property
+    def frame(self) -> Frame:
+        """The requests of clients, each once."""
+        return self.once(self._lines.rows(self._request_columns, OF_CLIENTS))
+
+    @cached_property
+    def left_out(self) -> Frame:
+        """The requests of brokers and forwarded ones, each once, with the `reason`."""
+        return self.once(self._lines.rows([*self._request_columns, "reason"], OF_OTHERS))
+
+    @cached_property
+    def quarantine(self) -> Frame:
+        """`path`, `line` and `reason` of every line that is not a request, and without a `line` of every damaged file.
+
+        On Spark compressed files are unpacked for it, to find those that are damaged.
+        """
+        rows = self._lines.rows(["path", "line", "fault"], FAULTY)
+        rejected = select(with_columns(rows, {"reason": words_of(rows).column("fault")}), QUARANTINE.names)
+        files: list[dict[str, object]] = [{"path": file, "line": None, "reason": DAMAGED} for file in self.damaged]
+        return appended(rejected, schemas.table(QUARANTINE, files)) if files else rejected
+
+    @property
+    def damaged(self) -> tuple[str, ...]:
+        """The compressed files that cannot be read to their end; Spark unpacks all compressed ones for it."""
+        return self._lines.damaged
+
+    @cached_property
+    def counts(self) -> Counts:
+        """The lines, counted by their fate. Spark reads the log for it once, and compressed files once more.
+
+        Raises
+        ------
+        Invalid
+            A file cannot be read to its end, as a gzip that was cut short, and the log is read strictly.
+        """
+        return self.counted(added_up(self.tallied(()), ["fault", "reason"], TALLY))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A line for each damaged file; `counts.warnings` has more. Spark unpacks compressed files for it."""
+        return damage_warnings(self.damaged)
+
+    def of_clients(self, names: Sequence[str]) -> Frame:
+        """These columns of clients' requests, and those that `once` needs; `cluster_id` where there is one."""
+        wanted = {CLUSTER, *names, *(IDENTITY if self._dedupe else ())}
+        return self._lines.rows([name for name in self._request_columns if name in wanted], OF_CLIENTS)
+
+    def once(self, rows: Frame, together: Sequence[str] = ()) -> Frame:
+        """Each request once, whose line may be there twice; `together` as of `frames.relational.each_once`."""
+        if not self._dedupe:
+            return rows
+        return each_once(rows, together=together)
+
+    def tallied(self, names: Sequence[str]) -> Frame:
+        """Every line, good or bad: these columns, of a request once with its number of `lines`; of others nothing.
+
+        `fault` and `reason` say what they are, `unsized` and `ambiguous` what is to be known of a request.
+        """
+        chosen = [name for name in self._reader.columns if name in {CLUSTER, *names, *IDENTITY, *REMARKS}]
+        rows = self._lines.rows(["fault", "reason", *chosen], ALL)
+        words = words_of(rows)
+        is_request = words.is_null(words.column("fault"))
+        rows = with_columns(rows, {name: words.when(is_request, words.column(name)) for name in chosen})
+        if self._dedupe:
+            return added_up(rows, ["fault", "reason", *chosen], {"lines": ("count_rows", "")}, in_order=True)
+        return with_columns(rows, {"lines": words.literal(1, pa.int64())})
+
+    def counted(self, tally: Frame) -> Counts:
+        """The counts, out of a frame with a row a `fault` and `reason` and the columns of TALLY."""
+        return Counts.of(self._lines.listed(tally), self.damaged, self._reader.tz)
+
+    @property
+    def _request_columns(self) -> list[str]:
+        return [name for name in (CLUSTER, *schemas.REQUESTS.names) if name in self._reader.columns]
+
+    def title(self) -> str:
+        return "<Requests: .frame, .left_out, .quarantine, .counts>"
+
+
+def requests(
+    lines: str | PathLike[str] | Sequence[str | PathLike[str]] | Frame,
+    *,
+    spark: SparkSession | None = None,
+    broker: int | str | Any = None,
+    tz: str | None = None,
+    cluster_id: str | None = None,
+    inter_broker: str | Iterable[str] = INTER_BROKER,
+    names: str | None = None,
+    dedupe: bool = True,
+    strict: bool = False,
+    progress: ReadSoFar | None = None,
+) -> Requests:
+    """The requests that clients made, out of Kafka's request log.
+
+    Parameters
+    ----------
+    lines
+        Files and folders, with all that is below them, plain, gzip or bzip2; `*` and `?` in them are patterns. Or a
+        Spark DataFrame of lines, with a column `line`, and `path` where the broker is told by it.
+    spark
+        The session that reads the files, wherever it can. Unless said, this process reads local ones, all at once.
+    broker
+        The broker that wrote it: an id; a regular expression whose group is the id within a file's path
+        (`r"broker-(\\d+)/"`, as Java spells them); or a frame with `id`, `host` and `port`, such as BROKERS, matched
+        with the local address of each connection. Such a `host` is an address as the broker sees it; `port` decides
+        where hosts have several brokers. It is required.
+    tz
+        The brokers' time zone, `Europe/Berlin`: log4j writes their local time. Not needed where the pattern has an
+        offset. Of an hour that the clock passes twice the first is taken, and `counts` says how many requests it has.
+    cluster_id
+        Becomes the first column.
+    inter_broker
+        Names of the listeners that brokers use among themselves, or one regular expression of them.
+    names
+        A pattern of file names to read below a folder, such as `*request*`.
+    dedupe
+        Whether a request whose line is read twice counts once. False takes the log's word for it, and 10 to 25 % less
+        time: for logs of which no file is there under two names, and none is read that log4j may be rolling.
+    strict
+        Whether a compressed file that is damaged is an error. Else it is read as far as it goes, and is named in
+        `counts` and `quarantine`.
+    progress
+        Called now and then with the bytes that this process has read so far, and with those of all files, as they are
+        on the disk.
+
+    Raises
+    ------
+    NotFound
+        No such path, no file below it, or no line in them.
+    Invalid
+        None of the lines is of Kafka's request log, or no sample of them can be read.
+    UsageError
+        No `tz` where the times need one, a broker that cannot be told: of the first lines, or by a file's path; a
+        frame without lines.
+
+    Notes
+    -----
+    Spark looks at the first lines here; all else is found when the frame is used, and stands in `.quarantine`.
+    """
+    check_zone(tz)
+    reader = LogReader(broker_names(broker), tz, listeners_pattern(inter_broker), cluster_id)
+    if is_spark(lines) or spark is not None:
+        from .spark_lines import spark_lines
+
+        places: Any = lines if is_spark(lines) else _texts(lines)
+        return Requests(spark_lines(places, spark or places.sparkSession, reader, names, strict), reader, dedupe)
+    read = LogLines(local_files(_texts(lines), names), strict, progress)
+    reader.broker.check(map(address, read.files))
+    reading = _Reading(reader)
+    for file, texts in read.batches():
+        reading.add(file, texts)
+    reading.refuse_without_requests(read, ", ".join(_texts(lines)))
+    return Requests(reading.lines(tuple(read.damaged)), reader, dedupe)
+
+
+def _texts(paths: Any) -> list[str]:
+    return [str(path) for path in ([paths] if isinstance(paths, str | PathLike) else paths)]
+
+
+@dataclass(frozen=True)
+class _LinesHere:
+    """Lines that were read in this process: the requests without their text, and the others."""
+
+    good: pa.Table
+    bad: pa.Table
+    damaged: tuple[str, ...]
+
+    def rows(self, names: Sequence[str], which: str) -> pa.Table:
+        """These columns, of the lines that are meant; of others than requests there is only their text and fault."""
+        if which == FAULTY:
+            return self.bad.select(names)
+        if which == ALL:
+            return pa.concat_tables([self.good, self.bad], promote_options="default").select(names)
+        return self.good.filter(is_chosen(self.good["fault"], self.good["reason"], which)).select(names)
+
+    def listed(self, frame: pa.Table) -> list[dict[str, Any]]:
+        """The rows of a small frame that was made of them."""
+        rows: list[dict[str, Any]] = frame.to_pylist()
+        return rows
+
+
+class _Reading:
+    """Lines that are being read."""
+
+    def __init__(self, reader: LogReader) -> None:
+        self._good: list[pa.RecordBatch] = []
+        self._bad: list[pa.RecordBatch] = []
+        self._reader, self._sample = reader, list[dict[str, Any]]()
+        self._kept = [name for name in reader.columns if name not in ("path", "line")]
+        self._first: tuple[str, str] | None = None
+
+    def add(self, file: str, texts: pa.Array) -> None:
+        """The lines of a file."""
+        rows = self._reader.rows(pa.repeat(file, len(texts)), texts)
+        if len(self._sample) < SAMPLE:
+            self._look_at(rows)
+        is_bad = rows["fault"].is_valid()
+        self._good.append(rows.select(self._kept).filter(pc.invert(is_bad)))
+        self._bad.append(rows.select(_REJECTED).filter(is_bad))
+
+    def lines(self, damaged: tuple[str, ...]) -> _LinesHere:
+        """All that were read."""
+        good, bad = (pa.schema([SCHEMA.field(name) for name in names]) for names in (self._kept, _REJECTED))
+        return _LinesHere(pa.Table.from_batches(self._good, good), pa.Table.from_batches(self._bad, bad), damaged)
+
+    def refuse_without_requests(self, lines: LogLines, source: str) -> None:
+        """Refuse a log of which no request could be read."""
+        if self._sample:
+            refuse_sample(self._sample)
+        elif self._first is None and lines.damaged:
+            raise Invalid(f"{lines.damaged[0]} cannot be read", hint=TORN)
+        else:
+            raise no_request(self._first, source)
+
+    def _look_at(self, rows: pa.RecordBatch) -> None:
+        """The first requests, read well or not; as soon as there are enough of them they are judged."""
+        is_request = pc.fill_null(pc.not_equal(rows["fault"], NOT_KAFKA), True)
+        requests = rows.filter(is_request).slice(0, SAMPLE - len(self._sample))
+        self._sample += requests.select(["path", "connection", "fault"]).to_pylist()
+        if len(self._sample) == SAMPLE:
+            refuse_sample(self._sample)
+        texts = rows.filter(pc.not_equal(pc.utf8_trim_whitespace(rows["line"]), "")).slice(0, 1)
+        self._first = self._first or next(((row["path"], row["line"]) for row in texts.to_pylist()), None)
+
+
+_REJECTED = ["path", "line", "fault"]
+
+
+def _total(rows: Iterable[Mapping[str, Any]], column: str) -> int:
+    return sum(row[column] for row in rows)
+
+
+def _quarantined(rows: Iterable[Mapping[str, Any]], damaged: Sequence[str]) -> Counter[str]:
+    """The lines that could not be read, by what is wrong with them."""
+    quarantined = Counter({DAMAGED: len(damaged)} if damaged else {})
+    for row in rows:
+        if row["fault"] is not None:
+            quarantined[row["fault"]] += row["lines"]
+    return quarantined

@@ -1,0 +1,425 @@
+"""Requests out of the lines of a request log, a batch at a time: who asked, when, for how much, and of which broker.
+
+Spark's workers run it (`spark_lines.py`), and so does this process (`request_log.py`).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import Invalid, KadminError, NotFound, UsageError, printable
+from ..frames import schemas
+from ..frames.frame import MOMENT
+from ..resolution.input_columns import CLUSTER, read_columns
+from .log_lines import parsed_columns
+
+INTER_BROKER = r"(?i)^(CONTROLLER|CONTROLPLANE|REPLICATION|INTER[-_]?BROKER)"
+"""The listeners that are not for clients, unless somebody says which: a regular expression of their names."""
+
+BROKERS_ONLY = (
+    "ALLOCATE_PRODUCER_IDS", "ALTER_PARTITION", "ASSIGN_REPLICAS_TO_DIRS", "BEGIN_QUORUM_EPOCH", "BROKER_HEARTBEAT",
+    "BROKER_REGISTRATION", "CONTROLLED_SHUTDOWN", "CONTROLLER_REGISTRATION", "DELETE_SHARE_GROUP_STATE",
+    "END_QUORUM_EPOCH", "FETCH_SNAPSHOT", "INITIALIZE_SHARE_GROUP_STATE", "LEADER_AND_ISR", "READ_SHARE_GROUP_STATE",
+    "READ_SHARE_GROUP_STATE_SUMMARY", "STOP_REPLICA", "UPDATE_METADATA", "UPDATE_RAFT_VOTER", "VOTE",
+    "WRITE_SHARE_GROUP_STATE", "WRITE_TXN_MARKERS",
+)  # fmt: skip
+"""Requests that only brokers and controllers send, on any listener."""
+
+NOT_KAFKA = "not a line of Kafka's request log"
+OLD_KAFKA = "not JSON: an old Kafka wrote it"
+BROKEN = "the JSON is broken, or not Kafka's"
+NO_TIME = "no time in front that can be read"
+NO_ZONE = "the time has no offset, and no tz was given"
+NO_SUCH_TIME = "the time does not exist in this tz: the clocks skipped it"
+NO_BROKER = "no broker has the local address of its connection"
+DAMAGED = "the rest of the file cannot be read"
+
+FORWARDED, OF_BROKERS, OF_FOLLOWERS = "forwarded", "inter-broker", "follower"
+"""The reasons for which a request is not a client's."""
+
+IDENTITY = ("broker", "time", "connection", "correlation_id", "api")
+"""The columns that identify a request; a line that is read twice is one request."""
+
+REMARKS = ("unsized", "ambiguous")
+"""The columns that say what is to be known of a request."""
+
+SCHEMA = pa.schema(
+    [
+        ("path", pa.string()),
+        ("line", pa.string()),
+        ("fault", pa.string()),
+        ("reason", pa.string()),
+        *((name, pa.bool_()) for name in REMARKS),
+        (CLUSTER, pa.string()),
+        *((field.name, field.type) for field in schemas.REQUESTS.schema),
+    ]
+)
+"""The columns of lines that were read. `fault`: why it is not a usable request, null where it is one. `reason`: why it
+is none of a client's, null where it is one."""
+
+ALL, OF_CLIENTS, OF_OTHERS, FAULTY = "all", "of clients", "of others", "faulty"
+"""The lines that may be meant."""
+
+SAMPLE = 20
+"""Requests that are looked at before anything else is read."""
+
+_FETCHER = r"^broker-\d+-fetcher-\d+$"
+_SIZED = pa.array(["PRODUCE", "FETCH", "SHARE_FETCH"], pa.string())
+
+_CLOCK = pa.timestamp("us")
+_OFFSET = r"^.{19}.*[Z+-]"
+"""The beginning has a date and a time of day, whose hyphens say nothing."""
+_FIXED = re.compile(r"(?:Z|(?:Etc/)?(?:UTC|GMT))|([+-])(\d\d):(\d\d)")
+
+BROKER_HINT = r"Say broker=3, a pattern such as r'broker-(\d+)/', or a frame with id, host, port."
+_BROKER = pa.int32()
+_LOCAL = r"^(?P<host>.*):(?P<port>\d+)-.*:\d+-\d+(?:-\d+)?$"
+_GROUP_NAME = re.compile(r"\(\?<(?=[A-Za-z])")
+"""As Java spells it; Python wants a P."""
+
+
+@dataclass(frozen=True)
+class OneBroker:
+    """All lines are of this broker."""
+
+    id: int
+
+    def brokers(self, paths: pa.Array, connections: pa.Array) -> pa.Array:
+        """The broker of each line."""
+        return pa.repeat(pa.scalar(self.id, _BROKER), len(paths))
+
+    def check(self, paths: Iterable[str]) -> None:
+        """Any path will do."""
+
+
+@dataclass(frozen=True)
+class BrokerInPath:
+    """The first group of the pattern is the broker's id."""
+
+    pattern: str
+
+    def brokers(self, paths: pa.Array, connections: pa.Array) -> pa.Array:
+        """The broker of each line; null where its path has none."""
+        each = paths.dictionary_encode()
+        ids = pa.array(map(self._id, each.dictionary.to_pylist()), _BROKER)
+        return ids.take(each.indices)
+
+    def check(self, paths: Iterable[str]) -> None:
+        """Refuse a path without a broker, and a pattern that can find none.
+
+        Raises
+        ------
+        UsageError
+        """
+        for path in paths:
+            if self._id(path) is None:
+                problem = f"the path {path} does not match {self.pattern}, which is to say its broker"
+                raise UsageError(problem, hint=BROKER_HINT)
+
+    def _id(self, path: str | None) -> int | None:
+        found = self._compiled().search(path or "")
+        digits = found[1] if found else None
+        return int(digits) if digits and digits.isdecimal() and int(digits) < 1 << 31 else None
+
+    def _compiled(self) -> re.Pattern[str]:
+        try:
+            pattern = re.compile(_GROUP_NAME.sub("(?P<", self.pattern), re.ASCII)
+        except re.error:
+            pattern = re.compile("")
+        if not pattern.groups:
+            raise UsageError(f"{self.pattern} is not a regular expression with a group", hint=BROKER_HINT)
+        return pattern
+
+
+@dataclass(frozen=True)
+class BrokerByAddress:
+    """Broker ids by `host`, or by `host:port` where a host has several."""
+
+    addresses: dict[str, int]
+    with_port: bool
+
+    @classmethod
+    def of(cls, brokers: Any) -> BrokerByAddress:
+        """Out of a frame with `id`, `host` and `port`."""
+        rows = read_columns(brokers, ("id", "host", "port"), "the brokers").to_pylist()
+        hosts = [_as_java_writes_it(row["host"]) for row in rows]
+        with_port = len(set(hosts)) < len(hosts)
+        addresses = (f"{host}:{row['port']}" if with_port else host for host, row in zip(hosts, rows, strict=True))
+        return cls(dict(zip(addresses, (row["id"] for row in rows), strict=True)), with_port)
+
+    def brokers(self, paths: pa.Array, connections: pa.Array) -> pa.Array:
+        """The broker of each line; null where no broker has the connection's local address."""
+        local = pc.extract_regex(connections, _LOCAL)
+        host, port = (pc.struct_field(local, name) for name in ("host", "port"))
+        address = pc.binary_join_element_wise(host, port, ":") if self.with_port else host
+        places = pc.index_in(address, pa.array(self.addresses, pa.string()), skip_nulls=True)
+        return pa.array(self.addresses.values(), _BROKER).take(places)
+
+    def check(self, paths: Iterable[str]) -> None:
+        """Any path will do."""
+
+
+BrokerNames = OneBroker | BrokerInPath | BrokerByAddress
+
+
+def broker_names(broker: Any) -> BrokerNames:
+    """The way that `broker` says it: an id, a pattern, or a frame.
+
+    Raises
+    ------
+    UsageError
+        Nothing is said, or the frame is none.
+    """
+    if broker is None:
+        raise UsageError("nobody said which broker wrote the log", hint=BROKER_HINT)
+    if isinstance(broker, int):
+        return OneBroker(broker)
+    return BrokerInPath(broker) if isinstance(broker, str) else BrokerByAddress.of(broker)
+
+
+def _as_java_writes_it(host: str) -> str:
+    """An address as Java writes it: IPv6 in full, without leading zeros."""
+    try:
+        ip = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if ip.version == 4:
+        return host
+    return ":".join(f"{int(part, 16):x}" for part in ip.exploded.split(":"))
+
+
+class Times(NamedTuple):
+    """The `instants`, null where the text has none; is the clock's time passed twice, was it never shown?"""
+
+    instants: pa.Array
+    is_ambiguous: pa.Array
+    is_skipped: pa.Array
+
+
+def check_zone(tz: str | None) -> None:
+    """Refuse what is not a time zone.
+
+    Raises
+    ------
+    UsageError
+    """
+    if tz is None or _FIXED.fullmatch(tz):
+        return
+    try:
+        ZoneInfo(tz)
+    except (KeyError, ValueError, OSError):
+        raise UsageError(f"{tz} is not a time zone", hint="Such as Europe/Berlin, UTC or +02:00.") from None
+
+
+def has_offset(written: pa.Array) -> pa.Array:
+    """Does the text tell its distance from UTC?"""
+    return pc.match_substring_regex(written, _OFFSET)
+
+
+def times(written: pa.Array, tz: str | None) -> Times:
+    """The instants of texts such as `2026-07-01 12:00:00.500`, of this zone where they have no offset."""
+    texts = pc.replace_substring_regex(written, r"(\.\d{6})\d+", r"\1")
+    with_offset = has_offset(texts)
+    clocks = _parsed(pc.if_else(with_offset, None, texts), _CLOCK)
+    exact = _parsed(pc.replace_substring_regex(pc.if_else(with_offset, texts, None), r"\s(.{1,6})$", r"\1"), MOMENT)
+    local = _of_zone(clocks, tz)
+    return Times(pc.coalesce(exact, local.instants), local.is_ambiguous, local.is_skipped)
+
+
+def _of_zone(clocks: pa.Array, tz: str | None) -> Times:
+    """Of an hour that the clock passes twice the first is taken."""
+    never = pa.repeat(False, len(clocks))
+    if tz is None:
+        return Times(pa.nulls(len(clocks), MOMENT), never, never)
+    if fixed := _FIXED.fullmatch(tz):
+        return Times(pc.subtract(clocks, _distance(fixed)).cast(MOMENT), never, never)
+    first, last = (
+        pc.assume_timezone(clocks, tz, ambiguous=which, nonexistent="latest") for which in ("earliest", "latest")
+    )
+    is_skipped = pc.fill_null(pc.not_equal(pc.local_timestamp(first), clocks), False)
+    return Times(first.cast(MOMENT), pc.fill_null(pc.not_equal(first, last), False), is_skipped)
+
+
+def _distance(fixed: re.Match[str]) -> pa.Scalar:
+    sign, hours, minutes = fixed.groups(default="0")
+    ahead = timedelta(hours=int(hours), minutes=int(minutes))
+    return pa.scalar(-ahead if sign == "-" else ahead, pa.duration("us"))
+
+
+def _parsed(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The texts as times; null where one is none, such as the 30th of February."""
+    texts = pc.if_else(pc.equal(texts, ""), None, texts)
+    try:
+        return texts.cast(kind)
+    except pa.ArrowInvalid:
+        return pa.concat_arrays([_parsed_alone(text, kind) for text in texts])
+
+
+def _parsed_alone(text: pa.Scalar, kind: pa.DataType) -> pa.Array:
+    try:
+        return pa.array([text.cast(kind)], kind)
+    except pa.ArrowInvalid:
+        return pa.nulls(1, kind)
+
+
+@dataclass(frozen=True)
+class LogReader:
+    """Lines into requests: whose broker's they are, its time zone, and the listeners that are not for clients."""
+
+    broker: BrokerNames
+    tz: str | None
+    inter_broker: str
+    cluster_id: str | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns that it gives, in their order."""
+        return [name for name in SCHEMA.names if name != CLUSTER or self.cluster_id is not None]
+
+    def rows(self, paths: pa.Array, lines: pa.Array) -> pa.RecordBatch:
+        """The lines as SCHEMA has them; the cluster's id only where there is one."""
+        texts, parsed = parsed_columns(lines)
+        columns = {"path": paths, "line": texts, **self._request_columns(paths, parsed)}
+        return pa.RecordBatch.from_arrays(
+            [columns[name] for name in self.columns], schema=pa.schema([SCHEMA.field(name) for name in self.columns])
+        )
+
+    def _request_columns(self, paths: pa.Array, parsed: dict[str, pa.Array]) -> dict[str, pa.Array]:
+        client_id, api = pc.fill_null(parsed["client_id"], ""), parsed["api"]
+        clock = times(parsed["written"], self.tz)
+        columns = {
+            **parsed,
+            "time": clock.instants,
+            "broker": self.broker.brokers(paths, parsed["connection"]),
+            "user": pc.replace_substring_regex(parsed["principal"], "^[^:]*:", ""),
+            "client_id": client_id,
+            "bytes_in": pc.if_else(pc.equal(api, "PRODUCE"), parsed["produced"], None),
+            "bytes_out": pc.if_else(pc.equal(api, "FETCH"), parsed["fetched"], None),
+            "ambiguous": clock.is_ambiguous,
+        }
+        columns["reason"] = self._reasons(columns)
+        columns["fault"] = _faults(columns, clock.is_skipped, self.tz)
+        columns["unsized"] = _all(
+            columns["bytes_in"].is_null(), columns["bytes_out"].is_null(), pc.is_in(api, value_set=_SIZED)
+        )
+        return {**columns, CLUSTER: pa.repeat(self.cluster_id or "", len(paths))}
+
+    def _reasons(self, columns: dict[str, pa.Array]) -> pa.Array:
+        api = columns["api"]
+        by_replica = pc.greater_equal(pc.coalesce(columns["replica"], columns["old_replica"]), 0)
+        is_fetcher = pc.coalesce(by_replica, pc.match_substring_regex(columns["client_id"], _FETCHER))
+        cases = {
+            FORWARDED: _any(columns["forwarded"], pc.equal(api, "ENVELOPE")),
+            OF_BROKERS: _any(self._is_inter_broker(columns["listener"]), pc.is_in(api, value_set=_ONLY)),
+            OF_FOLLOWERS: _all(pc.equal(api, "FETCH"), is_fetcher),
+        }
+        return _first_case(cases)
+
+    def _is_inter_broker(self, listeners: pa.Array) -> pa.Array:
+        each, pattern = listeners.dictionary_encode(), re.compile(self.inter_broker)
+        answers = [pattern.search(name) is not None for name in each.dictionary.to_pylist()]
+        return pa.array(answers, pa.bool_()).take(each.indices)
+
+
+_ONLY = pa.array(BROKERS_ONLY, pa.string())
+
+
+def is_chosen(fault: pa.Array, reason: pa.Array, which: str) -> pa.Array:
+    """Is the line one of those that are meant?"""
+    if which == FAULTY:
+        return fault.is_valid()
+    return pc.and_(fault.is_null(), reason.is_null() if which == OF_CLIENTS else reason.is_valid())
+
+
+def listeners_pattern(inter_broker: str | Iterable[str]) -> str:
+    """One regular expression for the names of listeners, or the one that there is."""
+    if isinstance(inter_broker, str):
+        return inter_broker
+    return "^(" + "|".join(map(re.escape, inter_broker)) + ")$"
+
+
+def _faults(columns: dict[str, pa.Array], is_skipped: pa.Array, tz: str | None) -> pa.Array:
+    """The fault of each line; null where it is a usable request."""
+    written, is_timeless = columns["written"], columns["time"].is_null()
+    needs_zone = _all(pc.not_equal(written, ""), pc.invert(has_offset(written)))
+    missing = (columns[name].is_null() for name in ("api", "user", "connection", "correlation_id"))
+    cases = {
+        NOT_KAFKA: written.is_null(),
+        OLD_KAFKA: columns["is_old"],
+        BROKEN: _any(*missing),
+        **({NO_ZONE: _all(is_timeless, needs_zone)} if tz is None else {}),
+        NO_TIME: is_timeless,
+        NO_SUCH_TIME: is_skipped,
+        NO_BROKER: _all(columns["broker"].is_null(), columns["reason"].is_null()),  # a controller has its own ports
+    }
+    return _first_case(cases)
+
+
+def _first_case(cases: dict[str, pa.Array]) -> pa.Array:
+    """The name of the first case that holds, null where none does."""
+    conditions = pa.StructArray.from_arrays(list(cases.values()), names=[str(number) for number in range(len(cases))])
+    return pc.case_when(conditions, *(pa.scalar(name) for name in cases), pa.scalar(None, pa.string()))
+
+
+def _any(*conditions: pa.Array) -> pa.Array:
+    """Does one of them hold? What is unknown does not."""
+    first, *more = (pc.fill_null(condition, False) for condition in conditions)
+    for condition in more:
+        first = pc.or_(first, condition)
+    return first
+
+
+def _all(*conditions: pa.Array) -> pa.Array:
+    """Do all of them hold? What is unknown does not."""
+    first, *more = (pc.fill_null(condition, False) for condition in conditions)
+    for condition in more:
+        first = pc.and_(first, condition)
+    return first
+
+
+def refuse_sample(sampled: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse a log of whose first requests none can be read; `path`, `connection` and `fault` of each.
+
+    Raises
+    ------
+    UsageError
+        The times need a zone, or no broker has the address of a connection.
+    Invalid
+        None can be read.
+    """
+    faults = {row["fault"]: row for row in reversed(sampled)}
+    if NO_ZONE in faults:
+        problem = f"the times in {faults[NO_ZONE]['path']} have no offset"
+        raise UsageError(problem, hint="Say tz='Europe/Berlin', or tz='UTC'.")
+    if NO_BROKER in faults:
+        raise UsageError(
+            f"no broker has the local address of the connection {faults[NO_BROKER]['connection']}",
+            hint="The brokers' host is to be the address that clients connect to, as the broker sees it.",
+        )
+    if None not in faults:
+        raise Invalid(f"no request in {sampled[0]['path']} can be read: {sampled[0]['fault']}")
+
+
+_WRITTEN_AT = (
+    "kafka.request.logger writes all requests at DEBUG or TRACE; from Kafka 3.9.1 on, at INFO, those of deprecated"
+    " versions only."
+)
+
+
+def no_request(first: tuple[str, str] | None, source: str) -> KadminError:
+    """The error of a log without a request: the path and text of its first line, or that there is none."""
+    if first is None:
+        return NotFound(f"no line in {source}", hint=_WRITTEN_AT)
+    path, line = first
+    return Invalid(
+        f"{path} is not a request log of Kafka: {printable(line[:80])}", hint="kafka.request.logger writes it."
+    )

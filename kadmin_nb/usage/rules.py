@@ -1,0 +1,114 @@
+"""The arithmetic of usage, stated once, for Arrow in this process and for Spark.
+
+The tables say which sums there are. The functions are of operators alone, which mean the same for Arrow's expressions
+and for Spark's columns. What goes from window to window is in `bucket_figures`, which Spark's workers run.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import and_
+from typing import Any, NamedTuple
+
+from ..frames.relational import Measure
+
+RECORD_BYTES = "request log: record bytes, less than the quota charges"
+"""The quota charges whole requests and answers: a header and some bytes a partition more than the records in them."""
+
+SHARE_BYTES = "request log: SHARE_FETCH, whose bytes it does not tell"
+"""The quota of a consumer charges a share consumer's answers too; the log tells their throttles, and no bytes."""
+
+WHY_UNKNOWN = "A request log does not tell the bytes of SHARE_FETCH; the brokers' metrics have them."
+
+IO_THREADS = "request log: I/O-thread time, an estimate"
+"""The quota charges the time of network threads too, which the log does not tell: 1.5 to 1.8 times as much in all was
+measured for small requests (`tests/plans/test_backtest_on_a_broker.py`)."""
+
+MUTATIONS = ("CREATE_TOPICS", "CREATE_PARTITIONS", "DELETE_TOPICS")
+"""Requests whose throttles are those of another quota than the request quota."""
+
+SHARE_FETCH = "SHARE_FETCH"
+"""The request by which a share consumer asks for records."""
+
+
+class Rate(NamedTuple):
+    """The use of a key: the sum that it is of, how much of that is a unit, its throttles, and where it is from.
+
+    Without a unit the use is unknown: the sum tells only that there was some.
+    """
+
+    key: str
+    total: str
+    per_unit: float | None
+    throttle_ms: str
+    source: str
+
+
+REQUEST_TOTALS: dict[str, Measure] = {
+    "bytes_in": ("sum", "bytes_in"),
+    "bytes_out": ("sum", "bytes_out"),
+    "io_ms": ("sum", "io_ms"),
+    "produce_ms": ("max", "produce_ms"),
+    "fetch_ms": ("max", "fetch_ms"),
+    "share_fetches": ("sum", "share_fetches"),
+    "share_ms": ("max", "share_ms"),
+    "other_ms": ("max", "other_ms"),
+}
+"""The requests of a client in a window."""
+
+RATES = (
+    Rate("producer_byte_rate", "bytes_in", 1.0, "produce_ms", RECORD_BYTES),
+    Rate("consumer_byte_rate", "bytes_out", 1.0, "fetch_ms", RECORD_BYTES),
+    Rate("consumer_byte_rate", "share_fetches", None, "share_ms", SHARE_BYTES),
+    Rate("request_percentage", "io_ms", 10.0, "other_ms", IO_THREADS),
+)
+"""USAGE out of REQUEST_TOTALS."""
+
+BUCKET_TOTALS: dict[str, Measure] = {
+    "limit": ("first", "limit"),
+    "used": ("sum", "value"),
+    "unknown": ("max", "unknown"),
+    "throttle_ms": ("max", "throttle_ms"),
+}
+"""The clients of a bucket in a window."""
+
+
+def window_start(words: Any, time: Any, length: int) -> Any:
+    """The beginning of the window of a time, in microseconds: windows lie on multiples of their length since 1970."""
+    micros = words.micros(time)
+    return micros - words.remainder(words.remainder(micros, length) + length, length)  # before 1970 it is negative
+
+
+def throttle_conditions(api: Any) -> dict[str, Any]:
+    """Conditions on a request's API: its throttle counts as `produce_ms`, `fetch_ms`, `share_ms` or `other_ms`."""
+    is_other = reduce(and_, (api != name for name in (*_BYTES_OF.values(), *MUTATIONS)))
+    return {**{name: api == of for name, of in _BYTES_OF.items()}, "other_ms": is_other}
+
+
+_BYTES_OF = {"produce_ms": "PRODUCE", "fetch_ms": "FETCH", "share_ms": SHARE_FETCH}
+"""The requests whose throttles are those of a byte rate."""
+
+
+def rate(total: Any, length: int, per_unit: float) -> Any:
+    """A sum as a rate a second, of windows of so many microseconds."""
+    return total / (length / 1e6) / per_unit
+
+
+def is_measured(value: Any) -> Any:
+    """Is it an amount? NaN, infinite and negative ones are not; of null, which is an unknown amount, null."""
+    return (value >= 0) & (value < float("inf"))
+
+
+def names_one_client(is_bucket: Any, user: Any, client_id: Any) -> Any:
+    """Is a row of USAGE of one client? A broker's measure is of many, unless it names both."""
+    return ~is_bucket | ((user != "") & (client_id != ""))
+
+
+def draws(is_bucket: Any, names: tuple[Any, Any], bucket: tuple[Any, Any]) -> Any:
+    """Is a row of USAGE of the bucket that binds its names? A broker's measure is, if these are the bucket's own."""
+    return ~is_bucket | ((names[0] == bucket[0]) & (names[1] == bucket[1]))
+
+
+def is_shared(bucket_user: Any, bucket_client_id: Any) -> Any:
+    """Can several clients share the bucket?"""
+    return (bucket_user == "") | (bucket_client_id == "")

@@ -1,0 +1,106 @@
+"""Whom a change of quotas touches, among clients in Spark: the rules of `resolution.impact`, by a plan of Spark's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from ..errors import UsageError
+from ..fleets.resolving import bound, names_of
+from ..frames import schemas
+from ..frames.relational import names_of as columns_of
+from ..model.levels import LEVELS
+from ..resolution.impact import BY_CLIENT, BY_USER, EFFECTS, SAME, SAME_VALUE, SHARING, effect_cases, sharing_cases
+from ..resolution.input_columns import CLUSTER
+from ..resolution.kernel import PAIRS, asked_keys
+from .limits_used import quota_columns
+
+SIDES = ("before", "after")
+_BOUND = ("value", "level", "bucket_user", "bucket_client_id")
+_BY_USER = [level.name for level in LEVELS if level.user and not level.client_id]
+_BY_CLIENT = [level.name for level in LEVELS if level.client_id and not level.user]
+
+
+def touched(before: Any, after: Any, pairs: DataFrame, keys: str | Iterable[str] | None) -> DataFrame:
+    """IMPACT of the way from one QUOTAS to another, on clients in Spark.
+
+    Raises
+    ------
+    UsageError, Invalid
+        As `resolve`.
+    """
+    chosen, sides = asked_keys(keys), [quota_columns(quotas) for quotas in (before, after)]
+    by_cluster = [CLUSTER in columns_of(quotas) for quotas in sides]
+    if by_cluster[0] != by_cluster[1]:
+        first, second = SIDES if by_cluster[0] else reversed(SIDES)
+        raise UsageError(f"the quotas {first} have a cluster_id and those {second} have none", hint="Give it to both.")
+    clients = names_of(pairs, PAIRS, by_cluster[0]).distinct()
+    both_sides = clients
+    for side, quotas in zip(SIDES, sides, strict=True):
+        both_sides = bound(both_sides, quotas, chosen).wide().toDF(*both_sides.columns, *_place_columns(side, chosen))
+    rows = _long(both_sides, clients.columns, chosen)
+    for side in SIDES:
+        rows = _with_clients(rows, clients.columns, side)
+    return _touched_rows(rows, clients.columns)
+
+
+def _place_columns(side: str, keys: Sequence[str]) -> list[str]:
+    return [f"{side} {number}" for number in range(len(keys))]
+
+
+def _long(wide: DataFrame, names: Sequence[str], keys: Sequence[str]) -> DataFrame:
+    """A row a client and key: `value_before`, …, `bucket_client_id_after`."""
+    both = [
+        F.struct(F.lit(key).alias("key"), *(F.col(f"{side} {number}").alias(side) for side in SIDES))
+        for number, key in enumerate(keys)
+    ]
+    rows = wide.select(*names, F.inline(F.array(*both)))
+    side_columns = [F.col(f"{side}.{name}").alias(f"{name}_{side}") for side in SIDES for name in _BOUND]
+    return rows.select(*names, "key", *side_columns)
+
+
+def _with_clients(rows: DataFrame, names: Sequence[str], side: str) -> DataFrame:
+    """With `clients_before` or `clients_after`: how many share the bucket; who has none is by itself."""
+    free = F.isnull(f"level_{side}")
+    bucket = [F.coalesce(f"bucket_{name}_{side}", name) for name in ("user", "client_id")]
+    sharing = Window.partitionBy(*(name for name in names if name == CLUSTER), "key", free, *bucket)
+    return rows.withColumn(f"clients_{side}", F.when(~free, F.count("*").over(sharing)))
+
+
+def _touched_rows(rows: DataFrame, names: Sequence[str]) -> DataFrame:
+    """IMPACT out of both sides, without whom it does not touch."""
+    effect, sharing = _effect(), _sharing()
+    judged = rows.withColumns({"effect": effect, "sharing": sharing})
+    is_same = (F.col("effect") == SAME_VALUE) & (F.coalesce("sharing", F.lit(SAME)) == SAME)
+    touched = judged.where(~(is_same & F.col("level_before").eqNullSafe(F.col("level_after"))))
+    return touched.select(*([CLUSTER] if CLUSTER in names else []), *schemas.IMPACT.names)
+
+
+def _effect() -> Column:
+    was, will = F.col("value_before"), F.col("value_after")
+    free, is_free = F.isnull("level_before"), F.isnull("level_after")
+    ordered = ~F.isnan(was) & ~F.isnan(will)
+    return _first_case(effect_cases(free, is_free, ordered & (will < was), ordered & (will > was)), EFFECTS)
+
+
+def _sharing() -> Column:
+    was, will = (_bucket_kind(F.col(f"level_{side}")) for side in SIDES)
+    cases = sharing_cases(was, will, F.col("clients_before"), F.col("clients_after"))
+    return F.when(was.isNotNull() & will.isNotNull(), _first_case(cases, SHARING))
+
+
+def _bucket_kind(level: Column) -> Column:
+    by_one = F.when(level.isin(*_BY_USER), BY_USER).when(level.isin(*_BY_CLIENT), BY_CLIENT)
+    return by_one.when(level.isNotNull(), BY_USER + BY_CLIENT)
+
+
+def _first_case(cases: Sequence[Column], words: Sequence[str]) -> Column:
+    """The word of the first case that holds; the last word where none does."""
+    ranked = list(zip(cases, words, strict=False))
+    return reduce(
+        lambda otherwise, case: F.when(case[0], case[1]).otherwise(otherwise), reversed(ranked), F.lit(words[-1])
+    )

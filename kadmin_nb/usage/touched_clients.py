@@ -1,0 +1,182 @@
+"""The impact of a change of quotas on clients: whom it touches. Counts come first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence, Sized
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from ..errors import printable
+from ..frames import schemas
+from ..frames.answer import Answer
+from ..frames.lazy_answer import SparkAnswer
+from ..frames.pages import NOTEBOOK, Page
+from ..frames.spark import is_spark
+from ..model.quota_keys import readable
+from ..resolution import impact as comparing
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from ..frames.blocks import Block
+    from ..hints import Syntax
+    from ..plans.plan import Plan
+    from .backtesting import BacktestAnswer
+
+QUOTAS_SHOWN = 10
+"""Quotas that a summary names."""
+
+
+class ImpactAnswer(Answer):
+    """IMPACT: a row a client and key that the change touches, the worst first. Its display leads with counts.
+
+    `counts` is IMPACT_COUNTS, `shadowed` SHADOWED. Of a plan, `plan` is there; where its clients came as a USAGE,
+    `backtest` and `stalls` too.
+    """
+
+    is_frame = False
+
+    def __init__(
+        self,
+        table: pa.Table,
+        counts: pa.Table | None = None,
+        shadowed: pa.Table | None = None,
+        plan: Plan | None = None,
+        backtest: BacktestAnswer | None = None,
+        stalls: Answer | None = None,
+    ) -> None:
+        super().__init__(table)
+        self.counts = Answer(schemas.IMPACT_COUNTS.empty() if counts is None else counts)
+        self.shadowed = Answer(schemas.SHADOWED.empty() if shadowed is None else shadowed)
+        self.plan, self.backtest, self.stalls = plan, backtest, stalls
+
+    @property
+    def ok(self) -> bool:
+        """True if the brokers would take the plan."""
+        return self.plan is None or not self.plan.refused
+
+    @property
+    def differing(self) -> Sized:
+        """The clients that the plan would touch; without a plan, whom the change touches."""
+        return self if self.plan is None else self.plan.differing
+
+    def raise_for_errors(self) -> ImpactAnswer:
+        """Itself when the brokers would take the plan.
+
+        Raises
+        ------
+        Invalid
+            They would refuse some of it.
+        """
+        if self.plan is not None:
+            self.plan.raise_for_errors()
+        return self
+
+    def title(self) -> str:
+        """Counts of the clients of each effect, key by key."""
+        counted = self.counts.to_arrow().to_pylist()
+        lines = [line for key, rows in groupby(counted, lambda row: row["key"]) if (line := _counted(key, list(rows)))]
+        return "\n".join(lines or ["no known client is touched"])
+
+    def _shadowed_lines(self) -> list[str]:
+        """The shadowed quotas, a line each."""
+        lines = (
+            f"shadowed: {r['entity']} {r['key']} {readable(r['key'], r['value'])} ({r['shadowed_by']} wins)"
+            for r in self.shadowed.to_arrow().to_pylist()
+        )
+        return list(map(printable, lines))
+
+    def at(self, syntax: Syntax) -> ImpactAnswer:
+        plan = self.plan.at(syntax) if self.plan is not None else None
+        counts, shadowed = self.counts.to_arrow(), self.shadowed.to_arrow()
+        return ImpactAnswer(self._table, counts, shadowed, plan, self.backtest, self.stalls)
+
+    def _sections(self) -> list[tuple[str, Answer]]:
+        """The sections below the impact, with their headings."""
+        parts = (("backtest, these limits on the usage as it was", self.backtest), ("stalls when applied", self.stalls))
+        return [(title, answer) for title, answer in parts if answer is not None]
+
+    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        from ..frames.blocks import Listing
+
+        if len(self.shadowed):
+            yield Listing(self._shadowed_lines(), QUOTAS_SHOWN, "that are shadowed", ".shadowed")
+        if len(self):
+            yield self._table
+
+    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        for title, answer in self._sections():
+            yield from ("", title, *answer.blocks(page))
+
+    def complaint(self) -> str:
+        """Nothing: the plan above it says what would be refused."""
+        return ""
+
+    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """Below the plan, where it is one's."""
+        if self.plan is not None:
+            yield from (*self.plan.blocks(page), "")
+        yield from super().blocks(page)
+
+
+def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | None = None) -> ImpactAnswer | DataFrame:
+    """Clients that a change of QUOTAS touches: limit, level and bucket of each known client, before and after.
+
+    Parameters
+    ----------
+    before
+        QUOTAS, as anything with `__arrow_c_stream__`.
+    after
+        QUOTAS, or a plan, whose changes are made to `before`.
+    pairs
+        The known clients: PAIRS, USAGE, or any frame with `user` and `client_id`; each counts once. Of usage that
+        brokers measured by bucket, `known_clients(usage)` are clients.
+    keys
+        The keys to compare; the four of users and clients unless said.
+
+    Returns
+    -------
+    ImpactAnswer or pyspark.sql.DataFrame
+        IMPACT, the worst first; whom it does not touch is only counted. Of pairs in Spark a lazy DataFrame, words as
+        strings, in no order; `groupBy("key", "effect").count()` sums it up.
+
+    Raises
+    ------
+    UsageError, Invalid
+        As `kn.resolve`.
+
+    Examples
+    --------
+    >>> impact(cluster.quotas.describe(), plan, pairs).counts.to_pandas()  # doctest: +SKIP
+    """
+    if is_plan(after):  # of a frame over Connect any name is a column
+        before = before.toArrow() if is_spark(before) else before
+        after = after.quotas_after(before)
+    pairs = pairs.to_spark() if isinstance(pairs, SparkAnswer) else pairs
+    if is_spark(pairs):
+        from .spark_impact import touched
+
+        return touched(before, after, pairs, keys)
+    compared = comparing.impact(before, after, pairs, keys=keys)
+    return ImpactAnswer(compared.rows, compared.counts, compared.shadowed)
+
+
+def is_plan(quotas: Any) -> bool:
+    """True of a plan, which leaves quotas behind."""
+    return hasattr(type(quotas), "quotas_after")
+
+
+def _counted(key: str, rows: Sequence[dict[str, Any]]) -> str:
+    """The counts of one key in a line; nothing where it touches nobody."""
+    if all(row["effect"] == comparing.UNCHANGED for row in rows):
+        return ""
+    effects = _summed(rows, "effect", (*comparing.EFFECTS, comparing.UNCHANGED))
+    sharing = _summed(rows, "sharing", comparing.SHARING[:-1])
+    return f"{key}: {effects}" + (f"; its bucket {sharing}" if sharing else "")
+
+
+def _summed(rows: Sequence[dict[str, Any]], name: str, words: Sequence[str]) -> str:
+    sums = {word: sum(row["clients"] for row in rows if row[name] == word) for word in words}
+    return ", ".join(f"{word} {count:,}" for word, count in sums.items() if count)

@@ -1,0 +1,137 @@
+"""USAGE out of requests: what each client used on each broker, window by window."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from ..errors import UsageError
+from ..frames import schemas
+from ..frames.relational import Frame, Measure, added_up, framed, names_of, stacked, taken, with_columns, words_of
+from ..resolution.impact import led
+from ..resolution.input_columns import CLUSTER
+from .request_log import Requests
+from .rules import RATES, REQUEST_TOTALS, SHARE_FETCH, Rate, rate, throttle_conditions, window_start
+
+USAGE_COLUMNS = ("time", "broker", "user", "client_id", "api", "bytes_in", "bytes_out", "io_ms", "throttle_ms")
+"""The columns of REQUESTS that are read."""
+
+SHORT = 60_000_000
+"""The longest window, in microseconds, of which the requests of a client on a broker are brought to one place unsummed.
+Those of an hour may be too many for it."""
+
+_EVERY = re.compile(r"0*([1-9]\d{0,8}) (millisecond|second|minute|hour|day|week)s?")
+_MICROSECONDS = {
+    "millisecond": 1_000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+    "week": 604_800_000_000,
+}
+_CLIENT = ("broker", "user", "client_id")
+_LABEL = "the requests"
+
+
+def usage(requests: Requests | Any, every: str = "1 second") -> Frame:
+    """USAGE: a row a broker, user, client-id, key and window in which the client asked for something of that key.
+
+    Parameters
+    ----------
+    requests
+        What `requests(…)` read, or any frame with the columns of REQUESTS.
+    every
+        The windows' length: `1 second`, `5 minutes`. A quota's own is 1 second.
+
+    Returns
+    -------
+    pyarrow.Table or pyspark.sql.DataFrame
+        Where the requests are. `producer_byte_rate` and `consumer_byte_rate`: bytes of records a second, a lower bound
+        of what the quota charges. `request_percentage`: the time on I/O threads in percent of one thread, an estimate.
+        `source` says which. `throttle_ms` is the longest throttle that an answer of the window told: of PRODUCE for the
+        first, of FETCH for the second (a request quota throttles them just so), of all other requests for the third,
+        null where there was none. SHARE_FETCH counts for `consumer_byte_rate` in a row of its own, whose value is null:
+        the log does not tell how many bytes it was. `cluster_id` leads where the requests have one.
+
+    Raises
+    ------
+    UsageError
+        A column is missing, or `every` is not a length.
+    """
+    length = length_of(every)
+    if isinstance(requests, Requests):
+        by_cluster = requests.cluster_id is not None
+        together = (*_CLIENT, "start") if length <= SHORT else ()
+        rows = requests.once(in_windows(requests.of_clients(USAGE_COLUMNS), length), together)
+    else:
+        frame = taken(requests, (*USAGE_COLUMNS, CLUSTER), _LABEL)
+        schemas.require_columns(_LABEL, USAGE_COLUMNS, names_of(frame))
+        by_cluster, rows = CLUSTER in names_of(frame), in_windows(frame, length)
+    return usage_rows(window_totals(rows, client_columns(by_cluster)), length, by_cluster)
+
+
+def length_of(every: str) -> int:
+    """The length of a window, in microseconds.
+
+    Raises
+    ------
+    UsageError
+        It is none.
+    """
+    match = _EVERY.fullmatch(every)
+    if match is None:
+        raise UsageError(f"{every} is not the length of a window", hint="Such as '1 second', or '5 minutes'.")
+    return int(match[1]) * _MICROSECONDS[match[2]]
+
+
+def every_of(length: int) -> str:
+    """A length in microseconds as `every` has it, in the largest unit in which it is whole: `5 minutes`."""
+    largest_first = reversed(_MICROSECONDS.items())
+    unit, size = next(((unit, size) for unit, size in largest_first if length % size == 0), ("microsecond", 1))
+    return f"{length // size} {unit}{'' if length == size else 's'}"
+
+
+def client_columns(by_cluster: bool) -> list[str]:
+    """The columns that tell the clients of a broker apart."""
+    return [*([CLUSTER] if by_cluster else []), *_CLIENT]
+
+
+def in_windows(rows: Frame, length: int) -> Frame:
+    """Requests with the `start` of their window, in microseconds, as `length` is."""
+    words = words_of(rows)
+    return with_columns(rows, {"start": window_start(words, words.column("time"), length)})
+
+
+def window_totals(rows: Frame, by: Sequence[str], more: Mapping[str, Measure] | None = None) -> Frame:
+    """Requests of windows added up: a row a client, as the columns `by` tell them apart, and `start`."""
+    words = words_of(rows)
+    api, throttle_ms = words.column("api"), words.column("throttle_ms")
+    columns = {name: words.when(is_it, throttle_ms) for name, is_it in throttle_conditions(api).items()}
+    columns["share_fetches"] = words.when(api == SHARE_FETCH, words.literal(1, pa.int64()))
+    measures = {**(more or {}), **REQUEST_TOTALS}
+    return added_up(with_columns(rows, columns), [*by, "start"], measures, in_order=True)
+
+
+def usage_rows(totals: Frame, length: int, by_cluster: bool) -> Frame:
+    """USAGE out of what `window_totals` has added up."""
+    words = words_of(totals)
+    start, clients = words.column("start"), client_columns(by_cluster)
+    ends = {"window_start": words.moment(start), "window_end": words.moment(start + length)}
+    rows = [(~words.is_null(words.column(of.total)), _of_key(words, of, length)) for of in RATES]
+    spread = stacked(with_columns(totals, ends), [*clients, *ends], rows)
+    order = [(name, "ascending") for name in ("window_start", *clients)]
+    return framed(spread, led(schemas.USAGE.schema) if by_cluster else schemas.USAGE.schema, order)
+
+
+def _of_key(words: Any, of: Rate, length: int) -> dict[str, Any]:
+    """USAGE of one key; without a value where the log does not tell how much."""
+    total = words.number(words.column(of.total))
+    return {
+        "key": words.literal(of.key, pa.string()),
+        "value": words.literal(None, pa.float64()) if of.per_unit is None else rate(total, length, of.per_unit),
+        "throttle_ms": words.number(words.column(of.throttle_ms)),
+        "source": words.literal(of.source, pa.string()),
+    }
