@@ -21,7 +21,8 @@ from ..hints import Hint, Verb, sentence
 from ..model.changes import Change, Edit
 from ..model.findings import Finding
 from ..paths import journal_dir
-from ..plans import QUIET_PERIOD, VERIFY_TIMEOUT, current_state, garbage_collection, planning, validation
+from ..plans import QUIET_PERIOD, VERIFY_TIMEOUT, garbage_collection, planning, validation
+from ..plans.kinds import registry
 from ..plans.advice.dangers import Gate
 from ..plans.advice.from_cluster import advice_on
 from ..plans.apply_options import ApplyOptions
@@ -29,14 +30,16 @@ from ..plans.approval import approval_of, approved
 from ..plans.author import author
 from ..plans.execution import executor, order, rollback
 from ..plans.execution.executor import ApplyResult, Hooks, safe_waves
-from ..plans.execution.interrupts import Stopped, heard_between_requests, never
+from ..plans.execution.progress import Stopped, heard_between_requests, never
 from ..plans.execution.lock import LOST
 from ..plans.execution.progress import Progress, silent
-from ..plans.journal import replay, row_ranges
+from ..plans.journal import replay
+from ..plans.journal import replay
 from ..plans.journal.hash_chain import Journal
 from ..plans.journal.store import Journals, StoredJournal
 from ..plans.kinds.registry import quiet_period
-from ..plans.lowering import gradual, stalls, stopped_clients
+from ..plans.lowering import gradual, stalls
+from ..plans.lowering import stalls
 from ..plans.observed_state import ObservedState
 from ..plans.outcomes import Outcomes
 from ..plans.plan import Plan, bound, dangers_of, origin_of
@@ -146,9 +149,9 @@ class Changes:
         if options.gradual is not None:
             return ()
         if options.usage is None:
-            return tuple(danger for danger in dangers_of(plan) if danger.code == stopped_clients.STOP)
+            return tuple(danger for danger in dangers_of(plan) if danger.code == stalls.STOP)
         stored = self._kafka.quotas.describe()
-        return tuple(stopped_clients.dangers(plan.changes, stored, options.usage, cluster_id=self._kafka.id))
+        return tuple(stalls.stop_dangers(plan.changes, stored, options.usage, cluster_id=self._kafka.id))
 
     def bind(self, plan: Plan) -> Plan:
         """The same plan, tied to this cluster.
@@ -211,7 +214,7 @@ class Changes:
             return None
         with journals().open(plan) as journal:
             state, at = replay.replayed(journal.before), self._kafka.now().isoformat()
-            rows = row_ranges.written(executor.newly_seen(state, done))
+            rows = replay.ranges_text(executor.newly_seen(state, done))
             journal.write(replay.SEEN, run=state.runs, at=at, rows=rows, author=author())
         return journal
 
@@ -291,7 +294,7 @@ class Changes:
         self, edits: list[Edit], reason: str | None, allow_unknown: Collection[str], lifetime: timedelta | None
     ) -> Plan:
         planning.refuse_long_names(edits)
-        picture = current_state.take(self._kafka, [e.target for e in edits], whole=True, topic_ids=True)
+        picture = registry.take(self._kafka, [e.target for e in edits], whole=True, topic_ids=True)
         near = near_names.resources(self._kafka, filter(picture.absence, picture.errors))
         try:
             rows = planning.changes(edits, picture, allow_unknown)

@@ -7,6 +7,8 @@ stores an empty text, it does not delete.
 from __future__ import annotations
 
 from ..model.changes import APPEND, SET, SUBTRACT
+from collections.abc import Callable
+from ..model.config_units import decimal_of
 
 
 def append(stored: str | None, items: str) -> str:
@@ -52,3 +54,28 @@ def _split(items: str) -> list[str]:
 
 def _items(stored: str | None) -> list[str]:
     return [item for item in (stored or "").split(",") if item]
+
+
+def same(left: str | None, right: str | None, kind: str | None) -> bool:
+    """True if both are one value of Kafka's type `kind`; None is only the same as None."""
+    if left == right or left is None or right is None:
+        return left == right
+    read = _READERS.get(kind or "", str)
+    return read(left) == read(right)
+
+
+def _number_or_text(text: str) -> object:
+    number = decimal_of(text)
+    return text if number is None else number
+
+
+def _trimmed_items(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",")]
+
+
+_READERS: dict[str, Callable[[str], object]] = {
+    **dict.fromkeys(("INT", "SHORT", "LONG", "DOUBLE"), _number_or_text),
+    "LIST": _trimmed_items,
+    "BOOLEAN": lambda text: text.strip().lower(),
+    **dict.fromkeys(("STRING", "CLASS"), str.strip),
+}

@@ -26,7 +26,7 @@ from ..version import TOOL
 from . import advice, canonical, garbage_collection, plan_file, shape
 from .advice import Advice, answer, dangers
 from .apply_options import ApplyOptions, with_arguments
-from .execution.interrupts import Stopped, never
+from .execution.progress import Stopped, never
 from .execution.progress import Progress, silent
 from .formats import PrintFormats, Subject
 from .kinds.registry import remedy

@@ -7,9 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
-
 import pyarrow as pa
-
 from ..errors import UsageError
 from ..frames import schemas
 from ..frames.pages import NOTEBOOK, Page
@@ -23,21 +21,44 @@ from ..model.quota_keys import parse_value, text_of
 from ..model.resources import WORDS, Resource
 from ..model.scram import FEWEST_ITERATIONS, Credential, ScramUser, mechanism_of
 from ..secrets import Secret, is_called_so
-from . import change_lines, frame_edits, list_values
+from . import change_lines, list_values
+from . import change_lines
 from .change_words import client_config_edit
 from .formats import PrintFormats, Subject
 from .kinds.configs import CONFIGS, value_text
 from .kinds.quotas import QUOTAS
 from .kinds.registry import kind_of
-from .listeners import Listener, Listeners
 from .plan_rows import columns_of
 from .planning import wishes
 from .secret_resolver import SecretAsText
+import weakref
+from collections.abc import Callable
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
     from .outcomes import Outcomes
     from .plan import Plan
+
+
+Listener = Callable[[], None]
+
+
+class Listeners:
+    """Methods that are called one after the other, in the thread that tells them. They may be added from any thread."""
+
+    def __init__(self) -> None:
+        self._references: tuple[weakref.WeakMethod[Listener], ...] = ()
+
+    def add(self, listener: Listener) -> None:
+        """Call this method from now on; those whose objects are gone are forgotten."""
+        alive = (reference for reference in self._references if reference() is not None)
+        self._references = (*alive, weakref.WeakMethod(listener))
+
+    def tell(self) -> None:
+        """Call them all."""
+        for reference in self._references:
+            if (listener := reference()) is not None:
+                listener()
 
 
 Planner = Callable[[list[Edit], str | None, Collection[str], timedelta | None], "Plan"]
@@ -191,7 +212,7 @@ class Stage(PrintFormats, Tabular):
         UsageError, Invalid
             A row that cannot be staged, by its number from 1; then none is.
         """
-        self.add(frame_edits.edits(frame, QUOTAS))
+        self.add(change_lines.frame_edits(frame, QUOTAS))
 
     def set_config(
         self,
@@ -302,7 +323,7 @@ class Stage(PrintFormats, Tabular):
             A row that cannot be staged, by its number from 1; then none is. So is a row that failed when it was read,
             and a secret without its value, which brokers never show.
         """
-        self.add(frame_edits.edits(frame, CONFIGS))
+        self.add(change_lines.frame_edits(frame, CONFIGS))
 
     def _stage(self, edit: Edit) -> Edit:
         return self._edits.add([edit])[0]

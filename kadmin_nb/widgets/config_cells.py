@@ -19,7 +19,7 @@ from ..model.configurable import Configurable
 from ..model.refusal import Refusal
 from ..model.resources import Source
 from ..plans import list_values
-from ..plans.current_configs import observed
+from ..plans.observed_state import observed
 from ..plans.kinds.configs import CONFIGS
 from ..plans.observed_state import ObservedState, ObservedValue
 from ..secrets import FORMS, SHOWN, is_reference

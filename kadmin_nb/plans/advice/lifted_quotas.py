@@ -14,7 +14,7 @@ from ...model.findings import DANGER, Finding
 from ...model.grammar import DEFAULT
 from ...model.levels import DEFAULT_IP
 from ...model.quota_keys import readable
-from ..current_quotas import add_quotas, of_place, quota_values
+from ..observed_state import add_quotas, of_place, quota_values
 from ..observed_state import LookOptions, ObservedState
 from .config_dangers import QUOTA
 

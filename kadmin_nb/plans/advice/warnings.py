@@ -20,10 +20,10 @@ from ...model.levels import LEVELS, LEVELS_BY_NAME, SHARED, Level
 from ...model.quota_keys import find, readable
 from ...model.resources import Resource
 from ...resolution.shadows import COMES_BEFORE, COMES_FIRST, Quota, comes_first, firsts, only_without
-from ..current_quotas import of_place
+from ..observed_state import of_place
 from ..observed_state import ObservedState
 from ..quotas_after import Limits, limits_after
-from ..shadowing import newly_shadowed
+from ..quotas_after import newly_shadowed
 from .principals import ANONYMOUS, oddities
 
 SHADOWS, SHADOWED, REACH, BLANK = "shadows", "shadowed", "reach", "blank client-id"

@@ -20,8 +20,9 @@ from ...model.refusal import Refusal
 from .. import LAG, VERIFY_TIMEOUT
 from ..apply_options import ApplyOptions
 from ..author import author
-from ..current_state import take
-from ..journal import replay, row_ranges
+from ..kinds.registry import take
+from ..journal import replay
+from ..journal import replay
 from ..journal.hash_chain import Journal
 from ..journal.replay import JournalState
 from ..kinds.change_kind import Answers
@@ -32,7 +33,7 @@ from ..secret_resolver import Resolver, nowhere, refuse_missing
 from ..sending import Batch, batches, is_doubtful, is_of_the_whole
 from ..validation import refusals
 from . import order, row_states
-from .interrupts import Stopped, never
+from .progress import Stopped, never
 from .lock import FRESH, LOST, PlanLock
 from .preflight import HIDDEN, ComparedRows, classed, conflict
 from .progress import Advance, Progress, seconds_left, silent
@@ -322,7 +323,7 @@ class _Run:
 
     def send(self, number: int, wave: int, batch: Batch, steps: Sequence[Change]) -> None:
         """Write down what is meant, send it, write down what was answered. `steps` are on the way of their rows."""
-        changes, meant = batch.changes, {"batch": number, "rows": row_ranges.written(c.row for c in batch.changes)}
+        changes, meant = batch.changes, {"batch": number, "rows": replay.ranges_text(c.row for c in batch.changes)}
         if why := self._announce(changes, meant, steps):
             return self._leave(changes, why)
         for change in steps:
@@ -389,7 +390,7 @@ class _Run:
         unknown = {c.row for c in doubtful} - landed
         self.facts.landed |= landed
         self.facts.unknown |= unknown
-        self._write(replay.SETTLED, landed=row_ranges.written(landed), unknown=row_ranges.written(unknown))
+        self._write(replay.SETTLED, landed=replay.ranges_text(landed), unknown=replay.ranges_text(unknown))
         if unknown:
             self.halted = Refusal("UNSETTLED", "not sent, as nobody knows what became of rows before it")
 
@@ -463,7 +464,7 @@ class _Run:
         made = [c.row for c in self.plan.changes if c.row in rows and row_states.outcome(c, self.facts).state != FAILED]
         overtaken = (
             f"{why.message}; what was sent meanwhile may have overwritten that editor's changes, "
-            f"and was looked at once more: rows {row_ranges.written(made)}"
+            f"and was looked at once more: rows {replay.ranges_text(made)}"
         )
         return (overtaken, overtaken) if made else (self.lock.note, None)
 
@@ -478,7 +479,7 @@ class _Run:
         states: dict[str, list[int]] = {}
         for outcome in outcomes:
             states.setdefault(outcome.state, []).append(outcome.change.row)
-        written = {state: row_ranges.written(row_numbers) for state, row_numbers in states.items()}
+        written = {state: replay.ranges_text(row_numbers) for state, row_numbers in states.items()}
         self._write(replay.END, states=written, **says)
 
     def _write(self, kind: str, **says: object) -> Refusal | None:

@@ -19,10 +19,9 @@ from ...model.refusal import Refusal
 from ...secrets import Secret
 from ..advice import weaker_acks
 from ..change_words import USER_CONFIG_VERBS, client_config_edit, user_edits
-from ..frame_edits import FrameRow, is_null
 from ..observed_state import LookOptions, ObservedState, ObservedValue
 from ..secret_resolver import Resolver
-from .change_kind import ChangeKind, ToolWords
+from .change_kind import ChangeKind, FrameRow, ToolWords, is_null
 
 _UNCHECKED = (
     f"that {CONFIGS_TOPIC} may be written, and that nobody else changes these rows, is seen when the plan is applied"

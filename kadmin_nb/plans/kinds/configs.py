@@ -22,12 +22,11 @@ from ...secrets import Secret, is_called_so
 from .. import list_values
 from ..advice import weaker_configs
 from ..change_words import CONFIG_VERBS, config_edits
-from ..current_configs import add_configs
+from ..observed_state import add_configs
 from ..execution import config_order
-from ..frame_edits import FrameRow, is_null
 from ..observed_state import LookOptions, ObservedState, ObservedValue
 from ..secret_resolver import Resolver
-from .change_kind import ChangeKind, ToolWords, wanted_text
+from .change_kind import ChangeKind, FrameRow, ToolWords, is_null, wanted_text
 
 ROOT_LOGGER = "root"
 _LOGGER = "BROKER_LOGGER"

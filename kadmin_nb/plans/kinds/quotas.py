@@ -24,13 +24,12 @@ from ...resolution.rules import entity_of
 from ...secrets import Secret
 from ..advice import forgotten_units, lifted_quotas, warnings
 from ..change_words import QUOTA_VERBS, quota_edits
-from ..current_quotas import add_quotas
+from ..observed_state import add_quotas
 from ..execution import quota_order
-from ..frame_edits import FrameRow, is_null
 from ..observed_state import LookOptions, ObservedState, ObservedValue
 from ..secret_resolver import Resolver
-from ..shadowing import with_shadow_notes
-from .change_kind import ChangeKind, ToolWords
+from ..quotas_after import with_shadow_notes
+from .change_kind import ChangeKind, FrameRow, ToolWords, is_null
 
 _NUMBER = pattern(r"[0-9]+(?:\.[0-9]+)?")
 _ARGUMENTS = {kind: argument for argument, kind in ARGUMENTS.items()}
