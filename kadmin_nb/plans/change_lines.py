@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
 from ..errors import KadminError, UsageError
+from ..frames import schemas
+from ..frames.given_frames import TEXT_COLUMNS, arrow_table, refuse_other_than_text
 from ..model.changes import Edit
 from ..model.client_configs import CLIENT_KEYS
+from ..model.entity import ARGUMENTS, Entity
 from ..model.grammar import Lookup, open_quote, split
 from .change_words import names_a_user
-from .kinds.change_kind import ChangeKind
+from .kinds.change_kind import ChangeKind, FrameRow, is_null
 from .kinds.client_configs import CLIENT_CONFIGS
 from .kinds.quotas import QUOTAS
 from .kinds.registry import KINDS
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Any
-from ..frames import schemas
-from ..frames.given_frames import TEXT_COLUMNS, arrow_table, refuse_other_than_text
-from ..model.entity import ARGUMENTS, Entity
-from .kinds.change_kind import ChangeKind, FrameRow, is_null
 
 
 def edits(

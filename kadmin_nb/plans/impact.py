@@ -17,8 +17,7 @@ from ..resolution.kernel import PAIRS
 from ..usage import backtesting
 from ..usage.limits_used import known_clients
 from ..usage.touched_clients import ImpactAnswer
-from .lowering import stalls
-from .lowering import stalls
+from . import stalls
 
 if TYPE_CHECKING:
     from .plan import Plan

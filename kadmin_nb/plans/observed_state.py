@@ -1,26 +1,24 @@
-"""A picture: the current values of some targets, as one look at the cluster showed them."""
+"""A picture: the current values of some targets, as one look at the cluster shows them; how they are read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
+
 import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..admin.ports import DEFAULT_MATCH, EXACT, Component, Kafka
 from ..errors import NotFound, kind_of
 from ..model import rights
 from ..model.changes import Target
+from ..model.config_values import ConfigValue
 from ..model.configurable import Configurable
-from ..model.refusal import Refusal
-from ..model.resources import Source
-from collections.abc import Collection
-import pyarrow.compute as pc
-from ..admin.ports import DEFAULT_MATCH, EXACT, Component, Kafka
 from ..model.entity import Entity
 from ..model.quota_keys import text_of
-from collections.abc import Collection, Iterable
-from ..admin.ports import Kafka
-from ..model.config_values import ConfigValue
-from ..model.resources import Resource
+from ..model.refusal import Refusal
+from ..model.resources import Resource, Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import cast
+
 import pyarrow as pa
 import pyarrow.compute as pc
-from ..frames import schemas
-from ..model.changes import Change
-from ..model.entity import Entity
-from ..resolution.rules import Stored
-from collections.abc import Sequence
-from ..model.changes import Change, Target
-from ..resolution.rules import stored_of
-from ..resolution.shadows import COMES_BEFORE, shadows_of_added
 
+from ..frames import schemas
+from ..model.changes import Change, Target
+from ..model.entity import Entity
+from ..resolution.rules import Stored, stored_of
+from ..resolution.shadows import COMES_BEFORE, shadows_of_added
 
 Limits = dict[tuple[Entity, str], float]
 

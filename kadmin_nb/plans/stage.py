@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
+
 import pyarrow as pa
+
 from ..errors import UsageError
 from ..frames import schemas
 from ..frames.pages import NOTEBOOK, Page
@@ -21,18 +24,15 @@ from ..model.quota_keys import parse_value, text_of
 from ..model.resources import WORDS, Resource
 from ..model.scram import FEWEST_ITERATIONS, Credential, ScramUser, mechanism_of
 from ..secrets import Secret, is_called_so
-from . import change_lines, list_values
-from . import change_lines
+from . import change_lines, stored_values
 from .change_words import client_config_edit
 from .formats import PrintFormats, Subject
 from .kinds.configs import CONFIGS, value_text
 from .kinds.quotas import QUOTAS
 from .kinds.registry import kind_of
-from .plan_rows import columns_of
+from .plan_file import columns_of
 from .planning import wishes
 from .secret_resolver import SecretAsText
-import weakref
-from collections.abc import Callable
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
@@ -456,7 +456,7 @@ def _merged(earlier: Edit, edit: Edit) -> Edit:
             f"{edit.key} of {edit.resource}: {edit.op} {edit.value} cannot be planned together with {was}",
             hint="Set the whole list, or apply the one before the other.",
         )
-    join = list_values.subtract if (earlier.op, edit.op) == (SET, SUBTRACT) else list_values.append
+    join = stored_values.subtract if (earlier.op, edit.op) == (SET, SUBTRACT) else stored_values.append
     items = join(earlier.value, edit.value or "")
     return Edit(earlier.op, edit.resource, edit.key, items, f"joins the earlier {was}")
 

@@ -13,7 +13,7 @@ from . import controls
 from .copy_box import CopyBox
 
 if TYPE_CHECKING:
-    from ..plans.formats.text import PlanText
+    from ..plans.formats import PlanText
     from ..plans.plan import Plan
 
 _FORMATS: dict[str, tuple[str, Callable[[Plan], PlanText]]] = {

@@ -13,8 +13,7 @@ from kadmin_nb.model.changes import DELETE, SET, VERIFIED, Edit
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.plans import change_lines
-from kadmin_nb.plans.advice.dangers import Gate
-from kadmin_nb.plans.advice.from_cluster import advice_on
+from kadmin_nb.plans.advice.dangers import Gate, advice_on
 from kadmin_nb.plans.execution import executor, rollback
 from kadmin_nb.plans.journal import replay
 from kadmin_nb.plans.kinds import registry

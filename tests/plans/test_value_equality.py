@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kadmin_nb.plans.list_values import same
+from kadmin_nb.plans.stored_values import same
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,15 @@
-"""The progress of a plan, as the terminal and the notebook draw it while it runs."""
+"""The progress of a plan while it runs, as the terminal and the notebook draw it, and Ctrl-C that ends it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from ...model.changes import Outcome
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from types import FrameType
 
+from ...model.changes import Outcome
 
 SENT = "sent"
 """The state of a row that a broker has accepted, while nobody has looked for it yet."""
@@ -66,6 +65,8 @@ def never() -> bool:
 @contextmanager
 def heard_between_requests(stop: Stopped = never) -> Iterator[Stopped]:
     """A function that says whether somebody has asked to stop, by Ctrl-C or by `stop`.
+
+    The first Ctrl-C stops a plan between two requests, the second at once.
 
     Ctrl-C is heard where it would raise KeyboardInterrupt here: in the main thread, with Python's own handler or
     PySpark's.

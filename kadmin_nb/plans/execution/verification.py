@@ -10,10 +10,9 @@ from operator import attrgetter
 from ...admin.ports import Broker, Kafka
 from ...errors import KadminError
 from ...model.changes import Change
-from ..kinds.registry import take
-from ..kinds.registry import kind_of
+from ..kinds.registry import kind_of, take
 from ..observed_state import ObservedValue
-from ..list_values import same
+from ..stored_values import same
 from .progress import Stopped, never
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.5

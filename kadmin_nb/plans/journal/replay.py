@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+
 from ...model.changes import FAILED, UNVERIFIED, VERIFIED
 from ...model.refusal import Refusal
 from ..sending import is_doubtful
 from .hash_chain import JournalRecord, malformed
-
 
 PLAN, RUN, INTENT, OUTCOME, SETTLED, END = "plan", "run", "intent", "outcome", "settled", "end"
 SEEN = "seen"
@@ -110,7 +110,7 @@ def replayed(records: Iterable[JournalRecord]) -> JournalState:
 
 
 def ranges_text(rows: Iterable[int]) -> str:
-    """The rows, sorted, runs of neighbours as `first-last`."""
+    """The rows as a short text, sorted, runs of neighbours as `first-last`: `1-5000,5002`."""
     runs: list[list[int]] = []
     for row in sorted(rows):
         if runs and row == runs[-1][1] + 1:

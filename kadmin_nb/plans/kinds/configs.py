@@ -19,12 +19,11 @@ from ...model.grammar import DEFAULT, Lookup, quote
 from ...model.java_text import CONFIG_TYPES
 from ...model.resources import RESOURCE_TYPES, WORDS, Resource
 from ...secrets import Secret, is_called_so
-from .. import list_values
+from .. import stored_values
 from ..advice import weaker_configs
 from ..change_words import CONFIG_VERBS, config_edits
-from ..observed_state import add_configs
-from ..execution import config_order
-from ..observed_state import LookOptions, ObservedState, ObservedValue
+from ..execution import safe_order
+from ..observed_state import LookOptions, ObservedState, ObservedValue, add_configs
 from ..secret_resolver import Resolver
 from .change_kind import ChangeKind, FrameRow, ToolWords, is_null, wanted_text
 
@@ -113,7 +112,7 @@ class ConfigChanges(ChangeKind):
     def after(self, edit: Edit, picture: ObservedState) -> str | None:
         """The resulting list of an append. A logger has always a level: reset, it has the root's."""
         if edit.op in (APPEND, SUBTRACT):
-            join = list_values.append if edit.op == APPEND else list_values.subtract
+            join = stored_values.append if edit.op == APPEND else stored_values.subtract
             return join(_first_list(picture.of(edit.target)), wanted_text(edit) or "")
         if edit.op == DELETE and _is_logger(edit.resource):
             return picture.of((edit.resource, ROOT_LOGGER)).value
@@ -124,7 +123,7 @@ class ConfigChanges(ChangeKind):
             yield f"fallback {with_unit(edit.key, now.inherited) or quote('')}, {word(now.inherited_from)}"
 
     def waves(self, changes: Sequence[Change]) -> list[list[Change]]:
-        return config_order.waves(changes)
+        return safe_order.config_waves(changes)
 
     def port(self, kafka: Kafka) -> Configs:
         return kafka.configs

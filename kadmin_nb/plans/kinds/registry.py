@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Protocol
+
+from ...admin.ports import Kafka
 from ...model import rights
 from ...model.changes import Change, Target
+from ..observed_state import LookOptions, ObservedState
 from .change_kind import ChangeKind, meant_unit
 from .client_configs import CLIENT_CONFIGS
 from .configs import CONFIGS
 from .quotas import QUOTAS
 from .scram import CREDENTIALS
-from collections.abc import Callable, Iterable
-from ...admin.ports import Kafka
-from ...model.changes import Target
-from ..observed_state import LookOptions, ObservedState
-
 
 KINDS: dict[str, ChangeKind] = {kind.name: kind for kind in (CLIENT_CONFIGS, QUOTAS, CONFIGS, CREDENTIALS)}
 """Each kind by the name that it has in plans, in the order in which their changes are sent: first those that are

@@ -15,30 +15,30 @@ and controller_mutation_rate is a token bucket, whose debt does not grow when th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import groupby
 from operator import itemgetter
 from typing import Any
+
 import pyarrow as pa
 import pyarrow.compute as pc
-from ...errors import UsageError, printable
-from ...frames import meanings, schemas
-from ...frames.answer import Answer
-from ...frames.given_frames import text_column
-from ...model.changes import Change
-from ...model.entity import Entity
-from ...model.levels import LEVELS_BY_NAME
-from ...resolution import input_columns, kernel
-from ...resolution.rules import entity_at
-from ..kinds.quotas import QUOTAS
-from ..kinds.registry import by_kind
-from ..quotas_after import table_after
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
-from ...frames.meanings import client, seconds
-from ...model.findings import DANGER, Finding
-from ...model.quota_keys import readable, rounded
 
+from ..errors import UsageError, printable
+from ..frames import meanings, schemas
+from ..frames.answer import Answer
+from ..frames.given_frames import text_column
+from ..frames.meanings import client, seconds
+from ..model.changes import Change
+from ..model.entity import Entity
+from ..model.findings import DANGER, Finding
+from ..model.levels import LEVELS_BY_NAME
+from ..model.quota_keys import readable, rounded
+from ..resolution import input_columns, kernel
+from ..resolution.rules import entity_at
+from .kinds.quotas import QUOTAS
+from .kinds.registry import by_kind
+from .quotas_after import table_after
 
 BYTE_RATES = ("consumer_byte_rate", "producer_byte_rate")
 """The keys whose lowering stalls."""
@@ -219,6 +219,8 @@ def stop_dangers(
     changes: Sequence[Change], quotas: pa.Table, usage: Any, *, cluster_id: str | None = None
 ) -> Iterator[Finding]:
     """The rows that would stop a client of this usage, each with its worst one; arguments as of `stalls`.
+
+    A client stands still until the average of the broker's window is within the new limit.
 
     Raises
     ------

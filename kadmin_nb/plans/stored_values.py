@@ -6,8 +6,9 @@ stores an empty text, it does not delete.
 
 from __future__ import annotations
 
-from ..model.changes import APPEND, SET, SUBTRACT
 from collections.abc import Callable
+
+from ..model.changes import APPEND, SET, SUBTRACT
 from ..model.config_units import decimal_of
 
 
@@ -57,7 +58,11 @@ def _items(stored: str | None) -> list[str]:
 
 
 def same(left: str | None, right: str | None, kind: str | None) -> bool:
-    """True if both are one value of Kafka's type `kind`; None is only the same as None."""
+    """True if both are one value of Kafka's type `kind`; None is only the same as None.
+
+    A broker stores a value as it was sent and describes it as it was read: ` 0100` is described as `100`,
+    `compact, delete` as `compact,delete`, `TRUE` as `true`.
+    """
     if left == right or left is None or right is None:
         return left == right
     read = _READERS.get(kind or "", str)
