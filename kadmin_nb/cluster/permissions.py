@@ -31,9 +31,9 @@ from ..model.entity import Entity
 from ..model.refusal import Refusal
 from ..model.resources import Resource
 from ..model.scram import ScramUser
-from ..plans.author import PLATFORM
-from ..plans.current_state import take
+from ..plans.approval import PLATFORM
 from ..plans.kinds.registry import kind_of as change_kind_of
+from ..plans.kinds.registry import take
 from ..plans.validation import validated
 from .changes import secret
 

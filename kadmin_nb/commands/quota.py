@@ -201,7 +201,7 @@ def _edits(
     """The edits of one line, or the same for each client of a frame."""
     if pairs is None:
         return change_words.quota_edits(verb, words, session.lookup, plan_options.allow_unknown)
-    from ..plans.frame_edits import on_each_pair
+    from ..plans.change_lines import on_each_pair
 
     clients = spark_inputs.frame_in_arrow(session, pairs)
     if whom := next((word for word in words if entity_type(word.partition("=")[0])), None):

@@ -24,7 +24,7 @@ from ..model import rights
 from ..model.changes import FAILED, UNCHANGED, UNKNOWN, UNVERIFIED, VERIFIED, Outcome, Target
 from .kinds.registry import KINDS
 from .plan import Plan
-from .plan_rows import columns_of
+from .plan_file import columns_of
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block

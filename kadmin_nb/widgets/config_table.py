@@ -21,9 +21,8 @@ from ..model.config_values import ConfigValue
 from ..model.refusal import Refusal
 from ..model.resources import OWN_SOURCE, Resource, Source
 from ..plans.advice.fallback import Values, fallback_texts, fallback_values, own_keys
-from ..plans.current_configs import observed
 from ..plans.kinds.configs import ROOT_LOGGER
-from ..plans.observed_state import ObservedState
+from ..plans.observed_state import ObservedState, observed
 from .config_cells import ConfigCell, row_name
 
 ConfigTarget = tuple[Resource, str]

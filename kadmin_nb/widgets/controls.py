@@ -27,7 +27,7 @@ from .hosts import in_order
 from .messages import LARGEST
 
 if TYPE_CHECKING:
-    from ..plans.formats.text import PlanText
+    from ..plans.formats import PlanText
     from ..plans.plan import Plan
 
 

@@ -106,12 +106,12 @@ def test_a_file_that_is_not_there_says_so(tmp_path):
 
 def test_a_kind_of_a_later_version_is_refused_with_its_row(plan, tmp_path):
     """A plan of a newer version was half understood."""
-    from kadmin_nb.plans import canonical
+    from kadmin_nb import documents
 
     place = plan.save(tmp_path / "plan.json")
     document = json.loads(place.read_text())
     document["body"]["changes"][2]["kind"] = "acl"
-    document["id"] = canonical.digest(canonical.to_json(document["body"]))
+    document["id"] = documents.digest(documents.to_json(document["body"]))
     place.write_text(json.dumps(document))
     with pytest.raises(kn.Invalid, match="row 3: this version does not know changes of kind acl"):
         Plan.load(place)
@@ -130,7 +130,7 @@ def test_a_kind_of_a_later_version_is_refused_with_its_row(plan, tmp_path):
 )
 def test_a_row_that_makes_no_sense_is_refused_although_the_id_fits(plan, tmp_path, row, change):
     """A plan that another tool had written ended in a stack trace, half applied."""
-    from kadmin_nb.plans import canonical
+    from kadmin_nb import documents
 
     place = plan.save(tmp_path / "plan.json")
     document = json.loads(place.read_text())
@@ -138,7 +138,7 @@ def test_a_row_that_makes_no_sense_is_refused_although_the_id_fits(plan, tmp_pat
         del document["body"]["changes"][row]["key"]
     else:
         document["body"]["changes"][row].update(change)
-    document["id"] = canonical.digest(canonical.to_json(document["body"]))
+    document["id"] = documents.digest(documents.to_json(document["body"]))
     place.write_text(json.dumps(document))
     with pytest.raises(kn.KadminError):
         Plan.load(place)
