@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import UsageError
+from ..frames.blocks import NOTEBOOK, Page
 from ..frames.display import Display
-from ..frames.pages import NOTEBOOK, Page
 from . import options, spark_inputs
 from .click_glue import Verb
 from .session import PlanOptions, Session

@@ -18,7 +18,7 @@ from .. import documents, hints
 from ..errors import Invalid, UsageError, printable
 from ..exit_state import ExitState
 from ..frames import schemas
-from ..frames.pages import NOTEBOOK, Page
+from ..frames.blocks import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..frames.tabular import Tabular
 from ..hints import Syntax

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from functools import cached_property
 from typing import Any
 
-from ..frames.pages import NOTEBOOK
+from ..frames.blocks import NOTEBOOK
 from ..frames.tabular import Tabular
 from .hosts import has_front_end, publish, shell
 
