@@ -198,7 +198,8 @@ class _ConfigsAtOnce:
     def _differing(self) -> Iterator[Finding]:
         for key in sorted(self.brokers):
             values = self._values(key)
-            if len(set(values.values())) > 1 and not _differs_by_nature(key):
+            by_nature = (behind_listener(key) or key) in BY_NATURE or key in THROTTLES["BROKER"]  # told apart elsewhere
+            if len(set(values.values())) > 1 and not by_nature:
                 yield from self._outliers(key, values)
 
     def _values(self, key: str) -> dict[str, str | None]:
@@ -338,11 +339,6 @@ def _throttle_finding(value: ConfigValue, reassigning: bool | None) -> tuple[str
     if reassigning is None:
         return THROTTLE, value, f"{throttles}; whether a reassignment is running is not known"
     return LEFTOVER, value, f"{throttles}, and no reassignment is running"
-
-
-def _differs_by_nature(key: str) -> bool:
-    """Throttles are told apart from the rest elsewhere."""
-    return (behind_listener(key) or key) in BY_NATURE or key in THROTTLES["BROKER"]
 
 
 def _same(value: ConfigValue, below: Synonym) -> bool:

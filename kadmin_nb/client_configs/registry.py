@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
 
 from kafka.protocol.admin.cluster import DescribeQuorumRequest
 
@@ -47,11 +47,6 @@ class RegisteredClient:
         """The user and client-id that it belongs to."""
         return ClientEntity(self.name.user, self.name.client_id)
 
-    @property
-    def status_key(self) -> StatusKey:
-        """The key of its status."""
-        return StatusKey(self.name.user, self.name.client_id, self.name.instance)
-
     def is_below(self, entity: ClientEntity) -> bool:
         """True if an entry of that entity may decide its values."""
         return entity in self.entity.levels
@@ -66,11 +61,8 @@ class RegisteredClient:
 
     def is_of(self, key: str) -> bool:
         """True of a client that has such a config: a producer `acks`, a consumer its timeouts."""
-        return self.supports(key) or key in (CONSUMER_KEYS if self._is_consumer else PRODUCER_KEYS)
-
-    @property
-    def _is_consumer(self) -> bool:
-        return self.registration.group_id is not None or any(map(self.supports, CONSUMER_KEYS))
+        is_consumer = self.registration.group_id is not None or any(map(self.supports, CONSUMER_KEYS))
+        return self.supports(key) or key in (CONSUMER_KEYS if is_consumer else PRODUCER_KEYS)
 
     def why_not(self, key: str) -> str | None:
         """The reason that it does not follow a key, None where it does."""
@@ -109,7 +101,7 @@ class _Records(Generic[Key, Value]):
 
 
 class WireClientRegistry:
-    """`ports.ClientRegistry` over a connection."""
+    """The registry of clients over a connection."""
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
@@ -128,10 +120,10 @@ class WireClientRegistry:
         registrations = self._read(REGISTRATIONS_TOPIC, RegistrationKey, Registration, until)
         statuses = self._read(STATUS_TOPIC, StatusKey, Status, until)
         now = self._brokers_clock(until) or max(registrations.last, statuses.last)
-        clients = [
-            _with_status(RegisteredClient(name, value, seen), statuses.newest)
-            for name, (value, seen) in registrations.newest.items()
-        ]
+        clients = []
+        for name, (registration, seen) in registrations.newest.items():
+            status_key = StatusKey(name.user, name.client_id, name.instance)
+            clients.append(RegisteredClient(name, registration, seen, *statuses.newest.get(status_key, (None, None))))
         alive = tuple(client for client in clients if client.is_alive(now))
         return Registry(
             tuple(sorted(alive, key=_order)),
@@ -185,13 +177,8 @@ class WireClientRegistry:
         except KadminError:
             return 0
         partitions = [partition for topic in answer.topics for partition in topic.partitions]
-        return max((_times_of_leader(partition) for partition in partitions), default=0)
-
-
-def _with_status(client: RegisteredClient, statuses: dict[StatusKey, tuple[Status, int]]) -> RegisteredClient:
-    if (record := statuses.get(client.status_key)) is None:
-        return client
-    return RegisteredClient(client.name, client.registration, client.seen, *record)
+        voters = ((partition.leader_id, voter) for partition in partitions for voter in partition.current_voters)
+        return max((v.last_caught_up_timestamp for leader, v in voters if v.replica_id == leader), default=0)
 
 
 def _order(client: RegisteredClient) -> tuple[str, ...]:
@@ -203,11 +190,6 @@ def _quorum_request() -> DescribeQuorumRequest:
     topic = DescribeQuorumRequest.TopicData
     partition = topic.PartitionData(partition_index=0)
     return DescribeQuorumRequest(topics=[topic(topic_name=_METADATA_LOG, partitions=[partition])])
-
-
-def _times_of_leader(partition: Any) -> int:
-    return max((voter.last_caught_up_timestamp for voter in partition.current_voters
-                if voter.replica_id == partition.leader_id), default=0)  # fmt: skip
 
 
 # --- the clients that a plan's client configs are about: who will follow, and, after applying, who says so ---
@@ -259,7 +241,8 @@ def _follower_notes(kafka: LiveKafka, change: Change, registry: Registry, own: s
         return
     following = [client for client in known if client.why_not(change.key) is None and _is_reached(client, change, own)]
     yield f"{len(following)} of {len(known)} known client{'s' * (len(known) != 1)} follow{'s' * (len(known) == 1)}"
-    groups = sorted({client.registration.group_id or "" for client in known if _is_on_brokers(client)})
+    registrations = (client.registration for client in known)
+    groups = sorted({r.group_id or "" for r in registrations if r.group_protocol == GROUP_ON_BROKERS})
     if groups and change.key in CONSUMER_KEYS:
         yield from _group_lines(kafka, change, groups)
 
@@ -267,10 +250,6 @@ def _follower_notes(kafka: LiveKafka, change: Change, registry: Registry, own: s
 def _is_reached(client: RegisteredClient, change: Change, own: set[Target]) -> bool:
     """False of a client-id with a value of its own, where the user's is changed."""
     return client.entity == change.resource or (client.entity, change.key) not in own
-
-
-def _is_on_brokers(client: RegisteredClient) -> bool:
-    return client.registration.group_protocol == GROUP_ON_BROKERS
 
 
 def _group_lines(kafka: LiveKafka, change: Change, groups: Sequence[str]) -> Iterator[str]:
@@ -356,7 +335,8 @@ def awaited(
 
     A row is not verified where one has not within so many seconds, or until `stop` is true.
     """
-    mine = [outcome.change for outcome in outcomes if _can_be_followed(outcome)]
+    in_force = [outcome.change for outcome in outcomes if outcome.state in (VERIFIED, UNCHANGED)]
+    mine = [change for change in in_force if change.kind == ClientEntity.kind]
     until, pause = kafka.monotonic() + seconds, _POLL
     while mine:
         answers = _answers_or_error(kafka, mine)
@@ -367,10 +347,6 @@ def awaited(
         kafka.sleep(pause)
         pause = min(pause * 1.5, _LONGEST_POLL)
     return [*outcomes]
-
-
-def _can_be_followed(outcome: Outcome) -> bool:
-    return outcome.change.kind == ClientEntity.kind and outcome.state in (VERIFIED, UNCHANGED)
 
 
 def _with_answer(outcome: Outcome, answer: _Answers | _Unknown | None) -> Outcome:
@@ -414,17 +390,14 @@ def _answers_to(change: Change, clients: Sequence[RegisteredClient], entries: _E
 
 def _has_answered(client: RegisteredClient, key: str, entries: _Entries) -> bool:
     """True if its status is about the newest of the entries that it follows, and has the key as they have it."""
-    levels = [_supported(client, entries.get(level, {})) for level in client.entity.levels]
+    stored = (entries.get(level, {}) for level in client.entity.levels)
+    levels = [{key: entry for key, entry in level.items() if client.supports(key)} for level in stored]
     newest = max((revision for level in levels for _, revision in level.values()), default=-1)
     value = merged({name: value for name, (value, _) in level.items()} for level in levels).get(key)
     status = client.status
     if status is None or status.revision != newest:
         return False
     return key in status.rejected or status.effective.get(key) == value
-
-
-def _supported(client: RegisteredClient, entries: Mapping[str, tuple[str, int]]) -> dict[str, tuple[str, int]]:
-    return {key: entry for key, entry in entries.items() if client.supports(key)}
 
 
 def _name_of(client: RegisteredClient) -> str:

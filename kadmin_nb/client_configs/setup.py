@@ -140,7 +140,9 @@ class Setup:
     def of(cls, kafka: WireKafka, admin: str | None, clients: Iterable[str]) -> Self:
         """The setup as the cluster has it."""
         existing = acls.all_acls(kafka.wire)
-        grants = [] if existing is None else _grants(admin, clients)
+        of_admin = [(admin, right) for right in _OF_ADMIN] if admin else []
+        of_clients = [(principal, right) for principal in clients for right in _OF_CLIENTS]
+        grants = [] if existing is None else [*dict.fromkeys([*of_admin, *of_clients])]
         return cls(len(kafka.brokers()), {name: _shape(kafka.wire, name) for name in SETTINGS}, grants, existing)
 
     @property
@@ -151,7 +153,10 @@ class Setup:
     @property
     def missing_grants(self) -> list[Grant]:
         """The rights that no ACL grants; a super user needs none, and nobody can see who is one."""
-        return [grant for grant in self.grants if not self._is_granted(*grant)]
+        allowing = [(acl.principal, acl) for acl in self.acls or ()]
+        return [
+            (who, right) for who, right in self.grants if not any(w == who and a.allows(right) for w, a in allowing)
+        ]
 
     def differences(self, name: str) -> list[str]:
         """The settings of a topic that are not as they are to be, in words."""
@@ -179,9 +184,6 @@ class Setup:
             principal, right = grant
             state = MISSING if grant in missing else THERE
             yield {"subject": f"{principal}: {right}", "state": state, "note": None}
-
-    def _is_granted(self, principal: str, right: Right) -> bool:
-        return any(acl.principal == principal and acl.allows(right) for acl in self.acls or ())
 
 
 class SetupAnswer(Answer):
@@ -296,11 +298,6 @@ def _other_settings(subject: str, differences: str) -> Invalid:
         code="INVALID_CONFIG",
         hint="If it is kadmin_nb's, set these configs; if it is somebody else's, it cannot be used.",
     )
-
-
-def _grants(admin: str | None, clients: Iterable[str]) -> list[Grant]:
-    of_admin = [(admin, right) for right in _OF_ADMIN] if admin else []
-    return list(dict.fromkeys([*of_admin, *((principal, right) for principal in clients for right in _OF_CLIENTS)]))
 
 
 def _differences(name: str, shape: TopicShape, brokers: int) -> Iterator[str]:

@@ -138,7 +138,8 @@ def refusals(stored: Entries, wishes: Replacements, bounds: SessionBounds | None
     after = {**stored, **{entity: _after(stored.get(entity, {}), wishes[entity]) for entity in wishes}}
     for entity in _affected(after, wishes):
         if timeouts_contradict(values := merged(after.get(level, {}) for level in entity.levels)):
-            for changed in _to_blame(entity, wishes):
+            to_blame = (level for level in entity.levels if not wishes.get(level, {}).keys().isdisjoint(_TIMEOUTS))
+            for changed in to_blame:
                 refused.setdefault(changed, _contradiction(entity, values))
     return refused
 
@@ -203,10 +204,6 @@ def _affected(after: Entries, wishes: Replacements) -> Iterator[ClientEntity]:
     """The entities whose merged timeouts the wishes may change: their own, and the client-ids of their users."""
     changed = {entity for entity, values in wishes.items() if not values.keys().isdisjoint(_TIMEOUTS)}
     yield from (entity for entity in after if changed.intersection(entity.levels))
-
-
-def _to_blame(entity: ClientEntity, wishes: Replacements) -> Iterator[ClientEntity]:
-    yield from (level for level in entity.levels if not wishes.get(level, {}).keys().isdisjoint(_TIMEOUTS))
 
 
 _TIMEOUTS = {SESSION_TIMEOUT, HEARTBEAT_INTERVAL}

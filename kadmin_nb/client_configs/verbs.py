@@ -181,7 +181,9 @@ class ClientConfigs:
         refuse_unknown_key(key)
         registry = self._kafka.client_registry.describe()
         clients = [client for client in _selected_clients(registry.clients, user, client_id) if client.is_of(key)]
-        answer = self._registry_answer(schemas.FOLLOWERS, (_follower_row(client, key) for client in clients), registry)
+        reasons = ((client, client.why_not(key)) for client in clients)
+        rows = ({**_names_of(c), "key": key, "follows": why is None, "reason": why} for c, why in reasons)
+        answer = self._registry_answer(schemas.FOLLOWERS, rows, registry)
         if usage is None:
             return answer
         from ..usage.engines import Usage
@@ -191,8 +193,9 @@ class ClientConfigs:
             raise UsageError(
                 "a usage in Spark is joined whole", hint="Leave out user and client_id; filter the answer."
             )
-        everybody = [(client.name.user, client.name.client_id) for client in registry.clients]
-        return _with_unregistered(answer, at_work, _as_pairs(everybody), key, matcher_of(user, client_id))
+        everybody = sorted({(client.name.user, client.name.client_id) for client in registry.clients})
+        pairs = schemas.table(schemas.PAIRS, [dict(zip(_BY_CLIENT, names, strict=True)) for names in everybody])
+        return _with_unregistered(answer, at_work, pairs, key, matcher_of(user, client_id))
 
     def forget(self, user: str, client_id: str | None = None) -> int:
         """Remove the registrations of an entity, of a user's client-ids where none is named: how many there were.
@@ -377,11 +380,6 @@ def _compatibility_rows(entity: ClientEntity, clients: Iterable[RegisteredClient
         }
 
 
-def _follower_row(client: RegisteredClient, key: str) -> _Row:
-    reason = client.why_not(key)
-    return {**_names_of(client), "key": key, "follows": reason is None, "reason": reason}
-
-
 # --- fleets ---
 
 _BY_CLIENT = ["user", "client_id"]
@@ -394,11 +392,6 @@ def _only_of(usage: Usage, key: str) -> Usage:
     if usage.is_on_spark:
         return replace(usage, frame=frame.where(frame["key"] == quota_key))
     return replace(usage, frame=frame.filter(pc.equal(frame["key"].cast(pa.string()), quota_key)))
-
-
-def _as_pairs(clients: Iterable[tuple[str, str]]) -> pa.Table:
-    rows: Sequence[_Row] = [dict(zip(_BY_CLIENT, client, strict=True)) for client in sorted({*clients})]
-    return schemas.table(schemas.PAIRS, rows)
 
 
 def _with_unregistered(

@@ -14,7 +14,7 @@ from ..model.changes import Change
 from ..model.connection_settings import Settings
 from ..model.findings import Finding
 from ..policy import Policy, PolicyAnswer, load
-from ..policy.evaluation import scene_of
+from ..policy.evaluation import facts_of
 from ..policy.facts import EFFECTIVE, FINDINGS, MADE_OF, PolicyFacts
 from .config_advice import is_reassigning
 from .snapshots import READERS, snapshot_of
@@ -30,8 +30,8 @@ def check(kafka: LiveKafka, policies: Iterable[Policy], plan: Plan | None = None
     """POLICY of these policies, one after the other: of the cluster as it is, or as a plan would leave it."""
     findings: list[Finding] = []
     for policy in policies:
-        scene = _scene(kafka, policy)
-        answer = policy.judged(scene, pairs) if plan is None else policy.judged_with(plan, scene, pairs)
+        facts = _facts(kafka, policy)
+        answer = policy.judged(facts, pairs) if plan is None else policy.judged_with(plan, facts, pairs)
         findings += answer.findings
     return PolicyAnswer(findings, kafka.id, about_plan=plan is not None)
 
@@ -86,11 +86,11 @@ def _policy_key(source: Given) -> object:
     return source if isinstance(source, Policy) else files.expanded(source).resolve()
 
 
-def _scene(kafka: LiveKafka, policy: Policy) -> PolicyFacts:
+def _facts(kafka: LiveKafka, policy: Policy) -> PolicyFacts:
     """The frames that its rules are about; of quotas alone, whether a broker decides by a class of its own."""
     frames = {rule.frame for rule in policy.rules}
     if CONFIGS in policy.kinds:
-        return scene_of(snapshot_of(kafka), is_reassigning(kafka) if FINDINGS in frames else None)
+        return facts_of(snapshot_of(kafka), is_reassigning(kafka) if FINDINGS in frames else None)
     read = {kind: READERS[kind.name](kafka) for kind in policy.kinds}
     return PolicyFacts(
         kafka.id,

@@ -54,9 +54,16 @@ def compare(a: Side, b: Side, *, everything: bool = False) -> Diff:
     if others := None not in (a.cluster_id, b.cluster_id) and a.cluster_id != b.cluster_id:
         contents = [_by_role(content) for content in contents]
     rows = [row for row in differences(*contents) if not _is_out_of_reach(row, a, b)]
-    combined = (_combined_row(row, a, b, others) for row in rows)
+    combined = [_combined_row(row, a, b, others) for row in rows]
+    combined.sort(key=lambda row: (row["state"] in APART, row["kind"], row["resource"], row["key"] or ""))
+    numbered = ({**row, "row": number} for number, row in enumerate(combined, 1))
     return Diff(
-        _numbered(combined), everything, a, b, _passed_over(a, b), len(_secrets(contents[0]) & _secrets(contents[1]))
+        schemas.table(schemas.DIFF, numbered),
+        everything,
+        a,
+        b,
+        _passed_over(a, b),
+        len(_secrets(contents[0]) & _secrets(contents[1])),
     )
 
 
@@ -102,11 +109,6 @@ def _resource_of(row: Row) -> Configurable | None:
         return parsed(row["kind"], row["resource"])
     except KadminError:
         return None
-
-
-def _numbered(rows: Iterable[Row]) -> Any:
-    ordered = sorted(rows, key=lambda row: (row["state"] in APART, row["kind"], row["resource"], row["key"] or ""))
-    return schemas.table(schemas.DIFF, ({**row, "row": number} for number, row in enumerate(ordered, 1)))
 
 
 def _passed_over(a: Side, b: Side) -> tuple[str, ...]:

@@ -130,7 +130,8 @@ def within(content: pa.Table, scopes: Collection[str]) -> pa.Table:
 def _row(old: Row | None, new: Row | None, kind: SnapshotKind, defaults: Defaults | None) -> Row:
     """A row of DRIFT; `defaults` are those of the side that does not have it."""
     one = new or old or {}
-    by_default = (old is None or new is None) and (_is_default(one) or (defaults is not None and defaults.has(one)))
+    is_default = bool(one.get("is_default")) or one.get("source") == Source.BUILT_IN
+    by_default = (old is None or new is None) and (is_default or (defaults is not None and defaults.has(one)))
     note = f"{'a' if old is None else 'b'} has the same by default" if by_default else None
     is_secret = any(row.get("is_sensitive") for row in (old, new) if row)
     return {
@@ -145,10 +146,6 @@ def _row(old: Row | None, new: Row | None, kind: SnapshotKind, defaults: Default
         "is_sensitive": is_secret,
         "note": SECRET if is_secret else note,
     }
-
-
-def _is_default(row: Row) -> bool:
-    return bool(row.get("is_default")) or row.get("source") == Source.BUILT_IN
 
 
 def _state(old: Row | None, new: Row | None, kind: SnapshotKind) -> str:

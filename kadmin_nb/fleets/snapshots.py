@@ -118,9 +118,9 @@ def _judged(carried: Any, sides: Any) -> Iterator[pa.RecordBatch]:
     )
     cluster_pairs = of_cluster(pairs, cluster_id)
     tables = dict(zip(names, sides, strict=True))
-    scene = PolicyFacts(cluster_id, tables, cluster_pairs, complete=complete is not False)
+    facts = PolicyFacts(cluster_id, tables, cluster_pairs, complete=complete is not False)
     place = {CLUSTER_ID: cluster_id, _SNAPSHOT: snapshot_id, _TAKEN: taken_at}
-    table = findings_table(SCHEMA, (f.with_(**place) for rule in rules for f in rule.judged(scene, lines)))
+    table = findings_table(SCHEMA, (f.with_(**place) for rule in rules for f in rule.judged(facts, lines)))
     yield from table.to_batches() or [pa.RecordBatch.from_pylist([], schema=SCHEMA)]
 
 

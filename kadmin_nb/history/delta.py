@@ -282,16 +282,13 @@ def check_credentials(where: str) -> None:
         Neither the environment nor a file of the cloud's own tools names any.
     """
     scheme, names = where.partition(":")[0].lower(), {name for name, value in os.environ.items() if value}
+    gcloud_login = (files.home() or Path("/")) / ".config/gcloud/application_default_credentials.json"
     if scheme in ("s3", "s3a"):
         _check_aws(where, names)
-    elif scheme in ("gs", "gcs") and not (any(map(_GOOGLE.fullmatch, names)) or _gcloud_login().exists()):
+    elif scheme in ("gs", "gcs") and not (any(map(_GOOGLE.fullmatch, names)) or gcloud_login.exists()):
         raise _refusal(where, "credentials for Google Cloud", "GOOGLE_APPLICATION_CREDENTIALS")
     elif scheme in ("az", "azure", "adl", "abfs", "abfss") and not any(map(_AZURE.fullmatch, names)):
         raise _refusal(where, "credentials for Azure", "AZURE_STORAGE_ACCOUNT_KEY")
-
-
-def _gcloud_login() -> Path:
-    return (files.home() or Path("/")) / ".config/gcloud/application_default_credentials.json"
 
 
 _MOST_BYTES = 1 << 20

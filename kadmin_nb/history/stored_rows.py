@@ -81,13 +81,13 @@ def content_rows(rows: pa.Table, state: State, part: str) -> pa.Table:
         "kind": state.frame,
         "part": part,
     }
-    return pa.table([_column(rows, field, constants) for field in TABLE], schema=TABLE)
-
-
-def _column(rows: pa.Table, field: pa.Field, constants: Mapping[str, object]) -> pa.ChunkedArray | pa.Array:
-    if field.name in rows.column_names:
-        return rows[field.name]
-    return pa.repeat(pa.scalar(constants.get(field.name), field.type), len(rows))
+    columns = [
+        rows[field.name]
+        if field.name in rows.column_names
+        else pa.repeat(pa.scalar(constants.get(field.name), field.type), len(rows))
+        for field in TABLE
+    ]
+    return pa.table(columns, schema=TABLE)
 
 
 class Place(Protocol):

@@ -70,7 +70,7 @@ class Policy(Display):
         if hasattr(type(target), "changes_id"):
             return self._of_plan(target, pairs, on)
         if isinstance(target, Snapshot):
-            return self.judged(scene_of(target), pairs)
+            return self.judged(facts_of(target), pairs)
         if hasattr(type(target), "check"):
             checked: PolicyAnswer = target.check(self, pairs=pairs)
             return checked
@@ -81,7 +81,7 @@ class Policy(Display):
 
     def _of_plan(self, plan: Plan, pairs: Any, on: Any) -> PolicyAnswer:
         if isinstance(on, Snapshot):
-            return self.judged_with(plan, scene_of(on), pairs)
+            return self.judged_with(plan, facts_of(on), pairs)
         if on is None:
             raise UsageError(
                 "a cluster or a snapshot is required to check a plan",
@@ -90,21 +90,21 @@ class Policy(Display):
         checked: PolicyAnswer = on.check(self, plan, pairs=pairs)
         return checked
 
-    def judged(self, scene: PolicyFacts, pairs: Any = None) -> PolicyAnswer:
-        """POLICY of one scene."""
-        return PolicyAnswer(self.findings(self._with_clients(scene, pairs)), scene.cluster_id)
+    def judged(self, facts: PolicyFacts, pairs: Any = None) -> PolicyAnswer:
+        """POLICY of the facts of one cluster."""
+        return PolicyAnswer(self.findings(self._with_clients(facts, pairs)), facts.cluster_id)
 
-    def judged_with(self, plan: Plan, scene: PolicyFacts, pairs: Any = None) -> PolicyAnswer:
-        """POLICY of a scene as if a plan were applied to it; what was broken before and is no worse says so."""
-        now = self._with_clients(scene, pairs)
+    def judged_with(self, plan: Plan, facts: PolicyFacts, pairs: Any = None) -> PolicyAnswer:
+        """POLICY of these facts as if a plan were applied to it; what was broken before and is no worse says so."""
+        now = self._with_clients(facts, pairs)
         then = after(now, plan)
         both = within(now, then)
         findings = compared(*(self.findings(one.with_(named=both)) for one in (now, then)))
-        return PolicyAnswer(findings, scene.cluster_id, about_plan=True)
+        return PolicyAnswer(findings, facts.cluster_id, about_plan=True)
 
-    def findings(self, scene: PolicyFacts) -> list[Finding]:
-        """The findings in one scene, in the order of the rules."""
-        return [finding for rule in self.rules for finding in rule.judged(scene, self.lines)]
+    def findings(self, facts: PolicyFacts) -> list[Finding]:
+        """The findings in these facts, in the order of the rules."""
+        return [finding for rule in self.rules for finding in rule.judged(facts, self.lines)]
 
     def of_frames(self, frames: Collection[str]) -> Policy:
         """The same with only the rules about these frames."""
@@ -128,8 +128,8 @@ class Policy(Display):
         names["client_id"] = pc.fill_null(names["client_id"], "")
         return pa.table(names).group_by(table.column_names, use_threads=False).aggregate([])
 
-    def _with_clients(self, scene: PolicyFacts, pairs: Any) -> PolicyFacts:
-        return scene.with_(pairs=of_cluster(self.known_clients(pairs), scene.cluster_id))
+    def _with_clients(self, facts: PolicyFacts, pairs: Any) -> PolicyFacts:
+        return facts.with_(pairs=of_cluster(self.known_clients(pairs), facts.cluster_id))
 
     def __len__(self) -> int:
         return len(self.rules)
@@ -145,7 +145,7 @@ class Policy(Display):
         return [Listing(rules, len(rules), "rules", types=True)]
 
 
-def scene_of(snapshot: Snapshot, reassigning: bool | None = None) -> PolicyFacts:
+def facts_of(snapshot: Snapshot, reassigning: bool | None = None) -> PolicyFacts:
     """The facts of a snapshot, to be checked."""
     return PolicyFacts(
         snapshot.cluster_id,
@@ -175,18 +175,18 @@ def _in_file(place: Path) -> pa.Table:
 # --- the facts as a plan leaves them, and what the plan is to answer for: what it breaks, or makes worse ---
 
 
-def after(scene: PolicyFacts, plan: Plan) -> PolicyFacts:
-    """The scene as if the plan were applied.
+def after(facts: PolicyFacts, plan: Plan) -> PolicyFacts:
+    """The facts as if the plan were applied.
 
     Raises
     ------
     WrongCluster
         The plan was made for another cluster.
     """
-    if plan.cluster_id != scene.cluster_id:
-        raise WrongCluster(f"plan {plan.id[:12]} was made for cluster {plan.cluster_id}, not for {scene.cluster_id}")
-    frames = {name: _after(snapshot_kinds.KINDS[name], table, plan) for name, table in scene.frames.items()}
-    return scene.with_(frames=frames)
+    if plan.cluster_id != facts.cluster_id:
+        raise WrongCluster(f"plan {plan.id[:12]} was made for cluster {plan.cluster_id}, not for {facts.cluster_id}")
+    frames = {name: _after(snapshot_kinds.KINDS[name], table, plan) for name, table in facts.frames.items()}
+    return facts.with_(frames=frames)
 
 
 def within(now: PolicyFacts, then: PolicyFacts) -> PossibleClients:

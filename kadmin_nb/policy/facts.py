@@ -214,7 +214,7 @@ class PossibleClients:
     @classmethod
     def of(cls, quotas: pa.Table) -> PossibleClients:
         """The clients that these quotas tell apart."""
-        users, clients = (_distinct_names(quotas, name) for name in ("user", "client_id"))
+        users, clients = (pc.unique(quotas[name]).drop_null().to_pylist() for name in ("user", "client_id"))
         other = _unused({*users, *clients})
         both = quotas.filter(pc.and_(pc.is_valid(quotas["user"]), pc.is_valid(quotas["client_id"])))
         pairs = {*zip(both["user"].to_pylist(), both["client_id"].to_pylist(), strict=True)}
@@ -223,10 +223,6 @@ class PossibleClients:
         rows = sorted(pairs)
         columns = [pa.array([row[i] for row in rows], pa.string()) for i in (0, 1)]
         return cls(pa.table(columns, schema=schemas.PAIRS.schema), other)
-
-
-def _distinct_names(quotas: pa.Table, column: str) -> list[str]:
-    return [str(name) for name in pc.unique(quotas[column]).to_pylist() if name is not None]
 
 
 def _unused(names: set[str]) -> str:

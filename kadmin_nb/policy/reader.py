@@ -260,11 +260,9 @@ class _Reader:
         self._known(spec, OPERATORS, f"is not a comparison for {column}")
         if not spec:
             raise self.wrong(column, f"{column} is compared with nothing", f"With {', '.join(OPERATORS)}.")
-        return [self._condition(frame, column, operator, raw, keys) for operator, raw in spec.items()]
-
-    def _condition(self, frame: str, column: str, operator: str, raw: object, keys: Sequence[str]) -> Condition:
-        expected = self._wanted(frame, column, operator, raw, keys)
-        return Condition(column, operator, expected, _spelled(operator, raw), null_of(frame, column))
+        wanted = {operator: self._wanted(frame, column, operator, raw, keys) for operator, raw in spec.items()}
+        null = null_of(frame, column)
+        return [Condition(column, op, expected, _spelled(op, spec[op]), null) for op, expected in wanted.items()]
 
     def _wanted(self, frame: str, column: str, operator: str, raw: object, keys: Sequence[str]) -> tuple[Wanted, ...]:
         if operator == "set":
@@ -297,8 +295,9 @@ class _Reader:
             return self._amount(column, raw, lambda: _of_quota(str(raw), keys))
         if column == "value" and frame == CLIENT_CONFIGS and operator != "like" and len(keys) == 1:
             return self._stored(keys[0], str(raw))
-        if operator != "like":
-            self._of_known_set(frame, column, raw)
+        allowed = _KEYS.get(frame) if column == "key" else _ALLOWED_WORDS.get(column)
+        if operator != "like" and allowed is not None:  # a misspelt level or key would fit nothing, for ever
+            self._one_of(column, raw, tuple(allowed))
         return raw if isinstance(raw, str | bool) else float(raw)
 
     def _stored(self, key: str, text: str) -> str:
@@ -307,12 +306,6 @@ class _Reader:
             return stored_value(key, text)
         except KadminError as exc:
             raise self.wrong("value", str(exc), exc.hint) from None
-
-    def _of_known_set(self, frame: str, column: str, raw: object) -> None:
-        """A misspelt level or key would fit nothing, for ever, and nobody would know."""
-        allowed = _KEYS.get(frame) if column == "key" else _ALLOWED_WORDS.get(column)
-        if allowed is not None:
-            self._one_of(column, raw, tuple(allowed))
 
     # -- complaints
 

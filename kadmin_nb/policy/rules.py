@@ -57,11 +57,11 @@ class Forbid:
     def __str__(self) -> str:
         return "not there"
 
-    def judge(self, rule: Rule, scene: PolicyFacts, rows: pa.Table, lines: LineRates) -> Iterator[Finding]:
+    def judge(self, rule: Rule, facts: PolicyFacts, rows: pa.Table, lines: LineRates) -> Iterator[Finding]:
         """A row for each that is there."""
         for row in rows.to_pylist():
             is_there = row.get("message") or f"{row['key']} is there: {value_text(rule.frame, row)}"
-            yield rule.said(scene, row, is_there, str(self), excess=0.0)
+            yield rule.said(facts, row, is_there, str(self), excess=0.0)
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,13 @@ class Must:
     def __str__(self) -> str:
         return ", ".join(c.text if c.column == "value" else f"{c.column} {c.text}" for c in self.conditions)
 
-    def judge(self, rule: Rule, scene: PolicyFacts, rows: pa.Table, lines: LineRates) -> Iterator[Finding]:
+    def judge(self, rule: Rule, facts: PolicyFacts, rows: pa.Table, lines: LineRates) -> Iterator[Finding]:
         """A row for each of which one does not hold, or nobody can tell."""
         for condition in self.conditions:
             holds = condition.fits(rows)
             for row in rows.filter(pc.invert(pc.fill_null(holds, True))).to_pylist():
                 yield rule.said(
-                    scene,
+                    facts,
                     row,
                     _is(rule, row, condition),
                     _condition_text(condition),
@@ -87,7 +87,7 @@ class Must:
                 )
             for row in rows.filter(pc.is_null(holds)).to_pylist():
                 yield rule.said(
-                    scene, row, f"{row['key']} is a secret, or not known", _condition_text(condition), UNKNOWN
+                    facts, row, f"{row['key']} is a secret, or not known", _condition_text(condition), UNKNOWN
                 )
 
 
@@ -110,7 +110,7 @@ class Required:
     def __str__(self) -> str:
         return "set"
 
-    def judge(self, rule: Rule, scene: PolicyFacts, rows: pa.Table, lines: LineRates) -> Iterator[Finding]:
+    def judge(self, rule: Rule, facts: PolicyFacts, rows: pa.Table, lines: LineRates) -> Iterator[Finding]:
         """A row for each key that one of them lacks."""
         if rule.frame == EFFECTIVE:
             lacking = rows.filter(
@@ -119,25 +119,25 @@ class Required:
                 )
             )
             for row in lacking.to_pylist():
-                yield rule.said(scene, row, f"{row['key']} is unlimited", str(self), excess=0.0)
+                yield rule.said(facts, row, f"{row['key']} is unlimited", str(self), excess=0.0)
             return
         names = _WHOSE[rule.frame]
-        has: dict[tuple[str, ...], set[str]] = {resource: set() for resource in self._expected(rule, scene)}
+        has: dict[tuple[str, ...], set[str]] = {resource: set() for resource in self._expected(rule, facts)}
         for row in rows.select([*names, "key"]).to_pylist():
             has.setdefault(tuple(row[name] for name in names), set()).add(row["key"])
         for whose, keys in sorted(has.items()):
             for key in (key for key in self.keys if key not in keys):
                 row = {**dict(zip(names, whose, strict=True)), "key": key, "value": None}
-                yield rule.said(scene, row, f"{key} is not set", str(self), excess=0.0, value=None)
+                yield rule.said(facts, row, f"{key} is not set", str(self), excess=0.0, value=None)
 
-    def _expected(self, rule: Rule, scene: PolicyFacts) -> list[tuple[str, ...]]:
+    def _expected(self, rule: Rule, facts: PolicyFacts) -> list[tuple[str, ...]]:
         """Those that the rule names, or that are known and it chooses, whether anything is set on them or not."""
         exact = {c.column: tuple(map(str, c.wanted)) for c in rule.where if c.operator in ("is", "one_of")}
         if rule.frame != CONFIGS:
-            is_here = all(c.holds(scene.cluster_id) for c in rule.where if c.column == CLUSTER_ID)
+            is_here = all(c.holds(facts.cluster_id) for c in rule.where if c.column == CLUSTER_ID)
             return [(entity,) for entity in exact.get("entity", ()) if is_here]
         kinds, names = (exact.get(column, ()) for column in _WHOSE[CONFIGS])
-        bare = scene.bare(Resource(kind, name) for kind in kinds for name in names)
+        bare = facts.bare(Resource(kind, name) for kind in kinds for name in names)
         return [tuple(row.values()) for row in rule.chosen(bare).select(_WHOSE[CONFIGS]).to_pylist()]
 
 
@@ -166,20 +166,20 @@ class Sum:
     def __str__(self) -> str:
         return f"at most {self.at_most.text}"
 
-    def judge(self, rule: Rule, scene: PolicyFacts, rows: pa.Table, lines: LineRates) -> Iterator[Finding]:
+    def judge(self, rule: Rule, facts: PolicyFacts, rows: pa.Table, lines: LineRates) -> Iterator[Finding]:
         """A row a key and broker whose sum is more; one where the line of a broker is not told."""
-        bounds = list(self.at_most.of(lines.of(scene.cluster_id)))
+        bounds = list(self.at_most.of(lines.of(facts.cluster_id)))
         if not bounds:
             yield rule.row(
-                None, None, None, f"the policy tells no line of cluster {scene.cluster_id}", str(self), UNKNOWN
+                None, None, None, f"the policy tells no line of cluster {facts.cluster_id}", str(self), UNKNOWN
             )
         for key in sorted(pc.unique(rows["key"]).to_pylist()):
-            total, free = self._total(rule, scene, rows.filter(pc.equal(rows["key"].cast(pa.string()), key)))
+            total, free = self._total(rule, facts, rows.filter(pc.equal(rows["key"].cast(pa.string()), key)))
             for broker, bound in bounds:
                 if total > bound:
-                    yield self._over(rule, scene, key, broker, (total, bound), free)
+                    yield self._over(rule, facts, key, broker, (total, bound), free)
 
-    def _total(self, rule: Rule, scene: PolicyFacts, rows: pa.Table) -> tuple[float, int]:
+    def _total(self, rule: Rule, facts: PolicyFacts, rows: pa.Table) -> tuple[float, int]:
         """The sum, and how many clients have no limit: with them it has no end, if the clients are known."""
         if rule.frame != EFFECTIVE:
             return float(pc.sum(rows["value"]).as_py() or 0.0), 0
@@ -189,10 +189,10 @@ class Sum:
         )
         limits = buckets.aggregate([("value", "max")])["value_max"]
         total = float(pc.sum(limits).as_py() or 0.0)
-        return (math.inf if free and scene.knows_clients else total), free
+        return (math.inf if free and facts.knows_clients else total), free
 
     def _over(
-        self, rule: Rule, scene: PolicyFacts, key: str, broker: str | None, sums: tuple[float, float], free: int
+        self, rule: Rule, facts: PolicyFacts, key: str, broker: str | None, sums: tuple[float, float], free: int
     ) -> Finding:
         total, bound = sums
         resource = None if broker is None else "broker=<any>" if broker == "" else format_word("broker", broker)
@@ -200,7 +200,7 @@ class Sum:
             message = f"{key} adds up without end: {free:,} client{'s are' if free > 1 else ' is'} unlimited"
         else:
             made_up = (
-                "" if scene.knows_clients or rule.frame != EFFECTIVE else ", for the clients that quotas tell apart"
+                "" if facts.knows_clients or rule.frame != EFFECTIVE else ", for the clients that quotas tell apart"
             )
             message = f"{key} adds up to {readable(key, total)} on each broker{made_up}, not to {readable(key, bound)}"
         value = "unlimited" if math.isinf(total) else text_of(total)
@@ -240,14 +240,15 @@ class Rule:
         ]
         return tuple(map(str, type_conditions[0])) if type_conditions else None
 
-    def judged(self, scene: PolicyFacts, lines: LineRates) -> list[Finding]:
-        """The findings in one scene: those that break it or cannot be told, or one that says that it is kept."""
-        found = [self.row(whose, None, None, why, str(self.assertion), UNKNOWN) for whose, why in self._unread(scene)]
-        whole = scene.frame(self.frame, self.keys)
+    def judged(self, facts: PolicyFacts, lines: LineRates) -> list[Finding]:
+        """The findings in these facts: those that break it or cannot be told, or one that says that it is kept."""
+        found = [self.row(whose, None, None, why, str(self.assertion), UNKNOWN) for whose, why in self._unread(facts)]
+        whole = facts.frame(self.frame, self.keys)
         rows = self.chosen(whole)
         if not self.while_ or len(fitting(self.while_, whole)):
-            found += self.assertion.judge(self, scene, rows, lines)
-        return found or [self.row(None, None, None, self._kept(rows), str(self.assertion), KEPT)]
+            found += self.assertion.judge(self, facts, rows, lines)
+        kept = f"kept by {len(rows):,} row{'s' * (len(rows) != 1)}" if len(rows) else "no row is chosen"
+        return found or [self.row(None, None, None, kept, str(self.assertion), KEPT)]
 
     def chosen(self, table: pa.Table) -> pa.Table:
         """The rows of the frame that it is about."""
@@ -256,24 +257,21 @@ class Rule:
             rows = not_fitting(exception, rows)
         return rows
 
-    def _unread(self, scene: PolicyFacts) -> Iterator[tuple[str | None, str]]:
+    def _unread(self, facts: PolicyFacts) -> Iterator[tuple[str | None, str]]:
         """The rows it is about that nobody could see; a resource that its names leave out does not count."""
-        yield from ((None, why) for why in scene.unread(self.frame, self.kinds or ()))
+        yield from ((None, why) for why in facts.unread(self.frame, self.kinds or ()))
         of_names = [c for c in self.where if c.column in ("resource_type", "resource_name")]
-        for row in scene.forbidden(self.frame):
+        for row in facts.forbidden(self.frame):
             if all(c.holds(row[c.column]) for c in of_names):
                 name = str(Resource(row["resource_type"], row["resource_name"]))
                 yield name, f"{name} could not be read, {row['error']}"
 
-    def _kept(self, rows: pa.Table) -> str:
-        return f"kept by {len(rows):,} row{'s' * (len(rows) != 1)}" if len(rows) else "no row is chosen"
-
     def said(
-        self, scene: PolicyFacts, row: Row, message: str, wanted: str, state: str = BROKEN, excess: float | None = None,
+        self, facts: PolicyFacts, row: Row, message: str, wanted: str, state: str = BROKEN, excess: float | None = None,
         **given: str | None,
     ) -> Finding:  # fmt: skip
         """A finding about a row of the frame."""
-        whose = scene.resource(self.frame, row)
+        whose = facts.resource(self.frame, row)
         value = given.get("value", value_of(self.frame, row))
         named = message if whose in message else f"{whose}: {message}"
         return self.row(whose, row["key"], value, named, wanted, state, excess)

@@ -242,17 +242,14 @@ def _index_quotas(stored: pa.Table) -> tuple[Named, dict[Place, float]]:
         if row["level"] not in (IP, DEFAULT_IP):
             continue
         if (place, row["level"], row["ip"]) in identities:
-            raise Invalid(f"{row['key']} of {_entity_text(row)} is twice in {QUOTAS_LABEL}")
+            entity = format_word("ip", row["ip"]) if row["level"] == IP else "ip=<default>"
+            raise Invalid(f"{row['key']} of {entity} is twice in {QUOTAS_LABEL}")
         identities.add((place, row["level"], row["ip"]))
         if row["level"] == IP:
             by_address[place, address(row["ip"])].append((row["ip"], row["value"]))
         else:
             default[place] = row["value"]
     return by_address, default
-
-
-def _entity_text(row: dict[str, Any]) -> str:
-    return format_word("ip", row["ip"]) if row["level"] == IP else "ip=<default>"
 
 
 def _asked(table: pa.Table) -> Iterable[tuple[str | None, str]]:

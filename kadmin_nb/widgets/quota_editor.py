@@ -58,7 +58,7 @@ class QuotaEditor(StageEditor):
         return [self.sheet.stored.shown]
 
     def _parts_below(self) -> Sequence[Any]:
-        from .entity_form import EntityForm
+        from .controls import EntityForm
 
         self._form = EntityForm(self._add)
         return [self._form.widget]

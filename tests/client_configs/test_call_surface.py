@@ -83,7 +83,7 @@ def test_an_application_needs_confluent_kafka_alone() -> None:
     assert json.loads(done.stdout) == ["DynamicConsumer", "DynamicProducer"]
 
 
-APPLICATION = (".consumer", ".follower", ".producer", ".reader", ".settings")
+APPLICATION = (".consumer", ".follower", ".producer", ".settings")
 OF_OURS = (
     "clients", "client_configs", "model.client_configs", "client_configs.records",
     *(f"client_configs.application{module}" for module in ("", *APPLICATION)),

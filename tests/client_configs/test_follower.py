@@ -21,7 +21,7 @@ from confluent_kafka.admin import (
 
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
-from kadmin_nb.client_configs.application import reader as reading
+from kadmin_nb.client_configs.application import follower
 from kadmin_nb.client_configs.application.follower import ConfigReader
 from kadmin_nb.client_configs.application.settings import ConfigEntry
 from kadmin_nb.client_configs.records import MOST_BYTES, REGISTRATIONS_TOPIC, STATUS_TOPIC, ConfigKey, ConfigValue
@@ -151,13 +151,13 @@ def test_reading_goes_on_where_it_ended(broker, unique, monkeypatch) -> None:
     first = write_entry(broker, reader.entity.user, "app", "acks", "0")
     reader.read(broker, 10)
     starts = []
-    records = reading._records
-    monkeypatch.setattr(reading, "_records", lambda *args: starts.append(args[1]) or records(*args))
+    records = follower._records
+    monkeypatch.setattr(follower, "_records", lambda *args: starts.append(args[1]) or records(*args))
     revision = write_entry(broker, reader.entity.user, "app", "acks", "1")
     assert reader.read(broker, 10)[0]["acks"].revision == revision
     assert reader.read(broker, 10)[0]["acks"].revision == revision
     assert starts == [first, revision]
-    monkeypatch.setattr(reading, "_LONGEST_ABSENCE", 0.0)  # tombstones may be gone
+    monkeypatch.setattr(follower, "_LONGEST_ABSENCE", 0.0)  # tombstones may be gone
     assert reader.read(broker, 10)[0]["acks"].revision == revision
     assert starts[-1] == 0
 
@@ -216,7 +216,7 @@ def test_a_topic_that_is_too_long_for_one_reading_is_read_in_several(broker, uni
     for _ in range(30):
         write_record(broker, b"x", b"y" * 1000)
     revision = write_entry(broker, user, "app", "acks", "1")
-    monkeypatch.setattr(reading, "MOST_BYTES_AT_ONCE", 20_000)
+    monkeypatch.setattr(follower, "MOST_BYTES_AT_ONCE", 20_000)
     reader = ConfigReader(ClientEntity(user, "app"))
     with pytest.raises(TimedOut, match="was not reached"):
         reader.read(broker, 10)

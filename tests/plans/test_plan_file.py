@@ -54,8 +54,8 @@ def test_a_plan_says_that_it_has_expired(plan, tmp_path):
         said = f"expired {end[:19]}Z: it can no longer be started" if is_over else f"to be applied until {end[:19]}Z"
         assert said in repr(loaded)
         assert said in loaded._repr_html_()
-        for face in (loaded.to_cell(), loaded.to_python(), loaded.to_kafka_configs()):
-            assert f"# {'expired' if is_over else 'expires'}: {end}" in face
+        for text in (loaded.to_cell(), loaded.to_python(), loaded.to_kafka_configs()):
+            assert f"# {'expired' if is_over else 'expires'}: {end}" in text
         assert f"{'expired' if is_over else 'expires'}: `{end}`" in loaded.to_markdown()
         marks = loaded.to_arrow().schema.metadata
         assert (marks[b"kadmin.plan_id"].decode(), marks[b"kadmin.expires"].decode()) == (loaded.id, end)

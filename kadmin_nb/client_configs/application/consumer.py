@@ -255,7 +255,10 @@ class DynamicConsumer(Consumer):
 
     def store_offsets(self, message: Message | None = None, offsets: list[TopicPartition] | None = None) -> None:
         self._consumer.store_offsets(**_present(message=message, offsets=offsets))
-        self._positions.store([_next_offset(message)] if message is not None else offsets or [])
+        if message is not None:
+            after = (message.offset() or 0) + 1
+            offsets = [TopicPartition(message.topic() or "", message.partition() or 0, after)]
+        self._positions.store(offsets or [])
 
     def commit(
         self,
@@ -410,7 +413,3 @@ def _end_of(timeout: float) -> float:
 
 def _present(**arguments: Any) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if value is not None}
-
-
-def _next_offset(message: Message) -> TopicPartition:
-    return TopicPartition(message.topic() or "", message.partition() or 0, (message.offset() or 0) + 1)

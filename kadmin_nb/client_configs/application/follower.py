@@ -159,7 +159,11 @@ class Follower(Generic[Client]):
         """The first client: with the values that stand there now, or, where they cannot be read in time, without."""
         choice = self._read(self._settings.first_fetch_timeout)
         self._is_late = choice is None
-        first = self._first_client(choice or Choice())
+        choice = choice or Choice()
+        first, accepted = self._built(choice) if choice.values else (None, choice)
+        self._accept(accepted)
+        if first is None:
+            first = self._build(dict(self._settings.config))
         threading.Thread(target=self._run, name="kadmin-client-configs", daemon=True).start()
         return first
 
@@ -187,11 +191,6 @@ class Follower(Generic[Client]):
         self._is_changing = False
         log.warning("%s: not yet changed, tried again at the next refresh: %s", self._settings.entity, reason)
 
-    def _first_client(self, choice: Choice) -> Client:
-        built, accepted = self._built(choice) if choice.values else (None, choice)
-        self._accept(accepted)
-        return built if built is not None else self._build(dict(self._settings.config))
-
     def _run(self) -> None:
         due = time.monotonic() if self._is_late else time.monotonic() + self._pause()
         self._report()
@@ -199,17 +198,13 @@ class Follower(Generic[Client]):
             if self._wake.wait(max(0.0, due - time.monotonic())):
                 self._wake.clear()
             else:
-                self._refresh()
+                if (choice := self._read(_READING)) is not None:
+                    self._consider(choice)
                 due = time.monotonic() + self._pause()
             self._report()
 
     def _pause(self) -> float:
         return self._settings.refresh_interval * random.uniform(_EARLIEST_SHARE, 1.0)
-
-    def _refresh(self) -> None:
-        choice = self._read(_READING)
-        if choice is not None:
-            self._consider(choice)
 
     def _read(self, timeout: float) -> Choice | None:
         """The choice by what stands there; None where it cannot be read: the client stays as it is."""
@@ -248,10 +243,11 @@ class Follower(Generic[Client]):
     def _accept(self, choice: Choice) -> None:
         """The client runs with this choice: say what is new."""
         before, after = self._running(self.current), self._running(choice)
+        origin = "no entry" if choice.revision < 0 else f"revision {choice.revision}"
         for key in self._keys:
             if before[key] != after[key]:
                 log.info("%s: %s was %s and is %s (%s)",
-                         self._settings.entity, key, before[key], after[key], _origin(choice))  # fmt: skip
+                         self._settings.entity, key, before[key], after[key], origin)  # fmt: skip
         for key, reason in choice.rejected.items() - self.current.rejected.items():
             log.warning("%s: %s was refused (revision %d): %s", self._settings.entity, key, choice.revision, reason)
         self.current = choice
@@ -286,10 +282,6 @@ class Follower(Generic[Client]):
         elif self._problems.get(state) and not problem:
             log.info("%s: %s again", self._settings.entity, state)
         self._problems[state] = problem
-
-
-def _origin(choice: Choice) -> str:
-    return "no entry" if choice.revision < 0 else f"revision {choice.revision}"
 
 
 # --- the entries about one client, read from their topic: from its start, and later on from where the reading ended ---

@@ -68,7 +68,8 @@ class ClientSettings:
     @property
     def connection(self) -> dict[str, Any]:
         """The keys with which any client reaches the same brokers as the same user."""
-        return {key: value for key, value in self.config.items() if _is_connecting(key)}
+        config = self.config.items()
+        return {key: value for key, value in config if key in _CONNECTING or key.startswith(_CONNECTING_PREFIXES)}
 
     def log_in_as(self, username: str, password: str) -> None:
         """Use another login for every client that is made from now on."""
@@ -86,14 +87,10 @@ def client_settings(config: Mapping[str, Any] | None, keywords: Mapping[str, Any
     merged = {**(config or {}), **keywords}
     theirs = {key: value for key, value in merged.items() if not key.startswith("kadmin.")}
     ours = {key: value for key, value in merged.items() if key not in theirs}
-    _refuse_unknown(ours)
-    times = {key: _seconds(key, ours.get(key, default)) for key, default in MILLISECONDS.items()}
-    return ClientSettings(_client_entity(ours, theirs), theirs, times)
-
-
-def _refuse_unknown(ours: Mapping[str, Any]) -> None:
     for key in ours.keys() - set(KEYS):
         raise UsageError(f"unknown client setting {key}", hint=did_you_mean(key, KEYS, f"One of {', '.join(KEYS)}."))
+    times = {key: _seconds(key, ours.get(key, default)) for key, default in MILLISECONDS.items()}
+    return ClientSettings(_client_entity(ours, theirs), theirs, times)
 
 
 def _seconds(key: str, value: object) -> float:
@@ -119,10 +116,6 @@ def _login(theirs: Mapping[str, Any]) -> str | None:
     has_password = mechanism == "PLAIN" or mechanism.startswith("SCRAM-")
     uses_sasl = str(theirs.get(_SECURITY_PROTOCOL, "")).upper().startswith("SASL_")
     return theirs.get(_USERNAME) if uses_sasl and has_password else None
-
-
-def _is_connecting(key: str) -> bool:
-    return key in _CONNECTING or key.startswith(_CONNECTING_PREFIXES)
 
 
 # --- the values that it takes, and the reason for each that it refuses ---
@@ -208,7 +201,8 @@ def _requires_all_replicas(static: Static) -> str | None:
 
 def _consumer_refuses(values: Mapping[str, str], static: Static) -> Mapping[str, str]:
     if _takes_from_group(static):
-        return {key: _on_the_broker(key, value, static) for key, value in values.items()}
+        line = "group.protocol=consumer takes it from the group: kadmin-nb config set consumer.{}={} group={}"
+        return {key: line.format(key, value, static.get("group.id", "")) for key, value in values.items()}
     in_force = running(static, values, CONSUMER_KEYS)
     if not timeouts_contradict(in_force):
         return {}
@@ -218,11 +212,6 @@ def _consumer_refuses(values: Mapping[str, str], static: Static) -> Mapping[str,
 
 def _takes_from_group(static: Static) -> bool:
     return str(static.get("group.protocol", "")).lower() == "consumer"
-
-
-def _on_the_broker(key: str, value: str, static: Static) -> str:
-    group = static.get("group.id", "")
-    return f"group.protocol=consumer takes it from the group: kadmin-nb config set consumer.{key}={value} group={group}"
 
 
 def running(static: Static, values: Mapping[str, str], keys: Sequence[str]) -> dict[str, str]:
