@@ -19,7 +19,7 @@ from kadmin_nb.admin.ports import Quotas
 from kadmin_nb.cluster import Cluster
 from kadmin_nb.local import start
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.plans.current_quotas import exactly
+from kadmin_nb.plans.observed_state import exactly
 from kadmin_nb.plans.plan import Plan
 
 CHANGES, BATCH, CALLS, MANY = 10_000, 5_000, 10, 100_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import tomllib
@@ -81,3 +82,16 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_number(word: str) -> float:
     raise _Ambiguous(f"{word} is not a JSON number")
+
+
+def to_json(value: object) -> str:
+    """`value` as JSON with sorted names, ASCII only, without blanks."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+
+
+def digest(*parts: str) -> str:
+    """The SHA-256 of these texts, one after the other, in hexadecimal."""
+    sha = hashlib.sha256()
+    for part in parts:
+        sha.update(part.encode())
+    return sha.hexdigest()

@@ -101,7 +101,7 @@ class _Records(Generic[Key, Value]):
 
 
 class WireClientRegistry:
-    """`ports.ClientRegistry` over a connection."""
+    """The registry of clients over a connection."""
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire

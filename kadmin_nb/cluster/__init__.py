@@ -19,8 +19,7 @@ from ..model.connection_settings import Settings
 from ..model.grammar import ANY, LEFT_OUT
 from ..plans import VERIFY_TIMEOUT
 from ..plans.apply_options import ApplyOptions, with_arguments
-from ..plans.execution.interrupts import Stopped, never
-from ..plans.execution.progress import Progress, silent
+from ..plans.execution.progress import Progress, Stopped, never, silent
 from .configs import Configs
 from .quotas import Quotas
 from .scram import Scram

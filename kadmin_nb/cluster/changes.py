@@ -21,22 +21,18 @@ from ..hints import Hint, Verb, sentence
 from ..model.changes import Change, Edit
 from ..model.findings import Finding
 from ..paths import journal_dir
-from ..plans import QUIET_PERIOD, VERIFY_TIMEOUT, current_state, garbage_collection, planning, validation
-from ..plans.advice.dangers import Gate
-from ..plans.advice.from_cluster import advice_on
+from ..plans import QUIET_PERIOD, VERIFY_TIMEOUT, gradual, plan, planning, sending, stalls, validation
+from ..plans.advice.dangers import Gate, advice_on
 from ..plans.apply_options import ApplyOptions
-from ..plans.approval import approval_of, approved
-from ..plans.author import author
-from ..plans.execution import executor, order, rollback
-from ..plans.execution.executor import ApplyResult, Hooks, safe_waves
-from ..plans.execution.interrupts import Stopped, heard_between_requests, never
-from ..plans.execution.lock import LOST
-from ..plans.execution.progress import Progress, silent
-from ..plans.journal import replay, row_ranges
+from ..plans.approval import approval_of, approved, author
+from ..plans.execution import executor, rollback
+from ..plans.execution.executor import LOST, ApplyResult, Hooks, safe_waves
+from ..plans.execution.progress import Progress, Stopped, heard_between_requests, never, silent
+from ..plans.journal import replay
 from ..plans.journal.hash_chain import Journal
 from ..plans.journal.store import Journals, StoredJournal
+from ..plans.kinds import registry
 from ..plans.kinds.registry import quiet_period
-from ..plans.lowering import gradual, stalls, stopped_clients
 from ..plans.observed_state import ObservedState
 from ..plans.outcomes import Outcomes
 from ..plans.plan import Plan, bound, dangers_of, origin_of
@@ -94,7 +90,7 @@ class Changes:
         """A new, empty stage."""
         return Stage(self._plan)
 
-    @garbage_collection.at_rest()
+    @plan.at_rest()
     def apply(
         self,
         plan: Plan,
@@ -146,9 +142,9 @@ class Changes:
         if options.gradual is not None:
             return ()
         if options.usage is None:
-            return tuple(danger for danger in dangers_of(plan) if danger.code == stopped_clients.STOP)
+            return tuple(danger for danger in dangers_of(plan) if danger.code == stalls.STOP)
         stored = self._kafka.quotas.describe()
-        return tuple(stopped_clients.dangers(plan.changes, stored, options.usage, cluster_id=self._kafka.id))
+        return tuple(stalls.stop_dangers(plan.changes, stored, options.usage, cluster_id=self._kafka.id))
 
     def bind(self, plan: Plan) -> Plan:
         """The same plan, tied to this cluster.
@@ -185,7 +181,7 @@ class Changes:
         """A plan without any change."""
         return self._made((), reason, lifetime)
 
-    @garbage_collection.at_rest()
+    @plan.at_rest()
     def resume(
         self, plan: Plan | str, options: ApplyOptions, progress: Progress = silent, stop: Stopped = never
     ) -> Outcomes:
@@ -193,7 +189,7 @@ class Changes:
         begun = self._begun(plan)
         return self.apply(begun.plan if isinstance(plan, str) else plan, options, progress, stop)
 
-    @garbage_collection.at_rest()
+    @plan.at_rest()
     def verify(self, plan: Plan, verify_timeout: float = VERIFY_TIMEOUT, wait_clients: float = 0.0) -> Outcomes:
         """The state of a plan's rows on every broker; see `plans.execution.executor.check`, and `Cluster.verify`."""
         self._refuse_other_cluster(plan)
@@ -211,7 +207,7 @@ class Changes:
             return None
         with journals().open(plan) as journal:
             state, at = replay.replayed(journal.before), self._kafka.now().isoformat()
-            rows = row_ranges.written(executor.newly_seen(state, done))
+            rows = replay.ranges_text(executor.newly_seen(state, done))
             journal.write(replay.SEEN, run=state.runs, at=at, rows=rows, author=author())
         return journal
 
@@ -221,7 +217,7 @@ class Changes:
         """The same, where clients are waited for by the answers of those that live."""
         return replace(done, outcomes=awaited(self._kafka, done.outcomes, seconds, stop, progress)) if seconds else done
 
-    @garbage_collection.at_rest()
+    @plan.at_rest()
     def rollback(self, plan: Plan | str) -> Plan:
         """The plan that takes another back; see `Cluster.rollback`."""
         journal = self._begun(plan)
@@ -270,7 +266,7 @@ class Changes:
 
         def waves(changes: Sequence[Change]) -> list[gradual.Wave]:
             stored, cluster_id = self._kafka.quotas.describe(), self._kafka.id
-            return gradual.schedule(order.waves(changes), stored, usage, most, cluster_id=cluster_id)
+            return gradual.schedule(sending.waves(changes), stored, usage, most, cluster_id=cluster_id)
 
         return waves
 
@@ -286,12 +282,12 @@ class Changes:
         made = self._plan(edits, reason or plan.reason, planning.let_through(plan.changes), None)
         return replace(made, undoes=plan.undoes, _origin=origin_of(plan))
 
-    @garbage_collection.at_rest()
+    @plan.at_rest()
     def _plan(
         self, edits: list[Edit], reason: str | None, allow_unknown: Collection[str], lifetime: timedelta | None
     ) -> Plan:
         planning.refuse_long_names(edits)
-        picture = current_state.take(self._kafka, [e.target for e in edits], whole=True, topic_ids=True)
+        picture = registry.take(self._kafka, [e.target for e in edits], whole=True, topic_ids=True)
         near = near_names.resources(self._kafka, filter(picture.absence, picture.errors))
         try:
             rows = planning.changes(edits, picture, allow_unknown)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from ..usage.engines import Usage
 from ..widgets.client_explorer import ClientExplorer, ClientFacts
 from ..widgets.config_editor import ConfigEditor
-from ..widgets.config_reader import ConfigReader
+from ..widgets.config_table import ConfigReader
 from ..widgets.quota_editor import QuotaEditor
 from ..widgets.quota_table import StoredQuotas
 from .why import one_name

@@ -19,8 +19,7 @@ from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError, NotAuthorized, kind_of
 from ..frames import schemas
 from ..frames.answer import Answer
-from ..frames.blocks import Block, Listing
-from ..frames.pages import NOTEBOOK, Page
+from ..frames.blocks import NOTEBOOK, Block, Listing, Page
 from ..frames.schema_metadata import stamped
 from ..frames.spark import active_session
 from ..model import rights
@@ -31,9 +30,9 @@ from ..model.entity import Entity
 from ..model.refusal import Refusal
 from ..model.resources import Resource
 from ..model.scram import ScramUser
-from ..plans.author import PLATFORM
-from ..plans.current_state import take
+from ..plans.approval import PLATFORM
 from ..plans.kinds.registry import kind_of as change_kind_of
+from ..plans.kinds.registry import take
 from ..plans.validation import validated
 from .changes import secret
 

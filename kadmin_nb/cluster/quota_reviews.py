@@ -15,10 +15,9 @@ from ..client_configs.kafka import LiveKafka
 from ..errors import UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
-from ..frames.blocks import Block
+from ..frames.blocks import NOTEBOOK, Block, Page
 from ..frames.findings import Findings
 from ..frames.meanings import values_of
-from ..frames.pages import NOTEBOOK, Page
 from ..frames.relational import each_once
 from ..frames.schema_metadata import stamped
 from ..model.grammar import format_word

@@ -104,9 +104,9 @@ class Quotas:
         assume_default
             Answer by Kafka's own rules although a custom callback decides; the answer's metadata says so.
         engine
-            "arrow", in this process, or "spark". Unless said, Arrow takes up to `engines.ARROW_PAIRS` pairs, and Spark
-            more where there is a session; `kadmin.engine` in the metadata says which and why. An answer of Spark's is
-            lazy: it shows its first rows, `to_spark()` is all of it.
+            "arrow", in this process, or "spark". Unless said, Arrow takes up to two million pairs, and Spark more where
+            there is a session; `kadmin.engine` in the metadata says which and why. An answer of Spark's is lazy: it
+            shows its first rows, `to_spark()` is all of it.
 
         Raises
         ------

@@ -13,7 +13,7 @@ from ..hints import did_you_mean
 from ..model import rights
 from ..model.resources import Resource
 from ..model.scram import ScramUser
-from .pages import NOTEBOOK, Page
+from .blocks import NOTEBOOK, Page
 from .tabular import Tabular
 
 if TYPE_CHECKING:

@@ -6,11 +6,13 @@ a lock: whoever can write the file can write a note into it.
 
 from __future__ import annotations
 
+import getpass
+import os
+import platform
 from collections.abc import Mapping
 
 from ..errors import PlanRefused, printable
 from ..hints import Hint, Verb, sentence
-from .author import named_by_others
 from .plan import Plan, with_note
 
 APPROVAL = "approval"
@@ -71,3 +73,25 @@ def _approval_refused(text: str) -> PlanRefused:
             sentence("Somebody else, logged in on the cluster as themselves, runs {}.", APPROVE),
         ),
     )
+
+
+BROKER, PLATFORM = "User:", "databricks:"
+"""The prefix of names that another system vouches for."""
+
+
+def author(named: str | None = None) -> str:
+    """`User:alice (login@host)`, or `login@host` of somebody whom nobody else has named.
+
+    A login without a name is its number.
+    """
+    try:
+        login = getpass.getuser()
+    except (KeyError, OSError):
+        login = f"uid {os.getuid()}"
+    here = f"{login}@{platform.node() or 'localhost'}"
+    return f"{named} ({here})" if named else here
+
+
+def named_by_others(author: str) -> str | None:
+    """The part of an author that the platform or the broker gave."""
+    return author.rpartition(" (")[0] or author if author.startswith((BROKER, PLATFORM)) else None

@@ -17,7 +17,7 @@ from ..resolution.kernel import PAIRS
 from ..usage import backtesting
 from ..usage.limits_used import known_clients
 from ..usage.touched_clients import ImpactAnswer
-from .lowering import stalls, stopped_clients
+from . import stalls
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -37,7 +37,7 @@ def of_plan(plan: Plan, quotas: Any, clients: Any) -> ImpactAnswer:
     compared = comparing.impact(before, after, known_clients(clients_read) if measured else clients_read)
     parts: tuple[Any, ...] = ()
     if measured:
-        plan = plan._with_dangers(stopped_clients.dangers(plan.changes, before, clients_read))
+        plan = plan._with_dangers(stalls.stop_dangers(plan.changes, before, clients_read))
         predicted = stamped(stalls.stalls(plan.changes, before, clients_read), plan.cluster_id)
         replayed = stamped(backtesting.replayed(after, clients_read), plan.cluster_id)
         touched = {*backtesting.buckets(compared.rows, "_before"), *backtesting.buckets(compared.rows, "_after")}

@@ -1,4 +1,4 @@
-"""A picture: the current values of some targets, as one look at the cluster showed them."""
+"""A picture: the current values of some targets, as one look at the cluster shows them; how they are read."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from ..admin.ports import DEFAULT_MATCH, EXACT, Component, Kafka
 from ..errors import NotFound, kind_of
 from ..model import rights
 from ..model.changes import Target
+from ..model.config_values import ConfigValue
 from ..model.configurable import Configurable
+from ..model.entity import Entity
+from ..model.quota_keys import text_of
 from ..model.refusal import Refusal
-from ..model.resources import Source
+from ..model.resources import Resource, Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,3 +110,98 @@ class ObservedState:
                     hint=" ".join(filter(None, [needed, "Nothing was sent."])),
                     targets=[(resource, key)],
                 )
+
+
+FEW = 8
+"""Entities up to which exact filters are cheaper than describing everything."""
+
+FILTERED = 400
+"""Rows from which Arrow's filter is cheaper than a look at each."""
+
+
+def add_quotas(picture: ObservedState, kafka: Kafka, entities: Collection[Entity], look: LookOptions) -> None:
+    """Add the current quotas of these entities to a picture."""
+    if look.whole or len(entities) > FEW:
+        table = kafka.quotas.describe(node=look.node, timeout=look.time_left())
+        picture.quotas = table
+    else:
+        table = pa.concat_tables(
+            kafka.quotas.describe(exactly(e), strict=True, node=look.node, timeout=look.time_left()) for e in entities
+        )
+    picture.values.update(quota_values(table, entities))
+
+
+def exactly(entity: Entity) -> list[Component]:
+    """The filter that matches this entity and, used strictly, no other."""
+    return [Component(kind, DEFAULT_MATCH if name is None else EXACT, name) for kind, name in entity.wire()]
+
+
+def quota_values(table: pa.Table, entities: Collection[Entity]) -> dict[Target, ObservedValue]:
+    """The rows of a QUOTAS table for these entities."""
+    by_text = {str(entity): entity for entity in entities}
+    if table.num_rows > FILTERED:
+        table = table.filter(pc.is_in(table["entity"], pa.array(by_text, pa.string())))
+    keys = table["key"].cast(pa.string())  # read as the dictionary that it is, it takes forty times as long
+    columns = (column.to_pylist() for column in (table["entity"], keys, table["value"]))
+    rows = zip(*columns, strict=True)
+    return {(by_text[entity], key): ObservedValue(text_of(value)) for entity, key, value in rows if entity in by_text}
+
+
+def of_place(quotas: pa.Table, level: str, key: str) -> pa.Table:
+    """The rows of a QUOTAS table at this level and of this key."""
+    columns = (("level", level), ("key", key))
+    is_there = (pc.is_in(quotas[name].cast(pa.string()), pa.array([word], pa.string())) for name, word in columns)
+    return quotas.filter(pc.and_(*is_there))
+
+
+def add_configs(
+    picture: ObservedState, kafka: Kafka, targets: Collection[tuple[Resource, str]], look: LookOptions
+) -> None:
+    """Add the current configs of these targets to a picture, and the errors of resources that cannot be read."""
+    resources = dict.fromkeys(resource for resource, _ in targets)
+    keys_asked = None if look.whole else sorted({key for _, key in targets})
+    if look.topic_ids and (topics := {resource.name: resource for resource in resources if resource.type == "TOPIC"}):
+        picture.topic_ids.update((topics[name], topic_id) for name, topic_id in kafka.topic_ids(topics).items())
+    table = kafka.configs.describe(resources, keys_asked, node=look.node, timeout=look.time_left())
+    for row in table.to_pylist():
+        resource = Resource(row["resource_type"], row["resource_name"])
+        if row["key"] is None:
+            picture.errors[resource] = Refusal(row["error"], row["message"])
+        elif resource in resources:
+            picture.listed.setdefault(resource, set()).add(row["key"])
+            picture.values[resource, row["key"]] = observed(ConfigValue.of(row))
+    if look.whole:
+        _list_broker_keys(kafka, picture, resources)
+
+
+def _list_broker_keys(kafka: Kafka, picture: ObservedState, resources: Iterable[Resource]) -> None:
+    """The keys, types and defaults of any broker: the cluster-wide default lists only what is set on it, and a broker
+    that is not there nothing."""
+    unlisted = [r for r in resources if r.is_default_broker or (r.type == "BROKER" and picture.absence(r))]
+    broker = next((b for b in kafka.brokers() if not b.is_fenced), None) if unlisted else None
+    rows = kafka.configs.describe([Resource("BROKER", str(broker.id))]).to_pylist() if broker else []
+    for config in (ConfigValue.of(row) for row in rows if row["key"] is not None):
+        for resource in unlisted:
+            picture.listed.setdefault(resource, set()).add(config.key)
+            picture.values.setdefault((resource, config.key), _unset(config))
+
+
+def observed(config: ConfigValue) -> ObservedValue:
+    """A config as plans compare it: its own value apart from what it inherits."""
+    below = config.inherited
+    return _unset(config)._replace(
+        value=config.own,
+        is_known=not (config.is_own and config.is_sensitive),
+        inherited=config.inherited_text,
+        inherited_from=below.source if below else None,
+    )
+
+
+def _unset(config: ConfigValue) -> ObservedValue:
+    """The key as it is wherever nobody has set it: its type and Kafka's default."""
+    return ObservedValue(
+        base=config.built_in,
+        type=config.type,
+        is_read_only=bool(config.is_read_only),
+        is_sensitive=config.is_sensitive,
+    )

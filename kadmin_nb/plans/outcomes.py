@@ -17,14 +17,14 @@ from ..errors import PartlyFailed, UsageError, printable
 from ..exit_state import ExitState
 from ..frames import schemas
 from ..frames.answer import Answer
-from ..frames.pages import NOTEBOOK, Page
+from ..frames.blocks import NOTEBOOK, Page
 from ..frames.schema_metadata import now, stamped
 from ..hints import Hint, Verb, sentence
 from ..model import rights
 from ..model.changes import FAILED, UNCHANGED, UNKNOWN, UNVERIFIED, VERIFIED, Outcome, Target
 from .kinds.registry import KINDS
 from .plan import Plan
-from .plan_rows import columns_of
+from .plan_file import columns_of
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block

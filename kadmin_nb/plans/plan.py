@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -12,25 +14,24 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from .. import hints
+from .. import documents, hints
 from ..errors import Invalid, UsageError, printable
 from ..exit_state import ExitState
 from ..frames import schemas
-from ..frames.pages import NOTEBOOK, Page
+from ..frames.blocks import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..frames.tabular import Tabular
 from ..hints import Syntax
 from ..model.changes import Change
 from ..model.findings import Finding
 from ..version import TOOL
-from . import advice, canonical, garbage_collection, plan_file, shape
+from . import advice, plan_file
 from .advice import Advice, answer, dangers
 from .apply_options import ApplyOptions, with_arguments
-from .execution.interrupts import Stopped, never
-from .execution.progress import Progress, silent
+from .execution.progress import Progress, Stopped, never, silent
 from .formats import PrintFormats, Subject
 from .kinds.registry import remedy
-from .plan_rows import FORMAT, columns_of, row_of
+from .plan_file import FORMAT, columns_of, row_of
 
 if TYPE_CHECKING:
     from ..frames.answer import Answer
@@ -39,6 +40,23 @@ if TYPE_CHECKING:
     from ..usage.touched_clients import ImpactAnswer
     from .outcomes import Outcomes
     from .stage import Origin
+
+
+@contextmanager
+def at_rest() -> Iterator[None]:
+    """No collections of garbage in this block, if there were any before it; reference counting goes on.
+
+    A plan of 10,000 changes makes some 400,000 small objects that all stay alive and form no cycles. The collector
+    walks them again and again as they grow: planned and applied they take 1.04 s of CPU, and took 1.41 s. (Mercurial
+    does the same, as `util.nogc`.)
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class LiveCluster(Protocol):
@@ -99,20 +117,20 @@ class Plan(PrintFormats, Tabular):
     @cached_property
     def id(self) -> str:
         """The SHA-256 of the canonical body, in hexadecimal."""
-        return canonical.digest(self._body)
+        return documents.digest(self._body)
 
     @cached_property
     def _body(self) -> str:
         """All that the id stands for, as canonical JSON."""
         head = {name: getattr(self, name) for name in plan_file.HEAD}
-        with garbage_collection.at_rest():
+        with at_rest():
             return plan_file.body(head, self._rows())
 
     @property
     def changes_id(self) -> str:
         """The SHA-256 of the changes alone: two plans that want the same have the same."""
         wanted = [{name: row[name] for name in _CHANGED & row.keys()} for row in self._rows()]
-        return canonical.digest(canonical.to_json(wanted))
+        return documents.digest(documents.to_json(wanted))
 
     def has_expired(self, now: datetime | None = None) -> bool:
         """True if its time is over, now or at that time: `apply` refuses to start it then."""
@@ -313,7 +331,7 @@ class Plan(PrintFormats, Tabular):
     @staticmethod
     def schema() -> str:
         """The JSON Schema of what `save` writes and `load` reads, as text."""
-        return shape.schema()
+        return plan_file.schema()
 
     def at(self, syntax: Syntax) -> Plan:
         return replace(self, _syntax=syntax)
@@ -415,7 +433,7 @@ def document_of(plan: Plan) -> str:
     return plan_file.document(plan._body, plan.id, notes)
 
 
-@garbage_collection.at_rest()
+@at_rest()
 def read_plan(text: str, where: str) -> Plan:
     """The plan of what `document_of` wrote; `where` is named when it is none."""
     content = plan_file.content_of(text, where)

@@ -18,7 +18,7 @@ from .kinds.change_kind import wanted_text
 from .kinds.registry import by_kind, kind_of
 from .observed_state import ObservedState, ObservedValue
 from .secret_resolver import SecretAsText
-from .value_equality import same
+from .stored_values import same
 
 
 def let_through(changes: Iterable[Change]) -> set[str]:

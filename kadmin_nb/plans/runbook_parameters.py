@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import files, paths
 from ..errors import UsageError
-from .formats import cell
+from . import formats
 from .kinds.configs import CONFIGS
 from .kinds.registry import by_kind
 
@@ -94,7 +94,7 @@ def runbook_parameters(
     runbook = OF_CONFIGS if [*groups] == [CONFIGS] else OF_ALL
     values = {
         "cluster": cluster,
-        "changes": cell.change_lines(plan.changes),
+        "changes": formats.change_lines(plan.changes),
         "reason": plan.reason or "",
         "apply": False,
         "allow": list(dict.fromkeys(allow)),

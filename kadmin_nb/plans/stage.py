@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import enum
 import threading
+import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -13,24 +13,24 @@ import pyarrow as pa
 
 from ..errors import UsageError
 from ..frames import schemas
-from ..frames.pages import NOTEBOOK, Page
+from ..frames.blocks import NOTEBOOK, Page
 from ..frames.tabular import Tabular
 from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Edit, Target, given_key
 from ..model.client_configs import ClientEntity
 from ..model.config_units import stored_text
 from ..model.entity import TYPES, Entity, named
+from ..model.grammar import LEFT_OUT
 from ..model.quota_keys import parse_value, text_of
 from ..model.resources import WORDS, Resource
 from ..model.scram import FEWEST_ITERATIONS, Credential, ScramUser, mechanism_of
 from ..secrets import Secret, is_called_so
-from . import change_lines, frame_edits, list_values
+from . import change_lines, stored_values
 from .change_words import client_config_edit
 from .formats import PrintFormats, Subject
 from .kinds.configs import CONFIGS, value_text
 from .kinds.quotas import QUOTAS
 from .kinds.registry import kind_of
-from .listeners import Listener, Listeners
-from .plan_rows import columns_of
+from .plan_file import columns_of
 from .planning import wishes
 from .secret_resolver import SecretAsText
 
@@ -40,16 +40,26 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 
-class _LeftOut(enum.Enum):
-    """The value of an argument that is left out. It is not None: that is refused, since a variable may hold it."""
-
-    LEFT_OUT = "left out"
-
-    def __repr__(self) -> str:
-        return "<left out>"
+Listener = Callable[[], None]
 
 
-LEFT_OUT = _LeftOut.LEFT_OUT
+class Listeners:
+    """Methods that are called one after the other, in the thread that tells them. They may be added from any thread."""
+
+    def __init__(self) -> None:
+        self._references: tuple[weakref.WeakMethod[Listener], ...] = ()
+
+    def add(self, listener: Listener) -> None:
+        """Call this method from now on; those whose objects are gone are forgotten."""
+        alive = (reference for reference in self._references if reference() is not None)
+        self._references = (*alive, weakref.WeakMethod(listener))
+
+    def tell(self) -> None:
+        """Call them all."""
+        for reference in self._references:
+            if (listener := reference()) is not None:
+                listener()
+
 
 Planner = Callable[[list[Edit], str | None, Collection[str], timedelta | None], "Plan"]
 
@@ -202,7 +212,7 @@ class Stage(PrintFormats, Tabular):
         UsageError, Invalid
             A row that cannot be staged, by its number from 1; then none is.
         """
-        self.add(frame_edits.edits(frame, QUOTAS))
+        self.add(change_lines.frame_edits(frame, QUOTAS))
 
     def set_config(
         self,
@@ -313,7 +323,7 @@ class Stage(PrintFormats, Tabular):
             A row that cannot be staged, by its number from 1; then none is. So is a row that failed when it was read,
             and a secret without its value, which brokers never show.
         """
-        self.add(frame_edits.edits(frame, CONFIGS))
+        self.add(change_lines.frame_edits(frame, CONFIGS))
 
     def _stage(self, edit: Edit) -> Edit:
         return self._edits.add([edit])[0]
@@ -446,7 +456,7 @@ def _merged(earlier: Edit, edit: Edit) -> Edit:
             f"{edit.key} of {edit.resource}: {edit.op} {edit.value} cannot be planned together with {was}",
             hint="Set the whole list, or apply the one before the other.",
         )
-    join = list_values.subtract if (earlier.op, edit.op) == (SET, SUBTRACT) else list_values.append
+    join = stored_values.subtract if (earlier.op, edit.op) == (SET, SUBTRACT) else stored_values.append
     items = join(earlier.value, edit.value or "")
     return Edit(earlier.op, edit.resource, edit.key, items, f"joins the earlier {was}")
 

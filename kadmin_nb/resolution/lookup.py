@@ -164,7 +164,7 @@ def resolve(
 ) -> list[tuple[pa.Array, ...]]:
     """The effective quotas of each pair: for each key the arrays value, level, bucket_user, bucket_client_id.
 
-    Names are string arrays without nulls, of one length. With `tables.chains` there is a fifth array, the
+    Names are string arrays without nulls, of one length. With `chains` in the tables there is a fifth array, the
     list of overridden quotas.
     """
     with ThreadPoolExecutor(max(threads, 1)) as pool:

@@ -18,10 +18,9 @@ from ..model.config_values import ConfigValue
 from ..model.configurable import Configurable
 from ..model.refusal import Refusal
 from ..model.resources import Source
-from ..plans import list_values
-from ..plans.current_configs import observed
+from ..plans import stored_values
 from ..plans.kinds.configs import CONFIGS
-from ..plans.observed_state import ObservedState, ObservedValue
+from ..plans.observed_state import ObservedState, ObservedValue, observed
 from ..secrets import FORMS, SHOWN, is_reference
 from .sheet import DANGER, REFUSED, STAGED, CellEditor, Mark
 from .staged_sheet import CellState, Judgement, Refused
@@ -122,7 +121,7 @@ class ConfigCell:
         value = self._value(text)
         if value == self.config.sent:
             return None
-        return self._edit(*(list_values.operation(self._base, value) if self._is_list else (SET, value)))
+        return self._edit(*(stored_values.operation(self._base, value) if self._is_list else (SET, value)))
 
     def _reference(self, text: str) -> Edit | None:
         if text == SHOWN:

@@ -15,8 +15,8 @@ from ..plans.kinds.configs import CONFIGS
 from ..plans.observed_state import ObservedState
 from ..plans.stage import Stage
 from .config_cells import ConfigCell, ShownState, row_name
-from .config_filter import matching_configs
 from .config_table import ConfigTable, ConfigTarget
+from .row_filter import matching_configs
 from .sheet import Arrangement, CellText, Column, Page, Result
 from .staged_sheet import CellState, Judgement, Refused, StagedSheet
 

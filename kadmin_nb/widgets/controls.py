@@ -1,20 +1,34 @@
-"""Controls around a grid: buttons, boxes and lines of text, from ipywidgets; texts are escaped by `frames.markup`."""
+"""Controls around a grid: buttons, boxes, forms and lines of text; texts are escaped by `frames.markup`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from ..errors import KadminError, Unsupported, printable
+from ..errors import KadminError, Unsupported, UsageError, printable, printable_lines
 
 try:
+    import anywidget
     import ipywidgets
+    import traitlets
 except ImportError:
     raise Unsupported("ipywidgets is not installed", hint="pip install 'kadmin_nb[widgets]'.") from None
 
 from ..frames.blocks import Block
 from ..frames.markup import document
+from ..hints import did_you_mean
+from ..model.entity import TYPES, Entity
+from ..model.grammar import DEFAULT
+from ..plans.plan import live_of
+from ..plans.runbook_parameters import runbook_parameters
+from .grid import source
 from .hosts import in_order
+from .messages import LARGEST
+
+if TYPE_CHECKING:
+    from ..plans.formats import PlanText
+    from ..plans.plan import Plan
 
 
 def button(label: str, act: Callable[[], None], *, style: str = "", hint: str = "") -> Any:
@@ -112,3 +126,176 @@ def combobox(label: str, options: Sequence[str], value: str, act: Callable[[], N
     made = in_order(ipywidgets.Combobox(description=label, value=value, **offered))
     made.observe(lambda _: act(), "value")
     return made
+
+
+class CopyBox(anywidget.AnyWidget):
+    """A text with a button that copies it; nothing is there while the text is empty."""
+
+    _esm = source("copy.js")
+    _css = source("copy.css")
+    label = traitlets.Unicode().tag(sync=True)
+    text = traitlets.Unicode().tag(sync=True)
+
+    def show(self, text: str, label: str, rest: str = "") -> None:
+        """Show a text; of one that is larger than a message may be its first lines, and `rest` says who has all."""
+        first = text.encode()[:LARGEST].decode(errors="ignore")
+        first = text if first == text else first.rpartition("\n")[0] + "\n"
+        missing = text.count("\n") - first.count("\n")
+        self.label, self.text = label, first + (f"# … and {missing:,} more lines: {rest}\n" if missing else "")
+
+
+class StatusLine(anywidget.AnyWidget):
+    """Lines of text; those that are not `ok` look like an error."""
+
+    _esm = source("status.js")
+    _css = source("status.css")
+    text = traitlets.Unicode().tag(sync=True)
+    ok = traitlets.Bool(True).tag(sync=True)
+
+    def show(self, text: str, *, ok: bool = True) -> None:
+        """Show other lines, in one message."""
+        with self.hold_sync():
+            self.text, self.ok = printable_lines(text), ok
+
+
+class Confirmations:
+    """A field for each dangerous key. What is typed into them is allowed, and the executor judges it."""
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        self._fields: dict[str, Any] = {}
+        self.widget = row()
+        self.add(keys)
+
+    def add(self, keys: Iterable[str]) -> None:
+        """Ask for these keys too."""
+        for key in keys:
+            if key not in self._fields:
+                self._fields[key] = text(key, width="24em", label="type again")
+                self._fields[key].tooltip = f"type {key} to allow what is dangerous about it"
+        self.widget.children = tuple(self._fields.values())
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    @property
+    def typed(self) -> list[str]:
+        """The keys that were typed."""
+        return [field.value.strip() for field in self._fields.values() if field.value.strip()]
+
+    def type(self, key: str, text: str) -> None:
+        """Fill the field of a key."""
+        self._fields[key].value = text
+
+
+_FORMATS: dict[str, tuple[str, Callable[[Plan], PlanText]]] = {
+    "cell": ("to_cell", lambda plan: plan.to_cell()),
+    "Python": ("to_python", lambda plan: plan.to_python()),
+    "kafka-configs.sh": ("to_kafka_configs", lambda plan: plan.to_kafka_configs()),
+    "Markdown": ("to_markdown", lambda plan: plan.to_markdown()),
+}
+"""The method of each format, by its name and as a call."""
+
+
+class PlanCopies:
+    """The choice of a format, the button that saves a runbook's parameters, and the text.
+
+    Parameters
+    ----------
+    allowed
+        Gives the dangerous keys that are confirmed by now.
+    policies
+        Gives the policies that it is applied with.
+    """
+
+    def __init__(
+        self, plan: Plan, allowed: Callable[[], Collection[str]], policies: Callable[[], Sequence[object]]
+    ) -> None:
+        self._plan, self._allowed, self._policies = plan, allowed, policies
+        self.box = CopyBox()
+        self.choice = choice([("…", ""), *((name, name) for name in _FORMATS)], self._copy, label="copy as")
+        self.save = button(
+            "Save as runbook", self._save, hint="a file of parameters in the working folder, and the lines that run it"
+        )
+        self.widget = column(row(self.choice, self.save), self.box)
+
+    def _copy(self, name: str) -> None:
+        if not name:
+            self.box.show("", "")
+            return
+        method, format_of = _FORMATS[name]
+        self.box.show(format_of(self._plan).shown, f"the plan as {name}", f"plan.{method}() has all of it")
+
+    def _save(self) -> None:
+        """Write the file, and show what runs it; a refusal is a line in the same place."""
+        try:
+            self.box.show(self._saved(), "the runbook that makes these changes", "the file has all of it")
+        except KadminError as exc:
+            self.box.show("\n".join(exc.lines()), "why it was not saved")
+
+    def _saved(self) -> str:
+        live = live_of(self._plan)
+        target = "" if live is None else live.target
+        run = runbook_parameters(self._plan, target, allow=self._allowed(), policies=self._policies())
+        place = run.save(Path.cwd())
+        return f"# {place.name} is written, in {place.parent}; there:\n{run}"
+
+
+ABSENT, NAME, DEFAULT_NAME = "–", "name", "<default>"
+CHOICES = [(ABSENT, ABSENT), (NAME, NAME), (DEFAULT_NAME, DEFAULT_NAME)]
+
+
+def entity_of_form(chosen: Mapping[str, tuple[str, str]]) -> Entity:
+    """The entity of a choice and a text for each type: a text alone is a name, `<default>` in it too.
+
+    Raises
+    ------
+    UsageError
+        Nothing is chosen, a name is empty, or ip with another.
+    """
+    parts: dict[str, Any] = {}
+    for kind, (choice, text) in chosen.items():
+        if choice == DEFAULT_NAME:
+            parts[kind] = DEFAULT
+        elif choice == NAME or text:
+            parts[kind] = text
+    return Entity.of(parts)
+
+
+class EntityForm:
+    """Boxes for the parts of an entity, and one for all of it in words; `add` gets the entity."""
+
+    def __init__(self, add: Callable[[Callable[[], Entity]], None]) -> None:
+        self._choices = {kind: choice(CHOICES, label=kind) for kind in TYPES}
+        self._texts = {kind: text(f"{kind} name", width="11em") for kind in TYPES}
+        self._words = text("or in words: user=alice client-id=<default>", width="24em")
+        self._add = add
+        parts = [row(self._choices[kind], self._texts[kind]) for kind in TYPES]
+        add_it = button("Add", self._submit, hint="a row for this entity")
+        self.widget = folded("Add an entity", row(*parts, self._words, add_it))
+
+    def _submit(self) -> None:
+        self._add(self.entity)
+
+    def entity(self) -> Entity:
+        """The entity of the words, where there are some, else of the boxes."""
+        words = self._words.value.strip()
+        if words:
+            return _of_known_types(Entity.parse(words))
+        return entity_of_form({kind: (self._choices[kind].value, self._texts[kind].value) for kind in TYPES})
+
+    def clear(self) -> None:
+        """Empty all boxes."""
+        for control in (self._words, *self._texts.values()):
+            control.value = ""
+        for control in self._choices.values():
+            control.value = ABSENT
+
+
+def _of_known_types(entity: Entity) -> Entity:
+    strange = next((kind for kind, _ in entity.parts if kind not in TYPES), None)
+    if strange is not None:
+        raise UsageError(f"{strange} is not a type of entity", hint=did_you_mean(strange, TYPES, _ONE_OF))
+    return entity
+
+
+_ONE_OF = f"One of {', '.join(f'{kind}=…' for kind in TYPES)}."

@@ -15,8 +15,7 @@ from ..model.resources import Resource
 from ..plans.stage import Stage
 from ..resolution.input_columns import CLUSTER, QUOTAS_LABEL, non_null_column, read_columns
 from .config_editor import ConfigEditor
-from .config_reader import plain_text
-from .config_table import ConfigTable
+from .config_table import ConfigTable, plain_text
 from .quota_editor import QuotaEditor
 from .quota_table import StoredQuotas
 

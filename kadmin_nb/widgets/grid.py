@@ -16,7 +16,7 @@ from ..errors import KadminError, UsageError, printable
 from . import messages
 from .blocks_of_cells import filled_down, pasted, selected
 from .hosts import in_order
-from .page_messages import page_message, short_key
+from .messages import page_message, short_key
 from .sheet import Arrangement, CellText, Result, Sheet
 
 PAGE_ROWS = 100

@@ -14,9 +14,8 @@ from ..model.entity import Entity
 from ..model.grammar import DEFAULT
 from ..model.levels import LEVEL_NAMES
 from ..resolution.tree import ORDER
-from .quota_cells import cell_text
-from .quota_table import QuotaTable, keys_of
-from .shadow_column import shadowers_of
+from .quota_sheet import cell_text
+from .quota_table import QuotaTable, keys_of, shadowers_of
 from .sheet import SHADOWED, Branch, Column, Mark, Page, ReadOnlySheet
 
 HEADINGS = (

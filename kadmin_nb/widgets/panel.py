@@ -7,10 +7,28 @@ from abc import abstractmethod
 from functools import cached_property
 from typing import Any
 
-from ..frames.pages import NOTEBOOK
+from ..frames.blocks import NOTEBOOK
 from ..frames.tabular import Tabular
-from . import hosts
-from .static_page import hiding_style, static_html
+from .hosts import has_front_end, publish, shell
+
+REMARK = "As it was when the cell ran; run the cell again to edit."
+
+_STYLE = (
+    ".jp-OutputArea-child:has(.kadmin-static) + .jp-OutputArea-child .jp-OutputArea-output:not(:has(*)){display:none}"
+)
+"""JupyterLab writes *Error displaying widget* where the widget of a saved notebook was: this table stands for it."""
+
+
+def hiding_style(static_id: str) -> str:
+    """The style that hides the static table of that name, wherever it stands and however often, while it is there."""
+    return f"<style>.kadmin-static-{static_id}{{display:none!important}}</style>"
+
+
+def static_html(table: str, static_id: str, is_live: bool) -> str:
+    """The HTML of a table, named so that `hiding_style` finds it."""
+    remark = f'<p class="kadmin-note">{REMARK}</p>' if is_live else ""
+    style = f"<style>{_STYLE}</style>" if is_live else ""
+    return f'<div class="kadmin-static kadmin-static-{static_id}">{style}{table}{remark}</div>'
 
 
 class Panel(Tabular):
@@ -45,15 +63,15 @@ class Panel(Tabular):
 
     def _ipython_display_(self) -> None:
         """A table for whoever reads the notebook later, and over it the widget, where there is a browser."""
-        if hosts.shell() is None or getattr(hosts.shell(), "kernel", None) is None:
+        if shell() is None or getattr(shell(), "kernel", None) is None:
             print(self.as_text(NOTEBOOK))
             return
-        is_live = hosts.has_front_end()
+        is_live = has_front_end()
         widget = self._displayed if is_live else None
         html = static_html(self.as_html(NOTEBOOK), self.static_id, is_live)
-        hosts.publish({"text/plain": self.as_text(NOTEBOOK), "text/html": html})
+        publish({"text/plain": self.as_text(NOTEBOOK), "text/html": html})
         if widget is not None:
-            hosts.publish({**_bundle(widget), "text/plain": ""})
+            publish({**_bundle(widget), "text/plain": ""})
 
 
 def _bundle(widget: Any) -> dict[str, Any]:

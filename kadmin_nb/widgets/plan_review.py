@@ -8,17 +8,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Dangerous, Hinted, printable
-from ..frames.blocks import Title
-from ..frames.pages import NOTEBOOK, Page
+from ..frames.blocks import NOTEBOOK, Page, Title
+from ..hints import Option, Verb, Way, magic, python
 from ..plans.apply_options import ApplyOptions
 from ..plans.execution.progress import Advance
 from ..plans.plan import live_of, origin_of
 from ..plans.planning import let_through
-from . import hosts
-from .clicks import clicks
+from .background import Work, stop_all
+from .hosts import hear_interrupts
 from .panel import Panel
 from .plan_sheet import CONFLICT, PlanSheet
-from .work import Work, stop_all
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,6 +25,22 @@ if TYPE_CHECKING:
     from ..frames.blocks import Block
     from ..plans.outcomes import Outcomes
     from ..plans.plan import LiveCluster, Plan
+
+_BUTTONS = {"apply": "Apply", "resume": "Resume", "rollback": "Roll back", "verify": "Verify"}
+
+
+def clicks(way: Way) -> str:
+    """A way to help oneself, spelled for somebody who looks at a review."""
+    if isinstance(way, Verb):
+        return next((_BUTTONS[word] for word in way.words.split() if word in _BUTTONS), magic(way))
+    return _typed(way)
+
+
+def _typed(option: Option) -> str:
+    if option.name == "allow" and isinstance(option.value, list):
+        return f"{' and '.join(map(str, option.value))} typed again"
+    return "a reason" if option.name == "reason" else f"review({python(option)})"
+
 
 _PAGE = replace(NOTEBOOK, syntax=clicks)
 STALE = "Something was staged or discarded since this plan was made: Plan again has it."
@@ -82,12 +97,10 @@ class PlanReview(Panel):
 
     def build(self) -> Any:
         from . import controls
-        from .confirmations import Confirmations
+        from .controls import Confirmations, PlanCopies, StatusLine
         from .grid import Grid
-        from .plan_copies import PlanCopies
-        from .status_line import StatusLine
 
-        hosts.hear_interrupts(stop_all)
+        hear_interrupts(stop_all)
         self._controls = controls
         self.confirmations = Confirmations(dict.fromkeys(row["key"] for row in self.dangers))
         self.copies = PlanCopies(self.plan, lambda: self._allowed, lambda: self._policies)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ..errors import UsageError
-from ..frames.pages import NOTEBOOK, Page
+from ..frames.blocks import NOTEBOOK, Page
 from ..model.entity import Entity
 from .quota_preview import preview
 from .quota_sheet import QuotaSheet
@@ -58,7 +58,7 @@ class QuotaEditor(StageEditor):
         return [self.sheet.stored.shown]
 
     def _parts_below(self) -> Sequence[Any]:
-        from .entity_form import EntityForm
+        from .controls import EntityForm
 
         self._form = EntityForm(self._add)
         return [self._form.widget]

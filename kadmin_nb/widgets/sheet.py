@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from ..errors import UsageError
-from ..plans.listeners import Listener, Listeners
+from ..plans.stage import Listener, Listeners
 
 STAGED, REFUSED, DANGER, NEW, SHADOWED = "staged", "refused", "danger", "new", "shadowed"
 """The states of a cell, or of a row, that are not those of every other."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from ..errors import KadminError, UsageError
 from ..model.changes import Change
 from ..plans.stage import edits_of
-from .latest import Latest
+from .background import Latest
 from .panel import Panel
 from .sheet import CellText, Result, Sheet
 

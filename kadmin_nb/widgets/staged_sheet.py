@@ -16,9 +16,8 @@ from ..plans import planning
 from ..plans.advice import dangers
 from ..plans.kinds.change_kind import ChangeKind
 from ..plans.kinds.registry import kind_of
-from ..plans.listeners import Listener, Listeners
 from ..plans.observed_state import ObservedState
-from ..plans.stage import Stage, edits_of
+from ..plans.stage import Listener, Listeners, Stage, edits_of
 from .edit_history import EditHistory, Moved
 from .sheet import MOST_CELLS, CellText, Result
 

@@ -13,7 +13,7 @@ from kadmin_nb.commands import run
 from kadmin_nb.commands.session import Session
 from kadmin_nb.model.changes import Edit
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.plans.frame_edits import on_each_pair
+from kadmin_nb.plans.change_lines import on_each_pair
 
 pytestmark = pytest.mark.broker
 

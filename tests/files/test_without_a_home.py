@@ -12,7 +12,7 @@ import kadmin_nb as kn
 from kadmin_nb import files, paths
 from kadmin_nb.commands import terminal
 from kadmin_nb.local import runs
-from kadmin_nb.plans.author import author
+from kadmin_nb.plans.approval import author
 from kadmin_nb.plans.outcomes import _from_home
 from kadmin_nb.profiles import toml
 from kadmin_nb.runbooks import run_record

@@ -10,9 +10,8 @@ from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.plans.execution import order
-from kadmin_nb.plans.lowering import gradual
-from kadmin_nb.plans.lowering.gradual import Wave
+from kadmin_nb.plans import gradual, sending
+from kadmin_nb.plans.gradual import Wave
 from kadmin_nb.plans.stage import Stage
 from tests.double import FakeKafka
 from tests.plans.simulation import Scene
@@ -112,7 +111,7 @@ def in_steps(kafka: FakeKafka):
         quotas = kafka.quotas.describe()
         asked = tuple(changes), str(quotas.to_pylist())
         if asked not in SCHEDULES:
-            SCHEDULES[asked] = gradual.schedule(order.waves(changes), quotas, USED, 60.0, request=1e4)
+            SCHEDULES[asked] = gradual.schedule(sending.waves(changes), quotas, USED, 60.0, request=1e4)
         return SCHEDULES[asked]
 
     return waves

@@ -18,13 +18,14 @@ from kadmin_nb.errors import KadminError
 from kadmin_nb.model.changes import DELETE, FAILED, SKIPPED, UNCHANGED, VERIFIED, Change, Outcome
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.plans import current_state, planning, validation
+from kadmin_nb.plans import planning, validation
 from kadmin_nb.plans.apply_options import ApplyOptions
 from kadmin_nb.plans.execution import executor, rollback
 from kadmin_nb.plans.execution.executor import ApplyResult, Hooks
+from kadmin_nb.plans.gradual import Wave
 from kadmin_nb.plans.journal import hash_chain, replay
 from kadmin_nb.plans.journal.hash_chain import Journal
-from kadmin_nb.plans.lowering.gradual import Wave
+from kadmin_nb.plans.kinds import registry
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.stage import Stage
 from tests.double import Crash, FakeKafka
@@ -133,7 +134,7 @@ def plan_of(kafka: FakeKafka, stage: Callable[[Stage], None]) -> Plan:
     """What `Cluster.stage().plan()` makes of it."""
 
     def planned(edits, reason, allow_unknown, *_) -> Plan:
-        seen = current_state.take(kafka, [edit.target for edit in edits], whole=True, topic_ids=True)
+        seen = registry.take(kafka, [edit.target for edit in edits], whole=True, topic_ids=True)
         rows = validation.validated(kafka, planning.changes(edits, seen, allow_unknown))
         return Plan(kafka.id, kafka.now().isoformat(), tuple(rows), reason)
 

@@ -12,9 +12,8 @@ from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import DELETE, SET, VERIFIED, Edit
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.refusal import Refusal
-from kadmin_nb.plans import frame_edits
-from kadmin_nb.plans.advice.dangers import Gate
-from kadmin_nb.plans.advice.from_cluster import advice_on
+from kadmin_nb.plans import change_lines
+from kadmin_nb.plans.advice.dangers import Gate, advice_on
 from kadmin_nb.plans.execution import executor, rollback
 from kadmin_nb.plans.journal import replay
 from kadmin_nb.plans.kinds import registry
@@ -74,10 +73,10 @@ def test_the_broker_refuses_a_row_of_it(kafka):
 def test_it_is_staged_from_a_frame():
     """Frames could be staged of quotas and configs alone, each by code of its own."""
     rows = [{"resource": "labelled=alice", "key": "team", "value": value} for value in ("red", None)]
-    edits = frame_edits.edits(pa.Table.from_pylist(rows), LABELS)
+    edits = change_lines.frame_edits(pa.Table.from_pylist(rows), LABELS)
     assert edits == [Edit(SET, ALICE, "team", "red"), Edit(DELETE, ALICE, "team")]
     with pytest.raises(kn.UsageError, match=r"^row 1 of the frame: no key is given"):
-        frame_edits.edits(pa.Table.from_pylist([{**rows[0], "key": ""}]), LABELS)
+        change_lines.frame_edits(pa.Table.from_pylist([{**rows[0], "key": ""}]), LABELS)
 
 
 def test_what_judges_snapshots_passes_it_over(plan):

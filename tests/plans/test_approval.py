@@ -12,8 +12,7 @@ from kadmin_nb.cluster import permissions
 from kadmin_nb.commands import terminal
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.connection_settings import Settings
-from kadmin_nb.plans.approval import approval_of, approved
-from kadmin_nb.plans.author import author
+from kadmin_nb.plans.approval import approval_of, approved, author
 from kadmin_nb.plans.plan import with_note
 from tests.persons import let_in
 

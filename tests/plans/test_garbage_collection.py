@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kadmin_nb.plans import garbage_collection
+from kadmin_nb.plans import plan
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +20,7 @@ def enabled() -> Iterator[None]:
 
 def test_a_collector_that_was_at_rest_before_stays_so():
     gc.disable()
-    with garbage_collection.at_rest():
+    with plan.at_rest():
         pass
     assert not gc.isenabled()
 
@@ -31,14 +31,14 @@ def test_it_goes_on_after_an_error():
     assert gc.isenabled()
 
 
-@garbage_collection.at_rest()
+@plan.at_rest()
 def _fail_at_rest() -> None:
     assert not gc.isenabled()
     raise KeyError
 
 
 def test_cycles_that_were_made_meanwhile_are_found_later():
-    with garbage_collection.at_rest():
+    with plan.at_rest():
         link = _Link()
         link.itself, ended = link, weakref.ref(link)
         del link

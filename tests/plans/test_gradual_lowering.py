@@ -16,10 +16,9 @@ import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import Change
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.plans.execution import order
-from kadmin_nb.plans.lowering import gradual
-from kadmin_nb.plans.lowering.stalls import stalls
+from kadmin_nb.plans import gradual, sending
 from kadmin_nb.plans.sending import batches
+from kadmin_nb.plans.stalls import stalls
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
@@ -181,7 +180,7 @@ def _foretold(plan: kn.Plan, quotas: pa.Table, usage: pa.Table, windows: int) ->
 
 def _the_steps_keep_the_bound(cluster, quotas, producer, windows, bound) -> None:
     plan, start = lowering(cluster, client_id="in-steps"), time.monotonic()
-    seen, safe = used("in-steps"), order.waves(plan.changes)
+    seen, safe = used("in-steps"), sending.waves(plan.changes)
     waves = gradual.schedule(safe, quotas, seen, bound, windows=windows, request=BATCH)
     assert len(waves) >= 3
     for wave in waves:

@@ -54,8 +54,8 @@ def test_a_plan_says_that_it_has_expired(plan, tmp_path):
         said = f"expired {end[:19]}Z: it can no longer be started" if is_over else f"to be applied until {end[:19]}Z"
         assert said in repr(loaded)
         assert said in loaded._repr_html_()
-        for face in (loaded.to_cell(), loaded.to_python(), loaded.to_kafka_configs()):
-            assert f"# {'expired' if is_over else 'expires'}: {end}" in face
+        for text in (loaded.to_cell(), loaded.to_python(), loaded.to_kafka_configs()):
+            assert f"# {'expired' if is_over else 'expires'}: {end}" in text
         assert f"{'expired' if is_over else 'expires'}: `{end}`" in loaded.to_markdown()
         marks = loaded.to_arrow().schema.metadata
         assert (marks[b"kadmin.plan_id"].decode(), marks[b"kadmin.expires"].decode()) == (loaded.id, end)
@@ -106,12 +106,12 @@ def test_a_file_that_is_not_there_says_so(tmp_path):
 
 def test_a_kind_of_a_later_version_is_refused_with_its_row(plan, tmp_path):
     """A plan of a newer version was half understood."""
-    from kadmin_nb.plans import canonical
+    from kadmin_nb import documents
 
     place = plan.save(tmp_path / "plan.json")
     document = json.loads(place.read_text())
     document["body"]["changes"][2]["kind"] = "acl"
-    document["id"] = canonical.digest(canonical.to_json(document["body"]))
+    document["id"] = documents.digest(documents.to_json(document["body"]))
     place.write_text(json.dumps(document))
     with pytest.raises(kn.Invalid, match="row 3: this version does not know changes of kind acl"):
         Plan.load(place)
@@ -130,7 +130,7 @@ def test_a_kind_of_a_later_version_is_refused_with_its_row(plan, tmp_path):
 )
 def test_a_row_that_makes_no_sense_is_refused_although_the_id_fits(plan, tmp_path, row, change):
     """A plan that another tool had written ended in a stack trace, half applied."""
-    from kadmin_nb.plans import canonical
+    from kadmin_nb import documents
 
     place = plan.save(tmp_path / "plan.json")
     document = json.loads(place.read_text())
@@ -138,7 +138,7 @@ def test_a_row_that_makes_no_sense_is_refused_although_the_id_fits(plan, tmp_pat
         del document["body"]["changes"][row]["key"]
     else:
         document["body"]["changes"][row].update(change)
-    document["id"] = canonical.digest(canonical.to_json(document["body"]))
+    document["id"] = documents.digest(documents.to_json(document["body"]))
     place.write_text(json.dumps(document))
     with pytest.raises(kn.KadminError):
         Plan.load(place)

@@ -12,10 +12,10 @@ import jsonschema
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb import documents
 from kadmin_nb.model.changes import Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.plans import canonical
 from kadmin_nb.plans.journal import hash_chain, store
 from kadmin_nb.plans.plan import Plan, document_of, read_plan, with_note
 from tests.double.kafka import FakeKafka
@@ -46,7 +46,7 @@ WRONG: tuple[Any, ...] = (None, True, 7, 1.5, -1, 10**30, "", "x", [], ["x"], {}
 
 def with_right_id(document: dict[str, Any]) -> dict[str, Any]:
     """The document with the id of its body, and notes about that."""
-    document["id"] = canonical.digest(canonical.to_json(document["body"]))
+    document["id"] = documents.digest(documents.to_json(document["body"]))
     for note in document["notes"] if isinstance(document["notes"], list) else ():
         if isinstance(note, dict) and "plan_id" in note:
             note["plan_id"] = document["id"]
@@ -242,7 +242,7 @@ def test_a_quota_that_is_not_a_number_is_refused(name, value, tmp_path):
     """`plan show` ended in a stack: could not convert string to float."""
     document = copy.deepcopy(GOOD)
     document["body"]["changes"][0][name] = value
-    (tmp_path / "p.json").write_text(canonical.to_json(with_right_id(document)))
+    (tmp_path / "p.json").write_text(documents.to_json(with_right_id(document)))
     with pytest.raises(kn.Invalid, match="is not a plan file: its row 1 has the value"):
         Plan.load(tmp_path / "p.json")
 

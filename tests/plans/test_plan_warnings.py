@@ -15,8 +15,8 @@ from kadmin_nb.model.changes import DELETE, SET, Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.findings import DANGER, Finding
 from kadmin_nb.model.grammar import DEFAULT
-from kadmin_nb.plans.advice import Advice, from_cluster, warnings
-from kadmin_nb.plans.advice.principals import oddities
+from kadmin_nb.plans.advice import Advice, dangers, warnings
+from kadmin_nb.plans.advice.warnings import oddities
 from kadmin_nb.plans.observed_state import ObservedState
 from kadmin_nb.plans.plan import Plan, bound, document_of, with_note
 from kadmin_nb.plans.secret_resolver import nowhere
@@ -220,7 +220,7 @@ def planned(kafka: FakeKafka, held: dict[str, float], wanted: dict[str, float | 
     made = changes(held, wanted)
     plan = Plan(kafka.id, kafka.now().isoformat(), tuple(made), "a test")
     live = SimpleNamespace()  # type: ignore[assignment]
-    return bound(plan, live, from_cluster.advice_on(kafka, made, None, nowhere))
+    return bound(plan, live, dangers.advice_on(kafka, made, None, nowhere))
 
 
 def test_they_stand_below_the_plan_at_every_face_and_in_its_file(tmp_path):
@@ -245,7 +245,7 @@ def test_a_plan_of_configs_asks_for_none_of_it():
 
     kafka = FakeKafka()
     change = Change(1, SET, Resource("BROKER", "1"), "max.connections", "1", "2", "2")
-    told = from_cluster.advice_on(kafka, [change], None, nowhere)
+    told = dangers.advice_on(kafka, [change], None, nowhere)
     assert (told.dangers, told.warnings, kafka.calls) == ((), (), [])
 
 

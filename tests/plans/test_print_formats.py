@@ -31,7 +31,7 @@ AMPLE = 10**12
 
 
 class Shown(PrintFormats):
-    """The faces of a plan's rows."""
+    """The print formats of a plan's rows."""
 
     def __init__(self, changes: Iterable[Change], **head: str) -> None:
         self.changes, self.head = tuple(changes), head
@@ -113,7 +113,7 @@ def test_a_cell_says_where_it_belongs(stage, kind):
     assert [meant(e) for e in change_lines.edits(stage.to_cell(), kind=kind)] == wishes(stage)
 
 
-def test_faces_are_shown_as_they_are(stage):
+def test_formats_are_shown_as_they_are(stage):
     """The notebook showed a line full of \\n."""
     stage.set_quota(RATE, "5MB/s", user="alice", client_id=kn.DEFAULT)
     assert repr(stage.to_cell()) == (
@@ -141,8 +141,8 @@ def test_faces_are_shown_as_they_are(stage):
 def test_what_is_shown_moves_no_terminal(stage, name):
     """A client-id coloured my terminal, and a pasted escape named another client."""
     fill(stage, name)
-    for face in (stage.to_cell(), stage.to_python(), stage.to_kafka_configs(), stage.to_markdown()):
-        assert all(line.isprintable() for line in repr(face).split("\n"))
+    for text in (stage.to_cell(), stage.to_python(), stage.to_kafka_configs(), stage.to_markdown()):
+        assert all(line.isprintable() for line in repr(text).split("\n"))
     plain = {meant(edit) for edit in change_lines.edits(repr(stage.to_cell()))}
     assert plain <= set(wishes(stage))
 
@@ -163,8 +163,8 @@ def test_what_a_line_cannot_say_is_a_note(stage):
         "ssl.keystore.password",
         "new_rate",
     ]
-    faces = (cell, stage.to_python(), stage.to_kafka_configs(), stage.to_markdown())
-    assert not [face for face in faces if "hunter2" in face]
+    formats = (cell, stage.to_python(), stage.to_kafka_configs(), stage.to_markdown())
+    assert not [text for text in formats if "hunter2" in text]
 
 
 def test_an_empty_value_is_a_value_in_every_format(stage):

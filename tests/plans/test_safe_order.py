@@ -13,7 +13,7 @@ from kadmin_nb.model.changes import Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.plans.execution.order import divided, waves
+from kadmin_nb.plans.sending import divided, waves
 from kadmin_nb.resolution.rules import resolve_client, resolve_ip
 
 KEYS = ("producer_byte_rate", "consumer_byte_rate")

@@ -13,11 +13,12 @@ from kadmin_nb.model.changes import Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.plans import current_state, planning, secret_resolver, validation
+from kadmin_nb.plans import planning, secret_resolver, validation
 from kadmin_nb.plans.apply_options import ApplyOptions
 from kadmin_nb.plans.execution import executor, rollback
 from kadmin_nb.plans.execution.executor import ApplyResult, Hooks
 from kadmin_nb.plans.journal import replay
+from kadmin_nb.plans.kinds import registry
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.stage import Stage
 from kadmin_nb.secrets import Secret, is_called_so
@@ -38,7 +39,7 @@ def plan_of(kafka: FakeKafka) -> Plan:
     kafka.cluster.settle()
 
     def planned(edits, reason, allow_unknown, *_) -> Plan:
-        seen = current_state.take(kafka, [edit.target for edit in edits], whole=True)
+        seen = registry.take(kafka, [edit.target for edit in edits], whole=True)
         rows = validation.validated(kafka, planning.changes(edits, seen, allow_unknown), HOOKS.resolver)
         return Plan(kafka.id, kafka.now().isoformat(), tuple(rows), reason)
 

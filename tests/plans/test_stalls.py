@@ -12,10 +12,9 @@ import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import DELETE, SET, Change
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.plans.execution import order
-from kadmin_nb.plans.lowering import gradual
-from kadmin_nb.plans.lowering.stalls import stalls
+from kadmin_nb.plans import gradual, sending
 from kadmin_nb.plans.quotas_after import table_after
+from kadmin_nb.plans.stalls import stalls
 
 MB = 1e6
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -182,7 +181,7 @@ def test_a_frame_without_the_columns_is_refused():
 
 
 def waves_of(plan: list[Change], before: pa.Table, seen: pa.Table, bound: float = 15.0) -> list[gradual.Wave]:
-    return gradual.schedule(order.waves(plan), before, seen, bound)
+    return gradual.schedule(sending.waves(plan), before, seen, bound)
 
 
 def values(waves: list[gradual.Wave], row: int) -> list[str | None]:

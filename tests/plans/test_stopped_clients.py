@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.plans.lowering.stopped_clients import dangers
+from kadmin_nb.plans.stalls import stop_dangers as dangers
 from tests.plans.test_stalls import MB, change, stored, usage
 
 BEFORE = stored({"user=alice": 5 * MB})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kadmin_nb.plans.value_equality import same
+from kadmin_nb.plans.stored_values import same
 
 
 @pytest.mark.parametrize(

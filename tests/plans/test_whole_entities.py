@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.plans.advice import from_cluster
+from kadmin_nb.plans.advice import dangers
 from kadmin_nb.plans.apply_options import ApplyOptions
 from kadmin_nb.plans.execution import executor
 from tests.double import FakeKafka
@@ -78,7 +78,7 @@ def test_a_plan_warns_of_a_resource_that_the_order_divides():
         wishes.set_config("log.retention.ms", "5000", broker=1)
         wishes.set_config("max.connections", "8", broker=kn.DEFAULT)
 
-    [warned] = from_cluster.in_parts(plan_of(kafka, stage).changes)
+    [warned] = dangers.in_parts(plan_of(kafka, stage).changes)
     assert "broker=1 (log.retention.ms, then max.connections);" in warned.message
 
 

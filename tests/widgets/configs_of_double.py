@@ -11,8 +11,8 @@ from kadmin_nb.model.changes import Target
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.stage import Stage, edits_of
 from kadmin_nb.widgets.config_editor import ConfigEditor
-from kadmin_nb.widgets.config_reader import ConfigReader
 from kadmin_nb.widgets.config_sheet import ConfigSheet
+from kadmin_nb.widgets.config_table import ConfigReader
 from kadmin_nb.widgets.sheet import Arrangement, CellText, Mark, Page, Result
 from tests.double import FakeKafka
 

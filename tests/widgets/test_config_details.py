@@ -9,8 +9,8 @@ import pytest
 
 from kadmin_nb.frames.markup import document
 from kadmin_nb.model.config_values import choices
-from kadmin_nb.plans.list_values import append, operation, subtract
-from kadmin_nb.widgets.config_reader import plain_text
+from kadmin_nb.plans.stored_values import append, operation, subtract
+from kadmin_nb.widgets.config_table import plain_text
 from kadmin_nb.widgets.grid import Grid
 from tests.widgets.configs_of_double import Sheet, kafka_with
 

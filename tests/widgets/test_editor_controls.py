@@ -11,7 +11,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.errors import UsageError
 from kadmin_nb.plans.stage import Stage
-from kadmin_nb.widgets.entity_form import entity_of_form
+from kadmin_nb.widgets.controls import entity_of_form
 from kadmin_nb.widgets.quota_editor import QuotaEditor
 from kadmin_nb.widgets.quota_table import StoredQuotas
 from tests.widgets.stored_quotas import RATE, many_users, quotas

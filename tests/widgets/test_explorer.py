@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from kadmin_nb.frames.display import Display
-from kadmin_nb.widgets.client_explorer import ClientExplorer, ClientFacts
-from kadmin_nb.widgets.client_levels import client_levels
+from kadmin_nb.widgets.client_explorer import ClientExplorer, ClientFacts, client_levels
 from kadmin_nb.widgets.hierarchy_sheet import HierarchySheet
 from tests.widgets.stored_quotas import RATE, many_users, quotas
 

@@ -10,7 +10,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.model.changes import VERIFIED
 from kadmin_nb.plans.stage import edits_of
-from kadmin_nb.widgets.work import stop_all
+from kadmin_nb.widgets.background import stop_all
 from tests.double import FakeKafka
 from tests.widgets.reviewing import LONG, Bench, done, states_of_rows, usable
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import cast
 
 from ...admin.ports import Kafka
 from ...errors import KadminError
 from ...model.changes import Change
+from ...model.client_configs import ACKS, ALL_REPLICAS, ClientEntity
 from ...model.config_units import with_unit
 from ...model.findings import DANGER, Finding
 from ...model.resources import Resource
@@ -88,3 +89,49 @@ def _modules(change: Change, rule: DangerRule, resolver: Resolver | None) -> str
         return ""
     modules = [module for module in _REMOTE_LOGINS if module in text]
     return f"; it has {' and '.join(modules)}, by which a broker can be made to run code from elsewhere" * bool(modules)
+
+
+_AllAcks = Mapping[ClientEntity, str | None]
+
+
+def may_lower_acks(changes: Sequence[Change]) -> list[Change]:
+    """The rows that change acks: what else is set for their users decides whether these are lowered."""
+    return [change for change in changes if change.key == ACKS and not change.is_done]
+
+
+def acks_dangers(changes: Sequence[Change], picture: ObservedState) -> Iterable[Finding]:
+    """The rows that lower the acks of their clients; a value that is not set counts as all replicas.
+
+    They are judged level by level, as a client-id's entry goes before its user's.
+    """
+    if not (rows := may_lower_acks(changes)):
+        return []
+    stored = ((target, now.value) for target, now in picture.values.items() if target[1] == ACKS)
+    return _lowered_acks(rows, {cast(ClientEntity, whose): acks for (whose, _), acks in stored})
+
+
+def certain_acks_dangers(changes: Iterable[Change]) -> Iterable[Finding]:
+    """The same of rows that tell it by themselves, as they set a lower value in place of one."""
+    return _lowered_acks([c for c in changes if c.key == ACKS and None not in (c.old, c.after)], {})
+
+
+def _lowered_acks(rows: Sequence[Change], stored: _AllAcks) -> Iterable[Finding]:
+    rule = rule_of(ACKS)
+    before = {**stored, **{_whose_acks(row): row.old for row in rows}}
+    after = {**stored, **{_whose_acks(row): row.after for row in rows}}
+    for row in rows:
+        old, new = _acks(_whose_acks(row), before), _acks(_whose_acks(row), after)
+        if rule and new is not None and rule.weakens(old or ALL_REPLICAS[0], new):
+            yield Finding.about(row, DANGER, rule.danger, _danger_text(rule, old, new))
+
+
+def _acks(entity: ClientEntity, values: _AllAcks) -> str | None:
+    return next((value for level in entity.levels if (value := values.get(level)) is not None), None)
+
+
+def _danger_text(rule: DangerRule, old: str | None, new: str) -> str:
+    return f"{old or 'the value of the clients themselves'} becomes {new}: {rule.why}"
+
+
+def _whose_acks(change: Change) -> ClientEntity:
+    return cast(ClientEntity, change.resource)

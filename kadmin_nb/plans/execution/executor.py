@@ -13,31 +13,80 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from operator import attrgetter
 
-from ...admin.ports import LARGEST_ALTER, RETRIED_ONCE, Broker, Kafka, Signature
+from ...admin.ports import LARGEST_ALTER, NOT_KEPT_OUT, RETRIED_ONCE, Broker, Kafka, Lease, Signature
 from ...errors import Expired, KadminError, PlanRefused
 from ...model.changes import FAILED, VERIFIED, Change, Outcome
 from ...model.refusal import Refusal
-from .. import LAG, VERIFY_TIMEOUT
+from .. import LAG, VERIFY_TIMEOUT, sending
 from ..apply_options import ApplyOptions
-from ..author import author
-from ..current_state import take
-from ..journal import replay, row_ranges
+from ..approval import author
+from ..gradual import Wave
+from ..journal import replay
 from ..journal.hash_chain import Journal
 from ..journal.replay import JournalState
 from ..kinds.change_kind import Answers
-from ..kinds.registry import order_key, quiet_period, refusal_words, remedy
-from ..lowering.gradual import Wave
+from ..kinds.registry import order_key, quiet_period, refusal_words, remedy, take
 from ..plan import Plan, document_of
 from ..secret_resolver import Resolver, nowhere, refuse_missing
 from ..sending import Batch, batches, is_doubtful, is_of_the_whole
 from ..validation import refusals
-from . import order, row_states
-from .interrupts import Stopped, never
-from .lock import FRESH, LOST, PlanLock
+from . import row_states
 from .preflight import HIDDEN, ComparedRows, classed, conflict
-from .progress import Advance, Progress, seconds_left, silent
+from .progress import Advance, Progress, Stopped, never, seconds_left, silent
 from .row_states import Facts
 from .verification import Sightings, verify
+
+LOST = "FENCED"
+"""The code of a lease that is another's, or was."""
+
+FRESH = 5.0
+"""Seconds after which the lease is renewed once more before something is sent: the process may have slept."""
+
+
+class PlanLock:
+    """The lease, where one is wanted and there is something to do.
+
+    `unproven` are rows that were sent since it was last known to be ours.
+
+    Raises
+    ------
+    PlanRefused
+        Another holds it.
+    """
+
+    def __init__(self, kafka: Kafka, plan: Plan, *, lock: bool, steal: bool) -> None:
+        self._kafka, self._plan_id, self._known_at = kafka, plan.id, kafka.boottime()
+        self._lease: Lease | None = kafka.lease(plan.id, author(), steal=steal) if lock and len(plan) else None
+        self.unproven: set[int] = set()
+
+    @property
+    def note(self) -> str | None:
+        """The reason why other editors are not kept out; None where they are."""
+        if self._lease is None:
+            return f"{NOT_KEPT_OUT}; no lock was asked for"
+        return self._lease.note
+
+    def lost(self, after: float = 0.0) -> Refusal | None:
+        """The reason why it is no longer ours; it is renewed, if it was not in the last `after` seconds."""
+        now = self._kafka.boottime()
+        if self._lease is None or now - self._known_at < after:
+            return None
+        try:
+            self._lease.renew()
+        except KadminError as exc:
+            return Refusal(exc.code or LOST, f"{exc}: plan {self._plan_id[:12]} stops here")
+        self._known_at = now
+        self.unproven.clear()
+        return None
+
+    def give_back(self) -> Refusal | None:
+        """Give it back: `LOST` where another has it or had it while rows were sent; else why that is not known."""
+        return self._lease.release() if self._lease is not None else None
+
+    def close(self) -> None:
+        """Give it back, where nobody did."""
+        self.give_back()
+
 
 PICTURE_AGE = 10.0
 """Seconds after which a picture, or a validation, is taken anew before something is sent."""
@@ -50,7 +99,7 @@ _RETRY_PAUSE, _SLICE = 1.0, 0.2
 
 def safe_waves(changes: Sequence[Change]) -> list[Wave]:
     """The waves of the safe order, one right after the other."""
-    return [Wave(tuple(wave)) for wave in order.waves(changes)]
+    return [Wave(tuple(wave)) for wave in sending.waves(changes)]
 
 
 def open_gate(pending: Sequence[Change], allowed_before: Collection[str]) -> Mapping[str, object]:
@@ -322,7 +371,7 @@ class _Run:
 
     def send(self, number: int, wave: int, batch: Batch, steps: Sequence[Change]) -> None:
         """Write down what is meant, send it, write down what was answered. `steps` are on the way of their rows."""
-        changes, meant = batch.changes, {"batch": number, "rows": row_ranges.written(c.row for c in batch.changes)}
+        changes, meant = batch.changes, {"batch": number, "rows": replay.ranges_text(c.row for c in batch.changes)}
         if why := self._announce(changes, meant, steps):
             return self._leave(changes, why)
         for change in steps:
@@ -389,7 +438,7 @@ class _Run:
         unknown = {c.row for c in doubtful} - landed
         self.facts.landed |= landed
         self.facts.unknown |= unknown
-        self._write(replay.SETTLED, landed=row_ranges.written(landed), unknown=row_ranges.written(unknown))
+        self._write(replay.SETTLED, landed=replay.ranges_text(landed), unknown=replay.ranges_text(unknown))
         if unknown:
             self.halted = Refusal("UNSETTLED", "not sent, as nobody knows what became of rows before it")
 
@@ -463,7 +512,7 @@ class _Run:
         made = [c.row for c in self.plan.changes if c.row in rows and row_states.outcome(c, self.facts).state != FAILED]
         overtaken = (
             f"{why.message}; what was sent meanwhile may have overwritten that editor's changes, "
-            f"and was looked at once more: rows {row_ranges.written(made)}"
+            f"and was looked at once more: rows {replay.ranges_text(made)}"
         )
         return (overtaken, overtaken) if made else (self.lock.note, None)
 
@@ -478,7 +527,7 @@ class _Run:
         states: dict[str, list[int]] = {}
         for outcome in outcomes:
             states.setdefault(outcome.state, []).append(outcome.change.row)
-        written = {state: row_ranges.written(row_numbers) for state, row_numbers in states.items()}
+        written = {state: replay.ranges_text(row_numbers) for state, row_numbers in states.items()}
         self._write(replay.END, states=written, **says)
 
     def _write(self, kind: str, **says: object) -> Refusal | None:

@@ -1,9 +1,13 @@
-"""The progress of a plan, as the terminal and the notebook draw it while it runs."""
+"""The progress of a plan while it runs, as the terminal and the notebook draw it, and Ctrl-C that ends it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import FrameType
 
 from ...model.changes import Outcome
 
@@ -48,3 +52,42 @@ def silent(advance: Advance) -> None:
 def seconds_left(since: float, now: float, done: int, of: int) -> float | None:
     """The time that the remaining rows take at the pace so far."""
     return (now - since) / done * (of - done) if done else None
+
+
+Stopped = Callable[[], bool]
+
+
+def never() -> bool:
+    """Nobody can interrupt."""
+    return False
+
+
+@contextmanager
+def heard_between_requests(stop: Stopped = never) -> Iterator[Stopped]:
+    """A function that says whether somebody has asked to stop, by Ctrl-C or by `stop`.
+
+    The first Ctrl-C stops a plan between two requests, the second at once.
+
+    Ctrl-C is heard where it would raise KeyboardInterrupt here: in the main thread, with Python's own handler or
+    PySpark's.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if not _raises_keyboard_interrupt(before) or threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    stop_requested = threading.Event()
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, before)
+        stop_requested.set()
+
+    signal.signal(signal.SIGINT, ask)
+    try:
+        yield lambda: stop_requested.is_set() or stop()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _raises_keyboard_interrupt(handler: object) -> bool:
+    """Python's handler does; PySpark's, which a session sets, does so after it has cancelled its jobs."""
+    return handler is signal.default_int_handler or getattr(handler, "__module__", "") == "pyspark.core.context"

@@ -10,11 +10,10 @@ from operator import attrgetter
 from ...admin.ports import Broker, Kafka
 from ...errors import KadminError
 from ...model.changes import Change
-from ..current_state import take
-from ..kinds.registry import kind_of
+from ..kinds.registry import kind_of, take
 from ..observed_state import ObservedValue
-from ..value_equality import same
-from .interrupts import Stopped, never
+from ..stored_values import same
+from .progress import Stopped, never
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.5
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from ... import documents
 from ...errors import Invalid, NotFound
-from .. import canonical
 from .storage import END, TORN_END, JournalFile, opened, stored_at, unwritable
 
 START = "0" * 64
@@ -69,7 +69,7 @@ class Journal:
             chain = _chain(lines.texts(), place)
             journal = cls(lines, chain)
             if chain.torn:
-                journal._append(canonical.to_json({"kind": TORN, "lines": chain.torn}), after_torn=True)
+                journal._append(documents.to_json({"kind": TORN, "lines": chain.torn}), after_torn=True)
         except BaseException:
             lines.close()
             raise
@@ -83,14 +83,14 @@ class Journal:
         PlanRefused
             `JOURNAL`: it cannot be written. A part of it may be on the disk; nothing may be written after it here.
         """
-        self.write_text(canonical.to_json({"kind": kind, **says}))
+        self.write_text(documents.to_json({"kind": kind, **says}))
 
     def write_text(self, text: str) -> None:
         """Append a record that is canonical JSON already."""
         self._append(text)
 
     def _append(self, text: str, *, after_torn: bool = False) -> None:
-        head = canonical.digest(self.head, text)
+        head = documents.digest(self.head, text)
         try:
             self._lines.append(f"{_HEAD}{head}{_MIDDLE}{text}{_TAIL}", after_torn=after_torn)
         except OSError as exc:
@@ -162,7 +162,7 @@ def _fits(text: str, head: str) -> bool:
         return False
     line, stored_hash = text.removesuffix(END), text[len(_HEAD) : len(_HEAD) + len(START)]
     record = line[_RECORD_AT : -len(_TAIL)]
-    return line == f"{_HEAD}{stored_hash}{_MIDDLE}{record}{_TAIL}" and canonical.digest(head, record) == stored_hash
+    return line == f"{_HEAD}{stored_hash}{_MIDDLE}{record}{_TAIL}" and documents.digest(head, record) == stored_hash
 
 
 def _record(number: int, text: str) -> JournalRecord:

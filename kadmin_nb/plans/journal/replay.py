@@ -10,7 +10,6 @@ from typing import Any
 from ...model.changes import FAILED, UNVERIFIED, VERIFIED
 from ...model.refusal import Refusal
 from ..sending import is_doubtful
-from . import row_ranges
 from .hash_chain import JournalRecord, malformed
 
 PLAN, RUN, INTENT, OUTCOME, SETTLED, END = "plan", "run", "intent", "outcome", "settled", "end"
@@ -61,7 +60,7 @@ class JournalState:
         self.allowed.update(says.get("allowed", ()))
 
     def _intent(self, says: dict[str, Any]) -> None:
-        sent = row_ranges.parse_ranges(says["rows"])
+        sent = parse_ranges(says["rows"])
         self.in_doubt.update(sent)
         self.unsettled.update(sent)
         self.last_sent = datetime.fromisoformat(says["at"])
@@ -70,21 +69,21 @@ class JournalState:
 
     def _outcome(self, says: dict[str, Any]) -> None:
         refused = {int(row): Refusal.parse(text).code for row, text in says["refused"].items()}
-        answered = [row for row in row_ranges.parse_ranges(says["rows"]) if not is_doubtful(refused.get(row))]
+        answered = [row for row in parse_ranges(says["rows"]) if not is_doubtful(refused.get(row))]
         self.in_doubt.difference_update(answered)
         self.unsettled.difference_update(row for row in answered if row in refused)
 
     def _settled(self, says: dict[str, Any]) -> None:
-        self.in_doubt.difference_update(row_ranges.parse_ranges(says["landed"]))
+        self.in_doubt.difference_update(parse_ranges(says["landed"]))
 
     def _seen(self, says: dict[str, Any]) -> None:
-        done = row_ranges.parse_ranges(says["rows"])
+        done = parse_ranges(says["rows"])
         self.verified.update(done)
         self.unsettled.difference_update(done)
         self.in_doubt.difference_update(done)
 
     def _end(self, says: dict[str, Any]) -> None:
-        states = {state: row_ranges.parse_ranges(text) for state, text in says["states"].items()}
+        states = {state: parse_ranges(text) for state, text in says["states"].items()}
         done, failed = states.get(VERIFIED, []), states.get(FAILED, [])
         self.verified.update(done)
         self.unsettled.difference_update(done, failed)
@@ -108,3 +107,24 @@ def replayed(records: Iterable[JournalRecord]) -> JournalState:
     for record in records:
         state.read(record)
     return state
+
+
+def ranges_text(rows: Iterable[int]) -> str:
+    """The rows as a short text, sorted, runs of neighbours as `first-last`: `1-5000,5002`."""
+    runs: list[list[int]] = []
+    for row in sorted(rows):
+        if runs and row == runs[-1][1] + 1:
+            runs[-1][1] = row
+        else:
+            runs.append([row, row])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+
+
+def parse_ranges(text: str) -> list[int]:
+    """The rows that `ranges_text` wrote."""
+    return [row for part in text.split(",") if part for row in _range(part)]
+
+
+def _range(part: str) -> range:
+    first, _, last = part.partition("-")
+    return range(int(first), int(last or first) + 1)

@@ -13,11 +13,11 @@ from urllib.parse import quote, unquote
 
 import pyarrow as pa
 
+from ... import documents
 from ...errors import Invalid, KadminError, NotFound, UsageError
 from ...frames import schemas
 from ...frames.schema_metadata import stamped
 from ...hints import Hint, Verb, sentence
-from .. import canonical
 from ..plan import Plan, read_plan
 from . import hash_chain, replay
 from .hash_chain import Chain, Journal, JournalRecord
@@ -51,7 +51,7 @@ class StoredJournal:
                 hint=Hint(sentence("{} begins it.", Verb("plan apply FILE", "cluster.apply(plan)"))),
             )
         try:
-            text = canonical.to_json(first.says["plan"])
+            text = documents.to_json(first.says["plan"])
         except (ValueError, RecursionError):
             raise hash_chain.malformed(first.line) from None
         return read_plan(text, str(self.place))
@@ -190,7 +190,7 @@ def _record_row(record: JournalRecord) -> dict[str, object]:
         "line": record.line,
         "kind": record.kind,
         **columns,
-        "says": canonical.to_json(details) if details else None,
+        "says": documents.to_json(details) if details else None,
     }
 
 

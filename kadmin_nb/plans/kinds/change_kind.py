@@ -16,9 +16,11 @@ from ...model.findings import Finding
 from ...model.grammar import Lookup, Special
 from ...model.refusal import Refusal
 from ...secrets import Secret
-from ..frame_edits import FrameRow, is_null
 from ..observed_state import LookOptions, ObservedState, ObservedValue
 from ..secret_resolver import Resolver
+
+FrameRow = Mapping[str, Any]
+"""A row of a frame of changes."""
 
 Answers = dict[Configurable, Refusal | None]
 """A broker's answers, entity by entity or resource by resource; None is success."""
@@ -28,6 +30,11 @@ Groups = Mapping[Configurable, Sequence[Change]]
 
 ToolWords = Sequence[tuple[str, str | Special]]
 """The `--entity-type`s and names by which kafka-configs.sh names an entity or a resource."""
+
+
+def is_null(value: object) -> bool:
+    """True if nothing is there: None, or the NaN that stands for it in pandas."""
+    return value is None or value != value
 
 
 def wanted_text(edit: Edit) -> str | None:

@@ -17,12 +17,11 @@ from ...model.findings import WARNING, Finding
 from ...model.grammar import Lookup
 from ...model.refusal import Refusal
 from ...secrets import Secret
-from ..advice import weaker_acks
+from ..advice import weaker_configs
 from ..change_words import USER_CONFIG_VERBS, client_config_edit, user_edits
-from ..frame_edits import FrameRow, is_null
 from ..observed_state import LookOptions, ObservedState, ObservedValue
 from ..secret_resolver import Resolver
-from .change_kind import ChangeKind, ToolWords
+from .change_kind import ChangeKind, FrameRow, ToolWords, is_null
 
 _UNCHECKED = (
     f"that {CONFIGS_TOPIC} may be written, and that nobody else changes these rows, is seen when the plan is applied"
@@ -81,16 +80,16 @@ class ClientConfigChanges(ChangeKind):
         return rights.to_alter(resource)
 
     def read_for_dangers(self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState) -> None:
-        if lowering := weaker_acks.may_lower(changes):
+        if lowering := weaker_configs.may_lower_acks(changes):
             self.read(kafka, [change.target for change in lowering], picture, LookOptions())
 
     def dangers(
         self, changes: Sequence[Change], picture: ObservedState, resolver: Resolver | None
     ) -> Iterable[Finding]:
-        return weaker_acks.dangers(changes, picture)
+        return weaker_configs.acks_dangers(changes, picture)
 
     def certain_dangers(self, changes: Sequence[Change]) -> Iterable[Finding]:
-        return weaker_acks.certain_dangers(changes)
+        return weaker_configs.certain_acks_dangers(changes)
 
     def read_for_warnings(self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState) -> None:
         picture.lacks_client_configs = mark(kafka.client_configs.describe(()), TOPIC_MISSING) is not None

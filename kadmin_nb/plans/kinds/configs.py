@@ -19,15 +19,13 @@ from ...model.grammar import DEFAULT, Lookup, quote
 from ...model.java_text import CONFIG_TYPES
 from ...model.resources import RESOURCE_TYPES, WORDS, Resource
 from ...secrets import Secret, is_called_so
-from .. import list_values
+from .. import stored_values
 from ..advice import weaker_configs
 from ..change_words import CONFIG_VERBS, config_edits
-from ..current_configs import add_configs
-from ..execution import config_order
-from ..frame_edits import FrameRow, is_null
-from ..observed_state import LookOptions, ObservedState, ObservedValue
+from ..execution import safe_order
+from ..observed_state import LookOptions, ObservedState, ObservedValue, add_configs
 from ..secret_resolver import Resolver
-from .change_kind import ChangeKind, ToolWords, wanted_text
+from .change_kind import ChangeKind, FrameRow, ToolWords, is_null, wanted_text
 
 ROOT_LOGGER = "root"
 _LOGGER = "BROKER_LOGGER"
@@ -114,7 +112,7 @@ class ConfigChanges(ChangeKind):
     def after(self, edit: Edit, picture: ObservedState) -> str | None:
         """The resulting list of an append. A logger has always a level: reset, it has the root's."""
         if edit.op in (APPEND, SUBTRACT):
-            join = list_values.append if edit.op == APPEND else list_values.subtract
+            join = stored_values.append if edit.op == APPEND else stored_values.subtract
             return join(_first_list(picture.of(edit.target)), wanted_text(edit) or "")
         if edit.op == DELETE and _is_logger(edit.resource):
             return picture.of((edit.resource, ROOT_LOGGER)).value
@@ -125,7 +123,7 @@ class ConfigChanges(ChangeKind):
             yield f"fallback {with_unit(edit.key, now.inherited) or quote('')}, {word(now.inherited_from)}"
 
     def waves(self, changes: Sequence[Change]) -> list[list[Change]]:
-        return config_order.waves(changes)
+        return safe_order.config_waves(changes)
 
     def port(self, kafka: Kafka) -> Configs:
         return kafka.configs

@@ -22,15 +22,13 @@ from ...model.quota_keys import IP_KEYS, QUOTA_KEYS, USER_CLIENT_KEYS, find, par
 from ...model.refusal import Refusal
 from ...resolution.rules import entity_of
 from ...secrets import Secret
-from ..advice import forgotten_units, lifted_quotas, warnings
+from ..advice import quota_dangers, warnings
 from ..change_words import QUOTA_VERBS, quota_edits
-from ..current_quotas import add_quotas
-from ..execution import quota_order
-from ..frame_edits import FrameRow, is_null
-from ..observed_state import LookOptions, ObservedState, ObservedValue
+from ..execution import safe_order
+from ..observed_state import LookOptions, ObservedState, ObservedValue, add_quotas
+from ..quotas_after import with_shadow_notes
 from ..secret_resolver import Resolver
-from ..shadowing import with_shadow_notes
-from .change_kind import ChangeKind, ToolWords
+from .change_kind import ChangeKind, FrameRow, ToolWords, is_null
 
 _NUMBER = pattern(r"[0-9]+(?:\.[0-9]+)?")
 _ARGUMENTS = {kind: argument for argument, kind in ARGUMENTS.items()}
@@ -91,7 +89,7 @@ class QuotaChanges(ChangeKind):
         return with_shadow_notes(changes, picture.quotas)
 
     def waves(self, changes: Sequence[Change]) -> list[list[Change]]:
-        return quota_order.waves(changes)
+        return safe_order.waves(changes)
 
     def port(self, kafka: Kafka) -> Quotas:
         return kafka.quotas
@@ -103,15 +101,15 @@ class QuotaChanges(ChangeKind):
         return rights.to_alter()
 
     def read_for_dangers(self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState) -> None:
-        lifted_quotas.add_everyones(picture, kafka, changes)
+        quota_dangers.add_everyones(picture, kafka, changes)
 
     def dangers(
         self, changes: Sequence[Change], picture: ObservedState, resolver: Resolver | None
     ) -> Iterable[Finding]:
-        return [*lifted_quotas.dangers(changes, picture), *forgotten_units.dangers(changes)]
+        return [*quota_dangers.dangers(changes, picture), *quota_dangers.unit_dangers(changes)]
 
     def certain_dangers(self, changes: Sequence[Change]) -> Iterable[Finding]:
-        return forgotten_units.dangers(change for change in changes if change.old_known)
+        return quota_dangers.unit_dangers(change for change in changes if change.old_known)
 
     def read_for_warnings(self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState) -> None:
         warnings.add_facts(picture, kafka, changes)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Protocol
 
+from ...admin.ports import Kafka
 from ...model import rights
 from ...model.changes import Change, Target
+from ..observed_state import LookOptions, ObservedState
 from .change_kind import ChangeKind, meant_unit
 from .client_configs import CLIENT_CONFIGS
 from .configs import CONFIGS
@@ -74,3 +76,37 @@ def targets_by_kind(targets: Iterable[Target]) -> dict[ChangeKind, Sequence[Targ
     for target in targets:
         groups[target[0].kind].append(target)
     return {KINDS[name]: group for name, group in groups.items() if group}
+
+
+def take(
+    kafka: Kafka,
+    targets: Iterable[Target],
+    *,
+    node: int | None = None,
+    whole: bool = False,
+    topic_ids: bool = False,
+    within: float | None = None,
+) -> ObservedState:
+    """A picture of these targets, from one broker's metadata, or from any broker.
+
+    Parameters
+    ----------
+    whole
+        Keep the table of all quotas and list every key of the resources, as planning needs it.
+    topic_ids
+        Ask for the ids of the topics: one request for all of them.
+    within
+        Seconds that it may take; each call takes its own time unless said.
+    """
+    picture, look = ObservedState(), LookOptions(node, whole, topic_ids, _clock(kafka, within))
+    for kind, mine in targets_by_kind(targets).items():
+        kind.read(kafka, mine, picture, look)
+    return picture
+
+
+def _clock(kafka: Kafka, within: float | None) -> Callable[[], float | None]:
+    """Seconds that are left, None where they are not counted."""
+    if within is None:
+        return lambda: None
+    deadline = kafka.monotonic() + within
+    return lambda: max(0.05, deadline - kafka.monotonic())

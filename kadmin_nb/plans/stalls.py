@@ -15,26 +15,30 @@ and controller_mutation_rate is a token bucket, whose debt does not grow when th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...errors import UsageError, printable
-from ...frames import meanings, schemas
-from ...frames.answer import Answer
-from ...frames.given_frames import text_column
-from ...model.changes import Change
-from ...model.entity import Entity
-from ...model.levels import LEVELS_BY_NAME
-from ...resolution import input_columns, kernel
-from ...resolution.rules import entity_at
-from ..kinds.quotas import QUOTAS
-from ..kinds.registry import by_kind
-from ..quotas_after import table_after
+from ..errors import UsageError, printable
+from ..frames import meanings, schemas
+from ..frames.answer import Answer
+from ..frames.given_frames import text_column
+from ..frames.meanings import client, seconds
+from ..model.changes import Change
+from ..model.entity import Entity
+from ..model.findings import DANGER, Finding
+from ..model.levels import LEVELS_BY_NAME
+from ..model.quota_keys import readable, rounded
+from ..resolution import input_columns, kernel
+from ..resolution.rules import entity_at
+from .kinds.quotas import QUOTAS
+from .kinds.registry import by_kind
+from .quotas_after import table_after
 
 BYTE_RATES = ("consumer_byte_rate", "producer_byte_rate")
 """The keys whose lowering stalls."""
@@ -202,3 +206,45 @@ _SIDES = ("after", "before")
 def _binding_entity(level: str | None, user: str, client_id: str) -> Entity | None:
     """The entity that binds a client at this level."""
     return None if level is None else entity_at(LEVELS_BY_NAME[level], user, client_id)
+
+
+STOP = "stop"
+"""The danger's name."""
+
+STANDSTILL = 120.0
+"""Seconds that a client may stand still: Kafka's default `delivery.timeout.ms`; a producer then loses records."""
+
+
+def stop_dangers(
+    changes: Sequence[Change], quotas: pa.Table, usage: Any, *, cluster_id: str | None = None
+) -> Iterator[Finding]:
+    """The rows that would stop a client of this usage, each with its worst one; arguments as of `stalls`.
+
+    A client stands still until the average of the broker's window is within the new limit.
+
+    Raises
+    ------
+    UsageError
+        As `stalls`.
+    """
+    by_row = {change.row: change for change in changes if not change.is_refused}
+    stopped = [row for row in stalls(changes, quotas, usage, cluster_id=cluster_id).to_pylist() if _stops(row, by_row)]
+    for number, rows in groupby(sorted(stopped, key=itemgetter("row", "stall_s")), key=itemgetter("row")):
+        *others, worst = rows
+        change = by_row[number]
+        yield Finding.about(change, DANGER, STOP, _stop_message(worst, others))
+
+
+def _stops(row: Mapping[str, Any], by_row: Mapping[int, Change]) -> bool:
+    """True where a row of the plan lowers a limit, and the client stands still for too long."""
+    if row["stall_s"] <= STANDSTILL or row["row"] not in by_row:
+        return False
+    return row["limit_before"] is None or bool(row["limit_after"] < row["limit_before"])
+
+
+def _stop_message(worst: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> str:
+    used, limit = rounded(worst["key"], worst["bucket_rate"]), readable(worst["key"], worst["limit_after"])
+    whose = f"{client(worst['user'], worst['client_id'])} on broker {worst['broker']}"
+    more = len({(row["user"], row["client_id"]) for row in others} - {(worst["user"], worst["client_id"])})
+    stands = f"stands still for {seconds(round(worst['stall_s']))}, ({used} / {limit} - 1) x {WINDOW:g} s"
+    return f"{whose} {stands}" + (f"; and {more:,} more" if more else "")

@@ -6,7 +6,10 @@ stores an empty text, it does not delete.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..model.changes import APPEND, SET, SUBTRACT
+from ..model.config_units import decimal_of
 
 
 def append(stored: str | None, items: str) -> str:
@@ -52,3 +55,32 @@ def _split(items: str) -> list[str]:
 
 def _items(stored: str | None) -> list[str]:
     return [item for item in (stored or "").split(",") if item]
+
+
+def same(left: str | None, right: str | None, kind: str | None) -> bool:
+    """True if both are one value of Kafka's type `kind`; None is only the same as None.
+
+    A broker stores a value as it was sent and describes it as it was read: ` 0100` is described as `100`,
+    `compact, delete` as `compact,delete`, `TRUE` as `true`.
+    """
+    if left == right or left is None or right is None:
+        return left == right
+    read = _READERS.get(kind or "", str)
+    return read(left) == read(right)
+
+
+def _number_or_text(text: str) -> object:
+    number = decimal_of(text)
+    return text if number is None else number
+
+
+def _trimmed_items(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",")]
+
+
+_READERS: dict[str, Callable[[str], object]] = {
+    **dict.fromkeys(("INT", "SHORT", "LONG", "DOUBLE"), _number_or_text),
+    "LIST": _trimmed_items,
+    "BOOLEAN": lambda text: text.strip().lower(),
+    **dict.fromkeys(("STRING", "CLASS"), str.strip),
+}

@@ -18,12 +18,15 @@ The one client that this does not cover is the empty user, whom a default user q
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import product
+from typing import cast
 
-from ...model.changes import Change
+from ...model.changes import DELETE, Change
 from ...model.configurable import Configurable
+from ...model.entity import Entity
 from ...model.levels import LEVEL_NAMES, OTHER
-from .overlap import Overlap
+from ...model.resources import Resource
 
 _RAISES, _LOWERS = 0, 2 * len(LEVEL_NAMES) + 1
 _ADDITIONS = {name: n for n, name in enumerate(LEVEL_NAMES, _RAISES + 1)}
@@ -78,3 +81,80 @@ def _fewest(ranks: Mapping[int, int], others: Mapping[int, set[int]]) -> dict[in
 
 def _level(change: Change) -> str:
     return change.level or change.resource.level or OTHER
+
+
+_ALL = object()
+"""Stands for every user, or every client-id, where rows are looked up without regard to it."""
+
+
+class Overlap:
+    """The ranks of changes by key and by whom they concern; of these keys only.
+
+    A user and a client-id that are not named, absent or the default, fit everyone. So do entities of other types:
+    a host name and an address may be the same.
+    """
+
+    def __init__(self, changes: Sequence[Change], ranks: Sequence[int], keys: Collection[str]) -> None:
+        self._ranks: dict[tuple[str, object, object], set[int]] = defaultdict(set)
+        for change, rank in zip(changes, ranks, strict=True) if keys else ():
+            if change.key in keys:
+                for user, client_id in _places(change.resource):
+                    self._ranks[change.key, user, client_id].add(rank)
+
+    def ranks(self, change: Change) -> set[int]:
+        """The ranks of all changes of its key that fit a client which it fits; its rank among them."""
+        found = (self._ranks.get((change.key, user, client_id), ()) for user, client_id in _fitting(change.resource))
+        return set().union(*found)
+
+
+def _places(resource: Configurable) -> Iterator[tuple[object, object]]:
+    """The drawers in which it is filed: by the names that it has, and without regard to them."""
+    user, client_id = _client_names(resource)
+    return product((user, _ALL), (client_id, _ALL))
+
+
+def _fitting(resource: Configurable) -> Iterator[tuple[object, object]]:
+    """The drawers of those that fit a client which it fits."""
+    user, client_id = _client_names(resource)
+    return product(_meeting(user), _meeting(client_id))
+
+
+def _meeting(name: str | None) -> Sequence[object]:
+    """A name meets itself and no name; no name meets all."""
+    return (_ALL,) if name is None else (name, None)
+
+
+def _client_names(resource: Configurable) -> tuple[str | None, str | None]:
+    """Its user and its client-id, None where it fits any."""
+    entity = cast(Entity, resource)
+    return _name(entity, "user"), _name(entity, "client-id")
+
+
+def _name(entity: Entity, kind: str) -> str | None:
+    name = entity.get(kind)
+    return name if isinstance(name, str) else None
+
+
+_EVERYONE = Resource("BROKER", "")
+
+
+def config_waves(changes: Sequence[Change]) -> list[list[Change]]:
+    """Shields up; the cluster-wide default; shields down. Without the default there is nothing to be shielded from.
+
+    What shields from the cluster-wide broker default goes up before that default moves, and comes down after it. The
+    keys of one resource are checked together by the broker, so they stay together, but for a removal of a key that the
+    default changes too.
+    """
+    default = [change for change in changes if change.resource == _EVERYONE]
+    shields = [change for change in changes if change.resource != _EVERYONE]
+    down = _coming_down(shields, {change.key for change in default}) if default else []
+    late = set(map(id, down))
+    up = [change for change in shields if id(change) not in late]
+    return [wave for wave in (up, default, down) if wave]
+
+
+def _coming_down(shields: Sequence[Change], moved_keys: set[str]) -> list[Change]:
+    """The removals of keys that the default changes too, and of resources of which no key stays."""
+    still_set = {change.resource for change in shields if change.op != DELETE}
+    removals = (change for change in shields if change.op == DELETE)
+    return [change for change in removals if change.key in moved_keys or change.resource not in still_set]

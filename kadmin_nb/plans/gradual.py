@@ -21,10 +21,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...errors import UsageError
-from ...model.changes import SET, Change
-from ...model.quota_keys import text_of
-from ..quotas_after import table_after
+from ..errors import UsageError
+from ..model.changes import SET, Change
+from ..model.quota_keys import text_of
+from .quotas_after import table_after
 from .stalls import WINDOW, stalls
 
 BOUND = 15.0

@@ -1,0 +1,411 @@
+"""Print formats of a stage or a plan: the cell, the Python, the kafka-configs.sh lines that do it, a table to read."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+from ..errors import UsageError, printable
+from ..model.changes import APPEND, DELETE, SUBTRACT, Change
+from ..model.configurable import Configurable
+from ..model.entity import entity_type
+from ..model.grammar import DEFAULT, format_word, quote
+from ..model.java_text import trimmed
+from ..model.resources import WORDS
+from ..secrets import is_called_so
+from .kinds.change_kind import ChangeKind, ToolWords
+from .kinds.registry import by_kind, kind_of
+from .sending import grouped, waves
+
+
+class PlanText(str):
+    """A text that shows itself plainly.
+
+    `str()` and files have it as it is. Where names hold characters that a terminal would obey, what is shown
+    differs from it: `shown`.
+    """
+
+    shown: str
+
+    def __new__(cls, text: str, shown: str | None = None) -> Self:
+        text_shown = super().__new__(cls, text)
+        text_shown.shown = text if shown is None else shown
+        return text_shown
+
+    def __repr__(self) -> str:
+        return self.shown
+
+
+def lines(several: Iterable[str]) -> str:
+    """Lines as one text."""
+    return "".join(f"{line}\n" for line in several)
+
+
+def comment(text: str) -> str:
+    """A comment of one line, whatever is in it."""
+    return f"# {printable(text)}"
+
+
+def note(text: str) -> str:
+    """A comment about a change."""
+    return comment(f"note: {text}")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Changes to show. Of wishes alone `is_seen` is False, and nothing is known of what was there.
+
+    `head` is what to say above them, name by name: the plan's id, its cluster, its reason; `told` are the dangers and
+    warnings, a line each.
+    """
+
+    changes: Sequence[Change]
+    is_seen: bool
+    head: Mapping[str, str] = field(default_factory=dict)
+    told: Sequence[str] = ()
+
+    @classmethod
+    def of_plan(cls, changes: Sequence[Change], told: Sequence[str] = (), **head: str | None) -> Subject:
+        """The rows of a plan; `head` is its `id`, `cluster`, `reason` and whatever else should be said."""
+        return cls(changes, is_seen=True, head={name: value for name, value in head.items() if value}, told=told)
+
+    @property
+    def title(self) -> Sequence[str]:
+        """The head, and what is told of the changes, as lines of text."""
+        return [*(f"{name}: {value}" for name, value in self.head.items()), *self.told]
+
+
+def is_secret(change: Change) -> bool:
+    """True if the value is one that Kafka keeps to itself: it was sensitive before, or its key says so."""
+    if change.wanted is None or not kind_of(change).may_be_secret(change.resource):
+        return False
+    return change.is_secret or not change.old_known or is_called_so(change.key)
+
+
+def is_bare_secret(change: Change) -> bool:
+    """True if writing the value down would give a secret away."""
+    return is_secret(change) and change.reference is None
+
+
+def what(change: Change) -> str:
+    """The change in words, for a comment: a secret is not among them."""
+    value = "" if change.wanted is None else f"={'[secure]' if is_bare_secret(change) else change.wanted}"
+    return f"row {change.row}, {change.op} {change.key}{value} {change.resource}"
+
+
+_KEY = re.compile(r"[^\s=~'\"#;{}]+")
+
+
+def as_cell(subject: Subject) -> PlanText:
+    """Its changes, one a line, in their order.
+
+    The grammar has no escapes. A line with characters that do not print is written as it is, and shown as a comment:
+    what is copied from a screen must not name somebody else.
+    """
+    head = [comment(line) for line in (*subject.title, _where(subject.changes))]
+    cell_lines = [_cell_line(change) for change in subject.changes]
+    return PlanText(lines([*head, *cell_lines]), lines([*head, *map(_printable_line, cell_lines)]))
+
+
+def change_lines(changes: Sequence[Change]) -> list[str]:
+    """The lines alone, one a change.
+
+    Raises
+    ------
+    UsageError
+        A change that no line can say.
+    """
+    if problem := next((f"{what(change)}: {why}" for change in changes if (why := _problem(change))), None):
+        raise UsageError(problem, hint="A saved plan has it: plan apply FILE.")
+    return [_cell_line(change) for change in changes]
+
+
+def _where(changes: Sequence[Change]) -> str:
+    groups = by_kind(changes)
+    magic = next(iter(groups)).magic if len(groups) == 1 else ChangeKind.magic
+    strange = (key for kind, mine in groups.items() for key in kind.unknown_keys(mine) if _KEY.fullmatch(key))
+    options = "".join(f" --allow-unknown {key}" for key in strange)
+    return f"below {magic}{options}, or for kadmin-nb plan -f FILE{options}"
+
+
+def _cell_line(change: Change) -> str:
+    problem = _problem(change)
+    if problem:
+        return note(f"{what(change)}: {problem}")
+    verb = kind_of(change).verbs[change.op]
+    assignment = format_word(change.key, change.wanted) if change.wanted is not None else change.key
+    return f"{verb} {assignment} {kind_of(change).line_words(change.resource)}"
+
+
+def _problem(change: Change) -> str | None:
+    """The reason why the grammar cannot say it."""
+    if is_bare_secret(change):
+        return "a secret is not written down"
+    if not _KEY.fullmatch(change.key) or change.key in WORDS or entity_type(change.key):
+        return "no line can name this key"
+    return None
+
+
+def _printable_line(line: str) -> str:
+    return line if line.isprintable() else comment(f"take this one from str() or a file: {printable(line)}")
+
+
+def as_python(subject: Subject) -> PlanText:
+    """Its changes, one a line, in their order."""
+    head = [comment(line) for line in (*subject.title, "stage = cluster.stage()")]
+    return PlanText(lines(["import kadmin_nb as kn", "", *head, *map(_stage_line, subject.changes)]))
+
+
+def _stage_line(change: Change) -> str:
+    if is_bare_secret(change):
+        return note(f"{what(change)}: a secret is not written down")
+    return f"stage.{kind_of(change).python_call(change)}"
+
+
+_SEEN = ("row", "op", "resource", "key", "old", "after", "level", "validated", "note")
+_WISHED = ("row", "op", "resource", "key", "wanted", "note")
+_SPECIAL = re.compile(r"[`|\\$]")
+_PLAIN_TEXT = re.compile(r"[A-Za-z0-9 ,;%'()-]*")
+
+
+def as_markdown(subject: Subject) -> PlanText:
+    """Its changes as a table; of a plan, what was there before and what will be.
+
+    Every name is hostile. A plain one stands in a code span, in which neither HTML nor a link is read; any other in
+    `<code>`, with all but letters, digits and spaces as numeric references, which Markdown never takes for its own
+    signs.
+    """
+    ends = ("until",) if any(change.until for change in subject.changes) else ()
+    columns = (*(_SEEN if subject.is_seen else _WISHED), *ends)
+    head = [f"{name}: {said(value)}  " for name, value in subject.head.items()]
+    rows = [_table_row(columns), _table_row(["---"] * len(columns))]
+    rows += [_table_row([_CELLS[column](change) for column in columns]) for change in subject.changes]
+    remarks = [f"- {said(line)}" for line in subject.told]
+    below = [*[""] * bool(remarks), *remarks]
+    return PlanText(lines([f"**{_title(subject)}**", "", *head, *[""] * bool(head), *rows, *below]))
+
+
+def _title(subject: Subject) -> str:
+    count = len(subject.changes)
+    return f"{'Plan' if subject.is_seen else 'Stage'} of {count:,} change{'s' * (count != 1)}"
+
+
+def _table_row(cells: tuple[str, ...] | list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def code(text: str) -> str:
+    """A name or a value, exactly as it is, controls as escapes."""
+    safe_text = printable(text) or quote("")
+    if safe_text and safe_text == safe_text.strip() and not _SPECIAL.search(safe_text):
+        return f"`{safe_text}`"
+    return f"<code>{''.join(c if c.isalnum() or c == ' ' else f'&#{ord(c)};' for c in safe_text)}</code>"
+
+
+def said(text: str) -> str:
+    """Prose; as code when anything in it could be more than words."""
+    return text if _PLAIN_TEXT.fullmatch(text) else code(text)
+
+
+def _old(change: Change) -> str:
+    if not change.old_known:
+        return "sensitive"
+    return "not set" if change.old is None else code(change.old)
+
+
+def _new(value: str | None, change: Change, nothing: str) -> str:
+    if value is None:
+        return nothing
+    return "secret" if is_bare_secret(change) else code(value)
+
+
+_CELLS: Mapping[str, Callable[[Change], str]] = {
+    "row": lambda change: str(change.row),
+    "op": lambda change: said(change.op),
+    "resource": lambda change: code(str(change.resource)),
+    "key": lambda change: code(change.key),
+    "old": _old,
+    "after": lambda change: _new(change.after, change, "not set"),
+    "wanted": lambda change: _new(change.wanted, change, ""),
+    "level": lambda change: code(change.level) if change.level else "",
+    "validated": lambda change: said(str(change.validated)),
+    "note": lambda change: said(change.note or ""),
+    "until": lambda change: said(change.until or ""),
+}
+
+
+_TOOL_KEY = re.compile(r"[a-zA-Z0-9._-]+")
+
+
+def as_kafka_configs(subject: Subject, bootstrap: str | None, command_config: str | None) -> PlanText:
+    """Its changes as lines of `kafka-configs.sh` (`kafka.admin.ConfigCommand`, 4.3), in the safe order.
+
+    What the tool cannot say becomes a comment: it splits `--add-config` at commas outside of brackets, drops every
+    bracket and the space around a value, takes letters, digits, `.`, `_` and `-` in a key, knows no APPEND and no
+    SUBTRACT, and fails when a quota to delete is not set.
+    """
+    start = " ".join(_start(bootstrap, command_config))
+    tool_lines = [
+        line
+        for wave in waves(subject.changes)
+        for group in grouped(wave).values()
+        for line in _entity_lines(start, group, subject.is_seen)
+    ]
+    return PlanText(lines([*map(comment, (*subject.title, *_warnings(subject, tool_lines, bootstrap))), *tool_lines]))
+
+
+def _start(bootstrap: str | None, command_config: str | None) -> Iterator[str]:
+    yield f"kafka-configs.sh --bootstrap-server {shell(bootstrap) if bootstrap else _BOOTSTRAP}"
+    if command_config:
+        yield f"--command-config {shell(command_config)}"
+    yield "--alter"
+
+
+_BOOTSTRAP = '"$BOOTSTRAP"'
+
+
+def _warnings(subject: Subject, tool_lines: Sequence[str], bootstrap: str | None) -> Iterator[str]:
+    if not bootstrap:
+        yield "BOOTSTRAP=host:port"
+    if any(not line.isascii() or "$'" in line for line in tool_lines):
+        yield "note: in bash, under a UTF-8 locale, or Java reads other names than are written here"
+    if not subject.is_seen:
+        yield "note: from wishes alone, without what is set now; a plan's lines raise before they lower"
+        if any(_may_fail(change) for change in subject.changes):
+            yield "note: the tool fails where a quota to delete is not set"
+
+
+def _may_fail(change: Change) -> bool:
+    """True for a deletion that the tool refuses where nothing is set."""
+    return change.op == DELETE and not kind_of(change).tool_deletes_absent
+
+
+def _entity_lines(start: str, group: Sequence[Change], is_seen: bool) -> Iterator[str]:
+    """The line of one entity or resource, after what must be said of its changes.
+
+    Of wishes alone the deletions stand by themselves: one that fails takes nothing else with it.
+    """
+    sayable, names = [], _names(group[0].resource)
+    for change in group:
+        problem = "the tool cannot name it" if names is None else _tool_problem(change, is_seen)
+        yield from (note(f"{what(change)}: {text}") for text in ([problem] if problem else _remarks(change)))
+        if problem is None:
+            sayable.append(change)
+    whom = _whom(names or ())
+    for options in _options(sayable, is_seen):
+        yield f"{start} {whom} {options}"
+
+
+def _options(changes: Sequence[Change], is_seen: bool) -> Iterator[str]:
+    added = [_pair(change) for change in changes if change.op != DELETE]
+    deleted = [change.key for change in changes if change.op == DELETE]
+    both = [f"--add-config {shell(','.join(added))}"] * bool(added)
+    both += [f"--delete-config {shell(','.join(deleted))}"] * bool(deleted)
+    if is_seen and both:
+        yield " ".join(both)
+    elif not is_seen:
+        yield from both
+
+
+def _pair(change: Change) -> str:
+    value = change.after or ""
+    return f"{change.key}=[{value}]" if re.search("[,=]", value) else f"{change.key}={value}"
+
+
+def _names(resource: Configurable) -> ToolWords | None:
+    """The tool's name for it; None where it has none."""
+    words = kind_of(resource).tool_words(resource)
+    return None if words is None or any(name is not DEFAULT and "\0" in str(name) for _, name in words) else words
+
+
+def _whom(names: ToolWords) -> str:
+    return " ".join(f"--entity-type {kind} {_name_option(name)}" for kind, name in names)
+
+
+def _name_option(name: object) -> str:
+    return "--entity-default" if name is DEFAULT else f"--entity-name {shell(str(name))}"
+
+
+def shell(text: str) -> str:
+    """One word of a shell, on one line: what does not print is spelled in octal, `$'\\033'`, as bash reads it."""
+    if text.isprintable():
+        return shlex.quote(text)
+    return f"$'{''.join(_ESCAPES.get(c) or (c if c.isprintable() else _octal(c)) for c in text)}'"
+
+
+_ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\t": "\\t"}
+
+
+def _octal(character: str) -> str:
+    return "".join(f"\\{byte:03o}" for byte in character.encode("utf-8", "surrogatepass"))
+
+
+def _tool_problem(change: Change, is_seen: bool) -> str | None:
+    """The reason why the tool cannot do it to what it can name."""
+    kind = kind_of(change)
+    if not _TOOL_KEY.fullmatch(change.key) or not kind.tool_takes(change):
+        return "the tool does not take this key"
+    if change.op == DELETE:
+        is_failing = is_seen and _may_fail(change) and kind.is_absent(change)
+        return "it is not set, and the tool would fail" if is_failing else None
+    if is_bare_secret(change):
+        return "a secret is not written down"
+    if is_secret(change) and change.reference is not None:
+        return "the tool knows no references: put the secret itself here, or into an --add-config-file"
+    if change.op in (APPEND, SUBTRACT) and not is_seen:
+        return "the tool only sets whole lists; a plan knows the list"
+    return _unsayable(change.after or "")
+
+
+def _unsayable(value: str) -> str | None:
+    """Java's `trim` takes all controls for space; a null character ends a shell's word."""
+    if "[" in value or "]" in value:
+        return "the tool drops the brackets of a value"
+    if value != trimmed(value):
+        return "the tool drops the space around a value"
+    return "no shell can pass a null character" if "\0" in value else None
+
+
+def _remarks(change: Change) -> Iterator[str]:
+    if change.op in (APPEND, SUBTRACT) and change.after != change.wanted:
+        yield "the tool only sets whole lists: this is the one that it comes to"
+    if change.is_refused:
+        yield f"{kind_of(change).judge} refuses it: {change.validated}"
+
+
+class PrintFormats(ABC):
+    """The printable forms of a stage and a plan. Each is a text that shows itself as it is."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _subject(self) -> Subject:
+        """The content of the forms."""
+
+    def to_cell(self) -> PlanText:
+        """The lines below `%%kquota`, `%%kconfig` or `%%kadmin`, and of the file that `plan -f` reads."""
+        return as_cell(self._subject())
+
+    def to_python(self) -> PlanText:
+        """Python that stages the same on `stage`."""
+        return as_python(self._subject())
+
+    def to_kafka_configs(self, bootstrap: str | None = None, command_config: str | None = None) -> PlanText:
+        """Lines of Kafka's own tool, in the safe order; a comment where one line cannot say it.
+
+        Parameters
+        ----------
+        bootstrap
+            The address, `host:port`; None leaves it to the shell's `$BOOTSTRAP`.
+        command_config
+            The file with the client's properties, where one is needed.
+        """
+        return as_kafka_configs(self._subject(), bootstrap, command_config)
+
+    def to_markdown(self) -> PlanText:
+        """A table for a pull request. No name in it can end a row, make a link, or become HTML."""
+        return as_markdown(self._subject())

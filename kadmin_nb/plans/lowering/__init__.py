@@ -1,1 +1,0 @@
-"""Clients that a lower limit throttles, for how long, and how to lower in steps that throttle nobody for long."""
