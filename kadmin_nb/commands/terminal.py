@@ -247,7 +247,7 @@ def _say(exc: Hinted) -> None:
 
 
 def _write(value: Any, place: Path, *, raw: bool) -> None:
-    from ..frames.tabular import Tabular
+    from ..frames.answer import Tabular
 
     if not isinstance(value, Tabular):
         raise UsageError("--out works with frames only")

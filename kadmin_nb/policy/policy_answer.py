@@ -15,8 +15,8 @@ from .. import files
 from ..errors import Invalid, KadminError, PlanRefused, printable
 from ..exit_state import ExitState
 from ..frames import schemas
+from ..frames.answer import Findings
 from ..frames.blocks import NOTEBOOK, Page
-from ..frames.findings import Findings
 from ..frames.frame import FRAME
 from ..hints import Hint, Verb, sentence
 from ..model.findings import FAILED, OK, UNKNOWN, Finding
