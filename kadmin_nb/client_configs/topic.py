@@ -19,6 +19,7 @@ from ..admin.ports import UNSIGNED, Signature
 from ..admin.wire import Wire
 from ..errors import Invalid, KadminError, TimedOut
 from ..frames import schemas
+from ..model.changes import Refusal
 from ..model.client_configs import (
     CONFIGS_TOPIC,
     HEARTBEAT_INTERVAL,
@@ -29,7 +30,6 @@ from ..model.client_configs import (
     stored_value,
     timeouts_contradict,
 )
-from ..model.refusal import Refusal
 from ..model.resources import Resource
 from .records import MOST_BYTES, ClientConfigLog, ConfigKey, ConfigValue
 

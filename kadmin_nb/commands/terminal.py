@@ -15,8 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, cast
 
 from .. import files
-from ..errors import Hinted, Interrupted, KadminError, NotFound, UsageError, printable
-from ..exit_state import ExitState
+from ..errors import ExitState, Hinted, Interrupted, KadminError, NotFound, UsageError, printable
 from ..frames.blocks import ROWS
 from ..hints import terminal
 from . import Result, run

@@ -23,8 +23,8 @@ from ..frames.snapshots import Snapshot
 from ..model.config_fallback import behind_listener
 from ..model.config_values import ConfigValue
 from ..model.configurable import Configurable
+from ..model.findings import Row
 from ..model.resources import Resource, Source
-from ..model.rows import Row
 from ..secrets import SHOWN
 from .diff_answer import ANY_BROKER, APART, EACH, NATURE, Diff, Side
 from .differences import differences

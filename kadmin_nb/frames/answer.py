@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import KadminError, PartlyFailed, UsageError, kind_of
-from ..exit_state import ExitState
+from ..errors import ExitState, KadminError, PartlyFailed, UsageError, kind_of
 from ..hints import did_you_mean
 from ..model import rights
 from ..model.changes import Edit

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from .. import documents, hints
-from ..errors import Invalid, UsageError, printable
-from ..exit_state import ExitState
+from ..errors import ExitState, Invalid, UsageError, printable
 from ..frames import schemas
 from ..frames.answer import Tabular
 from ..frames.blocks import NOTEBOOK, Page

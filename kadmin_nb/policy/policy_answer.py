@@ -12,8 +12,7 @@ from xml.etree import ElementTree as xml
 import pyarrow as pa
 
 from .. import files
-from ..errors import Invalid, KadminError, PlanRefused, printable
-from ..exit_state import ExitState
+from ..errors import ExitState, Invalid, KadminError, PlanRefused, printable
 from ..frames import schemas
 from ..frames.answer import Findings
 from ..frames.blocks import NOTEBOOK, Page
