@@ -23,8 +23,8 @@ from kadmin_nb.cluster.quotas import Quotas
 from kadmin_nb.cluster.scram import Scram
 from kadmin_nb.comparing.diff_answer import Diff
 from kadmin_nb.frames import schemas
+from kadmin_nb.frames.answer import Tabular
 from kadmin_nb.frames.frame import Field, Frame
-from kadmin_nb.frames.tabular import Tabular
 from kadmin_nb.usage.backtesting import BacktestAnswer
 from kadmin_nb.usage.touched_clients import ImpactAnswer
 

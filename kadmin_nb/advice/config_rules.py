@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import Invalid, UsageError
-from ..frames.findings import findings_table
+from ..frames.answer import findings_table
 from ..frames.frame import MOMENT
 from ..frames.given_frames import fitted, table_of
 from ..frames.schemas import CONFIGS, require_columns

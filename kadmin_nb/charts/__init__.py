@@ -7,16 +7,11 @@ gives the one with tooltips. Altair is imported when the first chart is made: `p
 
 from __future__ import annotations
 
-from .backtest import backtest
-from .drift import drift
-from .effective import effective
-from .hierarchy import hierarchy
-from .history import history
+from .history import drift, history
 from .interactive import interactive
-from .plan import plan
-from .throttling import throttling
-from .usage import usage
-from .utilisation import utilisation
+from .plan import backtest, plan
+from .quotas import effective, hierarchy
+from .usage import throttling, usage, utilisation
 
 __all__ = [
     "backtest",

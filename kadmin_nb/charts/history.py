@@ -1,13 +1,13 @@
-"""Bars of changes over time: how much was added, changed and removed, and when."""
+"""Charts of what changed: bars over time, and bars of the keys that differ."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ..frames import schemas
-from ..frames.relational import added_up, checked, in_arrow
+from ..frames.relational import added_up, checked, in_arrow, largest
 from .bins import Bins
-from .labels import count_of
+from .labels import count_of, distinct, is_are, part_of, short
 
 MOST_TIMES = 60
 """Bars that a chart has at most."""
@@ -83,3 +83,99 @@ def _signed_bars(rows: list[dict[str, Any]], bins: Bins) -> Any:
     )  # fmt: skip
     line = base([{"zero": 0}]).mark_rule(color=INK, opacity=0.6).encode(y="zero:Q")
     return layered(bars, line).properties(width=WIDTH + 140, height=220)
+
+
+MOST_KEYS = 40
+"""Bars that a chart has at most."""
+
+DIFFERENCES = ("removed", "changed", "added", "source", "unknown")
+"""The states that differ by more than a default, in the order in which a bar has them."""
+
+_WORD_OF_KIND = {"quotas": "quota", "configs": "config"}
+
+
+def drift(frame: Any) -> Any:
+    """The keys that differ: a bar a key, as long as the number of resources, in the colours of the states.
+
+    Parameters
+    ----------
+    frame
+        DRIFT or DIFF, as `kn.diff` and `kn.history.drift` give it: Arrow, pandas, Spark or an answer.
+
+    Returns
+    -------
+    altair.Chart
+        The 40 keys that differ most. What differs by a default only is counted below the title.
+
+    Raises
+    ------
+    UsageError
+        Not a frame, or a column is missing.
+    Unsupported
+        Altair is not installed.
+
+    Examples
+    --------
+    >>> kn.charts.drift(kn.diff("history:lake/kafka@yesterday", cluster))  # doctest: +SKIP
+    """
+    from .drawing import empty, titled
+
+    rows = checked(frame, schemas.DRIFT.schema, ("kind", "key", "state", "resource"), "the differences")
+    groups, _ = largest(rows, ("kind", "key", "state"), {"rows": ("count", "resource")}, 100_000)
+    counted = groups.to_pylist()
+    differing = [row for row in counted if row["state"] in DIFFERENCES]
+    alike = sum(row["rows"] for row in counted) - sum(row["rows"] for row in differing)
+    by_default = f"{alike:,} by a default only" if alike else ""
+    if not differing:
+        return empty("Nothing differs" + (f", but {by_default}" if alike else ""))
+    keys = _most_first(differing)
+    remark = part_of(min(MOST_KEYS, len(keys)), len(keys), "keys that differ most")
+    bars = _stacks(differing, keys[:MOST_KEYS])
+    return titled(_stacked_bars(bars), _drift_finding(differing), "; ".join(filter(None, [remark, by_default])))
+
+
+def _most_first(groups: list[dict[str, Any]]) -> list[tuple[str, str | None]]:
+    """The kinds and keys, those with most rows first."""
+    sums: dict[tuple[str, str | None], int] = {}
+    for row in groups:
+        sums[row["kind"], row["key"]] = sums.get((row["kind"], row["key"]), 0) + row["rows"]
+    return sorted(sums, key=lambda key: (-sums[key], key[0], key[1] or ""))
+
+
+def _stacks(groups: list[dict[str, Any]], keys: list[tuple[str, str | None]]) -> list[dict[str, Any]]:
+    """A part of a bar a key and state, in the order of the keys."""
+    texts = distinct([_key_text(*key) for key in keys])
+    labels = dict(zip(keys, texts, strict=True))
+    parts = [row for row in groups if (row["kind"], row["key"]) in labels]
+    order = {key: place for place, key in enumerate(keys)}
+    parts.sort(key=lambda row: (order[row["kind"], row["key"]], DIFFERENCES.index(row["state"])))
+    return [
+        {"key": labels[row["kind"], row["key"]], "state": row["state"], "rows": row["rows"],
+         "place": DIFFERENCES.index(row["state"])}
+        for row in parts
+    ]  # fmt: skip
+
+
+def _key_text(kind: str, key: str | None) -> str:
+    return f"{short(key) if key else '(not read)'} ({_WORD_OF_KIND.get(kind, kind)})"
+
+
+def _drift_finding(groups: list[dict[str, Any]]) -> str:
+    """The number of differences, of all and by state."""
+    sums = {state: sum(row["rows"] for row in groups if row["state"] == state) for state in DIFFERENCES}
+    total = sum(sums.values())
+    parts = ", ".join(f"{count:,} {state}" for state, count in sums.items() if count)
+    return f"{count_of(total, 'value')} {'differs' if is_are(total) == 'is' else 'differ'}: {parts}"
+
+
+def _stacked_bars(rows: list[dict[str, Any]]) -> Any:
+    from .drawing import BLUE, GREEN, GREY, PURPLE, VERMILLION, WIDTH, alt, base, names
+
+    states = alt.Scale(domain=[*DIFFERENCES], range=[VERMILLION, BLUE, GREEN, PURPLE, GREY])
+    return base(rows).mark_bar(height={"band": 0.7}).encode(
+        x=alt.X("sum(rows):Q", title="resources", axis=alt.Axis(tickMinStep=1, format="~s")),
+        y=names("key", rows),
+        color=alt.Color("state:N", scale=states, title=None, legend=alt.Legend(orient="top")),
+        order="place:Q",
+        tooltip=["key:N", "state:N", "rows:Q"],
+    ).properties(width=WIDTH)  # fmt: skip

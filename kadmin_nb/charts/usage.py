@@ -1,4 +1,4 @@
-"""Bands of use: what each bucket used over time, beside its limit."""
+"""Charts of usage: bands over time, bars of the peaks beside limits, and the heatmap of throttling."""
 
 from __future__ import annotations
 
@@ -8,13 +8,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..frames import schemas
+from ..frames.given_frames import plain
+from ..frames.meanings import limit, milliseconds, percent, used
 from ..frames.meanings import limit as limit_text
-from ..frames.meanings import used
-from ..frames.relational import Frame, added_up, checked, in_arrow, largest, members, split_by_null
-from ..frames.to_pandas import plain
+from ..frames.relational import Frame, added_up, checked, in_arrow, largest, members, positive, split_by_null
 from ..resolution.kernel import resolve
-from .bins import Bins
-from .labels import AXES, NUMBER, buckets, count_of, part_of, unit_of, verb_of
+from .bins import Bins, flag_count
+from .labels import (
+    AXES,
+    MILLISECONDS,
+    NUMBER,
+    PERCENT,
+    buckets,
+    clients,
+    count_of,
+    is_are,
+    part_of,
+    unit_of,
+    uses,
+    verb_of,
+)
 
 MOST_BANDS, MOST_WINDOWS = 6, 120
 """Buckets, and points in time of each, that a chart has at most."""
@@ -162,3 +175,197 @@ def _steps(points: list[dict[str, Any]], bins: Bins, limit: float | None) -> lis
         {"at": bins.times(number)["from"], "used": value, "within": value if limit is None else min(value, limit)}
         for number, value in steps
     ]
+
+
+MOST_BARS = 40
+"""Bars that a chart has at most."""
+
+_BAR_COLUMNS = ("key", "bucket_user", "bucket_client_id", "limit", "peak", "utilisation")
+_ZONES = ("below 80 %", "80 to 100 %", "over the limit")
+
+
+def utilisation(frame: Any) -> Any:
+    """The clients near a limit: a bar a bucket, its highest peak on any broker in percent of its limit.
+
+    Parameters
+    ----------
+    frame
+        UTILISATION or NEAR, as Arrow, pandas, Spark or an answer. Buckets without a limit are counted below the title.
+
+    Returns
+    -------
+    altair.LayerChart
+        The 40 highest, the highest first.
+
+    Raises
+    ------
+    UsageError
+        Not a frame, or a column is missing.
+    Unsupported
+        Altair is not installed.
+
+    Examples
+    --------
+    >>> kn.charts.utilisation(cluster.quotas.utilisation(usage))  # doctest: +SKIP
+    """
+    from .drawing import empty, titled
+
+    rows, counts = _bars(checked(frame, schemas.UTILISATION.schema, _BAR_COLUMNS, "the rows of utilisation"))
+    if not rows:
+        return empty("The use of all limits is unknown" if counts["unknown"] else "Nobody of this usage has a limit")
+    return titled(_bar_chart(rows), _near_finding(counts), _bar_remarks(counts, len(rows)))
+
+
+def _bars(frame: Any) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    """A row a bar, and the numbers of buckets."""
+    measures = {"share": ("max", "utilisation"), "peak": ("max", "peak"), "limit": ("max", "limit")}
+    groups, count = largest(frame, ("key", "bucket_user", "bucket_client_id"), measures, 100_000)
+    limited = groups.filter(groups["limit"].is_valid())
+    counts = {
+        "limits": len(limited) - limited["peak"].null_count,
+        "unknown": limited["peak"].null_count,
+        "near": flag_count(pc.greater_equal(limited["share"], 80)),
+        "over": flag_count(pc.greater(limited["share"], 100)),
+        "unlimited": count - len(limited),
+    }
+    return _bar_rows(limited.slice(0, MOST_BARS).to_pylist()), counts
+
+
+def _bar_rows(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    labels = uses(groups)
+    return [
+        {
+            "bucket": label,
+            "share": row["share"],
+            "zone": _ZONES[(row["share"] >= 80) + (row["share"] > 100)],
+            "text": f"{percent(row['share'])}: {used(row['key'], row['peak'])} of {limit(row['key'], row['limit'])}",
+        }
+        for label, row in zip(labels, groups, strict=True)
+        if row["share"] is not None
+    ]
+
+
+def _near_finding(counts: dict[str, int]) -> str:
+    if counts["near"]:
+        over = f", {counts['over']} over it" if counts["over"] else ""
+        return f"{count_of(counts['near'], 'bucket')} {is_are(counts['near'])} above 80 % of their limit{over}"
+    return f"None of {count_of(counts['limits'], 'limit')} was used to 80 %"
+
+
+def _bar_remarks(counts: dict[str, int], bars: int) -> str:
+    unlimited = f"{counts['unlimited']:,} without a limit" if counts["unlimited"] else ""
+    unknown = f"{counts['unknown']:,} of unknown use" if counts["unknown"] else ""
+    return "; ".join(filter(None, [part_of(bars, counts["limits"], "highest"), unlimited, unknown]))
+
+
+def _bar_chart(rows: list[dict[str, Any]]) -> Any:
+    from .drawing import BLUE, INK, ORANGE, VERMILLION, WIDTH, alt, base, layered, names
+
+    zones = alt.Scale(domain=[*_ZONES], range=[BLUE, ORANGE, VERMILLION])
+    share = alt.X("share:Q", title="peak, % of the limit", axis=alt.Axis(labelExpr=PERCENT, grid=False))
+    bars = (
+        base(rows)
+        .mark_bar(height={"band": 0.7})
+        .encode(
+            x=share,
+            y=names("bucket", rows),
+            color=alt.Color("zone:N", scale=zones, title=None, legend=alt.Legend(orient="top")),
+            tooltip=[alt.Tooltip("bucket:N"), alt.Tooltip("text:N", title="peak")],
+        )
+    )
+    texts = base(rows).mark_text(align="left", dx=4, color=INK).encode(x=share, y=names("bucket", rows), text="text:N")
+    rule = base([{"share": 100}]).mark_rule(color=INK, strokeDash=[4, 3], opacity=0.5).encode(x=share)
+    return layered(rule, bars, texts).properties(width=WIDTH)
+
+
+MOST_THROTTLED, MOST_PARTS = 15, 48
+"""Clients, and parts of the time, that a chart has at most."""
+
+
+def throttling(usage: Any) -> Any:
+    """The longest throttle of each client over time, as the brokers told it.
+
+    Parameters
+    ----------
+    usage
+        USAGE, as Arrow, pandas, Spark or an answer.
+
+    Returns
+    -------
+    altair.Chart
+        The 15 clients that were throttled longest at a time. A null `throttle_ms` is not a throttle of 0: where
+        nothing tells, the title says so.
+
+    Raises
+    ------
+    UsageError
+        Not a frame, or a column is missing.
+    Unsupported
+        Altair is not installed.
+
+    Examples
+    --------
+    >>> kn.charts.throttling(usage)  # doctest: +SKIP
+    """
+    from .drawing import empty, titled
+
+    columns = ("user", "client_id", "window_start", "window_end", "throttle_ms")
+    rows = checked(usage, schemas.USAGE.schema, columns, "the rows of usage")
+    throttled = positive(rows, "throttle_ms")
+    chosen, count = largest(throttled, ("user", "client_id"), {"longest": ("max", "throttle_ms")}, MOST_THROTTLED)
+    bins = Bins.of(rows, "window_start", "window_end", MOST_PARTS)
+    if bins is None or not count:
+        return empty(_nothing_throttled(rows))
+    groups = added_up(
+        bins.added_to(members(throttled, chosen.select(["user", "client_id"])), "window_start"),
+        ("user", "client_id", "bin"),
+        {"longest": ("max", "throttle_ms")},
+    )
+    names = dict(zip(_pairs_of(chosen.to_pylist()), clients(*_columns_of(chosen)), strict=True))
+    parts = in_arrow(groups, MOST_THROTTLED * (MOST_PARTS + 1)).to_pylist()
+    cells = [
+        {
+            "client": names[pair],
+            **bins.times(row["bin"]),
+            "longest": row["longest"],
+            "text": milliseconds(row["longest"]),
+        }
+        for pair, row in sorted(zip(_pairs_of(parts), parts, strict=True), key=lambda part: _order(part, [*names]))
+    ]
+    longest = milliseconds(chosen["longest"][0].as_py())
+    title = f"{count_of(count, 'client')} {'was' if count == 1 else 'were'} throttled, for up to {longest} at a time"
+    return titled(_strips(cells, bins), title, part_of(len(chosen), count, "longest"))
+
+
+def _nothing_throttled(rows: Any) -> str:
+    """That there was no throttling; or that nothing tells, which is something else."""
+    counts, _ = largest(rows, (), {"tells": ("count", "throttle_ms"), "rows": ("count", "window_start")}, 1)
+    tells, count = (counts[name][0].as_py() for name in ("tells", "rows")) if len(counts) else (0, 0)
+    return "Nobody was throttled" if tells or not count else "This usage does not tell who was throttled"
+
+
+def _columns_of(groups: Any) -> tuple[list[str], list[str]]:
+    return groups["user"].to_pylist(), groups["client_id"].to_pylist()
+
+
+def _pairs_of(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    return [(row["user"], row["client_id"]) for row in rows]
+
+
+def _order(part: tuple[tuple[str, str], dict[str, Any]], pairs: list[tuple[str, str]]) -> tuple[int, int]:
+    return pairs.index(part[0]), part[1]["bin"]
+
+
+def _strips(cells: list[dict[str, Any]], bins: Bins) -> Any:
+    from .drawing import WIDTH, alt, base, names, over_time
+
+    legend = alt.Legend(title="longest throttle", labelExpr=MILLISECONDS, orient="bottom", gradientLength=220)
+    colours = alt.Color("longest:Q", scale=alt.Scale(type="log", scheme="viridis"), legend=legend)
+    chart = (
+        base(cells)
+        .mark_bar(height={"band": 0.8})
+        .encode(
+            x=over_time("from", bins), x2="to", y=names("client", cells), color=colours, tooltip=["client:N", "text:N"]
+        )
+    )
+    return chart.properties(width=WIDTH)

@@ -24,8 +24,7 @@ from ..admin.wire import Wire
 from ..errors import Invalid, KadminError, UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
-from ..frames.blocks import Block, Listing
-from ..frames.pages import NOTEBOOK, Page
+from ..frames.blocks import NOTEBOOK, Block, Listing, Page
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Option, sentence, terminal
 from ..model import rights

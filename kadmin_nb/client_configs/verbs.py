@@ -15,10 +15,9 @@ from ..errors import Invalid, UsageError
 from ..frames import schemas
 from ..frames import spark as sparks
 from ..frames.answer import Answer
-from ..frames.blocks import Block
+from ..frames.blocks import NOTEBOOK, Block, Page
 from ..frames.frame import Frame
 from ..frames.lazy_answer import SparkAnswer
-from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import ENGINE, NOTES, mark, stamped
 from ..model.client_configs import ACKS, CLIENT_KEYS, PRODUCER_KEYS, ClientEntity, refuse_unknown_key
 from ..model.grammar import ANY, DEFAULT, Selector, matcher, selector

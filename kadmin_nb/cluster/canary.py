@@ -15,8 +15,8 @@ from ..errors import KadminError, PartlyFailed, Unsupported, UsageError, printab
 from ..exit_state import ExitState
 from ..frames import schemas
 from ..frames.answer import Answer
+from ..frames.blocks import NOTEBOOK, Page
 from ..frames.meanings import milliseconds
-from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..model.connection_settings import Settings
 from ..model.grammar import quote

@@ -22,7 +22,7 @@ from ..errors import Interrupted, Invalid, KadminError, PartlyFailed, PlanRefuse
 from ..exit_state import ExitState
 from ..frames import schemas
 from ..frames.answer import Answer
-from ..frames.pages import NOTEBOOK, Page
+from ..frames.blocks import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..local_runs import all_runs
 from ..model.changes import Change

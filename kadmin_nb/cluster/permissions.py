@@ -19,8 +19,7 @@ from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError, NotAuthorized, kind_of
 from ..frames import schemas
 from ..frames.answer import Answer
-from ..frames.blocks import Block, Listing
-from ..frames.pages import NOTEBOOK, Page
+from ..frames.blocks import NOTEBOOK, Block, Listing, Page
 from ..frames.schema_metadata import stamped
 from ..frames.spark import active_session
 from ..model import rights

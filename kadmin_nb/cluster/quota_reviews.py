@@ -14,11 +14,9 @@ import pyarrow.compute as pc
 from ..client_configs.kafka import LiveKafka
 from ..errors import UsageError
 from ..frames import schemas
-from ..frames.answer import Answer
-from ..frames.blocks import Block
-from ..frames.findings import Findings
+from ..frames.answer import Answer, Findings
+from ..frames.blocks import NOTEBOOK, Block, Page
 from ..frames.meanings import values_of
-from ..frames.pages import NOTEBOOK, Page
 from ..frames.relational import each_once
 from ..frames.schema_metadata import stamped
 from ..model.grammar import format_word

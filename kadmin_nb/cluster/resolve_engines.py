@@ -11,11 +11,10 @@ import pyarrow as pa
 
 from ..client_configs.kafka import LiveKafka
 from ..errors import Invalid, NotFound, UsageError
-from ..frames import files, schemas
+from ..frames import SPARK, files, refuse_unknown, schemas
 from ..frames import spark as sparks
 from ..frames.answer import Answer
 from ..frames.engine_choice import Placed, Work
-from ..frames.engines import SPARK, refuse_unknown
 from ..frames.given_frames import arrow_table, column_of, refuse_other_than_text
 from ..frames.lazy_answer import SparkAnswer
 from ..frames.schema_metadata import CLUSTER_ID, TAKEN_AT, now

@@ -14,8 +14,8 @@ from ..admin.wire import PATIENCE
 from ..client_configs.kafka import LiveKafka
 from ..errors import NotFound, NotKnowable, UsageError, printable
 from ..frames.answer import Answer
+from ..frames.blocks import NOTEBOOK, Page
 from ..frames.meanings import general_client
-from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Option, sentence
 from ..model.grammar import DEFAULT, Selector, format_word, matcher, parts

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from ..client_configs.kafka import LiveKafka
 from ..frames.answer import Answer
-from ..frames.pages import NOTEBOOK, Page
+from ..frames.blocks import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..model.entity import Entity
 from ..model.grammar import DEFAULT, Selector, matcher

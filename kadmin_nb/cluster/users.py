@@ -12,8 +12,7 @@ from ..client_configs.kafka import LiveKafka
 from ..errors import NotAuthorized, Unsupported
 from ..frames import schemas
 from ..frames.answer import Answer
-from ..frames.blocks import Block
-from ..frames.pages import NOTEBOOK, Page
+from ..frames.blocks import NOTEBOOK, Block, Page
 from ..frames.schema_metadata import NOTES, stamped
 from ..model.grammar import matcher, selector
 from ..model.levels import LEVEL_NAMES

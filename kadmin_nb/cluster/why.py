@@ -13,8 +13,8 @@ from ..client_configs.kafka import LiveKafka
 from ..errors import NotFound, UsageError, printable
 from ..frames import meanings, schemas
 from ..frames.answer import Answer
+from ..frames.blocks import NOTEBOOK, Page
 from ..frames.meanings import client
-from ..frames.pages import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Syntax, Verb, python, sentence
 from ..model.grammar import format_word, parts

@@ -10,8 +10,7 @@ from typing import Any
 import click
 
 from ..errors import UsageError
-from ..frames import FORMS
-from ..frames.engines import ENGINES
+from ..frames import ENGINES, FORMS
 from ..hints import nearest
 from ..model.entity import TYPES, entity_type
 from ..model.grammar import Choice, Lookup, format_word, without_sign

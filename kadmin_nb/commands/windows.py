@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Self, TextIO
 
-from ..frames.pages import ROWS, WHOLE, window
+from ..frames.blocks import ROWS, WHOLE, window
 from ..plans.execution.progress import Advance
 from .session import Note
 

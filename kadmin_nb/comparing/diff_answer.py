@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from ..errors import KadminError, UsageError, WrongCluster, printable
 from ..frames import schemas
 from ..frames.answer import Answer
-from ..frames.pages import NOTEBOOK, Page
+from ..frames.blocks import NOTEBOOK, Page
 from ..frames.schema_metadata import CLUSTER_ID
 from ..frames.snapshot_kinds import KINDS, parsed
 from ..frames.snapshots import Snapshot

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ..errors import printable_lines
+from .blocks import NOTEBOOK, ROWS, Page
 from .display import bracketed, is_inside, print_lines
-from .pages import NOTEBOOK, ROWS, Page
 
 if TYPE_CHECKING:
     from .answer import Answer

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ..errors import KadminError
 from ..exit_state import ExitState
-from .pages import NOTEBOOK, Page
+from .blocks import NOTEBOOK, Page
 
 if TYPE_CHECKING:
     from ..hints import Syntax

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from . import spark
+from . import ARROW, SPARK, refuse_unknown, spark
 from .answer import Answer
-from .engines import ARROW, SPARK, refuse_unknown
 from .lazy_answer import SparkAnswer
 from .schema_metadata import ENGINE
 from .schemas import marked

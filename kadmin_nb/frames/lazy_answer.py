@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ..errors import printable
 from .answer import Answer
-from .pages import NOTEBOOK, ROWS, Page
+from .blocks import NOTEBOOK, ROWS, Page
 from .schemas import marked
 from .spark import at_work
 

@@ -15,10 +15,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from .aligning import BADGE, CUT, KEY, TEXT, Column
-from .blocks import Block, Head, Listing, Title
-from .pages import NOTEBOOK, Page
-from .render import columns, count, engine_line, nothing, rows_of, shortened, text_of_blocks
+from .blocks import BADGE, KEY, NOTEBOOK, TEXT, Block, Head, Listing, Page, Title
+from .render import CUT, Column, columns, count, engine_line, nothing, rows_of, shortened, text_of_blocks
 from .views import Section, View, view_of
 
 FOLDED_ROWS = 600

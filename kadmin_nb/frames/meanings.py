@@ -26,7 +26,7 @@ from ..model.levels import SHARED
 from ..model.quota_keys import find, readable, rounded
 from ..model.resources import Resource, Source
 from . import schemas
-from .aligning import BADGE, BRANCH, NAME, NUMBER, PROSE, TEXT
+from .blocks import BADGE, BRANCH, NAME, NUMBER, PROSE, TEXT
 from .frame import BYTES, ID, ISO_TIME, MEASURED, MS, OF_KEY, PERCENT, SHARE, Field, S
 
 UNLIMITED, UNKNOWN = "unlimited", "unknown"

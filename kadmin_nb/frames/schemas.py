@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import UsageError
-from .aligning import BADGE, NAME, PROSE
-from .aligning import KEY as KEY_LOOK
+from .blocks import BADGE, NAME, PROSE
+from .blocks import KEY as KEY_LOOK
 from .frame import (
     BYTES,
     COUNT,

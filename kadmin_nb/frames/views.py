@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from ..errors import printable
 from . import schemas
-from .aligning import NAME
+from .blocks import NAME
 from .meanings import PARTS, USED, Part, part
 
 

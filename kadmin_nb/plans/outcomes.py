@@ -17,7 +17,7 @@ from ..errors import PartlyFailed, UsageError, printable
 from ..exit_state import ExitState
 from ..frames import schemas
 from ..frames.answer import Answer
-from ..frames.pages import NOTEBOOK, Page
+from ..frames.blocks import NOTEBOOK, Page
 from ..frames.schema_metadata import now, stamped
 from ..hints import Hint, Verb, sentence
 from ..model import rights

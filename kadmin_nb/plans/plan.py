@@ -18,9 +18,9 @@ from .. import documents, hints
 from ..errors import Invalid, UsageError, printable
 from ..exit_state import ExitState
 from ..frames import schemas
-from ..frames.pages import NOTEBOOK, Page
+from ..frames.answer import Tabular
+from ..frames.blocks import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
-from ..frames.tabular import Tabular
 from ..hints import Syntax
 from ..model.changes import Change
 from ..model.findings import Finding

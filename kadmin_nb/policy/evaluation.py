@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 
 from ..errors import NotFound, UsageError, WrongCluster
 from ..frames import schemas, snapshot_kinds
+from ..frames.blocks import NOTEBOOK, Page
 from ..frames.display import Display
 from ..frames.given_frames import text_column
-from ..frames.pages import NOTEBOOK, Page
 from ..frames.snapshot_kinds import SnapshotKind
 from ..frames.snapshots import Snapshot
 from ..model.config_values import ConfigValue

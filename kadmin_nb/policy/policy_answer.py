@@ -15,9 +15,9 @@ from .. import files
 from ..errors import Invalid, KadminError, PlanRefused, printable
 from ..exit_state import ExitState
 from ..frames import schemas
-from ..frames.findings import Findings
+from ..frames.answer import Findings
+from ..frames.blocks import NOTEBOOK, Page
 from ..frames.frame import FRAME
-from ..frames.pages import NOTEBOOK, Page
 from ..hints import Hint, Verb, sentence
 from ..model.findings import FAILED, OK, UNKNOWN, Finding
 from .facts import CLUSTER_ID

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from .. import errors, files
 from ..errors import KadminError, PartlyFailed, Unsupported, UsageError
+from ..frames.blocks import NOTEBOOK, Page
 from ..frames.display import Display
-from ..frames.pages import NOTEBOOK, Page
 from . import run_record
 from .catalogue import Runbook, find
 from .page import write_page

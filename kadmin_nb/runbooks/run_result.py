@@ -12,8 +12,8 @@ from .. import errors
 from ..errors import KadminError, printable
 from ..frames import schemas
 from ..frames.answer import Answer
+from ..frames.blocks import NOTEBOOK, Page
 from ..frames.display import Display
-from ..frames.pages import NOTEBOOK, Page
 from ..hints import Option, Runbook
 from ..model.findings import OK
 from ..plans.advice import REASON

@@ -12,7 +12,7 @@ from ..errors import printable
 from ..fleets.workers import of_whole_groups
 from ..frames import schemas
 from ..frames.answer import Answer
-from ..frames.pages import NOTEBOOK, Page
+from ..frames.blocks import NOTEBOOK, Page
 from ..frames.relational import (
     Frame,
     framed,

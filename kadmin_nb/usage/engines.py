@@ -11,11 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import UsageError
-from ..frames import relational, schemas
+from ..frames import SPARK, refuse_unknown, relational, schemas
 from ..frames import spark as sparks
 from ..frames.answer import Answer
 from ..frames.engine_choice import Placed, Work
-from ..frames.engines import SPARK, refuse_unknown
 from ..frames.given_frames import table_of
 from ..frames.lazy_answer import SparkAnswer
 from ..frames.schema_metadata import CLUSTER_ID, TAKEN_AT, now

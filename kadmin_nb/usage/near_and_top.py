@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from ..errors import UsageError
 from ..frames import meanings, schemas
 from ..frames.answer import Answer
+from ..frames.blocks import NOTEBOOK, Page
 from ..frames.lazy_answer import SparkAnswer
-from ..frames.pages import NOTEBOOK, Page
 from ..frames.relational import Measure, added_up, in_arrow, members, taken, where, with_columns, words_of
 from ..model.quota_keys import readable
 from .limits_used import UNWATCHED_AFTER, measured_rows, watched_spans

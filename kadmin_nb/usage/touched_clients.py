@@ -11,8 +11,8 @@ import pyarrow as pa
 from ..errors import printable
 from ..frames import schemas
 from ..frames.answer import Answer
+from ..frames.blocks import NOTEBOOK, Page
 from ..frames.lazy_answer import SparkAnswer
-from ..frames.pages import NOTEBOOK, Page
 from ..frames.spark import is_spark
 from ..model.quota_keys import readable
 from ..resolution import impact as comparing

@@ -11,9 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import KadminError
-from ..frames.blocks import Title
+from ..frames.blocks import NOTEBOOK, Page, Title
 from ..frames.display import Display
-from ..frames.pages import NOTEBOOK, Page
 from ..hints import Syntax, python
 from ..model.entity import Entity
 from ..model.levels import LEVELS, Level

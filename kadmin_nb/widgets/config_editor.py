@@ -9,8 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import printable, printable_lines
-from ..frames.blocks import Block, Title
-from ..frames.pages import NOTEBOOK, Page
+from ..frames.blocks import NOTEBOOK, Block, Page, Title
 from .config_cells import ConfigCell, ShownState
 from .config_sheet import ConfigSheet
 from .config_table import ConfigTable

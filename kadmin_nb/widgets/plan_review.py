@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Dangerous, Hinted, printable
-from ..frames.blocks import Title
-from ..frames.pages import NOTEBOOK, Page
+from ..frames.blocks import NOTEBOOK, Page, Title
 from ..hints import Option, Verb, Way, magic, python
 from ..plans.apply_options import ApplyOptions
 from ..plans.execution.progress import Advance

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ..errors import UsageError
-from ..frames.pages import NOTEBOOK, Page
+from ..frames.blocks import NOTEBOOK, Page
 from ..model.entity import Entity
 from .quota_preview import preview
 from .quota_sheet import QuotaSheet

@@ -185,7 +185,7 @@ def _display_outcomes(failed: KadminError | Interrupted) -> None:
     """The rows, before the error that counts them."""
     from IPython.display import display
 
-    from kadmin_nb.frames.pages import NOTEBOOK
+    from kadmin_nb.frames.blocks import NOTEBOOK
 
     if failed.outcomes is not None:
         display(failed.outcomes.mimebundle(replace(NOTEBOOK, has_errors_apart=True)), raw=True)  # type: ignore[no-untyped-call]

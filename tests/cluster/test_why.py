@@ -9,7 +9,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb import hints
-from kadmin_nb.frames.pages import WHOLE
+from kadmin_nb.frames.blocks import WHOLE
 
 pytestmark = pytest.mark.broker
 

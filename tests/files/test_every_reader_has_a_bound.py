@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 from pyarrow import parquet
 
 import kadmin_nb as kn
-from kadmin_nb import declared, documents, files
+from kadmin_nb import declared, files
 from kadmin_nb.commands import terminal
 from kadmin_nb.frames import files as frames
 from kadmin_nb.plans.journal import hash_chain
@@ -131,7 +132,7 @@ def test_digits_without_end(name, text, tmp_path):
 def test_a_parameters_cell_without_end(tmp_path):
     for cell in ("x: int = " + "-" * 100_000 + "1", "x: int = " + "9" * 6_000):
         document = {"cells": [{"cell_type": "code", "source": [cell], "metadata": {"tags": ["parameters"]}}]}
-        (tmp_path / "n.ipynb").write_text(documents.to_json(document))
+        (tmp_path / "n.ipynb").write_text(json.dumps(document))
         with pytest.raises(kn.Invalid, match="is not Python"):
             catalogue.Runbook.read(tmp_path / "n.ipynb")
 

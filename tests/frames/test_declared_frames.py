@@ -6,10 +6,10 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.frames import aligning, meanings, schemas
+from kadmin_nb.frames import blocks, meanings, schemas
 from kadmin_nb.frames.schema_metadata import stamped
 
-LOOKS = {aligning.NAME, aligning.KEY, aligning.BADGE, aligning.PROSE, ""}
+LOOKS = {blocks.NAME, blocks.KEY, blocks.BADGE, blocks.PROSE, ""}
 UNITS = {*meanings._OF_ROWS, *meanings._UNITS, ""}
 EVERY = [(frame, field) for frame in schemas.FRAMES.values() for field in frame.fields.values()]
 
@@ -37,7 +37,7 @@ def test_a_table_without_the_columns_of_its_name_is_another():
     """A table of three columns had the name of one of thirteen, and showed nothing."""
     some = schemas.CONFIGS.empty().select(["key", "value"])
     assert schemas.frame_of(some) is None
-    assert schemas.field_of(some, "key").look == aligning.KEY
+    assert schemas.field_of(some, "key").look == blocks.KEY
 
 
 def test_each_unit_and_look_is_one_that_somebody_writes():

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from kadmin_nb.commands.answer_formats import as_json
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.answer import Answer
-from kadmin_nb.frames.pages import WHOLE
+from kadmin_nb.frames.blocks import WHOLE
 from tests.architecture.test_reference import PAGES
 from tests.frames.declared_rows import rows
 

@@ -12,9 +12,9 @@ import kadmin_nb as kn
 from kadmin_nb.cluster.resolving import EffectiveAnswer, reasons
 from kadmin_nb.cluster.tree import TreeAnswer
 from kadmin_nb.frames import schemas
-from kadmin_nb.frames.fitting import paragraph, wrapped
+from kadmin_nb.frames.blocks import WHOLE, window
 from kadmin_nb.frames.meanings import _instead_of, client, in_unit, limit, used, word
-from kadmin_nb.frames.pages import WHOLE, window
+from kadmin_nb.frames.render import paragraph, wrapped
 from kadmin_nb.model.config_fallback import BROKER_KEYS, Synonym
 from kadmin_nb.model.config_units import with_unit
 from kadmin_nb.model.config_values import ConfigValue

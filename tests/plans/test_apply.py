@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.frames.pages import NOTEBOOK, WHOLE
+from kadmin_nb.frames.blocks import NOTEBOOK, WHOLE
 from kadmin_nb.hints import terminal
 from kadmin_nb.plans.execution import verification
 from kadmin_nb.plans.outcomes import Outcomes

@@ -25,7 +25,7 @@ from kadmin_nb.cluster.tree import TreeAnswer
 from kadmin_nb.commands import answer_formats
 from kadmin_nb.commands.windows import REST, fitted_lines
 from kadmin_nb.frames import schemas
-from kadmin_nb.frames.pages import window
+from kadmin_nb.frames.blocks import window
 from kadmin_nb.frames.render import lines
 
 Window = Callable[..., tuple[int, list[str]]]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kadmin_nb.frames.pages import NOTEBOOK
+from kadmin_nb.frames.blocks import NOTEBOOK
 from kadmin_nb.plans.stage import edits_of
 from kadmin_nb.widgets.grid import Grid
 from tests.widgets.configs_of_double import Sheet

@@ -11,7 +11,7 @@ from typing import Any
 import ipywidgets
 import pytest
 
-from kadmin_nb.frames.pages import NOTEBOOK
+from kadmin_nb.frames.blocks import NOTEBOOK
 from kadmin_nb.widgets import grid
 from kadmin_nb.widgets.panel import Panel
 from tests.hostile_names import HOSTILE
