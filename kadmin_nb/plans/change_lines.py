@@ -61,15 +61,11 @@ def line(
     words: Sequence[str], lookup: Lookup | None = None, kind: str | None = None, allow_unknown: Collection[str] = ()
 ) -> list[Edit]:
     """The edits of one line, `set producer_byte_rate=5MB/s user=alice`; it may begin with the name of its kind."""
-    if kind is None and len(words) > 1 and _names_a_kind(words[0]):
-        kind, words = words[0], words[1:]
+    first = words[0]
+    if kind is None and len(words) > 1 and first in KINDS and first not in KINDS[first].verbs.values():
+        kind, words = first, words[1:]  # a kind may be named as one of its verbs
     verb, arguments = words[0], words[1:]
     return (KINDS[kind] if kind else _kind_of_line(verb, arguments)).line_edits(verb, arguments, lookup, allow_unknown)
-
-
-def _names_a_kind(word: str) -> bool:
-    """True of `quota`, `config` and `scram`; a kind may be named as one of its verbs."""
-    return word in KINDS and word not in KINDS[word].verbs.values()
 
 
 def _kind_of_line(verb: str, words: Sequence[str]) -> ChangeKind:

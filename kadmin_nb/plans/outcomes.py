@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -71,14 +71,17 @@ class Outcomes(Answer):
         cls, plan: Plan, done: ApplyResult, journal: Journal | None = None, rollback: Callable[[], Plan] | None = None
     ) -> Outcomes:
         """The frame of what was done."""
-        marks = {"plan_id": plan.id, "slowest": _slowest(done), "lock": done.note}
+        slowest = f"broker {done.slowest[0]}, {done.slowest[1]} ms" if done.slowest else None
+        marks = {"plan_id": plan.id, "slowest": slowest, "lock": done.note}
         if journal is not None and journal.is_written:
             marks |= {"journal": str(journal.place), "chain_head": journal.head}
         metadata = {f"kadmin.{name}": text for name, text in marks.items() if text}
         at = now()
 
         def table() -> pa.Table:
-            made = schemas.from_columns(schemas.OUTCOMES, _columns(done.outcomes))
+            columns = {name: list(map(attrgetter(name), done.outcomes)) for name in _OWN}
+            changed = columns_of([outcome.change for outcome in done.outcomes])
+            made = schemas.from_columns(schemas.OUTCOMES, changed | columns)
             return stamped(made, plan.cluster_id, metadata, at=at)
 
         return cls(table, rollback, done.outcomes)
@@ -157,7 +160,7 @@ class Outcomes(Answer):
 
     def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """In the plan's order; where only a part is shown, rows that are not good come first."""
-        brief = self._brief()
+        brief = self._table.select(_SHOWN)
         if page.rows is None or len(self) <= page.rows or self.ok:
             return [brief]
         failing = self._failing()
@@ -173,25 +176,6 @@ class Outcomes(Answer):
             lines.append(f"journal {_from_home(self.journal)}, chain head {(self.chain_head or '')[:12]}")
         return "\n".join(map(printable, [*lines, *filter(None, [self._mark("lock")])]))
 
-    def _brief(self) -> pa.Table:
-        columns = [
-            "row",
-            "resource",
-            "key",
-            "old",
-            "after",
-            "state",
-            "brokers_agreeing",
-            "brokers",
-            "lag_ms",
-            "message",
-        ]
-        return self._table.select(columns)
-
-
-def _slowest(done: ApplyResult) -> str | None:
-    return f"broker {done.slowest[0]}, {done.slowest[1]} ms" if done.slowest else None
-
 
 def _from_home(place: str) -> str:
     """A path without the name of whose home it is in."""
@@ -201,8 +185,4 @@ def _from_home(place: str) -> str:
 
 _GOOD = {UNCHANGED, VERIFIED}
 _OWN = ("state", "error", "message", "brokers_agreeing", "brokers", "lag_ms")
-
-
-def _columns(outcomes: Sequence[Outcome]) -> dict[str, list[Any]]:
-    outcome_columns = {name: list(map(attrgetter(name), outcomes)) for name in _OWN}
-    return columns_of([outcome.change for outcome in outcomes]) | outcome_columns
+_SHOWN = ("row", "resource", "key", "old", "after", "state", "brokers_agreeing", "brokers", "lag_ms", "message")

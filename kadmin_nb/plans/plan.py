@@ -86,6 +86,7 @@ class LiveCluster(Protocol):
         """True of a plan that has a journal here."""
 
 
+_SHOWN = ["row", "op", "resource", "key", "old", "after", "validated", "note"]
 _CHANGED = {"kind", "op", "resource", "key", "wanted", "until"}
 
 
@@ -348,7 +349,7 @@ class Plan(PrintFormats, Tabular):
         return len(self.changes)
 
     def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        brief, ends = _brief(self.to_arrow()), [change.until for change in self.changes]
+        brief, ends = self.to_arrow().select(_SHOWN), [change.until for change in self.changes]
         return [brief.append_column("until", pa.array(ends, pa.string())) if any(ends) else brief]
 
     def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
@@ -389,10 +390,6 @@ class Plan(PrintFormats, Tabular):
         made = f"made by {self.author or 'nobody known'}, {self.created[:19]}Z"
         lines = [f"plan {self.id[:12]} for cluster {self.cluster_id}, {count}", made + self._end + reason, *self._noted]
         return "\n".join(map(printable, lines))
-
-
-def _brief(table: pa.Table) -> pa.Table:
-    return table.select(["row", "op", "resource", "key", "old", "after", "validated", "note"])
 
 
 def unconfirmed(plan: Plan, reason: str) -> Plan:

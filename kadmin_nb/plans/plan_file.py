@@ -146,7 +146,7 @@ def changes_of_rows(rows: Iterable[dict[str, Any]], format: int = FORMAT) -> tup
     Invalid
         The first row that is none, by its number; two rows of one key.
     """
-    parse = cache(_parsed)
+    parse = cache(lambda kind, text: KINDS[kind].resources.parse(text))
     changes = tuple(_change_or_refusal(row, parse) for row in rows)
     if format == 2:
         changes = tuple(c.with_(is_let_through=True) if _was_let_through(c) else c for c in changes)
@@ -173,10 +173,6 @@ def _refuse_doubles(changes: Iterable[Change]) -> None:
         row = first.setdefault(change.target, change.row)
         if row != change.row:
             raise Invalid(f"its rows {row} and {change.row} both change {change.key} of {change.resource}")
-
-
-def _parsed(kind: str, text: str) -> Configurable:
-    return KINDS[kind].resources.parse(text)
 
 
 def _change_of_row(row: dict[str, Any], parse: Callable[[str, str], Configurable]) -> Change:

@@ -398,7 +398,7 @@ class Stage(PrintFormats, Tabular):
         return len(self._edits)
 
     def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return [_brief(self.to_arrow())]
+        return [self.to_arrow().select(["row", "op", "resource", "key", "wanted", "note"])]
 
     def title(self) -> str:
         return f"{len(self)} staged change{'s' * (len(self) != 1)}"
@@ -503,7 +503,3 @@ def _resource_of(*names: object) -> Resource:
     if len(given) != 1:
         raise UsageError("a config belongs to exactly one resource", hint=f"One of {', '.join(WORDS)}.")
     return Resource.of(*given[0])
-
-
-def _brief(table: pa.Table) -> pa.Table:
-    return table.select(["row", "op", "resource", "key", "wanted", "note"])

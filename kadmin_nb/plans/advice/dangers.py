@@ -173,10 +173,9 @@ def in_parts(changes: Iterable[Change]) -> Iterator[Finding]:
         by_reason.setdefault(kind_of(whose).why_divided, {})[whose] = parts
     for reason, divided in by_reason.items():
         first = next(iter(divided.values()))[0][0]
-        shown = several([f"{whose} ({_in_turn(parts)})" for whose, parts in divided.items()])
+        turns = {
+            whose: [" and ".join(change.key for change in part) for part in parts] for whose, parts in divided.items()
+        }
+        shown = several([f"{whose} ({', then '.join(keys)})" for whose, keys in turns.items()])
         text = f"sent in several requests, {reason}: {shown}; if a later request fails, the earlier ones stay"
         yield Finding.about(first, WARNING, IN_PARTS, text)
-
-
-def _in_turn(parts: Iterable[Iterable[Change]]) -> str:
-    return ", then ".join(" and ".join(change.key for change in part) for part in parts)

@@ -113,14 +113,10 @@ def _emptied(removed: Sequence[Change], after: Limits, stored: pa.Table) -> Iter
         rows = [change for change in removed if _group(change) == group]
         level, key = group
         everyones = DEFAULT_IP if level == "IP" else _CLIENTS[0].level
-        if _limit(after, everyones, key) is None and not _left(stored, rows, level, key):
+        left = {*of_place(stored, level, key)["entity"].to_pylist()} - {str(change.resource) for change in rows}
+        if _limit(after, everyones, key) is None and not left:
             message = f"all {len(rows):,} quotas of the level {level} are taken away, and none is for everyone"
             yield Finding.about(rows[0], DANGER, QUOTA, message)
-
-
-def _left(stored: pa.Table, removed: Sequence[Change], level: str, key: str) -> set[str]:
-    """The entities of the level that keep theirs."""
-    return {*of_place(stored, level, key)["entity"].to_pylist()} - {str(change.resource) for change in removed}
 
 
 UNIT = "unit"

@@ -122,15 +122,12 @@ def _lowered_acks(rows: Sequence[Change], stored: _AllAcks) -> Iterable[Finding]
     for row in rows:
         old, new = _acks(_whose_acks(row), before), _acks(_whose_acks(row), after)
         if rule and new is not None and rule.weakens(old or ALL_REPLICAS[0], new):
-            yield Finding.about(row, DANGER, rule.danger, _danger_text(rule, old, new))
+            text = f"{old or 'the value of the clients themselves'} becomes {new}: {rule.why}"
+            yield Finding.about(row, DANGER, rule.danger, text)
 
 
 def _acks(entity: ClientEntity, values: _AllAcks) -> str | None:
     return next((value for level in entity.levels if (value := values.get(level)) is not None), None)
-
-
-def _danger_text(rule: DangerRule, old: str | None, new: str) -> str:
-    return f"{old or 'the value of the clients themselves'} becomes {new}: {rule.why}"
 
 
 def _whose_acks(change: Change) -> ClientEntity:

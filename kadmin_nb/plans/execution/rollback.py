@@ -38,7 +38,7 @@ def changes(plan: Plan, done: Collection[int]) -> list[Change]:
         Nothing of the plan can be taken back.
     """
     numbers = count(1)
-    undone = [_undone(next(numbers), c) for c in reversed(plan.changes) if c.row in done and _can_be(c)]
+    undone = [_undone(next(numbers), c) for c in reversed(plan.changes) if c.row in done and c.old_known]
     if not undone:
         raise PlanRefused(
             "there is nothing to roll back: no row was verified as done by this plan, or none can be restored",
@@ -57,12 +57,8 @@ def _why_not(change: Change, done: Collection[int]) -> Iterable[str]:
     row_text = f"row {change.row}, {change.resource} {change.key}"
     if change.row not in done:
         yield f"{row_text}: not verified as done by the plan, so left as it is"
-    elif not _can_be(change):
+    elif not change.old_known:
         yield f"{row_text}: its old value is sensitive and was never seen"
-
-
-def _can_be(change: Change) -> bool:
-    return change.old_known
 
 
 def _undone(row: int, change: Change) -> Change:
@@ -77,11 +73,6 @@ def _undone(row: int, change: Change) -> Change:
         after=change.old,
         old_known=not change.is_secret,
         level=change.level,
-        note="; ".join(_notes(change)),
+        note="; ".join([f"takes back row {change.row}", *kind_of(change).undo_notes(change)]),
         topic_id=change.topic_id,
     )
-
-
-def _notes(change: Change) -> Iterable[str]:
-    yield f"takes back row {change.row}"
-    yield from kind_of(change).undo_notes(change)

@@ -18,7 +18,7 @@ The one client that this does not cover is the empty user, whom a default user q
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import product
 from typing import cast
 
@@ -98,25 +98,14 @@ class Overlap:
         self._ranks: dict[tuple[str, object, object], set[int]] = defaultdict(set)
         for change, rank in zip(changes, ranks, strict=True) if keys else ():
             if change.key in keys:
-                for user, client_id in _places(change.resource):
-                    self._ranks[change.key, user, client_id].add(rank)
+                user, client_id = _client_names(change.resource)
+                for names in product((user, _ALL), (client_id, _ALL)):
+                    self._ranks[change.key, *names].add(rank)
 
     def ranks(self, change: Change) -> set[int]:
         """The ranks of all changes of its key that fit a client which it fits; its rank among them."""
-        found = (self._ranks.get((change.key, user, client_id), ()) for user, client_id in _fitting(change.resource))
-        return set().union(*found)
-
-
-def _places(resource: Configurable) -> Iterator[tuple[object, object]]:
-    """The drawers in which it is filed: by the names that it has, and without regard to them."""
-    user, client_id = _client_names(resource)
-    return product((user, _ALL), (client_id, _ALL))
-
-
-def _fitting(resource: Configurable) -> Iterator[tuple[object, object]]:
-    """The drawers of those that fit a client which it fits."""
-    user, client_id = _client_names(resource)
-    return product(_meeting(user), _meeting(client_id))
+        fitting = product(*map(_meeting, _client_names(change.resource)))
+        return set().union(*(self._ranks.get((change.key, user, client_id), ()) for user, client_id in fitting))
 
 
 def _meeting(name: str | None) -> Sequence[object]:
@@ -126,13 +115,8 @@ def _meeting(name: str | None) -> Sequence[object]:
 
 def _client_names(resource: Configurable) -> tuple[str | None, str | None]:
     """Its user and its client-id, None where it fits any."""
-    entity = cast(Entity, resource)
-    return _name(entity, "user"), _name(entity, "client-id")
-
-
-def _name(entity: Entity, kind: str) -> str | None:
-    name = entity.get(kind)
-    return name if isinstance(name, str) else None
+    user, client_id = (cast(Entity, resource).get(kind) for kind in ("user", "client-id"))
+    return user if isinstance(user, str) else None, client_id if isinstance(client_id, str) else None
 
 
 _EVERYONE = Resource("BROKER", "")
