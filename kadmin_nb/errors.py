@@ -26,15 +26,39 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from copy import copy
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Self
 
 from . import hints
-from .exit_state import ExitState
 from .hints import Hint
 from .secrets import redacted
 
 if TYPE_CHECKING:
     from .model.changes import Target
+
+
+class ExitState(IntEnum):
+    """The exit codes of the README. Answers and errors say their own; the terminal exits with it."""
+
+    DONE = 0
+    """Done, or nothing to do."""
+
+    FAILED = 1
+    """Failed before anything changed."""
+
+    WRONG_USAGE = 2
+
+    DIFFERENCES = 3
+    """There is something to change, or a difference, and somebody asked with `--detailed-exitcode`."""
+
+    PARTLY = 4
+    """Changed in part, or not verified everywhere."""
+
+    REFUSED = 5
+    """Refused, nothing sent."""
+
+    INTERRUPTED = 130
+
 
 __all__ = [
     "AuthenticationFailed",

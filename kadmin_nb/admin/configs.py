@@ -21,7 +21,7 @@ from kafka.protocol.admin.configs import (
 from ..errors import KadminError, TimedOut, Unsupported
 from ..frames import schemas
 from ..model import rights
-from ..model.refusal import Refusal
+from ..model.changes import Refusal
 from ..model.resources import OPERATIONS, RESOURCE_TYPES, SOURCES, VALUE_TYPES, Resource, Source, unknown
 from . import error_codes
 from .ports import ConfigOperation

@@ -6,7 +6,7 @@ import kafka.errors
 
 from .. import errors
 from ..model import rights
-from ..model.refusal import Refusal
+from ..model.changes import Refusal
 
 _OWN_WORDS = {
     "CLUSTER_AUTHORIZATION_FAILED": "Cluster authorization failed.",

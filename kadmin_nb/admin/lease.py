@@ -42,7 +42,7 @@ from confluent_kafka import KafkaException
 from .. import errors
 from ..errors import KadminError, PlanRefused, TimedOut, printable
 from ..hints import Hint, Option, sentence
-from ..model.refusal import Refusal
+from ..model.changes import Refusal
 from .compacted_topic import CompactedTopic
 from .ports import NOT_KEPT_OUT, Lease
 from .transactions import FencedWriter, error_name, error_text, is_worth_retrying

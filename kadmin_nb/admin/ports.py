@@ -12,10 +12,10 @@ from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
+from ..model.changes import Refusal
 from ..model.client_configs import ClientEntity, Replacement
 from ..model.configurable import Configurable
 from ..model.entity import Entity
-from ..model.refusal import Refusal
 from ..model.resources import Resource
 from ..model.scram import FEWEST_ITERATIONS, ScramUser
 from ..secrets import Secret

@@ -15,8 +15,8 @@ from kafka.protocol.admin.client_quotas import (
 from kafka.protocol.api_header import RequestHeader
 
 from ..model import rights
+from ..model.changes import Refusal
 from ..model.entity import Entity
-from ..model.refusal import Refusal
 from . import error_codes, quota_response
 from .ports import Component
 from .wire import Wire, understood

@@ -16,7 +16,7 @@ from kafka.protocol.admin.users import AlterUserScramCredentialsRequest, Describ
 
 from ..frames import schemas
 from ..model import rights
-from ..model.refusal import Refusal
+from ..model.changes import Refusal
 from ..model.scram import ScramUser
 from ..secrets import Secret
 from . import error_codes

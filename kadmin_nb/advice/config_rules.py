@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import Invalid, UsageError
-from ..frames.findings import findings_table
+from ..frames.answer import findings_table
 from ..frames.frame import MOMENT
 from ..frames.given_frames import fitted, table_of
 from ..frames.schemas import CONFIGS, require_columns
@@ -23,10 +23,9 @@ from ..model.changes import DELETE, SET, Edit
 from ..model.config_fallback import Synonym, behind_listener, in_effect, in_unit_of, unnamed_defaults
 from ..model.config_units import exact_number
 from ..model.config_values import BrokerConfigs, ConfigValue
-from ..model.findings import UNKNOWN, WARNING, Finding
+from ..model.findings import UNKNOWN, WARNING, Finding, Row
 from ..model.grammar import format_word, quote
 from ..model.resources import OWN_SOURCE, Resource, Source
-from ..model.rows import Row
 from ..secrets import is_called_so
 from . import DEFAULT, DIFFERS, FINDINGS, LEFTOVER, REPEATS, THROTTLE, UNREAD
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import KadminError, UsageError, kind_of
 from ..frames import schemas
+from ..frames.answer import Findings
 from ..frames.blocks import NOTEBOOK, Page
-from ..frames.findings import Findings
 from ..hints import did_you_mean
 from ..model import rights
 from ..model.findings import Finding

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, NoReturn, Self, cast
+from typing import Any, NamedTuple, NoReturn, Self, cast
 
 from ..errors import KadminError
 from ..model.client_configs import ClientEntity, stored_value
@@ -153,6 +153,50 @@ def read_entry(key: bytes | None, value: bytes | None) -> tuple[ClientEntity, st
     except KadminError:
         return None
     return entity, names.key, config
+
+
+class Entry(NamedTuple):
+    """The value of an entity's key, with the offset of its record and the record's time in ms since 1970."""
+
+    value: str
+    revision: int
+    author: str = ""
+    plan_id: str = ""
+    changed: int = 0
+
+
+class ClientConfigLog:
+    """The sum of records: the newest of each key counts; one that cannot be read changes nothing but a counter.
+
+    Admins keep the entries of every entity; a client those of its own levels, which are `whose`.
+    """
+
+    def __init__(self, whose: Collection[ClientEntity] | None = None) -> None:
+        self._whose = whose
+        self.entries: dict[ClientEntity, dict[str, Entry]] = {}
+        self.passed_over = 0
+
+    def take(self, key: bytes | None, value: bytes | None, offset: int, timestamp: int) -> None:
+        """Add the next record."""
+        if (entry := read_entry(key, value)) is None:
+            self.passed_over += 1
+            return
+        entity, name, config = entry
+        if self._whose is not None and entity not in self._whose:
+            return
+        entries = self.entries.setdefault(entity, {})
+        if config is not None:
+            entries[name] = Entry(config.value, offset, config.author, config.plan_id, timestamp)
+            return
+        entries.pop(name, None)
+        if not entries:
+            del self.entries[entity]
+
+    def values(self) -> dict[ClientEntity, dict[str, str]]:
+        """The values alone."""
+        return {
+            entity: {key: entry.value for key, entry in entries.items()} for entity, entries in self.entries.items()
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,10 +28,10 @@ from ..frames.blocks import NOTEBOOK, Block, Listing, Page
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Option, sentence, terminal
 from ..model import rights
+from ..model.changes import Refusal
 from ..model.client_configs import CONFIGS_TOPIC
 from ..model.configurable import AclResource
 from ..model.findings import ABSENT, FAILED, OK, WARNING, Finding
-from ..model.refusal import Refusal
 from ..model.resources import Resource
 from ..model.rights import Right
 from .records import REGISTRATIONS_TOPIC, STATUS_TOPIC

@@ -10,17 +10,16 @@ import random
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import NamedTuple
 
 import pyarrow as pa
 
-from ..admin.compacted_topic import CompactedTopic, TopicRecord, appended_at, patiently_read
+from ..admin.compacted_topic import CompactedTopic, appended_at, patiently_read
 from ..admin.configs import WireConfigs
 from ..admin.ports import UNSIGNED, Signature
 from ..admin.wire import Wire
 from ..errors import Invalid, KadminError, TimedOut
 from ..frames import schemas
+from ..model.changes import Refusal
 from ..model.client_configs import (
     CONFIGS_TOPIC,
     HEARTBEAT_INTERVAL,
@@ -31,54 +30,8 @@ from ..model.client_configs import (
     stored_value,
     timeouts_contradict,
 )
-from ..model.refusal import Refusal
 from ..model.resources import Resource
-from .records import MOST_BYTES, ConfigKey, ConfigValue, read_entry
-
-
-class Entry(NamedTuple):
-    """The value of an entity's key, with the offset of its record and its time in ms since 1970."""
-
-    value: ConfigValue
-    revision: int
-    changed: int
-
-    @property
-    def changed_at(self) -> datetime:
-        """The broker's time, UTC."""
-        return appended_at(self.changed)
-
-
-class ClientConfigLog:
-    """The sum of records: the newest of each key counts; one that cannot be read changes nothing but a counter."""
-
-    def __init__(self) -> None:
-        self.entries: dict[ClientEntity, dict[str, Entry]] = {}
-        self.passed_over = 0
-
-    def take(self, record: TopicRecord) -> None:
-        """Add the next record."""
-        if (entry := read_entry(record.key, record.value)) is None:
-            self.passed_over += 1
-            return
-        entity, key, value = entry
-        if value is None:
-            self._remove(entity, key)
-        else:
-            self.entries.setdefault(entity, {})[key] = Entry(value, record.offset, record.timestamp)
-
-    def values(self) -> Entries:
-        """The values alone."""
-        return {
-            entity: {key: entry.value.value for key, entry in entries.items()}
-            for entity, entries in self.entries.items()
-        }
-
-    def _remove(self, entity: ClientEntity, key: str) -> None:
-        entries = self.entries.get(entity, {})
-        entries.pop(key, None)
-        if not entries:
-            self.entries.pop(entity, None)
+from .records import MOST_BYTES, ClientConfigLog, ConfigKey, ConfigValue
 
 
 class ClientConfigTopic(CompactedTopic):
@@ -109,7 +62,7 @@ class ClientConfigTopic(CompactedTopic):
         if self.position is None:
             self._log = ClientConfigLog()
         for record in self.read(until, end):
-            self._log.take(record)
+            self._log.take(record.key, record.value, record.offset, record.timestamp)
         return self._log
 
 
@@ -118,7 +71,6 @@ class ClientConfigTopic(CompactedTopic):
 
 Entries = Mapping[ClientEntity, Mapping[str, str]]
 """The values of each entity's keys."""
-
 
 Replacements = Mapping[ClientEntity, Mapping[str, Replacement]]
 Refusals = dict[ClientEntity, Refusal]
@@ -387,9 +339,9 @@ def _entry_rows(log: ClientConfigLog, users: Collection[str] | None) -> Iterator
                 "user": entity.user,
                 "client_id": entity.client_id,
                 "key": key,
-                "value": entry.value.value,
+                "value": entry.value,
                 "revision": entry.revision,
-                "author": entry.value.author,
-                "plan_id": entry.value.plan_id,
-                "changed_at": entry.changed_at,
+                "author": entry.author,
+                "plan_id": entry.plan_id,
+                "changed_at": appended_at(entry.changed),
             }

@@ -22,7 +22,7 @@ from ..plans.apply_options import ApplyOptions, with_arguments
 from ..plans.execution.progress import Progress, Stopped, never, silent
 from .configs import Configs
 from .quotas import Quotas
-from .scram import Scram
+from .users import Scram
 
 if TYPE_CHECKING:
     from ..client_configs.verbs import ClientConfigs
@@ -213,7 +213,7 @@ class Cluster:
         WrongCluster, PlanRefused, UsageError, Invalid
             As of `Declared.difference`, and of `Stage.plan`.
         """
-        from .declared_files import plan_from
+        from .snapshots import plan_from
 
         return plan_from(
             self,
@@ -621,7 +621,7 @@ class Cluster:
         PlanRefused, NotAuthorized, Interrupted
             As `observe`.
         """
-        from .observed_usage import refuse_unknown_logs, top_of
+        from .bucket_usage import refuse_unknown_logs, top_of
 
         refuse_unknown_logs(self.port)
         return top_of(self.observe(seconds, progress=progress).raise_for_errors(), keys, most)

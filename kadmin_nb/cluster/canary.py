@@ -11,8 +11,7 @@ import pyarrow.compute as pc
 
 from ..admin.canary import REQUEST, CanaryReading, canary
 from ..client_configs.kafka import LiveKafka
-from ..errors import KadminError, PartlyFailed, Unsupported, UsageError, printable
-from ..exit_state import ExitState
+from ..errors import ExitState, KadminError, PartlyFailed, Unsupported, UsageError, printable
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page

@@ -26,7 +26,7 @@ from ..client_configs.kafka import LiveKafka
 from ..client_configs.setup import checks_of
 from ..errors import AuthenticationFailed, KadminError
 from ..frames import schemas
-from ..frames.findings import Findings
+from ..frames.answer import Findings
 from ..hints import terminal
 from ..model.connection_settings import Settings, TokenLogin
 from ..model.findings import ABSENT, FAILED, OK, SKIPPED, WARNING, Finding

@@ -18,8 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..client_configs.kafka import LiveKafka
-from ..errors import Interrupted, Invalid, KadminError, PartlyFailed, PlanRefused, UsageError, kind_of
-from ..exit_state import ExitState
+from ..errors import ExitState, Interrupted, Invalid, KadminError, PartlyFailed, PlanRefused, UsageError, kind_of
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page

@@ -23,11 +23,10 @@ from ..frames.blocks import NOTEBOOK, Block, Listing, Page
 from ..frames.schema_metadata import stamped
 from ..frames.spark import active_session
 from ..model import rights
-from ..model.changes import DELETE, SET, Change, Edit
+from ..model.changes import DELETE, SET, Change, Edit, Refusal
 from ..model.configurable import Configurable
 from ..model.connection_settings import Settings
 from ..model.entity import Entity
-from ..model.refusal import Refusal
 from ..model.resources import Resource
 from ..model.scram import ScramUser
 from ..plans.approval import PLATFORM

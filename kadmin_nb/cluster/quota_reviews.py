@@ -14,9 +14,8 @@ import pyarrow.compute as pc
 from ..client_configs.kafka import LiveKafka
 from ..errors import UsageError
 from ..frames import schemas
-from ..frames.answer import Answer
+from ..frames.answer import Answer, Findings
 from ..frames.blocks import NOTEBOOK, Block, Page
-from ..frames.findings import Findings
 from ..frames.meanings import values_of
 from ..frames.relational import each_once
 from ..frames.schema_metadata import stamped

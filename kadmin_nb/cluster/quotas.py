@@ -22,7 +22,7 @@ from . import near_names
 if TYPE_CHECKING:
     from ..usage.near_and_top import NearAnswer
     from .quota_reviews import RedundantAnswer
-    from .tree import TreeAnswer
+    from .resolving import TreeAnswer
     from .why import WhyAnswer
 
 
@@ -315,7 +315,7 @@ class Quotas:
         entity: Mapping[str, object] | None = None,
     ) -> TreeAnswer:
         """TREE: the hierarchy, and which quotas are shadowed; it shows itself as a tree. Arguments as `describe`."""
-        from .tree import tree_of
+        from .resolving import tree_of
 
         return tree_of(self._kafka, _chosen(user, client_id, ip, entity))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from ..frames.blocks import NOTEBOOK, Page
 from ..frames.meanings import general_client
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Option, sentence
+from ..model.entity import Entity
 from ..model.grammar import DEFAULT, Selector, format_word, matcher, parts
 from ..model.levels import SHARERS
 from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers, readable
@@ -26,10 +27,40 @@ from ..resolution import kernel
 from ..resolution.kernel import resolve_ip
 from ..resolution.rules import Effective, explain, stored_of
 from ..resolution.shadows import UNNAMED
+from ..resolution.tree import tree
 from . import resolve_engines
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
+
+
+class TreeAnswer(Answer):
+    """TREE: `entity`, `parent`, `level`, `key`, `value`, `shadowed_by`."""
+
+    is_frame = False
+
+    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        return [self._table] if len(self) else []
+
+
+def tree_of(kafka: LiveKafka, chosen: Mapping[str, Selector]) -> TreeAnswer:
+    """TREE of the whole hierarchy, or of the chosen branches of it."""
+    table = tree(kafka.quotas.describe())
+    return TreeAnswer(stamped(_branches(table, chosen) if chosen else table, kafka.id))
+
+
+def _branches(tree: pa.Table, chosen: Mapping[str, Selector]) -> pa.Table:
+    """The rows of a tree whose entities are among the chosen, with the parents that they hang on."""
+    rows = zip(tree["entity"].to_pylist(), tree["parent"].to_pylist(), strict=True)
+    matchers = {kind: matcher(names) for kind, names in chosen.items()}
+    branch_names = {name for row in rows if _is_chosen(Entity.parse(row[0]), matchers) for name in row}
+    return tree.filter(pc.is_in(tree["entity"], pa.array(list(branch_names), pa.string())))
+
+
+def _is_chosen(entity: Entity, matchers: Mapping[str, Callable[[str | None], bool]]) -> bool:
+    parts = {kind: entity.get(kind) for kind in matchers}
+    return all(part and matchers[kind](None if part is DEFAULT else str(part)) for kind, part in parts.items())
+
 
 CALLBACK = "client.quota.callback.class"
 BROKERS = "kadmin.brokers"

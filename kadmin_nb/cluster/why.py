@@ -17,9 +17,9 @@ from ..frames.blocks import NOTEBOOK, Page
 from ..frames.meanings import client
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Syntax, Verb, python, sentence
+from ..model.findings import Row
 from ..model.grammar import format_word, parts
 from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers, readable
-from ..model.rows import Row
 from ..resolution.rules import Effective, Stored, explain, stored_of
 from ..resolution.shadows import UNNAMED, Lift, Quota, lifts, only_without
 from ..usage.rules import WHY_UNKNOWN

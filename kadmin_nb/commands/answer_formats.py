@@ -25,7 +25,7 @@ def formed(value: Any, form: str) -> Any:
     Unsupported
         `spark`, where pyspark is not installed.
     """
-    from ..frames.tabular import Tabular
+    from ..frames.answer import Tabular
 
     if not isinstance(value, Tabular):
         raise UsageError(f"--as {form} works with frames only")

@@ -14,8 +14,7 @@ from ..plans.apply_options import ApplyOptions
 from .click_glue import Words
 from .completions import dangerous
 from .options import Command, Finite, Length, detailed, printing, reading
-from .session import PlanOptions, Session
-from .spark_inputs import usage_frame
+from .session import PlanOptions, Session, usage_frame
 
 _POLICIES = "kadmin.policy"
 T = TypeVar("T")

@@ -12,9 +12,9 @@ import click
 from ..errors import UsageError
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.display import Display
-from . import options, spark_inputs
+from . import options
 from .click_glue import Verb
-from .session import PlanOptions, Session
+from .session import PlanOptions, Session, frame_in_arrow, frame_or_file, usage_frame
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
@@ -53,13 +53,13 @@ class ChartSource:
         """The USAGE frame of `--usage`."""
         if self.usage is None:
             raise UsageError("--usage is required", hint="--usage NAME, a USAGE frame: a variable, or a file.")
-        return spark_inputs.usage_frame(self.session, self.usage)
+        return usage_frame(self.session, self.usage)
 
     def read_frame(self) -> Any:
         """The frame of `--frame`; a Spark DataFrame stays in Spark."""
         from ..frames.files import read_table
 
-        frame = spark_inputs.frame_or_file(self.session, str(self.frame))
+        frame = frame_or_file(self.session, str(self.frame))
         return read_table(frame) if isinstance(frame, Path) else frame
 
     def history(self) -> str:
@@ -82,7 +82,7 @@ def _effective(source: ChartSource) -> Any:
     clients = source.pairs or source.usage
     if clients is None:
         raise UsageError("--pairs is required", hint="--pairs NAME, a frame with user and client_id, or --usage NAME.")
-    return source.quotas.resolve(pairs=spark_inputs.frame_in_arrow(source.session, clients))
+    return source.quotas.resolve(pairs=frame_in_arrow(source.session, clients))
 
 
 def _utilisation(source: ChartSource) -> Any:

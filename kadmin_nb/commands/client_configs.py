@@ -8,10 +8,10 @@ import click
 
 from ..frames.views import counted_nouns
 from ..model.client_configs import ACKS, CLIENT_KEYS
-from . import completions, options, spark_inputs
+from . import completions, options
 from .click_glue import Text, Verbs, words
 from .options import read_selectors
-from .session import Session
+from .session import Session, usage_frame
 
 _SELECTORS = ("user", "client-id")
 
@@ -59,7 +59,7 @@ def followers(session: Session, words: tuple[str, ...], key: str, usage: str | N
     {here} user=alice
     {here} --key session.timeout.ms --usage usage.parquet
     """
-    used = None if usage is None else spark_inputs.usage_frame(session, usage)
+    used = None if usage is None else usage_frame(session, usage)
     return session.cluster.client_configs.followers(key, **_selectors(session, words), usage=used)
 
 

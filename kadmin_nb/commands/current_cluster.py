@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from ..model.resources import WORDS, Resource
-from . import completions, options, spark_inputs
+from . import completions, options
 from .click_glue import Verb, Words, words
 from .options import Length, read_selectors
-from .session import Session
+from .session import Session, usage_frame
 
 
 @click.command(cls=Verb)
@@ -106,5 +106,5 @@ def users(session: Session, words: tuple[str, ...], usage: str | None) -> Any:
     {here} user~=team-* --usage usage.parquet
     """
     chosen = read_selectors(words, ("user",), session.lookup)
-    used = None if usage is None else spark_inputs.usage_frame(session, usage)
+    used = None if usage is None else usage_frame(session, usage)
     return session.cluster.users(**chosen, usage=used)

@@ -15,8 +15,7 @@ from ..model.resources import WORDS
 from . import options
 from .change_options import changing
 from .click_glue import CommaSeparated, Text, Verb
-from .session import PlanOptions, Session
-from .spark_inputs import usage_frame
+from .session import PlanOptions, Session, usage_frame
 
 if TYPE_CHECKING:
     from ..frames.snapshots import Snapshot

@@ -15,8 +15,7 @@ from .change_options import applying, changing, wait_clients
 from .click_glue import Text, Verbs, Words
 from .declared import plan_from
 from .options import Finite
-from .session import PlanOptions, Session, planned
-from .spark_inputs import usage_frame
+from .session import PlanOptions, Session, planned, usage_frame
 
 if TYPE_CHECKING:
     from ..plans.journal.store import StoredJournal

@@ -12,13 +12,13 @@ from ..model.changes import Edit
 from ..model.entity import ARGUMENTS, TYPES, entity_type
 from ..model.quota_keys import parse_value
 from ..plans import change_words
-from . import completions, options, spark_inputs
+from . import completions, options
 from .change_options import changing
 from .chart import chart
 from .click_glue import Verbs, words
 from .history import history
 from .options import read_selectors
-from .session import PlanOptions, Session
+from .session import PlanOptions, Session, frame_in_arrow, frame_or_file, spark_for, usage_frame, with_progress
 from .usage import near, top, usage
 
 TO_READ = "[TYPE=NAME]..."
@@ -84,11 +84,11 @@ def resolve(
     more: dict[str, Any] = {"keys": options.keys_of(keys), "overridden": overridden, "assume_default": assume_default}
     if pairs is None:
         return session.cluster.quotas.resolve(**whom, engine=engine, **more)
-    clients = spark_inputs.frame_or_file(session, pairs)
+    clients = frame_or_file(session, pairs)
     if whom:
         raise UsageError(f"{next(iter(whom)).replace('_', '-')}=… and --pairs both say whom", hint="Take one of them.")
-    with spark_inputs.spark_for(session, engine, form):
-        return spark_inputs.with_progress(session.cluster.quotas.resolve(pairs=clients, engine=engine, **more), session)
+    with spark_for(session, engine, form):
+        return with_progress(session.cluster.quotas.resolve(pairs=clients, engine=engine, **more), session)
 
 
 @quota.command()
@@ -118,7 +118,7 @@ def why(
     answer = session.cluster.quotas.why(
         **{"user": None, **chosen_entities(words, session)},
         keys=options.keys_of(keys),
-        usage=None if usage is None else spark_inputs.usage_frame(session, usage),
+        usage=None if usage is None else usage_frame(session, usage),
         to=None if to is None else _wanted_limit(to),
         assume_default=assume_default,
     )
@@ -160,7 +160,7 @@ def redundant(session: Session, is_staged: bool) -> Any:
 @options.assume_default
 def unlimited(session: Session, keys: tuple[str, ...], pairs: str | None, assume_default: bool) -> Any:
     """The clients that nothing limits, by key: of --pairs, or the users that quotas name and everybody else."""
-    clients = None if pairs is None else spark_inputs.frame_in_arrow(session, pairs)
+    clients = None if pairs is None else frame_in_arrow(session, pairs)
     return session.cluster.quotas.unlimited(clients, keys=options.keys_of(keys), assume_default=assume_default)
 
 
@@ -172,7 +172,7 @@ def client_ids(session: Session, clients: str | None) -> Any:
     if clients is None:
         hint = "NAME is a frame of clients, PAIRS or USAGE: a variable, or a Parquet or CSV file."
         raise UsageError("NAME is required", hint=hint)
-    return session.cluster.quotas.client_ids(spark_inputs.frame_in_arrow(session, clients))
+    return session.cluster.quotas.client_ids(frame_in_arrow(session, clients))
 
 
 @quota.command("set")
@@ -203,7 +203,7 @@ def _edits(
         return change_words.quota_edits(verb, words, session.lookup, plan_options.allow_unknown)
     from ..plans.change_lines import on_each_pair
 
-    clients = spark_inputs.frame_in_arrow(session, pairs)
+    clients = frame_in_arrow(session, pairs)
     if whom := next((word for word in words if entity_type(word.partition("=")[0])), None):
         raise UsageError(f"{whom} and --pairs both say whom", hint="Take one of them.")
     pattern = change_words.quota_edits(verb, [*words, "user=x"], session.lookup, plan_options.allow_unknown)
@@ -221,7 +221,7 @@ def explore(session: Session, words: tuple[str, ...], usage: str | None) -> Any:
     {here} user=alice client-id=app
     {here} --usage usage.parquet
     """
-    used = None if usage is None else spark_inputs.usage_frame(session, usage)
+    used = None if usage is None else usage_frame(session, usage)
     return session.cluster.explore(**chosen_entities(words, session), usage=used)
 
 

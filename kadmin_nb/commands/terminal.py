@@ -15,8 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, cast
 
 from .. import files
-from ..errors import Hinted, Interrupted, KadminError, NotFound, UsageError, printable
-from ..exit_state import ExitState
+from ..errors import ExitState, Hinted, Interrupted, KadminError, NotFound, UsageError, printable
 from ..frames.blocks import ROWS
 from ..hints import terminal
 from . import Result, run
@@ -247,7 +246,7 @@ def _say(exc: Hinted) -> None:
 
 
 def _write(value: Any, place: Path, *, raw: bool) -> None:
-    from ..frames.tabular import Tabular
+    from ..frames.answer import Tabular
 
     if not isinstance(value, Tabular):
         raise UsageError("--out works with frames only")

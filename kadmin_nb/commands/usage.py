@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import UsageError
-from . import completions, options, spark_inputs
+from . import completions, options
 from .click_glue import Verb
 from .options import Finite, Length
-from .session import Note, Session
+from .session import Note, Session, spark_answer, usage_frame, where_spark_is, with_progress
 
 if TYPE_CHECKING:
     from ..frames.answer import Answer
@@ -76,14 +76,14 @@ class UsageSource:
 
         if self.paths:
             log = self.log()
-            with spark_inputs.where_spark_is(session, log.is_spark):
+            with where_spark_is(session, log.is_spark):
                 requests = self.requests(session, log)
                 note(session, requests.warnings)
                 return Usage.of_log(requests, self.every or EVERY, log.why)
-        with spark_inputs.where_spark_is(session, self.engine == "spark"):
+        with where_spark_is(session, self.engine == "spark"):
             if self.prometheus:
                 return Usage.of_metrics(self._metrics(), self.engine)
-            return Usage.of(spark_inputs.usage_frame(session, str(self.usage)), self.engine)
+            return Usage.of(usage_frame(session, str(self.usage)), self.engine)
 
     def log(self) -> LogEngine:
         """The engine that reads the request log."""
@@ -211,8 +211,8 @@ def usage(
     if lines or quarantine:
         return _of_lines(session, source, quarantine)
     used = source.read(session)
-    with spark_inputs.where_spark_is(session, used.is_on_spark):
-        return spark_inputs.with_progress(_answer(session, used, utilisation, clients, assume_default), session)
+    with where_spark_is(session, used.is_on_spark):
+        return with_progress(_answer(session, used, utilisation, clients, assume_default), session)
 
 
 @click.command(cls=Verb)
@@ -236,7 +236,7 @@ def near(session: Session, source: UsageSource, keys: tuple[str, ...], percent: 
     """
     source.check()
     used = source.read(session)
-    with spark_inputs.where_spark_is(session, used.is_on_spark):
+    with where_spark_is(session, used.is_on_spark):
         return session.cluster.quotas.near(
             used, percent=percent, keys=options.keys_of(keys), assume_default=assume_default
         )
@@ -268,7 +268,7 @@ def top(session: Session, source: UsageSource, keys: tuple[str, ...], most: int,
         return answer
     source.check()
     used = source.read(session)
-    with spark_inputs.where_spark_is(session, used.is_on_spark):
+    with where_spark_is(session, used.is_on_spark):
         from ..usage import top as top_of
 
         return top_of(used.answer(), **more)
@@ -279,11 +279,11 @@ def _of_lines(session: Session, source: UsageSource, quarantine: bool) -> Answer
     from ..frames.answer import Answer
 
     log = source.log()
-    with spark_inputs.where_spark_is(session, log.is_spark):
+    with where_spark_is(session, log.is_spark):
         requests = source.requests(session, log)
         if not quarantine:
             return _counted(requests.counts, session)
-        return spark_inputs.lazy(requests.quarantine, session) if log.is_spark else Answer(requests.quarantine)
+        return spark_answer(requests.quarantine, session) if log.is_spark else Answer(requests.quarantine)
 
 
 def _counted(counts: Counts, session: Session) -> Answer:

@@ -17,14 +17,14 @@ import pyarrow.compute as pc
 from ..advice.config_rules import BY_NATURE
 from ..errors import KadminError
 from ..frames import schemas
+from ..frames.given_frames import plain
 from ..frames.snapshot_kinds import CONFIGS, SCOPES, parsed
 from ..frames.snapshots import Snapshot
-from ..frames.to_pandas import plain
 from ..model.config_fallback import behind_listener
 from ..model.config_values import ConfigValue
 from ..model.configurable import Configurable
+from ..model.findings import Row
 from ..model.resources import Resource, Source
-from ..model.rows import Row
 from ..secrets import SHOWN
 from .diff_answer import ANY_BROKER, APART, EACH, NATURE, Diff, Side
 from .differences import differences

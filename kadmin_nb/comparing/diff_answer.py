@@ -27,8 +27,8 @@ from ..frames.views import DIFFERENCES, differences_finding
 from ..hints import Hint, Option, sentence
 from ..model.changes import DELETE, SET, Edit
 from ..model.configurable import Configurable
+from ..model.findings import Row
 from ..model.grammar import quote
-from ..model.rows import Row
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block

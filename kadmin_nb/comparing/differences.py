@@ -16,13 +16,13 @@ import pyarrow.compute as pc
 
 from ..errors import Invalid, UsageError
 from ..frames import given_frames, schemas
+from ..frames.given_frames import plain
 from ..frames.snapshot_kinds import SCOPES, SnapshotKind, kind_of
 from ..frames.snapshots import SCOPE, Snapshot
-from ..frames.to_pandas import plain
 from ..model.config_fallback import Synonym, in_effect, in_unit_of, unnamed_defaults
 from ..model.config_values import BrokerConfigs, ConfigValue
+from ..model.findings import Row
 from ..model.resources import Resource, Source
-from ..model.rows import Row
 from .diff_answer import Diff
 
 SECRET = "a secret: nobody can see it"

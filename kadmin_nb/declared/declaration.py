@@ -16,9 +16,9 @@ from ..hints import Hint, Option, did_you_mean, sentence
 from ..model.changes import DELETE, SET, Edit, Target
 from ..model.configurable import Configurable
 from ..model.entity import TYPES
+from ..model.findings import Row
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS
 from ..model.resources import WORDS, Resource
-from ..model.rows import Row
 from ..secrets import SHOWN
 from .nodes import Node
 

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from ..advice.config_rules import COLUMNS, findings_frame, schema_of
 from ..errors import UsageError
 from ..frames import schemas
-from ..frames.findings import findings_table
+from ..frames.answer import findings_table
 from ..frames.frame import MOMENT
 from ..frames.snapshot_kinds import CONFIGS, QUOTAS
 from ..model import resources

@@ -1,25 +1,76 @@
-"""Answer: what every reading verb returns. One Arrow table, three ways out of it."""
+"""Answer: what every reading verb returns, one Arrow table and three ways out of it; findings are one with edits."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable
+from copy import copy
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import KadminError, PartlyFailed, UsageError, kind_of
-from ..exit_state import ExitState
+from ..errors import ExitState, KadminError, PartlyFailed, UsageError, kind_of
 from ..hints import did_you_mean
 from ..model import rights
+from ..model.changes import Edit
+from ..model.findings import FAILED, UNKNOWN, Finding
 from ..model.resources import Resource
 from ..model.scram import ScramUser
+from . import FORMS, schemas
 from .blocks import NOTEBOOK, Page
-from .tabular import Tabular
+from .display import Display
+from .frame import Frame
+from .schema_metadata import stamped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sized
 
+    import pandas
+    import pyspark.sql
+
     from .blocks import Block
+
+
+class Tabular(Display, ABC):
+    """A value with rows: as Arrow, pandas or Spark, with the same columns and types."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def to_arrow(self) -> pa.Table:
+        """The Arrow table; its schema metadata says of which cluster and when, where it came from one."""
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A plain DataFrame with the same columns."""
+        from .given_frames import to_pandas
+
+        return to_pandas(self.to_arrow())
+
+    def to_spark(self, spark: pyspark.sql.SparkSession | None = None) -> pyspark.sql.DataFrame:
+        """A Spark DataFrame in `spark`, the active session, or a local one.
+
+        Raises
+        ------
+        Unsupported
+            pyspark is not installed.
+        """
+        from .spark import to_spark
+
+        return to_spark(self.to_arrow(), spark)
+
+    def as_(self, form: str) -> Any:
+        """The plain frame of that type: pandas, arrow or spark.
+
+        Raises
+        ------
+        UsageError
+            There is no such type.
+        """
+        if form not in FORMS:
+            raise UsageError(f"unknown frame type {form}", hint=f"It is one of {', '.join(FORMS)}.")
+        return getattr(self, f"to_{form}")()
 
 
 class Answer(Tabular):
@@ -161,3 +212,63 @@ def _missing_right(row: dict[str, Any]) -> str | None:
     if "resource_type" not in row:
         return None
     return rights.hint(row["error"], rights.to_describe(Resource(row["resource_type"], row["resource_name"])))
+
+
+def _target(finding: Finding) -> str | None:
+    return None if finding.target is None else str(finding.target)
+
+
+_COLUMNS: dict[str, Callable[[Finding], object]] = {
+    **dict.fromkeys(("danger", "warning", "finding", "rule", "check"), attrgetter("code")),
+    **dict.fromkeys(("resource", "entity", "subject"), _target),
+    "resource_type": attrgetter("target.type"),
+    "resource_name": attrgetter("target.name"),
+    "level": attrgetter("target.level"),
+    "key": lambda finding: finding.key or None,
+    "row": lambda finding: finding.row or None,
+    **dict.fromkeys(("message", "reason", "note", "says"), attrgetter("message")),
+    "state": attrgetter("severity"),
+    "mend": attrgetter("mend"),
+    "op": lambda finding: None if finding.edit is None else finding.edit.op,
+}
+"""The columns that show a field of a finding; a column that is not here shows its evidence of that name."""
+
+
+def row_of(finding: Finding, names: Iterable[str]) -> dict[str, object]:
+    """These columns of a finding; null where it says nothing about one."""
+    evidence = finding.evidence
+    return {n: evidence.get(n) if n in evidence or n not in _COLUMNS else _COLUMNS[n](finding) for n in names}
+
+
+def findings_table(schema: type[Frame] | pa.Schema, findings: Iterable[Finding]) -> pa.Table:
+    """The view of findings with these columns."""
+    return schemas.table(schema, (row_of(finding, schema.names) for finding in findings))
+
+
+class Findings(Answer):
+    """Findings of rules, as the frame with the columns of `schema`; one that failed or could not be judged fails."""
+
+    schema: type[Frame] | pa.Schema
+    failing: Collection[str] = (FAILED, UNKNOWN)
+    """The severities that fail."""
+
+    def __init__(self, findings: Iterable[Finding], cluster_id: str | None = None) -> None:
+        self.findings = tuple(findings)
+        table = findings_table(self.schema, self.findings)
+        super().__init__(table if cluster_id is None else stamped(table, cluster_id))
+
+    def of(self, findings: Iterable[Finding]) -> Self:
+        """The same answer with these of its findings."""
+        answer = copy(self)
+        answer.findings = tuple(findings)
+        answer._table = findings_table(self._table.schema, answer.findings)
+        return answer
+
+    @property
+    def failed(self) -> Self:
+        """The findings that fail."""
+        return self.of(finding for finding in self.findings if finding.severity in self.failing)
+
+    def edits(self) -> list[Edit]:
+        """The edits that fix them, for `stage.add`; a finding without one is passed over."""
+        return [finding.edit for finding in self.findings if finding.edit]

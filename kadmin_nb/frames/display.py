@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Self
 
-from ..errors import KadminError
-from ..exit_state import ExitState
+from ..errors import ExitState, KadminError
 from .blocks import NOTEBOOK, Page
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from pyarrow import csv, parquet
 
 from ..errors import Invalid, UsageError
 from ..files import check, writing
-from .given_frames import blank_as_null
-from .to_pandas import plain, to_pandas
+from .given_frames import blank_as_null, plain, to_pandas
 
 if TYPE_CHECKING:
     import pandas as pd

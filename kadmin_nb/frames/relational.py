@@ -14,11 +14,10 @@ import pyarrow.compute as pc
 
 from ..errors import Invalid, UsageError, printable
 from . import schemas, spark
+from .answer import Tabular
 from .frame import MOMENT
-from .given_frames import arrow_table, fitted, is_text, text_column
+from .given_frames import arrow_table, fitted, is_text, plain, text_column
 from .lazy_answer import SparkAnswer
-from .tabular import Tabular
-from .to_pandas import plain
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -17,9 +17,9 @@ from ..model.client_configs import ClientEntity
 from ..model.config_values import ConfigValue
 from ..model.configurable import Configurable
 from ..model.entity import Entity
+from ..model.findings import Row
 from ..model.quota_keys import text_of
 from ..model.resources import Resource
-from ..model.rows import Row
 from ..secrets import SHOWN, is_called_so
 from . import schemas
 from .frame import Frame

@@ -157,7 +157,7 @@ _NO_SNAPSHOT = "cluster.snapshot().save(path) writes one."
 
 
 def _as_one_list(table: pa.Table, kind: SnapshotKind) -> pa.Array:
-    from .to_pandas import plain
+    from .given_frames import plain
 
     rows = plain(table.select(kind.schema.names)).combine_chunks()
     return pa.ListArray.from_arrays(pa.array([0, len(rows)], pa.int32()), rows.to_struct_array().combine_chunks())

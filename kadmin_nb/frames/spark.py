@@ -21,8 +21,7 @@ from ..errors import ConnectionFailed, Invalid, KadminError, Unsupported, UsageE
 from ..jars import Release
 from . import schemas
 from .frame import Frame
-from .given_frames import table_of
-from .to_pandas import plain
+from .given_frames import plain, table_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

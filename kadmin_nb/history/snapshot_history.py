@@ -23,7 +23,7 @@ from ..frames.schema_metadata import CLUSTER_ID, TAKEN_AT
 from ..frames.snapshot_kinds import KINDS, SnapshotKind, kind_of
 from ..frames.snapshots import COMPLETE, ID, SCOPE, Snapshot, snapshot
 from ..hints import Hint, Verb, sentence
-from ..model.rows import Row
+from ..model.findings import Row
 from ..model.times import moment
 from .stored_rows import Place, State, change, changed, content_rows, fingerprint, frame_of
 

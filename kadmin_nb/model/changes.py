@@ -3,11 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from ..errors import Invalid, UsageError
+from ..errors import Invalid, KadminError, UsageError, kind_of
 from .configurable import Configurable
-from .refusal import Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A broker's answer to one row: Kafka's name of the error and the broker's own words."""
+
+    code: str
+    message: str | None = None
+
+    @property
+    def kind(self) -> type[KadminError]:
+        """The class of the error that says the same."""
+        return kind_of(self.code)
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}" if self.message else self.code
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read what `str` writes: plan files and journals hold refusals as text."""
+        code, _, message = text.partition(": ")
+        return cls(code, message or None)
+
 
 SET, DELETE, APPEND, SUBTRACT = "set", "delete", "append", "subtract"
 

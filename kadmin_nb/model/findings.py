@@ -10,6 +10,11 @@ if TYPE_CHECKING:
     from .changes import Change, Edit
     from .configurable import Configurable
 
+
+Row = dict[str, Any]
+"""Column names with their values."""
+
+
 OK, WARNING, FAILED, UNKNOWN = "ok", "warning", "failed", "unknown"
 """The severities of findings: all is well; somebody should look; a rule is broken; nobody could see."""
 

@@ -12,12 +12,11 @@ import pyarrow.compute as pc
 from ..admin.ports import DEFAULT_MATCH, EXACT, Component, Kafka
 from ..errors import NotFound, kind_of
 from ..model import rights
-from ..model.changes import Target
+from ..model.changes import Refusal, Target
 from ..model.config_values import ConfigValue
 from ..model.configurable import Configurable
 from ..model.entity import Entity
 from ..model.quota_keys import text_of
-from ..model.refusal import Refusal
 from ..model.resources import Resource, Source
 
 

@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .. import files
-from ..errors import PartlyFailed, UsageError, printable
-from ..exit_state import ExitState
+from ..errors import ExitState, PartlyFailed, UsageError, printable
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page

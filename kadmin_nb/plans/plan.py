@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from .. import documents, hints
-from ..errors import Invalid, UsageError, printable
-from ..exit_state import ExitState
+from ..errors import ExitState, Invalid, UsageError, printable
 from ..frames import schemas
+from ..frames.answer import Tabular
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
-from ..frames.tabular import Tabular
 from ..hints import Syntax
 from ..model.changes import Change
 from ..model.findings import Finding

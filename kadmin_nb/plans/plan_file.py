@@ -17,10 +17,9 @@ from typing import Any, Protocol
 from .. import documents, files
 from ..errors import Invalid, KadminError, UsageError
 from ..hints import Hint, Option, sentence
-from ..model.changes import NOT_POSSIBLE, OK, Change, Target, Verdict, refuse_long
+from ..model.changes import NOT_POSSIBLE, OK, Change, Refusal, Target, Verdict, refuse_long
 from ..model.configurable import Configurable
 from ..model.findings import DANGER, WARNING
-from ..model.refusal import Refusal
 from . import advice
 from .advice import Advice
 from .kinds.registry import KINDS

@@ -11,8 +11,7 @@ from operator import attrgetter
 
 from ..errors import Invalid, KadminError
 from ..hints import Hint, Option, did_you_mean, sentence
-from ..model.changes import OK, Change, Edit, refuse_long
-from ..model.refusal import Refusal
+from ..model.changes import OK, Change, Edit, Refusal, refuse_long
 from ..secrets import FORMS, SHOWN, Secret, asks_somebody, is_called_so
 from .kinds.change_kind import wanted_text
 from .kinds.registry import by_kind, kind_of

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from ..errors import KadminError, PlanRefused, UsageError
-from ..model.changes import Change, Target
-from ..model.refusal import Refusal
+from ..model.changes import Change, Refusal, Target
 from ..secrets import Secret
 
 Resolver = Callable[[str], Secret]

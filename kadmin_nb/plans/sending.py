@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from ..admin.ports import LARGEST_ALTER, UNSIGNED, Kafka, Signature
 from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, NotAuthorized, Unsupported
-from ..model.changes import Change
+from ..model.changes import Change, Refusal
 from ..model.configurable import Configurable
-from ..model.refusal import Refusal
 from .kinds.change_kind import Answers, Groups
 from .kinds.registry import by_kind, kind_of
 from .secret_resolver import MISSING, Resolver, found, nowhere, scrubbed

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from ..errors import UsageError
 from ..frames import schemas
+from ..frames.answer import Tabular
 from ..frames.blocks import NOTEBOOK, Page
-from ..frames.tabular import Tabular
 from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Edit, Target, given_key
 from ..model.client_configs import ClientEntity
 from ..model.config_units import stored_text

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..admin.ports import Kafka
-from ..model.changes import NOT_POSSIBLE, OK, Change, Verdict
-from ..model.refusal import Refusal
+from ..model.changes import NOT_POSSIBLE, OK, Change, Refusal, Verdict
 from ..secrets import asks_somebody
 from .kinds.change_kind import Answers
 from .kinds.registry import by_kind, kind_of

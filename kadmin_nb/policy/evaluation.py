@@ -18,9 +18,8 @@ from ..frames.given_frames import text_column
 from ..frames.snapshot_kinds import SnapshotKind
 from ..frames.snapshots import Snapshot
 from ..model.config_values import ConfigValue
-from ..model.findings import OK, UNKNOWN, WARNING, Finding
+from ..model.findings import OK, UNKNOWN, WARNING, Finding, Row
 from ..model.resources import Source
-from ..model.rows import Row
 from ..resolution import input_columns
 from ..resolution.kernel import PAIRS
 from ..secrets import SHOWN

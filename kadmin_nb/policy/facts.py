@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 
 from ..advice.config_rules import findings_frame
 from ..frames import schemas, snapshot_kinds
+from ..model.findings import Row
 from ..model.grammar import format_word
 from ..model.quota_keys import readable, text_of
 from ..model.resources import Resource
-from ..model.rows import Row
 from ..resolution.kernel import resolve
 from ..resolution.tree import tree
 

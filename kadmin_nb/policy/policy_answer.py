@@ -12,11 +12,10 @@ from xml.etree import ElementTree as xml
 import pyarrow as pa
 
 from .. import files
-from ..errors import Invalid, KadminError, PlanRefused, printable
-from ..exit_state import ExitState
+from ..errors import ExitState, Invalid, KadminError, PlanRefused, printable
 from ..frames import schemas
+from ..frames.answer import Findings
 from ..frames.blocks import NOTEBOOK, Page
-from ..frames.findings import Findings
 from ..frames.frame import FRAME
 from ..hints import Hint, Verb, sentence
 from ..model.findings import FAILED, OK, UNKNOWN, Finding

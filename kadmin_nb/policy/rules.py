@@ -10,11 +10,10 @@ from fnmatch import fnmatchcase
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..model.findings import FAILED, OK, UNKNOWN, WARNING, Finding
+from ..model.findings import FAILED, OK, UNKNOWN, WARNING, Finding, Row
 from ..model.grammar import format_word
 from ..model.quota_keys import readable, text_of
 from ..model.resources import Resource
-from ..model.rows import Row
 from .facts import (
     CLIENT_CONFIGS,
     CLUSTER_ID,

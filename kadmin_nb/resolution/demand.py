@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .arrays import Doubles, Longs
+from .lookup import Doubles, Longs
 from .sampling import PAST, PERIOD, REST, Replay, replay
 
 BUCKET = ("broker", "key", "bucket_user", "bucket_client_id")

@@ -15,9 +15,9 @@ from ..frames import schemas
 from ..frames.given_frames import text_column
 from ..model.levels import LEVELS
 from . import input_columns
-from .arrays import Doubles, Longs
 from .input_columns import CLUSTER, QUOTAS_LABEL
 from .kernel import PAIRS, Index, asked_keys
+from .lookup import Doubles, Longs
 from .rules import stored_of
 from .shadows import COMES_BEFORE, shadowed_by
 

@@ -26,7 +26,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .arrays import Doubles, Ints, Longs
+Doubles = npt.NDArray[np.float64]
+Longs = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.int32]
+Flags = npt.NDArray[np.bool_]
 
 LEVEL_BITS, USER_BIT, CLIENT_BIT, NUMBER_SHIFT = 7, 3, 4, 5
 BLOCK = 1 << 14

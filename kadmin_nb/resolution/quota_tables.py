@@ -14,9 +14,8 @@ from ..frames.given_frames import text_column
 from ..model.entity import Entity
 from ..model.levels import LEVEL_NAMES, LEVELS, Level
 from . import input_columns
-from .arrays import Flags, Ints, Longs
 from .input_columns import CLUSTER, QUOTAS_LABEL
-from .lookup import CLIENT_BIT, NUMBER_SHIFT, USER_BIT, NameTable, Probe, Tables
+from .lookup import CLIENT_BIT, NUMBER_SHIFT, USER_BIT, Flags, Ints, Longs, NameTable, Probe, Tables
 
 _MOST_ENTITIES = 2 ** (31 - NUMBER_SHIFT) - 1
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .arrays import Doubles, Flags
+from .lookup import Doubles, Flags
 
 PAST = 10
 """Full samples that count beside the current one: `quota.window.num` less one, of a second each."""

@@ -10,9 +10,9 @@ import pyarrow as pa
 from ..errors import UsageError
 from ..frames import schemas
 from ..frames.given_frames import fitted
+from ..model.findings import Row
 from ..model.grammar import DEFAULT, format_word
 from ..model.levels import LEVELS_BY_NAME
-from ..model.rows import Row
 from . import input_columns
 from .input_columns import QUOTAS_LABEL
 from .rules import entity_at, stored_of

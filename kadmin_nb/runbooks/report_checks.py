@@ -10,10 +10,9 @@ import pyarrow as pa
 
 from ..errors import KadminError, printable
 from ..frames import schemas
+from ..frames.answer import Tabular, findings_table
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.display import Display
-from ..frames.findings import findings_table
-from ..frames.tabular import Tabular
 from ..model.findings import OK, SKIPPED, WARNING, Finding
 
 if TYPE_CHECKING:

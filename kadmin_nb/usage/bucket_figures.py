@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..resolution.arrays import Doubles, Flags, Longs
+from ..resolution.lookup import Doubles, Flags, Longs
 
 BUCKET = ("key", "bucket_user", "bucket_client_id", "user", "client_id", "level")
 """The columns that tell a broker's buckets from each other."""

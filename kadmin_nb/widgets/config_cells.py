@@ -12,11 +12,10 @@ from functools import cached_property
 
 from ..errors import KadminError, UsageError
 from ..model import config_values
-from ..model.changes import DELETE, SET, Edit, Target
+from ..model.changes import DELETE, SET, Edit, Refusal, Target
 from ..model.config_units import parse_config_number, stored_text, with_unit
 from ..model.config_values import ConfigValue
 from ..model.configurable import Configurable
-from ..model.refusal import Refusal
 from ..model.resources import Source
 from ..plans import stored_values
 from ..plans.kinds.configs import CONFIGS

@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from ..admin.ports import Kafka
 from ..errors import KadminError, UsageError
 from ..frames import schemas
+from ..model.changes import Refusal
 from ..model.config_fallback import in_effect, in_unit_of, synonyms_below
 from ..model.config_values import ConfigValue
-from ..model.refusal import Refusal
 from ..model.resources import OWN_SOURCE, Resource, Source
 from ..plans.advice.fallback import Values, fallback_texts, fallback_values, own_keys
 from ..plans.kinds.configs import ROOT_LOGGER

@@ -7,8 +7,8 @@ from abc import abstractmethod
 from functools import cached_property
 from typing import Any
 
+from ..frames.answer import Tabular
 from ..frames.blocks import NOTEBOOK
-from ..frames.tabular import Tabular
 from .hosts import has_front_end, publish, shell
 
 REMARK = "As it was when the cell ran; run the cell again to edit."

@@ -17,7 +17,7 @@ from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMa
 from kadmin_nb.errors import KadminError
 from kadmin_nb.model.grammar import open_quote
 
-from .destination import destination
+from .variables import destination
 
 if TYPE_CHECKING:
     from kadmin_nb.commands.click_glue import Values

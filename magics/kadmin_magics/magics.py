@@ -19,10 +19,9 @@ from kadmin_nb.frames import FORMS
 
 from .charts import Charts
 from .completion import Completion
-from .destination import destination
 from .frames import Frames
 from .progress import Line
-from .variables import Variables
+from .variables import Variables, destination
 
 if TYPE_CHECKING:
     from kadmin_nb.cluster import Cluster

@@ -20,8 +20,7 @@ from kadmin_nb.commands.plan import load_plan, plan, which_plan
 from kadmin_nb.commands.quota import TO_READ, chosen_entities, quota
 from kadmin_nb.commands.root import root
 from kadmin_nb.commands.scram import scram
-from kadmin_nb.commands.session import PlanOptions
-from kadmin_nb.commands.spark_inputs import usage_frame
+from kadmin_nb.commands.session import PlanOptions, usage_frame
 from kadmin_nb.errors import UsageError
 from kadmin_nb.model.entity import TYPES
 from kadmin_nb.plans.apply_options import ApplyOptions

@@ -10,7 +10,7 @@ from kadmin_nb.admin import first_contact
 from kadmin_nb.admin.ports import ConfigOperation
 from kadmin_nb.errors import Unsupported, UsageError
 from kadmin_nb.frames import schemas
-from kadmin_nb.model.refusal import Refusal
+from kadmin_nb.model.changes import Refusal
 from kadmin_nb.model.resources import Resource
 from tests.admin.versions import AT_SIZE
 from tests.client_configs.written_entries import delete_topic

@@ -8,9 +8,9 @@ import pytest
 
 from kadmin_nb.admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Component
 from kadmin_nb.errors import Invalid, Unsupported
+from kadmin_nb.model.changes import Refusal
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
-from kadmin_nb.model.refusal import Refusal
 from tests.waiting import eventually
 
 RATE, PERCENT = "producer_byte_rate", "request_percentage"

@@ -27,10 +27,9 @@ from kadmin_nb.admin.ports import ConfigOperation, CredentialChange
 from kadmin_nb.cluster import permissions
 from kadmin_nb.cluster.snapshots import snapshot_of
 from kadmin_nb.errors import NotAuthorized
-from kadmin_nb.model.changes import Change, Edit
+from kadmin_nb.model.changes import Change, Edit, Refusal
 from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.model.scram import MECHANISMS, ScramUser
 from kadmin_nb.plans.kinds.registry import missing_right

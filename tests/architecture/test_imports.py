@@ -41,7 +41,6 @@ PASSPORTS = {
 
 GROUND = (
     "version",
-    "exit_state",
     "hints",
     "secrets",
     "errors",
@@ -58,12 +57,11 @@ GROUND = (
 
 ROOMS = {
     "version": (),
-    "exit_state": (),
     "hints": (),
     "documents": (),
     "secrets": (),
     "databricks": (),
-    "errors": ("exit_state", "hints", "secrets"),
+    "errors": ("hints", "secrets"),
     "files": ("errors",),
     "paths": ("errors", "files", "databricks"),
     "java": ("errors", "files", "paths"),

@@ -11,9 +11,9 @@ from confluent_kafka import Producer
 from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.client_configs.topic import WireClientConfigs
 from kadmin_nb.local import LocalKafka
+from kadmin_nb.model.changes import Refusal
 from kadmin_nb.model.client_configs import ClientEntity, Replacement
 from kadmin_nb.model.connection_settings import Settings
-from kadmin_nb.model.refusal import Refusal
 
 ALICE, APP = ClientEntity("alice"), ClientEntity("alice", "app")
 

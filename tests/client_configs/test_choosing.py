@@ -10,30 +10,30 @@ import pytest
 from kadmin_nb import errors
 from kadmin_nb.client_configs.application.settings import (
     Choice,
-    ConfigEntry,
     choose,
     client_settings,
     configured,
     effective,
     running,
 )
+from kadmin_nb.client_configs.records import Entry
 from kadmin_nb.model.client_configs import CONSUMER_KEYS, PRODUCER_KEYS
 
 ACKS, SESSION, HEARTBEAT = "acks", "session.timeout.ms", "heartbeat.interval.ms"
 
 
-def entries(**values: str) -> dict[str, ConfigEntry]:
+def entries(**values: str) -> dict[str, Entry]:
     """Entries by the first words of their keys, with revisions 0, 1, …"""
     keys = {key.split(".")[0]: key for key in (ACKS, SESSION, HEARTBEAT)}
-    return {keys.get(key, key): ConfigEntry(value, revision) for revision, (key, value) in enumerate(values.items())}
+    return {keys.get(key, key): Entry(value, revision) for revision, (key, value) in enumerate(values.items())}
 
 
-def produced(*levels: Mapping[str, ConfigEntry], current: Mapping[str, str] | None = None, **static: Any) -> Choice:
+def produced(*levels: Mapping[str, Entry], current: Mapping[str, str] | None = None, **static: Any) -> Choice:
     names = {key.replace("_", "."): value for key, value in static.items()}
     return choose(levels, names, current or {}, PRODUCER_KEYS)
 
 
-def consumed(*levels: Mapping[str, ConfigEntry], static: Mapping[str, Any] | None = None, **current: str) -> Choice:
+def consumed(*levels: Mapping[str, Entry], static: Mapping[str, Any] | None = None, **current: str) -> Choice:
     return choose(levels, static or {}, {key.replace("_", "."): value for key, value in current.items()}, CONSUMER_KEYS)
 
 
@@ -45,7 +45,7 @@ def test_the_entry_of_the_client_id_goes_before_the_users() -> None:
 
 def test_levels_are_merged_key_by_key() -> None:
     """The client-id's session hid the user's heartbeat."""
-    choice = consumed(entries(session="20000"), {HEARTBEAT: ConfigEntry("5000", 9)})
+    choice = consumed(entries(session="20000"), {HEARTBEAT: Entry("5000", 9)})
     assert choice == Choice({SESSION: "20000", HEARTBEAT: "5000"}, {}, 9)
 
 
@@ -58,7 +58,7 @@ def test_a_client_takes_its_own_keys_alone() -> None:
 
 def test_no_other_key_is_ever_taken() -> None:
     """An entry moved all producers to another broker."""
-    strange = {"bootstrap.servers": ConfigEntry("evil:9092", 1), "sasl.jaas.config": ConfigEntry("x", 2)}
+    strange = {"bootstrap.servers": Entry("evil:9092", 1), "sasl.jaas.config": Entry("x", 2)}
     assert (produced(strange), consumed(strange)) == (Choice(), Choice())
 
 

@@ -10,8 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kadmin_nb.client_configs.records import MOST_BYTES, ConfigKey, ConfigValue, RegistrationKey, StatusKey
-from kadmin_nb.client_configs.topic import ClientConfigLog, Entries
+from kadmin_nb.client_configs.records import (
+    MOST_BYTES,
+    ClientConfigLog,
+    ConfigKey,
+    ConfigValue,
+    RegistrationKey,
+    StatusKey,
+)
+from kadmin_nb.client_configs.topic import Entries
 from kadmin_nb.model.client_configs import CLIENT_KEYS, ClientEntity
 
 
@@ -31,7 +38,7 @@ GARBAGE = st.lists(st.tuples(st.integers(0, 40), st.binary(max_size=20), st.bina
 def entries(records: list[Record]) -> tuple[Entries, int]:
     log = ClientConfigLog()
     for record in records:
-        log.take(record)
+        log.take(record.key, record.value, record.offset, record.timestamp)
     return log.values(), log.passed_over
 
 

@@ -10,8 +10,7 @@ from confluent_kafka.admin import AdminClient
 import kadmin_nb as kn
 from kadmin_nb.clients import DynamicProducer
 from kadmin_nb.commands import terminal
-from kadmin_nb.errors import Interrupted, NotAuthorized
-from kadmin_nb.exit_state import ExitState
+from kadmin_nb.errors import ExitState, Interrupted, NotAuthorized
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.client_configs import CONSUMER_KEYS
 from tests.client_configs.raw_client import RawClient

@@ -18,8 +18,8 @@ import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
 from kadmin_nb.admin.ports import ConfigOperation
 from kadmin_nb.cluster import observation
+from kadmin_nb.cluster.bucket_usage import top_of
 from kadmin_nb.cluster.observation_guard import Guard, folder
-from kadmin_nb.cluster.observed_usage import top_of
 from kadmin_nb.commands import run
 from kadmin_nb.commands.session import Session
 from kadmin_nb.local import LocalKafka

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from kadmin_nb.admin.ports import ConfigOperation
-from kadmin_nb.model.refusal import Refusal
+from kadmin_nb.model.changes import Refusal
 from kadmin_nb.model.resources import Resource
 
 from . import schema

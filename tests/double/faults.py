@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kadmin_nb.errors import ConnectionFailed, TimedOut
-from kadmin_nb.model.refusal import Refusal
+from kadmin_nb.model.changes import Refusal
 
 from .calls import Call, Crash
 from .metadata import FOREVER

@@ -15,9 +15,9 @@ from kadmin_nb.admin.ports import UNSIGNED, Broker, Component, ConfigOperation, 
 from kadmin_nb.client_configs.topic import Replacements
 from kadmin_nb.errors import ConnectionFailed, KadminError, NotFound, TimedOut
 from kadmin_nb.frames import schemas
+from kadmin_nb.model.changes import Refusal
 from kadmin_nb.model.client_configs import ClientEntity, Replacement
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.model.scram import ScramUser
 

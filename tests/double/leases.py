@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kadmin_nb.admin.ports import NOT_KEPT_OUT
 from kadmin_nb.errors import KadminError, PlanRefused
-from kadmin_nb.model.refusal import Refusal
+from kadmin_nb.model.changes import Refusal
 
 if TYPE_CHECKING:
     from .kafka import FakeKafka

@@ -11,9 +11,9 @@ import pyarrow as pa
 from kadmin_nb.admin import error_codes
 from kadmin_nb.admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Component
 from kadmin_nb.frames import schemas
+from kadmin_nb.model.changes import Refusal
 from kadmin_nb.model.entity import TYPES, Entity
 from kadmin_nb.model.grammar import DEFAULT
-from kadmin_nb.model.refusal import Refusal
 
 from .metadata import Value
 

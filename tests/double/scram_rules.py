@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from kadmin_nb.admin.ports import CredentialChange
 from kadmin_nb.frames import schemas
+from kadmin_nb.model.changes import Refusal
 from kadmin_nb.model.configurable import Configurable
-from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.model.scram import MECHANISMS, ScramUser
 
 Values = Mapping[Configurable, Mapping[str, float | str]]

@@ -15,8 +15,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.advice.findings import ConfigFindings
 from kadmin_nb.cluster.canary import CanaryAnswer
-from kadmin_nb.cluster.resolving import EffectiveAnswer
-from kadmin_nb.cluster.tree import TreeAnswer
+from kadmin_nb.cluster.resolving import EffectiveAnswer, TreeAnswer
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.findings import WARNING, Finding
 from kadmin_nb.model.resources import Resource

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.cluster.resolving import EffectiveAnswer, reasons
-from kadmin_nb.cluster.tree import TreeAnswer
+from kadmin_nb.cluster.resolving import EffectiveAnswer, TreeAnswer, reasons
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.blocks import WHOLE, window
 from kadmin_nb.frames.meanings import _instead_of, client, in_unit, limit, used, word

@@ -62,8 +62,8 @@ def test_from_a_log_to_who_is_near_a_limit(live):
 def test_history_at_both_magics(live, tmp_path):
     """%kquota history was unknown, or %kadmin history was."""
     lake = tmp_path / "lake"
-    assert list(live(f"%kquota history record {lake}")["unchanged"]) == [False, False]
-    assert len(live(f"%kadmin history snapshots {lake}")) == 2
+    assert list(live(f"%kquota history record {lake}")["unchanged"]) == [False, False, False]
+    assert len(live(f"%kadmin history snapshots {lake}")) == 3
     assert live(f"%kquota history drift {lake} --as arrow").num_rows == 0
     held = live(f"%kquota history as-of {lake} 0s ago --configs")
     assert "resource_type" in held.columns

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 from kadmin_nb.model import rights
-from kadmin_nb.model.changes import DELETE, SET, Change, Edit, Target
+from kadmin_nb.model.changes import DELETE, SET, Change, Edit, Refusal, Target
 from kadmin_nb.model.configurable import Configurable
 from kadmin_nb.model.findings import DANGER, WARNING, Finding
 from kadmin_nb.model.grammar import Lookup, format_word
-from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.plans.kinds.change_kind import Answers, ChangeKind, ToolWords
 from kadmin_nb.plans.observed_state import LookOptions, ObservedState, ObservedValue
 from tests.double import FakeKafka

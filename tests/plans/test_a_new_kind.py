@@ -9,9 +9,8 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
-from kadmin_nb.model.changes import DELETE, SET, VERIFIED, Edit
+from kadmin_nb.model.changes import DELETE, SET, VERIFIED, Edit, Refusal
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.plans import change_lines
 from kadmin_nb.plans.advice.dangers import Gate, advice_on
 from kadmin_nb.plans.execution import executor, rollback

@@ -14,7 +14,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import kadmin_nb as kn
 from kadmin_nb.commands import terminal
-from kadmin_nb.model.refusal import Refusal
+from kadmin_nb.model.changes import Refusal
 from tests.command_result import CommandResult
 from tests.dangerous_plans import applied
 from tests.persons import give_password

@@ -8,10 +8,9 @@ from dataclasses import replace
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.model.changes import Change
+from kadmin_nb.model.changes import Change, Refusal
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
-from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.kinds.registry import missing_right
 from kadmin_nb.plans.plan import Plan

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 import kadmin_nb as kn
 from kadmin_nb.errors import printable
-from kadmin_nb.model.changes import Change, Edit
+from kadmin_nb.model.changes import Change, Edit, Refusal
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import change_lines
 from kadmin_nb.plans.formats import PrintFormats, Subject

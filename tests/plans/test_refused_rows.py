@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.model.changes import Change
+from kadmin_nb.model.changes import Change, Refusal
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.advice import dangers
 from kadmin_nb.plans.execution import executor

@@ -9,9 +9,8 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.errors import printable
-from kadmin_nb.model.changes import Change, Edit, Outcome
+from kadmin_nb.model.changes import Change, Edit, Outcome, Refusal
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.execution.executor import ApplyResult
 from kadmin_nb.plans.execution.preflight import MovedRow, conflict

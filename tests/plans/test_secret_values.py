@@ -9,9 +9,8 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.cluster.changes import secret
 from kadmin_nb.errors import Conflict, KadminError
-from kadmin_nb.model.changes import Change
+from kadmin_nb.model.changes import Change, Refusal
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.model.refusal import Refusal
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import planning, secret_resolver, validation
 from kadmin_nb.plans.apply_options import ApplyOptions

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kadmin_nb.cluster.tree import TreeAnswer
+from kadmin_nb.cluster.resolving import TreeAnswer
 from kadmin_nb.errors import UsageError
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import SET, Change

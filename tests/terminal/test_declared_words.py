@@ -83,7 +83,7 @@ def test_export_then_plan_is_nothing(live, seeded, tmp_path):
         applied = live("plan", "from", place, "--prune", "--apply")
         assert (applied.code, ", 0 changes" in applied.out) == (0, True)
         declared = kn.declared.load(place)
-        assert declared.kinds == ("quotas", "topic", "broker", "client-metrics", "group")
+        assert declared.kinds == ("quotas", "topic", "broker", "client-metrics", "group", "client-configs")
         ours = {dict(e.resource.parts).get("client-id") for e in declared.entries if isinstance(e.resource, Entity)}
         assert {kn.DEFAULT, seeded, *HOSTILE} <= ours
 

@@ -6,7 +6,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.cluster.canary import CanaryAnswer
-from kadmin_nb.exit_state import ExitState
+from kadmin_nb.errors import ExitState
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import Change, Outcome
 from kadmin_nb.model.entity import Entity

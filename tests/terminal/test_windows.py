@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from wcwidth import wcswidth
 
 import kadmin_nb as kn
-from kadmin_nb.cluster.tree import TreeAnswer
+from kadmin_nb.cluster.resolving import TreeAnswer
 from kadmin_nb.commands import answer_formats
 from kadmin_nb.commands.windows import REST, fitted_lines
 from kadmin_nb.frames import schemas

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from kadmin_nb.cluster.tree import TreeAnswer
+from kadmin_nb.cluster.resolving import TreeAnswer
 from kadmin_nb.model.grammar import format_word
 from kadmin_nb.resolution.tree import tree
 from kadmin_nb.widgets.client_explorer import ClientExplorer, ClientFacts

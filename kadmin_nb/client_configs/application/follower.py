@@ -27,14 +27,15 @@ from ...version import VERSION
 from ..records import (
     REGISTRATIONS_TOPIC,
     STATUS_TOPIC,
+    ClientConfigLog,
     Document,
+    Entry,
     Registration,
     RegistrationKey,
     Status,
     StatusKey,
-    read_entry,
 )
-from .settings import Choice, ClientSettings, ConfigEntry, choose, configured, effective, running
+from .settings import Choice, ClientSettings, choose, configured, effective, running
 
 SOFTWARE = "kadmin_nb"
 
@@ -323,18 +324,21 @@ class _Mark:
         return cls(message.offset() or 0, message.timestamp()[1], message.key())
 
 
-@dataclass(slots=True)
 class ConfigReader:
     """The entries of a client's two levels, as far as they were read."""
 
-    entity: ClientEntity
-    unreadable: int = 0
-    """Records that were passed over, as an admin counts them: garbage, of another version, too large."""
-    _levels: dict[ClientEntity, dict[str, ConfigEntry]] = field(default_factory=dict)
-    _mark: _Mark | None = None
-    _read_at: float = 0.0
+    def __init__(self, entity: ClientEntity) -> None:
+        self.entity = entity
+        self._log = ClientConfigLog(entity.levels)
+        self._mark: _Mark | None = None
+        self._read_at = 0.0
 
-    def read(self, connection: dict[str, Any], timeout: float) -> list[dict[str, ConfigEntry]]:
+    @property
+    def passed_over(self) -> int:
+        """Records that cannot be read, as an admin counts them: garbage, of another version, too large."""
+        return self._log.passed_over
+
+    def read(self, connection: dict[str, Any], timeout: float) -> list[dict[str, Entry]]:
         """The entries, the narrowest level first, after everything that stands in the topic now.
 
         Raises
@@ -349,12 +353,12 @@ class ConfigReader:
                 self._read_on(consumer, until)
         except KafkaException as exc:
             raise _reading_failed(exc.args[0]) from None
-        return [self._levels.get(level, {}) for level in self.entity.levels]
+        return [self._log.entries.get(level, {}) for level in self.entity.levels]
 
     def _read_on(self, consumer: Consumer, until: float) -> None:
         absence, self._read_at = abs(time.time() - self._read_at), time.time()
         if absence > _LONGEST_ABSENCE or not self._is_same_log(consumer, until):
-            self._levels, self._mark, self.unreadable = {}, None, 0
+            self._log, self._mark = ClientConfigLog(self.entity.levels), None
             self._take_all(_records(consumer, 0, until))
 
     def _is_same_log(self, consumer: Consumer, until: float) -> bool:
@@ -372,22 +376,9 @@ class ConfigReader:
         message = None
         try:
             for message in records:
-                self._take(message)
+                self._log.take(message.key(), message.value(), message.offset() or 0, message.timestamp()[1])
         finally:  # the next reading goes on from there, though this one did not come to the end
             self._mark = self._mark if message is None else _Mark.of(message)
-
-    def _take(self, message: Message) -> None:
-        if (entry := read_entry(message.key(), message.value())) is None:
-            self.unreadable += 1
-            return
-        entity, key, value = entry
-        if entity not in self.entity.levels:
-            return
-        level = self._levels.setdefault(entity, {})
-        if value is None:
-            level.pop(key, None)
-        else:
-            level[key] = ConfigEntry(value.value, message.offset() or 0)
 
 
 def _records(consumer: Consumer, offset: int, until: float) -> Iterator[Message]:

@@ -19,6 +19,7 @@ from ...model.client_configs import (
     stored_value,
     timeouts_contradict,
 )
+from ..records import Entry
 
 USER = "kadmin.user"
 REFRESH_INTERVAL = "kadmin.refresh.interval.ms"
@@ -130,14 +131,6 @@ _OF_TOPICS = "default.topic.config"
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigEntry:
-    """The value of a key for one entity; its revision is the offset of its record."""
-
-    value: str
-    revision: int
-
-
-@dataclass(frozen=True, slots=True)
 class Choice:
     """The values that go before the client's own configuration, the reasons for those refused, the highest revision."""
 
@@ -157,7 +150,7 @@ Static = Mapping[str, Any]
 
 
 def choose(
-    levels: Sequence[Mapping[str, ConfigEntry]], static: Static, current: Mapping[str, str], keys: Sequence[str]
+    levels: Sequence[Mapping[str, Entry]], static: Static, current: Mapping[str, str], keys: Sequence[str]
 ) -> Choice:
     """The values of these levels, the narrowest first, that a client of this configuration takes.
 

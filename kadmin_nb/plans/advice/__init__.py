@@ -13,8 +13,7 @@ from functools import cached_property
 import pyarrow as pa
 
 from ...errors import printable
-from ...frames.answer import Answer
-from ...frames.findings import findings_table, row_of
+from ...frames.answer import Answer, findings_table, row_of
 from ...hints import Option, Sentence, Syntax, sentence
 from ...model.findings import DANGER, WARNING, Finding
 

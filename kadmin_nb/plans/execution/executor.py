@@ -15,8 +15,7 @@ from operator import attrgetter
 
 from ...admin.ports import LARGEST_ALTER, NOT_KEPT_OUT, RETRIED_ONCE, Broker, Kafka, Lease, Signature
 from ...errors import Expired, KadminError, PlanRefused
-from ...model.changes import FAILED, VERIFIED, Change, Outcome
-from ...model.refusal import Refusal
+from ...model.changes import FAILED, VERIFIED, Change, Outcome, Refusal
 from .. import LAG, VERIFY_TIMEOUT, sending
 from ..apply_options import ApplyOptions
 from ..approval import author

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from ...model.changes import FAILED, UNVERIFIED, VERIFIED
-from ...model.refusal import Refusal
+from ...model.changes import FAILED, UNVERIFIED, VERIFIED, Refusal
 from ..sending import is_doubtful
 from .hash_chain import JournalRecord, malformed
 

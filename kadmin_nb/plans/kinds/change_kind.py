@@ -9,12 +9,11 @@ from typing import Any, ClassVar
 
 from ...admin.ports import Alterable, Kafka, Signature
 from ...model import rights
-from ...model.changes import DELETE, SET, Change, Edit, Target, given_key
+from ...model.changes import DELETE, SET, Change, Edit, Refusal, Target, given_key
 from ...model.config_units import units_hint
 from ...model.configurable import Configurable
 from ...model.findings import Finding
 from ...model.grammar import Lookup, Special
-from ...model.refusal import Refusal
 from ...secrets import Secret
 from ..observed_state import LookOptions, ObservedState, ObservedValue
 from ..secret_resolver import Resolver

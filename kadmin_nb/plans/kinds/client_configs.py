@@ -10,12 +10,11 @@ from ...admin.ports import LONGEST_TRANSACTION, ClientConfigs, Kafka, Signature
 from ...frames.schema_metadata import mark
 from ...frames.schemas import TOPIC_MISSING
 from ...model import rights
-from ...model.changes import DELETE, SET, Change, Edit, Target, given_key
+from ...model.changes import DELETE, SET, Change, Edit, Refusal, Target, given_key
 from ...model.client_configs import CONFIGS_TOPIC, ClientEntity, Replacement
 from ...model.configurable import Configurable
 from ...model.findings import WARNING, Finding
 from ...model.grammar import Lookup
-from ...model.refusal import Refusal
 from ...secrets import Secret
 from ..advice import weaker_configs
 from ..change_words import USER_CONFIG_VERBS, client_config_edit, user_edits

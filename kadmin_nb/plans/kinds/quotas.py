@@ -10,7 +10,7 @@ from ...admin.ports import Kafka, Quotas
 from ...errors import UsageError
 from ...hints import did_you_mean
 from ...model import rights
-from ...model.changes import DELETE, SET, Change, Edit, Target, given_key
+from ...model.changes import DELETE, SET, Change, Edit, Refusal, Target, given_key
 from ...model.config_units import exact_number
 from ...model.configurable import Configurable
 from ...model.entity import ARGUMENTS, TYPES, Entity, type_word
@@ -19,7 +19,6 @@ from ...model.grammar import DEFAULT, Lookup, format_word
 from ...model.java_text import QUOTA_TYPES
 from ...model.levels import LEVEL_NAMES, OTHER, Part
 from ...model.quota_keys import IP_KEYS, QUOTA_KEYS, USER_CLIENT_KEYS, find, parse_value, readable, text_of
-from ...model.refusal import Refusal
 from ...resolution.rules import entity_of
 from ...secrets import Secret
 from ..advice import quota_dangers, warnings

@@ -8,11 +8,10 @@ from typing import ClassVar, cast
 from ...admin.ports import CredentialChange, Kafka, Scram
 from ...errors import NotAuthorized, kind_of
 from ...model import rights
-from ...model.changes import DELETE, SET, Change, Edit, Target
+from ...model.changes import DELETE, SET, Change, Edit, Refusal, Target
 from ...model.configurable import Configurable
 from ...model.findings import WARNING, Finding
 from ...model.grammar import Lookup
-from ...model.refusal import Refusal
 from ...model.scram import MECHANISMS, Credential, ScramUser
 from ...secrets import Secret
 from ..change_words import SCRAM_VERBS, scram_edits

@@ -1,8 +1,0 @@
-"""A row of a frame as Python has it."""
-
-from __future__ import annotations
-
-from typing import Any
-
-Row = dict[str, Any]
-"""Column names with their values."""
