@@ -233,15 +233,26 @@ def _projected(table: pa.Table, columns: Mapping[str, Expression]) -> pa.Table:
     return acero.Declaration("project", project, [source]).to_table(use_threads=False)
 
 
-def stacked(frame: Frame, columns: Sequence[str], rows: Sequence[tuple[Expression, Mapping[str, Expression]]]) -> Frame:
-    """These columns of a frame beside several rows of others, each of them where its condition holds."""
+def stacked(
+    frame: Frame, columns: Sequence[str], rows: Sequence[tuple[Expression | None, Mapping[str, Expression]]]
+) -> Frame:
+    """These columns of a frame beside several rows of others, each of them where its condition holds, if it has one."""
     if not spark.is_spark(frame):
         same = {name: pc.field(name) for name in columns}
-        return pa.concat_tables([_projected(frame.filter(where), {**same, **others}) for where, others in rows])
+        parts = ((frame if holds is None else frame.filter(holds), others) for holds, others in rows)
+        return pa.concat_tables([_projected(part, {**same, **others}) for part, others in parts])
     from pyspark.sql import functions as F
 
-    structs = [F.when(where, F.struct(*_named(others))) for where, others in rows]
-    return frame.select(*columns, F.inline(F.array_compact(F.array(*structs))))
+    structs = [F.struct(*_named(others)) for _, others in rows]
+    *_, (last, _) = rows
+    if all(holds is None for holds, _ in rows[:-1]) and last is not None:  # compacting takes longer
+        items = F.when(last, F.array(*structs)).otherwise(F.array(*structs[:-1]))
+    else:
+        whole = (
+            struct if holds is None else F.when(holds, struct) for (holds, _), struct in zip(rows, structs, strict=True)
+        )
+        items = F.array_compact(F.array(*whole))
+    return frame.select(*columns, F.inline(items))
 
 
 def _named(columns: Mapping[str, Column]) -> list[Column]:
@@ -274,10 +285,11 @@ def appended(frame: Frame, rows: pa.Table) -> Frame:
     return pa.concat_tables([frame, rows.select(frame.column_names).cast(frame.schema)])
 
 
-def guarded(frame: Frame, name: str, is_right: Expression, problem: str, label: str, shown: Sequence[str]) -> Frame:
-    """The frame, whose rows have to be right: else `problem` is said, with the first row that is not.
+def guarded(frame: Frame, right: Mapping[str, Expression], problem: str, label: str, shown: Sequence[str]) -> Frame:
+    """The frame, whose rows have to be right: else the `problem` with a column is said, and the first row that is not.
 
-    Arrow looks at once. On Spark who reads the column of that name finds out.
+    Arrow looks at once. On Spark who reads a column of `right` finds out; all of them are looked at side by side, as a
+    message about one would have those before it in it.
 
     Raises
     ------
@@ -285,11 +297,12 @@ def guarded(frame: Frame, name: str, is_right: Expression, problem: str, label: 
         A row is not right; these columns of it are shown.
     """
     if spark.is_spark(frame):
-        return spark.guarded(frame, name, is_right, f"{problem} in a row of {label}: ", shown)
-    wrong = frame.filter(pc.invert(pc.coalesce(is_right, False))).slice(0, 1).select(list(shown)).to_pylist()
-    if wrong:
-        text = json.dumps(wrong[0], default=str, ensure_ascii=False, separators=(",", ":"))
-        raise Invalid(f"{problem} in a row of {label}: {printable(text)}")
+        return spark.guarded(frame, right, f"{problem} in a row of {label}: ", shown)
+    for name, is_right in right.items():
+        wrong = frame.filter(pc.invert(pc.coalesce(is_right, False))).slice(0, 1).select(list(shown)).to_pylist()
+        if wrong:
+            text = json.dumps(wrong[0], default=str, ensure_ascii=False, separators=(",", ":"))
+            raise Invalid(f"{problem.format(name)} in a row of {label}: {printable(text)}")
     return frame
 
 
@@ -302,9 +315,8 @@ def without_null(frame: Frame, names: Sequence[str], label: str, shown: Sequence
         One is; as of `guarded`.
     """
     words = words_of(frame)
-    for name in names:
-        frame = guarded(frame, name, ~words.is_null(words.column(name)), f"{name} is null", label, shown)
-    return frame
+    right = {name: ~words.is_null(words.column(name)) for name in names}
+    return guarded(frame, right, "{} is null", label, shown)
 
 
 def without_faults(frame: Frame, name: str, fault: str) -> Frame:

@@ -202,12 +202,15 @@ def through_a_generator(frame: DataFrame, beside: Sequence[str], inside: Sequenc
     return frame.select(*beside, F.inline(F.array(F.struct(*inside))))
 
 
-def guarded(frame: DataFrame, name: str, is_right: Any, problem: str, shown: Sequence[str]) -> DataFrame:
-    """The frame; a row that is not right stops the query that reads this column of it, and the message has the row."""
+def guarded(frame: DataFrame, right: Mapping[str, Column], problem: str, shown: Sequence[str]) -> DataFrame:
+    """The frame; a row that is not right stops the query that reads such a column, and the message has the row."""
     from pyspark.sql import functions as F
 
-    stop = F.raise_error(F.concat(F.lit(problem), row_as_json(shown)))
-    return frame.withColumn(name, F.when(is_right, F.col(name)).otherwise(stop))
+    row = row_as_json(shown)
+    stops = {name: F.raise_error(F.concat(F.lit(problem.format(name)), row)) for name in right}
+    return frame.withColumns(
+        {name: F.when(is_right, F.col(name)).otherwise(stops[name]) for name, is_right in right.items()}
+    )
 
 
 def without_faults(frame: DataFrame, name: str, fault: str) -> DataFrame:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 TOKENS = "controller_mutation_rate"
 """The key whose buckets hold tokens."""
 
+_READ = ("broker", "user", "client_id", "key", "start", "end", "value")
 MEASURED_COLUMNS = ("broker", "user", "client_id", "key", "window_start", "window_end", "value")
 """The columns of USAGE that are read."""
 
@@ -134,7 +135,7 @@ def replayed(quotas: Any, usage: Any, keys: str | Iterable[str] | None = None) -
     rows, cluster = _demand_rows(usage)
     check_clusters(cluster, USAGE_LABEL, CLUSTER in names_of(stored))
     words = words_of(rows)
-    rows = where(rows, words.column("key").isin(list(chosen)))
+    rows = select(where(rows, words.column("key").isin(list(chosen))), [*cluster, *_READ])
     limited = with_limits(rows, [*cluster, "user", "client_id"], stored, chosen)
     limited = where(limited, ~words.is_null(words.column("limit")))
     names = [*cluster, *demand.BUCKET]
@@ -159,7 +160,7 @@ def _demand_rows(usage: Any) -> tuple[Frame, list[str]]:
     }
     rows = with_columns(rows, {**ends, **texts})
     goes_on = words.column("end") > words.column("start")
-    return guarded(rows, "end", goes_on, "window_end is not after window_start", USAGE_LABEL, names), cluster
+    return guarded(rows, {"end": goes_on}, "window_end is not after window_start", USAGE_LABEL, names), cluster
 
 
 def unknown_clients(usage: pa.Table) -> int:

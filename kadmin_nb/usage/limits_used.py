@@ -70,6 +70,7 @@ _GIVEN = ("broker", "user", "window_start", "window_end")
 """The columns that may not be null."""
 
 _CLIENT = ("user", "client_id")
+_WINDOW = ("key", "start", "end", "value", "unknown", "throttle_ms")
 _BINDING = ("level", "bucket_user", "bucket_client_id")
 _QUOTA_COLUMNS = ("level", "user", "client_id", "key", "value")
 
@@ -147,7 +148,8 @@ def utilisation(
     rows, cluster = measured_rows(usage)
     check_clusters(cluster, USAGE_LABEL, CLUSTER in names_of(stored))
     by = [*cluster, "broker", "measured"]
-    limited = with_limits(_of_keys(rows, chosen), [*cluster, *_CLIENT], stored, chosen)
+    asked_for = select(_of_keys(rows, chosen), [*by, *_CLIENT, *_WINDOW])  # workers are sent no more
+    limited = with_limits(asked_for, [*cluster, *_CLIENT], stored, chosen)
     windows = _bucket_windows(_in_buckets(limited, by), by)
     spans = watched_spans(_where_known(windows, "start"), cluster, unwatched_after)
     schema = led(schemas.UTILISATION.schema) if cluster else schemas.UTILISATION.schema
@@ -256,8 +258,8 @@ def _bucket_windows(rows: Frame, by: Sequence[str]) -> Frame:
     }
     nothing = {name: words.literal(None, kind) for name, kind in kinds.items()}
     nobody = {name: words.literal(None, types.TEXT) for name in client}
-    always, is_shared_by = words.literal(True, types.FLAG), ~words.is_null(words.column("its_user"))
-    both = stacked(rows, names, [(always, {**window, **nobody}), (is_shared_by, {**nothing, **client})])
+    is_shared_by = ~words.is_null(words.column("its_user"))
+    both = stacked(rows, names, [(None, {**window, **nobody}), (is_shared_by, {**nothing, **client})])
     totals = added_up(both, [*names, "start", "end", *client], BUCKET_TOTALS, in_order=True)
     return read_once(totals, [name for name in names if name != "key"], ["key", "start", "end", *BUCKET_TOTALS])
 
