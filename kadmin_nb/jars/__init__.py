@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from xml.sax.saxutils import quoteattr
 
 from kadmin_nb import files
 
@@ -192,6 +191,8 @@ def _trust(java: Java, store: Path) -> list[str]:
 
 
 def _ivy_xml(release: Release) -> str:
+    from xml.sax.saxutils import quoteattr  # with it come urllib and http.client
+
     alone = "" if release.with_dependencies else ' transitive="false"'
     dependencies = "\n".join(
         f'    <dependency org={quoteattr(org)} name={quoteattr(name)} rev={quoteattr(rev)} conf="default"{alone}/>'
