@@ -9,7 +9,7 @@ import time
 from confluent_kafka import Consumer, TopicPartition
 
 from benchmarks.timing import Row, interleaved, ratio, row
-from kadmin_nb.admin.kafka import WireKafka
+from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.client_configs.topic import Replacement, WireClientConfigs
 from kadmin_nb.local import start
 from kadmin_nb.model.client_configs import ACKS, CONFIGS_TOPIC, ClientEntity
@@ -22,7 +22,7 @@ BOUND = 60.0
 
 def run(full: bool = False) -> list[Row]:
     """One figure: describing, beside reading the bytes; the alter that made the entries is in its note."""
-    with start(heap="1g") as kafka, contextlib.closing(WireKafka(Settings(kafka.bootstrap))) as reached:
+    with start(heap="1g") as kafka, contextlib.closing(LiveKafka(Settings(kafka.bootstrap))) as reached:
         port = WireClientConfigs(reached.wire)
         altered = _set_all(port)
         ours, bare = interleaved([lambda: _describe(port), lambda: _read_bytes(kafka.bootstrap)], 9 if full else 5)

@@ -7,15 +7,15 @@ import secrets
 from pathlib import Path
 
 import kadmin_nb as kn
-from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.admin.ports import CredentialChange
+from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.scram import ScramUser
 from kadmin_nb.secrets import Secret
 from tests.waiting import eventually
 
 
-def give_password(kafka: WireKafka, user: str, password: str, mechanism: str = "SCRAM-SHA-512") -> None:
+def give_password(kafka: LiveKafka, user: str, password: str, mechanism: str = "SCRAM-SHA-512") -> None:
     """Let `user` log in with this password, without a plan."""
     (refusal,) = kafka.scram.alter({ScramUser(user): CredentialChange(mechanism, Secret(password))}).values()
     assert refusal is None, refusal

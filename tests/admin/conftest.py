@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.admin.wire import Wire
+from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.model.resources import Resource
@@ -25,7 +25,7 @@ from tests.waiting import eventually
 class Kafka:
     """A Kafka of some version, or the double, reached; and where that version differs (the whole list of it)."""
 
-    ports: WireKafka | FakeKafka
+    ports: LiveKafka | FakeKafka
     has_group_configs: bool
     lists_every_resource: bool
     metrics_defaults: bool
@@ -47,7 +47,7 @@ def broker(request: pytest.FixtureRequest) -> Iterator[Kafka]:
             local: LocalKafka = request.getfixturevalue("kafka")
         else:
             local = stack.enter_context(kn.local.start(version=version))
-        reached = stack.enter_context(contextlib.closing(WireKafka(Settings(local.bootstrap))))
+        reached = stack.enter_context(contextlib.closing(LiveKafka(Settings(local.bootstrap))))
         yield Kafka(reached, **ABILITIES[version])
 
 
@@ -59,9 +59,9 @@ def _double() -> FakeKafka:
 
 
 @pytest.fixture(scope="session")
-def plain(kafka: LocalKafka) -> Iterator[WireKafka]:
+def plain(kafka: LocalKafka) -> Iterator[LiveKafka]:
     """A connection to the session's Kafka, below `cluster`."""
-    with contextlib.closing(WireKafka(Settings(kafka.bootstrap))) as reached:
+    with contextlib.closing(LiveKafka(Settings(kafka.bootstrap))) as reached:
         yield reached
 
 
@@ -79,14 +79,14 @@ def login(secure_kafka: LocalKafka) -> Callable[..., Settings]:
 
 
 @pytest.fixture(scope="session")
-def admin(login: Callable[..., Settings]) -> Iterator[WireKafka]:
+def admin(login: Callable[..., Settings]) -> Iterator[LiveKafka]:
     """The super user's connection to the secure Kafka."""
-    with contextlib.closing(WireKafka(login())) as reached:
+    with contextlib.closing(LiveKafka(login())) as reached:
         yield reached
 
 
 @pytest.fixture(scope="session")
-def scram_user(admin: WireKafka, login: Callable[..., Settings]) -> Callable[[str], Settings]:
+def scram_user(admin: LiveKafka, login: Callable[..., Settings]) -> Callable[[str], Settings]:
     """`scram_user("bob")` makes that SCRAM user, without any right, and says how it logs in, once it can."""
 
     def make(name: str, mechanism: str = "SCRAM-SHA-512") -> Settings:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kadmin_nb.admin.kafka import WireKafka
+from kadmin_nb.client_configs.kafka import LiveKafka
 
 
-def idle_out(kafka: WireKafka) -> None:
+def idle_out(kafka: LiveKafka) -> None:
     """Close every connection: the next request makes a new one, and logs in."""
     connections = list(kafka.wire._manager._conns.values())
     kafka.wire._started(lambda: [connection.close() for connection in connections], 5.0, "closing").value()

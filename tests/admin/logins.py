@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import javaproperties
 
-from kadmin_nb.admin.kafka import WireKafka
+from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.errors import AuthenticationFailed, ConnectionFailed
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.connection_settings import Settings
@@ -29,7 +29,7 @@ def settings_of(kafka: LocalKafka, user: str = "admin", password: str | None = N
 def logs_in(settings: Settings) -> bool:
     """True if the broker lets us in."""
     try:
-        WireKafka(settings).close()
+        LiveKafka(settings).close()
     except (AuthenticationFailed, ConnectionFailed):
         return False
     return True

@@ -15,7 +15,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.admin import connections
-from kadmin_nb.admin.kafka import WireKafka
+from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.errors import AuthenticationFailed, ConnectionFailed, TimedOut
 from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.secrets import Secret
@@ -83,7 +83,7 @@ def closed() -> int:
 def refused(settings: Settings, timeout: float = 5.0) -> tuple[BaseException, float]:
     started = time.monotonic()
     with pytest.raises((ConnectionFailed, AuthenticationFailed, TimedOut)) as raised:
-        WireKafka(settings, timeout)
+        LiveKafka(settings, timeout)
     return raised.value, time.monotonic() - started
 
 
@@ -123,7 +123,7 @@ def test_a_login(login, scram_user, capfd, user, password, mechanism, code, word
     scram_user("carol")
     settings = login(user, password, mechanism=mechanism)
     if code is None:
-        WireKafka(settings).close()
+        LiveKafka(settings).close()
         return
     error, took = refused(settings)
     assert error.code == code  # type: ignore[attr-defined]
@@ -168,7 +168,7 @@ def test_a_scram_user_logs_in_whatever_the_name(scram_user, capfd, user, mechani
     deadline = time.monotonic() + 5
     while True:
         try:
-            WireKafka(settings).close()
+            LiveKafka(settings).close()
             break
         except AuthenticationFailed:
             assert time.monotonic() < deadline
@@ -239,7 +239,7 @@ def test_one_dead_address_of_two_does_not_matter(kafka, closed, capfd):
     """One broker of the list was down and nothing worked."""
     for bootstrap in (f"127.0.0.1:{closed},{kafka.bootstrap}", f"{kafka.bootstrap},no-such-host.invalid:9"):
         started = time.monotonic()
-        WireKafka(Settings(bootstrap)).close()
+        LiveKafka(Settings(bootstrap)).close()
         assert time.monotonic() - started < 9
     assert capfd.readouterr() == ("", "")
 
@@ -255,7 +255,7 @@ def test_two_dead_addresses(closed, capfd):
 def test_an_address_without_a_port_is_refused(capfd):
     """`localhost` alone went somewhere."""
     with pytest.raises((ConnectionFailed, TimedOut)) as raised:
-        WireKafka(Settings("127.0.0.1:notaport"), 2.0)
+        LiveKafka(Settings("127.0.0.1:notaport"), 2.0)
     said_well(raised.value, capfd)
 
 
@@ -264,7 +264,7 @@ def test_frozen_brokers_first_in_the_list_do_not_matter(kafka, silent, capfd, mo
     """Two brokers of three hung, we had drawn them first, and they used up the time of the whole command."""
     monkeypatch.setattr(connections, "random", SimpleNamespace(shuffle=lambda _: None))
     frozen = f"127.0.0.1:{silent},localhost:{silent}"
-    WireKafka(Settings(f"{frozen},{kafka.bootstrap}"), timeout=5.0).close()
+    LiveKafka(Settings(f"{frozen},{kafka.bootstrap}"), timeout=5.0).close()
     assert capfd.readouterr() == ("", "")
 
 

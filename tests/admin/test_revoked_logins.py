@@ -6,8 +6,8 @@ import contextlib
 
 import pytest
 
-from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.admin.ports import CredentialChange
+from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.errors import AuthenticationFailed
 from kadmin_nb.model.scram import ScramUser
 from tests.admin.idle_connections import idle_out
@@ -20,7 +20,7 @@ def test_a_user_that_was_deleted(admin, scram_user, unique):
     """`socket disconnected`, for a user that the security team had removed at noon."""
     user = ScramUser(unique("leaver"))
     settings = scram_user(user.name)
-    with contextlib.closing(WireKafka(settings)) as kafka:
+    with contextlib.closing(LiveKafka(settings)) as kafka:
         admin.scram.alter({user: CredentialChange("SCRAM-SHA-512")})
         eventually(lambda: logs_in(settings), False)
         idle_out(kafka)

@@ -22,8 +22,8 @@ from confluent_kafka.admin import (
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact, topics
 from kadmin_nb.admin.canary import _leaders
-from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.admin.ports import ConfigOperation, CredentialChange
+from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.cluster import permissions
 from kadmin_nb.cluster.snapshots import snapshot_of
 from kadmin_nb.errors import NotAuthorized
@@ -56,11 +56,11 @@ def java(admin, login) -> AdminClient:
 
 
 @pytest.fixture(scope="module")
-def user_with(java, scram_user) -> Iterator[Callable[..., WireKafka]]:
+def user_with(java, scram_user) -> Iterator[Callable[..., LiveKafka]]:
     """`user_with("bob", (CLUSTER, AclOperation.DESCRIBE_CONFIGS))`: connected, with these rights and no other."""
     with contextlib.ExitStack() as stack:
 
-        def make(name: str, *rights) -> WireKafka:
+        def make(name: str, *rights) -> LiveKafka:
             acls = [
                 AclBinding(
                     kind, what, ResourcePatternType.LITERAL, f"User:{name}", "*", operation, AclPermissionType.ALLOW
@@ -71,7 +71,7 @@ def user_with(java, scram_user) -> Iterator[Callable[..., WireKafka]]:
                 future.result()
             settings: Settings = scram_user(name)
             eventually(lambda: len(java.describe_acls(_all_of(name)).result()), len(acls))
-            return stack.enter_context(contextlib.closing(WireKafka(settings)))
+            return stack.enter_context(contextlib.closing(LiveKafka(settings)))
 
         yield make
 
@@ -281,14 +281,14 @@ def test_the_right_that_a_hint_names_is_the_one_that_is_missing(attempt, java, s
     """The hint said ALTER_CONFIGS; I asked for it, waited for a day, and it was ALTER."""
     user = unique("trainee")
     settings = scram_user(user)
-    with contextlib.closing(kn.Cluster(WireKafka(settings), settings)) as cluster:
+    with contextlib.closing(kn.Cluster(LiveKafka(settings), settings)) as cluster:
         with pytest.raises(NotAuthorized) as refused:
             attempt(cluster)
         give(java, user, refused.value.hint)
         eventually(lambda: is_allowed(lambda: attempt(cluster)), True)
 
 
-def _permissions(reached: WireKafka, *edits: Edit, on: tuple[Resource, ...] = ()) -> list[tuple]:
+def _permissions(reached: LiveKafka, *edits: Edit, on: tuple[Resource, ...] = ()) -> list[tuple]:
     answer = permissions.may_i(reached, reached.wire.settings, list(edits), on)
     rows = answer.to_arrow().to_pylist()
     return [(row["action"], row["operation"], row["resource"], row["allowed"]) for row in rows]

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 import kadmin_nb as kn
-from kadmin_nb.admin.kafka import WireKafka
+from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.errors import ConnectionFailed, NotFound
 from kadmin_nb.local import LocalKafka, TlsFiles
 from kadmin_nb.model.connection_settings import Settings
@@ -107,7 +107,7 @@ def good(tls_kafka: LocalKafka, authority: Authority) -> dict[str, object]:
 
 def test_certificates_on_both_sides(good, capfd):
     """Nothing but JKS worked."""
-    kafka = WireKafka(Settings(**good))
+    kafka = LiveKafka(Settings(**good))
     assert [b.id for b in kafka.brokers()] == [1]
     assert kafka.quotas.describe().num_rows == 0
     kafka.close()
@@ -117,7 +117,7 @@ def test_certificates_on_both_sides(good, capfd):
 def refused(settings: dict[str, object], capfd) -> str:
     started = time.monotonic()
     with pytest.raises(ConnectionFailed) as raised:
-        WireKafka(Settings(**settings), timeout=5.0)
+        LiveKafka(Settings(**settings), timeout=5.0)
     assert time.monotonic() - started < 4.5
     assert capfd.readouterr() == ("", "")
     assert "canary" not in f"{raised.value} {raised.value.hint}"
@@ -144,7 +144,7 @@ def test_a_certificate_for_another_host(good, tls_kafka, capfd):
 def test_a_certificate_for_another_host_may_be_allowed(good):
     """`ssl.endpoint.identification.algorithm=` is what our operators have."""
     port = str(good["bootstrap"]).rpartition(":")[2]
-    WireKafka(Settings(**{**good, "bootstrap": f"localhost:{port}", "check_hostname": False})).close()
+    LiveKafka(Settings(**{**good, "bootstrap": f"localhost:{port}", "check_hostname": False})).close()
 
 
 def test_plain_text_to_a_tls_port(good, capfd):
@@ -164,7 +164,7 @@ def test_no_certificate_where_one_is_wanted(good, capfd):
 def test_a_file_that_is_not_there(good, capfd, part):
     """A wrong path was a time-out."""
     with pytest.raises(NotFound, match=r"no such file: /no/such/file\.pem"):
-        WireKafka(Settings(**{**good, part: "/no/such/file.pem"}))
+        LiveKafka(Settings(**{**good, part: "/no/such/file.pem"}))
     assert capfd.readouterr() == ("", "")
 
 
@@ -177,7 +177,7 @@ def test_a_certificate_that_expires_while_we_are_connected(good, authority):
     """`socket disconnected`, at midnight, when our certificate ended."""
     certificate, key = authority.issue("brief", lifetime=2.5)
     settings = Settings(**{**good, "certificate_file": str(certificate), "key_file": str(key), "key_password": None})
-    with contextlib.closing(WireKafka(settings)) as kafka:
+    with contextlib.closing(LiveKafka(settings)) as kafka:
         eventually(lambda: logs_in(settings), False)
         idle_out(kafka)
         with pytest.raises(ConnectionFailed) as caught:

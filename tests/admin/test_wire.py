@@ -12,10 +12,10 @@ import pytest
 from kafka.protocol.admin.cluster import DescribeClusterRequest
 
 import kadmin_nb as kn
-from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.admin.ports import EXACT, Component
 from kadmin_nb.admin.quotas import WireQuotas
 from kadmin_nb.admin.wire import Wire
+from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.errors import ConnectionFailed, NotFound, TimedOut
 from kadmin_nb.local import LocalKafka, Node
 from kadmin_nb.model.connection_settings import Settings
@@ -141,7 +141,7 @@ def test_the_kernels_interrupt_is_heard_at_once(mortal, node, during):
     if during == "a call":
         took, error = seconds(lambda: describe(wire))
     else:
-        took, error = seconds(lambda: WireKafka(Settings(mortal.bootstrap), timeout=20.0))
+        took, error = seconds(lambda: LiveKafka(Settings(mortal.bootstrap), timeout=20.0))
     assert type(error) is KeyboardInterrupt
     assert took < 5
     node.resume()
@@ -161,7 +161,7 @@ def test_a_closed_connection_says_so_at_once(mortal):
 
 def test_a_connection_leaves_nothing_behind(mortal):
     """After a day of notebooks: too many open files."""
-    WireKafka(Settings(mortal.bootstrap)).close()
+    LiveKafka(Settings(mortal.bootstrap)).close()
 
     def held() -> tuple[int, int]:
         return len(os.listdir("/proc/self/fd")), threading.active_count()
@@ -172,7 +172,7 @@ def test_a_connection_leaves_nothing_behind(mortal):
 
     before = held()
     for _ in range(5):
-        WireKafka(Settings(mortal.bootstrap)).close()
+        LiveKafka(Settings(mortal.bootstrap)).close()
     eventually(lambda: no_more_than(*before), True)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 from confluent_kafka import Producer
 
-from kadmin_nb.admin.kafka import WireKafka
+from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.client_configs.topic import WireClientConfigs
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.changes import Refusal
@@ -23,7 +23,7 @@ Wishes = Mapping[ClientEntity, Mapping[str, tuple[str | None, str | None]]]
 class Admin:
     """Somebody who alters; `topic` is the one of the test."""
 
-    def __init__(self, kafka: WireKafka, topic: str) -> None:
+    def __init__(self, kafka: LiveKafka, topic: str) -> None:
         self.wire, self.topic = kafka.wire, topic
         self.port = WireClientConfigs(kafka.wire, topic)
 
@@ -53,7 +53,7 @@ def config_topic(unique) -> str:
 def admin(kafka: LocalKafka, config_topic: str) -> Iterator[Callable[[], Admin]]:
     """`admin()`, connected; all admins of a test share its topic."""
     with contextlib.ExitStack() as stack:
-        yield lambda: Admin(stack.enter_context(contextlib.closing(WireKafka(Settings(kafka.bootstrap)))), config_topic)
+        yield lambda: Admin(stack.enter_context(contextlib.closing(LiveKafka(Settings(kafka.bootstrap)))), config_topic)
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.admin.transactions import FencedWriter
+from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.client_configs.topic import ClientConfigTopic, WireClientConfigs
 from kadmin_nb.model.client_configs import ClientEntity, Replacement
 from kadmin_nb.model.connection_settings import Settings
@@ -29,7 +29,7 @@ def killed_at(real: Callable[..., Any], when: str) -> Callable[..., Any]:
 def main(bootstrap: str, topic: str, name: str, when: str) -> None:
     kind = ClientConfigTopic if name == "newest" else FencedWriter
     setattr(kind, name, killed_at(getattr(kind, name), when))
-    port = WireClientConfigs(WireKafka(Settings(bootstrap)).wire, topic)
+    port = WireClientConfigs(LiveKafka(Settings(bootstrap)).wire, topic)
     alice, app = ClientEntity("alice"), ClientEntity("alice", "app")
     port.alter({alice: {"acks": Replacement("1", "0")}, app: {"acks": Replacement(None, "0")}})
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.admin.ports import ConfigOperation
+from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.model.config_fallback import BROKER_KEYS, STAND_INS, behind_listener, in_unit_of
 from kadmin_nb.model.config_values import ConfigValue
 from kadmin_nb.model.resources import Resource, Source
@@ -70,19 +70,19 @@ TEXTS = {
 
 
 @pytest.fixture(scope="module")
-def kafka() -> Iterator[WireKafka]:
+def kafka() -> Iterator[LiveKafka]:
     """A Kafka of its own: what is set for its brokers is felt by all its topics."""
     with kn.local.start(extra=FILE) as local, local.connect() as cluster:
         cluster.port.create_topics({TOPIC.name: 1})
         yield cluster.port
 
 
-def configs_of(kafka: WireKafka, resource: Resource, keys: Sequence[str] | None = None) -> dict[str, ConfigValue]:
+def configs_of(kafka: LiveKafka, resource: Resource, keys: Sequence[str] | None = None) -> dict[str, ConfigValue]:
     rows = kafka.configs.describe([resource], keys).to_pylist()
     return {row["key"]: ConfigValue.of(row) for row in rows if row["key"] is not None}
 
 
-def dynamic(kafka: WireKafka, resource: Resource) -> dict[str, ConfigValue]:
+def dynamic(kafka: LiveKafka, resource: Resource) -> dict[str, ConfigValue]:
     return {key: config for key, config in configs_of(kafka, resource).items() if not config.is_read_only}
 
 
@@ -101,18 +101,18 @@ def texts_for(config: ConfigValue) -> tuple[str, ...]:
     return str(start + 1), str(start + 2), str(start + 3)
 
 
-def alter(kafka: WireKafka, resource: Resource, texts: Mapping[str, str | None]) -> None:
+def alter(kafka: LiveKafka, resource: Resource, texts: Mapping[str, str | None]) -> None:
     operations = [ConfigOperation("delete" if t is None else "set", key, t) for key, t in texts.items()]
     assert kafka.configs.alter({resource: operations}) == {resource: None}
 
 
-def predicted(kafka: WireKafka, resource: Resource, keys: Iterable[str]) -> dict[str, str | None]:
+def predicted(kafka: LiveKafka, resource: Resource, keys: Iterable[str]) -> dict[str, str | None]:
     """What our rule says that these keys fall back to."""
     values = fallback_values(kafka, [(resource, key) for key in keys])
     return {key: text for (_, key), texts in values.items() for text in texts}
 
 
-def applied(kafka: WireKafka, resource: Resource, keys: Iterable[str]) -> dict[str, str | None]:
+def applied(kafka: LiveKafka, resource: Resource, keys: Iterable[str]) -> dict[str, str | None]:
     """What the broker says of these keys. Where it passes one over, its topics say it, or the key of all listeners."""
     configs, topic = configs_of(kafka, ONE if resource == ALL else resource), configs_of(kafka, TOPIC)
     topic_keys = {broker_key: key for key, broker_key in BROKER_KEYS["TOPIC"].items()}
@@ -120,14 +120,14 @@ def applied(kafka: WireKafka, resource: Resource, keys: Iterable[str]) -> dict[s
     return {key: (config or configs[behind_listener(key) or key]).text for key, config in sources.items()}
 
 
-def check_a_reset(kafka: WireKafka, resource: Resource, keys: Sequence[str]) -> None:
+def check_a_reset(kafka: LiveKafka, resource: Resource, keys: Sequence[str]) -> None:
     expected = predicted(kafka, resource, keys)
     assert set(expected) == set(keys)
     alter(kafka, resource, dict.fromkeys(keys))
     eventually(lambda: applied(kafka, resource, keys), expected)
 
 
-def test_a_reset_falls_back_as_the_rule_says(kafka: WireKafka) -> None:
+def test_a_reset_falls_back_as_the_rule_says(kafka: LiveKafka) -> None:
     """The plan said that 604800000 was below, and the topic then kept its records for 77 minutes."""
     topic, broker = dynamic(kafka, TOPIC), dynamic(kafka, ONE)
     assert {*NOT_TRIED} <= {*topic, *broker}
@@ -142,7 +142,7 @@ def test_a_reset_falls_back_as_the_rule_says(kafka: WireKafka) -> None:
         check_a_reset(kafka, resource, keys)
 
 
-def test_a_topic_alone_falls_back_to_what_stands_in_files(kafka: WireKafka) -> None:
+def test_a_topic_alone_falls_back_to_what_stands_in_files(kafka: LiveKafka) -> None:
     """A topic's own value hides that the broker's file says minutes: Kafka then names no synonym at all."""
     keys = {"retention.ms": "5000", "segment.ms": "6000", "flush.ms": "7000"}
     alter(kafka, TOPIC, keys)
@@ -153,7 +153,7 @@ def test_a_topic_alone_falls_back_to_what_stands_in_files(kafka: WireKafka) -> N
     check_a_reset(kafka, TOPIC, [*keys])
 
 
-def test_what_a_topic_has_from_the_brokers_stands_instead_of_what_holds_without_it(kafka: WireKafka) -> None:
+def test_what_a_topic_has_from_the_brokers_stands_instead_of_what_holds_without_it(kafka: LiveKafka) -> None:
     """max.message.bytes 1500000 instead of 1500000, it said: brokers call it message.max.bytes."""
     broker, names = dynamic(kafka, ONE), {broker_key: key for key, broker_key in BROKER_KEYS["TOPIC"].items()}
     texts = {key: texts_for(broker[key])[1] for key in names if key in broker and key not in NOT_TRIED}
@@ -190,7 +190,7 @@ LISTENER_TEXTS = {
 }
 
 
-def test_a_listeners_key_falls_back_to_its_default_for_all_brokers_first(kafka: WireKafka) -> None:
+def test_a_listeners_key_falls_back_to_its_default_for_all_brokers_first(kafka: LiveKafka) -> None:
     """The broker's own max.connections was said to apply, and the listener's default for all brokers did."""
     broker = dynamic(kafka, ONE)
     secured = [key for key in broker if key.startswith(("sasl.", "ssl.")) and key not in NOT_TRIED]
@@ -208,7 +208,7 @@ def test_a_listeners_key_falls_back_to_its_default_for_all_brokers_first(kafka: 
 
 
 @pytest.mark.parametrize("resource", [TOPIC, GROUP], ids=["topic", "group"])
-def test_the_brokers_keys_are_those_that_kafka_names(kafka: WireKafka, resource: Resource) -> None:
+def test_the_brokers_keys_are_those_that_kafka_names(kafka: LiveKafka, resource: Resource) -> None:
     """Kafka 4.3 has a broker's key for each of them; a later Kafka's further ones are to be added."""
     synonyms = {key: config.synonyms for key, config in configs_of(kafka, resource).items()}
     named = {key: chain[-1].key for key, chain in synonyms.items() if chain and chain[-1].key != key}

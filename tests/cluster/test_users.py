@@ -19,7 +19,7 @@ from confluent_kafka.admin import (
 
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
-from kadmin_nb.admin.kafka import WireKafka
+from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.commands import run
 from kadmin_nb.commands.session import Session
 from kadmin_nb.frames import schemas
@@ -132,7 +132,7 @@ def test_a_usage_without_its_columns_is_refused(cluster, frame, complaint) -> No
 def test_acls_count_and_a_user_of_acls_alone_is_an_orphan(secure_kafka, unique) -> None:
     """ACLs outlive their users, and nobody looks for those."""
     gone, everybody, others = unique("gone"), "User:*", "Group:readers"
-    with contextlib.closing(WireKafka(settings_of(secure_kafka))) as admin:
+    with contextlib.closing(LiveKafka(settings_of(secure_kafka))) as admin:
         user = _with_acls(admin.wire.settings, secure_kafka, unique("user"), f"User:{gone}", everybody, others)
         with secure_kafka.connect() as cluster:
             answer = cluster.users()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.admin.kafka import WireKafka
+from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.model.connection_settings import Settings
 from tests.faults.proxy import Proxy
 from tests.faults.sides import ALTER_TIMEOUT
@@ -35,9 +35,9 @@ def proxy(between: Proxy) -> Iterator[Proxy]:
 
 
 @pytest.fixture
-def reached(proxy: Proxy) -> Iterator[WireKafka]:
+def reached(proxy: Proxy) -> Iterator[LiveKafka]:
     """A connection through the proxy, impatient with alters."""
-    with contextlib.closing(WireKafka(Settings(proxy.bootstrap), timeout=20.0)) as kafka:
+    with contextlib.closing(LiveKafka(Settings(proxy.bootstrap), timeout=20.0)) as kafka:
         kafka.wire.alter_timeout = ALTER_TIMEOUT
         proxy.forget()
         yield kafka

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.admin.ports import ConfigOperation
+from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.errors import TimedOut
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
@@ -23,12 +23,12 @@ class Side:
 
     altering: int
     describing: int
-    alter: Callable[[WireKafka, str], str | None]
-    describe: Callable[[WireKafka, str], object]
-    holds: Callable[[WireKafka, str], bool]
+    alter: Callable[[LiveKafka, str], str | None]
+    describe: Callable[[LiveKafka, str], object]
+    holds: Callable[[LiveKafka, str], bool]
 
 
-def _alter_quota(kafka: WireKafka, name: str) -> str | None:
+def _alter_quota(kafka: LiveKafka, name: str) -> str | None:
     entity = Entity.of({"user": name})
     try:
         refused = kafka.quotas.alter({entity: {"producer_byte_rate": 5.0}})[entity]
@@ -37,17 +37,17 @@ def _alter_quota(kafka: WireKafka, name: str) -> str | None:
     return refused.code if refused else None
 
 
-def _alter_config(kafka: WireKafka, name: str) -> str | None:
+def _alter_config(kafka: LiveKafka, name: str) -> str | None:
     resource = Resource("CLIENT_METRICS", name)
     refused = kafka.configs.alter({resource: [ConfigOperation("set", "interval.ms", "12345")]})[resource]
     return refused.code if refused else None
 
 
-def _describe_quota(kafka: WireKafka, name: str) -> list[str]:
+def _describe_quota(kafka: LiveKafka, name: str) -> list[str]:
     return kafka.quotas.describe()["entity"].to_pylist()
 
 
-def _describe_config(kafka: WireKafka, name: str) -> list[str | None]:
+def _describe_config(kafka: LiveKafka, name: str) -> list[str | None]:
     return kafka.configs.describe([Resource("CLIENT_METRICS", name)])["value"].to_pylist()
 
 

@@ -12,8 +12,8 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.admin import lease
-from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.admin.ports import Lease
+from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.connection_settings import Settings
 
@@ -23,7 +23,7 @@ HOLDER = Path(__file__).with_name("holder.py")
 class Editor:
     """Someone who applies plans; `take` is `Kafka.lease` with the topic and the time of the test."""
 
-    def __init__(self, name: str, kafka: WireKafka, topic: str) -> None:
+    def __init__(self, name: str, kafka: LiveKafka, topic: str) -> None:
         self.name, self.kafka, self.topic = name, kafka, topic
 
     def take(self, *, steal: bool = False, seconds: float = 60.0, plan: str = "") -> Lease:
@@ -42,7 +42,7 @@ def editor(kafka: LocalKafka, topic: str) -> Iterator[Callable[[str], Editor]]:
     """`editor("alice")`, connected; all editors of a test want the same lease."""
     with contextlib.ExitStack() as stack:
         yield lambda name: Editor(
-            name, stack.enter_context(contextlib.closing(WireKafka(Settings(kafka.bootstrap)))), topic
+            name, stack.enter_context(contextlib.closing(LiveKafka(Settings(kafka.bootstrap)))), topic
         )
 
 

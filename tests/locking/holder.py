@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from kadmin_nb.admin import lease
-from kadmin_nb.admin.kafka import WireKafka
+from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.errors import PlanRefused
 from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.model.entity import Entity
@@ -13,7 +13,7 @@ from kadmin_nb.model.entity import Entity
 
 def hold(bootstrap: str, topic: str, plan: str, seconds: str) -> None:
     """Say `held`, then for each user that is asked for `sent`, or why not."""
-    kafka = WireKafka(Settings(bootstrap))
+    kafka = LiveKafka(Settings(bootstrap))
     held = lease.take(kafka.wire, plan, "carol", seconds=float(seconds), topic=topic)
     print(held.note or "held", flush=True)
     for user in sys.stdin:

@@ -17,10 +17,10 @@ from confluent_kafka import Producer
 
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact, lease, transactions
-from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.admin.lease import KEY, LeaseLog
 from kadmin_nb.admin.ports import NOT_KEPT_OUT
 from kadmin_nb.admin.wire import ALTER_TIMEOUT
+from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.errors import PlanRefused, TimedOut
 from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.plans.execution import executor
@@ -415,7 +415,7 @@ def test_without_rights_it_says_so_and_goes_on(secure_kafka, unique):
         password=Secret("secret"),
     )
     eventually(lambda: _reaches(login), True)
-    with contextlib.closing(WireKafka(login)) as reached:
+    with contextlib.closing(LiveKafka(login)) as reached:
         held = reached.lease("the-plan", "alice")
         assert held.note == (
             f"{NOT_KEPT_OUT}; no lock: TOPIC_AUTHORIZATION_FAILED while looking for the topic "
@@ -435,7 +435,7 @@ def _reaches(login: Settings) -> bool:
 @pytest.fixture
 def frozen(own_kafka):
     """Two editors' connections, and a broker that the test freezes; it thaws at the end."""
-    with contextlib.closing(WireKafka(Settings(own_kafka.bootstrap))) as reached:
+    with contextlib.closing(LiveKafka(Settings(own_kafka.bootstrap))) as reached:
         yield own_kafka.nodes[0], reached
         own_kafka.nodes[0].resume()
         reached.brokers()

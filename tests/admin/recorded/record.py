@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 from kadmin_nb import local
-from kadmin_nb.admin.kafka import WireKafka
 from kadmin_nb.admin.quotas import _request
+from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.model.entity import Entity
 from tests.admin.test_conformance_quotas import HOSTILE, SHAPES
@@ -26,7 +26,7 @@ def alterations() -> dict[Entity, dict[str, float]]:
 
 
 for version in ("4.3.1", "3.9.2"):
-    with local.start(version=version) as kafka, contextlib.closing(WireKafka(Settings(kafka.bootstrap))) as reached:
+    with local.start(version=version) as kafka, contextlib.closing(LiveKafka(Settings(kafka.bootstrap))) as reached:
         reached.quotas.alter(alterations())
         time.sleep(0.5)
         frame = reached.wire.ask(lambda: _request((), False), doing="recording")
