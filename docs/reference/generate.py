@@ -20,7 +20,7 @@ import pyarrow as pa
 import kadmin_nb as kn
 from kadmin_nb.cluster.configs import Configs
 from kadmin_nb.cluster.quotas import Quotas
-from kadmin_nb.cluster.users import Scram
+from kadmin_nb.cluster.scram import Scram
 from kadmin_nb.comparing.diff_answer import Diff
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.answer import Tabular

@@ -22,7 +22,7 @@ from ..plans.apply_options import ApplyOptions, with_arguments
 from ..plans.execution.progress import Progress, Stopped, never, silent
 from .configs import Configs
 from .quotas import Quotas
-from .users import Scram
+from .scram import Scram
 
 if TYPE_CHECKING:
     from ..client_configs.verbs import ClientConfigs
@@ -213,17 +213,22 @@ class Cluster:
         WrongCluster, PlanRefused, UsageError, Invalid
             As of `Declared.difference`, and of `Stage.plan`.
         """
-        from .snapshots import plan_from
+        from ..declared import Declared, load
+        from ..plans.plan import with_note
 
-        return plan_from(
-            self,
-            declared,
-            prune=prune,
-            any_cluster=any_cluster,
-            allow_unknown=allow_unknown,
-            reason=reason,
-            lifetime=lifetime,
+        wished = declared if isinstance(declared, Declared) else load(declared)
+        wished.refuse_other_cluster(self.id, any_cluster=any_cluster)
+        difference = wished.difference(
+            self.snapshot(), prune=prune, any_cluster=any_cluster, allow_unknown=allow_unknown
         )
+        if not difference:
+            plan = self._changes.nothing(reason, lifetime)
+        else:
+            stage = self.stage()
+            stage.add(difference)
+            with difference.placed():
+                plan = stage.plan(reason, allow_unknown=allow_unknown, lifetime=lifetime)
+        return with_note(plan, str(difference), author=plan.author, at=plan.created, kind="declared")
 
     def apply(
         self,

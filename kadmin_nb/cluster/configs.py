@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import starmap
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from ..admin import topics
-from ..admin.configs import RESOURCES_A_CALL, chunks
-from ..advice.config_rules import findings, relevant
-from ..advice.findings import ConfigFindings
 from ..client_configs.kafka import LiveKafka
-from ..errors import KadminError, NotAuthorized, Unsupported, UsageError
-from ..frames import schemas
+from ..errors import KadminError, UsageError
 from ..frames.answer import Answer
 from ..frames.schema_metadata import stamped
 from ..model.config_fallback import near_key
@@ -21,6 +17,9 @@ from ..model.grammar import DEFAULT, LEFT_OUT, matcher, selector
 from ..model.resources import WORDS, Resource
 from . import near_names
 from .near_names import CLIENT_METRICS
+
+if TYPE_CHECKING:
+    from ..advice.findings import ConfigFindings
 
 
 class Configs:
@@ -87,6 +86,8 @@ class Configs:
         NotAuthorized
             DESCRIBE_CONFIGS on the cluster is missing.
         """
+        from .config_advice import advise
+
         return advise(self._kafka)
 
     def select(
@@ -181,34 +182,3 @@ def _without_configs(answer: Answer) -> list[str]:
     of_metrics = [row for row in rows if row["resource_type"] == CLIENT_METRICS]
     is_set = {row["resource_name"] for row in of_metrics if not row["is_default"]}
     return sorted({row["resource_name"] for row in of_metrics} - is_set)
-
-
-def advise(kafka: LiveKafka) -> ConfigFindings:
-    """FINDINGS of the cluster as it is now; see `Configs.advise`."""
-    configs = [relevant(kafka.configs.describe(part)) for part in chunks(_resources(kafka), RESOURCES_A_CALL)]
-    whole = pa.concat_tables([schemas.table(schemas.CONFIGS, ()), *configs])
-    reassigning = is_reassigning(kafka)
-    note = None if reassigning is not None else _NOT_TOLD
-    return ConfigFindings(findings(whole, reassigning), kafka.id, note)
-
-
-_NOT_TOLD = "The brokers did not tell whether a reassignment is running: that needs DESCRIBE on the cluster."
-
-
-def is_reassigning(kafka: LiveKafka) -> bool | None:
-    """True if partitions are being moved; None where we may not know."""
-    try:
-        return bool(topics.reassignments_under_way(kafka.wire))
-    except (NotAuthorized, Unsupported):
-        return None
-
-
-def _resources(kafka: LiveKafka) -> Iterator[Resource]:
-    """All that can be listed: groups only from Kafka 4.1 on."""
-    yield Resource("BROKER", "")
-    yield from (Resource("BROKER", str(broker.id)) for broker in kafka.brokers())
-    yield from kafka.configs.resources(["CLIENT_METRICS"])
-    try:
-        yield from kafka.configs.resources(["TOPIC", "GROUP"])
-    except Unsupported:
-        yield from (Resource("TOPIC", name) for name in kafka.topics())

@@ -1,4 +1,4 @@
-"""The nearest name to one that was not found, as a hint. Where the names may not be listed there is none."""
+"""The names that a cluster lists, for completion; and of them the nearest to one that was not found, as a hint."""
 
 from __future__ import annotations
 

@@ -43,6 +43,7 @@ NAME = "request.log"
 class RequestLog:
     """One broker's request log, from the moment that this is made.
 
+    log4j rolls the log at a size: the file that is written to gets another name, and the oldest is deleted.
     The file that is written to at that moment stays open, so that no later file gets its inode.
     """
 

@@ -16,7 +16,7 @@ from ..model.findings import Finding
 from ..policy import Policy, PolicyAnswer, load
 from ..policy.evaluation import facts_of
 from ..policy.facts import EFFECTIVE, FINDINGS, MADE_OF, PolicyFacts
-from .configs import is_reassigning
+from .config_advice import is_reassigning
 from .snapshots import READERS, snapshot_of
 
 if TYPE_CHECKING:

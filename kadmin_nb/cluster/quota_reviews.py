@@ -165,6 +165,9 @@ def _advice(limits: Sequence[Effective], users: Iterable[str]) -> str:
 
 
 # --- client-ids that a machine made up: their varying part, and the pattern that they share ---
+#
+# Quotas and metrics go by client-id, so an id that is new at each start escapes the one and piles up in the other
+# (KAFKA-9411); Kafka matches no prefixes.
 
 ALIKE = 3
 """Client-ids of one pattern from which on its numbers count as made up: app-1 and app-2 may be two applications."""

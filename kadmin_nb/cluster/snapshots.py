@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..admin.configs import RESOURCES_A_CALL, chunks
 from ..client_configs.kafka import LiveKafka
-from ..declared import Declared, load
 from ..errors import NotAuthorized, Unsupported
 from ..frames import schemas
 from ..frames.snapshot_kinds import CLIENT_CONFIGS, CONFIGS, KINDS, QUOTAS
 from ..frames.snapshots import Snapshot, snapshot
 from ..model.resources import Resource, Source
-from ..plans.plan import Plan, with_note
-
-if TYPE_CHECKING:
-    from . import Cluster
-
 
 _OWN = (Source.TOPIC, Source.GROUP, Source.CLIENT_METRICS)
 _GONE = ("UNKNOWN_TOPIC_OR_PARTITION", "RESOURCE_NOT_FOUND", "GROUP_ID_NOT_FOUND")
@@ -55,23 +47,20 @@ def snapshot_of(kafka: LiveKafka) -> Snapshot:
     """
     began = kafka.now()
     frames = {name: table for name, read in READERS.items() if (table := read(kafka)) is not None}
-    resources = _resources(kafka)
-    configs = [_own(kafka.configs.describe(part)) for part in chunks(_all(resources), RESOURCES_A_CALL)]
+    resources = listed_resources(kafka)
+    each = list(chain.from_iterable(resources.values()))
+    configs = [_own(kafka.configs.describe(part)) for part in chunks(each, RESOURCES_A_CALL)]
     whole = pa.concat_tables([schemas.table(schemas.CONFIGS, ()), *configs])
     return snapshot(
         {**frames, CONFIGS.name: _sorted(whole)},
         cluster_id=kafka.id,
         taken_at=began,
         scopes=[*(scope for name in frames for scope in KINDS[name].scopes), *resources],
-        resources=_all(resources),
+        resources=each,
     )
 
 
-def _all(named: dict[str, Sequence[Resource]]) -> list[Resource]:
-    return [resource for resources in named.values() for resource in resources]
-
-
-def _resources(kafka: LiveKafka) -> dict[str, Sequence[Resource]]:
+def listed_resources(kafka: LiveKafka) -> dict[str, Sequence[Resource]]:
     """The resources of each type that this broker can list: groups only from Kafka 4.1 on.
 
     Topics are listed as config resources where that is possible: a list from metadata leaves out the topics that we
@@ -103,29 +92,3 @@ def _own(configs: pa.Table) -> pa.Table:
 def _sorted(configs: pa.Table) -> pa.Table:
     order = pa.table({n: configs[n].cast(pa.string()) for n in ("resource_type", "resource_name", "key")})
     return configs.take(pc.sort_indices(order, sort_keys=[(n, "ascending") for n in order.column_names]))
-
-
-def plan_from(
-    cluster: Cluster,
-    source: Declared | str | os.PathLike[str],
-    *,
-    prune: bool = False,
-    any_cluster: bool = False,
-    allow_unknown: Collection[str] = (),
-    reason: str | None = None,
-    lifetime: timedelta | None = None,
-) -> Plan:
-    """The plan that makes the cluster what is declared, its counts in a note; see `Cluster.plan_from`."""
-    declared = source if isinstance(source, Declared) else load(source)
-    declared.refuse_other_cluster(cluster.id, any_cluster=any_cluster)
-    difference = declared.difference(
-        cluster.snapshot(), prune=prune, any_cluster=any_cluster, allow_unknown=allow_unknown
-    )
-    stage = cluster.stage()
-    stage.add(difference)
-    if not difference:
-        plan = cluster._changes.nothing(reason, lifetime)
-    else:
-        with difference.placed():
-            plan = stage.plan(reason, allow_unknown=allow_unknown, lifetime=lifetime)
-    return with_note(plan, str(difference), author=plan.author, at=plan.created, kind="declared")

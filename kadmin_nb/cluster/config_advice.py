@@ -1,0 +1,37 @@
+"""`cluster.configs.advise()`: what to read for the rules of `advice`, and whether a reassignment is running."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import pyarrow as pa
+
+from ..admin import topics
+from ..admin.configs import RESOURCES_A_CALL, chunks
+from ..advice.config_rules import findings, relevant
+from ..advice.findings import ConfigFindings
+from ..client_configs.kafka import LiveKafka
+from ..errors import NotAuthorized, Unsupported
+from ..frames import schemas
+from .snapshots import listed_resources
+
+
+def advise(kafka: LiveKafka) -> ConfigFindings:
+    """FINDINGS of the cluster as it is now; see `Configs.advise`."""
+    resources = chain.from_iterable(listed_resources(kafka).values())
+    configs = [relevant(kafka.configs.describe(part)) for part in chunks(resources, RESOURCES_A_CALL)]
+    whole = pa.concat_tables([schemas.table(schemas.CONFIGS, ()), *configs])
+    reassigning = is_reassigning(kafka)
+    note = None if reassigning is not None else _NOT_TOLD
+    return ConfigFindings(findings(whole, reassigning), kafka.id, note)
+
+
+_NOT_TOLD = "The brokers did not tell whether a reassignment is running: that needs DESCRIBE on the cluster."
+
+
+def is_reassigning(kafka: LiveKafka) -> bool | None:
+    """True if partitions are being moved; None where we may not know."""
+    try:
+        return bool(topics.reassignments_under_way(kafka.wire))
+    except (NotAuthorized, Unsupported):
+        return None
