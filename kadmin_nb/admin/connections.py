@@ -39,7 +39,10 @@ _FAILED = "SASL_AUTHENTICATION_FAILED"
 
 
 def refuse_without_gssapi() -> None:
-    """Raise Unsupported where gssapi is not installed: the library would try again and again."""
+    """Raise Unsupported where gssapi is not installed: the library would try again and again.
+
+    kafka-python logs in by the package gssapi. librdkafka, as Python's wheels have it, knows no GSSAPI.
+    """
     if importlib.util.find_spec("gssapi") is None:
         raise Unsupported(
             "GSSAPI (Kerberos) needs the package gssapi",
@@ -91,7 +94,12 @@ _TWO_HIGH_BYTES = re.compile(rb"[\x80-\xff]{2}")
 
 
 class AnswerParser(KafkaProtocol):  # type: ignore[misc]
-    """The library's parser, its buffer and its errors replaced."""
+    """The library's parser, its buffer and its errors replaced.
+
+    kafka-python takes the memory that an answer's length asks for, a gigabyte for four bytes, and an answer that is
+    garbled in another way than it foresaw kills its reader, so that everybody waits for the whole time-out. Here memory
+    is taken as it is filled, and there is one error for whatever cannot be read.
+    """
 
     def __init__(self, **config: Any) -> None:
         super().__init__(**config)

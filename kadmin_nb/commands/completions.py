@@ -349,11 +349,18 @@ KEYS: dict[str, tuple[str, ...]] = {
         "metrics",
     ),
 }
-"""Keys by the word of their resource type."""
+"""The config keys of Kafka 4.3.1 that can be altered, by the word of their resource type; the broker decides.
+
+A test compares them with a real broker's.
+"""
 
 
 _BREAKS = "=:"
-"""The characters of `$COMP_WORDBREAKS` that our words contain."""
+"""The characters of `$COMP_WORDBREAKS` that our words contain: bash cuts there, and replaces the last piece alone.
+
+click's own scripts take names apart: bash's at backslashes and patterns of files, fish's at commas; zsh's puts a space
+after `key=`.
+"""
 
 
 _BASH_SCRIPT = """\

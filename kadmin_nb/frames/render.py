@@ -132,7 +132,11 @@ INDENT = " " * 4
 
 
 def fitted(columns: Sequence[Column], width: int) -> tuple[list[str], list[str]]:
-    """The lines of a table for a window of that width, and remarks on what of it they do not show."""
+    """The lines of a table for a window of that width, and remarks on what of it they do not show.
+
+    Texts wrap, and end in … after some lines. Sentences and errors are never cut: they wrap whole beside the other
+    columns, or stand below their row, as do columns that find no room.
+    """
     shown = [_by_width(column) for column in columns]
     beside, below = _parted(shown, width)
     widths = _shared(beside, width - len(GAP) * (len(beside) - 1))

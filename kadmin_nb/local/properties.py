@@ -1,4 +1,4 @@
-"""Properties of a node and its clients: KRaft server properties and Java client properties, as data."""
+"""The files of a node and its clients: KRaft server properties, Java client properties, log4j's configuration."""
 
 from __future__ import annotations
 
@@ -207,7 +207,11 @@ def _utf16(character: str) -> str:
 
 
 def write_log4j_configs(folder: Path) -> None:
-    """Write both configurations into a node's folder, where it runs."""
+    """Write both configurations into a node's folder, where it runs.
+
+    `server.log` is for everything, `request.log` for requests, ten MB a file, three files. `kafka.request.logger`
+    stands at WARN, so `request.log` stays empty until somebody sets the broker logger to DEBUG or TRACE.
+    """
     files.write(folder / "log4j2.properties", _LOG4J2)
     files.write(folder / "log4j.properties", _LOG4J)
 

@@ -1,4 +1,4 @@
-"""One config of one resource: what is set, what applies without it, and where each comes from."""
+"""One config of one resource: what is set, what applies without it, where each comes from, which values there are."""
 
 from __future__ import annotations
 
@@ -141,7 +141,11 @@ VALUES: dict[str, tuple[str, ...]] = {
     "share.isolation.level": ("read_committed", "read_uncommitted"),
     "ssl.client.auth": ("none", "requested", "required"),
 }
-"""The values of the keys that have few; of share.auto.offset.reset those without a duration."""
+"""The values of the keys that have few, as Kafka's documentation lists them: brokers name none.
+
+They are offered, not enforced: a broker of another version may take more, and decides. Of share.auto.offset.reset those
+without a duration.
+"""
 
 LOGGER_LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 """The levels of a broker's loggers."""

@@ -1,4 +1,4 @@
-"""Texts as Java reads and writes them, where Kafka's own programs print them or take them in."""
+"""What Kafka's own programs print and take in: texts as Java reads and writes them, and their entity types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JAAS text: one login module that is known, and its options.
+"""JAAS text: one login module that is known, and the login that its options mean: SCRAM, Kerberos, MSK or OAUTHBEARER.
 
 No other module is passed over: some have been a way into somebody's JVM (CVE-2023-25194, CVE-2025-27818), and a tool
 that skips what it does not know would hide it.
@@ -248,6 +248,8 @@ _EXTENSION, _CLAIM, _LIFETIME = "extension_", "unsecuredLoginStringClaim_", "uns
 
 def token_login(entries: Entries, module: LoginModule | None, ca_file: str | None) -> TokenLogin:
     """The source of tokens that `entries` name; `ca_file` are the authorities that brokers are trusted by.
+
+    Java loads the classes that a file names; here their names only say which source is meant, and any other is refused.
 
     Raises
     ------

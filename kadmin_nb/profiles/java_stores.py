@@ -60,7 +60,12 @@ class ProtectedKey:
 
 @dataclass(frozen=True, slots=True)
 class JksStore:
-    """The entries of a store: its keys, and the certificates that are trusted, as DER."""
+    """The entries of a store: its keys, and the certificates that are trusted, as DER.
+
+    No library for JKS is maintained (pyjks: last released in 2020, with a C extension). The format is the JDK's own, as
+    its classes JavaKeyStore and KeyProtector in `sun.security.provider` write it: numbers with the high byte first, a
+    SHA-1 of everything at the end, keys under a stream of SHA-1 of password and salt.
+    """
 
     keys: list[ProtectedKey] = field(default_factory=list)
     trusted: list[bytes] = field(default_factory=list)

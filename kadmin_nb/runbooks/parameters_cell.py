@@ -1,4 +1,4 @@
-"""The parameters cell: annotated defaults, one a line, the comment behind each is its help."""
+"""The parameters cell: annotated defaults, one a line, the comment behind each is its help; and their types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The look-up of `{expr}` and `--pairs name` in a notebook."""
+"""Variables that a line names in a notebook: `{expr}` and `--pairs name` are looked up, `name << …` is assigned."""
 
 from __future__ import annotations
 
