@@ -91,7 +91,9 @@ def _entity(level: str, user: str | None, client: str | None) -> str:
 def _taken(quotas: pa.Table, values: np.ndarray, number: int) -> Snapshot:
     quotas = quotas.set_column(quotas.schema.get_field_index("value"), quotas.schema.field("value"), pa.array(values))
     empty = schemas.table(schemas.CONFIGS, ())
-    return snapshot(quotas, empty, cluster_id="bench", taken_at=START + STEP * number, scopes=["QUOTAS"])
+    return snapshot(
+        {"quotas": quotas, "configs": empty}, cluster_id="bench", taken_at=START + STEP * number, scopes=["QUOTAS"]
+    )
 
 
 def _size(place: Path) -> int:
