@@ -771,6 +771,63 @@ class SNAPSHOTS(_OfCluster, key="snapshot_id kind"):
     author = Field(TEXT, null=True)
 
 
+class _Interval(Frame):
+    valid_from = Field(MOMENT, "the time of the snapshot that saw it first")
+    valid_to = Field(
+        MOMENT, "the time of the snapshot that saw it no longer, or with other values; null: now", null=True
+    )
+
+
+class QUOTAS_HISTORY(_OfCluster, QUOTAS, _Interval, key="cluster_id entity key valid_from"):
+    """The quotas of a history, one row an entity, key and time in which its value was the same. State at t:
+    `valid_from <= t AND (valid_to IS NULL OR valid_to > t)`."""
+
+    level = LEVEL.of(TEXT)
+    key = KEY.of(TEXT)
+
+
+class _ConfigsKept(Frame):
+    resource_type = RESOURCE_TYPE.of(TEXT)
+    resource_name = RESOURCE_NAME
+    key = KEY.of(TEXT)
+    value = VALUE.of(TEXT).or_null
+    source = SOURCE.or_null
+    is_sensitive = IS_SENSITIVE.or_null
+    is_read_only = is_default = Field(FLAG, null=True)
+    type = Field(TEXT, null=True)
+    synonyms = Field(TEXT, "JSON: a list of source, key and value", null=True)
+
+
+class CONFIGS_HISTORY(_OfCluster, _ConfigsKept, _Interval, key="cluster_id resource_type resource_name key valid_from"):
+    """The configs of a history, one row a resource, key and time in which all of it was the same. State at t:
+    `valid_from <= t AND (valid_to IS NULL OR valid_to > t)`."""
+
+
+class _ClientConfigsKept(Frame):
+    entity = ENTITY
+    user = USER
+    client_id = Field(TEXT, "null: the user's own entry", null=True)
+    key = KEY.of(TEXT)
+    value = VALUE.of(TEXT)
+
+
+class CLIENT_CONFIGS_HISTORY(_OfCluster, _ClientConfigsKept, _Interval, key="cluster_id entity key valid_from"):
+    """The dynamic client configs of a history, one row an entity, key and time in which its value was the same. State
+    at t: `valid_from <= t AND (valid_to IS NULL OR valid_to > t)`."""
+
+
+class HISTORY_SNAPSHOTS(_OfCluster, key="cluster_id frame snapshot_id"):
+    """The snapshots that a history was recorded from, one row a snapshot and frame."""
+
+    frame = Field(TEXT, "quotas, configs or client_configs")
+    taken_at = Field(MOMENT)
+    snapshot_id = Field(TEXT)
+    plan_id = Field(TEXT, "the plan that was applied since the snapshot before", unit=ID, null=True)
+    author = Field(TEXT, "the plan's", null=True)
+    scopes = Field(TEXT, "what it has read of the frame, words with blanks between")
+    rows = Field(COUNT, "what the cluster held; 0: certainly nothing was set")
+
+
 class HISTORY(Frame):
     """A history as it is stored: rows of kind `snapshots` say which content a cluster held, those of kind `quotas`,
     `configs` and `client_configs` are contents and changes of contents."""
