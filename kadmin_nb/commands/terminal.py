@@ -176,12 +176,12 @@ def _unprinted(value: object) -> ExitState:
     """The end of a line whose answer could not be printed or written; where it changed something, a line says what."""
     if not _has_changed(value):
         return ExitState.FAILED
-    _print_note(f"What was changed stays changed: {printable(cast('Display', value).short_form())}")
+    _print_note(f"What was changed stays changed: {printable(cast('Display', value)._short_form())}")
     return ExitState.PARTLY
 
 
 def _has_changed(value: object) -> bool:
-    return bool(getattr(value, "anything_changed", False))
+    return bool(getattr(value, "_anything_changed", False))
 
 
 @contextlib.contextmanager
@@ -228,7 +228,7 @@ def _ended(value: Display, detailed: bool) -> ExitState:
     else:
         if value.hint:
             _print_note(f"Hint: {printable(value.hint)}")
-    return value.exit_state(detailed)
+    return value._exit_state(detailed)
 
 
 def _complain(exc: Hinted) -> None:

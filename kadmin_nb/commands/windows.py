@@ -38,7 +38,7 @@ def fitted_lines(value: object, stream: TextIO, *, rest: str = REST, rows: int =
         from ..frames.render import lines
 
         page = window(_size(stream).columns, rest, rows) if stream.isatty() else WHOLE
-        return lines(value.blocks(page), page)
+        return lines(value._blocks(page), page)
     return [str(value) if isinstance(value, str) and not stream.isatty() else repr(value)]
 
 

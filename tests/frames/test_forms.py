@@ -61,7 +61,7 @@ def test_a_script_reads_an_answer_without_a_frame_library() -> None:
 def test_a_form_that_is_none() -> None:
     """`--as panda` printed a stack trace."""
     with pytest.raises(kn.UsageError, match="unknown frame type panda"):
-        kn.Answer(pa.table({"a": [1]})).as_("panda")
+        kn.Answer(pa.table({"a": [1]}))._as("panda")
 
 
 @pytest.mark.parametrize("name", HOSTILE)
