@@ -76,7 +76,8 @@ class Tabular(Display, ABC):
 class Answer(Tabular):
     """A frame that came from a cluster: show it, go through its rows, or take it as Arrow, pandas or Spark.
 
-    Rows that failed stay in it with their error: *forbidden* never looks like *empty*.
+    Rows that failed stay in it with their error: *forbidden* never looks like *empty*. Arrow's libraries take it as it
+    is. `pandas.DataFrame(answer)` goes through its rows, and has no columns where there are none: `to_pandas()` has.
 
     Examples
     --------

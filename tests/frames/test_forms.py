@@ -24,6 +24,7 @@ def test_no_rows_have_all_columns(name: str) -> None:
     empty = kn.Answer(schemas.table(ALL[name], []))
     assert list(empty.to_pandas().columns) == ALL[name].names
     assert empty.to_arrow().schema.equals(ALL[name])
+    assert list(pd.DataFrame(empty, columns=empty.columns).columns) == ALL[name].names
     assert empty.ok
     assert len(empty) == 0
 
