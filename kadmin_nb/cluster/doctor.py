@@ -233,7 +233,7 @@ def _cluster_checks(settings: Settings, timeout: float) -> Iterator[Finding]:
         return
     with closing(kafka):
         yield Finding("login", OK, _login_words(settings), settings.bootstrap)
-        yield Finding("Kafka", OK, f"version {kafka.wire.version}, by the requests that it takes", settings.bootstrap)
+        yield Finding("Kafka", OK, f"version {kafka.version}, by the requests that it takes", settings.bootstrap)
         yield Finding("cluster", OK, "its id", kafka.id)
         yield from _broker_checks(kafka, timeout)
         yield from _rights_checks(kafka, settings)

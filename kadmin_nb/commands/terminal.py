@@ -19,6 +19,7 @@ from ..errors import ExitState, Hinted, Interrupted, KadminError, NotFound, Usag
 from ..frames.blocks import ROWS
 from ..hints import terminal
 from . import Result, run
+from .chosen_cluster import default_target
 from .session import Note, Session
 from .windows import PAGED_ROWS, StatusLine, can_page, fitted_lines, show_in_pager
 
@@ -114,7 +115,9 @@ def run_line(words: list[str]) -> int:
     """Run the words; how that ends."""
     status = StatusLine(sys.stderr, f"{' '.join(takewhile(_is_verb, words))} …")
     note = _note_above(status)
-    session = Session(frames=frame_in_file, progress=status.progress, note=note, watch=status.watch)
+    target = default_target()
+    session = Session(target, frames=frame_in_file, progress=status.progress, note=note, watch=status.watch)
+    session.is_remembered = target is not None
     try:
         _refuse_broken_text(words)
         with _warnings_as_notes(note):

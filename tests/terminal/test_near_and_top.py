@@ -82,7 +82,31 @@ def test_near_a_limit_of_the_cluster(live, unique, tmp_path):
     assert (row["bucket_user"], row["limit"], row["utilisation"]) == (user, 1e6, 90.0)
     said = live("quota", "near", "--usage", str(place), "--percent", "95").out
     assert said.startswith("None of 1 limits was used to 95 %")
+    codes = {percent: live("quota", "near", "--usage", str(place), "--percent", percent, "--detailed-exitcode").code
+             for percent in ("90", "95")}  # fmt: skip
+    assert codes == {"90": 3, "95": 0}
     assert said.splitlines()[-1].startswith("added up on Arrow, in this process: 2 rows of usage")
+
+
+def test_why_observes_and_explains_in_one_line(live, unique):
+    """Observing, reading the log and explaining were three lines, with a file between them."""
+    user = unique("user")
+    assert live("quota", "set", f"{PRODUCE}=1MB/s", f"user={user}", "--apply").code == 0
+    assert f"user={user}" in live("quota", "why", f"user={user}", "--for", "1s").out
+    refused = live("quota", "why", f"user={user}", "--for", "1s", "--usage", "used.parquet")
+    assert (refused.code, "One of them" in refused.err) == (2, True)
+
+
+def test_a_file_of_limits_is_set_client_by_client(live, unique, tmp_path):
+    """Each row had its own limit, and only one limit for all of them could be set."""
+    user, place = unique("user"), tmp_path / "limits.csv"
+    place.write_text(f"user,client_id,key,value\n{user},app,{PRODUCE},5MB/s\n{user},,{FETCH},1MB/s\n")
+    assert live("quota", "set", "--pairs", str(place), "--apply").code == 0
+    rows = json.loads(live("quota", "describe", f"user={user}", "client-id=<any>", "--json").out)
+    rows += json.loads(live("quota", "describe", f"user={user}", "--json").out)
+    assert {(row["client_id"], row["key"], row["value"]) for row in rows} == {("app", PRODUCE, 5e6), (None, FETCH, 1e6)}
+    place.write_text(f"user,client_id,key,value\n{user},app,{PRODUCE},5 miles\n")
+    assert "row 1" in live("quota", "set", "--pairs", str(place), "--apply").err
 
 
 def test_who_uses_most_of_each_key():
