@@ -181,12 +181,12 @@ def _unprinted(value: object) -> ExitState:
     """The end of a line whose answer could not be printed or written; where it changed something, a line says what."""
     if not _has_changed(value):
         return ExitState.FAILED
-    _print_note(f"What was changed stays changed: {printable(cast('Display', value).short_form())}")
+    _print_note(f"What was changed stays changed: {printable(cast('Display', value)._short_form())}")
     return ExitState.PARTLY
 
 
 def _has_changed(value: object) -> bool:
-    return bool(getattr(value, "anything_changed", False))
+    return bool(getattr(value, "_anything_changed", False))
 
 
 @contextlib.contextmanager
@@ -233,7 +233,7 @@ def _ended(value: Display, detailed: bool, colour: bool) -> ExitState:
     else:
         if value.hint:
             _write_lines(sys.stderr, _in_colours([f"Hint: {printable(value.hint)}"], colour))
-    return value.exit_state(detailed)
+    return value._exit_state(detailed)
 
 
 def _complain(exc: Hinted, colour: bool) -> None:

@@ -43,7 +43,7 @@ def fitted_lines(
 
         has_colour = colour and can_colour(stream)
         page = window(_size(stream).columns, rest, rows, colour=has_colour) if stream.isatty() else WHOLE
-        return lines(value.blocks(page), page)
+        return lines(value._blocks(page), page)
     return [str(value) if isinstance(value, str) and not stream.isatty() else repr(value)]
 
 

@@ -54,7 +54,7 @@ def test_the_worst_is_first_and_who_is_fine_is_not_there():
     shown = [(row["bucket_user"], row["utilisation"], row["throttle_ms"]) for row in answer.to_arrow().to_pylist()]
     assert shown == [("over", 150.0, None), ("near", 80.0, None), ("held", 10.0, 40.0)]
     assert answer.to_arrow().column_names == schemas.NEAR.names
-    assert answer.title() == (
+    assert answer._title() == (
         "3 of 4 limits are near or over, 1 of them over. "
         "The worst: user=over producer_byte_rate 150 B/s of 100 B/s (150 %) on broker 1."
     )
@@ -69,7 +69,7 @@ NOBODY = {
 @pytest.mark.parametrize(("limits", "title"), NOBODY.values(), ids=NOBODY)
 def test_no_row_says_why(limits, title):
     """The table was empty: was all well, or had it read nothing?"""
-    assert kn.usage.near(kn.usage.utilisation(usage(used(0, "a", 1)), quotas(**limits))).title() == title
+    assert kn.usage.near(kn.usage.utilisation(usage(used(0, "a", 1)), quotas(**limits)))._title() == title
 
 
 @pytest.mark.broker
@@ -123,7 +123,7 @@ def test_who_uses_most_of_each_key():
         (PRODUCE, "small", 1, 2.0, 20.0, 7.0),
     ]
     assert answer.to_arrow()["share"].to_pylist() == [100.0, pytest.approx(100 * 22 / 24.1), pytest.approx(200 / 24.1)]
-    assert answer.title() == (
+    assert answer._title() == (
         "user=reader client-id=app uses most consumer_byte_rate (0.3 B/s, 100 % of all); "
         "user=big client-id=app uses most producer_byte_rate (22 B/s, 91.3 % of all). "
         "Watched 10 s, 2026-11-21 12:00:00 to 12:00:10 UTC, brokers 1, 2; by s."
@@ -137,9 +137,9 @@ def test_time_that_was_watched_counts_though_nobody_asked():
     time = NOON, NOON + timedelta(seconds=10)
     answer = kn.usage.top(usage(used(3, "a", 50)), time=time)
     assert answer.to_arrow()["mean"].to_pylist() == [5.0]
-    assert " of all). Watched 10 s, " in answer.title()
-    assert kn.usage.top(usage(used(3, "a", 0)), time=time).title().startswith("Watched 10 s, ")
-    assert kn.usage.top(usage(), time=time).title() == "Nobody asked for anything in 10 s."
+    assert " of all). Watched 10 s, " in answer._title()
+    assert kn.usage.top(usage(used(3, "a", 0)), time=time)._title().startswith("Watched 10 s, ")
+    assert kn.usage.top(usage(), time=time)._title() == "Nobody asked for anything in 10 s."
 
 
 def test_what_cannot_be_ranked_is_one_line():
@@ -164,7 +164,7 @@ def test_metrics_name_buckets():
     """The metrics of a whole user were looked for among its clients."""
     answer = kn.usage.top(usage(used(0, "bob", 5, client_id="", source=OF_BUCKETS)))
     assert [(row["user"], row["client_id"]) for row in answer.to_arrow().to_pylist()] == [("bob", "")]
-    assert answer.title().endswith("by metrics.")
+    assert answer._title().endswith("by metrics.")
 
 
 def test_the_loudest_of_a_log(kadmin):
@@ -195,9 +195,9 @@ def test_who_uses_most_right_now(live, kafka, cluster, unique):
     producer.flush(30)
     rows = answer.to_arrow().to_pylist()
     assert client_id in {row["client_id"] for row in rows}
-    assert answer.title().startswith("user=")
-    assert " Watched 3" in answer.title()
-    assert answer.title().endswith("broker 1; by request log.")
+    assert answer._title().startswith("user=")
+    assert " Watched 3" in answer._title()
+    assert answer._title().endswith("broker 1; by request log.")
 
 
 @pytest.mark.broker

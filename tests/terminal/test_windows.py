@@ -71,7 +71,7 @@ def piped(table: pa.Table) -> list[str]:
 
 def at(width: int, table: pa.Table) -> list[str]:
     page = window(width, REST)
-    return list(lines(kn.Answer(table).blocks(page), page))
+    return list(lines(kn.Answer(table)._blocks(page), page))
 
 
 def flat(said: Sequence[str]) -> str:
@@ -203,7 +203,7 @@ def test_a_tree_has_an_entity_once():
     rows = [{"entity": f"user={name}", "parent": None, "level": "USER", "value": 1e6} for name in ("alice", "bob")]
     rows = [{**row, "key": key} for row in rows for key in ("consumer_byte_rate", "producer_byte_rate")]
     tree = TreeAnswer(schemas.table(schemas.TREE, rows))
-    assert list(lines(tree.blocks(), window(60, REST))) == [
+    assert list(lines(tree._blocks(), window(60, REST))) == [
         "4 quotas on 2 entities",
         "entity      key                  value  level",
         "user=alice  consumer_byte_rate  1 MB/s  user",
