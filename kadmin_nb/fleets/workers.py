@@ -22,7 +22,6 @@ from ..frames import spark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, GroupedData
-    from pyspark.sql.pandas.group_ops import PandasCogroupedOps
 
 Batches = Iterable[pa.RecordBatch]
 Work = Callable[[Any, Batches], Iterator[pa.RecordBatch]]
@@ -55,21 +54,15 @@ def of_whole_groups(
     return frame.repartition(*names).mapInArrow(work, spark.spark_schema(plain))
 
 
-def of_each_group(groups: GroupedData | PandasCogroupedOps, work: Work, argument: Any, schema: pa.Schema) -> DataFrame:
-    """`work(argument, batches)` of the rows of each group by itself; of two that go together of both, as tables."""
+def of_each_group(groups: GroupedData, work: Work, argument: Any, schema: pa.Schema) -> DataFrame:
+    """`work(argument, (rows,))` of the rows of each group by itself, as a table."""
     run: Any = by_value(work, argument)
 
-    def of_one(group: pa.Table) -> pa.Table:
+    def of_group(group: pa.Table) -> pa.Table:
         import pyarrow
 
         return pyarrow.Table.from_batches([*run((group,))])
 
-    def of_both(group: pa.Table, other: pa.Table) -> pa.Table:
-        import pyarrow
-
-        return pyarrow.Table.from_batches([*run((group, other))])
-
-    of_group: Any = of_one if hasattr(groups, "cogroup") else of_both
     return groups.applyInArrow(of_group, spark.spark_schema(schema))
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from .blocks import BADGE, KEY, NOTEBOOK, TEXT, Block, Head, Listing, Page, Title
+from .colours import TONES
 from .render import CUT, Column, columns, count, engine_line, nothing, rows_of, shortened, text_of_blocks
 from .views import Section, View, view_of
 
@@ -24,19 +25,6 @@ FOLDED_ROWS = 600
 
 LONGEST_HOVER = 500
 """Characters of a shortened text that are shown where the mouse rests on it."""
-
-TONES = {
-    **dict.fromkeys(("ok", "kept", "verified", "restored", "as predicted"), "good"),
-    **dict.fromkeys(
-        ("broken", "conflict", "danger", "failed", "leftover", "not as predicted", "refuse", "refused", "throttled"),
-        "bad",
-    ),
-    **dict.fromkeys(
-        ("look", "unknown", "unverified", "warn", "warning", "moved", "left", "unread", "shadowed", "not conclusive"),
-        "fair",
-    ),
-}
-"""The words of a badge that are good or bad news."""
 
 
 def document(*blocks: Block, page: Page = NOTEBOOK) -> str:

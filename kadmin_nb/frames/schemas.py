@@ -19,6 +19,7 @@ from .blocks import KEY as KEY_LOOK
 from .frame import (
     BYTES,
     COUNT,
+    DAY,
     FLAG,
     FRAME,
     FRAMES,
@@ -44,6 +45,7 @@ SYNONYMS = pa.list_(
     pa.struct([pa.field("source", TEXT, False), pa.field("key", TEXT, False), pa.field("value", TEXT, True)])
 )
 QUOTA_KEYS = pa.list_(pa.struct([("level", TEXT), ("key", TEXT), ("quotas", COUNT)]))
+HISTOGRAM = pa.list_(pa.struct([("bin", WHOLE), ("windows", COUNT)]))
 OVERRIDDEN = pa.list_(pa.struct([pa.field("level", TEXT, False), pa.field("value", NUMBER, False)]))
 
 PASSED_OVER, TOPIC_MISSING = "kadmin.passed_over", "kadmin.topic_missing"
@@ -659,6 +661,40 @@ class UTILISATION(Frame):
     share_throttled = Field(NUMBER, unit=SHARE, null=True)
 
 
+class UTILISATION_DAILY(Frame):
+    """UTILISATION of each day in UTC, as figures that add up: a longer time is the sum or the maximum of its days. A
+    bucket whose limit moved has a row for each limit. `clients` is null where the broker measured the bucket itself."""
+
+    day = Field(DAY, "in UTC")
+    broker = BROKER
+    key = KEY
+    bucket_user = bucket_client_id = BUCKET.or_null
+    user = USER.or_null
+    client_id = CLIENT_ID.or_null
+    level = LEVEL.or_null
+    limit = LIMIT.or_null
+    window_s = Field(NUMBER, "the length of a window", unit=S)
+    brokers = Field(WHOLE, "of the cluster, as the usage has them; a longer time has the most of a day")
+    clients = Field(
+        COUNT, "the known clients that draw from the bucket; a longer time has the most of a day", null=True
+    )
+    windows = Field(COUNT, "watched windows in which the limit was in force, idle ones included; add them up")
+    windows_seen = Field(COUNT, "those with a row of the bucket; add them up")
+    windows_unknown = Field(COUNT, "those in which a part of the use is unknown; add them up")
+    windows_above_80 = windows_above_100 = Field(
+        COUNT, "those above so many percent of the limit; null without a limit; add them up", null=True
+    )
+    windows_throttled = Field(COUNT, "null where nothing tells; add them up", null=True)
+    used_sum = Field(NUMBER, "of all windows; by `windows` it is the mean; add it up", unit=MEASURED, null=True)
+    peak = Field(NUMBER, "the most in a window; null is unknown; take the maximum", unit=MEASURED, null=True)
+    longest_above_100_s = Field(NUMBER, "the longest run within the day; take the maximum", unit=S, null=True)
+    throttle_ms = Field(NUMBER, "the longest throttle that was told; take the maximum", unit=MS, null=True)
+    histogram = Field(
+        HISTOGRAM,
+        "windows by use: bin n has those from 2^(n/32) up to 2^((n+1)/32); idle windows are in none; add up by bin",
+    )
+
+
 class NEAR(Frame, key="broker key bucket_user bucket_client_id"):
     """The buckets that are near their limit on a broker, over it, or throttled, the worst first: columns of
     UTILISATION."""
@@ -733,6 +769,63 @@ class SNAPSHOTS(_OfCluster, key="snapshot_id kind"):
     scopes = Field(TEXT)
     plan_id = PLAN_ID.or_null
     author = Field(TEXT, null=True)
+
+
+class _Interval(Frame):
+    valid_from = Field(MOMENT, "the time of the snapshot that saw it first")
+    valid_to = Field(
+        MOMENT, "the time of the snapshot that saw it no longer, or with other values; null: now", null=True
+    )
+
+
+class QUOTAS_HISTORY(_OfCluster, QUOTAS, _Interval, key="cluster_id entity key valid_from"):
+    """The quotas of a history, one row an entity, key and time in which its value was the same. State at t:
+    `valid_from <= t AND (valid_to IS NULL OR valid_to > t)`."""
+
+    level = LEVEL.of(TEXT)
+    key = KEY.of(TEXT)
+
+
+class _ConfigsKept(Frame):
+    resource_type = RESOURCE_TYPE.of(TEXT)
+    resource_name = RESOURCE_NAME
+    key = KEY.of(TEXT)
+    value = VALUE.of(TEXT).or_null
+    source = SOURCE.or_null
+    is_sensitive = IS_SENSITIVE.or_null
+    is_read_only = is_default = Field(FLAG, null=True)
+    type = Field(TEXT, null=True)
+    synonyms = Field(TEXT, "JSON: a list of source, key and value", null=True)
+
+
+class CONFIGS_HISTORY(_OfCluster, _ConfigsKept, _Interval, key="cluster_id resource_type resource_name key valid_from"):
+    """The configs of a history, one row a resource, key and time in which all of it was the same. State at t:
+    `valid_from <= t AND (valid_to IS NULL OR valid_to > t)`."""
+
+
+class _ClientConfigsKept(Frame):
+    entity = ENTITY
+    user = USER
+    client_id = Field(TEXT, "null: the user's own entry", null=True)
+    key = KEY.of(TEXT)
+    value = VALUE.of(TEXT)
+
+
+class CLIENT_CONFIGS_HISTORY(_OfCluster, _ClientConfigsKept, _Interval, key="cluster_id entity key valid_from"):
+    """The dynamic client configs of a history, one row an entity, key and time in which its value was the same. State
+    at t: `valid_from <= t AND (valid_to IS NULL OR valid_to > t)`."""
+
+
+class HISTORY_SNAPSHOTS(_OfCluster, key="cluster_id frame snapshot_id"):
+    """The snapshots that a history was recorded from, one row a snapshot and frame."""
+
+    frame = Field(TEXT, "quotas, configs or client_configs")
+    taken_at = Field(MOMENT)
+    snapshot_id = Field(TEXT)
+    plan_id = Field(TEXT, "the plan that was applied since the snapshot before", unit=ID, null=True)
+    author = Field(TEXT, "the plan's", null=True)
+    scopes = Field(TEXT, "what it has read of the frame, words with blanks between")
+    rows = Field(COUNT, "what the cluster held; 0: certainly nothing was set")
 
 
 class HISTORY(Frame):

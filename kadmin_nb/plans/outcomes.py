@@ -39,8 +39,8 @@ class Outcomes(Answer):
     prevented, or who took the lease meanwhile), each where there is one.
     """
 
-    is_frame = False
-    is_raised = True
+    _is_frame = False
+    _is_raised = True
 
     def __init__(
         self,
@@ -145,20 +145,20 @@ class Outcomes(Answer):
             *[sentence("{} goes on.", resume)] * begun,
         )
 
-    def exit_state(self, detailed: bool = False) -> ExitState:
+    def _exit_state(self, detailed: bool = False) -> ExitState:
         if self.ok:
             return ExitState.DONE
-        return ExitState.PARTLY if self.anything_changed else ExitState.FAILED
+        return ExitState.PARTLY if self._anything_changed else ExitState.FAILED
 
     @property
-    def anything_changed(self) -> bool:
+    def _anything_changed(self) -> bool:
         """True if the cluster may differ from before."""
         return any(state not in (UNCHANGED, FAILED, "skipped") for state in self._table["state"].to_pylist())
 
     def _failing(self) -> pa.Array:
         return pc.invert(pc.is_in(self._table["state"], pa.array([UNCHANGED, VERIFIED], pa.string())))
 
-    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """In the plan's order; where only a part is shown, rows that are not good come first."""
         brief = self._table.select(_SHOWN)
         if page.rows is None or len(self) <= page.rows or self.ok:
@@ -166,7 +166,7 @@ class Outcomes(Answer):
         failing = self._failing()
         return [pa.concat_tables([brief.filter(failing), brief.filter(pc.invert(failing))])]
 
-    def title(self) -> str:
+    def _title(self) -> str:
         counts = Counter(self._table["state"].to_pylist())
         states = ", ".join(f"{count} {state}" for state, count in counts.items()) or "no rows"
         nothing = "nothing to change, " if set(counts) == {UNCHANGED} else ""

@@ -333,7 +333,7 @@ class Plan(PrintFormats, Tabular):
         """The JSON Schema of what `save` writes and `load` reads, as text."""
         return plan_file.schema()
 
-    def at(self, syntax: Syntax) -> Plan:
+    def _at(self, syntax: Syntax) -> Plan:
         return replace(self, _syntax=syntax)
 
     def _subject(self) -> Subject:
@@ -348,17 +348,17 @@ class Plan(PrintFormats, Tabular):
     def __len__(self) -> int:
         return len(self.changes)
 
-    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         brief, ends = self.to_arrow().select(_SHOWN), [change.until for change in self.changes]
         return [brief.append_column("until", pa.array(ends, pa.string())) if any(ends) else brief]
 
-    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """Dangers, warnings, and what allows it to be applied."""
         shown = None if page.rows is None else advice.SHOWN
         advice_lines = self._advice_lines(page.syntax or self._syntax, shown)
         return ["\n".join(advice_lines)] if advice_lines else []
 
-    def exit_state(self, detailed: bool = False) -> ExitState:
+    def _exit_state(self, detailed: bool = False) -> ExitState:
         if self.refused:
             return ExitState.FAILED
         return ExitState.DIFFERENCES if detailed and self.differing else ExitState.DONE
@@ -384,7 +384,7 @@ class Plan(PrintFormats, Tabular):
         """The notes, a line each."""
         return [f"{note.get('kind')} by {note.get('author')}: {note.get('text')}" for note in self.notes]
 
-    def title(self) -> str:
+    def _title(self) -> str:
         reason = f"; reason: {self.reason}" if self.reason else ""
         count = f"{len(self)} change{'s' * (len(self) != 1)}"
         made = f"made by {self.author or 'nobody known'}, {self.created[:19]}Z"

@@ -53,7 +53,7 @@ class NearAnswer(Answer):
         super().__init__(table)
         self.limits, self.percent, self.unknown = limits, percent, unknown
 
-    def title(self) -> str:
+    def _title(self) -> str:
         """Their number, and the worst of them."""
         if not self.limits:
             return "Nobody of this usage has a limit."
@@ -65,7 +65,7 @@ class NearAnswer(Answer):
         counts = f"{len(self):,} of {self.limits:,} limits are near or over, {over:,} of them over"
         return f"{counts}. The worst: {_bucket_sentence(worst)}."
 
-    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """That the use of some limits is unknown."""
         if self.unknown:
             yield f"The use of {self.unknown:,} of {self.limits:,} limits is not known in full. {WHY_UNKNOWN}"
@@ -109,11 +109,11 @@ class TopAnswer(Answer):
         """The same with these warnings, too."""
         return TopAnswer(self._table, self.watched, (*self.warnings, *warnings))
 
-    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The warnings."""
         return self.warnings
 
-    def title(self) -> str:
+    def _title(self) -> str:
         """The first of each key; then the time that was watched, and the brokers."""
         leaders = "; ".join(f"{client} uses most {', '.join(uses)}" for client, uses in self._leaders().items())
         return f"{leaders}. {self.watched}" if leaders else self.watched

@@ -227,7 +227,7 @@ class Requests(Display):
     def _request_columns(self) -> list[str]:
         return [name for name in (CLUSTER, *schemas.REQUESTS.names) if name in self._reader.columns]
 
-    def title(self) -> str:
+    def _title(self) -> str:
         return "<Requests: .frame, .left_out, .quarantine, .counts>"
 
 
