@@ -247,8 +247,8 @@ def _bar_rows(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _near_finding(counts: dict[str, int]) -> str:
     if counts["near"]:
-        over = f", {counts['over']} over it" if counts["over"] else ""
-        return f"{count_of(counts['near'], 'bucket')} {is_are(counts['near'])} above 80 % of their limit{over}"
+        over = f", {counts['over']} exceeded" if counts["over"] else ""
+        return f"{count_of(counts['near'], 'limit')} {is_are(counts['near'])} more than 80 % used{over}"
     return f"None of {count_of(counts['limits'], 'limit')} was used to 80 %"
 
 

@@ -307,7 +307,7 @@ def _first_of_each_key(ranked: pa.Table, most: int) -> pa.Table:
 def _watched_sentence(watched: pa.Table, time: tuple[datetime, datetime] | None) -> str:
     """The time, the brokers and the source of a usage, in a sentence."""
     if not len(watched):
-        return f"Nobody asked for anything{f' in {_length(*time)}' if time else ''}."
+        return f"No client traffic{f' in {_length(*time)}' if time else ''}."
     first, last = time or (pc.min(watched["start"]).as_py(), pc.max(watched["end"]).as_py())
     ids = sorted(pc.unique(watched["broker"]).to_pylist())
     brokers = f"broker{'s' * (len(ids) > 1)} {', '.join(map(str, ids))}"

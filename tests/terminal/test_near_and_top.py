@@ -139,7 +139,7 @@ def test_time_that_was_watched_counts_though_nobody_asked():
     assert answer.to_arrow()["mean"].to_pylist() == [5.0]
     assert " of all). Watched 10 s, " in answer._title()
     assert kn.usage.top(usage(used(3, "a", 0)), time=time)._title().startswith("Watched 10 s, ")
-    assert kn.usage.top(usage(), time=time)._title() == "Nobody asked for anything in 10 s."
+    assert kn.usage.top(usage(), time=time)._title() == "No client traffic in 10 s."
 
 
 def test_what_cannot_be_ranked_is_one_line():
