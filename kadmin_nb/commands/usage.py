@@ -162,7 +162,7 @@ _OPTIONS = (
     ),
     click.option("--until", default=UsageSource.until, show_default=True, metavar="TIME", help="Its end."),
     click.option("--step", default=UsageSource.step, show_default=True, metavar="SECONDS", help="Sampling interval."),
-    click.option("--label", default=UsageSource.label, show_default=True, help="Its label that tells the broker."),
+    click.option("--label", default=UsageSource.label, show_default=True, help="The label that names the broker."),
     click.option("--token", metavar="REFERENCE", help="A bearer token: env:NAME, file:PATH, keyring:NAME."),
     click.option("--usage", metavar="NAME", help="A USAGE frame: a variable, or a Parquet or CSV file."),
     options.engine("Who adds it up; by its size unless said."),

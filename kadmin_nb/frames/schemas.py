@@ -86,7 +86,7 @@ SOFTWARE = Field(TEXT, "as clients call it")
 REVISION = Field(COUNT, "the offset of its record")
 RESOURCE_TYPE = Field(WORD, "Kafka's name of the type")
 RESOURCE_NAME = Field(TEXT, '"": the cluster-wide default of brokers')
-IS_SENSITIVE = Field(FLAG, "nobody can see its value")
+IS_SENSITIVE = Field(FLAG, "its value cannot be read")
 
 
 class _Row(Frame):
@@ -435,7 +435,7 @@ class PLAN(_Row, key="row"):
     old = OLD.or_null
     wanted = WANTED.or_null
     after = Field(TEXT, "what will be stored", unit=OF_KEY, null=True)
-    old_known = Field(FLAG, "false: nobody may read the old value")
+    old_known = Field(FLAG, "false: the old value may not be read")
     level = LEVEL.of(TEXT).or_null
     validated = Field(TEXT, "ok, the broker's error, or not possible", look=PROSE)
     note = NOTE.or_null
@@ -961,7 +961,7 @@ class VERDICTS(Frame, key="check"):
     """The checks of a report."""
 
     check = Field(TEXT)
-    verdict = Field(TEXT, "ok, look (somebody should), or not looked", look=BADGE)
+    verdict = Field(TEXT, "ok, look (needs a look), or not looked", look=BADGE)
     found = Field(COUNT, "rows", null=True)
     says = Field(TEXT, look=PROSE)
 
