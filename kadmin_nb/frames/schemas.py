@@ -928,9 +928,9 @@ class DIFF_COUNTS(Frame):
 
 
 class METADATA_CHANGES(Frame):
-    """The changes in a metadata log, in their order: one row a quota, config or SCRAM credential that was set or
-    deleted, or a topic that was created or deleted, which takes its configs with it. Where the beginning of the log is
-    gone, or a part of it is damaged, all that the next checkpoint holds stands there: nothing else was set then."""
+    """The changes in a metadata log, in their order: one row a quota, config or SCRAM credential (its key is the
+    mechanism) that was set or deleted, or a topic that was created or deleted, which takes its configs with it. Where
+    the beginning of the log is gone, or a part of it is damaged, all that the next checkpoint holds stands there."""
 
     offset = Field(COUNT, "of its record; of a checkpoint the last offset that it is about")
     time = Field(MOMENT, "the controller's; of a change within a metadata transaction that of its end")
@@ -939,8 +939,8 @@ class METADATA_CHANGES(Frame):
     kind = Field(TEXT, "quota, config, topic or scram")
     op = OP
     resource = RESOURCE
-    key = Field(TEXT, "Kafka's name of the key; of a SCRAM user the mechanism", null=True)
-    value = Field(TEXT, "as the broker takes it; of a topic its id, of a SCRAM user the iterations", null=True)
+    key = KEY.of(TEXT).or_null
+    value = Field(TEXT, "as the broker takes it; a topic's id, a SCRAM user's iterations", unit=OF_KEY, null=True)
 
 
 # --- rules, checks and runs ---

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from .. import files
-from ..errors import Invalid, NotFound, WrongCluster
+from ..errors import Invalid, NotFound, UsageError, WrongCluster
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
@@ -64,9 +65,9 @@ class MetadataLog(Answer):
 
     def _title(self) -> str:
         whose = "" if self.cluster_id is None else f" of cluster {self.cluster_id}"
-        counts = Counter(self._table["kind"].to_pylist())
-        told = ", ".join(f"{count:,} of {_NOUNS[kind]}" for kind, count in counts.items()) or "none of what is set"
-        return f"{self.records:,} records{whose}: {told}"
+        counts = pc.value_counts(self._table["kind"]).to_pylist()
+        told = ", ".join(f"{each['counts']:,} of {_NOUNS[each['values']]}" for each in counts)
+        return f"{self.records:,} records{whose}; changes: {told or 'none'}"
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         yield from self.warnings[:_SHOWN]
@@ -134,8 +135,10 @@ def _named(place: Path, pattern: re.Pattern[str]) -> list[tuple[re.Match[str], P
     """The files of such a name, sorted."""
     try:
         names = sorted(os.listdir(place))
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
+    except OSError as error:
+        raise UsageError(f"{place} cannot be read: {error.strerror}") from None
     return [(match, place / name) for name in names if (match := pattern.fullmatch(name))]
 
 
