@@ -32,7 +32,7 @@ from .errors import (
 from .version import VERSION
 
 if TYPE_CHECKING:
-    from . import charts, clients, declared, fleets, history, local, policy, runbooks, usage, widgets
+    from . import charts, clients, declared, fleets, history, local, policy, runbooks, sql, usage, widgets
     from .advice.config_rules import config_findings
     from .cluster import Cluster, connect
     from .cluster.diff import diff
@@ -88,6 +88,7 @@ _LAZY = {
     "local": ("local", None),
     "policy": ("policy", None),
     "runbooks": ("runbooks", None),
+    "sql": ("sql", None),
     "usage": ("usage", None),
     "widgets": ("widgets", None),
 }
@@ -140,6 +141,7 @@ __all__ = [
     "resolve_ip",
     "runbooks",
     "spark_session",
+    "sql",
     "usage",
     "widgets",
 ]

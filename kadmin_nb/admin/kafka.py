@@ -45,6 +45,11 @@ class WireKafka:
             self.close()
             raise
 
+    @property
+    def version(self) -> str:
+        """Kafka's version, as the requests tell that a broker takes."""
+        return self.wire.version
+
     def brokers(self) -> list[Broker]:
         """Every registered broker, asked anew, sorted by id.
 

@@ -203,6 +203,11 @@ class Kafka(Protocol):
         ...
 
     @property
+    def version(self) -> str:
+        """Kafka's version, as the requests tell that a broker takes: `4.3`."""
+        ...
+
+    @property
     def quotas(self) -> Quotas: ...
 
     @property

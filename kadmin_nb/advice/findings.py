@@ -68,13 +68,13 @@ class ConfigFindings(Findings):
         needed = rights.to_describe(Resource(row["resource_type"], row["resource_name"]))
         return kind_of(row["error"])(row["message"], code=row["error"], hint=rights.hint(row["error"], needed))
 
-    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         return [self._table.select(["finding", "message", "source", "mend"])] if len(self) else []
 
-    def title(self) -> str:
+    def _title(self) -> str:
         words = Counter(finding.code for finding in self.findings)
         return "\n".join(f"{count:,} {word}: {FINDINGS[word]}" for word, count in words.items()) or "nothing to look at"
 
-    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The note, where there are rows that it is about."""
         return [self.note] if self.note and any(finding.code == THROTTLE for finding in self.findings) else []

@@ -194,7 +194,7 @@ class SetupAnswer(Answer):
         super().__init__(table)
         self._make, self._lines, self._note = make, lines, note
 
-    is_frame = False
+    _is_frame = False
 
     @property
     def differing(self) -> pa.Table:
@@ -215,7 +215,7 @@ class SetupAnswer(Answer):
             raise UsageError("these were made already")
         return self._make()
 
-    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         if self._note:
             yield self._note
         if self._make is None:

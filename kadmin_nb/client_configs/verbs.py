@@ -45,7 +45,7 @@ class RegistryAnswer(Answer):
         text: bytes = (self._table.schema.metadata or {}).get(NOTES.encode(), b"")
         return tuple(text.decode().splitlines())
 
-    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         yield from self.notes
 
 

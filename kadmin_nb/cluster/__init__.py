@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from functools import cached_property
 from types import TracebackType
@@ -25,6 +26,8 @@ from .quotas import Quotas
 from .scram import Scram
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from ..client_configs.verbs import ClientConfigs
     from ..comparing import Diff
     from ..declared import Declared
@@ -626,10 +629,32 @@ class Cluster:
         PlanRefused, NotAuthorized, Interrupted
             As `observe`.
         """
-        from .bucket_usage import refuse_unknown_logs, top_of
+        from .bucket_usage import top_of
+
+        return top_of(self._observed(seconds, progress), keys, most)
+
+    def usage_now(self, seconds: float = 10.0, *, progress: Progress = silent) -> pa.Table:
+        """USAGE of right now, by observing the brokers for a moment; of a local Kafka, as `top`.
+
+        Parameters
+        ----------
+        seconds, progress
+            As of `observe`.
+
+        Raises
+        ------
+        NotKnowable, PlanRefused, NotAuthorized, Interrupted
+            As `top`.
+        """
+        from .bucket_usage import usage_of
+
+        return usage_of(self._observed(seconds, progress))
+
+    def _observed(self, seconds: float, progress: Progress) -> ObservationAnswer:
+        from .bucket_usage import refuse_unknown_logs
 
         refuse_unknown_logs(self.port)
-        return top_of(self.observe(seconds, progress=progress).raise_for_errors(), keys, most)
+        return self.observe(seconds, progress=progress).raise_for_errors()
 
     def snapshot(self) -> Snapshot:
         """All quotas, and every config that is set somewhere: on topics, groups, client-metrics, brokers and for all.
@@ -667,6 +692,15 @@ class Cluster:
         except KadminError:
             if exc is None:
                 raise
+
+    def summary(self) -> str:
+        """The cluster in a line: `1 broker, Kafka 4.3, 38 quotas`; quotas that may not be read are not counted."""
+        from ..frames.views import counted_nouns
+
+        parts = [counted_nouns(len(self.port.brokers()), "broker", "brokers"), f"Kafka {self.port.version}"]
+        with suppress(KadminError):
+            parts.append(counted_nouns(len(self.quotas.describe().raise_for_errors()), "quota", "quotas"))
+        return ", ".join(parts)
 
     def __repr__(self) -> str:
         return f"<Cluster {self.id} at {self.settings.bootstrap}>"

@@ -41,11 +41,24 @@ def refuse_unknown_logs(kafka: LiveKafka) -> None:
 
 def top_of(observed: ObservationAnswer, keys: Sequence[str] | None, most: int) -> TopAnswer:
     """TOP of the time that was observed, as far as the logs of all brokers have it."""
-    rows = [row for row in observed.to_arrow().to_pylist() if row["logs"] is not None]
-    until = max(row["until"] for row in rows)
-    since = max(_logged_since(row) for row in rows)
-    frame = pa.concat_tables([schemas.REQUESTS.empty(), *(_requests_of(row, since) for row in rows)])
-    return usage.top(usage.usage(frame), keys=keys, most=most, time=(since, until)).warned(observed.warnings)
+    since, until = _logged_span(_logged_rows(observed))
+    return usage.top(usage_of(observed), keys=keys, most=most, time=(since, until)).warned(observed.warnings)
+
+
+def usage_of(observed: ObservationAnswer) -> pa.Table:
+    """USAGE of the time that was observed, as far as the logs of all brokers have it."""
+    rows = _logged_rows(observed)
+    since, _ = _logged_span(rows)
+    return usage.usage(pa.concat_tables([schemas.REQUESTS.empty(), *(_requests_of(row, since) for row in rows)]))
+
+
+def _logged_rows(observed: ObservationAnswer) -> list[Row]:
+    return [row for row in observed.to_arrow().to_pylist() if row["logs"] is not None]
+
+
+def _logged_span(rows: Sequence[Row]) -> tuple[datetime, datetime]:
+    """The time that the logs of all brokers have."""
+    return max(map(_logged_since, rows)), max(row["until"] for row in rows)
 
 
 def _logged_since(row: Mapping[str, Any]) -> datetime:

@@ -71,14 +71,14 @@ class CanaryAnswer(Answer):
         """True if every broker was seen to do what is predicted, or something else."""
         return not self._table["agrees"].null_count
 
-    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         return ["\n".join(self.warnings)] if self.warnings else []
 
-    def complaint(self) -> str:
+    def _complaint(self) -> str:
         """Nothing: the warnings are the footer."""
         return ""
 
-    def exit_state(self, detailed: bool = False) -> ExitState:
+    def _exit_state(self, detailed: bool = False) -> ExitState:
         """A limit that is stored and not in force is a change that is not verified."""
         return ExitState.DONE if self.ok else ExitState.PARTLY
 

@@ -287,16 +287,16 @@ class Changes:
         self, edits: list[Edit], reason: str | None, allow_unknown: Collection[str], lifetime: timedelta | None
     ) -> Plan:
         planning.refuse_long_names(edits)
-        picture = registry.take(self._kafka, [e.target for e in edits], whole=True, topic_ids=True)
-        near = near_names.resources(self._kafka, filter(picture.absence, picture.errors))
+        state = registry.take(self._kafka, [e.target for e in edits], whole=True, topic_ids=True)
+        near = near_names.resources(self._kafka, filter(state.absence, state.errors))
         try:
-            rows = planning.changes(edits, picture, allow_unknown)
+            rows = planning.changes(edits, state, allow_unknown)
         except NotFound as exc:
             exc.hint = " ".join([*(name.hint for name in islice(near.values(), 1)), *filter(None, [exc.hint])])
             raise
         rows = [near[change.resource].noted(change) if change.resource in near else change for change in rows]
         rows = with_follower_notes(self._kafka, validation.validated(self._kafka, rows, asking_once()))
-        return self._made(rows, reason, lifetime, picture=picture)
+        return self._made(rows, reason, lifetime, state=state)
 
     def _made(
         self,
@@ -304,12 +304,12 @@ class Changes:
         reason: str | None,
         lifetime: timedelta | None = None,
         undoes: str | None = None,
-        picture: ObservedState | None = None,
+        state: ObservedState | None = None,
     ) -> Plan:
         now = self._kafka.now()
         expires = _written(now + (lifetime or LIFETIME))
         plan = Plan(self._kafka.id, _written(now), tuple(rows), reason, author(self._named()), expires, undoes)
-        return bound(plan, self, advice_on(self._kafka, rows, picture, secret))
+        return bound(plan, self, advice_on(self._kafka, rows, state, secret))
 
 
 def _interrupted(plan: Plan, how: str, outcomes: Outcomes | None = None, by: str = " by Ctrl-C") -> Interrupted:

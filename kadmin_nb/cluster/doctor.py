@@ -43,14 +43,14 @@ class DoctorAnswer(Findings):
 
     schema = schemas.CHECKS
 
-    def title(self) -> str:
+    def _title(self) -> str:
         """The finding in a sentence."""
         states = [check.severity for check in self.findings]
         failed, warnings = states.count(FAILED), states.count(WARNING)
         finding = f"{failed} of {len(self)} checks failed" if failed else "No check failed"
         return finding + (f", {warnings} with a warning." if warnings else ".")
 
-    def complaint(self) -> str:
+    def _complaint(self) -> str:
         """Nothing: the title says it, and the rows."""
         return ""
 
@@ -233,7 +233,7 @@ def _cluster_checks(settings: Settings, timeout: float) -> Iterator[Finding]:
         return
     with closing(kafka):
         yield Finding("login", OK, _login_words(settings), settings.bootstrap)
-        yield Finding("Kafka", OK, f"version {kafka.wire.version}, by the requests that it takes", settings.bootstrap)
+        yield Finding("Kafka", OK, f"version {kafka.version}, by the requests that it takes", settings.bootstrap)
         yield Finding("cluster", OK, "its id", kafka.id)
         yield from _broker_checks(kafka, timeout)
         yield from _rights_checks(kafka, settings)

@@ -158,7 +158,7 @@ class ObservationAnswer(Answer):
         return pc.is_in(self._table["state"], pa.array([LEFT, SKIPPED]))
 
     @property
-    def anything_changed(self) -> bool:
+    def _anything_changed(self) -> bool:
         """True if a logger may still be on."""
         return LEFT in self._table["state"].to_pylist()
 
@@ -182,11 +182,11 @@ class ObservationAnswer(Answer):
             raise PartlyFailed(failures, outcomes=self, hint=self.lines or None)
         return self
 
-    def exit_state(self, detailed: bool = False) -> ExitState:
+    def _exit_state(self, detailed: bool = False) -> ExitState:
         """A logger that is still on, or never was, is a change that is not verified."""
         return ExitState.DONE if self.ok else ExitState.PARTLY
 
-    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The lines that take levels back, and where the requests are."""
         from ..frames.blocks import Listing
 

@@ -53,17 +53,17 @@ _HARMLESS = {"TOPIC": "retention.ms", "GROUP": "consumer.session.timeout.ms"}
 class PermissionsAnswer(Answer):
     """PERMISSIONS. Below it stand the lines that grant what is missing."""
 
-    def title(self) -> str:
+    def _title(self) -> str:
         """The finding in a sentence."""
         missing = self.failed.to_arrow().num_rows
         return f"{missing} of {len(self)} rights are missing." if missing else "You may: no right is missing."
 
-    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         if lines := list(dict.fromkeys(self._table["grant"].drop_null().to_pylist())):
             yield "Who may alter ACLs grants what is missing by:"
             yield Listing(lines, len(lines), "lines", types=True)
 
-    def complaint(self) -> str:
+    def _complaint(self) -> str:
         """Nothing: the title says it, and the rows."""
         return ""
 

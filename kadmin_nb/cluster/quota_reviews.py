@@ -39,7 +39,7 @@ class RedundantAnswer(Findings):
 
     schema = schemas.REDUNDANT
 
-    def title(self) -> str:
+    def _title(self) -> str:
         """The counts."""
         safe = sum(finding.evidence["safe"] for finding in self.findings)
         if not len(self):
@@ -47,20 +47,20 @@ class RedundantAnswer(Findings):
         repeating = "1 quota repeats" if len(self) == 1 else f"{len(self):,} quotas repeat"
         return f"{repeating} what would hold anyway; safe to remove: {safe:,}."
 
-    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return super().table(page) if len(self) else ()
+    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        return super()._content(page) if len(self) else ()
 
 
 class UnlimitedAnswer(Answer):
     """UNLIMITED; its display has a row a client."""
 
-    def title(self) -> str:
+    def _title(self) -> str:
         """The number of clients, or of sorts of them."""
         return (
             f"{len(self._keys):,} without a limit of some kind" if len(self) else "Everybody has a limit of each kind."
         )
 
-    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         if self._keys:
             clients = [_whose(*client) for client in self._keys]
             yield pa.table({"clients": clients, "unlimited": list(map(", ".join, self._keys.values()))})

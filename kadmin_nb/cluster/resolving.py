@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 class TreeAnswer(Answer):
     """TREE: `entity`, `parent`, `level`, `key`, `value`, `shadowed_by`."""
 
-    is_frame = False
+    _is_frame = False
 
-    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         return [self._table] if len(self) else []
 
 
@@ -78,15 +78,15 @@ class EffectiveAnswer(Answer):
         super().__init__(table)
         self.explanation = explanation
 
-    def title(self) -> str:
+    def _title(self) -> str:
         """The number of limits that bind, whom, and who draws from the same."""
         clients = {general_client(*_client_of(reason)) for reason in self.explanation}
         if len(clients) != 1:
-            return super().title()
+            return super()._title()
         binding = [reason for reason in self.explanation if reason.level is not None]
         return _finding(binding, clients.pop())
 
-    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """With the reasons, where they are known."""
         if not self.explanation:
             return [self._table]
@@ -94,7 +94,7 @@ class EffectiveAnswer(Answer):
         rows = zip(*(self._table[name].to_pylist() for name in ("user", "client_id", "key")), strict=True)
         return [self._table.append_column("why", pa.array([why.get(row, "") for row in rows], pa.string()))]
 
-    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The names that a default stands for, and the limits of one client on all brokers together."""
         names = {"user": self._table["user"], "client-id": self._table["client_id"]}
         unnamed = [kind for kind, column in names.items() if column.null_count and self.ok]

@@ -50,7 +50,7 @@ class UsersAnswer(Answer):
         text: bytes = (self._table.schema.metadata or {}).get(NOTES.encode(), b"")
         return tuple(text.decode().splitlines())
 
-    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         words = Counter(self._table["finding"].drop_null().to_pylist())
         yield from (f"{word}: {meaning}." for word, meaning in FINDINGS.items() if word in words)
         yield from self.notes

@@ -75,14 +75,14 @@ class WhyAnswer(Answer):
             raise NotFound(f"no change {number} would lift a limit here", hint=f"There are {len(self.lifts)}.")
         return self.lifts[number - 1]
 
-    def at(self, syntax: Syntax) -> WhyAnswer:
+    def _at(self, syntax: Syntax) -> WhyAnswer:
         return WhyAnswer(self._table, self.explanation, self.others, self.lifts, self._used, syntax)
 
-    def title(self) -> str:
+    def _title(self) -> str:
         """The finding in a sentence."""
         return printable(_title(client(*_pair(self.explanation[0])), self._bound, self._rows))
 
-    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         yield from filter(None, ("\n".join(self._reasons(effective)) for effective in self.explanation))
         if self.lifts:
             yield "To lift it:" if len(self._bound) == 1 else "To lift one of them:"

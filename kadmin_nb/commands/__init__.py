@@ -28,6 +28,7 @@ class Result:
     raw: bool = False
     json: bool = False
     no_pager: bool = False
+    no_color: bool = False
     detailed: bool = False
 
 

@@ -29,7 +29,7 @@ def formed(value: Any, form: str) -> Any:
 
     if not isinstance(value, Tabular):
         raise UsageError(f"--as {form} works with frames only")
-    return value.as_(form)
+    return value._as(form)
 
 
 def as_json(value: Any) -> Text:

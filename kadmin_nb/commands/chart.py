@@ -29,13 +29,13 @@ class ChartAnswer(Display):
     def __init__(self, chart: Any, place: str | None) -> None:
         self.chart, self.place = chart, place
 
-    def title(self) -> str:
+    def _title(self) -> str:
         return repr(self.chart).partition("\n")[0]
 
-    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         yield f"written to {self.place}" if self.place else "--out chart.svg writes it; also .png, .html, .json"
 
-    def in_cell(self) -> Any:
+    def _in_cell(self) -> Any:
         return self.chart
 
 

@@ -197,28 +197,38 @@ _SAME_TOOL = 0.85
 Verbs.group_class = Verbs
 
 
-class LazyVerbs(Verbs):
-    """A group that imports a verb when it is used. `lazy` has the module of each, and its line in the help of all."""
+Sections = Mapping[str, Mapping[str, tuple[str, str]]]
+"""Verbs by the heading that they stand under in help: the module of each, and its line there."""
 
-    def __init__(self, *args: Any, lazy: Mapping[str, tuple[str, str]], **more: Any) -> None:
+
+class LazyVerbs(Verbs):
+    """A group that imports a verb when it is used; its help has them under headings, each line whole."""
+
+    def __init__(self, *args: Any, sections: Sections, **more: Any) -> None:
         super().__init__(*args, **more)
-        self.lazy = lazy
+        self.sections = sections
+        self._modules = {name: module for verbs in sections.values() for name, (module, _) in verbs.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All verbs, none of them imported."""
-        return sorted({*self.commands, *self.lazy})
+        return sorted({*self.commands, *self._modules})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The verb of that name, imported when it is first used."""
-        if cmd_name in self.lazy and cmd_name not in self.commands:
-            module, _ = self.lazy[cmd_name]
-            self.add_command(getattr(import_module(f".{module}", __package__), cmd_name.replace("-", "_")), cmd_name)
+        if cmd_name in self._modules and cmd_name not in self.commands:
+            module = import_module(f".{self._modules[cmd_name]}", __package__)
+            self.add_command(getattr(module, cmd_name.replace("-", "_")), cmd_name)
         return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of verbs in help, the same whether a verb was used before or not."""
-        lines = {name: click.Command(name, help=text) for name, (_, text) in self.lazy.items()}
-        click.Group(commands={**self.commands, **lines}).format_commands(ctx, formatter)
+        """The lists of verbs, the same whether a verb was used before or not."""
+        own = {name: command for name, command in self.commands.items() if name not in self._modules}
+        lines = {title: [(name, line) for name, (_, line) in verbs.items()] for title, verbs in self.sections.items()}
+        lines["Others"] = [(name, command.get_short_help_str(limit=60)) for name, command in sorted(own.items())]
+        width = max(len(name) for rows in lines.values() for name, _ in rows)
+        for title, rows in lines.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:{width}}", line) for name, line in rows])
 
 
 def _verbs_of(ctx: click.Context, command: click.Command | None) -> Iterable[str]:

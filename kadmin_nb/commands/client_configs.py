@@ -98,7 +98,8 @@ def init(session: Session, apply: bool, clients: tuple[str, ...], admin: str | N
 
     Nothing that is there is changed: a topic with other settings is named, and then nothing is made.
     """
-    setup = session.cluster.client_configs.setup(clients=clients, admin=admin)
+    cluster = session.cluster_to_change if apply else session.cluster
+    setup = cluster.client_configs.setup(clients=clients, admin=admin)
     return setup.apply() if apply else setup
 
 

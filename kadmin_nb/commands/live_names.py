@@ -143,8 +143,9 @@ LISTED = ("user", "client-id", "ip", "topic", "broker", "broker-logger", "group"
 def _default_target() -> str | None:
     """The target of a line that names none."""
     from ..profiles import profile_names
+    from .chosen_cluster import default_target
 
-    if named := os.environ.get("KADMIN_PROFILE"):
+    if named := os.environ.get("KADMIN_PROFILE") or default_target():
         return named
     with suppress(KadminError):
         profiles = profile_names()

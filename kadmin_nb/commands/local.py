@@ -18,6 +18,7 @@ import kadmin_nb as kn
 from .. import local as kafkas
 from ..local import LocalKafka
 from . import run
+from .chosen_cluster import forget_local
 from .click_glue import Text, Verbs
 from .session import Session
 from .windows import fitted_lines
@@ -42,7 +43,7 @@ def start(session: Session, nodes: str, secure: bool, version: str | None, name:
     """Start it, and say how to connect."""
     running = kn.local.launch(name, int(nodes), secure, version, progress=session.note)
     target = str(running.client_properties) if secure else running.bootstrap
-    return Text(f"Kafka {name} is up at {running.bootstrap}\n{session.next_line(target)}")
+    return Text(f"Kafka {name} is up at {running.bootstrap}\n{session.started_local(name, target)}")
 
 
 @local.command()
@@ -50,6 +51,7 @@ def start(session: Session, nodes: str, secure: bool, version: str | None, name:
 def stop(name: str) -> Any:
     """Stop it and remove its data."""
     kn.local.stop(name)
+    forget_local(name)
     return Text(f"Kafka {name} is stopped")
 
 
@@ -81,12 +83,13 @@ def logs(node: int, lines: int, name: str) -> Any:
 
 
 @local.command()
+@click.option("--hostile", is_flag=True, help="Names too that are not what they look like: markup, options, scripts.")
 @_name_option
 @click.pass_obj
-def seed(session: Session, name: str) -> Any:
-    """Fill it with a believable hierarchy: all eight levels, ip quotas, topics, configs, hostile names."""
+def seed(session: Session, name: str, hostile: bool) -> Any:
+    """Fill it as a company would: quotas at all eight levels and of ips, topics, configs."""
     with kn.local.find(name).connect() as cluster:
-        return kn.local.seed(cluster, progress=session.note)
+        return kn.local.seed(cluster, hostile=hostile, progress=session.note)
 
 
 CLIENT = ("user=team-orders", "client-id=billing")

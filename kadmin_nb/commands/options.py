@@ -99,7 +99,7 @@ def reading(command: Command, bind: Bind = lambda ctx, session, params: None) ->
 
     `bind` replaces options of the verb by the object that the command takes.
     """
-    for option in (_no_pager, _json, _raw, _out, _form, _timeout, _property, cluster):
+    for option in (_no_pager, _no_color, _json, _raw, _out, _form, _timeout, _property, cluster):
         command = option(command)
     return _with_session(command, bind)
 
@@ -238,6 +238,7 @@ _out = _remembered("--out", metavar="NAME", help="Put the answer into this varia
 _raw = _remembered("--raw", is_flag=True, help="CSV as it is: a name may start a formula in a spreadsheet.")
 _json = _remembered("--json", is_flag=True, help="The rows as JSON.")
 _no_pager = _remembered("--no-pager", is_flag=True, help="Print a long answer as it is.")
+_no_color = _remembered("--no-color", is_flag=True, help="No colours, as with $NO_COLOR.")
 printing = _remembered(
     "--print",
     type=click.Choice(PRINT_FORMATS),

@@ -121,7 +121,8 @@ def apply(session: Session, which: str, apply_options: ApplyOptions) -> Any:
 @which_plan
 def resume(session: Session, which: str, apply_options: ApplyOptions) -> Any:
     """Carry on a plan that was begun from here: what is there is verified, what is not is sent."""
-    return session.cluster.resume(load_plan(which), session.with_policies(apply_options), progress=session.progress)
+    plan, options = load_plan(which), session.with_policies(apply_options)
+    return session.cluster_to_change.resume(plan, options, progress=session.progress)
 
 
 @plan.command()

@@ -17,7 +17,7 @@ from .change_options import changing
 from .chart import chart
 from .click_glue import Verbs, words
 from .history import history
-from .options import read_selectors
+from .options import Length, read_selectors
 from .session import PlanOptions, Session, frame_in_arrow, frame_or_file, spark_for, usage_frame, with_progress
 from .usage import near, top, usage
 
@@ -96,6 +96,7 @@ def resolve(
 @words(completions.entities, "user=NAME [client-id=NAME]")
 @options.keys(completions.quota_keys)
 @click.option("--usage", metavar="NAME", help="A USAGE frame: a variable, or a Parquet or CSV file.")
+@click.option("--for", "seconds", type=Length(), metavar="TIME", help="Observe so long, and use what was seen.")
 @click.option("--to", metavar="KEY=VALUE", help="The limit that is wanted, such as producer_byte_rate=20MB/s.")
 @click.option("--stage", "number", type=int, metavar="N", help="Stage change N of those that would lift a limit.")
 @options.assume_default
@@ -104,6 +105,7 @@ def why(
     words: tuple[str, ...],
     keys: tuple[str, ...],
     usage: str | None,
+    seconds: float | None,
     to: str | None,
     number: int | None,
     assume_default: bool,
@@ -112,13 +114,19 @@ def why(
 
     \b
     {here} user=alice client-id=app
+    {here} user=alice client-id=app --for 20s
     {here} user=alice client-id=app --usage usage.parquet
     {here} user=alice client-id=app --to producer_byte_rate=20MB/s --stage 1
     """
+    if usage is not None and seconds is not None:
+        raise UsageError("--for observes, --usage has what was observed before", hint="One of them.")
+    used = None if usage is None else usage_frame(session, usage)
+    if seconds is not None:
+        used = session.cluster.usage_now(seconds, progress=session.progress)
     answer = session.cluster.quotas.why(
         **{"user": None, **chosen_entities(words, session)},
         keys=options.keys_of(keys),
-        usage=None if usage is None else usage_frame(session, usage),
+        usage=used,
         to=None if to is None else _wanted_limit(to),
         assume_default=assume_default,
     )
@@ -179,9 +187,15 @@ def client_ids(session: Session, clients: str | None) -> Any:
 @changing
 @words(completions.quota_settings, "KEY=VALUE... TYPE=NAME...")
 @options.types(*TYPES)
-@_pairs("Set it on each of these clients: a frame with user and client_id.")
+@_pairs("Set it on each of these clients: a frame with user and client_id; without KEY=VALUE also key and value.")
 def set_(session: Session, words: tuple[str, ...], pairs: str | None, plan_options: PlanOptions) -> Any:
-    """Set key=value … on user=…, client-id=…, ip=…; units such as 5MB/s and 50%."""
+    """Set key=value … on user=…, client-id=…, ip=…; units such as 5MB/s and 50%.
+
+    \b
+    {here} producer_byte_rate=5MB/s user=alice client-id=app
+    {here} producer_byte_rate=5MB/s --pairs clients.csv
+    {here} --pairs limits.csv
+    """
     return session.change(_edits("set", words, pairs, session, plan_options), plan_options)
 
 
@@ -198,12 +212,14 @@ def remove(session: Session, words: tuple[str, ...], pairs: str | None, plan_opt
 def _edits(
     verb: str, words: Sequence[str], pairs: str | None, session: Session, plan_options: PlanOptions
 ) -> list[Edit]:
-    """The edits of one line, or the same for each client of a frame."""
+    """The edits of one line; or the same for each client of a frame, or what the frame itself says of each."""
     if pairs is None:
         return change_words.quota_edits(verb, words, session.lookup, plan_options.allow_unknown)
-    from ..plans.change_lines import on_each_pair
+    from ..plans.change_lines import limits_of_pairs, on_each_pair
 
     clients = frame_in_arrow(session, pairs)
+    if verb == "set" and not words:
+        return limits_of_pairs(clients)
     if whom := next((word for word in words if entity_type(word.partition("=")[0])), None):
         raise UsageError(f"{whom} and --pairs both say whom", hint="Take one of them.")
     pattern = change_words.quota_edits(verb, [*words, "user=x"], session.lookup, plan_options.allow_unknown)

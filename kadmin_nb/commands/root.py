@@ -8,33 +8,41 @@ import click
 
 from .click_glue import LazyVerbs, Text
 
-VERBS = {
-    "client-configs": ("client_configs", "Clients that follow dynamic configs: who, which values, who would obey."),
-    "cluster": ("current_cluster", "The current cluster's brokers."),
-    "config": ("config", "Configs of topics, brokers, loggers, groups, client-metrics."),
-    "diff": ("diff", "Differences from A to B."),
-    "doctor": ("current_cluster", "Check a connection, step by step, and name what mends it."),
-    "export": ("declared", "All quotas, and the configs that are set, as a file."),
-    "history": ("history", "Record what clusters hold, and look back."),
-    "kafka-client-quotas": ("kafka_client_quotas", "The command line that KIP-546 describes, for client quotas."),
-    "kafka-configs": ("kafka_configs", "kafka-configs.sh: its arguments, its output, and a plan behind it."),
-    "local": ("local", "A real Kafka on loopback, for demos, tutorials and tests."),
-    "may-i": ("current_cluster", "Your rights: each that a change needs, and what grants it."),
-    "observe": ("current_cluster", "Let every broker write its request log for a while."),
-    "plan": ("plan", "Plans that exist: show, apply, verify, resume, roll back."),
-    "policy": ("policy", "The rules that a team keeps, in a TOML file."),
-    "quota": ("quota", "Client quotas: what is stored, what binds a client, changes."),
-    "runbook": ("runbook", "Runbooks: notebooks with parameters."),
-    "scram": ("scram", "Who logs in with SCRAM, and new passwords."),
-    "scram-credentials": ("scram", "The scram-credentials tool of KIP-248."),
-    "snapshot": ("current_cluster", "Save what the current cluster holds now, for diff."),
-    "users": ("current_cluster", "Each known user: credentials, quotas, ACLs, usage, and orphans."),
-    "use": ("current_cluster", "Make TARGET the current cluster."),
+SECTIONS = {
+    "Quotas and configs": {
+        "quota": ("quota", "Client quotas: what is stored, what binds, changes."),
+        "config": ("config", "Configs of topics, brokers, loggers, groups, metrics."),
+        "client-configs": ("client_configs", "Clients that follow dynamic configs."),
+        "scram": ("scram", "Users that log in with SCRAM, and new passwords."),
+        "users": ("current_cluster", "Each known user: credentials, quotas, ACLs, usage."),
+    },
+    "Plans and files": {
+        "plan": ("plan", "Saved plans: show, apply, verify, resume, roll back."),
+        "export": ("declared", "All quotas, and the configs that are set, as a file."),
+        "snapshot": ("current_cluster", "Save what the current cluster holds now, for diff."),
+        "diff": ("diff", "Differences from A to B."),
+        "policy": ("policy", "The rules that a team keeps, in a TOML file."),
+        "history": ("history", "Record what clusters hold, and look back."),
+        "runbook": ("runbook", "Runbooks: notebooks with parameters."),
+    },
+    "Clusters": {
+        "use": ("current_cluster", "Make TARGET the current cluster."),
+        "cluster": ("current_cluster", "The current cluster's brokers."),
+        "doctor": ("current_cluster", "Check a connection, step by step."),
+        "may-i": ("current_cluster", "Your rights: what a change needs, what grants it."),
+        "observe": ("current_cluster", "Let brokers write their request logs for a while."),
+        "local": ("local", "A real Kafka on this machine, for demos and tests."),
+    },
+    "Kafka's own command lines": {
+        "kafka-configs": ("kafka_configs", "kafka-configs.sh: its arguments and its output."),
+        "kafka-client-quotas": ("kafka_client_quotas", "The command line that KIP-546 describes."),
+        "scram-credentials": ("scram", "The scram-credentials tool of KIP-248."),
+    },
 }
-"""The module of each verb, and its line in help: no module is imported for that."""
+"""The verbs under their headings in help: the module of each, and its line there. No module is imported for that."""
 
 
-@click.group(cls=LazyVerbs, lazy=VERBS)
+@click.group(cls=LazyVerbs, sections=SECTIONS)
 def root() -> None:
     """Kafka quotas and configs: describe, resolve, stage, plan, apply, verify.
 

@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UsageError
+from ..errors import KadminError, UsageError
 from ..model.changes import Edit
 from ..model.grammar import Lookup
 from ..plans.apply_options import ApplyOptions
@@ -67,6 +67,8 @@ class Session:
     cell: str | None = None
     connected: Cluster | None = None
     owns: bool = True
+    is_remembered: bool = False
+    """The target stands in no word of the line: an earlier line chose it."""
 
     @property
     def cluster(self) -> Cluster:
@@ -74,6 +76,13 @@ class Session:
         if self.connected is None:
             self.connected = self._reached(self.target, self.properties)
         return self.connected
+
+    @property
+    def cluster_to_change(self) -> Cluster:
+        """The current cluster; a line that changes it and does not name it says first which one it is."""
+        if self.is_remembered:
+            self.warn(f"current cluster: {self.target}, {self.cluster.id}")
+        return self.cluster
 
     def settings_of(self, target: str | None) -> Settings:
         """The connection to a target; of None, to the current cluster.
@@ -94,6 +103,7 @@ class Session:
         """The session that one command works with, when its options name this target."""
         if target is not None or properties:
             self.close()
+            self.is_remembered = self.is_remembered and target is None
             self.target, self.properties = target if target is not None else self.target, properties
         yield self
 
@@ -130,21 +140,40 @@ class Session:
             raise UsageError(f"--out {name} does not end in {', '.join(FILES)}")
 
     def chosen(self, target: str, properties: Mapping[str, str]) -> object:
-        """`use` in a terminal: a process cannot change its shell, so it prints the line that does."""
-        import shlex
-
+        """`use` in a terminal: the lines that follow work with this cluster, in every shell."""
         from ..profiles import lasting
+        from .chosen_cluster import choose
         from .click_glue import Text
 
         if properties:
             raise UsageError("--property ends with this command", hint="Write it into a profile.")
-        return Text(f"export KADMIN_PROFILE={shlex.quote(lasting(target))}")
+        found = lasting(target)
+        choose(found)
+        profile = os.environ.get("KADMIN_PROFILE")
+        wins = f"\n$KADMIN_PROFILE is set, and comes first: {profile}" if profile else ""
+        return Text(f"current cluster: {found}{wins}")
 
-    def next_line(self, target: str) -> str:
-        """The line to type to reach this target."""
+    def use_line(self, target: str) -> str:
+        """The line to type to make this target the current cluster."""
         import shlex
 
-        return f"kadmin-nb quota describe --cluster {shlex.quote(target)}"
+        return f"kadmin-nb use {shlex.quote(target)}"
+
+    def started_local(self, name: str, target: str) -> str:
+        """What to type after a local Kafka was started, which becomes the current cluster unless one was chosen."""
+        import shlex
+
+        from .chosen_cluster import choose_local, chosen_cluster
+
+        profile, is_chosen = os.environ.get("KADMIN_PROFILE"), choose_local(name, target)
+        if is_chosen and not profile:
+            named = "" if name == "default" else f" --name {shlex.quote(name)}"
+            return "\n".join(
+                ["It is the current cluster of kadmin-nb now. Next:", *(line.format(named) for line in _NEXT)]
+            )
+        chosen = chosen_cluster()
+        current = f"$KADMIN_PROFILE ({profile})" if profile else chosen.target if chosen else ""
+        return f"The current cluster is still {current}; to use this one: {self.use_line(target)}"
 
     def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Plan | Outcomes | Stage | ImpactAnswer:
         """Carry out a changing verb: the terminal plans that one line."""
@@ -161,7 +190,9 @@ class Session:
             self._guarded(plan, chosen)
         plan, answer = self._judged(plan, clients)
         save(plan, plan_options)
-        return self.cluster.apply(plan, chosen, progress=self.progress) if plan_options.apply else answer
+        if not plan_options.apply:
+            return answer
+        return self.cluster_to_change.apply(plan, chosen, progress=self.progress)
 
     def _judged(self, plan: Plan, clients: Any) -> tuple[Plan, Plan | ImpactAnswer]:
         """The plan with the dangers that these clients tell of, and IMPACT; without clients the plan as it is."""
@@ -198,6 +229,12 @@ class Session:
             if without_any:
                 exc.hint = f"{self._a_local_one()} {exc.hint or ''}".strip()
             raise
+        except KadminError as exc:
+            if self.is_remembered:
+                exc.hint = (
+                    f"{target} is the current cluster; kadmin-nb use TARGET chooses another. {exc.hint or ''}".strip()
+                )
+            raise
 
     def _a_local_one(self) -> str:
         """The hint for somebody who named no cluster."""
@@ -206,7 +243,15 @@ class Session:
         running = [local.bootstrap for local in status() if local.state == "running" and not local.secure]
         if not running:
             return "kadmin-nb local start makes a Kafka on this machine."
-        return f"A local Kafka is running: {self.next_line(running[0])}."
+        return f"A local Kafka is running: {self.use_line(running[0])}."
+
+
+_NEXT = (
+    "  kadmin-nb local seed{}",
+    "  kadmin-nb quota describe",
+    "  kadmin-nb quota resolve user=alice client-id=notebook",
+)
+"""The lines to type after a local Kafka was started."""
 
 
 def planned(stage: Stage, plan_options: PlanOptions) -> Plan:

@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO, cast
 from .. import files
 from ..errors import ExitState, Hinted, Interrupted, KadminError, NotFound, UsageError, printable
 from ..frames.blocks import ROWS
+from ..frames.colours import DIM, RED, inked
 from ..hints import terminal
 from . import Result, run
+from .chosen_cluster import default_target
 from .session import Note, Session
-from .windows import PAGED_ROWS, StatusLine, can_page, fitted_lines, show_in_pager
+from .windows import PAGED_ROWS, StatusLine, can_colour, can_page, fitted_lines, show_in_pager
 
 if TYPE_CHECKING:
     from ..frames.display import Display
@@ -114,15 +116,18 @@ def run_line(words: list[str]) -> int:
     """Run the words; how that ends."""
     status = StatusLine(sys.stderr, f"{' '.join(takewhile(_is_verb, words))} …")
     note = _note_above(status)
-    session = Session(frames=frame_in_file, progress=status.progress, note=note, watch=status.watch)
+    target = default_target()
+    session = Session(target, frames=frame_in_file, progress=status.progress, note=note, watch=status.watch)
+    session.is_remembered = target is not None
+    colour = "--no-color" not in words and words[:1] not in [[tool] for tool in KAFKA_TOOLS]
     try:
         _refuse_broken_text(words)
         with _warnings_as_notes(note):
             with status:
                 result = run(words or ["--help"], session)
-            return _exit_code(words, _print_result(result))
+            return _exit_code(words, _print_result(result, colour))
     except (KadminError, Interrupted) as exc:
-        _complain(exc)
+        _complain(exc, colour)
         return _exit_code(words, exc.exit_state)
     except KeyboardInterrupt:
         _print_note("interrupted")
@@ -148,7 +153,7 @@ def _refuse_broken_text(words: list[str]) -> None:
             raise UsageError(f"word {number} of the line is not UTF-8")
 
 
-def _print_result(result: Result) -> ExitState:
+def _print_result(result: Result, colour: bool) -> ExitState:
     """Print a value, or write it where --out says; how that ends."""
     from .answer_formats import formed, json_lines
 
@@ -163,25 +168,25 @@ def _print_result(result: Result) -> ExitState:
         except KadminError as exc:
             if not _has_changed(value):
                 raise
-            _complain(exc)
+            _complain(exc, colour)
             return _unprinted(value)
-    elif not (_print(json_lines(value)) if result.json else _show(value, may_page=not result.no_pager)):
+    elif not (_print(json_lines(value)) if result.json else _show(value, colour, may_page=not result.no_pager)):
         return _unprinted(value)
     if isinstance(value, str):  # a text, help say, has no rows: nothing need be loaded to see that
         return ExitState.DONE
-    return _ended(value, result.detailed)
+    return _ended(value, result.detailed, colour)
 
 
 def _unprinted(value: object) -> ExitState:
     """The end of a line whose answer could not be printed or written; where it changed something, a line says what."""
     if not _has_changed(value):
         return ExitState.FAILED
-    _print_note(f"What was changed stays changed: {printable(cast('Display', value).short_form())}")
+    _print_note(f"What was changed stays changed: {printable(cast('Display', value)._short_form())}")
     return ExitState.PARTLY
 
 
 def _has_changed(value: object) -> bool:
-    return bool(getattr(value, "anything_changed", False))
+    return bool(getattr(value, "_anything_changed", False))
 
 
 @contextlib.contextmanager
@@ -192,10 +197,10 @@ def _warnings_as_notes(note: Note) -> Iterator[None]:
         yield
 
 
-def _show(value: object, *, may_page: bool) -> bool:
+def _show(value: object, colour: bool, *, may_page: bool) -> bool:
     """Print a value, and tell whether it could be printed; in a window one that is taller goes through a pager."""
     with_pager = may_page and can_page(sys.stdin, sys.stdout)
-    lines = fitted_lines(value, sys.stdout, rows=PAGED_ROWS if with_pager else ROWS)
+    lines = fitted_lines(value, sys.stdout, rows=PAGED_ROWS if with_pager else ROWS, colour=colour)
     return _print(show_in_pager(lines, sys.stdout) if with_pager else lines)
 
 
@@ -204,7 +209,7 @@ def _print(lines: Iterable[str]) -> bool:
     error = _write_lines(sys.stdout, lines)
     if error is None or isinstance(error, BrokenPipeError):
         return True
-    _say(files.not_written(Path("standard output"), error))
+    _say(files.not_written(Path("standard output"), error), colour=False)
     return False
 
 
@@ -219,30 +224,44 @@ def _write_lines(stream: TextIO, lines: Iterable[str]) -> OSError | None:
     return None
 
 
-def _ended(value: Display, detailed: bool) -> ExitState:
+def _ended(value: Display, detailed: bool, colour: bool) -> ExitState:
     """Rows that failed are in the table; standard error says so too, or what would work."""
     try:
         value.raise_for_errors()
     except KadminError as exc:
-        _say(exc)
+        _say(exc, colour)
     else:
         if value.hint:
-            _print_note(f"Hint: {printable(value.hint)}")
-    return value.exit_state(detailed)
+            _write_lines(sys.stderr, _in_colours([f"Hint: {printable(value.hint)}"], colour))
+    return value._exit_state(detailed)
 
 
-def _complain(exc: Hinted) -> None:
+def _complain(exc: Hinted, colour: bool) -> None:
     """The outcomes, as far as there are some, then the error."""
     if exc.outcomes is not None:
-        _print(fitted_lines(exc.outcomes, sys.stdout))
-    _say(exc)
+        _print(fitted_lines(exc.outcomes, sys.stdout, colour=colour))
+    _say(exc, colour)
 
 
-def _say(exc: Hinted) -> None:
+def _say(exc: Hinted, colour: bool) -> None:
     """The error in a line, its hint, and the rows that it is about."""
     exc.syntax = terminal
-    table = [] if exc.rows is None else fitted_lines(exc.rows, sys.stderr, rest="2> FILE has all of it")
-    _write_lines(sys.stderr, [*exc.lines(), *table])
+    rest = "2> FILE has all of it"
+    table = [] if exc.rows is None else fitted_lines(exc.rows, sys.stderr, rest=rest, colour=colour)
+    _write_lines(sys.stderr, [*_in_colours(exc.lines(), colour), *table])
+
+
+def _in_colours(lines: Iterable[str], colour: bool) -> Iterator[str]:
+    """The lines of an error: its kind in red, a hint dim."""
+    has_colour = colour and can_colour(sys.stderr)
+    for number, line in enumerate(lines):
+        kind, colon, message = line.partition(": ")
+        if not has_colour or not colon:
+            yield line
+        elif number or kind == "Hint":
+            yield inked(line, DIM)
+        else:
+            yield f"{inked(kind, RED)}: {message}"
 
 
 def _write(value: Any, place: Path, *, raw: bool) -> None:

@@ -217,6 +217,7 @@ def usage(
 
 @click.command(cls=Verb)
 @_reading
+@options.detailed("a limit is near")
 @source
 @options.keys(completions.quota_keys)
 @click.option(

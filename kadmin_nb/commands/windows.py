@@ -22,7 +22,9 @@ PAGED_ROWS = 2000
 REST = "--out FILE, --json or a pipe has all of it"
 
 
-def fitted_lines(value: object, stream: TextIO, *, rest: str = REST, rows: int = ROWS) -> Iterable[str]:
+def fitted_lines(
+    value: object, stream: TextIO, *, rest: str = REST, rows: int = ROWS, colour: bool = True
+) -> Iterable[str]:
     """A value as lines: in a window what fits there; into a file or a pipe all of it, and texts exactly.
 
     Parameters
@@ -31,14 +33,17 @@ def fitted_lines(value: object, stream: TextIO, *, rest: str = REST, rows: int =
         Where all of a table is that is too long for a window.
     rows
         The rows of a table that a window shows.
+    colour
+        False where a window that can show colours shall have none.
     """
     from ..frames.display import Display
 
     if isinstance(value, Display):
         from ..frames.render import lines
 
-        page = window(_size(stream).columns, rest, rows) if stream.isatty() else WHOLE
-        return lines(value.blocks(page), page)
+        has_colour = colour and can_colour(stream)
+        page = window(_size(stream).columns, rest, rows, colour=has_colour) if stream.isatty() else WHOLE
+        return lines(value._blocks(page), page)
     return [str(value) if isinstance(value, str) and not stream.isatty() else repr(value)]
 
 
@@ -48,6 +53,11 @@ def _size(stream: TextIO) -> os.terminal_size:
     except OSError:
         size = USUAL
     return os.terminal_size((size.columns or USUAL.columns, size.lines or USUAL.lines))
+
+
+def can_colour(stream: TextIO) -> bool:
+    """True of a window that shows colours, where nobody said that there shall be none: https://no-color.org."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def can_page(*streams: TextIO) -> bool:

@@ -105,7 +105,7 @@ class Diff(Answer):
         apart = pc.is_in(table["state"], pa.array(APART, pa.string()))
         super().__init__(table if everything else table.filter(pc.invert(apart)))
         self._whole, self.a, self.b, self.passed_over, self.secrets = table, a, b, passed_over, secrets
-        self.is_frame = "row" not in table.column_names
+        self._is_frame = "row" not in table.column_names
 
     @property
     def everything(self) -> Diff:
@@ -223,10 +223,10 @@ class Diff(Answer):
     def _error(self, row: dict[str, Any]) -> UsageError:
         return UsageError(f"{row['resource']} could not be compared: {row['note']}")
 
-    def title(self) -> str:
+    def _title(self) -> str:
         """The number of rows that differ and how, the two sides, and the rows not shown."""
-        if self.is_frame:
-            return super().title()
+        if self._is_frame:
+            return super()._title()
         by_state = Counter(self._whole["state"].to_pylist())
         differing = len(self.differing)
         apart = ", ".join(f"{by_state[state]:,} {word}" for state, word in _SAID_APART.items() if by_state[state])
@@ -240,8 +240,8 @@ class Diff(Answer):
             lines.append(f"not compared, as nobody can see them: {self.secrets:,} secret{plural} on both")
         return "\n".join([*lines, *([f"diff {self.id}"] if differing else [])])
 
-    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return [self._table] if len(self) or self.is_frame else []
+    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        return [self._table] if len(self) or self._is_frame else []
 
 
 # --- from rows to edits that make one side like the other ---

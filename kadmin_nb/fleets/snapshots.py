@@ -6,7 +6,8 @@ The same evaluators run on the workers, cluster by cluster and time by time.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from ..errors import UsageError
 from ..frames import schemas
 from ..frames.answer import findings_table
 from ..frames.frame import MOMENT
-from ..frames.snapshot_kinds import CONFIGS, QUOTAS
+from ..frames.snapshot_kinds import CLIENT_CONFIGS, CONFIGS, QUOTAS, SnapshotKind
 from ..model import resources
 from ..policy import Policy, load
 from ..policy.evaluation import of_cluster
@@ -27,7 +28,12 @@ from .workers import Batches, of_each_group
 
 _SNAPSHOT, _TAKEN, _COMPLETE = "snapshot_id", "taken_at", "complete"
 _OTHERS = ("is_sensitive", "is_read_only", "is_default", "type", "synonyms", "error", "message")
-_CONFIG = ("resource_type", "resource_name", "key", "value", "source")
+_REQUIRED: Mapping[SnapshotKind, Sequence[str]] = {
+    QUOTAS: schemas.QUOTAS.names,
+    CONFIGS: ("resource_type", "resource_name", "key", "value", "source"),
+    CLIENT_CONFIGS: ("entity", "user", "client_id", "key", "value"),
+}
+"""The columns that a frame of each kind must have, beside the cluster's."""
 SCHEMA = pa.schema(
     [pa.field(CLUSTER_ID, pa.string(), nullable=False), *schemas.POLICY.schema, pa.field(_SNAPSHOT, pa.string()),
      pa.field(_TAKEN, MOMENT)]
@@ -39,6 +45,7 @@ def policy(
     policy: Policy | str | os.PathLike[str],
     quotas: DataFrame | None = None,
     configs: DataFrame | None = None,
+    client_configs: DataFrame | None = None,
     *,
     pairs: Any = None,
 ) -> DataFrame:
@@ -48,7 +55,7 @@ def policy(
     ----------
     policy
         A policy or its file. It is read here, and sent to the workers with what judges it.
-    quotas, configs
+    quotas, configs, client_configs
         SNAPSHOT frames, such as a history has, with their `cluster_id`; of several times with their `snapshot_id`.
         Rules about a frame that is not given are `unknown`. All rows of one cluster and time go to one worker; a
         cluster without any is not there.
@@ -64,7 +71,7 @@ def policy(
     Raises
     ------
     UsageError
-        Neither quotas nor configs, not a Spark DataFrame, or a column is missing.
+        None of the three, not a Spark DataFrame, or a column is missing.
     pyspark.errors.PythonException
         When the result is read: an entity and key, or a resource and key, twice at one time.
 
@@ -73,27 +80,25 @@ def policy(
     >>> policy("kadmin-nb.policy.toml", quotas, configs).where("not ok").groupBy("rule").count()  # doctest: +SKIP
     """
     rules = policy if isinstance(policy, Policy) else load(policy)
-    sides = {
-        QUOTAS.name: _required_columns(quotas, schemas.QUOTAS.names, (), "the quotas"),
-        CONFIGS.name: _required_columns(configs, _CONFIG, _OTHERS, "the configs"),
-    }
-    frames = [side for side in sides.values() if side is not None]
+    given = zip(_REQUIRED, (quotas, configs, client_configs), strict=True)
+    frames = {kind.name: _required_columns(kind, frame) for kind, frame in given if frame is not None}
     if not frames:
-        raise UsageError("quotas= or configs= is required", hint="Pass the SNAPSHOT frames of a fleet, one or both.")
-    by = [CLUSTER_ID, *([_SNAPSHOT] if all(_SNAPSHOT in side.columns for side in frames) else [])]
-    names = tuple(name for name, side in sides.items() if side is not None)
-    carried = (rules.rules, rules.lines, _clients(rules, pairs), names)
-    group, *others = (side.groupBy(*by) for side in frames)
-    return of_each_group(group.cogroup(others[0]) if others else group, _judged, carried, SCHEMA)
+        raise UsageError(
+            "quotas=, configs= or client_configs= is required", hint="Pass the SNAPSHOT frames of a fleet."
+        )
+    by = [CLUSTER_ID, *([_SNAPSHOT] if all(_SNAPSHOT in frame.columns for frame in frames.values()) else [])]
+    carried = (rules.rules, rules.lines, _clients(rules, pairs), tuple(frames))
+    nested = (frame.select(*by, F.struct("*").alias(name)) for name, frame in frames.items())
+    rows = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), nested)
+    return of_each_group(rows.groupBy(*by), _judged, carried, SCHEMA)
 
 
-def _required_columns(frame: Any, names: Sequence[str], others: Sequence[str], frame_name: str) -> DataFrame | None:
-    if frame is None:
-        return None
-    columns = _columns_of(frame, frame_name)
-    schemas.require_columns(frame_name, (CLUSTER_ID, *names), columns)
-    more = [name for name in (*others, _SNAPSHOT, _TAKEN, _COMPLETE) if name in columns]
-    rows: DataFrame = frame.select(CLUSTER_ID, *names, *more)
+def _required_columns(kind: SnapshotKind, frame: Any) -> DataFrame:
+    columns = _columns_of(frame, f"the {kind.title}")
+    schemas.require_columns(f"the {kind.title}", (CLUSTER_ID, *_REQUIRED[kind]), columns)
+    others = (*kind.frame.names, _SNAPSHOT, _TAKEN, _COMPLETE)
+    more = [name for name in others if name in columns and name not in (*_REQUIRED[kind], "documentation")]
+    rows: DataFrame = frame.select(CLUSTER_ID, *_REQUIRED[kind], *more)
     return rows
 
 
@@ -111,22 +116,23 @@ def _clients(rules: Policy, pairs: Any) -> pa.Table | None:
     return rules.known_clients(pairs)
 
 
-def _judged(carried: Any, sides: Any) -> Iterator[pa.RecordBatch]:
+def _judged(carried: Any, groups: Batches) -> Iterator[pa.RecordBatch]:
     rules, lines, pairs, names = carried
+    (group,) = groups
+    tables = {name: pa.Table.from_struct_array(group[name].drop_null()) for name in names}
     cluster_id, snapshot_id, taken_at, complete = (
-        _one(name, sides) for name in (CLUSTER_ID, _SNAPSHOT, _TAKEN, _COMPLETE)
+        _one(name, tables.values()) for name in (CLUSTER_ID, _SNAPSHOT, _TAKEN, _COMPLETE)
     )
     cluster_pairs = of_cluster(pairs, cluster_id)
-    tables = dict(zip(names, sides, strict=True))
     facts = PolicyFacts(cluster_id, tables, cluster_pairs, complete=complete is not False)
     place = {CLUSTER_ID: cluster_id, _SNAPSHOT: snapshot_id, _TAKEN: taken_at}
     table = findings_table(SCHEMA, (f.with_(**place) for rule in rules for f in rule.judged(facts, lines)))
     yield from table.to_batches() or [pa.RecordBatch.from_pylist([], schema=SCHEMA)]
 
 
-def _one(name: str, sides: Sequence[pa.Table]) -> Any:
+def _one(name: str, tables: Iterable[pa.Table]) -> Any:
     """The value that all rows of one cluster and time share in this column."""
-    return next((side[name][0].as_py() for side in sides if name in side.column_names and len(side)), None)
+    return next((table[name][0].as_py() for table in tables if name in table.column_names and len(table)), None)
 
 
 def config_findings(configs: DataFrame) -> DataFrame:

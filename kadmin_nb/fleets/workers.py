@@ -6,20 +6,22 @@ where the frame is.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ..errors import KadminError
 from ..frames import spark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, GroupedData
-    from pyspark.sql.pandas.group_ops import PandasCogroupedOps
 
 Batches = Iterable[pa.RecordBatch]
 Work = Callable[[Any, Batches], Iterator[pa.RecordBatch]]
@@ -52,21 +54,15 @@ def of_whole_groups(
     return frame.repartition(*names).mapInArrow(work, spark.spark_schema(plain))
 
 
-def of_each_group(groups: GroupedData | PandasCogroupedOps, work: Work, argument: Any, schema: pa.Schema) -> DataFrame:
-    """`work(argument, batches)` of the rows of each group by itself; of two that go together of both, as tables."""
+def of_each_group(groups: GroupedData, work: Work, argument: Any, schema: pa.Schema) -> DataFrame:
+    """`work(argument, (rows,))` of the rows of each group by itself, as a table."""
     run: Any = by_value(work, argument)
 
-    def of_one(group: pa.Table) -> pa.Table:
+    def of_group(group: pa.Table) -> pa.Table:
         import pyarrow
 
         return pyarrow.Table.from_batches([*run((group,))])
 
-    def of_both(group: pa.Table, other: pa.Table) -> pa.Table:
-        import pyarrow
-
-        return pyarrow.Table.from_batches([*run((group, other))])
-
-    of_group: Any = of_one if hasattr(groups, "cogroup") else of_both
     return groups.applyInArrow(of_group, spark.spark_schema(schema))
 
 
@@ -88,7 +84,17 @@ def _fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def by_value(work: Work, argument: Any) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
-    """`work(argument, batches)` as a function of the batches alone, for `mapInArrow`.
+    """`work(argument, batches)` as a function of the batches alone, for `mapInArrow`; it travels as `loader` says."""
+    load = loader(work, argument)
+
+    def run(batches: Batches) -> Iterator[pa.RecordBatch]:
+        yield from load()(batches)
+
+    return run
+
+
+def loader(work: Work, argument: Any) -> Callable[[], Callable[[Batches], Iterator[pa.RecordBatch]]]:
+    """A function without arguments that gives, wherever it is called, `work(argument, …)`.
 
     It carries `argument` and whatever code of ours `work` uses; what that imports from elsewhere (numpy, pyarrow) must
     be on the workers. Everything is packed here and now, and compressed: Spark Connect sends a plan whole, with
@@ -97,28 +103,47 @@ def by_value(work: Work, argument: Any) -> Callable[[Batches], Iterator[pa.Recor
     packed = _packed((silence, work, argument))
     payload, size = pa.compress(packed, codec=_CODEC, asbytes=True), len(packed)
 
-    def run(batches: Batches) -> Iterator[pa.RecordBatch]:
+    def load() -> Callable[[Batches], Iterator[pa.RecordBatch]]:
         import pickle
+        from functools import partial
 
         import pyarrow
 
         silence, work, argument = pickle.loads(pyarrow.decompress(payload, decompressed_size=size, codec=_CODEC))
         silence()
-        yield from work(argument, batches)
+        return partial(work, argument)
 
-    return run
+    return load
 
 
 def _packed(content: object) -> bytes:
-    """Pickled with our code in it. Whose code that is is global in cloudpickle, hence the lock."""
+    """Pickled with our code in it."""
+    with travelling():
+        return bytes(import_module("pyspark.cloudpickle").dumps(content))
+
+
+@contextmanager
+def travelling() -> Iterator[None]:
+    """What is pickled here has our code in it. Whose code that is is global in cloudpickle, hence the lock."""
     cloudpickle: Any = import_module("pyspark.cloudpickle")
     package = import_module(__name__.partition(".")[0])
     with _registering:
         cloudpickle.register_pickle_by_value(package)
         try:
-            return bytes(cloudpickle.dumps(content))
+            yield
         finally:
             cloudpickle.unregister_pickle_by_value(package)
+
+
+HIDE_TRACEBACK = "SPARK_HIDE_TRACEBACK"
+"""What PySpark's setting `spark.sql.execution.pyspark.udf.hideTraceback.enabled` is in a worker's environment."""
+
+
+def with_message_alone(error: Any) -> KadminError:
+    """A KadminError, to be raised in a worker, as one line. Spark shows no traceback of it: the worker ends with it."""
+    os.environ[HIDE_TRACEBACK] = "1"
+    alone: KadminError = error.reworded(error.in_one_line())
+    return alone
 
 
 HANG_UPS = (ConnectionError, EOFError)

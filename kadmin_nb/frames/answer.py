@@ -60,7 +60,7 @@ class Tabular(Display, ABC):
 
         return to_spark(self.to_arrow(), spark)
 
-    def as_(self, form: str) -> Any:
+    def _as(self, form: str) -> Any:
         """The plain frame of that type: pandas, arrow or spark.
 
         Raises
@@ -76,7 +76,8 @@ class Tabular(Display, ABC):
 class Answer(Tabular):
     """A frame that came from a cluster: show it, go through its rows, or take it as Arrow, pandas or Spark.
 
-    Rows that failed stay in it with their error: *forbidden* never looks like *empty*.
+    Rows that failed stay in it with their error: *forbidden* never looks like *empty*. Arrow's libraries take it as it
+    is. `pandas.DataFrame(answer)` goes through its rows, and has no columns where there are none: `to_pandas()` has.
 
     Examples
     --------
@@ -86,7 +87,7 @@ class Answer(Tabular):
     >>> polars.DataFrame(answer)  # doctest: +SKIP
     """
 
-    is_frame = True
+    _is_frame = True
     """True if a notebook has it as a DataFrame that shows it; False where its own verbs are worth more."""
 
     def __init__(self, table: pa.Table) -> None:
@@ -163,7 +164,7 @@ class Answer(Tabular):
         """The rows that are something to change, or a difference."""
         return self
 
-    def exit_state(self, detailed: bool = False) -> ExitState:
+    def _exit_state(self, detailed: bool = False) -> ExitState:
         if not self.ok:
             return ExitState.FAILED
         return ExitState.DIFFERENCES if detailed and len(self.differing) else ExitState.DONE
@@ -186,25 +187,25 @@ class Answer(Tabular):
             return str(ScramUser(row["user"]))
         return str(row.get("resource", row.get("plan_id")))
 
-    def in_cell(self) -> Any:
-        if not self.is_frame:
+    def _in_cell(self) -> Any:
+        if not self._is_frame:
             return self
         from .answer_frame import AnswerFrame
 
         return AnswerFrame(self)
 
-    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         return [self._table]
 
-    def title(self) -> str:
+    def _title(self) -> str:
         from .views import view_of
 
         return view_of(self._table).title(self._table)
 
-    def short_form(self) -> str:
+    def _short_form(self) -> str:
         from .render import counted
 
-        return super().short_form() or counted(len(self))
+        return super()._short_form() or counted(len(self))
 
 
 def _missing_right(row: dict[str, Any]) -> str | None:

@@ -57,7 +57,7 @@ class AnswerFrame(pd.DataFrame):  # type: ignore[misc]  # pandas has no types he
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """IPython's text: all of it, or the short form within a list, tuple or dictionary."""
         is_short = is_inside(printer) and self._is_unchanged()
-        print_lines(bracketed(self.answer.short_form()) if is_short else repr(self), printer)
+        print_lines(bracketed(self.answer._short_form()) if is_short else repr(self), printer)
 
     def _is_unchanged(self) -> bool:
         """True if the rows and columns still are the answer's."""

@@ -22,7 +22,8 @@ class Page:
     `rows` are those of a table, `width` is the width of a line, `longest` the length of a cell. `rest` says where all
     of it is, `lazy_rest` the same of a frame that was not read whole, `rest_of_lines` of a list of lines, where that is
     no attribute of the value. `syntax` spells what could be typed next; where it is None, the value knows who looks.
-    `has_errors_apart` is a page beside which errors are shown, as a terminal's.
+    `has_errors_apart` is a page beside which errors are shown, as a terminal's; `has_colour` one whose text may be in
+    colours of a terminal, which never carry a meaning alone.
     """
 
     rows: int | None = None
@@ -33,6 +34,7 @@ class Page:
     rest_of_lines: str = ""
     syntax: Syntax | None = None
     has_errors_apart: bool = False
+    has_colour: bool = False
 
 
 WHOLE = Page(syntax=terminal, has_errors_apart=True)
@@ -47,9 +49,18 @@ NOTEBOOK = Page(
 """A notebook's output, or a Python prompt."""
 
 
-def window(width: int, rest: str, rows: int = ROWS) -> Page:
+def window(width: int, rest: str, rows: int = ROWS, *, colour: bool = False) -> Page:
     """A terminal of that width."""
-    return Page(rows, width, rest=rest, lazy_rest=rest, rest_of_lines="a pipe", syntax=terminal, has_errors_apart=True)
+    return Page(
+        rows,
+        width,
+        rest=rest,
+        lazy_rest=rest,
+        rest_of_lines="a pipe",
+        syntax=terminal,
+        has_errors_apart=True,
+        has_colour=colour,
+    )
 
 
 TEXT, NUMBER, NAME, KEY, BADGE, PROSE, BRANCH = "text", "number", "name", "key", "badge", "prose", "branch"
@@ -84,5 +95,13 @@ class Listing:
     types: bool = False
 
 
-Block: TypeAlias = "str | pa.Table | Head | Listing"
+@dataclass(frozen=True)
+class Folded:
+    """Blocks behind a line that says what they come to. A page with a bound, which cannot unfold, shows that alone."""
+
+    title: str
+    blocks: Sequence[Block]
+
+
+Block: TypeAlias = "str | pa.Table | Head | Listing | Folded"
 """A piece of what a value shows. A `str` is sentences that are safe to print, which a window wraps."""

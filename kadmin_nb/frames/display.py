@@ -1,7 +1,8 @@
 """Display: a value that declares what it shows; text and HTML are made of that in `render` alone.
 
-The parts are a title, a table, a footer, a short form and the exit state. Each kind of answer declares those that are
-its own. The terminal, a notebook and a Python prompt show the same parts, each within its page.
+The parts are a title, its content, a footer, a short form and the exit state. Each kind of answer declares those that
+are its own. The terminal, a notebook and a Python prompt show the same parts, each within its page. As with IPython's
+`_repr_html_`, the underscore tells what the doors ask of a value from what its user calls.
 """
 
 from __future__ import annotations
@@ -25,31 +26,31 @@ class Display:
     hint: str | None = None
     """A hint where something named does not exist; it is shown below the value."""
 
-    is_raised = False
+    _is_raised = False
     """True if a notebook's cell fails where the value is not ok: no run may pass over a change that is not in force."""
 
     @property
-    def anything_changed(self) -> bool:
+    def _anything_changed(self) -> bool:
         """True if a cluster may differ from before."""
         return False
 
-    def title(self) -> str:
+    def _title(self) -> str:
         """Its title, or the counts that matter first, in lines."""
         return ""
 
-    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """Its rows: a table, or the lines of a tree."""
         return ()
 
-    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """Reasons, warnings, and what to do next."""
         return ()
 
-    def short_form(self) -> str:
+    def _short_form(self) -> str:
         """One line of it, where it stands among other values."""
-        return self.title().partition("\n")[0]
+        return self._title().partition("\n")[0]
 
-    def exit_state(self, detailed: bool = False) -> ExitState:
+    def _exit_state(self, detailed: bool = False) -> ExitState:
         """The exit state of a command that gives it; `detailed` tells differences from none."""
         return ExitState.DONE
 
@@ -57,26 +58,26 @@ class Display:
         """Itself when nothing failed; else an error that names what did."""
         return self
 
-    def at(self, syntax: Syntax) -> Self:
+    def _at(self, syntax: Syntax) -> Self:
         """The same with hints in that syntax; most values have none."""
         return self
 
-    def in_cell(self) -> Any:
+    def _in_cell(self) -> Any:
         """The value that a notebook's cell gives."""
         return self
 
-    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """Title, table and footer, in their order; and what failed, where nothing else shows it."""
+    def _blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """Title, content and footer, in their order; and what failed, where nothing else shows it."""
         from .blocks import Title
 
-        if title := self.title():
+        if title := self._title():
             yield Title(title)
-        yield from self.table(page)
-        yield from self.footer(page)
-        if not page.has_errors_apart and (complaint := self.complaint()):
+        yield from self._content(page)
+        yield from self._footer(page)
+        if not page.has_errors_apart and (complaint := self._complaint()):
             yield complaint
 
-    def complaint(self) -> str:
+    def _complaint(self) -> str:
         """The failure and its remedy, as the error says it; nothing where all is well."""
         try:
             self.raise_for_errors()
@@ -88,15 +89,15 @@ class Display:
         """It as text for that page."""
         from .render import text_of_blocks
 
-        return text_of_blocks(*self.blocks(page), page=page)
+        return text_of_blocks(*self._blocks(page), page=page)
 
     def as_html(self, page: Page = NOTEBOOK) -> str:
         """It as HTML for that page."""
         from .markup import document
 
-        return document(*self.blocks(page), page=page)
+        return document(*self._blocks(page), page=page)
 
-    def mimebundle(self, page: Page = NOTEBOOK) -> dict[str, str]:
+    def _mimebundle(self, page: Page = NOTEBOOK) -> dict[str, str]:
         """Text and HTML of it for that page."""
         return {"text/plain": self.as_text(page), "text/html": self.as_html(page)}
 
@@ -108,7 +109,7 @@ class Display:
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """IPython's text: all of it, or the short form within a list, tuple or dictionary."""
-        print_lines(bracketed(self.short_form()) if is_inside(printer) else repr(self), printer)
+        print_lines(bracketed(self._short_form()) if is_inside(printer) else repr(self), printer)
 
 
 def is_inside(printer: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 TEXT, NUMBER, FLAG, WHOLE, COUNT = pa.string(), pa.float64(), pa.bool_(), pa.int32(), pa.int64()
-MOMENT = pa.timestamp("us", "UTC")
+MOMENT, DAY = pa.timestamp("us", "UTC"), pa.date32()
 WORD = pa.dictionary(pa.int32(), pa.string())
 """Strings from a small set, dictionary-encoded in Arrow; plain strings in Spark."""
 

@@ -32,7 +32,7 @@ class SparkAnswer(Answer):
     Only `to_arrow()`, `to_pandas()` and `len()` read it whole, once. `around` is what its work is done in.
     """
 
-    is_frame = False
+    _is_frame = False
 
     def __init__(
         self, frame: pyspark.sql.DataFrame, marks: Mapping[str, str] | None = None, around: Around = at_work
@@ -63,11 +63,11 @@ class SparkAnswer(Answer):
         """Itself: no row of it fails."""
         return self
 
-    def title(self) -> str:
+    def _title(self) -> str:
         """Without one: nobody has counted the rows."""
         return ""
 
-    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The first rows, or, where the page has no bound, all of them."""
         from .blocks import Head
 
@@ -88,7 +88,7 @@ class SparkAnswer(Answer):
         """The first rows: they alone are read."""
         return Answer(SparkAnswer(self._frame.limit(rows), self.marks, self.around).to_arrow())
 
-    def short_form(self) -> str:
+    def _short_form(self) -> str:
         """Without a count: nobody asked Spark for one."""
         return f"rows in Spark: {', '.join(map(printable, self._frame.columns))}"
 

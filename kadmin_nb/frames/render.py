@@ -15,7 +15,8 @@ from itertools import zip_longest
 import pyarrow as pa
 
 from ..errors import printable
-from .blocks import NOTEBOOK, NUMBER, PROSE, TEXT, Block, Head, Listing, Page, Title
+from .blocks import BADGE, NOTEBOOK, NUMBER, PROSE, TEXT, Block, Folded, Head, Listing, Page, Title
+from .colours import BOLD, DIM, ink, inked
 from .meanings import Part
 from .schema_metadata import ENGINE
 from .views import view_of
@@ -131,7 +132,7 @@ NARROW, NARROW_NAME = 18, 9
 INDENT = " " * 4
 
 
-def fitted(columns: Sequence[Column], width: int) -> tuple[list[str], list[str]]:
+def fitted(columns: Sequence[Column], width: int, *, colour: bool = False) -> tuple[list[str], list[str]]:
     """The lines of a table for a window of that width, and remarks on what of it they do not show.
 
     Texts wrap, and end in … after some lines. Sentences and errors are never cut: they wrap whole beside the other
@@ -142,10 +143,12 @@ def fitted(columns: Sequence[Column], width: int) -> tuple[list[str], list[str]]
     widths = _shared(beside, width - len(GAP) * (len(beside) - 1))
     table = [column.shortened(LINES * w) for column, w in zip(beside, widths, strict=True)]
     under = [column.shortened(LINES * width) for column in below]
-    lines = [*_row([wrapped(column.name, w, _Names) for column, w in zip(beside, widths, strict=True)], beside, widths)]
+    names = [wrapped(column.name, w, _Names) for column, w in zip(beside, widths, strict=True)]
+    lines = [*_row(names, beside, widths, [DIM if colour else ""] * len(beside))]
     for number in range(len(columns[0].cells)):
         cells = [_cell(column, number, w) for column, w in zip(table, widths, strict=True)]
-        lines += [*_row(cells, beside, widths), *_details_below(under, number, width)]
+        inks = [ink(column.cells[number]) if colour and column.look == BADGE else "" for column in beside]
+        lines += [*_row(cells, beside, widths, inks), *_details_below(under, number, width)]
     return lines, [CUT] if [*table, *under] != [*beside, *below] else []
 
 
@@ -203,11 +206,14 @@ def _widened(columns: Sequence[Column], widths: Sequence[int], room: int) -> lis
     return wide
 
 
-def _row(cells: Sequence[Sequence[str]], columns: Sequence[Column], widths: Sequence[int]) -> Iterator[str]:
+def _row(
+    cells: Sequence[Sequence[str]], columns: Sequence[Column], widths: Sequence[int], inks: Sequence[str]
+) -> Iterator[str]:
     """The lines of one row, as many as its tallest cell has."""
     for texts in zip_longest(*cells, fillvalue=""):
         line = [padded(t, w, right=c.is_number) for t, c, w in zip(texts, columns, widths, strict=True)]
-        yield GAP.join(line).rstrip()
+        line[-1] = line[-1].rstrip()
+        yield GAP.join(map(inked, line, inks)).rstrip()
 
 
 def _cell(column: Column, number: int, width: int) -> list[str]:
@@ -289,11 +295,28 @@ def lines(blocks: Iterable[Block], page: Page) -> Iterator[str]:
     for block in blocks:
         if isinstance(block, str):
             title = block if isinstance(block, Title) else title
-            yield from _sentences(block, page)
+            yield from _titled(block, page) if isinstance(block, Title) else _remarks(block, page)
         elif isinstance(block, Listing):
             yield from _listed(block, page)
+        elif isinstance(block, Folded):
+            yield from _sentences(block.title, page) if page.rows is not None else lines(block.blocks, page)
         else:
             yield from _tabled(block, page, title)
+
+
+def _titled(title: Title, page: Page) -> Iterator[str]:
+    """The lines of a title: its first sentence stands out, the others stand back."""
+    first, _, more = title.partition("\n")
+    for text, colour in ((first, BOLD), (more, DIM)):
+        yield from (inked(line, colour if page.has_colour else "") for line in _sentences(text, page) if text)
+
+
+def _remarks(text: str, page: Page) -> Iterator[str]:
+    """Sentences; a word such as `danger:` that a line begins with is in its colour."""
+    for line in _sentences(text, page):
+        word, colon, _ = line.partition(":")
+        colour = ink(word) if page.has_colour and colon else ""
+        yield f"{inked(word, colour)}{line[len(word) :]}" if colour else line
 
 
 def _sentences(text: str, page: Page, indent: str = "") -> Iterable[str]:
@@ -327,7 +350,7 @@ def _tabled(block: pa.Table | Head, page: Page, title: str) -> Iterator[str]:
         shown, remarks = _head(columns(in_order.slice(0, page.rows), parts), page)
         yield from shown
     for remark in filter(None, [count(block, page, remarks, title), engine_line(table)]):
-        yield from _sentences(remark, page)
+        yield from (inked(line, DIM if page.has_colour else "") for line in _sentences(remark, page))
 
 
 def nothing(table: pa.Table, title: str) -> str:
@@ -339,7 +362,7 @@ def nothing(table: pa.Table, title: str) -> str:
 def _head(shown: list[Column], page: Page) -> tuple[Iterable[str], Sequence[str]]:
     """The first rows of a table as lines, and remarks on what of them is not shown."""
     if page.width is not None:
-        return fitted(shown, page.width)
+        return fitted(shown, page.width, colour=page.has_colour)
     cut = shortened(shown, page)
     return aligned(lambda: [cut]), [CUT] if cut != shown else []
 

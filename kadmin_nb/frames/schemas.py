@@ -19,6 +19,7 @@ from .blocks import KEY as KEY_LOOK
 from .frame import (
     BYTES,
     COUNT,
+    DAY,
     FLAG,
     FRAME,
     FRAMES,
@@ -44,6 +45,7 @@ SYNONYMS = pa.list_(
     pa.struct([pa.field("source", TEXT, False), pa.field("key", TEXT, False), pa.field("value", TEXT, True)])
 )
 QUOTA_KEYS = pa.list_(pa.struct([("level", TEXT), ("key", TEXT), ("quotas", COUNT)]))
+HISTOGRAM = pa.list_(pa.struct([("bin", WHOLE), ("windows", COUNT)]))
 OVERRIDDEN = pa.list_(pa.struct([pa.field("level", TEXT, False), pa.field("value", NUMBER, False)]))
 
 PASSED_OVER, TOPIC_MISSING = "kadmin.passed_over", "kadmin.topic_missing"
@@ -659,6 +661,40 @@ class UTILISATION(Frame):
     share_throttled = Field(NUMBER, unit=SHARE, null=True)
 
 
+class UTILISATION_DAILY(Frame):
+    """UTILISATION of each day in UTC, as figures that add up: a longer time is the sum or the maximum of its days. A
+    bucket whose limit moved has a row for each limit. `clients` is null where the broker measured the bucket itself."""
+
+    day = Field(DAY, "in UTC")
+    broker = BROKER
+    key = KEY
+    bucket_user = bucket_client_id = BUCKET.or_null
+    user = USER.or_null
+    client_id = CLIENT_ID.or_null
+    level = LEVEL.or_null
+    limit = LIMIT.or_null
+    window_s = Field(NUMBER, "the length of a window", unit=S)
+    brokers = Field(WHOLE, "of the cluster, as the usage has them; a longer time has the most of a day")
+    clients = Field(
+        COUNT, "the known clients that draw from the bucket; a longer time has the most of a day", null=True
+    )
+    windows = Field(COUNT, "watched windows in which the limit was in force, idle ones included; add them up")
+    windows_seen = Field(COUNT, "those with a row of the bucket; add them up")
+    windows_unknown = Field(COUNT, "those in which a part of the use is unknown; add them up")
+    windows_above_80 = windows_above_100 = Field(
+        COUNT, "those above so many percent of the limit; null without a limit; add them up", null=True
+    )
+    windows_throttled = Field(COUNT, "null where nothing tells; add them up", null=True)
+    used_sum = Field(NUMBER, "of all windows; by `windows` it is the mean; add it up", unit=MEASURED, null=True)
+    peak = Field(NUMBER, "the most in a window; null is unknown; take the maximum", unit=MEASURED, null=True)
+    longest_above_100_s = Field(NUMBER, "the longest run within the day; take the maximum", unit=S, null=True)
+    throttle_ms = Field(NUMBER, "the longest throttle that was told; take the maximum", unit=MS, null=True)
+    histogram = Field(
+        HISTOGRAM,
+        "windows by use: bin n has those from 2^(n/32) up to 2^((n+1)/32); idle windows are in none; add up by bin",
+    )
+
+
 class NEAR(Frame, key="broker key bucket_user bucket_client_id"):
     """The buckets that are near their limit on a broker, over it, or throttled, the worst first: columns of
     UTILISATION."""
@@ -672,6 +708,22 @@ class NEAR(Frame, key="broker key bucket_user bucket_client_id"):
     peak = PEAK
     utilisation = Field(NUMBER, unit=PERCENT, null=True)
     longest_above_100_s = Field(NUMBER, unit=S, null=True)
+    throttle_ms = THROTTLE_MS.or_null
+
+
+class ALERTS(Frame, key="broker key bucket_user bucket_client_id window_start"):
+    """The windows in which a bucket was near its limit on a broker, over it, or throttled. In a stream each comes once,
+    when no request of it can come any more."""
+
+    broker = BROKER
+    key = KEY
+    bucket_user = bucket_client_id = BUCKET
+    level = LEVEL
+    limit = LIMIT
+    window_start = window_end = Field(MOMENT)
+    used = Field(NUMBER, "as far as it is known; null is unknown", unit=OF_KEY, null=True)
+    unknown = Field(FLAG, "a part of the use is unknown: it is the least that it can be")
+    utilisation = Field(NUMBER, unit=PERCENT, null=True)
     throttle_ms = THROTTLE_MS.or_null
 
 

@@ -109,7 +109,7 @@ class Snapshot(Display):
             why = str(exc).partition("\n")[0]
             raise Invalid(f"{place} cannot be read as a snapshot: {why}", hint=_NO_SNAPSHOT) from None
 
-    def title(self) -> str:
+    def _title(self) -> str:
         counted = ", ".join(f"{len(self.frames[kind.name]):,} {kind.title}" for kind in self.kinds)
         half = "" if self.complete else f", NOT COMPLETE: {len(self.failed):,} could not be read"
         return f"<Snapshot {self.id} of {self.cluster_id} at {self.taken_at.isoformat()}: {counted}{half}>"

@@ -47,8 +47,9 @@ set producer_byte_rate=100kB/s controller_mutation_rate=1 client-id=<default>
 set connection_creation_rate=50 ip=<default>
 set connection_creation_rate=200 ip=10.1.2.3
 set connection_creation_rate=10 ip=192.168.7.9
+"""
 
-# names that are not what they look like
+HOSTILE_LINES = """
 set producer_byte_rate=700kB/s user==<default>
 set producer_byte_rate=710kB/s 'user=CN=etl, OU=data, O=Example' 'client-id=night job'
 set producer_byte_rate=720kB/s user=DOMAIN\\alice
@@ -57,6 +58,7 @@ set producer_byte_rate=740kB/s 'user=<b onmouseover="alert(1)">bold</b>'
 set producer_byte_rate=750kB/s user==--apply client-id==<any>
 set producer_byte_rate=760kB/s 'client-id=a;b,c*d%20e'
 """
+"""Names that are not what they look like."""
 
 CONFIG_LINES = """
 set retention.ms=604800000 cleanup.policy=delete topic=orders
@@ -73,10 +75,17 @@ SHORTENED = ("retention.ms", "log.retention.ms")
 """The keys that are shorter than Kafka's default, and so must be allowed."""
 
 
-def seed(cluster: Cluster, *, progress: Callable[[str], None] | None = None) -> Outcomes:
-    """Fill a cluster with all eight levels, ip quotas, topics, configs at several sources, hostile names.
+def seed(cluster: Cluster, *, hostile: bool = False, progress: Callable[[str], None] | None = None) -> Outcomes:
+    """Fill a cluster as a company would: quotas at all eight levels and of ips, topics, configs at several sources.
 
     Seeding twice changes nothing.
+
+    Parameters
+    ----------
+    hostile
+        Quotas too of names that are not what they look like: markup, options, a user called `<default>`.
+    progress
+        Is told what goes on, a line a step.
 
     Returns
     -------
@@ -88,6 +97,6 @@ def seed(cluster: Cluster, *, progress: Callable[[str], None] | None = None) -> 
     say(f"making {len(TOPICS)} topics")
     cluster.port.create_topics(TOPICS)
     stage = cluster.stage()
-    stage.add_lines(QUOTA_LINES + CONFIG_LINES)
+    stage.add_lines(QUOTA_LINES + CONFIG_LINES + (HOSTILE_LINES if hostile else ""))
     say(f"setting {len(stage)} quotas and configs")
     return stage.plan("seed").apply(allow=SHORTENED).raise_for_errors()

@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
+
 from ..errors import KadminError, UsageError
 from ..frames import schemas
 from ..frames.given_frames import TEXT_COLUMNS, arrow_table, refuse_other_than_text
@@ -142,6 +144,24 @@ def on_each_pair(edits: Sequence[Edit], pairs: Any) -> list[Edit]:
         Not a frame, a column is missing, or a row without any name, by its number from 1.
     """
     return [replace(edit, resource=entity) for entity in dict.fromkeys(_pair_entities(pairs)) for edit in edits]
+
+
+def limits_of_pairs(pairs: Any) -> list[Edit]:
+    """The quota that each row sets on a client, by `key` and `value`, such as 5MB/s; a null value removes.
+
+    A row says whose it is as PAIRS do, or, where the frame has them, by `entity` or `level`, as QUOTAS do.
+
+    Raises
+    ------
+    UsageError, Invalid
+        Not a frame, a column is missing, or a row that cannot be set, by its number from 1.
+    """
+    table = arrow_table(pairs, (*QUOTAS.columns, *QUOTAS.columns_beside), "the pairs", mixed=_MIXED)
+    schemas.require_columns("the pairs", QUOTAS.columns, table.column_names)
+    if not {"entity", "level"} & {*table.column_names}:
+        entities = pa.array(map(str, _pair_entities(table)), pa.string())
+        table = table.drop_columns(list(_PAIR_NAMES)).append_column("entity", entities)
+    return frame_edits(table, QUOTAS)
 
 
 _PAIR_NAMES = ("user", "client_id")

@@ -1,4 +1,4 @@
-"""A picture: the current values of some targets, as one look at the cluster shows them; how they are read."""
+"""The observed state: the current values of some targets, as one look at the cluster shows them; how they are read."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from ..model.resources import Resource, Source
 
 @dataclass(frozen=True, slots=True)
 class LookOptions:
-    """Options of a look at the cluster: where and how a picture is taken.
+    """Options of a look at the cluster: where and how the state is observed.
 
-    `node` is the broker whose metadata is read, or any. A `whole` picture keeps the table of all quotas and lists every
+    `node` is the broker whose metadata is read, or any. A `whole` state keeps the table of all quotas and lists every
     key of the resources, as planning needs it. With `topic_ids` it has those of the topics, too. `time_left` is the
     seconds that a call may take, None for its own time.
     """
@@ -118,16 +118,16 @@ FILTERED = 400
 """Rows from which Arrow's filter is cheaper than a look at each."""
 
 
-def add_quotas(picture: ObservedState, kafka: Kafka, entities: Collection[Entity], look: LookOptions) -> None:
-    """Add the current quotas of these entities to a picture."""
+def add_quotas(state: ObservedState, kafka: Kafka, entities: Collection[Entity], look: LookOptions) -> None:
+    """Add the current quotas of these entities to an observed state."""
     if look.whole or len(entities) > FEW:
         table = kafka.quotas.describe(node=look.node, timeout=look.time_left())
-        picture.quotas = table
+        state.quotas = table
     else:
         table = pa.concat_tables(
             kafka.quotas.describe(exactly(e), strict=True, node=look.node, timeout=look.time_left()) for e in entities
         )
-    picture.values.update(quota_values(table, entities))
+    state.values.update(quota_values(table, entities))
 
 
 def exactly(entity: Entity) -> list[Component]:
@@ -154,35 +154,35 @@ def of_place(quotas: pa.Table, level: str, key: str) -> pa.Table:
 
 
 def add_configs(
-    picture: ObservedState, kafka: Kafka, targets: Collection[tuple[Resource, str]], look: LookOptions
+    state: ObservedState, kafka: Kafka, targets: Collection[tuple[Resource, str]], look: LookOptions
 ) -> None:
-    """Add the current configs of these targets to a picture, and the errors of resources that cannot be read."""
+    """Add the current configs of these targets to a state, and the errors of resources that cannot be read."""
     resources = dict.fromkeys(resource for resource, _ in targets)
     keys_asked = None if look.whole else sorted({key for _, key in targets})
     if look.topic_ids and (topics := {resource.name: resource for resource in resources if resource.type == "TOPIC"}):
-        picture.topic_ids.update((topics[name], topic_id) for name, topic_id in kafka.topic_ids(topics).items())
+        state.topic_ids.update((topics[name], topic_id) for name, topic_id in kafka.topic_ids(topics).items())
     table = kafka.configs.describe(resources, keys_asked, node=look.node, timeout=look.time_left())
     for row in table.to_pylist():
         resource = Resource(row["resource_type"], row["resource_name"])
         if row["key"] is None:
-            picture.errors[resource] = Refusal(row["error"], row["message"])
+            state.errors[resource] = Refusal(row["error"], row["message"])
         elif resource in resources:
-            picture.listed.setdefault(resource, set()).add(row["key"])
-            picture.values[resource, row["key"]] = observed(ConfigValue.of(row))
+            state.listed.setdefault(resource, set()).add(row["key"])
+            state.values[resource, row["key"]] = observed(ConfigValue.of(row))
     if look.whole:
-        _list_broker_keys(kafka, picture, resources)
+        _list_broker_keys(kafka, state, resources)
 
 
-def _list_broker_keys(kafka: Kafka, picture: ObservedState, resources: Iterable[Resource]) -> None:
+def _list_broker_keys(kafka: Kafka, state: ObservedState, resources: Iterable[Resource]) -> None:
     """The keys, types and defaults of any broker: the cluster-wide default lists only what is set on it, and a broker
     that is not there nothing."""
-    unlisted = [r for r in resources if r.is_default_broker or (r.type == "BROKER" and picture.absence(r))]
+    unlisted = [r for r in resources if r.is_default_broker or (r.type == "BROKER" and state.absence(r))]
     broker = next((b for b in kafka.brokers() if not b.is_fenced), None) if unlisted else None
     rows = kafka.configs.describe([Resource("BROKER", str(broker.id))]).to_pylist() if broker else []
     for config in (ConfigValue.of(row) for row in rows if row["key"] is not None):
         for resource in unlisted:
-            picture.listed.setdefault(resource, set()).add(config.key)
-            picture.values.setdefault((resource, config.key), _unset(config))
+            state.listed.setdefault(resource, set()).add(config.key)
+            state.values.setdefault((resource, config.key), _unset(config))
 
 
 def observed(config: ConfigValue) -> ObservedValue:

@@ -1,4 +1,4 @@
-"""From edits and a picture to the rows of a plan. Pure: whatever it needs to know is in the picture.
+"""From edits and an observed state to the rows of a plan. Pure: whatever it needs to know is in the state.
 
 All rows are made here: those of a plan, those that an editor shows before there is one, those of a stage.
 """
@@ -30,7 +30,7 @@ def refuse_long_names(edits: Iterable[Edit]) -> None:
     _refuse_each(edits, Edit.refuse_long_names)
 
 
-def changes(edits: Sequence[Edit], picture: ObservedState, allow_unknown: Collection[str] = ()) -> list[Change]:
+def changes(edits: Sequence[Edit], state: ObservedState, allow_unknown: Collection[str] = ()) -> list[Change]:
     """The rows of a plan, before and after; `validated` says ok until the broker was asked.
 
     A row of a resource that is not there is refused already, where there are others to judge beside it.
@@ -44,12 +44,12 @@ def changes(edits: Sequence[Edit], picture: ObservedState, allow_unknown: Collec
     NotAuthorized, NotFound, TimedOut, ConnectionFailed
         A resource that could not be read; NotFound only where none of them is there.
     """
-    _refuse_what_cannot_be_judged(edits, picture, allow_unknown)
-    secret = [kind_of(edit).is_secret(edit, picture) for edit in edits]
+    _refuse_what_cannot_be_judged(edits, state, allow_unknown)
+    secret = [kind_of(edit).is_secret(edit, state) for edit in edits]
     _refuse_bare([edit for edit in compress(edits, secret) if edit.reference is None])
     _refuse_each(edits, _refuse_long_value)
     rows = enumerate(zip(edits, secret, strict=True), 1)
-    return _noted([_plan_row(n, edit, picture, allow_unknown, is_secret) for n, (edit, is_secret) in rows], picture)
+    return _noted([_plan_row(n, edit, state, allow_unknown, is_secret) for n, (edit, is_secret) in rows], state)
 
 
 def wishes(edits: Iterable[Edit]) -> list[Change]:
@@ -57,27 +57,27 @@ def wishes(edits: Iterable[Edit]) -> list[Change]:
     return [_wish(row, edit) for row, edit in enumerate(edits, 1)]
 
 
-def judged(edits: Sequence[Edit], picture: ObservedState) -> list[Change]:
+def judged(edits: Sequence[Edit], state: ObservedState) -> list[Change]:
     """The rows that `changes` makes of these edits, where one that it refuses is a row with its refusal.
 
     A target that is `unread` is a row of `wishes`.
     """
-    return _noted([_judged_row(row, edit, picture) for row, edit in enumerate(edits, 1)], picture)
+    return _noted([_judged_row(row, edit, state) for row, edit in enumerate(edits, 1)], state)
 
 
-def _judged_row(row: int, edit: Edit, picture: ObservedState) -> Change:
-    is_secret = kind_of(edit).is_secret(edit, picture)
-    if edit.target in picture.unread:
+def _judged_row(row: int, edit: Edit, state: ObservedState) -> Change:
+    is_secret = kind_of(edit).is_secret(edit, state)
+    if edit.target in state.unread:
         return _wish(row, edit, is_secret).with_(old_known=False)
     try:
         edit.refuse_long_names()
-        _refuse_what_cannot_be_judged([edit], picture, ())
+        _refuse_what_cannot_be_judged([edit], state, ())
         _refuse_bare([edit] if is_secret and edit.reference is None else [])
         _refuse_long_value(edit)
     except KadminError as exc:
         refusal = Refusal(exc.code or "REFUSED", exc.in_one_line())
         return _wish(row, edit, is_secret).with_(old_known=False, validated=refusal)
-    return judged_by_kind(_plan_row(row, edit, picture, (), is_secret))
+    return judged_by_kind(_plan_row(row, edit, state, (), is_secret))
 
 
 def judged_by_kind(change: Change) -> Change:
@@ -86,21 +86,19 @@ def judged_by_kind(change: Change) -> Change:
     return change if misfit is None else change.with_(validated=misfit)
 
 
-def _noted(plan_rows: Sequence[Change], picture: ObservedState) -> list[Change]:
+def _noted(plan_rows: Sequence[Change], state: ObservedState) -> list[Change]:
     """The rows with the notes that take all of them to write."""
-    noted = [change for kind, mine in by_kind(plan_rows).items() for change in kind.noted(mine, picture)]
+    noted = [change for kind, mine in by_kind(plan_rows).items() for change in kind.noted(mine, state)]
     return sorted(noted, key=attrgetter("row"))
 
 
-def _refuse_what_cannot_be_judged(
-    edits: Sequence[Edit], picture: ObservedState, allow_unknown: Collection[str]
-) -> None:
+def _refuse_what_cannot_be_judged(edits: Sequence[Edit], state: ObservedState, allow_unknown: Collection[str]) -> None:
     """Refuse resources that could not be read, where any is there to be judged, and keys that nobody knows."""
-    there = [edit for edit in edits if picture.absence(edit.resource) is None]
-    picture.refuse_unreadable(edit.target for edit in there or edits)
+    there = [edit for edit in edits if state.absence(edit.resource) is None]
+    state.refuse_unreadable(edit.target for edit in there or edits)
     for edit in edits:
-        if edit.key not in allow_unknown and (edit.resource in picture.listed or not picture.absence(edit.resource)):
-            _refuse_unknown(edit, picture)
+        if edit.key not in allow_unknown and (edit.resource in state.listed or not state.absence(edit.resource)):
+            _refuse_unknown(edit, state)
 
 
 def _wish(row: int, edit: Edit, is_secret: bool = False) -> Change:
@@ -121,10 +119,10 @@ def _wish(row: int, edit: Edit, is_secret: bool = False) -> Change:
     )
 
 
-def _plan_row(row: int, edit: Edit, picture: ObservedState, allow_unknown: Collection[str], is_secret: bool) -> Change:
-    kind, now, absence = kind_of(edit), picture.of(edit.target), picture.absence(edit.resource)
-    after, meant, is_let_through = kind.after(edit, picture), kind.meant_key(edit, picture), edit.key in allow_unknown
-    notes = [*_notes(edit, now, is_let_through, meant), *kind.notes(edit, now, picture)]
+def _plan_row(row: int, edit: Edit, state: ObservedState, allow_unknown: Collection[str], is_secret: bool) -> Change:
+    kind, now, absence = kind_of(edit), state.of(edit.target), state.absence(edit.resource)
+    after, meant, is_let_through = kind.after(edit, state), kind.meant_key(edit, state), edit.key in allow_unknown
+    notes = [*_notes(edit, now, is_let_through, meant), *kind.notes(edit, now, state)]
     if absence is None and now.is_known and same(now.value, after, now.type):
         notes.append("already so")
     if is_secret:
@@ -144,7 +142,7 @@ def _plan_row(row: int, edit: Edit, picture: ObservedState, allow_unknown: Colle
         is_secret=is_secret,
         is_let_through=is_let_through,
         meant=meant,
-        topic_id=picture.topic_ids.get(edit.resource),
+        topic_id=state.topic_ids.get(edit.resource),
     )
 
 
@@ -194,10 +192,10 @@ def _refuse_long_value(edit: Edit) -> None:
     refuse_long("the value", wanted_text(edit) or "")
 
 
-def _refuse_unknown(edit: Edit, picture: ObservedState) -> None:
-    if edit.target in picture.values:
+def _refuse_unknown(edit: Edit, state: ObservedState) -> None:
+    if edit.target in state.values:
         return
-    known_keys = kind_of(edit).known_keys(edit, picture)
+    known_keys = kind_of(edit).known_keys(edit, state)
     if known_keys is not None:
         _refuse_unknown_key(edit, known_keys)
 

@@ -397,10 +397,10 @@ class Stage(PrintFormats, Tabular):
     def __len__(self) -> int:
         return len(self._edits)
 
-    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         return [self.to_arrow().select(["row", "op", "resource", "key", "wanted", "note"])]
 
-    def title(self) -> str:
+    def _title(self) -> str:
         return f"{len(self)} staged change{'s' * (len(self) != 1)}"
 
 

@@ -60,7 +60,7 @@ _INSTANT = pa.timestamp("us", "UTC")
 class StallsAnswer(Answer):
     """STALLS: a row a broker, key and client that a plan touches."""
 
-    def title(self) -> str:
+    def _title(self) -> str:
         """The number of clients that would be throttled, and the one that would be for longest."""
         rows = self._table.to_pylist()
         if not rows:

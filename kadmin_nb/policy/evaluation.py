@@ -133,10 +133,10 @@ class Policy(Display):
     def __len__(self) -> int:
         return len(self.rules)
 
-    def title(self) -> str:
+    def _title(self) -> str:
         return f"<Policy {self.source}, {len(self)} rule{'s' * (len(self) != 1)}>"
 
-    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The rules, a line each."""
         from ..frames.blocks import Listing
 

@@ -46,14 +46,14 @@ _SAID = {
 class PolicyAnswer(Findings):
     """POLICY. A row fails where a rule that refuses is broken, or nobody can tell; of a plan, where it is to blame."""
 
-    is_frame = False
+    _is_frame = False
     schema = schemas.POLICY
 
     def __init__(self, findings: Iterable[Finding], cluster_id: str | None = None, *, about_plan: bool = False) -> None:
         super().__init__(findings, cluster_id)
         self.failing = (FAILED,) if about_plan else (FAILED, UNKNOWN)
 
-    def exit_state(self, detailed: bool = False) -> ExitState:
+    def _exit_state(self, detailed: bool = False) -> ExitState:
         """Broken rules are differences where everything could be judged."""
         if self.ok:
             return ExitState.DONE
@@ -107,7 +107,7 @@ class PolicyAnswer(Findings):
     def _error(self, row: dict[str, Any]) -> KadminError:
         return Invalid(f"{row['rule']}: {row['message']}", code="POLICY")
 
-    def title(self) -> str:
+    def _title(self) -> str:
         """Counts of the rules, and of those in each state."""
         worst: dict[str, int] = {}
         states = list(_SAID)
@@ -122,7 +122,7 @@ class PolicyAnswer(Findings):
         names = ("cluster_id", "rule", "severity", "state", "message", "wanted", "reason")
         return self.broken._table.select([name for name in names if name in self._table.column_names])
 
-    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         shown = self._shown()
         return [shown] if len(shown) else []
 

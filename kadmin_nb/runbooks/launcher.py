@@ -35,19 +35,19 @@ class Run(Display):
     html: Path | None
     result: dict[str, Any]
 
-    def title(self) -> str:
+    def _title(self) -> str:
         plan = [f"{name} {self.result[f'{name}_id']}" for name in ("plan", "changes") if self.result.get(f"{name}_id")]
-        return "\n".join([RunResult(self.result).title(), *plan])
+        return "\n".join([RunResult(self.result)._title(), *plan])
 
-    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The checks, planned rows or outcomes of the record."""
-        return RunResult(self.result).table(page)
+        return RunResult(self.result)._content(page)
 
-    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The next step, and the files."""
         from ..frames.blocks import Listing
 
-        yield from RunResult(self.result).footer(page)
+        yield from RunResult(self.result)._footer(page)
         paths = [str(path) for path in (self.document, self.record, self.html) if path]
         yield Listing(paths, len(paths), "files", types=True)
 

@@ -30,14 +30,14 @@ class Check(Display):
     finding: Finding
     found: Any = ()
 
-    def title(self) -> str:
+    def _title(self) -> str:
         return f"{_WORDS[self.finding.severity]}: {self.finding.message}"
 
-    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The rows that somebody should look at."""
         if not len(self.found):
             return ()
-        return self.found.blocks(page) if isinstance(self.found, Display) else map(printable, map(str, self.found))
+        return self.found._blocks(page) if isinstance(self.found, Display) else map(printable, map(str, self.found))
 
 
 class Verdicts(Tabular):
@@ -89,5 +89,5 @@ class Verdicts(Tabular):
     def __len__(self) -> int:
         return len(self.findings)
 
-    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         return [self.to_arrow()]

@@ -101,7 +101,7 @@ class Record:
 
     @plan.setter
     def plan(self, plan: Plan | None) -> None:
-        self._plan = None if plan is None else plan.at(self.syntax)
+        self._plan = None if plan is None else plan._at(self.syntax)
 
     @property
     def state(self) -> str:
@@ -110,7 +110,7 @@ class Record:
         if self.error is not None or (self.outcomes is not None and not self.outcomes.ok):
             return FAILED
         if self.outcomes is not None:
-            return APPLIED if self.outcomes.anything_changed else NOTHING
+            return APPLIED if self.outcomes._anything_changed else NOTHING
         if self.plan is not None:
             return APPLYING if self._is_applying else PLANNED
         if not self._is_finished:
@@ -121,7 +121,7 @@ class Record:
     def changed(self) -> bool | None:
         """True if the cluster may differ from before; None while that is not known."""
         if self.outcomes is not None:
-            return self.outcomes.anything_changed
+            return self.outcomes._anything_changed
         return None if self._is_applying and not isinstance(self.error, PlanRefused | UsageError) else False
 
     def apply(self, options: ApplyOptions | None = None, **keywords: Any) -> Outcomes:

@@ -105,15 +105,15 @@ class RunResult(Display):
             return "fair"
         return "good" if self.record["state"] == APPLIED or self._count(OK) else ""
 
-    def title(self) -> str:
+    def _title(self) -> str:
         finding = "; ".join(filter(None, (self._state(), self._checks(), self._change_counts())))
         return f"{self.record['runbook']}: {finding}"
 
-    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The checks of a report; else the outcome of each row, or the rows that were planned."""
         return [table for table in (self._verdicts(), self.rows().to_arrow()) if table.num_rows]
 
-    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         return filter(None, (self._reason(), next_step(self.record)))
 
     def rows(self) -> Answer:
@@ -128,7 +128,7 @@ class RunResult(Display):
         from ..frames.markup import document
 
         checks = [table for table in (self._verdicts(),) if table.num_rows]
-        return document(Title(self.title()), *checks, *self.footer(), ", ".join(self._facts()))
+        return document(Title(self._title()), *checks, *self._footer(), ", ".join(self._facts()))
 
     def _state(self) -> str:
         if self.record["state"] != FAILED:

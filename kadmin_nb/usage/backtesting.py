@@ -60,7 +60,7 @@ class BacktestAnswer(Answer):
         super().__init__(table)
         self.touched, self.unknown = touched, unknown
 
-    def title(self) -> str:
+    def _title(self) -> str:
         """The number that would have been throttled, and the one that was longest."""
         rows = self._table.slice(0, 1).to_pylist()
         throttled = self._table.filter(pc.greater(self._table["throttled_s"], 0))
@@ -71,7 +71,7 @@ class BacktestAnswer(Answer):
         where = f"on {brokers} broker{'s' * (brokers != 1)}"
         return f"{count}, {where}{self._without_the_plan(throttled)}; the longest: {_throttled(rows[0])}"
 
-    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """That the use of some clients is unknown."""
         if self.unknown:
             whose = f"{self.unknown:,} client{'s' * (self.unknown != 1)}"

@@ -150,7 +150,7 @@ def utilisation(
     by = [*cluster, "broker", "measured"]
     asked_for = select(_of_keys(rows, chosen), [*by, *_CLIENT, *_WINDOW])  # workers are sent no more
     limited = with_limits(asked_for, [*cluster, *_CLIENT], stored, chosen)
-    windows = _bucket_windows(_in_buckets(limited, by), by)
+    windows = _bucket_windows(in_buckets(limited, by), by)
     spans = watched_spans(_where_known(windows, "start"), cluster, unwatched_after)
     schema = led(schemas.UTILISATION.schema) if cluster else schemas.UTILISATION.schema
     asked = members(_where_known(windows, "key"), spans, by)
@@ -223,7 +223,7 @@ def with_limits(rows: Frame, names: Sequence[str], quotas: Frame, keys: Sequence
     return rows.join(limits, [*names, "key"], join_type="left outer")
 
 
-def _in_buckets(rows: Frame, by: Sequence[str]) -> Frame:
+def in_buckets(rows: Frame, by: Sequence[str]) -> Frame:
     """With the names of the client only where nothing binds it; those who share a bucket are `its_user` and so on."""
     words = words_of(rows)
     column = words.column

@@ -16,10 +16,35 @@ from ..frames import meanings, schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.lazy_answer import SparkAnswer
-from ..frames.relational import Measure, added_up, in_arrow, members, taken, where, with_columns, words_of
+from ..frames.relational import (
+    Frame,
+    Measure,
+    added_up,
+    framed,
+    in_arrow,
+    members,
+    names_of,
+    taken,
+    where,
+    with_columns,
+    words_of,
+)
+from ..frames.spark import is_stream
 from ..model.quota_keys import readable
-from .limits_used import UNWATCHED_AFTER, measured_rows, watched_spans
-from .rules import WHY_UNKNOWN
+from ..resolution.impact import led
+from ..resolution.input_columns import CLUSTER, check_clusters
+from ..resolution.kernel import asked_keys
+from .limits_used import (
+    UNWATCHED_AFTER,
+    USAGE_LABEL,
+    in_buckets,
+    measured_rows,
+    quota_columns,
+    watched_spans,
+    with_limits,
+)
+from .request_log import LATE
+from .rules import BUCKET_TOTALS, WHY_UNKNOWN
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
@@ -53,7 +78,7 @@ class NearAnswer(Answer):
         super().__init__(table)
         self.limits, self.percent, self.unknown = limits, percent, unknown
 
-    def title(self) -> str:
+    def _title(self) -> str:
         """Their number, and the worst of them."""
         if not self.limits:
             return "Nobody of this usage has a limit."
@@ -65,7 +90,7 @@ class NearAnswer(Answer):
         counts = f"{len(self):,} of {self.limits:,} limits are near or over, {over:,} of them over"
         return f"{counts}. The worst: {_bucket_sentence(worst)}."
 
-    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """That the use of some limits is unknown."""
         if self.unknown:
             yield f"The use of {self.unknown:,} of {self.limits:,} limits is not known in full. {WHY_UNKNOWN}"
@@ -94,6 +119,68 @@ def _bucket_sentence(row: Mapping[str, Any]) -> str:
     return f"{whose} {row['key']} {used} of {limit}{share} on broker {row['broker']}"
 
 
+def alerts(
+    usage: Any,
+    quotas: Any,
+    percent: float = NEAR_PERCENT,
+    *,
+    keys: str | Iterable[str] | None = None,
+    late: str = LATE,
+) -> Frame:
+    """ALERTS: a row a bucket, broker and window in which it used so many percent of its limit, or was throttled.
+
+    Parameters
+    ----------
+    usage
+        USAGE, in Spark or as anything with `__arrow_c_stream__`. Of a stream the alerts are one, too.
+    quotas
+        QUOTAS, as anything that `resolve` takes. They are read now: a stream goes on with them until it is started
+        anew.
+    percent
+        Percent of the limit from which on a window is reported.
+    keys
+        The keys to look at; the four of users and clients unless said.
+    late
+        Of a stream out of a table of USAGE: how much later than the latest window one may come and still count. A
+        stream of `kn.usage.usage` has its own.
+
+    Raises
+    ------
+    UsageError, Invalid
+        As `utilisation`.
+
+    Examples
+    --------
+    >>> alerts(usage, quotas).writeStream.option("checkpointLocation", …).toTable("alerts")  # doctest: +SKIP
+    """
+    chosen, stored = asked_keys(keys), quota_columns(quotas)
+    rows, cluster = measured_rows(usage)
+    check_clusters(cluster, USAGE_LABEL, CLUSTER in names_of(stored))
+    by = [*cluster, "broker", "measured"]
+    words = words_of(rows)
+    limited = with_limits(
+        where(rows, words.column("key").isin(list(chosen))), [*cluster, "user", "client_id"], stored, chosen
+    )
+    limited = where(in_buckets(limited, by), ~words.is_null(words.column("limit")))
+    if is_stream(rows):
+        from .streams import timed_as
+
+        limited = timed_as(limited, "end", usage, late)
+    buckets = [*by, "key", "bucket_user", "bucket_client_id", "level", "start", "end"]
+    windows = added_up(limited, buckets, BUCKET_TOTALS, in_order=True)
+    used, limit, throttle_ms = (words.column(name) for name in ("used", "limit", "throttle_ms"))
+    is_full = (used > 0) & (used * 100.0 >= limit * percent)
+    columns = {
+        "window_start": words.column("start"),
+        "window_end": words.column("end"),
+        "utilisation": words.when(limit > 0, used * 100.0 / words.when(limit > 0, limit)),
+    }
+    full = where(windows, is_full | (throttle_ms > 0))
+    schema = led(schemas.ALERTS.schema) if cluster else schemas.ALERTS.schema
+    order = [(name, "ascending") for name in ("window_start", *cluster, "broker", "key", "bucket_user")]
+    return framed(with_columns(full, columns), schema, order)
+
+
 class TopAnswer(Answer):
     """TOP: a row a key and client, the most first.
 
@@ -109,11 +196,11 @@ class TopAnswer(Answer):
         """The same with these warnings, too."""
         return TopAnswer(self._table, self.watched, (*self.warnings, *warnings))
 
-    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The warnings."""
         return self.warnings
 
-    def title(self) -> str:
+    def _title(self) -> str:
         """The first of each key; then the time that was watched, and the brokers."""
         leaders = "; ".join(f"{client} uses most {', '.join(uses)}" for client, uses in self._leaders().items())
         return f"{leaders}. {self.watched}" if leaders else self.watched

@@ -285,6 +285,11 @@ class LogReader:
         """The names of the columns that it gives, in their order."""
         return [name for name in SCHEMA.names if name != CLUSTER or self.cluster_id is not None]
 
+    @property
+    def request_schema(self) -> pa.Schema:
+        """The columns without the line's path and text."""
+        return pa.schema([SCHEMA.field(name) for name in self.columns if name not in ("path", "line")])
+
     def rows(self, paths: pa.Array, lines: pa.Array) -> pa.RecordBatch:
         """The lines as SCHEMA has them; the cluster's id only where there is one."""
         texts, parsed = parsed_columns(lines)

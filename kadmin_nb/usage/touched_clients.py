@@ -36,7 +36,7 @@ class ImpactAnswer(Answer):
     `backtest` and `stalls` too.
     """
 
-    is_frame = False
+    _is_frame = False
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class ImpactAnswer(Answer):
             self.plan.raise_for_errors()
         return self
 
-    def title(self) -> str:
+    def _title(self) -> str:
         """Counts of the clients of each effect, key by key."""
         counted = self.counts.to_arrow().to_pylist()
         lines = [line for key, rows in groupby(counted, lambda row: row["key"]) if (line := _counted(key, list(rows)))]
@@ -88,8 +88,8 @@ class ImpactAnswer(Answer):
         )
         return list(map(printable, lines))
 
-    def at(self, syntax: Syntax) -> ImpactAnswer:
-        plan = self.plan.at(syntax) if self.plan is not None else None
+    def _at(self, syntax: Syntax) -> ImpactAnswer:
+        plan = self.plan._at(syntax) if self.plan is not None else None
         counts, shadowed = self.counts.to_arrow(), self.shadowed.to_arrow()
         return ImpactAnswer(self._table, counts, shadowed, plan, self.backtest, self.stalls)
 
@@ -98,7 +98,7 @@ class ImpactAnswer(Answer):
         parts = (("backtest, these limits on the usage as it was", self.backtest), ("stalls when applied", self.stalls))
         return [(title, answer) for title, answer in parts if answer is not None]
 
-    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         from ..frames.blocks import Listing
 
         if len(self.shadowed):
@@ -106,19 +106,19 @@ class ImpactAnswer(Answer):
         if len(self):
             yield self._table
 
-    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         for title, answer in self._sections():
-            yield from ("", title, *answer.blocks(page))
+            yield from ("", title, *answer._blocks(page))
 
-    def complaint(self) -> str:
+    def _complaint(self) -> str:
         """Nothing: the plan above it says what would be refused."""
         return ""
 
-    def blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """Below the plan, where it is one's."""
         if self.plan is not None:
-            yield from (*self.plan.blocks(page), "")
-        yield from super().blocks(page)
+            yield from (*self.plan._blocks(page), "")
+        yield from super()._blocks(page)
 
 
 def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | None = None) -> ImpactAnswer | DataFrame:

@@ -102,24 +102,24 @@ class ClientExplorer(Panel):
         self._syntax: Syntax = python
         self._shown = facts.why(user, client_id) if user else facts.tree()
 
-    def at(self, syntax: Syntax) -> ClientExplorer:
-        self._syntax, self._shown = syntax, self._shown.at(syntax)
+    def _at(self, syntax: Syntax) -> ClientExplorer:
+        self._syntax, self._shown = syntax, self._shown._at(syntax)
         return self
 
     def to_arrow(self) -> pa.Table:
         """The levels of the client; without one the QUOTAS of the cluster."""
         return client_levels(self._facts.quotas, self.user, self.client_id) if self.user else self._facts.quotas
 
-    def title(self) -> str:
-        return self._shown.title()
+    def _title(self) -> str:
+        return self._shown._title()
 
-    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         if self.user:
             yield client_levels(self._facts.quotas, self.user, self.client_id)
-        yield from self._shown.table(page)
+        yield from self._shown._content(page)
 
-    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return self._shown.footer(page)
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        return self._shown._footer(page)
 
     def choose(self, user: str, client_id: str = "") -> None:
         """Show another client; a blank client-id is one that sends none.
@@ -130,7 +130,7 @@ class ClientExplorer(Panel):
             Its limits cannot be known; the client that was shown stays.
         """
         if user:
-            self._shown = self._facts.why(user, client_id).at(self._syntax)
+            self._shown = self._facts.why(user, client_id)._at(self._syntax)
         self.user, self.client_id = user, client_id
 
     def build(self) -> Any:
@@ -163,15 +163,15 @@ class ClientExplorer(Panel):
     def _describe(self) -> None:
         """Show the client of the boxes."""
         self.choose(self._user.value.strip(), self._client_id.value.strip())
-        self._controls.rewrite(self._answer, *self._blocks())
+        self._controls.rewrite(self._answer, *self._described())
 
-    def _blocks(self) -> Iterable[Block]:
+    def _described(self) -> Iterable[Block]:
         if not self.user:
             yield "Choose a user, and a client-id if the client sends one, or a row of the hierarchy."
             return
-        yield Title(self.title())
-        yield from self.table()
-        yield from self.footer()
+        yield Title(self._title())
+        yield from self._content()
+        yield from self._footer()
 
 
 def _offered(names: Sequence[str]) -> list[str]:

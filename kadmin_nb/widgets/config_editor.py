@@ -96,11 +96,11 @@ class ConfigEditor(StageEditor):
         """CONFIGS as they were read, without what is staged."""
         return self.sheet.configs
 
-    def title(self) -> str:
+    def _title(self) -> str:
         staged = f", {len(self.stage)} staged" if len(self.stage) else ""
         return f"{len(self.sheet):,} configs{staged}"
 
-    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         configs = self.sheet.configs
         is_failed = pc.is_valid(configs["error"])
         return [pa.concat_tables([configs.filter(is_failed), configs.filter(pc.invert(is_failed))])]

@@ -98,8 +98,8 @@ class ConfigSheet(StagedSheet[Resource]):
         """CONFIGS as they were read last."""
         return self._table.configs
 
-    def _picture(self, targets: Collection[ConfigTarget]) -> ObservedState:
-        return self._table.picture(targets)
+    def _observed_state(self, targets: Collection[ConfigTarget]) -> ObservedState:
+        return self._table.observed_state(targets)
 
     # -- rows
 

@@ -126,22 +126,22 @@ class ConfigTable:
         configs = pa.concat_tables([above.cast(self.configs.schema), self.configs])
         return replace(self, configs=configs, added={*self.added, *targets})
 
-    def picture(self, targets: Collection[ConfigTarget]) -> ObservedState:
+    def observed_state(self, targets: Collection[ConfigTarget]) -> ObservedState:
         """What was read of these configs, as plans look at it."""
         resources = dict.fromkeys(resource for resource, _ in targets)
         listed = {resource: self._listed_keys(resource) for resource in resources}
         unread = {t for t in self.added if not (self.is_whole and listed.get(t[0]))}
-        picture = ObservedState(
+        state = ObservedState(
             listed={r: keys for r, keys in listed.items() if keys}, unread=unread, empty={*self.empty}
         )
         roots = ((r, ROOT_LOGGER) for r in resources if r.type == "BROKER_LOGGER" and ROOT_LOGGER in listed[r])
         rows = self.rows_of(row_name(*target) for target in {*targets, *roots})
         for cell in self.cells(rows):
             target = cell.config.resource, cell.config.key
-            picture.below[target] = cell.below
+            state.below[target] = cell.below
             if cell.is_listed:
-                picture.values[target] = observed(cell.config)
-        return picture
+                state.values[target] = observed(cell.config)
+        return state
 
     def _listed_keys(self, resource: Resource) -> set[str]:
         """The keys that were read of a resource."""

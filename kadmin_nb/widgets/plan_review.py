@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Dangerous, Hinted, printable
-from ..frames.blocks import NOTEBOOK, Page, Title
+from ..frames.blocks import NOTEBOOK, Folded, Page, Title
 from ..hints import Option, Verb, Way, magic, python
 from ..plans.apply_options import ApplyOptions
 from ..plans.execution.progress import Advance
@@ -82,16 +82,16 @@ class PlanReview(Panel):
         """PLAN."""
         return self.plan.to_arrow()
 
-    def title(self) -> str:
-        return self.plan.title()
+    def _title(self) -> str:
+        return self.plan._title()
 
-    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return self.plan.table(page)
+    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        return self.plan._content(page)
 
-    def footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        yield from self.plan.footer(page)
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        yield from self.plan._footer(page)
         if self.impact is not None:
-            yield from (Title(self.impact.title()), *self.impact.table(page), *self.impact.footer(page))
+            yield Folded(self.impact._short_form(), [*self.impact._content(page), *self.impact._footer(page)])
 
     # -- the widget
 
@@ -108,13 +108,14 @@ class PlanReview(Panel):
         self.reason = controls.text("why", width="24em", label="reason")
         self._bar, self._status, self._below = controls.progress(), StatusLine(), StatusLine()
         self._place = controls.column(
-            controls.paragraphs(Title(self.title()), *self.footer(_PAGE)),
+            controls.paragraphs(Title(self._title()), *self.plan._alerts(_PAGE)),
             Grid(self.sheet, height=min(360, 80 + 28 * len(self.plan))),
             self.confirmations.widget,
             controls.row(self.reason, *self.buttons),
             self._bar,
             self._status,
             self._below,
+            controls.paragraphs(*self._footer(_PAGE)),
             self.copies.widget,
         )
         self._is_begun, self._is_built = self._live.is_begun(self.plan), True
@@ -254,7 +255,7 @@ class PlanReview(Panel):
     def _take(self, outcomes: Outcomes) -> None:
         rows = outcomes.to_arrow().select(["row", "state", "message"]).to_pylist()
         self.sheet.show((row["row"], (row["state"], row["message"])) for row in rows)
-        self.outcomes, self._is_begun, self._text = outcomes, self._live.is_begun(self.plan), outcomes.title()
+        self.outcomes, self._is_begun, self._text = outcomes, self._live.is_begun(self.plan), outcomes._title()
 
     def _failed(self, exc: BaseException) -> None:
         """Show what went wrong, in a line, and what to do; the rows that it is about say so too."""
@@ -267,7 +268,7 @@ class PlanReview(Panel):
             self.confirmations.add(dict.fromkeys(row["key"] for row in rows))
         self.sheet.show((row["row"], (CONFLICT, f"is now {row['now'] or 'not set'}")) for row in rows if "now" in row)
         self._is_begun, self._is_failed = self._live.is_begun(self.plan), True
-        self._text = "\n".join([*_lines_of(exc), *([outcomes.title()] if outcomes is not None else [])])
+        self._text = "\n".join([*_lines_of(exc), *([outcomes._title()] if outcomes is not None else [])])
 
 
 def _lines_of(exc: BaseException) -> list[str]:

@@ -50,11 +50,11 @@ class QuotaEditor(StageEditor):
         """QUOTAS as they were read, without what is staged."""
         return self.sheet.stored.shown
 
-    def title(self) -> str:
+    def _title(self) -> str:
         staged = f", {len(self.stage)} staged" if len(self.stage) else ""
         return f"{len(self.sheet):,} entities with quotas{staged}"
 
-    def table(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         return [self.sheet.stored.shown]
 
     def _parts_below(self) -> Sequence[Any]:

@@ -63,13 +63,13 @@ def _own_first(changes: Sequence[Change], entity: Entity) -> list[Change]:
 
 def _advice(changes: Sequence[Change], stored: pa.Table, brokers: int) -> Iterator[Remark]:
     """The dangers and warnings of the first change, as the plan of all of them will have them."""
-    picture = ObservedState(quotas=stored, brokers=brokers)
+    state = ObservedState(quotas=stored, brokers=brokers)
     if changes[0].is_refused:
         yield Remark(REFUSED, str(changes[0].refusal))
-    for danger in dangers.judged(changes, picture):
+    for danger in dangers.judged(changes, state):
         if danger.row == 1:
             yield Remark(DANGER, danger.message)
-    for warned in QUOTAS.warnings([change for change in changes if not change.is_refused], picture):
+    for warned in QUOTAS.warnings([change for change in changes if not change.is_refused], state):
         if warned.row in (0, 1):
             yield Remark(WARNING, warned.message)
 

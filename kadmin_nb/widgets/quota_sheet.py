@@ -182,11 +182,11 @@ class QuotaSheet(StagedSheet[Entity]):
         rows = table.rows_of({str(entity) for entity, _ in targets})
         return {(entity, key): _stored(table.values.get(key), rows.get(str(entity))) for entity, key in targets}
 
-    def _picture(self, targets: Collection[QuotaTarget]) -> ObservedState:
-        picture = ObservedState(quotas=self._stored.quotas, brokers=self._stored.brokers)
+    def _observed_state(self, targets: Collection[QuotaTarget]) -> ObservedState:
+        state = ObservedState(quotas=self._stored.quotas, brokers=self._stored.brokers)
         values = self._values(targets).items()
-        picture.values |= {target: ObservedValue(text_of(value)) for target, value in values if value is not None}
-        return picture
+        state.values |= {target: ObservedValue(text_of(value)) for target, value in values if value is not None}
+        return state
 
     def _cells(
         self, key: str, rows: np.ndarray, entities: Sequence[Entity], overlay: Mapping[QuotaTarget, CellState]

@@ -74,7 +74,7 @@ class StagedSheet(ABC, Generic[Whose]):
         """Give those of these targets a row that have none."""
 
     @abstractmethod
-    def _picture(self, targets: Collection[tuple[Whose, str]]) -> ObservedState:
+    def _observed_state(self, targets: Collection[tuple[Whose, str]]) -> ObservedState:
         """What was read of these cells, and what their dangers go by."""
 
     def changes(self) -> list[Change]:
@@ -133,9 +133,9 @@ class StagedSheet(ABC, Generic[Whose]):
             version = self._stage.version
             if self._judged is None or self._judged[0] != version:
                 edits = self._staged()
-                picture = self._picture(edits)
-                changes = planning.judged([*edits.values()], picture)
-                judged_dangers = dangers.judged([c for c in changes if c.target not in picture.unread], picture)
+                state = self._observed_state(edits)
+                changes = planning.judged([*edits.values()], state)
+                judged_dangers = dangers.judged([c for c in changes if c.target not in state.unread], state)
                 by_row = {danger.row: danger.message for danger in judged_dangers}
                 judgements = [Judgement(change, by_row.get(change.row)) for change in changes]
                 self._judged = version, dict(zip(edits, judgements, strict=True))

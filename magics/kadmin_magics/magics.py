@@ -158,7 +158,7 @@ class KAdmin(Magics):
         out = name or result.out
         if out is not None:
             self._shell.push({out: value})  # type: ignore[no-untyped-call]
-        if getattr(result.value, "is_raised", False):
+        if getattr(result.value, "_is_raised", False):
             result.value.raise_for_errors()
         if hint := getattr(result.value, "hint", None):
             _show_text(f"Hint: {printable(hint)}")
@@ -171,9 +171,9 @@ class KAdmin(Magics):
         value = result.value
         if result.json:
             return as_json(value)
-        if form := result.form or (self.frame if self.frame != ANSWER and getattr(value, "is_frame", False) else None):
+        if form := result.form or (self.frame if self.frame != ANSWER and getattr(value, "_is_frame", False) else None):
             return formed(value, form)
-        return value.at(hints.magic).in_cell() if isinstance(value, Display) else value
+        return value._at(hints.magic)._in_cell() if isinstance(value, Display) else value
 
     def _leave(self) -> None:
         if "session" in self.__dict__:
@@ -187,7 +187,7 @@ def _display_outcomes(failed: KadminError | Interrupted) -> None:
     from kadmin_nb.frames.blocks import NOTEBOOK
 
     if failed.outcomes is not None:
-        display(failed.outcomes.mimebundle(replace(NOTEBOOK, has_errors_apart=True)), raw=True)  # type: ignore[no-untyped-call]
+        display(failed.outcomes._mimebundle(replace(NOTEBOOK, has_errors_apart=True)), raw=True)  # type: ignore[no-untyped-call]
 
 
 def _show_text(text: str) -> None:

@@ -127,20 +127,25 @@ class NotebookSession(Session):
     def chosen(self, target: str, properties: Mapping[str, str]) -> object:
         from kadmin_nb.cluster import Cluster
 
-        if not (target.startswith("{") and target.endswith("}")) or self.lookup is None:
-            return self.use(target, properties)
-        value = self.lookup(target[1:-1])
-        if not isinstance(value, str | Cluster):
-            raise UsageError(f"{target} is a {type(value).__name__}, neither a text nor a Cluster")
-        return self.use(value, properties)
+        named: object = target
+        if target.startswith("{") and target.endswith("}") and self.lookup is not None:
+            named = self.lookup(target[1:-1])
+        if not isinstance(named, str | Cluster):
+            raise UsageError(f"{target} is a {type(named).__name__}, neither a text nor a Cluster")
+        current = self.use(named, properties)
+        print(f"connected: {current.summary()}")
+        return current
 
     def refuse_out(self, name: str) -> None:
         """In a notebook it is a variable."""
         if not name.isidentifier() or iskeyword(name):
             raise UsageError(f"{name} is not a variable name")
 
-    def next_line(self, target: str) -> str:
+    def use_line(self, target: str) -> str:
         return f"%kadmin use {quote(target)}"
+
+    def started_local(self, name: str, target: str) -> str:
+        return self.use_line(target)
 
     def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Plan | Outcomes | Stage | ImpactAnswer:
         if plan_options.apply or plan_options.save:

@@ -10,6 +10,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
+from kadmin_nb.frames.snapshot_kinds import KINDS
 from kadmin_nb.frames.snapshots import Snapshot, snapshot
 from kadmin_nb.policy.reader import read
 
@@ -24,6 +25,13 @@ reason = "nobody knows how long brokers keep it"
 frame = "CONFIGS"
 where = { resource_type = "TOPIC", resource_name = ["orders", "payments"] }
 required = ["retention.ms"]
+
+[[rule]]
+name = "acks-of-all"
+reason = "a broker that fails takes what it alone has with it"
+frame = "CLIENT_CONFIGS"
+where = { key = "acks" }
+must = { value = "all" }
 
 [[rule]]
 name = "no-quota-in-vain"
@@ -45,8 +53,21 @@ def config(kind: str, name: str, key: str, value: str, source: str) -> dict[str,
     return {"resource_type": kind, "resource_name": name, "key": key, "value": value, "source": source}
 
 
-def held(cluster_id: str, day: int, quotas: list[dict], configs: list[dict], complete: bool = True) -> Snapshot:
-    frames = {"quotas": schemas.table(schemas.QUOTAS, quotas), "configs": schemas.table(schemas.CONFIGS, configs)}
+def acks(user: str, client_id: str | None, value: str) -> dict[str, object]:
+    row = {"entity": f"user={user}", "user": user, "client_id": client_id, "key": "acks", "value": value}
+    return {**row, "revision": 1, "author": "", "plan_id": "", "changed_at": datetime(2026, 11, 1, tzinfo=UTC)}
+
+
+def held(
+    cluster_id: str,
+    day: int,
+    quotas: list[dict],
+    configs: list[dict],
+    client_configs: tuple[dict, ...] = (),
+    complete: bool = True,
+) -> Snapshot:
+    rows = {"quotas": quotas, "configs": configs, "client_configs": client_configs}
+    frames = {name: schemas.table(KINDS[name].frame, rows[name]) for name in rows}
     when = {"taken_at": datetime(2026, 11, day, tzinfo=UTC), "snapshot_id": f"s{day}", "complete": complete}
     return snapshot(frames, cluster_id=cluster_id, **when)
 
@@ -56,9 +77,10 @@ TOPIC = [
     config("TOPIC", "orders", "leader.replication.throttled.replicas", "*", "DYNAMIC_TOPIC_CONFIG"),
 ]
 UNREAD = [{"resource_type": "TOPIC", "resource_name": "hidden", "error": "TOPIC_AUTHORIZATION_FAILED"}]
+ACKS = acks("alice", None, "1")
 FLEET = [
-    held("a", 1, [quota("DEFAULT_USER", None, None, 2e9), quota("CLIENT", None, "app", 1e6)], TOPIC),
-    held("a", 2, [quota("DEFAULT_USER", None, None, 1e6)], []),
+    held("a", 1, [quota("DEFAULT_USER", None, None, 2e9), quota("CLIENT", None, "app", 1e6)], TOPIC, (ACKS,)),
+    held("a", 2, [quota("DEFAULT_USER", None, None, 1e6)], [], (ACKS | {"value": "-1"},)),
     held("b", 3, [quota("USER", "alice", None, 1e6)], UNREAD),
     held("c", 4, [], TOPIC[:1], complete=False),
     held("a<b>", 5, [quota("USER", "<any other>", "x", 6e8) | {"level": "CLIENT_OF_USER"}], []),
@@ -74,8 +96,7 @@ CLIENTS = pa.table(
 
 def sides(spark):
     return [
-        kn.Answer(pa.concat_tables([getattr(one, side).to_arrow() for one in FLEET])).to_spark(spark)
-        for side in ("quotas", "configs")
+        kn.Answer(pa.concat_tables([one.frames[kind].to_arrow() for one in FLEET])).to_spark(spark) for kind in KINDS
     ]
 
 
@@ -100,11 +121,13 @@ def test_a_fleet_is_judged_as_each_snapshot_is(spark, pairs):
     assert rows(found) == one_by_one(policy, pairs)
     states = {(row["cluster_id"], row["snapshot_id"], row["state"]) for row in found.to_pylist()}
     assert {("a", "s1", "broken"), ("a", "s2", "kept"), ("b", "s3", "unknown"), ("c", "s4", "broken")} <= states
+    of_acks = {(row["snapshot_id"], row["state"]) for row in found.to_pylist() if row["rule"] == "acks-of-all"}
+    assert of_acks == {("s1", "broken"), ("s2", "kept"), *((f"s{day}", "kept") for day in (3, 4, 5))}
 
 
 def test_a_frame_that_is_not_given_is_not_kept(spark):
     """The configs were left out, and every rule about them was kept."""
-    quotas, _ = sides(spark)
+    quotas, *_ = sides(spark)
     clients = kn.Answer(CLIENTS).to_spark(spark)
     found = kn.fleets.policy(EXAMPLE, quotas.drop("snapshot_id").where("cluster_id = 'b'"), pairs=clients).toArrow()
     states = {row["rule"]: (row["state"], row["snapshot_id"]) for row in found.to_pylist()}
@@ -117,13 +140,13 @@ def test_a_frame_that_is_not_given_is_not_kept(spark):
 
 def test_what_cannot_be_judged_is_said_at_once(spark):
     """The job ran for an hour and then there was no column."""
-    quotas, configs = sides(spark)
+    quotas, configs, _ = sides(spark)
     rule = read('[[rule]]\nname="r"\nreason="w"\nframe="QUOTAS"\nforbid=true', "p")
     with pytest.raises(kn.UsageError, match="the quotas have no column cluster_id"):
         kn.fleets.policy(rule, quotas.drop("cluster_id"))
     with pytest.raises(kn.UsageError, match="the configs are a Table, not a Spark DataFrame"):
         kn.fleets.policy(rule, quotas, configs.toArrow())
-    with pytest.raises(kn.UsageError, match="quotas= or configs= is required"):
+    with pytest.raises(kn.UsageError, match="quotas=, configs= or client_configs= is required"):
         kn.fleets.policy(rule)
     with pytest.raises(kn.UsageError, match="nothing that a policy judges"):
         rule.check(quotas)

@@ -108,7 +108,7 @@ def test_a_throttled_share_consumer_is_seen(log, cluster):
     assert f"The {FETCHED} of user=ANONYMOUS client-id={CLIENT} is unknown." in str(top)
 
     why = cluster.quotas.why(user="ANONYMOUS", client_id=CLIENT, usage=usage)
-    assert f"is throttled by {FETCHED}: it used an unknown amount of 100 kB/s" in why.title()
+    assert f"is throttled by {FETCHED}: it used an unknown amount of 100 kB/s" in why._title()
 
 
 def used(at: float, value: float | None, client_id: str = "app", **rest: object) -> dict[str, object]:
@@ -180,5 +180,5 @@ def test_who_is_unknown_has_no_share():
     top = kn.usage.top(usage)
     rows = [(row["client_id"], row["mean"], row["share"]) for row in top.to_arrow().to_pylist()]
     assert rows == [("app", 10.0, None), ("both", None, None)]
-    assert "of those that are known" in top.title()
+    assert "of those that are known" in top._title()
     assert "The consumer_byte_rate of user=alice client-id=both is unknown." in top.warnings[0]

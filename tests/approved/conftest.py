@@ -28,7 +28,7 @@ def seeded(monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalKafka]:
     monkeypatch.setattr("kadmin_nb.local.kafka.random_id", lambda: CLUSTER_ID)
     with kn.local.start() as running:
         with running.connect() as cluster:
-            seed(cluster)
+            seed(cluster, hostile=True)
         producer = Producer({"bootstrap.servers": running.bootstrap, "log_level": 0})
         producer.produce("orders", b"an order", partition=0)  # an empty topic has nothing to lose
         assert producer.flush(30) == 0

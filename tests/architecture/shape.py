@@ -8,19 +8,27 @@ import io
 import os
 import re
 import sys
+import threading
 import tokenize
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
 from kafka.net.connection import KafkaConnection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.protocol.admin import AlterClientQuotasRequest, DescribeClientQuotasRequest
 
 import kadmin_nb as kn
 from kadmin_nb.commands import main as kadmin
+from kadmin_nb.frames import schemas
+from kadmin_nb.plans.stage import Stage
+from kadmin_nb.widgets.grid import Grid
+from kadmin_nb.widgets.quota_sheet import QuotaSheet
+from kadmin_nb.widgets.quota_table import StoredQuotas
 from tests.architecture.sources import ROOT, SOURCES, nodes_of, place_of, tree_of
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -51,9 +59,16 @@ VAGUE = {
 WALKS = {
     "quota set producer_byte_rate=5MB/s user=shape --apply": AlterClientQuotasRequest,
     "quota resolve user=shape client-id=app": DescribeClientQuotasRequest,
+    "%kconfig describe user=shape": DescribeClientQuotasRequest,
 }
 """Typed lines, and the request that each is about."""
-OURS = str(Path(kn.__file__).parent)
+LOG = ROOT / "tests" / "analytics" / "recorded" / "broker-1" / "request.log"
+USAGE = {
+    f"quota usage {LOG.name} --broker 1 --tz UTC": "parsed_columns",
+    f"quota usage {LOG.name} --broker 1 --tz UTC --engine spark": "_read",
+}
+"""Typed lines, and the function that each comes to; on Spark the last one before its workers."""
+OURS = (str(Path(kn.__file__).parent), str(ROOT / "magics"))
 
 
 def statement_lines(source: Path) -> int:
@@ -162,26 +177,71 @@ def walks() -> Iterator[str]:
     call_soon, send_request = KafkaConnectionManager.call_soon, KafkaConnection.send_request
 
     def handed_over(manager: Any, *args: Any) -> Any:
-        frames = [*_frames_of_ours(sys._getframe(1))]
-        if frames and frames[-1][1] == kadmin.__name__:
-            to_the_thread[:] = frames
+        if threading.current_thread() is threading.main_thread():
+            to_the_thread[:] = _frames_of_ours(sys._getframe(1))
         return call_soon(manager, *args)
 
     def sent(connection: Any, request: Any, **options: Any) -> Any:
         if not getattr(request, "validate_only", False):
-            frames = [*_frames_of_ours(sys._getframe(1)), *to_the_thread]
-            walked.update({kind: frames for kind in WALKS.values() if isinstance(request, kind)})
+            walked[type(request)] = [*_frames_of_ours(sys._getframe(1)), *to_the_thread]
         return send_request(connection, request, **options)
 
     KafkaConnectionManager.call_soon, KafkaConnection.send_request = handed_over, sent
     with kn.local.start() as kafka:
         for line, request in WALKS.items():
-            sys.argv = ["kadmin-nb", *line.split(), "--cluster", kafka.bootstrap]
-            with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.suppress(SystemExit):
-                kadmin()
-            frames = walked[request]
-            yield f"{line}: {len(frames)} frames in {len({file for file, _ in frames})} files"
-            yield from (f"  {file[len(OURS) + 1 :]} {function}" for file, function in reversed(frames))
+            _run(f"{line} --cluster {kafka.bootstrap}")
+            frames = next(frames for kind, frames in walked.items() if issubclass(kind, request))
+            yield from _drawn(line, frames)
+            walked.clear()
+
+
+def walks_without_requests() -> Iterator[str]:
+    """The same of usage on both engines, and of a cell that is typed into the quota editor, to its plan's row."""
+    for line, target in USAGE.items():
+        yield from _drawn(line, _frames_at(target, lambda line=line: _run(line.replace(LOG.name, str(LOG)))))
+    key = "producer_byte_rate"
+    stored = {"entity": "user=shape", "level": "USER", "user": "shape", "key": key, "value": 1e6}
+    quotas = StoredQuotas.of(schemas.table(schemas.QUOTAS, [stored]))
+    grid = Grid(QuotaSheet(quotas, Stage(lambda *edits: pytest.fail("nothing is planned here"))))
+    cell = {"position": 0, "key": "user=shape", "column": key, "text": "5MB/s"}
+    edit = {"kind": "edit", "view": "v", "cells": [cell]}
+    grid._received(grid, {"kind": "hello", "view": "v", "epoch": 0}, [])
+    yield from _drawn("a cell of the quota editor", _frames_at("_plan_row", lambda: grid._received(grid, edit, [])))
+
+
+def _run(line: str) -> None:
+    """Run a typed line, of the terminal or of a notebook, and let nobody see its answer."""
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.suppress(SystemExit):
+        if not line.startswith("%"):
+            sys.argv = ["kadmin-nb", *line.split()]
+            kadmin()
+        shell = InteractiveShell.instance()
+        shell.run_line_magic("load_ext", "kadmin_nb")
+        shell.run_line_magic(*line.removeprefix("%").split(" ", 1))
+
+
+def _frames_at(target: str, act: Callable[[], object]) -> list[tuple[str, str]]:
+    """The functions and files of ours that an act is in when it first comes to a function of that name."""
+    found: list[list[tuple[str, str]]] = []
+
+    def look(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call" and frame.f_code.co_name == target and frame.f_code.co_filename.startswith(OURS):
+            found.append([*_frames_of_ours(frame)])
+
+    sys.setprofile(look)
+    threading.setprofile(look)
+    try:
+        act()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)  # type: ignore[arg-type]
+    return found[0]
+
+
+def _drawn(line: str, frames: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """How far a line travels, and through what, the outermost first."""
+    yield f"{line}: {len(frames)} frames in {len({file for file, _ in frames})} files"
+    yield from (f"  {file.removeprefix(f'{ROOT}/')} {function}" for file, function in reversed(frames))
 
 
 def _frames_of_ours(frame: FrameType | None) -> Iterator[tuple[str, str]]:
@@ -199,4 +259,4 @@ def report(*parts: Iterable[str]) -> None:
 
 
 if __name__ == "__main__":
-    report(size(), largest(), names(), walks())
+    report(size(), largest(), names(), walks(), walks_without_requests())

@@ -15,7 +15,7 @@ from tests.architecture.sources import IN_PACKAGE, PACKAGE, ROOT, nodes_of, plac
 PASSPORTS = {
     "kafka": ("admin", "client_configs"),
     "confluent_kafka": ("admin", "client_configs"),
-    "pyspark": ("fleets", "usage", "frames/relational.py", "frames/spark.py", "history/spark.py"),
+    "pyspark": ("fleets", "usage", "frames/relational.py", "frames/spark.py", "history/spark.py", "sql"),
     "deltalake": ("history",),
     "pandas": ("frames",),
     "IPython": (),
@@ -90,6 +90,7 @@ ROOMS = {
     "client_configs": (*GROUND, "model", "frames", "admin", "plans", "usage", "client_configs.records"),
     "cluster": (*GROUND, "model", "frames", "advice", "resolution", "policy", "declared", "comparing", "history",
                 "client_configs", "admin", "profiles", "plans", "fleets", "usage", "widgets"),
+    "sql": (*GROUND, "model", "frames", "resolution", "admin", "fleets", "usage", "cluster"),
     "local": (*GROUND, "cluster"),
     "runbooks": (*GROUND, "model", "frames", "resolution", "plans", "usage", "charts"),
     "commands": (*GROUND, "model", "frames", "advice", "resolution", "policy", "declared", "comparing", "history",

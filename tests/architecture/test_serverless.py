@@ -63,8 +63,13 @@ KNOWN = {
 
 def _sources() -> Iterator[Path]:
     package = ROOT / "kadmin_nb"
-    yield from (*package.glob("fleets/*.py"), *package.glob("usage/*.py"), package / "frames/relational.py")
-    yield from (package / "history/spark.py", package / "frames/spark.py", package / "frames/lazy_answer.py")
+    yield from (*package.glob("fleets/*.py"), *package.glob("usage/*.py"), *package.glob("sql/*.py"))
+    yield from (
+        package / "frames/relational.py",
+        package / "history/spark.py",
+        package / "frames/spark.py",
+        package / "frames/lazy_answer.py",
+    )
     yield from (place for place in package.glob("policy/**/*.py") if "pyspark" in place.read_text())
     yield from (place for folder in ("databricks", "notebooks/runbooks") for place in ROOT.glob(f"{folder}/**/*.ipynb"))
     yield from ROOT.glob("databricks/**/*.py")

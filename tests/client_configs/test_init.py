@@ -95,9 +95,9 @@ def test_it_says_that_everybody_may_read(admin) -> None:
     said = "User:* lets every principal read the entries of every user."
     narrowed = "client-configs init --clients User:app --clients User:etl"
     for answer in (setup(admin), setup(admin).apply()):
-        (note,) = [block for block in answer.footer() if said in str(block)]
+        (note,) = [block for block in answer._footer() if said in str(block)]
         assert narrowed in str(note)
-    assert not any(said in str(block) for block in setup(admin, clients=["User:app"]).footer())
+    assert not any(said in str(block) for block in setup(admin, clients=["User:app"])._footer())
 
 
 def test_it_is_made_once(admin) -> None:
@@ -170,7 +170,7 @@ def test_a_topic_of_somebody_else_stays_as_it_is(admin, kafka_admin) -> None:
     with pytest.raises(Invalid, match=r"2 partitions instead of 1; .*cleanup\.policy=delete instead of compact"):
         setup(admin).apply()
     assert states(setup(admin)) == {"differs": 1, "missing": 11}
-    assert setup(admin).exit_state().value == 1
+    assert setup(admin)._exit_state().value == 1
     assert checks(admin)[CONFIGS_TOPIC][0] == "failed"
 
 

@@ -179,7 +179,7 @@ def test_followers_of_a_new_acks(config, clients, user) -> None:
         ("b", False, "apache-kafka-java 3.9.0 does not support acks"),
         ("c", False, "enable.idempotence requires acks=all"),
     ]
-    assert answer.title().startswith("1 of 3 ")
+    assert answer._title().startswith("1 of 3 ")
 
 
 def test_groups_on_the_brokers_do_not_follow_timeouts(config, clients, user) -> None:

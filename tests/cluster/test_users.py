@@ -162,7 +162,7 @@ def test_a_source_that_may_not_be_read_is_a_sentence(secure_kafka, unique) -> No
         "SCRAM credentials could not be read, so no orphan is told by them: It needs DESCRIBE on the cluster.",
         "ACLs could not be read, so no orphan is told by them: It needs DESCRIBE on the cluster.",
     )
-    assert answer.exit_state() == 0
+    assert answer._exit_state() == 0
 
 
 def _with_acls(settings: Settings, kafka: kn.LocalKafka, user: str, *principals: str) -> str:

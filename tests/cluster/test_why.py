@@ -47,7 +47,7 @@ def _usage(*rows: tuple[str, str, int, float, float | None]) -> pd.DataFrame:
 def test_it_says_what_binds_and_what_it_adds_up_to(cluster, limited) -> None:
     """Why am I throttled took three commands."""
     answer = cluster.quotas.why(limited, "app")
-    assert answer.title() == f"user={limited} client-id=app is limited: producer_byte_rate 1 MB/s, on each broker."
+    assert answer._title() == f"user={limited} client-id=app is limited: producer_byte_rate 1 MB/s, on each broker."
     row = next(row for row in answer.to_arrow().to_pylist() if row["key"] == "producer_byte_rate")
     assert (row["entity"], row["total"], row["brokers"]) == (f"user={limited}", 1e6, 1)
     assert "all client-ids" in repr(answer)
@@ -57,7 +57,7 @@ def test_every_key_has_its_row(cluster, unique) -> None:
     """Nothing was shown for a client without limits, and I took it for a slip in the name."""
     answer = cluster.quotas.why(unique("nobody"))
     assert len(answer) == 4
-    assert answer.title().startswith("Nothing limits user=")
+    assert answer._title().startswith("Nothing limits user=")
     assert answer.to_arrow()["value"].null_count == 4
 
 
@@ -67,7 +67,7 @@ def test_a_client_without_a_client_id_is_not_all_of_its_user(cluster, limited) -
     stage.set_quota("producer_byte_rate", "256KiB/s", user=limited, client_id=kn.DEFAULT)
     stage.plan().apply().raise_for_errors()
     answer = cluster.quotas.why(limited)
-    assert answer.title().startswith(f"user={limited} (no client-id) is limited: producer_byte_rate 1 MB/s")
+    assert answer._title().startswith(f"user={limited} (no client-id) is limited: producer_byte_rate 1 MB/s")
     assert (
         f"  this holds for only clients without a client-id; for all others user={limited} client-id=<default> "
         "(256 KiB/s) applies, where nothing closer does"
@@ -96,7 +96,7 @@ def test_usage_tells_who_shares_and_how_often_it_throttled(cluster, limited) -> 
     assert answer.sharing["producer_byte_rate"] == [(limited, "app"), (limited, "batch")]
     row = next(row for row in answer.to_arrow().to_pylist() if row["key"] == "producer_byte_rate")
     assert (row["clients"], row["peak"], row["throttle_ms"], row["share_throttled"]) == (2, 1.1e6, 700.0, 0.5)
-    assert answer.title().startswith(
+    assert answer._title().startswith(
         f"user={limited} client-id=app is throttled by producer_byte_rate: it used up to 1.1 MB/s of 1 MB/s"
     )
     assert f"shared with user={limited} client-id=batch" in repr(answer)
@@ -112,7 +112,7 @@ def test_clients_of_another_cluster_share_nothing(cluster, limited) -> None:
 
 def test_without_usage_it_says_how_to_know(cluster, limited) -> None:
     """It did not know, and did not say how one finds out."""
-    text = cluster.quotas.why(limited, "app").at(hints.terminal).as_text()
+    text = cluster.quotas.why(limited, "app")._at(hints.terminal).as_text()
     assert f"kadmin-nb quota why user={limited} client-id=app --usage NAME tells" in text
 
 

@@ -59,7 +59,7 @@ def test_all_steps_of_a_connection_that_works(kafka):
     assert {state for _, state in states} == {"ok"}
     assert answer.ok
     warned = states_of(answer, "client configs").count(("client configs", "warning"))  # of what another test applied
-    assert answer.title() == (f"No check failed, {warned} with a warning." if warned else "No check failed.")
+    assert answer._title() == (f"No check failed, {warned} with a warning." if warned else "No check failed.")
 
 
 @pytest.mark.broker

@@ -42,6 +42,7 @@ class FakeKafka:
     """
 
     id = "double"
+    version = "4.3"
 
     def __init__(
         self,

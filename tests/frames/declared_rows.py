@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ _LEAVES = {
     pa.int32(): st.integers(-(2**31), 2**31 - 1),
     pa.int64(): st.integers(-(2**53), 2**53),
     pa.float64(): st.floats(-1e15, 1e15),
+    pa.date32(): st.dates(date(1970, 1, 1), date(2100, 1, 1)),
     pa.timestamp("us", "UTC"): st.datetimes(datetime(1970, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC)),
 }
 

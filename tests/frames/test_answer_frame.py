@@ -30,7 +30,7 @@ def answer(*users: str) -> kn.Answer:
 
 
 def frame(*users: str) -> Any:
-    return answer(*users or ("a", "b", "c")).in_cell()
+    return answer(*users or ("a", "b", "c"))._in_cell()
 
 
 PLAIN = {
@@ -69,8 +69,8 @@ def test_it_is_a_dataframe_to_everybody():
 def test_it_shows_what_the_answer_shows():
     """The notebook's table lacked what the terminal showed below it."""
     quotas = answer("a")
-    assert repr(quotas.in_cell()) == repr(quotas)
-    assert quotas.in_cell()._repr_html_() == quotas._repr_html_()
+    assert repr(quotas._in_cell()) == repr(quotas)
+    assert quotas._in_cell()._repr_html_() == quotas._repr_html_()
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_resolve_gives_its_reasons():
     quotas = answer("a").to_arrow()
     reasons = explain(stored_of(quotas.to_pylist()), "a", "app", ["producer_byte_rate"])
     row = {"user": "a", "client_id": "app", "key": "producer_byte_rate", "value": 1000.0, "level": "USER"}
-    df = EffectiveAnswer(schemas.table(schemas.EFFECTIVE, [row]), reasons).in_cell()
+    df = EffectiveAnswer(schemas.table(schemas.EFFECTIVE, [row]), reasons)._in_cell()
     for shown in (repr(df), df._repr_html_()):
         assert "1 limit binds user=a client-id=app; 1 is shared by all client-ids of this user" in shown
         assert "1 kB/s" in shown
@@ -129,17 +129,17 @@ FINDING = Finding("leftover", WARNING, "left", Resource("TOPIC", "t"), "k", mend
 def test_advise_counts_and_says_what_mends():
     """The notebook cut the line that I was to type."""
     findings = ConfigFindings([FINDING])
-    for shown in (repr(findings.in_cell()), findings.in_cell()._repr_html_()):
+    for shown in (repr(findings._in_cell()), findings._in_cell()._repr_html_()):
         assert "1 leftover: " in shown
         assert "config reset k topic=t" in shown
-    assert findings.in_cell().answer is findings
+    assert findings._in_cell().answer is findings
 
 
 def test_a_canary_that_disagrees_warns():
     """A limit that nobody enforced was one False among thirteen columns."""
     row = {"broker": 1, "user": "a", "client_id": "app", "key": "producer_byte_rate", "bytes": 1.0, "agrees": False,
            "note": "all of it went through"}  # fmt: skip
-    df = CanaryAnswer(schemas.table(schemas.CANARY, [row])).in_cell()
+    df = CanaryAnswer(schemas.table(schemas.CANARY, [row]))._in_cell()
     for shown in (repr(df), df._repr_html_()):
         assert shown.count("WARNING: broker 1 does not do what resolve predicts") == 1
 
@@ -150,7 +150,7 @@ def test_rows_that_failed_are_counted_below_with_what_would_work():
         {"resource_type": "TOPIC", "resource_name": "a", "key": "retention.ms", "value": "1"},
         {"resource_type": "TOPIC", "resource_name": "b", "error": "TOPIC_AUTHORIZATION_FAILED", "message": "no"},
     ]
-    last = repr(kn.Answer(schemas.table(schemas.CONFIGS, rows)).in_cell()).splitlines()[-2:]
+    last = repr(kn.Answer(schemas.table(schemas.CONFIGS, rows))._in_cell()).splitlines()[-2:]
     assert last[0].startswith("PartlyFailed: 1 of 2 rows failed; the first: TOPIC_AUTHORIZATION_FAILED for TOPIC b")
     assert "DESCRIBE_CONFIGS" in last[1]
 

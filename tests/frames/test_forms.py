@@ -24,6 +24,7 @@ def test_no_rows_have_all_columns(name: str) -> None:
     empty = kn.Answer(schemas.table(ALL[name], []))
     assert list(empty.to_pandas().columns) == ALL[name].names
     assert empty.to_arrow().schema.equals(ALL[name])
+    assert list(pd.DataFrame(empty, columns=empty.columns).columns) == ALL[name].names
     assert empty.ok
     assert len(empty) == 0
 
@@ -61,7 +62,7 @@ def test_a_script_reads_an_answer_without_a_frame_library() -> None:
 def test_a_form_that_is_none() -> None:
     """`--as panda` printed a stack trace."""
     with pytest.raises(kn.UsageError, match="unknown frame type panda"):
-        kn.Answer(pa.table({"a": [1]})).as_("panda")
+        kn.Answer(pa.table({"a": [1]}))._as("panda")
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -96,7 +96,7 @@ def test_each_row_has_its_own_reason():
     by_key = sorted(explanation, key=lambda reason: reason.key)
     rows = [{"user": e.user, "client_id": "app", "key": e.key, "value": e.value, "level": e.level} for e in by_key]
     answer = EffectiveAnswer(schemas.table(schemas.EFFECTIVE, rows), explanation)
-    assert [row["why"] for row in next(iter(answer.table())).to_pylist()] == [e.why for e in by_key]
+    assert [row["why"] for row in next(iter(answer._content())).to_pylist()] == [e.why for e in by_key]
 
 
 def test_many_clients_are_counted_and_say_who_shares():
@@ -224,7 +224,7 @@ def test_what_is_measured_is_rounded_and_no_limit_is_a_word():
 
 def test_no_column_is_lost_in_the_frame():
     """The table left out a column, and my code needed it."""
-    df = kn.Answer(STORED).in_cell()
+    df = kn.Answer(STORED)._in_cell()
     assert list(df.columns) == schemas.QUOTAS.names
     assert df["value"].tolist() == [10e6, 8e6, 12.5, 20.0]
 

@@ -83,9 +83,9 @@ class LabelChanges(ChangeKind):
         texts = [word.partition("=") for word in words if word.partition("=")[0] not in self.words]
         return [Edit(op, whose, key, text if op == SET else None) for key, _, text in texts]
 
-    def read(self, kafka: Any, targets: Collection[Target], picture: ObservedState, look: LookOptions) -> None:
+    def read(self, kafka: Any, targets: Collection[Target], state: ObservedState, look: LookOptions) -> None:
         for whose, values in kafka.labels.describe(look.node, look.time_left()).items():
-            picture.values.update({(whose, key): ObservedValue(text) for key, text in values.items()})
+            state.values.update({(whose, key): ObservedValue(text) for key, text in values.items()})
 
     def waves(self, changes: Sequence[Change]) -> list[list[Change]]:
         """Removals first."""
@@ -104,10 +104,10 @@ class LabelChanges(ChangeKind):
     def undo_notes(self, change: Change) -> Iterable[str]:
         yield "a label was worn"
 
-    def dangers(self, changes: Sequence[Change], picture: object, resolver: object) -> Iterable[Finding]:
+    def dangers(self, changes: Sequence[Change], state: object, resolver: object) -> Iterable[Finding]:
         return [Finding.about(c, DANGER, "label", "it is gone") for c in changes if c.op == DELETE]
 
-    def warnings(self, changes: Sequence[Change], picture: object) -> Iterable[Finding]:
+    def warnings(self, changes: Sequence[Change], state: object) -> Iterable[Finding]:
         return [Finding("labels", WARNING, f"{len(changes)} labels")]
 
     def python_arguments(self, resource: Configurable) -> str:

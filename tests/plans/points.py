@@ -72,7 +72,7 @@ class Disk:
 
 def run(words: list[str], points: Points) -> int:
     """The exit code of a command line, with points everywhere."""
-    executor.PICTURE_AGE = math.inf
+    executor.LOOK_AGE = math.inf
     storage.os = Disk(points)
     sending.Batch.send = points.before("before a request", sending.Batch.send)
     transactions.FencedWriter.commit = points.before("before a commit", transactions.FencedWriter.commit)

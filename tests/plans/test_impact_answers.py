@@ -72,11 +72,11 @@ def test_what_today_s_limits_throttle_is_not_the_plan_s_doing():
     """A plan that touched nobody "would have throttled" a bucket that is throttled anyway, above an empty heading."""
     found = plan_of(**{"user=bob": 9}).impact(usage(), quotas=quotas(**{"user=alice": 1_000_000}))
     none_of_them = "; the plan touches none of them: the limits of today throttle them, too; the longest: user alice"
-    assert none_of_them in found.backtest.title()
+    assert none_of_them in found.backtest._title()
     assert "stalls when applied" in repr(found)
     both = plan_of(**{"user=bob": 9, "user=alice": 1000}).impact(usage(), quotas=quotas(**{"user=alice": 1_000_000}))
-    assert "touches" not in both.backtest.title()
-    assert both.stalls.title().startswith(
+    assert "touches" not in both.backtest._title()
+    assert both.stalls._title().startswith(
         "1 of 1 clients that the plan touches would be throttled when it is applied; the"
     )
 

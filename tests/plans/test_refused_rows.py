@@ -97,7 +97,7 @@ def test_the_second_validation_sees_keys_that_are_wrong_together(cluster, topic,
     lags(stage, topic)
     made = stage.plan()
     trusted = replace(made, changes=tuple(change.with_(validated="ok") for change in made.changes))
-    monkeypatch.setattr(executor, "PICTURE_AGE", 0.0)
+    monkeypatch.setattr(executor, "LOOK_AGE", 0.0)
     with pytest.raises(kn.PlanRefused, match="the broker refuses 2 of 2 rows"):
         cluster.apply(trusted)
     assert tells == []

@@ -66,7 +66,7 @@ def policy(*states: str) -> PolicyAnswer:
 )
 def test_the_exit_state_of_an_answer(value, plain, detailed):
     """CI could not tell a change from none, and called an apply that had nothing to do a difference."""
-    assert (value.exit_state(), value.exit_state(detailed=True)) == (plain, detailed)
+    assert (value._exit_state(), value._exit_state(detailed=True)) == (plain, detailed)
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_the_worst_is_first_and_who_is_fine_is_not_there():
     shown = [(row["bucket_user"], row["utilisation"], row["throttle_ms"]) for row in answer.to_arrow().to_pylist()]
     assert shown == [("over", 150.0, None), ("near", 80.0, None), ("held", 10.0, 40.0)]
     assert answer.to_arrow().column_names == schemas.NEAR.names
-    assert answer.title() == (
+    assert answer._title() == (
         "3 of 4 limits are near or over, 1 of them over. "
         "The worst: user=over producer_byte_rate 150 B/s of 100 B/s (150 %) on broker 1."
     )
@@ -69,7 +69,7 @@ NOBODY = {
 @pytest.mark.parametrize(("limits", "title"), NOBODY.values(), ids=NOBODY)
 def test_no_row_says_why(limits, title):
     """The table was empty: was all well, or had it read nothing?"""
-    assert kn.usage.near(kn.usage.utilisation(usage(used(0, "a", 1)), quotas(**limits))).title() == title
+    assert kn.usage.near(kn.usage.utilisation(usage(used(0, "a", 1)), quotas(**limits)))._title() == title
 
 
 @pytest.mark.broker
@@ -82,7 +82,31 @@ def test_near_a_limit_of_the_cluster(live, unique, tmp_path):
     assert (row["bucket_user"], row["limit"], row["utilisation"]) == (user, 1e6, 90.0)
     said = live("quota", "near", "--usage", str(place), "--percent", "95").out
     assert said.startswith("None of 1 limits was used to 95 %")
+    codes = {percent: live("quota", "near", "--usage", str(place), "--percent", percent, "--detailed-exitcode").code
+             for percent in ("90", "95")}  # fmt: skip
+    assert codes == {"90": 3, "95": 0}
     assert said.splitlines()[-1].startswith("added up on Arrow, in this process: 2 rows of usage")
+
+
+def test_why_observes_and_explains_in_one_line(live, unique):
+    """Observing, reading the log and explaining were three lines, with a file between them."""
+    user = unique("user")
+    assert live("quota", "set", f"{PRODUCE}=1MB/s", f"user={user}", "--apply").code == 0
+    assert f"user={user}" in live("quota", "why", f"user={user}", "--for", "1s").out
+    refused = live("quota", "why", f"user={user}", "--for", "1s", "--usage", "used.parquet")
+    assert (refused.code, "One of them" in refused.err) == (2, True)
+
+
+def test_a_file_of_limits_is_set_client_by_client(live, unique, tmp_path):
+    """Each row had its own limit, and only one limit for all of them could be set."""
+    user, place = unique("user"), tmp_path / "limits.csv"
+    place.write_text(f"user,client_id,key,value\n{user},app,{PRODUCE},5MB/s\n{user},,{FETCH},1MB/s\n")
+    assert live("quota", "set", "--pairs", str(place), "--apply").code == 0
+    rows = json.loads(live("quota", "describe", f"user={user}", "client-id=<any>", "--json").out)
+    rows += json.loads(live("quota", "describe", f"user={user}", "--json").out)
+    assert {(row["client_id"], row["key"], row["value"]) for row in rows} == {("app", PRODUCE, 5e6), (None, FETCH, 1e6)}
+    place.write_text(f"user,client_id,key,value\n{user},app,{PRODUCE},5 miles\n")
+    assert "row 1" in live("quota", "set", "--pairs", str(place), "--apply").err
 
 
 def test_who_uses_most_of_each_key():
@@ -99,7 +123,7 @@ def test_who_uses_most_of_each_key():
         (PRODUCE, "small", 1, 2.0, 20.0, 7.0),
     ]
     assert answer.to_arrow()["share"].to_pylist() == [100.0, pytest.approx(100 * 22 / 24.1), pytest.approx(200 / 24.1)]
-    assert answer.title() == (
+    assert answer._title() == (
         "user=reader client-id=app uses most consumer_byte_rate (0.3 B/s, 100 % of all); "
         "user=big client-id=app uses most producer_byte_rate (22 B/s, 91.3 % of all). "
         "Watched 10 s, 2026-11-21 12:00:00 to 12:00:10 UTC, brokers 1, 2; by s."
@@ -113,9 +137,9 @@ def test_time_that_was_watched_counts_though_nobody_asked():
     time = NOON, NOON + timedelta(seconds=10)
     answer = kn.usage.top(usage(used(3, "a", 50)), time=time)
     assert answer.to_arrow()["mean"].to_pylist() == [5.0]
-    assert " of all). Watched 10 s, " in answer.title()
-    assert kn.usage.top(usage(used(3, "a", 0)), time=time).title().startswith("Watched 10 s, ")
-    assert kn.usage.top(usage(), time=time).title() == "Nobody asked for anything in 10 s."
+    assert " of all). Watched 10 s, " in answer._title()
+    assert kn.usage.top(usage(used(3, "a", 0)), time=time)._title().startswith("Watched 10 s, ")
+    assert kn.usage.top(usage(), time=time)._title() == "Nobody asked for anything in 10 s."
 
 
 def test_what_cannot_be_ranked_is_one_line():
@@ -140,7 +164,7 @@ def test_metrics_name_buckets():
     """The metrics of a whole user were looked for among its clients."""
     answer = kn.usage.top(usage(used(0, "bob", 5, client_id="", source=OF_BUCKETS)))
     assert [(row["user"], row["client_id"]) for row in answer.to_arrow().to_pylist()] == [("bob", "")]
-    assert answer.title().endswith("by metrics.")
+    assert answer._title().endswith("by metrics.")
 
 
 def test_the_loudest_of_a_log(kadmin):
@@ -171,9 +195,9 @@ def test_who_uses_most_right_now(live, kafka, cluster, unique):
     producer.flush(30)
     rows = answer.to_arrow().to_pylist()
     assert client_id in {row["client_id"] for row in rows}
-    assert answer.title().startswith("user=")
-    assert " Watched 3" in answer.title()
-    assert answer.title().endswith("broker 1; by request log.")
+    assert answer._title().startswith("user=")
+    assert " Watched 3" in answer._title()
+    assert answer._title().endswith("broker 1; by request log.")
 
 
 @pytest.mark.broker

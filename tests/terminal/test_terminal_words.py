@@ -169,16 +169,19 @@ def profiles(tmp_path, monkeypatch):
     place = tmp_path / "kadmin-nb.toml"
     place.write_text('[profiles.prod]\nbootstrap = "127.0.0.1:1"\n[profiles.my-test]\nbootstrap = "127.0.0.1:2"\n')
     monkeypatch.setenv("KADMIN_CONFIG", str(place))
+    monkeypatch.setenv("KADMIN_STATE", str(tmp_path / "state"))
     monkeypatch.delenv("KADMIN_PROFILE", raising=False)
 
 
 @pytest.mark.usefixtures("profiles")
-def test_use_says_the_line_for_the_shell(kadmin):
-    """`use` did nothing that the next command knew of."""
-    assert kadmin("use", "prod").out == "export KADMIN_PROFILE=prod\n"
+def test_use_chooses_for_the_lines_that_follow(kadmin):
+    """`use` did nothing that the next command knew of, but for who typed eval around it."""
+    assert kadmin("use", "prod").out == "current cluster: prod\n"
+    assert "127.0.0.1:1: Connect" in kadmin("quota", "describe").err
     said = kadmin("use", "prd")
     assert "prd is not a file, not a profile" in said.err
     assert "Did you mean the profile prod?" in said.err
+    assert "127.0.0.1:1: Connect" in kadmin("quota", "describe").err
 
 
 @pytest.mark.slow
@@ -187,12 +190,24 @@ def test_use_takes_what_its_help_says(kadmin, tmp_path, monkeypatch):
     """use host:port was refused, though its help promises it."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "client.properties").write_text("bootstrap.servers=127.0.0.1:4\n")
-    lines = [kadmin("use", target).out for target in ("127.0.0.1:3", "client.properties")]
-    assert lines == [f"export KADMIN_PROFILE={target}\n" for target in ("127.0.0.1:3", tmp_path / "client.properties")]
-    monkeypatch.chdir("/")
-    for line, bootstrap in zip(lines, ("127.0.0.1:3", "127.0.0.1:4"), strict=True):
-        monkeypatch.setenv("KADMIN_PROFILE", line.strip().partition("=")[2])
-        assert bootstrap in kadmin("quota", "describe").err
+    for target, bootstrap in (("127.0.0.1:3", "127.0.0.1:3"), ("client.properties", "127.0.0.1:4")):
+        monkeypatch.chdir(tmp_path)
+        assert kadmin("use", target).code == 0
+        monkeypatch.chdir("/")
+        said = kadmin("quota", "describe").err
+        assert bootstrap in said
+        assert "kadmin-nb use TARGET chooses another" in said
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("profiles")
+def test_what_a_line_or_the_environment_names_comes_before_what_was_chosen(kadmin, monkeypatch):
+    """A line went to another cluster than the one that its shell was set up for."""
+    kadmin("use", "127.0.0.1:3")
+    assert "127.0.0.1:2" in kadmin("quota", "describe", "--cluster", "my-test").err
+    monkeypatch.setenv("KADMIN_PROFILE", "prod")
+    assert "127.0.0.1:1" in kadmin("quota", "describe").err
+    assert "comes first: prod" in kadmin("use", "my-test").out
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import termios
 import tracemalloc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import pyarrow as pa
 import pytest
@@ -31,6 +31,7 @@ from kadmin_nb.frames.render import lines
 Window = Callable[..., tuple[int, list[str]]]
 STATUS = re.compile(r"\r\x1b\[K([^\r]*(?=\r\x1b\[K))?")
 """What a slow machine shows meanwhile, and its end."""
+MONOCHROME = {"NO_COLOR": "1"}
 MAIN = "from kadmin_nb.commands import main; main()"
 
 
@@ -40,10 +41,15 @@ def in_window(kafka) -> Window:
     return lambda columns, *words, **more: _in_terminal(columns, [*words, "--cluster", kafka.bootstrap], **more)
 
 
-def _in_terminal(columns: int, words: Sequence[str], pager: str = "cat") -> tuple[int, list[str]]:
+def _in_terminal(
+    columns: int, words: Sequence[str], pager: str = "cat", colours: Mapping[str, str] = MONOCHROME
+) -> tuple[int, list[str]]:
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    line, env = [sys.executable, "-c", MAIN, *words], {**os.environ, "PAGER": pager, "TERM": "xterm"}
+    line, env = (
+        [sys.executable, "-c", MAIN, *words],
+        {**os.environ, "PAGER": pager, "TERM": "xterm", "NO_COLOR": "", **colours},
+    )
     with subprocess.Popen(line, stdin=theirs, stdout=theirs, stderr=theirs, env=env) as process:
         os.close(theirs)
         said = b"".join(iter(lambda: _read(ours), b""))
@@ -65,7 +71,7 @@ def piped(table: pa.Table) -> list[str]:
 
 def at(width: int, table: pa.Table) -> list[str]:
     page = window(width, REST)
-    return list(lines(kn.Answer(table).blocks(page), page))
+    return list(lines(kn.Answer(table)._blocks(page), page))
 
 
 def flat(said: Sequence[str]) -> str:
@@ -197,7 +203,7 @@ def test_a_tree_has_an_entity_once():
     rows = [{"entity": f"user={name}", "parent": None, "level": "USER", "value": 1e6} for name in ("alice", "bob")]
     rows = [{**row, "key": key} for row in rows for key in ("consumer_byte_rate", "producer_byte_rate")]
     tree = TreeAnswer(schemas.table(schemas.TREE, rows))
-    assert list(lines(tree.blocks(), window(60, REST))) == [
+    assert list(lines(tree._blocks(), window(60, REST))) == [
         "4 quotas on 2 entities",
         "entity      key                  value  level",
         "user=alice  consumer_byte_rate  1 MB/s  user",
@@ -265,3 +271,43 @@ def test_kafkas_own_lines_obey_no_name_in_a_window(kafka, cluster, unique):
         assert (code, len(said)) == (0, 3 if form == "table" else 2 if form == "csv" else 1)
         assert all(line.isprintable() for line in said)
         assert r"\x1b]0;title-" in "".join(said)
+
+
+@pytest.mark.broker
+def test_colours_say_again_what_the_words_say(in_window, unique):
+    """Set, removed and refused rows all looked alike."""
+    words = ("quota", "set", "producer_byte_rate=1MB/s", f"user={unique('user')}")
+    code, plain = in_window(200, *words)
+    _, coloured = in_window(200, *words, colours={})
+    assert code == 0
+    assert "\x1b[" not in "".join(plain)
+    assert coloured[0].startswith("\x1b[1mplan ")
+    assert "\x1b[32mset\x1b[0m" in "".join(coloured)
+    assert _widths(re.sub(r"\x1b\[\d*m", "", line) for line in coloured[2:4]) == _widths(plain[2:4])
+    (refused,) = in_window(80, "quota", "set", "x=", "user=a", colours={})[1][:1]
+    assert refused.startswith("\x1b[31m")
+
+
+def _widths(shown: Iterable[str]) -> list[int]:
+    return [len(line) for line in shown]
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize(
+    ("words", "colours"),
+    [
+        (("quota", "describe", "user=nobody", "--no-color"), {}),
+        (("quota", "describe", "user=nobody"), {"TERM": "dumb"}),
+        (("quota", "describe", "user=nobody"), {"NO_COLOR": "1"}),
+    ],
+)
+def test_where_colours_are_not_wanted_there_are_none(in_window, words, colours):
+    """A log of a job was full of escapes."""
+    assert "\x1b[" not in "".join(in_window(80, *words, colours=colours)[1])
+
+
+def test_kafkas_own_command_lines_have_no_colours():
+    """A script that reads kafka-configs' lines found escapes in them."""
+    words = ["kafka-configs", "--describe", "--entity-type", "users", "--bootstrap-server", "127.0.0.1:1"]
+    code, shown = _in_terminal(80, words, colours={})
+    assert (code, "\x1b[" in "".join(shown)) == (1, False)

@@ -102,10 +102,10 @@ class Answer(Display):
     """A stand-in of what the cluster answers."""
 
     def __init__(self, title: str) -> None:
-        self._title = title
+        self._text = title
 
-    def title(self) -> str:
-        return self._title
+    def _title(self) -> str:
+        return self._text
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ def found(
     kafka: Kafka,
     changes: Sequence[Change],
     resolver: Resolver | None = None,
-    picture: ObservedState | None = None,
+    state: ObservedState | None = None,
 ) -> tuple[Finding, ...]:
     """The dangers of these rows on the cluster as it is; most plans have none, and then nobody is asked.
 
@@ -39,7 +39,7 @@ def found(
     ----------
     resolver
         Looks secrets up, so that a login module in one can be named; the secret is not repeated.
-    picture
+    state
         What was read just now; what is missing in it is added.
 
     Raises
@@ -47,16 +47,16 @@ def found(
     NotAuthorized, TimedOut, ConnectionFailed
         What holds now could not be read.
     """
-    picture = ObservedState() if picture is None else picture
+    state = ObservedState() if state is None else state
     for kind, mine in by_kind(change for change in changes if not change.is_refused).items():
-        kind.read_for_dangers(kafka, mine, picture)
-    return judged(changes, picture, resolver)
+        kind.read_for_dangers(kafka, mine, state)
+    return judged(changes, state, resolver)
 
 
-def judged(changes: Iterable[Change], picture: ObservedState, resolver: Resolver | None = None) -> tuple[Finding, ...]:
+def judged(changes: Iterable[Change], state: ObservedState, resolver: Resolver | None = None) -> tuple[Finding, ...]:
     """The dangers of these rows by what was read."""
     groups = by_kind(change for change in changes if not change.is_refused)
-    return in_order(danger for kind, mine in groups.items() for danger in kind.dangers(mine, picture, resolver))
+    return in_order(danger for kind, mine in groups.items() for danger in kind.dangers(mine, state, resolver))
 
 
 def certain(changes: Iterable[Change]) -> tuple[Finding, ...]:
@@ -146,16 +146,16 @@ def _refuse_strange(allow: Collection[str], changes: Iterable[Change], dangers: 
 IN_PARTS = "in parts"
 
 
-def advice_on(kafka: Kafka, changes: Sequence[Change], picture: ObservedState | None, resolver: Resolver) -> Advice:
+def advice_on(kafka: Kafka, changes: Sequence[Change], state: ObservedState | None, resolver: Resolver) -> Advice:
     """Dangers, judged now, and warnings, worked out when they are asked for; of rows that are not refused.
 
     Parameters
     ----------
-    picture
+    state
         What was read when the rows were planned, if they were just now.
     """
     changes = [change for change in changes if not change.is_refused]
-    facts = ObservedState() if picture is None else picture
+    facts = ObservedState() if state is None else state
     groups = by_kind(changes)
     for kind, mine in groups.items():
         kind.read_for_warnings(kafka, mine, facts)

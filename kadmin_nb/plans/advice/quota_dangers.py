@@ -36,18 +36,18 @@ EVERYONE = {**dict.fromkeys((e.level for e in _CLIENTS), _CLIENTS), DEFAULT_IP: 
 Limits = Mapping[Target, str | None]
 
 
-def add_everyones(picture: ObservedState, kafka: Kafka, changes: Sequence[Change]) -> None:
+def add_everyones(state: ObservedState, kafka: Kafka, changes: Sequence[Change]) -> None:
     """Add the quotas that hold for everyone where these rows may lift one, or all where they may empty a level."""
     quotas = _lifting(changes)
-    if picture.quotas is not None or not quotas:
+    if state.quotas is not None or not quotas:
         return
     if _emptying(quotas):
-        picture.quotas = kafka.quotas.describe()
+        state.quotas = kafka.quotas.describe()
     elif any(change.level in EVERYONE for change in quotas):
-        add_quotas(picture, kafka, {*_CLIENTS, *_ADDRESSES}, LookOptions())
+        add_quotas(state, kafka, {*_CLIENTS, *_ADDRESSES}, LookOptions())
 
 
-def dangers(changes: Sequence[Change], picture: ObservedState) -> Iterator[Finding]:
+def dangers(changes: Sequence[Change], state: ObservedState) -> Iterator[Finding]:
     """The rows that lift a limit from everyone, or take away all quotas of a level with no such limit behind them."""
     quotas = _lifting(changes)
     for_everyone = [change for change in quotas if change.level in EVERYONE]
@@ -55,13 +55,13 @@ def dangers(changes: Sequence[Change], picture: ObservedState) -> Iterator[Findi
     if not for_everyone and not emptying:
         return  # as in most plans
     everyones = {*_CLIENTS, *_ADDRESSES}
-    observed = picture.values if picture.quotas is None else quota_values(picture.quotas, everyones)
+    observed = state.values if state.quotas is None else quota_values(state.quotas, everyones)
     current_limits = {target: now.value for target, now in observed.items() if target[0] in everyones}
     before = {**current_limits, **{change.target: change.old for change in quotas}}
     after = {**current_limits, **{change.target: change.after for change in quotas}}
     yield from _lifted(for_everyone, before, after)
-    if emptying and picture.quotas is not None:
-        yield from _emptied(emptying, after, picture.quotas)
+    if emptying and state.quotas is not None:
+        yield from _emptied(emptying, after, state.quotas)
 
 
 def _lifting(changes: Iterable[Change]) -> list[Change]:

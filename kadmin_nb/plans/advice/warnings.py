@@ -37,16 +37,16 @@ UNAUTHENTICATED = frozenset({"PLAINTEXT", "SSL"})
 _NOBODY = ("user", ANONYMOUS)
 
 
-def add_facts(picture: ObservedState, kafka: Kafka, changes: Sequence[Change]) -> None:
+def add_facts(state: ObservedState, kafka: Kafka, changes: Sequence[Change]) -> None:
     """Add what the warnings of these rows need: all QUOTAS, the number of brokers, the protocols of listeners."""
     mine = [change for change in changes if change.level]
     if not mine:
         return
     if any(_NOBODY in _entity(change).parts for change in mine):
-        picture.protocols = _protocols(kafka)
-    if picture.quotas is None:
-        picture.quotas = kafka.quotas.describe()
-    picture.brokers = len(kafka.brokers())
+        state.protocols = _protocols(kafka)
+    if state.quotas is None:
+        state.quotas = kafka.quotas.describe()
+    state.brokers = len(kafka.brokers())
 
 
 def _protocols(kafka: Kafka) -> frozenset[str]:
@@ -64,20 +64,20 @@ def _protocols(kafka: Kafka) -> frozenset[str]:
     )
 
 
-def warnings(changes: Sequence[Change], picture: ObservedState) -> list[Finding]:
+def warnings(changes: Sequence[Change], state: ObservedState) -> list[Finding]:
     """The warnings of these rows, few however many rows there are."""
     quotas = [change for change in changes if change.level and not change.is_done]
     sets = [change for change in quotas if change.after is not None]
-    if not quotas or picture.quotas is None:
+    if not quotas or state.quotas is None:
         return []
-    levels = _Levels.of(picture.quotas, quotas)
+    levels = _Levels.of(state.quotas, quotas)
     return [
-        *_shadowing(quotas, picture.quotas),
+        *_shadowing(quotas, state.quotas),
         *_coming_late(sets, levels),
         *_escaping(sets, levels),
         *_sharing(sets, levels),
-        *_unmatched(sets, picture.protocols),
-        *_adding_up(sets, picture.brokers),
+        *_unmatched(sets, state.protocols),
+        *_adding_up(sets, state.brokers),
     ]
 
 

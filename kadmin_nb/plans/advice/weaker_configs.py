@@ -22,20 +22,20 @@ _REMOTE_LOGINS = ("JndiLoginModule", "LdapLoginModule")
 """Login modules by which a broker can be made to load somebody's code (CVE-2023-25194, CVE-2025-27818)."""
 
 
-def add_fallbacks(picture: ObservedState, kafka: Kafka, changes: Iterable[Change]) -> None:
+def add_fallbacks(state: ObservedState, kafka: Kafka, changes: Iterable[Change]) -> None:
     """Add what applies to these configs without their own value, and which of their topics have no records."""
     configs = [change for change in changes if _rule(change)]
     unset = (c.target for c in configs if c.old_known and (c.old is None or c.after is None))
-    picture.below.update(fallback_values(kafka, unset))
-    if topics := {topic for c in configs if (topic := _shorter_lived(c)) and _weakening(c, picture)}:
-        picture.empty.update(kafka.empty_topics(topics))
+    state.below.update(fallback_values(kafka, unset))
+    if topics := {topic for c in configs if (topic := _shorter_lived(c)) and _weakening(c, state)}:
+        state.empty.update(kafka.empty_topics(topics))
 
 
-def dangers(changes: Iterable[Change], picture: ObservedState, resolver: Resolver | None = None) -> Iterable[Finding]:
+def dangers(changes: Iterable[Change], state: ObservedState, resolver: Resolver | None = None) -> Iterable[Finding]:
     """The dangers of these configs; a topic without records loses none."""
     for change in changes:
-        rule, message = _rule(change), _weakening(change, picture)
-        if rule and message and _shorter_lived(change) not in picture.empty:
+        rule, message = _rule(change), _weakening(change, state)
+        if rule and message and _shorter_lived(change) not in state.empty:
             text = f"{message}: {rule.why}{_modules(change, rule, resolver)}"
             yield Finding.about(change, DANGER, rule.danger, text)
 
@@ -57,9 +57,9 @@ def _rule(change: Change) -> DangerRule | None:
     return None if is_logger else rule_of(change.key)
 
 
-def _weakening(change: Change, picture: ObservedState) -> str | None:
+def _weakening(change: Change, state: ObservedState) -> str | None:
     """From what to what, where that is weaker or cannot be seen; nothing where it is not weaker."""
-    rule, below = _rule(change), picture.below.get(change.target, ())
+    rule, below = _rule(change), state.below.get(change.target, ())
     if rule is None or change.is_done:
         return None
     if change.is_secret or not change.old_known:
@@ -99,14 +99,14 @@ def may_lower_acks(changes: Sequence[Change]) -> list[Change]:
     return [change for change in changes if change.key == ACKS and not change.is_done]
 
 
-def acks_dangers(changes: Sequence[Change], picture: ObservedState) -> Iterable[Finding]:
+def acks_dangers(changes: Sequence[Change], state: ObservedState) -> Iterable[Finding]:
     """The rows that lower the acks of their clients; a value that is not set counts as all replicas.
 
     They are judged level by level, as a client-id's entry goes before its user's.
     """
     if not (rows := may_lower_acks(changes)):
         return []
-    stored = ((target, now.value) for target, now in picture.values.items() if target[1] == ACKS)
+    stored = ((target, now.value) for target, now in state.values.items() if target[1] == ACKS)
     return _lowered_acks(rows, {cast(ClientEntity, whose): acks for (whose, _), acks in stored})
 
 

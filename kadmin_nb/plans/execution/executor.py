@@ -87,11 +87,11 @@ class PlanLock:
         self.give_back()
 
 
-PICTURE_AGE = 10.0
-"""Seconds after which a picture, or a validation, is taken anew before something is sent."""
+LOOK_AGE = 10.0
+"""Seconds after which the state is observed, or validated, anew before something is sent."""
 
 LOOKS_APART = 20
-"""A picture that took long is used for so many times as long: any picture is of all quotas, a request of a few."""
+"""A look that took long is used for so many times as long: any look is at all quotas, a request of a few."""
 
 _RETRY_PAUSE, _SLICE = 1.0, 0.2
 
@@ -215,7 +215,7 @@ class _Run:
     missing: dict[Hashable, int] = field(default_factory=dict)
     brokers: Sequence[Broker] = ()
     looked_at: float = 0.0
-    picture_age: float = PICTURE_AGE
+    look_age: float = LOOK_AGE
     ours: dict[int, set[str | None]] = field(default_factory=dict)
     done_before: Sequence[Change] = ()
     let_through: Mapping[str, object] = field(default_factory=dict)
@@ -249,9 +249,9 @@ class _Run:
     def _look(self, changes: Sequence[Change]) -> ComparedRows:
         self.looked_at = self.kafka.monotonic()
         has_ids = any(change.topic_id for change in changes)
-        picture = take(self.kafka, [change.target for change in changes], topic_ids=has_ids)
-        found = classed(changes, picture, self.ours, self.before.verified)
-        self.picture_age = max(PICTURE_AGE, LOOKS_APART * (self.kafka.monotonic() - self.looked_at))
+        state = take(self.kafka, [change.target for change in changes], topic_ids=has_ids)
+        found = classed(changes, state, self.ours, self.before.verified)
+        self.look_age = max(LOOK_AGE, LOOKS_APART * (self.kafka.monotonic() - self.looked_at))
         return found
 
     def _refuse_moved(self, classified: ComparedRows) -> None:
@@ -265,7 +265,7 @@ class _Run:
 
     def _refuse_invalid(self, pending: Sequence[Change]) -> None:
         """A plan that was validated a while ago is validated again: rights and topics come and go."""
-        if pending and (self.kafka.now() - datetime.fromisoformat(self.plan.created)).total_seconds() > PICTURE_AGE:
+        if pending and (self.kafka.now() - datetime.fromisoformat(self.plan.created)).total_seconds() > LOOK_AGE:
             refuse_invalid(refusals(self.kafka, pending, self.hooks.resolver), len(self.plan))
 
     def _requests(self, pending: Sequence[Change]) -> list[_Request]:
@@ -347,8 +347,8 @@ class _Run:
         return request.batch.without(held_back)
 
     def _as_seen_now(self, batch: Batch) -> Batch:
-        """The batch against a new picture, where the last one is old."""
-        if not batch.groups or self.kafka.monotonic() - self.looked_at <= self.picture_age:
+        """The batch against the state as it is now, where the last one is old."""
+        if not batch.groups or self.kafka.monotonic() - self.looked_at <= self.look_age:
             return batch
         try:
             classified = self._look(batch.changes)

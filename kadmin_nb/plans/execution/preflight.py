@@ -39,7 +39,7 @@ _MADE_ANEW = "was deleted and created again since the plan was made"
 
 @dataclass
 class ComparedRows:
-    """Rows of a plan beside one picture."""
+    """Rows of a plan beside one observed state."""
 
     done: list[Change] = field(default_factory=list)
     pending: list[Change] = field(default_factory=list)
@@ -47,7 +47,7 @@ class ComparedRows:
 
 
 def classed(
-    changes: Iterable[Change], picture: ObservedState, ours: Ours, verified: Collection[int] = ()
+    changes: Iterable[Change], state: ObservedState, ours: Ours, verified: Collection[int] = ()
 ) -> ComparedRows:
     """Each row where it belongs. A secret that we have set is done for as long as something is set there.
 
@@ -57,10 +57,10 @@ def classed(
         A resource could not be read.
     """
     rows, changes = ComparedRows(), list(changes)
-    picture.refuse_unreadable(change.target for change in changes)
+    state.refuse_unreadable(change.target for change in changes)
     for change in changes:
-        now = picture.of(change.target)
-        if _is_of_new_topic(change, picture):
+        now = state.of(change.target)
+        if _is_of_new_topic(change, state):
             rows.moved.append(MovedRow(change, now, is_of_new_topic=True))
         elif holds(now, change) and (now.is_known or (change.is_secret and change.row in verified)):
             rows.done.append(change)
@@ -73,9 +73,9 @@ def classed(
     return rows
 
 
-def _is_of_new_topic(change: Change, picture: ObservedState) -> bool:
+def _is_of_new_topic(change: Change, state: ObservedState) -> bool:
     """True if the plan saw another topic of this name; where either id may not be seen, nobody can say."""
-    return change.topic_id is not None and picture.topic_ids.get(change.resource, change.topic_id) != change.topic_id
+    return change.topic_id is not None and state.topic_ids.get(change.resource, change.topic_id) != change.topic_id
 
 
 def conflict(moved: Sequence[MovedRow], of: int) -> Conflict:

@@ -153,20 +153,20 @@ def _look(kafka: Kafka, broker: Broker, changes: Sequence[Change], sightings: Si
     if broker.is_fenced:
         return _mark_unreachable(changes, sightings, broker.id, "is fenced")
     try:
-        picture = take(kafka, [c.target for c in changes], node=broker.id, within=within)
+        state = take(kafka, [c.target for c in changes], node=broker.id, within=within)
     except KadminError as exc:
         return _mark_unreachable(changes, sightings, broker.id, f"cannot be asked: {exc}")
     now = kafka.monotonic()
     for change in changes:
         sighting = sightings[change.row]
-        if picture.errors and change.resource in picture.errors:
-            sighting.could_not(broker.id, str(picture.errors[change.resource]))
-        elif holds(picture.of(change.target), change):
+        if state.errors and change.resource in state.errors:
+            sighting.could_not(broker.id, str(state.errors[change.resource]))
+        elif holds(state.of(change.target), change):
             sighting.seen, sighting.at, sighting.slowest = _and(sighting.seen, broker.id), now, broker.id
         else:
             sighting.could_not(broker.id, None)
             sighting.denied_at = now
-            is_behind = is_as_before(picture.of(change.target), change)
+            is_behind = is_as_before(state.of(change.target), change)
             sighting.behind = _and(sighting.behind, broker.id) if is_behind else sighting.behind - {broker.id}
     return None
 

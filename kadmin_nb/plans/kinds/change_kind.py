@@ -111,8 +111,8 @@ class ChangeKind(ABC):
         return Edit(DELETE, resource, key) if is_null(value) else Edit(SET, resource, key, str(value))
 
     @abstractmethod
-    def read(self, kafka: Kafka, targets: Collection[Target], picture: ObservedState, look: LookOptions) -> None:
-        """Add the current values of these targets to a picture."""
+    def read(self, kafka: Kafka, targets: Collection[Target], state: ObservedState, look: LookOptions) -> None:
+        """Add the current values of these targets to a state."""
 
     # -- plan
 
@@ -120,7 +120,7 @@ class ChangeKind(ABC):
         """True if any value there can be a secret."""
         return False
 
-    def is_secret(self, edit: Edit, picture: ObservedState) -> bool:
+    def is_secret(self, edit: Edit, state: ObservedState) -> bool:
         """True if Kafka keeps the value of this edit to itself."""
         return False
 
@@ -128,23 +128,23 @@ class ChangeKind(ABC):
         """The refusal of a key that this entity or resource cannot have; None where that is the broker's to say."""
         return None
 
-    def known_keys(self, edit: Edit, picture: ObservedState) -> Sequence[str] | None:
+    def known_keys(self, edit: Edit, state: ObservedState) -> Sequence[str] | None:
         """The keys of which one was probably meant, where Kafka would take this unknown one without a word."""
         return None
 
-    def meant_key(self, edit: Edit, picture: ObservedState) -> str | None:
+    def meant_key(self, edit: Edit, state: ObservedState) -> str | None:
         """The key that was probably meant, where the broker will refuse this one."""
         return None
 
-    def after(self, edit: Edit, picture: ObservedState) -> str | None:
+    def after(self, edit: Edit, state: ObservedState) -> str | None:
         """The value that is stored when the edit is done, None for nothing."""
         return wanted_text(edit)
 
-    def notes(self, edit: Edit, now: ObservedValue, picture: ObservedState) -> Iterable[str]:
+    def notes(self, edit: Edit, now: ObservedValue, state: ObservedState) -> Iterable[str]:
         """Notes on the row, beside its columns."""
         return ()
 
-    def noted(self, changes: Sequence[Change], picture: ObservedState) -> list[Change]:
+    def noted(self, changes: Sequence[Change], state: ObservedState) -> list[Change]:
         """The changes with notes that take all of them to write."""
         return list(changes)
 
@@ -202,22 +202,20 @@ class ChangeKind(ABC):
         """The dangers that the rows tell by themselves."""
         return ()
 
-    def read_for_dangers(self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState) -> None:
-        """Add to a picture what the dangers of these rows go by; most rows need nothing."""
+    def read_for_dangers(self, kafka: Kafka, changes: Sequence[Change], state: ObservedState) -> None:
+        """Add to an observed state what the dangers of these rows go by; most rows need nothing."""
         return
 
-    def dangers(
-        self, changes: Sequence[Change], picture: ObservedState, resolver: Resolver | None
-    ) -> Iterable[Finding]:
-        """The dangers of the rows, by what a picture shows."""
+    def dangers(self, changes: Sequence[Change], state: ObservedState, resolver: Resolver | None) -> Iterable[Finding]:
+        """The dangers of the rows, by an observed state."""
         return ()
 
-    def read_for_warnings(self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState) -> None:
-        """Add to a picture what the warnings of these rows go by."""
+    def read_for_warnings(self, kafka: Kafka, changes: Sequence[Change], state: ObservedState) -> None:
+        """Add to an observed state what the warnings of these rows go by."""
         return
 
-    def warnings(self, changes: Sequence[Change], picture: ObservedState) -> Iterable[Finding]:
-        """The warnings of the rows, by what a picture shows."""
+    def warnings(self, changes: Sequence[Change], state: ObservedState) -> Iterable[Finding]:
+        """The warnings of the rows, by an observed state."""
         return ()
 
     # -- print

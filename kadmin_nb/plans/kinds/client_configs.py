@@ -49,17 +49,17 @@ class ClientConfigChanges(ChangeKind):
         entity, value = ClientEntity.parse(str(row.get("entity") or row["resource"])), row["value"]
         return client_config_edit(SET, entity, given_key(row["key"]), None if is_null(value) else str(value))
 
-    def read(self, kafka: Kafka, targets: Collection[Target], picture: ObservedState, look: LookOptions) -> None:
+    def read(self, kafka: Kafka, targets: Collection[Target], state: ObservedState, look: LookOptions) -> None:
         users = {_client_entity(resource).user for resource, _ in targets}
         for row in kafka.client_configs.describe(users, node=look.node, timeout=look.time_left()).to_pylist():
-            picture.values[ClientEntity(row["user"], row["client_id"]), row["key"]] = ObservedValue(row["value"])
+            state.values[ClientEntity(row["user"], row["client_id"]), row["key"]] = ObservedValue(row["value"])
 
-    def notes(self, edit: Edit, now: ObservedValue, picture: ObservedState) -> Iterable[str]:
+    def notes(self, edit: Edit, now: ObservedValue, state: ObservedState) -> Iterable[str]:
         """The client-ids that a user's own value does not reach."""
         whose = _client_entity(edit.resource)
         if whose.client_id is None:
             others = (
-                _client_entity(entity) for entity, key in picture.values if entity.kind == self.name and key == edit.key
+                _client_entity(entity) for entity, key in state.values if entity.kind == self.name and key == edit.key
             )
             count = sum(entity.user == whose.user and entity.client_id is not None for entity in others)
             if count:
@@ -78,23 +78,21 @@ class ClientConfigChanges(ChangeKind):
     def needed_right(self, resource: Configurable) -> rights.Right:
         return rights.to_alter(resource)
 
-    def read_for_dangers(self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState) -> None:
+    def read_for_dangers(self, kafka: Kafka, changes: Sequence[Change], state: ObservedState) -> None:
         if lowering := weaker_configs.may_lower_acks(changes):
-            self.read(kafka, [change.target for change in lowering], picture, LookOptions())
+            self.read(kafka, [change.target for change in lowering], state, LookOptions())
 
-    def dangers(
-        self, changes: Sequence[Change], picture: ObservedState, resolver: Resolver | None
-    ) -> Iterable[Finding]:
-        return weaker_configs.acks_dangers(changes, picture)
+    def dangers(self, changes: Sequence[Change], state: ObservedState, resolver: Resolver | None) -> Iterable[Finding]:
+        return weaker_configs.acks_dangers(changes, state)
 
     def certain_dangers(self, changes: Sequence[Change]) -> Iterable[Finding]:
         return weaker_configs.certain_acks_dangers(changes)
 
-    def read_for_warnings(self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState) -> None:
-        picture.lacks_client_configs = mark(kafka.client_configs.describe(()), TOPIC_MISSING) is not None
+    def read_for_warnings(self, kafka: Kafka, changes: Sequence[Change], state: ObservedState) -> None:
+        state.lacks_client_configs = mark(kafka.client_configs.describe(()), TOPIC_MISSING) is not None
 
-    def warnings(self, changes: Sequence[Change], picture: ObservedState) -> Iterable[Finding]:
-        if picture.lacks_client_configs:
+    def warnings(self, changes: Sequence[Change], state: ObservedState) -> Iterable[Finding]:
+        if state.lacks_client_configs:
             text = f"the topic {CONFIGS_TOPIC} is not there, and no client follows it yet: applying the plan makes it"
             yield Finding.about(changes[0], WARNING, "topic", text)
         if any(not change.is_done for change in changes):

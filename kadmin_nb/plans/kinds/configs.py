@@ -81,44 +81,44 @@ class ConfigChanges(ChangeKind):
             )
         return Edit(DELETE, resource, key)
 
-    def read(self, kafka: Kafka, targets: Collection[Target], picture: ObservedState, look: LookOptions) -> None:
-        add_configs(picture, kafka, [(_resource(resource), key) for resource, key in targets], look)
+    def read(self, kafka: Kafka, targets: Collection[Target], state: ObservedState, look: LookOptions) -> None:
+        add_configs(state, kafka, [(_resource(resource), key) for resource, key in targets], look)
 
     def may_be_secret(self, resource: Configurable) -> bool:
         return not _is_logger(resource)
 
-    def is_secret(self, edit: Edit, picture: ObservedState) -> bool:
+    def is_secret(self, edit: Edit, state: ObservedState) -> bool:
         """A PASSWORD, or a key of a broker that the broker does not know."""
         if edit.value is None or _is_logger(edit.resource):
             return False
-        schema = _schema(edit, picture)
+        schema = _schema(edit, state)
         if edit.key in UNLISTED:
             return False
         if schema is None:
             return _resource(edit.resource).type == "BROKER" or is_called_so(edit.key)
         return schema.is_sensitive or schema.type == "PASSWORD" or (schema.type is None and is_called_so(edit.key))
 
-    def known_keys(self, edit: Edit, picture: ObservedState) -> Sequence[str] | None:
+    def known_keys(self, edit: Edit, state: ObservedState) -> Sequence[str] | None:
         """Kafka stores unknown broker keys, and removes any, without a word."""
         if _resource(edit.resource).type != "BROKER" and edit.op != DELETE:
             return None
-        return None if _is_listed(edit, picture) else sorted(picture.listed.get(edit.resource, ()))
+        return None if _is_listed(edit, state) else sorted(state.listed.get(edit.resource, ()))
 
-    def meant_key(self, edit: Edit, picture: ObservedState) -> str | None:
-        if edit.op == DELETE or _is_listed(edit, picture):
+    def meant_key(self, edit: Edit, state: ObservedState) -> str | None:
+        if edit.op == DELETE or _is_listed(edit, state):
             return None
-        return near_key(_resource(edit.resource).type, edit.key, picture.listed.get(edit.resource, ()))
+        return near_key(_resource(edit.resource).type, edit.key, state.listed.get(edit.resource, ()))
 
-    def after(self, edit: Edit, picture: ObservedState) -> str | None:
+    def after(self, edit: Edit, state: ObservedState) -> str | None:
         """The resulting list of an append. A logger has always a level: reset, it has the root's."""
         if edit.op in (APPEND, SUBTRACT):
             join = stored_values.append if edit.op == APPEND else stored_values.subtract
-            return join(_first_list(picture.of(edit.target)), wanted_text(edit) or "")
+            return join(_first_list(state.of(edit.target)), wanted_text(edit) or "")
         if edit.op == DELETE and _is_logger(edit.resource):
-            return picture.of((edit.resource, ROOT_LOGGER)).value
+            return state.of((edit.resource, ROOT_LOGGER)).value
         return wanted_text(edit)
 
-    def notes(self, edit: Edit, now: ObservedValue, picture: ObservedState) -> Iterable[str]:
+    def notes(self, edit: Edit, now: ObservedValue, state: ObservedState) -> Iterable[str]:
         if now.inherited is not None:
             yield f"fallback {with_unit(edit.key, now.inherited) or quote('')}, {word(now.inherited_from)}"
 
@@ -141,13 +141,11 @@ class ConfigChanges(ChangeKind):
     def certain_dangers(self, changes: Sequence[Change]) -> Iterable[Finding]:
         return weaker_configs.certain(changes)
 
-    def read_for_dangers(self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState) -> None:
-        weaker_configs.add_fallbacks(picture, kafka, changes)
+    def read_for_dangers(self, kafka: Kafka, changes: Sequence[Change], state: ObservedState) -> None:
+        weaker_configs.add_fallbacks(state, kafka, changes)
 
-    def dangers(
-        self, changes: Sequence[Change], picture: ObservedState, resolver: Resolver | None
-    ) -> Iterable[Finding]:
-        return weaker_configs.dangers(changes, picture, resolver)
+    def dangers(self, changes: Sequence[Change], state: ObservedState, resolver: Resolver | None) -> Iterable[Finding]:
+        return weaker_configs.dangers(changes, state, resolver)
 
     def python_arguments(self, resource: Configurable) -> str:
         resource = _resource(resource)
@@ -208,14 +206,14 @@ def _first_list(now: ObservedValue) -> str | None:
     return now.value if now.value is not None else now.base
 
 
-def _schema(edit: Edit, picture: ObservedState) -> ObservedValue | None:
+def _schema(edit: Edit, state: ObservedState) -> ObservedValue | None:
     """The config of the key, or of the key behind its listener."""
-    return picture.values.get(edit.target) or picture.values.get((edit.resource, _plain_key(edit) or ""))
+    return state.values.get(edit.target) or state.values.get((edit.resource, _plain_key(edit) or ""))
 
 
-def _is_listed(edit: Edit, picture: ObservedState) -> bool:
+def _is_listed(edit: Edit, state: ObservedState) -> bool:
     """True if the key, or the key without `listener.name.<x>.` and a mechanism, is one the resource lists."""
-    listed_keys = picture.listed.get(edit.resource, ())
+    listed_keys = state.listed.get(edit.resource, ())
     if edit.key in UNLISTED and _resource(edit.resource).type == "BROKER":
         return True
     return edit.key in listed_keys or _plain_key(edit) in listed_keys

@@ -65,8 +65,8 @@ class QuotaChanges(ChangeKind):
     def read_value(self, text: str) -> float:
         return float(text)
 
-    def read(self, kafka: Kafka, targets: Collection[Target], picture: ObservedState, look: LookOptions) -> None:
-        add_quotas(picture, kafka, {_entity(resource) for resource, _ in targets}, look)
+    def read(self, kafka: Kafka, targets: Collection[Target], state: ObservedState, look: LookOptions) -> None:
+        add_quotas(state, kafka, {_entity(resource) for resource, _ in targets}, look)
 
     def misfit(self, change: Edit | Change) -> Refusal | None:
         known = find(change.key)
@@ -76,16 +76,16 @@ class QuotaChanges(ChangeKind):
         takes = [key.name for key in QUOTA_KEYS if kind in key.entities]
         return Refusal("INVALID_REQUEST", f"{kind}=… takes {', '.join(takes)}") if takes else None
 
-    def known_keys(self, edit: Edit, picture: ObservedState) -> Sequence[str] | None:
+    def known_keys(self, edit: Edit, state: ObservedState) -> Sequence[str] | None:
         """Kafka removes unknown quota keys without a word."""
         return [*USER_CLIENT_KEYS, *IP_KEYS] if edit.op == DELETE and find(edit.key) is None else None
 
-    def notes(self, edit: Edit, now: ObservedValue, picture: ObservedState) -> Iterable[str]:
+    def notes(self, edit: Edit, now: ObservedValue, state: ObservedState) -> Iterable[str]:
         if edit.value is not None and find(edit.key):
             yield f"{readable(edit.key, float(edit.value))} on each broker"
 
-    def noted(self, changes: Sequence[Change], picture: ObservedState) -> list[Change]:
-        return with_shadow_notes(changes, picture.quotas)
+    def noted(self, changes: Sequence[Change], state: ObservedState) -> list[Change]:
+        return with_shadow_notes(changes, state.quotas)
 
     def waves(self, changes: Sequence[Change]) -> list[list[Change]]:
         return safe_order.waves(changes)
@@ -99,22 +99,20 @@ class QuotaChanges(ChangeKind):
     def needed_right(self, resource: Configurable) -> rights.Right:
         return rights.to_alter()
 
-    def read_for_dangers(self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState) -> None:
-        quota_dangers.add_everyones(picture, kafka, changes)
+    def read_for_dangers(self, kafka: Kafka, changes: Sequence[Change], state: ObservedState) -> None:
+        quota_dangers.add_everyones(state, kafka, changes)
 
-    def dangers(
-        self, changes: Sequence[Change], picture: ObservedState, resolver: Resolver | None
-    ) -> Iterable[Finding]:
-        return [*quota_dangers.dangers(changes, picture), *quota_dangers.unit_dangers(changes)]
+    def dangers(self, changes: Sequence[Change], state: ObservedState, resolver: Resolver | None) -> Iterable[Finding]:
+        return [*quota_dangers.dangers(changes, state), *quota_dangers.unit_dangers(changes)]
 
     def certain_dangers(self, changes: Sequence[Change]) -> Iterable[Finding]:
         return quota_dangers.unit_dangers(change for change in changes if change.old_known)
 
-    def read_for_warnings(self, kafka: Kafka, changes: Sequence[Change], picture: ObservedState) -> None:
-        warnings.add_facts(picture, kafka, changes)
+    def read_for_warnings(self, kafka: Kafka, changes: Sequence[Change], state: ObservedState) -> None:
+        warnings.add_facts(state, kafka, changes)
 
-    def warnings(self, changes: Sequence[Change], picture: ObservedState) -> Iterable[Finding]:
-        return warnings.warnings(changes, picture)
+    def warnings(self, changes: Sequence[Change], state: ObservedState) -> Iterable[Finding]:
+        return warnings.warnings(changes, state)
 
     def line_words(self, resource: Configurable) -> str:
         return " ".join(format_word(type_word(kind), name) for kind, name in _entity(resource).parts)

@@ -87,7 +87,7 @@ def take(
     topic_ids: bool = False,
     within: float | None = None,
 ) -> ObservedState:
-    """A picture of these targets, from one broker's metadata, or from any broker.
+    """The observed state of these targets, from one broker's metadata, or from any broker.
 
     Parameters
     ----------
@@ -98,10 +98,10 @@ def take(
     within
         Seconds that it may take; each call takes its own time unless said.
     """
-    picture, look = ObservedState(), LookOptions(node, whole, topic_ids, _clock(kafka, within))
+    state, look = ObservedState(), LookOptions(node, whole, topic_ids, _clock(kafka, within))
     for kind, mine in targets_by_kind(targets).items():
-        kind.read(kafka, mine, picture, look)
-    return picture
+        kind.read(kafka, mine, state, look)
+    return state
 
 
 def _clock(kafka: Kafka, within: float | None) -> Callable[[], float | None]:

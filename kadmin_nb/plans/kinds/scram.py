@@ -39,26 +39,26 @@ class ScramChanges(ChangeKind):
     def read_value(self, text: str) -> Credential:
         return Credential.parse(text)
 
-    def read(self, kafka: Kafka, targets: Collection[Target], picture: ObservedState, look: LookOptions) -> None:
+    def read(self, kafka: Kafka, targets: Collection[Target], state: ObservedState, look: LookOptions) -> None:
         users = dict.fromkeys(_user(resource) for resource, _ in targets)
         for row in kafka.scram.describe(users, node=look.node, timeout=look.time_left()).to_pylist():
             user = ScramUser(row["user"])
             if row["mechanism"] is not None:
-                picture.values[user, row["mechanism"]] = ObservedValue(is_known=False, shown=str(row["iterations"]))
+                state.values[user, row["mechanism"]] = ObservedValue(is_known=False, shown=str(row["iterations"]))
             elif row["error"] != _NO_USER:
-                picture.errors[user] = Refusal(row["error"], row["message"])
+                state.errors[user] = Refusal(row["error"], row["message"])
 
     def may_be_secret(self, resource: Configurable) -> bool:
         return True
 
-    def is_secret(self, edit: Edit, picture: ObservedState) -> bool:
+    def is_secret(self, edit: Edit, state: ObservedState) -> bool:
         return edit.op == SET
 
-    def notes(self, edit: Edit, now: ObservedValue, picture: ObservedState) -> Iterable[str]:
+    def notes(self, edit: Edit, now: ObservedValue, state: ObservedState) -> Iterable[str]:
         if now.shown is not None:
             yield f"its iterations are {now.shown}"
 
-    def after(self, edit: Edit, picture: ObservedState) -> str | None:
+    def after(self, edit: Edit, state: ObservedState) -> str | None:
         return str(Credential.parse(wanted_text(edit) or "")) if edit.op == SET else None
 
     def agrees(self, now: ObservedValue, change: Change) -> bool:
@@ -91,7 +91,7 @@ class ScramChanges(ChangeKind):
     def needed_right(self, resource: Configurable) -> rights.Right:
         return rights.to_alter(resource)
 
-    def warnings(self, changes: Sequence[Change], picture: ObservedState) -> Iterable[Finding]:
+    def warnings(self, changes: Sequence[Change], state: ObservedState) -> Iterable[Finding]:
         """Of the first row that it is about."""
         for change in changes:
             if change.op == DELETE and not change.is_done:

@@ -1,0 +1,32 @@
+"""What a value offers after a dot is what its user calls; the rest begins with an underscore."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+
+import pytest
+
+import kadmin_nb as kn
+
+SHOWN = {"as_html", "as_text", "hint", "raise_for_errors"}
+FRAMES = SHOWN | {"to_arrow", "to_pandas", "to_spark"}
+PRINTED = FRAMES | {"to_cell", "to_kafka_configs", "to_markdown", "to_python"}
+
+PUBLIC = {
+    kn.Answer: FRAMES | {"columns", "differing", "failed", "head", "ok"},
+    kn.Plan: PRINTED
+    | {"apply", "author", "changes", "changes_id", "cluster_id", "created", "dangers", "differing", "expires", "format"}
+    | {"has_expired", "id", "impact", "load", "notes", "quotas_after", "reason", "refused", "review", "save", "schema"}
+    | {"tool", "undoes", "warnings"},
+    kn.Stage: PRINTED
+    | {"add", "add_lines", "append_config", "delete_scram", "discard", "plan", "remove_quota", "reset_client_config"}
+    | {"reset_config", "set_client_config", "set_config", "set_configs", "set_quota", "set_quotas", "set_scram"}
+    | {"subtract_config"},
+}
+
+
+@pytest.mark.parametrize("kind", PUBLIC, ids=lambda kind: kind.__name__)
+def test_nothing_is_offered_that_a_user_does_not_call(kind: type) -> None:
+    """Tab after `plan.` listed fifty names, twenty of them for the page that shows it."""
+    names = {*dir(kind), *(field.name for field in (fields(kind) if is_dataclass(kind) else ()))}
+    assert {name for name in names if not name.startswith("_")} == PUBLIC[kind]
