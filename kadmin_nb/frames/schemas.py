@@ -715,6 +715,22 @@ class NEAR(Frame, key="broker key bucket_user bucket_client_id"):
     throttle_ms = THROTTLE_MS.or_null
 
 
+class ALERTS(Frame, key="broker key bucket_user bucket_client_id window_start"):
+    """The windows in which a bucket was near its limit on a broker, over it, or throttled. In a stream each comes once,
+    when no request of it can come any more."""
+
+    broker = BROKER
+    key = KEY
+    bucket_user = bucket_client_id = BUCKET
+    level = LEVEL
+    limit = LIMIT
+    window_start = window_end = Field(MOMENT)
+    used = Field(NUMBER, "as far as it is known; null is unknown", unit=OF_KEY, null=True)
+    unknown = Field(FLAG, "a part of the use is unknown: it is the least that it can be")
+    utilisation = Field(NUMBER, unit=PERCENT, null=True)
+    throttle_ms = THROTTLE_MS.or_null
+
+
 class TOP(Frame, key="key user client_id"):
     """The clients that used most of each key, the most first. Of usage from metrics the names are a bucket's. Clients
     whose use is unknown come last, with nulls; there are no shares then."""

@@ -143,6 +143,11 @@ def is_spark(frame: object) -> bool:
     return isinstance(frame, DataFrame)
 
 
+def is_stream(frame: object) -> bool:
+    """True of a Spark DataFrame that rows are added to while it is read."""
+    return is_spark(frame) and bool(frame.isStreaming)  # type: ignore[attr-defined]
+
+
 def taken(frame: object, spark: SparkSession | None = None) -> DataFrame:
     """Any frame in Spark; a Spark DataFrame as it is.
 

@@ -104,6 +104,7 @@ def units_hint(key: str, text: str) -> str | None:
 
 
 TIME_WORDS = {
+    "ms": ("millisecond", "milliseconds"),
     "s": ("sec", "secs", "second", "seconds"),
     "min": ("m", "mins", "minute", "minutes"),
     "h": ("hr", "hrs", "hour", "hours"),

@@ -77,3 +77,12 @@ def length_of_time(text: str) -> timedelta | None:
     with suppress(OverflowError):
         return timedelta(milliseconds=sum(float(number) * _UNITS[unit.lower()] for number, unit in parts))
     return None
+
+
+def length_text(length: timedelta) -> str:
+    """A length in the largest unit in which it is whole, as `length_of_time` takes it: `5 minutes`."""
+    sizes = {word: timedelta(milliseconds=_UNITS[word]) for word in ("week", "day", "hour", "minute", "second")}
+    for word, size in sizes.items():
+        if length % size == timedelta(0):
+            return f"{length // size} {word}{'' if length == size else 's'}"
+    return f"{length / timedelta(milliseconds=1):.12g} milliseconds"

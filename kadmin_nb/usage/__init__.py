@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .backtesting import backtest
     from .limits_used import known_clients, over_days, utilisation, utilisation_daily
     from .metrics import usage_from_metrics
-    from .near_and_top import near, top
+    from .near_and_top import alerts, near, top
     from .prometheus_api import prometheus
     from .request_log import Requests, requests
     from .tables import check_tables, store_usage, store_utilisation
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "Requests": "request_log",
+    "alerts": "near_and_top",
     "backtest": "backtesting",
     "check_tables": "tables",
     "impact": "touched_clients",
@@ -44,6 +45,7 @@ _PLACES = {
 
 __all__ = [
     "Requests",
+    "alerts",
     "backtest",
     "check_tables",
     "impact",

@@ -303,7 +303,7 @@ def _windows_of(
         over_time = limits_over_time(relational.in_arrow(stored, task="Spark reads the limits"), chosen)
         limited = _with_limits_over_time(asked_for, by, over_time, unwatched_after, known, by_day)
         of_windows = [*by, "day"] if by_day else by
-    windows = _bucket_windows(_in_buckets(limited, by), of_windows)
+    windows = _bucket_windows(in_buckets(limited, by), of_windows)
     spans = watched_spans(_where_known(windows, "start"), cluster, unwatched_after, known)
     return members(_where_known(windows, "key"), spans, by), of_windows
 
@@ -435,7 +435,7 @@ def with_limits(rows: Frame, names: Sequence[str], quotas: Frame, keys: Sequence
     return rows.join(limits, [*names, "key"], join_type="left outer")
 
 
-def _in_buckets(rows: Frame, by: Sequence[str]) -> Frame:
+def in_buckets(rows: Frame, by: Sequence[str]) -> Frame:
     """With the names of the client only where nothing binds it; those who share a bucket are `its_user` and so on."""
     words = words_of(rows)
     column = words.column

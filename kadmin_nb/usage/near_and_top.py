@@ -16,10 +16,35 @@ from ..frames import meanings, schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.lazy_answer import SparkAnswer
-from ..frames.relational import Measure, added_up, in_arrow, members, taken, where, with_columns, words_of
+from ..frames.relational import (
+    Frame,
+    Measure,
+    added_up,
+    framed,
+    in_arrow,
+    members,
+    names_of,
+    taken,
+    where,
+    with_columns,
+    words_of,
+)
+from ..frames.spark import is_stream
 from ..model.quota_keys import readable
-from .limits_used import UNWATCHED_AFTER, measured_rows, watched_spans
-from .rules import WHY_UNKNOWN
+from ..resolution.impact import led
+from ..resolution.input_columns import CLUSTER, check_clusters
+from ..resolution.kernel import asked_keys
+from .limits_used import (
+    UNWATCHED_AFTER,
+    USAGE_LABEL,
+    in_buckets,
+    measured_rows,
+    quota_columns,
+    watched_spans,
+    with_limits,
+)
+from .request_log import LATE
+from .rules import BUCKET_TOTALS, WHY_UNKNOWN
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
@@ -92,6 +117,68 @@ def _bucket_sentence(row: Mapping[str, Any]) -> str:
     limit = readable(row["key"], row["limit"])
     share = "" if row["utilisation"] is None else f" ({row['utilisation']:.3g} %)"
     return f"{whose} {row['key']} {used} of {limit}{share} on broker {row['broker']}"
+
+
+def alerts(
+    usage: Any,
+    quotas: Any,
+    percent: float = NEAR_PERCENT,
+    *,
+    keys: str | Iterable[str] | None = None,
+    late: str = LATE,
+) -> Frame:
+    """ALERTS: a row a bucket, broker and window in which it used so many percent of its limit, or was throttled.
+
+    Parameters
+    ----------
+    usage
+        USAGE, in Spark or as anything with `__arrow_c_stream__`. Of a stream the alerts are one, too.
+    quotas
+        QUOTAS, as anything that `resolve` takes. They are read now: a stream goes on with them until it is started
+        anew.
+    percent
+        Percent of the limit from which on a window is reported.
+    keys
+        The keys to look at; the four of users and clients unless said.
+    late
+        Of a stream out of a table of USAGE: how much later than the latest window one may come and still count. A
+        stream of `kn.usage.usage` has its own.
+
+    Raises
+    ------
+    UsageError, Invalid
+        As `utilisation`.
+
+    Examples
+    --------
+    >>> alerts(usage, quotas).writeStream.option("checkpointLocation", …).toTable("alerts")  # doctest: +SKIP
+    """
+    chosen, stored = asked_keys(keys), quota_columns(quotas)
+    rows, cluster = measured_rows(usage)
+    check_clusters(cluster, USAGE_LABEL, CLUSTER in names_of(stored))
+    by = [*cluster, "broker", "measured"]
+    words = words_of(rows)
+    limited = with_limits(
+        where(rows, words.column("key").isin(list(chosen))), [*cluster, "user", "client_id"], stored, chosen
+    )
+    limited = where(in_buckets(limited, by), ~words.is_null(words.column("limit")))
+    if is_stream(rows):
+        from .streams import timed_as
+
+        limited = timed_as(limited, "end", usage, late)
+    buckets = [*by, "key", "bucket_user", "bucket_client_id", "level", "limit", "start", "end"]
+    windows = added_up(limited, buckets, BUCKET_TOTALS, in_order=True)
+    used, limit, throttle_ms = (words.column(name) for name in ("used", "limit", "throttle_ms"))
+    is_full = (used > 0) & (used * 100.0 >= limit * percent)
+    columns = {
+        "window_start": words.column("start"),
+        "window_end": words.column("end"),
+        "utilisation": words.when(limit > 0, used * 100.0 / words.when(limit > 0, limit)),
+    }
+    full = where(windows, is_full | (throttle_ms > 0))
+    schema = led(schemas.ALERTS.schema) if cluster else schemas.ALERTS.schema
+    order = [(name, "ascending") for name in ("window_start", *cluster, "broker", "key", "bucket_user")]
+    return framed(with_columns(full, columns), schema, order)
 
 
 class TopAnswer(Answer):

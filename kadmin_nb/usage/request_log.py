@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import Invalid
+from ..errors import Invalid, UsageError
 from ..frames import schemas
 from ..frames.display import Display
 from ..frames.relational import Frame, Measure, added_up, appended, each_once, select, with_columns, words_of
-from ..frames.spark import is_spark
+from ..frames.spark import is_spark, is_stream
 from ..resolution.input_columns import CLUSTER
 from .log_files import TORN, LogLines, ReadSoFar, address, local_files
 from .request_rows import (
@@ -48,6 +48,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 QUARANTINE = pa.schema([("path", pa.string()), ("line", pa.string()), ("reason", pa.string())])
+
+LATE = "10 minutes"
+"""How late a request of a stream may come, unless somebody says otherwise."""
 
 TALLY: dict[str, Measure] = {
     "lines": ("sum", "lines"),
@@ -155,12 +158,12 @@ class Requests(Display):
     @cached_property
     def frame(self) -> Frame:
         """The requests of clients, each once."""
-        return self.once(self._lines.rows(self._request_columns, OF_CLIENTS))
+        return self.once(in_time(self._lines.rows(self._request_columns, OF_CLIENTS)))
 
     @cached_property
     def left_out(self) -> Frame:
         """The requests of brokers and forwarded ones, each once, with the `reason`."""
-        return self.once(self._lines.rows([*self._request_columns, "reason"], OF_OTHERS))
+        return self.once(in_time(self._lines.rows([*self._request_columns, "reason"], OF_OTHERS)))
 
     @cached_property
     def quarantine(self) -> Frame:
@@ -186,6 +189,8 @@ class Requests(Display):
         ------
         Invalid
             A file cannot be read to its end, as a gzip that was cut short, and the log is read strictly.
+        UsageError
+            It is a stream, which has no end.
         """
         return self.counted(added_up(self.tallied(()), ["fault", "reason"], TALLY))
 
@@ -200,9 +205,14 @@ class Requests(Display):
         return self._lines.rows([name for name in self._request_columns if name in wanted], OF_CLIENTS)
 
     def once(self, rows: Frame, together: Sequence[str] = ()) -> Frame:
-        """Each request once, whose line may be there twice; `together` as of `frames.relational.each_once`."""
+        """Each request once, whose line may be there twice; `together` as of `frames.relational.each_once`.
+
+        Of a stream, whose rows are `in_time`: that is twice within the time by which a request may be late.
+        """
         if not self._dedupe:
             return rows
+        if is_stream(rows):
+            return rows.dropDuplicatesWithinWatermark([*IDENTITY])
         return each_once(rows, together=together)
 
     def tallied(self, names: Sequence[str]) -> Frame:
@@ -212,6 +222,8 @@ class Requests(Display):
         """
         chosen = [name for name in self._reader.columns if name in {CLUSTER, *names, *IDENTITY, *REMARKS}]
         rows = self._lines.rows(["fault", "reason", *chosen], ALL)
+        if is_stream(rows):
+            raise UsageError("a stream has no end to count its lines at", hint=_PROGRESS)
         words = words_of(rows)
         is_request = words.is_null(words.column("fault"))
         rows = with_columns(rows, {name: words.when(is_request, words.column(name)) for name in chosen})
@@ -229,6 +241,18 @@ class Requests(Display):
 
     def _title(self) -> str:
         return "<Requests: .frame, .left_out, .quarantine, .counts>"
+
+
+_PROGRESS = "The progress of its query has them, as observedMetrics['request_log']."
+
+
+def in_time(rows: Frame, late: str = LATE) -> Frame:
+    """Requests, of which those of a stream may be so late."""
+    if not is_stream(rows):
+        return rows
+    from .streams import watermarked
+
+    return watermarked(rows, "time", late)
 
 
 def requests(
@@ -250,7 +274,8 @@ def requests(
     ----------
     lines
         Files and folders, with all that is below them, plain, gzip or bzip2; `*` and `?` in them are patterns. Or a
-        Spark DataFrame of lines, with a column `line`, and `path` where the broker is told by it.
+        Spark DataFrame of lines, with a column `line` or `value`, and `path` where the broker is told by it. It may be
+        a stream: of files, of Auto Loader, of a Kafka topic.
     spark
         The session that reads the files, wherever it can. Unless said, this process reads local ones, all at once.
     broker
@@ -290,6 +315,8 @@ def requests(
     Notes
     -----
     Spark looks at the first lines here; all else is found when the frame is used, and stands in `.quarantine`.
+    A stream has no first lines: what cannot be read of it is counted by the progress of its query, in
+    `observedMetrics["request_log"]`: `lines`, and of these the `quarantined` and those `left_out`.
     """
     check_zone(tz)
     reader = LogReader(broker_names(broker), tz, listeners_pattern(inter_broker), cluster_id)

@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ..errors import Invalid, KadminError, NotFound
+from ..errors import Invalid, KadminError, NotFound, UsageError
 from ..fleets.workers import Batches, by_value
 from ..frames.relational import TEXT, of_kinds
 from ..frames.spark import spark_schema
@@ -25,6 +25,8 @@ from .log_files import LONGEST_LINE, TORN
 from .log_lines import MARK
 from .request_rows import (
     ALL,
+    BROKER_HINT,
+    OF_CLIENTS,
     SAMPLE,
     SCHEMA,
     BrokerInPath,
@@ -33,6 +35,7 @@ from .request_rows import (
     no_request,
     refuse_sample,
 )
+from .streams import with_counts
 
 _LABEL = "the lines"
 
@@ -51,7 +54,13 @@ class SparkLines:
         return self.files.damaged if self.files else ()
 
     def rows(self, names: Sequence[str], which: str = ALL) -> DataFrame:
-        """These columns, of the lines that are meant; workers hand out nothing else, as that takes time too."""
+        """These columns, of the lines that are meant; workers hand out nothing else, as that takes time too.
+
+        Of a stream they hand out all lines of which clients' are meant, as its query counts them.
+        """
+        if which == OF_CLIENTS and self.text.isStreaming:
+            counted = with_counts(_read(self.text, self.reader, [*names, "fault", "reason"], ALL))
+            return counted.where(F.isnull("fault") & F.isnull("reason")).select(*names)
         return _read(self.text, self.reader, names, which)
 
     def listed(self, frame: DataFrame) -> list[dict[str, Any]]:
@@ -90,6 +99,9 @@ def spark_lines(
     """
     if isinstance(lines, DataFrame):
         read = SparkLines(_of_frame(lines), reader, None)
+        if lines.isStreaming:
+            _refuse_untold_broker(lines, reader)
+            return read
     else:
         files = LogFiles(spark, lines, names, strict)
         read = SparkLines(files.lines(), reader, files)
@@ -105,8 +117,17 @@ def _paths_in(text: DataFrame, reader: LogReader) -> Iterable[str]:
     return [row.path for row in text.select("path").distinct().collect()]
 
 
+def _refuse_untold_broker(lines: DataFrame, reader: LogReader) -> None:
+    if isinstance(reader.broker, BrokerInPath) and "path" not in lines.columns:
+        raise UsageError("the lines have no column path, which is to say the broker", hint=BROKER_HINT)
+
+
 def _of_frame(lines: DataFrame) -> DataFrame:
-    """The lines of a table, where somebody has put them."""
+    """The lines of a table, where somebody has put them, or of a source of Spark's: a topic of Kafka has bytes."""
+    if "line" not in lines.columns:
+        lines = lines.withColumnRenamed("value", "line")
+    if dict(lines.dtypes).get("line") == "binary":
+        lines = lines.withColumn("line", F.col("line").cast("string"))
     texts: DataFrame = of_kinds(lines, {"path": TEXT, "line": TEXT}, _LABEL, or_without=("path",))
     path = F.col("path") if "path" in texts.columns else F.lit(None)
     return texts.select(F.coalesce(path.cast("string"), F.lit(_LABEL)).alias("path"), "line")

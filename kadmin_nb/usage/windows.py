@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
 
 from ..errors import UsageError
-from ..frames import schemas
+from ..frames import schemas, spark
 from ..frames.relational import Frame, Measure, added_up, framed, names_of, stacked, taken, with_columns, words_of
+from ..model.times import length_of_time, length_text
 from ..resolution.impact import led
 from ..resolution.input_columns import CLUSTER
-from .request_log import Requests
+from .request_log import LATE, Requests, in_time
 from .rules import RATES, REQUEST_TOTALS, SHARE_FETCH, Rate, rate, throttle_conditions, window_start
 
 USAGE_COLUMNS = ("time", "broker", "user", "client_id", "api", "bytes_in", "bytes_out", "io_ms", "throttle_ms")
@@ -23,20 +24,11 @@ SHORT = 60_000_000
 """The longest window, in microseconds, of which the requests of a client on a broker are brought to one place unsummed.
 Those of an hour may be too many for it."""
 
-_EVERY = re.compile(r"0*([1-9]\d{0,8}) (millisecond|second|minute|hour|day|week)s?")
-_MICROSECONDS = {
-    "millisecond": 1_000,
-    "second": 1_000_000,
-    "minute": 60_000_000,
-    "hour": 3_600_000_000,
-    "day": 86_400_000_000,
-    "week": 604_800_000_000,
-}
 _CLIENT = ("broker", "user", "client_id")
 _LABEL = "the requests"
 
 
-def usage(requests: Requests | Any, every: str = "1 second") -> Frame:
+def usage(requests: Requests | Any, every: str = "1 second", *, late: str = LATE) -> Frame:
     """USAGE: a row a broker, user, client-id, key and window in which the client asked for something of that key.
 
     Parameters
@@ -45,6 +37,10 @@ def usage(requests: Requests | Any, every: str = "1 second") -> Frame:
         What `requests(…)` read, or any frame with the columns of REQUESTS.
     every
         The windows' length: `1 second`, `5 minutes`. A quota's own is 1 second.
+    late
+        Of a stream: how much later than the latest request one may come and still count; a window comes out, once,
+        when all that ends so long after it has been seen. What comes later is dropped, and counted by Spark's
+        progress as `numRowsDroppedByWatermark`.
 
     Returns
     -------
@@ -59,17 +55,21 @@ def usage(requests: Requests | Any, every: str = "1 second") -> Frame:
     Raises
     ------
     UsageError
-        A column is missing, or `every` is not a length.
+        A column is missing, or `every` or `late` is not a length.
     """
     length = length_of(every)
     if isinstance(requests, Requests):
         by_cluster = requests.cluster_id is not None
-        together = (*_CLIENT, "start") if length <= SHORT else ()
-        rows = requests.once(in_windows(requests.of_clients(USAGE_COLUMNS), length), together)
+        timed = in_time(requests.of_clients(USAGE_COLUMNS), late)
+        if spark.is_stream(timed):  # which may have one column of time only
+            rows = in_windows(requests.once(timed), length)
+        else:
+            together = (*_CLIENT, "start") if length <= SHORT else ()
+            rows = requests.once(in_windows(timed, length), together)
     else:
         frame = taken(requests, (*USAGE_COLUMNS, CLUSTER), _LABEL)
         schemas.require_columns(_LABEL, USAGE_COLUMNS, names_of(frame))
-        by_cluster, rows = CLUSTER in names_of(frame), in_windows(frame, length)
+        by_cluster, rows = CLUSTER in names_of(frame), in_windows(in_time(frame, late), length)
     return usage_rows(window_totals(rows, client_columns(by_cluster)), length, by_cluster)
 
 
@@ -81,17 +81,15 @@ def length_of(every: str) -> int:
     UsageError
         It is none.
     """
-    match = _EVERY.fullmatch(every)
-    if match is None:
+    length = length_of_time(every)
+    if not length or length % timedelta(milliseconds=1):
         raise UsageError(f"{every} is not the length of a window", hint="Such as '1 second', or '5 minutes'.")
-    return int(match[1]) * _MICROSECONDS[match[2]]
+    return length // timedelta(microseconds=1)
 
 
 def every_of(length: int) -> str:
     """A length in microseconds as `every` has it, in the largest unit in which it is whole: `5 minutes`."""
-    largest_first = reversed(_MICROSECONDS.items())
-    unit, size = next(((unit, size) for unit, size in largest_first if length % size == 0), ("microsecond", 1))
-    return f"{length // size} {unit}{'' if length == size else 's'}"
+    return length_text(timedelta(microseconds=length))
 
 
 def client_columns(by_cluster: bool) -> list[str]:
@@ -100,7 +98,11 @@ def client_columns(by_cluster: bool) -> list[str]:
 
 
 def in_windows(rows: Frame, length: int) -> Frame:
-    """Requests with the `start` of their window, in microseconds, as `length` is."""
+    """Requests with the `start` of their window, in microseconds, as `length` is; those of a stream with the window."""
+    if spark.is_stream(rows):
+        from .streams import window_of
+
+        return with_columns(rows, {"start": window_of("time", length)})
     words = words_of(rows)
     return with_columns(rows, {"start": window_start(words, words.column("time"), length)})
 
@@ -117,13 +119,22 @@ def window_totals(rows: Frame, by: Sequence[str], more: Mapping[str, Measure] | 
 
 def usage_rows(totals: Frame, length: int, by_cluster: bool) -> Frame:
     """USAGE out of what `window_totals` has added up."""
-    words = words_of(totals)
-    start, clients = words.column("start"), client_columns(by_cluster)
-    ends = {"window_start": words.moment(start), "window_end": words.moment(start + length)}
+    words, clients, ends = words_of(totals), client_columns(by_cluster), _window_ends(totals, length)
     rows = [(~words.is_null(words.column(of.total)), _of_key(words, of, length)) for of in RATES]
     spread = stacked(with_columns(totals, ends), [*clients, *ends], rows)
     order = [(name, "ascending") for name in ("window_start", *clients)]
     return framed(spread, led(schemas.USAGE.schema) if by_cluster else schemas.USAGE.schema, order)
+
+
+def _window_ends(totals: Frame, length: int) -> dict[str, Any]:
+    """`window_start` and `window_end`, out of the `start` of `in_windows`."""
+    if spark.is_stream(totals):
+        from .streams import window_ends
+
+        return window_ends(totals, "start")
+    words = words_of(totals)
+    start = words.column("start")
+    return {"window_start": words.moment(start), "window_end": words.moment(start + length)}
 
 
 def _of_key(words: Any, of: Rate, length: int) -> dict[str, Any]:

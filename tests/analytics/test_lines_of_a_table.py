@@ -39,8 +39,10 @@ def test_lines_of_a_table_are_those_of_the_files(spark, lines):
 
 def test_lines_without_paths_are_one_brokers(spark, lines):
     """A table with lines and nothing else was refused."""
-    found = kn.usage.requests(lines.where("path like 'broker-1/%'").select("line"), broker=1, tz="UTC")
-    assert {row.broker for row in found.frame.select("broker").distinct().collect()} == {1}
+    of_one = lines.where("path like 'broker-1/%'")
+    for texts in ("line", "line AS value", "cast(line AS binary) AS value"):
+        found = kn.usage.requests(of_one.selectExpr(texts), broker=1, tz="UTC")
+        assert {row.broker for row in found.frame.select("broker").distinct().collect()} == {1}
     with pytest.raises(kn.UsageError, match="the path the lines does not match"):
         kn.usage.requests(lines.select("line"), spark=spark, broker=BROKER, tz="UTC")
 
@@ -48,7 +50,7 @@ def test_lines_without_paths_are_one_brokers(spark, lines):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda lines: lines.withColumnRenamed("line", "value"), "the lines have no column line"),
+        (lambda lines: lines.withColumnRenamed("line", "text"), "the lines have no column line"),
         (lambda lines: lines.selectExpr("length(line) as line"), "line of the lines is int, not text"),
         (lambda lines: lines.where("false"), "no line in the lines"),
         (lambda lines: lines.where("line = 'no request'"), "is not a request log of Kafka"),
