@@ -634,6 +634,14 @@ class USAGE(Frame, key="broker user client_id key window_start"):
     source = SOURCE
 
 
+class USAGE_TABLE(USAGE):
+    """USAGE as `store_usage` keeps it. A window of which two logs have a part each has a row of each: they add up."""
+
+    day = Field(DAY, "the day in UTC on which the window begins")
+    read_from = Field(MOMENT, "the first request that was read of the broker in this window")
+    read_to = Field(MOMENT, "the last request that was read of the broker in this window")
+
+
 class UTILISATION(Frame):
     """The use of each bucket on each broker beside its limit. Without a limit a row is a client's, named by `user` and
     `client_id`, which are null otherwise. Shares are fractions of `windows`."""

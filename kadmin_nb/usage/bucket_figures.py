@@ -25,8 +25,9 @@ DAY = 86_400_000_000
 """A day in microseconds."""
 _ONE_LENGTH = "they must have one length"
 
-Watched = Mapping[tuple[str | None, int], Longs]
-"""The times that brokers are known to be watched, by cluster and broker: beginnings, and ends, in microseconds."""
+Watched = Mapping[tuple[str | None, int], Longs] | bool
+"""The times that brokers are known to be watched, by cluster and broker: beginnings, and ends, in microseconds. True:
+all of each day in UTC on which the broker has usage."""
 
 
 def bucket_figures(rows: pa.Table, by: Sequence[str]) -> pa.Table:
@@ -155,7 +156,12 @@ def axes_of(
             continue
         begins = np.flatnonzero(np.concatenate([[True], start[1:] - end[:-1] > unwatched_after * MICROSECONDS]))
         spans = np.stack([start[begins], np.append(end[begins[1:] - 1], end[-1])])
-        known, length = watched.get((broker.get("cluster_id"), broker["broker"])), max(int(end[0] - start[0]), 1)
+        length, known = max(int(end[0] - start[0]), 1), None
+        if watched is True:
+            days = np.unique(start // DAY) * DAY
+            known = np.stack([days, days + DAY])
+        elif watched:
+            known = watched.get((broker.get("cluster_id"), broker["broker"]))
         if known is not None:
             spans = _joined(spans, _whole(known, int(start[0]), length))
         axes.append(Axis.of(spans[0], spans[1], length))

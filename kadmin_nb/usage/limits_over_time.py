@@ -127,8 +127,10 @@ class LimitsOverTime:
         return times
 
 
-def limits_over_time(history: pa.Table, keys: tuple[str, ...]) -> LimitsOverTime:
+def limits_over_time(history: pa.Table, keys: tuple[str, ...], since: pa.Table | None = None) -> LimitsOverTime:
     """The limits out of QUOTAS_HISTORY; or of QUOTAS, as if they had always been the same.
+
+    `since`, with `cluster_id` and `taken_at`, says when the history of each cluster begins; else it is its first row.
 
     Raises
     ------
@@ -136,7 +138,10 @@ def limits_over_time(history: pa.Table, keys: tuple[str, ...]) -> LimitsOverTime
         As `Index.of`; and two intervals of an entity and key overlap.
     """
     rows = _with_times(history)
-    first = rows.group_by([CLUSTER], use_threads=False).aggregate([("start", "min")])
+    begins = rows.select([CLUSTER, "start"])
+    if since is not None:
+        begins = pa.table({CLUSTER: since[CLUSTER].cast(pa.string()), "start": micros(since["taken_at"])})
+    first = begins.group_by([CLUSTER], use_threads=False).aggregate([("start", "min")])
     wanted = rows.filter(pc.is_in(rows["key"], pa.array(keys, pa.string())))
     _refuse_overlaps(wanted)
     parts = []
@@ -145,8 +150,8 @@ def limits_over_time(history: pa.Table, keys: tuple[str, ...]) -> LimitsOverTime
         its_rows = wanted.filter(pc.is_in(wanted["level"], pa.array(levels)))
         if len(its_rows):
             parts.append(_versions_of(names, its_rows, keys))
-    since = np.asarray(first["start_min"]) if VALID_FROM in history.column_names else None
-    return LimitsOverTime(keys, tuple(parts), first[CLUSTER].combine_chunks(), since)
+    times = np.asarray(first["start_min"]) if VALID_FROM in history.column_names else None
+    return LimitsOverTime(keys, tuple(parts), first[CLUSTER].combine_chunks(), times)
 
 
 def _versions_of(names: tuple[str, ...], rows: pa.Table, keys: Sequence[str]) -> Versions:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..errors import UsageError
 from ..fleets.workers import of_rows, of_whole_groups
@@ -166,7 +167,8 @@ def utilisation(
         time is not idle time, and none of it counts. Infinity takes all of it for idle.
     watched
         Times that are known to have been watched, and count even where nobody was at work: a frame with `broker`,
-        `since` and `until`, as an observation gives it, and `cluster_id` where the usage has one. Whole windows count.
+        `since` and `until`, as an observation gives it, and `cluster_id` where the usage has one; whole windows count.
+        True, where the log is always on: all of each day in UTC on which the broker has usage.
 
     Returns
     -------
@@ -292,7 +294,7 @@ def _windows_of(
     usage: Any, quotas: Any, keys: str | Iterable[str] | None, unwatched_after: float, watched: Any, by_day: bool
 ) -> tuple[Frame, list[str]]:
     """The windows of each bucket beside those of its broker; and the columns that identify a broker, and its day."""
-    chosen, (stored, is_history) = asked_keys(keys), _limits_of(quotas)
+    chosen, (stored, is_history, snapshots) = asked_keys(keys), _limits_of(quotas)
     rows, cluster = measured_rows(usage)
     check_clusters(cluster, USAGE_LABEL, CLUSTER in names_of(stored))
     by, known = [*cluster, "broker", "measured"], _watched_times(watched, cluster)
@@ -300,7 +302,7 @@ def _windows_of(
     if not is_history and not by_day:
         limited, of_windows = with_limits(asked_for, [*cluster, *_CLIENT], stored, chosen), by
     else:
-        over_time = limits_over_time(relational.in_arrow(stored, task="Spark reads the limits"), chosen)
+        over_time = limits_over_time(relational.in_arrow(stored, task="Spark reads the limits"), chosen, snapshots)
         limited = _with_limits_over_time(asked_for, by, over_time, unwatched_after, known, by_day)
         of_windows = [*by, "day"] if by_day else by
     windows = _bucket_windows(in_buckets(limited, by), of_windows)
@@ -308,23 +310,25 @@ def _windows_of(
     return members(_where_known(windows, "key"), spans, by), of_windows
 
 
-def _limits_of(quotas: Any) -> tuple[Frame, bool]:
-    """The columns of QUOTAS, or of QUOTAS_HISTORY, that are read, and whether it is a history."""
-    given = quotas.quotas_history() if hasattr(quotas, "quotas_history") else quotas
-    frame, interval = (
-        taken(given, (CLUSTER, *QUOTA_COLUMNS, VALID_FROM, VALID_TO), QUOTAS_LABEL),
-        (VALID_FROM, VALID_TO),
-    )
+def _limits_of(quotas: Any) -> tuple[Frame, bool, pa.Table | None]:
+    """The columns of QUOTAS, or of QUOTAS_HISTORY, that are read; whether it is one; the snapshots of a history."""
+    interval, snapshots = (VALID_FROM, VALID_TO), None
+    if hasattr(quotas, "intervals"):
+        snapshots = quotas.snapshots().to_arrow()
+        snapshots = snapshots.filter(pc.equal(snapshots["kind"].cast(pa.string()), "quotas"))
+        quotas = quotas.intervals("quotas")
+    frame = taken(quotas, (CLUSTER, *QUOTA_COLUMNS, *interval), QUOTAS_LABEL)
     if not set(interval) & set(names_of(frame)):
-        return quota_columns(frame), False
+        return quota_columns(frame), False, None
     schemas.require_columns(QUOTAS_LABEL, (*QUOTA_COLUMNS, *interval), names_of(frame))
-    return select(frame, [name for name in (CLUSTER, *QUOTA_COLUMNS, *interval) if name in names_of(frame)]), True
+    names = [name for name in (CLUSTER, *QUOTA_COLUMNS, *interval) if name in names_of(frame)]
+    return select(frame, names), True, snapshots
 
 
-def _watched_times(watched: Any, cluster: Sequence[str]) -> dict[tuple[str | None, int], Any]:
+def _watched_times(watched: Any, cluster: Sequence[str]) -> Watched:
     """The times that are known to have been watched, by cluster and broker."""
-    if watched is None:
-        return {}
+    if watched is None or isinstance(watched, bool):
+        return bool(watched)
     kinds = {CLUSTER: TEXT, "broker": WHOLE, "since": TIME, "until": TIME}
     times = of_kinds(watched, kinds, WATCHED_LABEL, or_without=(CLUSTER,))
     if (CLUSTER in names_of(times)) != (CLUSTER in cluster):
@@ -472,9 +476,7 @@ def _bucket_windows(rows: Frame, by: Sequence[str]) -> Frame:
     return read_once(totals, [name for name in names if name != "key"], ["key", "start", "end", *marks, *BUCKET_TOTALS])
 
 
-def watched_spans(
-    times: Frame, cluster: Sequence[str], unwatched_after: float, watched: Watched | None = None
-) -> Frame:
+def watched_spans(times: Frame, cluster: Sequence[str], unwatched_after: float, watched: Watched = False) -> Frame:
     """The number of `windows` that each broker was watched for, their `length`, and the `brokers` of its cluster.
 
     Raises
@@ -485,7 +487,7 @@ def watched_spans(
     by = [*cluster, "broker", "measured"]
     figures = {"windows": types.COUNT, "length": types.COUNT, "fault": types.TEXT}
     each = each_once(times, [*by, "start", "end"])
-    spans = of_whole_groups(each, by, watched_windows, (by, unwatched_after, watched or {}), _kinds_of(by, figures))
+    spans = of_whole_groups(each, by, watched_windows, (by, unwatched_after, watched), _kinds_of(by, figures))
     return with_number_of(without_faults(spans, "windows", "fault"), "brokers", "broker", cluster)
 
 
