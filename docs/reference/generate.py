@@ -30,7 +30,19 @@ from kadmin_nb.usage.touched_clients import ImpactAnswer
 
 HERE = Path(__file__).resolve().parent
 NOTE = "<!-- Made by docs/reference/generate.py (make reference). Do not edit. -->\n\n"
-MODULES = ("charts", "clients", "declared", "fleets", "history", "local", "policy", "runbooks", "usage", "widgets")
+MODULES = (
+    "charts",
+    "clients",
+    "declared",
+    "fleets",
+    "history",
+    "local",
+    "policy",
+    "runbooks",
+    "sql",
+    "usage",
+    "widgets",
+)
 RETURNED = {
     "Every answer": Tabular,
     "`Cluster.quotas`": Quotas,

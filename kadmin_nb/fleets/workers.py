@@ -6,15 +6,19 @@ where the frame is.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
+from ..errors import KadminError
 from ..frames import spark
 
 if TYPE_CHECKING:
@@ -23,6 +27,12 @@ if TYPE_CHECKING:
 Batches = Iterable[pa.RecordBatch]
 Work = Callable[[Any, Batches], Iterator[pa.RecordBatch]]
 Kernel = Callable[..., pa.Table]
+
+GROUP = "group of a worker"
+"""The column by which a worker knows where a group ends."""
+
+PART = 1 << 18
+"""Rows that a worker takes at a time: with what is made of them some 200 MB."""
 
 _CODEC = "zstd"
 _registering = threading.Lock()
@@ -42,13 +52,14 @@ def of_whole_groups(
 ) -> Any:
     """`kernel(table, *arguments)` of tables that have all rows of each group, and many groups; on Spark lazy.
 
-    A partition is worked on at once, not a group at a time: a call for each of many small groups takes far longer.
+    A worker takes so many groups of its partition at a time that they have some PART rows, or else one larger group: a
+    call for each of many small groups takes far longer, and the whole partition may not fit.
     """
     if not spark.is_spark(frame):
         return _fitted(kernel(frame, *arguments), schema)
     plain = spark.plain_schema(schema)
-    work = by_value(_all_at_once, (kernel, arguments, plain))
-    return frame.repartition(*names).mapInArrow(work, spark.spark_schema(plain))
+    work = by_value(_part_by_part, (kernel, arguments, plain))
+    return spark.group_after_group(frame, names, GROUP).mapInArrow(work, spark.spark_schema(plain))
 
 
 def of_each_group(groups: GroupedData, work: Work, argument: Any, schema: pa.Schema) -> DataFrame:
@@ -69,11 +80,23 @@ def _some_at_a_time(job: tuple[Kernel, tuple[Any, ...], pa.Schema], batches: Bat
         yield from _fitted(kernel(pa.Table.from_batches([batch]), *arguments), schema).combine_chunks().to_batches()
 
 
-def _all_at_once(job: tuple[Kernel, tuple[Any, ...], pa.Schema], batches: Batches) -> Iterator[pa.RecordBatch]:
+def _part_by_part(job: tuple[Kernel, tuple[Any, ...], pa.Schema], batches: Batches) -> Iterator[pa.RecordBatch]:
     kernel, arguments, schema = job
-    if batch_list := list(batches):
-        table = pa.Table.from_batches(batch_list)
-        yield from _fitted(kernel(table, *arguments), schema).combine_chunks().to_batches()
+    for part in _whole_groups(batches):
+        yield from _fitted(kernel(part, *arguments), schema).combine_chunks().to_batches()
+
+
+def _whole_groups(batches: Batches) -> Iterator[pa.Table]:
+    """The rows, in tables that end where a group does, without the column that tells the groups apart."""
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        ends = np.flatnonzero(np.diff(np.asarray(batch[GROUP]))) + 1
+        if len(ends) and sum(rows.num_rows for rows in held) + batch.num_rows >= PART:
+            yield pa.Table.from_batches([*held, batch.slice(0, ends[-1])]).drop_columns([GROUP])
+            held, batch = [], batch.slice(ends[-1])
+        held.append(batch)
+    if held:
+        yield pa.Table.from_batches(held).drop_columns([GROUP])
 
 
 def _fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -81,7 +104,17 @@ def _fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def by_value(work: Work, argument: Any) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
-    """`work(argument, batches)` as a function of the batches alone, for `mapInArrow`.
+    """`work(argument, batches)` as a function of the batches alone, for `mapInArrow`; it travels as `loader` says."""
+    load = loader(work, argument)
+
+    def run(batches: Batches) -> Iterator[pa.RecordBatch]:
+        yield from load()(batches)
+
+    return run
+
+
+def loader(work: Work, argument: Any) -> Callable[[], Callable[[Batches], Iterator[pa.RecordBatch]]]:
+    """A function without arguments that gives, wherever it is called, `work(argument, …)`.
 
     It carries `argument` and whatever code of ours `work` uses; what that imports from elsewhere (numpy, pyarrow) must
     be on the workers. Everything is packed here and now, and compressed: Spark Connect sends a plan whole, with
@@ -90,28 +123,47 @@ def by_value(work: Work, argument: Any) -> Callable[[Batches], Iterator[pa.Recor
     packed = _packed((silence, work, argument))
     payload, size = pa.compress(packed, codec=_CODEC, asbytes=True), len(packed)
 
-    def run(batches: Batches) -> Iterator[pa.RecordBatch]:
+    def load() -> Callable[[Batches], Iterator[pa.RecordBatch]]:
         import pickle
+        from functools import partial
 
         import pyarrow
 
         silence, work, argument = pickle.loads(pyarrow.decompress(payload, decompressed_size=size, codec=_CODEC))
         silence()
-        yield from work(argument, batches)
+        return partial(work, argument)
 
-    return run
+    return load
 
 
 def _packed(content: object) -> bytes:
-    """Pickled with our code in it. Whose code that is is global in cloudpickle, hence the lock."""
+    """Pickled with our code in it."""
+    with travelling():
+        return bytes(import_module("pyspark.cloudpickle").dumps(content))
+
+
+@contextmanager
+def travelling() -> Iterator[None]:
+    """What is pickled here has our code in it. Whose code that is is global in cloudpickle, hence the lock."""
     cloudpickle: Any = import_module("pyspark.cloudpickle")
     package = import_module(__name__.partition(".")[0])
     with _registering:
         cloudpickle.register_pickle_by_value(package)
         try:
-            return bytes(cloudpickle.dumps(content))
+            yield
         finally:
             cloudpickle.unregister_pickle_by_value(package)
+
+
+HIDE_TRACEBACK = "SPARK_HIDE_TRACEBACK"
+"""What PySpark's setting `spark.sql.execution.pyspark.udf.hideTraceback.enabled` is in a worker's environment."""
+
+
+def with_message_alone(error: Any) -> KadminError:
+    """A KadminError, to be raised in a worker, as one line. Spark shows no traceback of it: the worker ends with it."""
+    os.environ[HIDE_TRACEBACK] = "1"
+    alone: KadminError = error.reworded(error.in_one_line())
+    return alone
 
 
 HANG_UPS = (ConnectionError, EOFError)

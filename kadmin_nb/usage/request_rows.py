@@ -180,7 +180,7 @@ def broker_names(broker: Any) -> BrokerNames:
         Nothing is said, or the frame is none.
     """
     if broker is None:
-        raise UsageError("nobody said which broker wrote the log", hint=BROKER_HINT)
+        raise UsageError("the broker that wrote the log is not named", hint=BROKER_HINT)
     if isinstance(broker, int):
         return OneBroker(broker)
     return BrokerInPath(broker) if isinstance(broker, str) else BrokerByAddress.of(broker)
@@ -284,6 +284,11 @@ class LogReader:
     def columns(self) -> list[str]:
         """The names of the columns that it gives, in their order."""
         return [name for name in SCHEMA.names if name != CLUSTER or self.cluster_id is not None]
+
+    @property
+    def request_schema(self) -> pa.Schema:
+        """The columns without the line's path and text."""
+        return pa.schema([SCHEMA.field(name) for name in self.columns if name not in ("path", "line")])
 
     def rows(self, paths: pa.Array, lines: pa.Array) -> pa.RecordBatch:
         """The lines as SCHEMA has them; the cluster's id only where there is one."""

@@ -136,7 +136,7 @@ def _connect(folder: Path) -> SparkSession:
 
     from kadmin_nb.java import spark_java_home
 
-    port = _free_port()
+    port = free_port()
     DefaultChannelBuilder.default_port = staticmethod(lambda: port)
     properties = folder / "log4j2.properties"
     properties.write_text(_LOG4J.format(log=folder / "spark.log"))
@@ -180,7 +180,8 @@ def seen(spark: SparkSession, traffic: Traffic) -> Requests:
     return kn.usage.requests(str(traffic.log), spark=spark, broker=1, tz=f"{offset[:3]}:{offset[3:]}")
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """One that was free a moment ago."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])

@@ -16,6 +16,8 @@ from kadmin_nb.frames import schemas
 from kadmin_nb.frames.spark import to_spark
 from kadmin_nb.model.levels import LEVELS
 from kadmin_nb.model.quota_keys import USER_CLIENT_KEYS
+from tests.history.hours import at as hour_of
+from tests.history.hours import taken
 
 pytestmark = pytest.mark.spark
 
@@ -305,3 +307,16 @@ def test_time_that_is_known_to_be_watched_counts_though_nobody_was_at_work():
     assert shown(found, "limit", "windows", "mean") == {(80.0, 100, 0.6), (100.0, 109, 90 / 109)}
     with pytest.raises(kn.UsageError, match="the usage's rows have a cluster_id and the watched times have none"):
         here(kn.usage.utilisation, usage, history, watched=watched.drop_columns(["cluster_id"]))
+
+
+def test_beside_a_history_that_was_recorded(tmp_path):
+    """At first nothing was set, and all that was used then was taken for the time before the history."""
+    history = kn.open_history(tmp_path / "history")
+    for hour, limits in ((1, {}), (2, {"alice": 100.0})):
+        history.record(taken(hour, limits))
+    starts = [hour_of(hour) for hour in (0.5, 1.5, 2.5)]
+    usage = [used(0, 60) | {"window_start": start, "window_end": start + timedelta(seconds=1)} for start in starts]
+    found = kn.usage.utilisation(schemas.table(USAGE, usage), history, keys=PRODUCE).to_pylist()
+    assert shown(found, "level", "limit", "user", "windows") == {
+        ("UNKNOWN", None, "alice", 1), (None, None, "alice", 1), ("USER", 100.0, None, 1)
+    }  # fmt: skip

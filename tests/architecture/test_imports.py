@@ -15,7 +15,7 @@ from tests.architecture.sources import IN_PACKAGE, PACKAGE, ROOT, nodes_of, plac
 PASSPORTS = {
     "kafka": ("admin", "client_configs"),
     "confluent_kafka": ("admin", "client_configs"),
-    "pyspark": ("fleets", "usage", "frames/relational.py", "frames/spark.py", "history/spark.py"),
+    "pyspark": ("fleets", "usage", "frames/relational.py", "frames/spark.py", "history/spark.py", "sql"),
     "deltalake": ("history",),
     "pandas": ("frames",),
     "IPython": (),
@@ -79,6 +79,7 @@ ROOMS = {
     "advice": (*GROUND, "model", "frames"),
     "declared": (*GROUND, "model", "frames"),
     "comparing": (*GROUND, "model", "frames", "advice"),
+    "kraft": (*GROUND, "model", "frames"),
     "history": (*GROUND, "model", "frames", "comparing"),
     "policy": (*GROUND, "model", "frames", "advice", "resolution"),
     "kafka_commands": (*GROUND, "model"),
@@ -90,10 +91,11 @@ ROOMS = {
     "client_configs": (*GROUND, "model", "frames", "admin", "plans", "usage", "client_configs.records"),
     "cluster": (*GROUND, "model", "frames", "advice", "resolution", "policy", "declared", "comparing", "history",
                 "client_configs", "admin", "profiles", "plans", "fleets", "usage", "widgets"),
+    "sql": (*GROUND, "model", "frames", "resolution", "admin", "fleets", "usage", "cluster"),
     "local": (*GROUND, "cluster"),
     "runbooks": (*GROUND, "model", "frames", "resolution", "plans", "usage", "charts"),
     "commands": (*GROUND, "model", "frames", "advice", "resolution", "policy", "declared", "comparing", "history",
-                 "kafka_commands", "client_configs", "admin", "profiles", "plans", "fleets", "usage",
+                 "kraft", "kafka_commands", "client_configs", "admin", "profiles", "plans", "fleets", "usage",
                  "widgets", "charts", "cluster", "local", "runbooks"),
 }  # fmt: skip
 """What each room may import of ours, in an order in which each names only those above it.

@@ -57,15 +57,19 @@ TEXTS = {
 KNOWN = {
     ("kadmin_nb/frames/spark.py", "master"): "a session of our own, where there is none and this is no Databricks",
     ("kadmin_nb/frames/spark.py", "spark.master"): "asked for, and an answer that it is not told is taken for one",
-    ("kadmin_nb/history/spark.py", "refreshTable"): "of a table of Parquet, which Databricks' are not",
 }
 """What is there all the same, and never reached on Databricks, or caught."""
 
 
 def _sources() -> Iterator[Path]:
     package = ROOT / "kadmin_nb"
-    yield from (*package.glob("fleets/*.py"), *package.glob("usage/*.py"), package / "frames/relational.py")
-    yield from (package / "history/spark.py", package / "frames/spark.py", package / "frames/lazy_answer.py")
+    yield from (*package.glob("fleets/*.py"), *package.glob("usage/*.py"), *package.glob("sql/*.py"))
+    yield from (
+        package / "frames/relational.py",
+        package / "history/spark.py",
+        package / "frames/spark.py",
+        package / "frames/lazy_answer.py",
+    )
     yield from (place for place in package.glob("policy/**/*.py") if "pyspark" in place.read_text())
     yield from (place for folder in ("databricks", "notebooks/runbooks") for place in ROOT.glob(f"{folder}/**/*.ipynb"))
     yield from ROOT.glob("databricks/**/*.py")

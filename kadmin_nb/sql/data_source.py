@@ -1,0 +1,164 @@
+"""The data source `kadmin_nb`: frames of clusters as tables of Spark's, a partition a cluster.
+
+All here travels by value: beside a Connect server, and on the workers, PySpark may be all there is. The wheel is needed
+where a partition is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from ..errors import Unsupported, UsageError
+from ..fleets.workers import silence, travelling, with_message_alone
+from ..frames.spark import spark_schema
+from ..hints import did_you_mean
+from .reading import FRAMES, columns_of
+
+NAME = "kadmin_nb"
+SEPARATOR = ";"
+"""Between clusters: an address may have commas in it, the path of a file spaces."""
+
+FRAME, CLUSTER, PUSHDOWN = "frame", "cluster", "pushdown"
+NARROWING = ("user", "client_id", "ip", "resource_type", "resource_name")
+"""Columns whose value a broker can be asked for: options, each where a frame has the column."""
+
+OPTIONS = (FRAME, CLUSTER, *NARROWING, PUSHDOWN)
+
+WHEEL = "Install it where Spark's workers run, as a library of the cluster or the environment; docs/sql.md."
+
+COLUMNS = {name: spark_schema(columns_of(name)) for name in FRAMES}
+"""The columns of each frame, as Spark has them."""
+
+
+class ClusterFrames(DataSource):
+    """`spark.read.format("kadmin_nb")`."""
+
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def schema(self) -> StructType:
+        silence()
+        return COLUMNS[self._chosen().frame]
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        silence()
+        read = self._chosen()
+        return FilteredReader(read) if read.pushdown else FrameReader(read)
+
+    def _chosen(self) -> Chosen:
+        """What the options say.
+
+        Raises
+        ------
+        UsageError
+            One is missing, or is not one of ours.
+        """
+        try:
+            return Chosen.of(self.options)
+        except UsageError as error:
+            raise with_message_alone(error) from None
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is read: a frame of clusters, of the names that are asked for by column; all where it has none."""
+
+    frame: str
+    clusters: Sequence[str]
+    asked: Mapping[str, Sequence[str]]
+    pushdown: bool
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> Chosen:
+        """What options say.
+
+        Raises
+        ------
+        UsageError
+            One is missing, or is not one of ours.
+        """
+        if unknown := next((name for name in options if name.lower() not in OPTIONS), None):
+            hint = did_you_mean(unknown.lower(), OPTIONS, f"It has {', '.join(OPTIONS)}.")
+            raise UsageError(f"{NAME} has no option {unknown}", hint=hint)
+        frame = options.get(FRAME, "")
+        if frame not in COLUMNS:
+            problem = f"{NAME} has no frame {frame!r}" if frame else "the option frame is missing"
+            raise UsageError(problem, hint=did_you_mean(frame, COLUMNS, f"One of {', '.join(COLUMNS)}."))
+        if strange := next((name for name in NARROWING if name in options and name not in COLUMNS[frame].names), None):
+            raise UsageError(f"{frame} has no column {strange}", hint="Leave the option out.")
+        clusters = [name for part in options.get(CLUSTER, "").split(SEPARATOR) if (name := part.strip())]
+        if not clusters:
+            hint = f"A profile, the path of a properties file, or host:port; several parted by {SEPARATOR}"
+            raise UsageError("the option cluster is missing", hint=hint)
+        asked = {name: [options[name]] for name in NARROWING if name in options}
+        return cls(frame, list(dict.fromkeys(clusters)), asked, options.get(PUSHDOWN, "").lower() == "true")
+
+
+class FrameReader(DataSourceReader):
+    """Reads a frame of clusters: a partition a cluster, all of it."""
+
+    def __init__(self, chosen: Chosen) -> None:
+        self.frame, self.clusters, self.asked = chosen.frame, chosen.clusters, dict(chosen.asked)
+
+    def partitions(self) -> list[InputPartition]:
+        clusters = self.asked.get(CLUSTER, self.clusters)
+        return [InputPartition(name) for name in self.clusters if name in clusters]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        silence()
+        if partition.value is None:  # PySpark's own, where no cluster is asked for
+            return iter(())
+        try:
+            from kadmin_nb.sql.reading import rows
+        except ImportError as error:
+            raise with_message_alone(Unsupported(f"kadmin_nb is not on Spark's workers: {error}", hint=WHEEL)) from None
+        try:
+            table = rows(self.frame, partition.value, self.asked)
+        except Exception as error:  # a KadminError of the worker's own package, which is another class than ours
+            if not hasattr(error, "in_one_line"):
+                raise
+            raise with_message_alone(error) from None
+        return iter(table.combine_chunks().to_batches())
+
+
+class FilteredReader(FrameReader):
+    """The same, which takes the filters of a query as well; Spark filters the rows that come once more.
+
+    Only where somebody asked for it: Spark 4.2 remembers the filters of a query with the DataFrame, and whoever reads
+    that again without filters, or twice in one query with two filters, loses rows.
+    """
+
+    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:  # PySpark's name
+        for column, names in filter(None, map(_names, filters)):
+            before = self.asked.get(column, names)
+            self.asked[column] = [name for name in names if name in before]
+        return filters
+
+
+def _names(condition: Any) -> tuple[str, list[str]] | None:
+    """The column, and the names that a condition allows; None where it is not of that form."""
+    from pyspark.sql.datasource import EqualNullSafe, EqualTo, In
+
+    if isinstance(condition, In):
+        values = list(condition.value)
+    elif isinstance(condition, EqualTo | EqualNullSafe):
+        values = [condition.value]
+    else:
+        return None
+    if len(condition.attribute) != 1 or not all(isinstance(value, str) for value in values):
+        return None
+    return condition.attribute[0], values
+
+
+def register_source(spark: SparkSession) -> None:
+    """Make the data source known to a session."""
+    with travelling():
+        spark.dataSource.register(ClusterFrames)
