@@ -310,7 +310,7 @@ def _with_times(history: pa.Table) -> pa.Table:
     cluster, *_ = clients_of(history)
     columns = {CLUSTER: cluster, **texts, "value": history["value"]}
     for name, of, without in (("start", VALID_FROM, _ALWAYS), ("end", VALID_TO, _NEVER)):
-        given = history[of].cast(MOMENT).cast(pa.int64()) if of in history.column_names else None
+        given = history[of].cast(MOMENT, safe=False).cast(pa.int64()) if of in history.column_names else None
         columns[name] = pc.fill_null(given, without) if given is not None else pa.repeat(without, len(history))
     rows = pa.table(columns)
     return rows.filter(pc.less(rows["start"], rows["end"]))

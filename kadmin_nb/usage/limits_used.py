@@ -105,19 +105,15 @@ _TYPES: dict[str, pa.DataType] = {
 }
 """The types of columns on the way."""
 
-COUNT = Kind(pa.types.is_integer, types.COUNT, "a whole number")
 HISTOGRAM = Kind(lambda kind: True, schemas.HISTOGRAM, "a histogram")
 
 _COUNTS = {"windows": types.COUNT, "brokers": types.WHOLE, "clients": types.COUNT}
-_FIGURES = {
-    **{name: types.COUNT if name.startswith("windows") else types.NUMBER for name in BUCKET_SUMS},
-}
+_FIGURES = {name: types.COUNT if name.startswith("windows") else types.NUMBER for name in BUCKET_SUMS}
 _DAILY_KINDS: dict[str, Kind] = {
     CLUSTER: TEXT,
-    **{name: TEXT for name in BUCKET if name != "limit"},
-    **dict.fromkeys(("broker", *_COUNTS), COUNT),
-    **{name: COUNT if name.startswith("windows") else NUMBER for name in BUCKET_SUMS},
-    **dict.fromkeys(("limit", "window_s"), NUMBER),
+    "broker": WHOLE,
+    **{name: NUMBER if name == "limit" else TEXT for name in BUCKET},
+    **dict.fromkeys((*_COUNTS, *BUCKET_SUMS, "window_s"), NUMBER),
     "histogram": HISTOGRAM,
 }
 """The columns of UTILISATION_DAILY that are read."""

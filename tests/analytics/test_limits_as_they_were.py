@@ -283,6 +283,7 @@ def test_days_and_days_put_together(on):
         assert {name: found[bucket][name] for name in its} == pytest.approx(its), bucket
     whole = {tuple(row[name] for name in BUCKET): row for row in here(kn.usage.utilisation, usage, history)}
     together = {tuple(row[name] for name in BUCKET): row for row in on(kn.usage.over_days, days)}
+    assert len(kn.usage.over_days(tables(days)[0].to_pandas())) == len(together)
     assert together.keys() == whole.keys()
     for bucket, row in whole.items():
         ours, less = together[bucket], {"p95", "longest_above_100_s", "clients"}
@@ -305,6 +306,8 @@ def test_time_that_is_known_to_be_watched_counts_though_nobody_was_at_work():
     )
     found = here(kn.usage.utilisation, usage, history, watched=watched)
     assert shown(found, "limit", "windows", "mean") == {(80.0, 100, 0.6), (100.0, 109, 90 / 109)}
+    whole = here(kn.usage.utilisation_daily, usage[:1], history, watched=True)
+    assert shown(whole, "limit", "windows", "windows_seen") == {(80.0, 200, 1), (100.0, 86_200, 0)}
     with pytest.raises(kn.UsageError, match="the usage's rows have a cluster_id and the watched times have none"):
         here(kn.usage.utilisation, usage, history, watched=watched.drop_columns(["cluster_id"]))
 
