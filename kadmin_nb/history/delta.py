@@ -46,7 +46,8 @@ _TIDIED_EVERY = 16
 _VERSIONS_KEPT = 5
 """The newest versions whose files stay, for those who read right now."""
 
-_ROW_GROUP = 20_000
+ROW_GROUP = 20_000
+"""Rows of ended intervals, in order of their ends, that are read or passed over together."""
 
 _PLAIN = {pa.string_view(): pa.string()}
 
@@ -351,7 +352,7 @@ def _added(rows: pa.Table, filesystem: Any, path: str, cluster_id: str, now: int
     from pyarrow import parquet
 
     with filesystem.open_output_stream(unquote(path)) as file:
-        parquet.write_table(rows, file, compression="zstd", row_group_size=_ROW_GROUP)
+        parquet.write_table(rows, file, compression="zstd", row_group_size=ROW_GROUP)
     edges = {name: pc.min_max(rows[name]).as_py() for name in (FROM, TO)}
     least, most = (
         {name: f"{edge[side].astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}" for name, edge in edges.items() if edge[side]}
