@@ -58,7 +58,7 @@ class SparkSchema:
         self._changed.clear()
         yield
         for name, version in self._changed.items():
-            if version % _TIDIED_EVERY in (0, 1):
+            if version >= _TIDIED_EVERY and version % _TIDIED_EVERY in (0, 1):
                 self._tidy(name)
 
     def clusters(self) -> set[str]:
