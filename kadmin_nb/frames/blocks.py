@@ -95,5 +95,13 @@ class Listing:
     types: bool = False
 
 
-Block: TypeAlias = "str | pa.Table | Head | Listing"
+@dataclass(frozen=True)
+class Folded:
+    """Blocks behind a line that says what they come to. A page with a bound, which cannot unfold, shows that alone."""
+
+    title: str
+    blocks: Sequence[Block]
+
+
+Block: TypeAlias = "str | pa.Table | Head | Listing | Folded"
 """A piece of what a value shows. A `str` is sentences that are safe to print, which a window wraps."""

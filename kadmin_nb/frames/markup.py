@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from .blocks import BADGE, KEY, NOTEBOOK, TEXT, Block, Head, Listing, Page, Title
+from .blocks import BADGE, KEY, NOTEBOOK, TEXT, Block, Folded, Head, Listing, Page, Title
 from .colours import TONES
 from .render import CUT, Column, columns, count, engine_line, nothing, rows_of, shortened, text_of_blocks
 from .views import Section, View, view_of
@@ -48,6 +48,9 @@ def _html(block: Block, page: Page, title: str) -> str:
         return _paragraph(first, "kadmin-title") + _paragraph(more)
     if isinstance(block, str):
         return _paragraph(block)
+    if isinstance(block, Folded):
+        shown = "".join(_html(one, page, title) for one in block.blocks)
+        return f"<details><summary>{html.escape(block.title)}</summary>\n{shown}</details>\n"
     if isinstance(block, Listing):
         return f"<pre>{html.escape(text_of_blocks(block, page=page))}</pre>\n"
     table = rows_of(block)
@@ -58,7 +61,14 @@ def _html(block: Block, page: Page, title: str) -> str:
 
 def _paragraph(text: str, kind: str = "kadmin-text") -> str:
     """Sentences, which a browser breaks between words."""
-    return f'<p class="{kind}" style="white-space: pre-line;">{html.escape(text)}</p>\n' if text else ""
+    lines = "\n".join(map(_line, text.split("\n")))
+    return f'<p class="{kind}" style="white-space: pre-line;">{lines}</p>\n' if text else ""
+
+
+def _line(text: str) -> str:
+    """A line, escaped; a word such as `danger:` that it begins with is a badge."""
+    word, colon, rest = text.partition(":")
+    return f"{_badge(word)}{html.escape(rest)}" if colon and word in TONES else html.escape(text)
 
 
 def _tabled(block: pa.Table | Head, table: pa.Table, page: Page, title: str) -> Iterator[str]:

@@ -115,8 +115,12 @@ def used(key: str | None, value: float | None) -> str:
 
 def word(value: str | None) -> str:
     """A name of Kafka's enumerations as a word: `DEFAULT_CLIENT_OF_USER` is *default client of user*."""
-    text = value or ""
+    text = _WORDS.get(value or "", value or "")
     return text.removesuffix("_CONFIG").lower().replace("_", " ") if text.isupper() else text
+
+
+_WORDS = {"delete": "remove"}
+"""Values of frames that people read as another word."""
 
 
 def milliseconds(value: float | None) -> str:
@@ -326,7 +330,7 @@ PARTS = {
 }  # fmt: skip
 """The parts that are more, or other, than the column of their name."""
 
-_HEADINGS = {"client_id": "client-id", "headroom_percent": "headroom", "cluster_id": "cluster"}
+_HEADINGS = {"old": "before", "client_id": "client-id", "headroom_percent": "headroom", "cluster_id": "cluster"}
 
 
 def _of_column(field: Field) -> Part:

@@ -15,7 +15,7 @@ from itertools import zip_longest
 import pyarrow as pa
 
 from ..errors import printable
-from .blocks import BADGE, NOTEBOOK, NUMBER, PROSE, TEXT, Block, Head, Listing, Page, Title
+from .blocks import BADGE, NOTEBOOK, NUMBER, PROSE, TEXT, Block, Folded, Head, Listing, Page, Title
 from .colours import BOLD, DIM, ink, inked
 from .meanings import Part
 from .schema_metadata import ENGINE
@@ -298,6 +298,8 @@ def lines(blocks: Iterable[Block], page: Page) -> Iterator[str]:
             yield from _titled(block, page) if isinstance(block, Title) else _remarks(block, page)
         elif isinstance(block, Listing):
             yield from _listed(block, page)
+        elif isinstance(block, Folded):
+            yield from _sentences(block.title, page) if page.rows is not None else lines(block.blocks, page)
         else:
             yield from _tabled(block, page, title)
 

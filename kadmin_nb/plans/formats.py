@@ -182,7 +182,7 @@ def as_markdown(subject: Subject) -> PlanText:
     ends = ("until",) if any(change.until for change in subject.changes) else ()
     columns = (*(_SEEN if subject.is_seen else _WISHED), *ends)
     head = [f"{name}: {said(value)}  " for name, value in subject.head.items()]
-    rows = [_table_row(columns), _table_row(["---"] * len(columns))]
+    rows = [_table_row(["before" if name == "old" else name for name in columns]), _table_row(["---"] * len(columns))]
     rows += [_table_row([_CELLS[column](change) for column in columns]) for change in subject.changes]
     remarks = [f"- {said(line)}" for line in subject.told]
     below = [*[""] * bool(remarks), *remarks]
@@ -225,7 +225,7 @@ def _new(value: str | None, change: Change, nothing: str) -> str:
 
 _CELLS: Mapping[str, Callable[[Change], str]] = {
     "row": lambda change: str(change.row),
-    "op": lambda change: said(change.op),
+    "op": lambda change: said("remove" if change.op == DELETE else change.op),
     "resource": lambda change: code(str(change.resource)),
     "key": lambda change: code(change.key),
     "old": _old,

@@ -16,9 +16,9 @@ from .. import files
 from ..errors import ExitState, PartlyFailed, UsageError, printable
 from ..frames import schemas
 from ..frames.answer import Answer
-from ..frames.blocks import NOTEBOOK, Page
+from ..frames.blocks import NOTEBOOK, Folded, Page
 from ..frames.schema_metadata import now, stamped
-from ..hints import Hint, Verb, sentence
+from ..hints import Hint, Verb, python, sentence
 from ..model import rights
 from ..model.changes import FAILED, UNCHANGED, UNKNOWN, UNVERIFIED, VERIFIED, Outcome, Target
 from .kinds.registry import KINDS
@@ -140,9 +140,9 @@ class Outcomes(Answer):
         resume = Verb(f"plan resume {plan_id}", f"cluster.resume({plan_id!r})")
         may_come = not {UNVERIFIED, UNKNOWN}.isdisjoint(self._table["state"].to_pylist())
         return Hint(
-            "Its rows say which; what was applied stays applied.",
-            *[sentence("{} looks again.", again)] * may_come,
-            *[sentence("{} goes on.", resume)] * begun,
+            "Applied rows stay.",
+            *[sentence("Check again with {}.", again)] * may_come,
+            *[sentence("Go on with {}.", resume)] * begun,
         )
 
     def _exit_state(self, detailed: bool = False) -> ExitState:
@@ -159,21 +159,33 @@ class Outcomes(Answer):
         return pc.invert(pc.is_in(self._table["state"], pa.array([UNCHANGED, VERIFIED], pa.string())))
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """In the plan's order; where only a part is shown, rows that are not good come first."""
+        """In the plan's order; where somebody looks, rows that are not good, and the others behind a line."""
         brief = self._table.select(_SHOWN)
-        if page.rows is None or len(self) <= page.rows or self.ok:
+        if page.rows is None or self.ok:
             return [brief]
         failing = self._failing()
-        return [pa.concat_tables([brief.filter(failing), brief.filter(pc.invert(failing))])]
+        good = brief.filter(pc.invert(failing))
+        folded = [Folded(self._states_of(good), [good])] if len(good) else []
+        return [brief.filter(failing), *folded]
+
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """The proof of what was done."""
+        if not self.journal:
+            return []
+        proof = f"journal {_from_home(self.journal)}, chain head {(self.chain_head or '')[:12]}"
+        log = Verb(f"plan log {self.plan_id[:12]}", f"cluster.log({self.plan_id[:12]!r})")
+        return [Folded(sentence("details: {}", log).at(page.syntax or python), [printable(proof)])]
+
+    @staticmethod
+    def _states_of(rows: pa.Table) -> str:
+        """The number of rows in each state."""
+        counts = Counter(rows["state"].to_pylist())
+        return ", ".join(f"{count:,} {state}" for state, count in counts.items()) or "no rows"
 
     def _title(self) -> str:
-        counts = Counter(self._table["state"].to_pylist())
-        states = ", ".join(f"{count} {state}" for state, count in counts.items()) or "no rows"
-        nothing = "nothing to change, " if set(counts) == {UNCHANGED} else ""
+        nothing = "nothing to change, " if {*self._table["state"].to_pylist()} == {UNCHANGED} else ""
         slowest = f"; slowest {self._mark('slowest')}" if self._mark("slowest") else ""
-        lines = [f"plan {self.plan_id[:12]}: {nothing}{states}{slowest}"]
-        if self.journal:
-            lines.append(f"journal {_from_home(self.journal)}, chain head {(self.chain_head or '')[:12]}")
+        lines = [f"plan {self.plan_id[:12]}: {nothing}{self._states_of(self._table)}{slowest}"]
         return "\n".join(map(printable, [*lines, *filter(None, [self._mark("lock")])]))
 
 

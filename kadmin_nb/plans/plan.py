@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -21,7 +22,7 @@ from ..frames.answer import Tabular
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..hints import Syntax
-from ..model.changes import Change
+from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Change
 from ..model.findings import Finding
 from ..version import TOOL
 from . import advice, plan_file
@@ -340,7 +341,8 @@ class Plan(PrintFormats, Tabular):
         end = {"expired" if self.has_expired() else "expires": self.expires}
         head = {"cluster": self.cluster_id, "reason": self.reason, "made by": self.author, **end}
         head["noted"] = "; ".join(self._noted)
-        return Subject.of_plan(self.changes, self._advice_lines(hints.terminal), plan=self.id, **head)
+        advice_lines = [*self._refusal_lines(hints.terminal), *self._told.warning_lines()]
+        return Subject.of_plan(self.changes, advice_lines, plan=self.id, **head)
 
     def _rows(self) -> list[dict[str, Any]]:
         return [row_of(change, self.format) for change in self.changes]
@@ -348,15 +350,21 @@ class Plan(PrintFormats, Tabular):
     def __len__(self) -> int:
         return len(self.changes)
 
+    def _alerts(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """The dangers, and what lets them through."""
+        refusal_lines = self._refusal_lines(page.syntax or self._syntax, _shown_on(page))
+        return ["\n".join(refusal_lines)] if refusal_lines else []
+
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """The dangers first, then the rows."""
         brief, ends = self.to_arrow().select(_SHOWN), [change.until for change in self.changes]
-        return [brief.append_column("until", pa.array(ends, pa.string())) if any(ends) else brief]
+        rows = brief.append_column("until", pa.array(ends, pa.string())) if any(ends) else brief
+        return [*self._alerts(page), rows]
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """Dangers, warnings, and what allows it to be applied."""
-        shown = None if page.rows is None else advice.SHOWN
-        advice_lines = self._advice_lines(page.syntax or self._syntax, shown)
-        return ["\n".join(advice_lines)] if advice_lines else []
+        """The warnings."""
+        warning_lines = self._told.warning_lines(_shown_on(page))
+        return ["\n".join(warning_lines)] if warning_lines else []
 
     def _exit_state(self, detailed: bool = False) -> ExitState:
         if self.refused:
@@ -375,9 +383,9 @@ class Plan(PrintFormats, Tabular):
             else f", to be applied until {until}"
         )
 
-    def _advice_lines(self, syntax: Syntax, shown: int | None = advice.SHOWN) -> list[str]:
-        """Dangers, warnings, and what allows it to be applied; nothing does where the broker refuses a row."""
-        return self._told.lines(self.reason, syntax, shown, is_applicable=not self.refused)
+    def _refusal_lines(self, syntax: Syntax, shown: int | None = advice.SHOWN) -> list[str]:
+        """Dangers, and what allows it to be applied; nothing does where the broker refuses a row."""
+        return self._told.refusal_lines(self.reason, syntax, shown, is_applicable=not self.refused)
 
     @property
     def _noted(self) -> list[str]:
@@ -386,10 +394,27 @@ class Plan(PrintFormats, Tabular):
 
     def _title(self) -> str:
         reason = f"; reason: {self.reason}" if self.reason else ""
-        count = f"{len(self)} change{'s' * (len(self) != 1)}"
-        made = f"made by {self.author or 'nobody known'}, {self.created[:19]}Z"
-        lines = [f"plan {self.id[:12]} for cluster {self.cluster_id}, {count}", made + self._end + reason, *self._noted]
+        made = f"for cluster {self.cluster_id}, made by {self.author or 'nobody known'}, {self.created[:19]}Z"
+        lines = [f"plan {self.id[:12]}: {self._counts}", made + self._end + reason, *self._noted]
         return "\n".join(map(printable, lines))
+
+    @property
+    def _counts(self) -> str:
+        """The number of changes of each sort, and of those that want a look: `3 to set, 1 to remove; 2 dangerous`."""
+        sorts = Counter(TO_DO[change.op] for change in self.changes)
+        to_do = ", ".join(f"{sorts[sort]:,} {sort}" for sort in TO_DO.values() if sorts[sort])
+        wants_a_look = {"dangerous": len(self._told.dangers), "refused by the broker": len(self.refused)}
+        looks = [f"{count:,} {what}" for what, count in wants_a_look.items() if count]
+        return "; ".join([to_do or "nothing to change", *looks])
+
+
+TO_DO = {SET: "to set", DELETE: "to remove", APPEND: "to append to", SUBTRACT: "to subtract from"}
+"""The sorts of changes, in the order in which a plan counts them."""
+
+
+def _shown_on(page: Page) -> int | None:
+    """Lines of advice of a kind that a page shows."""
+    return None if page.rows is None else advice.SHOWN
 
 
 def unconfirmed(plan: Plan, reason: str) -> Plan:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Dangerous, Hinted, printable
-from ..frames.blocks import NOTEBOOK, Page, Title
+from ..frames.blocks import NOTEBOOK, Folded, Page, Title
 from ..hints import Option, Verb, Way, magic, python
 from ..plans.apply_options import ApplyOptions
 from ..plans.execution.progress import Advance
@@ -91,7 +91,7 @@ class PlanReview(Panel):
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         yield from self.plan._footer(page)
         if self.impact is not None:
-            yield from (Title(self.impact._title()), *self.impact._content(page), *self.impact._footer(page))
+            yield Folded(self.impact._short_form(), [*self.impact._content(page), *self.impact._footer(page)])
 
     # -- the widget
 
@@ -108,13 +108,14 @@ class PlanReview(Panel):
         self.reason = controls.text("why", width="24em", label="reason")
         self._bar, self._status, self._below = controls.progress(), StatusLine(), StatusLine()
         self._place = controls.column(
-            controls.paragraphs(Title(self._title()), *self._footer(_PAGE)),
+            controls.paragraphs(Title(self._title()), *self.plan._alerts(_PAGE)),
             Grid(self.sheet, height=min(360, 80 + 28 * len(self.plan))),
             self.confirmations.widget,
             controls.row(self.reason, *self.buttons),
             self._bar,
             self._status,
             self._below,
+            controls.paragraphs(*self._footer(_PAGE)),
             self.copies.widget,
         )
         self._is_begun, self._is_built = self._live.is_begun(self.plan), True

@@ -411,9 +411,10 @@ def test_of_many_rows_those_that_are_not_there_are_shown_with_the_ways_on(cluste
         lagging.setattr(verification, "holds", lambda now, change: change.row < 65)
         lagging.setattr(verification, "is_as_before", lambda now, change: True)
         outcomes = plan.apply(verify_timeout=0.0)
-    first = outcomes.as_text(NOTEBOOK).splitlines()[3]
+    first = outcomes.as_text(NOTEBOOK).splitlines()[2]
     assert first.split()[0] == "65"
     assert "broker 1" in first
+    assert "64 verified" in outcomes.as_text(NOTEBOOK).splitlines()
     assert outcomes.to_arrow()["row"].to_pylist() == [*range(1, 66)]
     assert next(line for line in outcomes.as_text(WHOLE).splitlines() if " user=" in line).split()[0] == "1"
     with pytest.raises(kn.PartlyFailed) as failed:
@@ -421,6 +422,6 @@ def test_of_many_rows_those_that_are_not_there_are_shown_with_the_ways_on(cluste
     short = plan.id[:12]
     failed.value.syntax = terminal
     hint = failed.value.lines()[-1]
-    assert f"kadmin-nb plan verify {short} " in hint
-    assert f"kadmin-nb plan resume {short} " in hint
+    assert f"Check again with kadmin-nb plan verify {short}." in hint
+    assert f"Go on with kadmin-nb plan resume {short}." in hint
     assert set(rows(cluster.verify(plan), "state")) == {("verified",)}

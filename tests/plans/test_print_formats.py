@@ -299,10 +299,10 @@ def test_the_table_says_what_was_and_what_will_be():
         "cluster: `c_1`  ",
         "reason: <code>a &#124; b</code>  ",
         "",
-        "| row | op | resource | key | old | after | level | validated | note |",
+        "| row | op | resource | key | before | after | level | validated | note |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
         "| 1 | set | `user=alice` | `producer_byte_rate` | `1` | `2` | `USER` | ok | `2 B/s` |",
-        "| 2 | delete | `topic=t` | `retention.ms` | `1000` | not set |  | ok |  |",
+        "| 2 | remove | `topic=t` | `retention.ms` | `1000` | not set |  | ok |  |",
         "| 3 | set | `broker=1` | `ssl.key.password` | sensitive | secret |  | not possible | it's hidden |",
     ]
 

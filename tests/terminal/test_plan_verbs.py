@@ -41,7 +41,7 @@ def test_a_plan_has_author_and_end_and_shows_itself(kadmin, saved):
     """Nobody could tell who had planned it, or how old it was."""
     place, plan_id, user = saved
     shown = kadmin("plan", "show", place).out
-    assert shown.startswith(f"plan {plan_id[:12]} for cluster ")
+    assert shown.startswith(f"plan {plan_id[:12]}: 1 to set")
     assert "; reason: the fair" in shown
     assert "made by " in shown
     assert "to be applied until " in shown

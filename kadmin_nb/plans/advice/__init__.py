@@ -43,20 +43,24 @@ class Advice:
         """The same with some more."""
         return Advice(in_order([*self.dangers, *more]), lambda: self.warnings, self.needs_allowing)
 
-    def lines(
+    def refusal_lines(
         self, reason: str | None, syntax: Syntax, shown: int | None = SHOWN, *, is_applicable: bool = True
     ) -> list[str]:
-        """As they stand below a plan with this reason, a line each, or `shown` of each kind.
+        """The dangers of a plan with this reason, a line each, and what lets them through.
 
         How to apply it is said in that syntax; one that cannot be applied needs no allowance.
         """
         is_refused = self.dangers and self.needs_allowing and is_applicable
         lifting = lifted(self.dangers, reason).at(syntax) if is_refused else ""
-        return [*self.danger_lines(shown), *filter(None, [printable(lifting)]), *_head(self.warnings, shown)]
+        return [*self.danger_lines(shown), *filter(None, [printable(lifting)])]
 
     def danger_lines(self, shown: int | None = SHOWN) -> list[str]:
         """The dangers, a line each."""
         return _head(self.dangers, shown)
+
+    def warning_lines(self, shown: int | None = SHOWN) -> list[str]:
+        """The warnings, a line each."""
+        return _head(self.warnings, shown)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled, it is worked out."""
