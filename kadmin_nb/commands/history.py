@@ -21,7 +21,7 @@ NOW = "now"
 
 @click.group(cls=Verbs)
 def history() -> None:
-    """Snapshots and changes of clusters, kept at WHERE, a path (Delta) or a table of Spark's, a.b or a.b.c.
+    """Snapshots and changes of clusters, kept at WHERE, a path (Delta tables) or a schema of Spark's, a.b.
 
     A TIME is UTC as 2026-11-21T12:00:00Z, how long ago: '2h ago', or a day: monday, yesterday, today.
 
@@ -35,7 +35,7 @@ def history() -> None:
 
 
 _where = click.argument("where", metavar="WHERE")
-_whose = click.option("--cluster-id", metavar="ID", help="Whose, where snapshots of several clusters are kept.")
+_whose = click.option("--cluster-id", metavar="ID", help="The cluster, where a history has several.")
 _detailed = options.detailed("something differs")
 
 
@@ -43,11 +43,12 @@ _detailed = options.detailed("something differs")
 @options.reading
 @_where
 @click.option("--plan", metavar="PLAN", help="The plan, by file or id, that was applied since the last snapshot.")
-def record(session: Session, where: str, plan: str | None) -> Any:
+@click.option("--keep", metavar="LENGTH", help="Remove what had ended longer ago, such as '90 days'.")
+def record(session: Session, where: str, plan: str | None, keep: str | None) -> Any:
     """Keep what the current cluster holds now: all quotas, configs and client configs. No change costs nothing."""
     applied = _plan_of(plan) if plan else None
     with session.at_work("recording"):
-        return _at(where).record(session.cluster.snapshot(), applied)
+        return _at(where, keep).record(session.cluster.snapshot(), applied)
 
 
 @history.command()
@@ -154,10 +155,10 @@ def _live(session: Session, against: str | None, sides: int) -> list[Snapshot]:
         return [*snapshots, other.snapshot()]
 
 
-def _at(where: str) -> History:
+def _at(where: str, keep: str | None = None) -> History:
     from ..history import open_history
 
-    return open_history(where)
+    return open_history(where, keep=keep)
 
 
 def _recorded_at(where: str | None) -> History:

@@ -25,7 +25,7 @@ from ..model.findings import Row
 from ..model.resources import Resource, Source
 from .diff_answer import Diff
 
-SECRET = "a secret: nobody can see it"
+SECRET = "a secret, which cannot be read"
 """The note of a row that has one."""
 
 
@@ -152,7 +152,7 @@ def _state(old: Row | None, new: Row | None, kind: SnapshotKind) -> str:
     if old is None or new is None:
         return "added" if old is None else "removed"
     defaults = bool(old.get("is_default")) + bool(new.get("is_default"))
-    if old[kind.value_column] != new[kind.value_column]:
+    if old["value"] != new["value"]:
         return "default" if defaults == 2 else "changed"
     return "default" if defaults == 1 else "source"
 
@@ -207,7 +207,7 @@ def _value_of(row: Row) -> ConfigValue:
 
 # --- contents: frames in the one form in which they are compared and kept, and the difference of two ---
 
-# A content has the columns of its kind by their names in a history, plain, sorted, each row once.
+# A content has the columns that a history keeps of its kind, plain, sorted, each row once.
 
 
 def content_of(table: pa.Table, kind: SnapshotKind) -> pa.Table:
@@ -229,15 +229,14 @@ def content_of(table: pa.Table, kind: SnapshotKind) -> pa.Table:
 
 def content_schema(kind: SnapshotKind) -> pa.Schema:
     """The columns of its contents."""
-    return pa.schema([schemas.HISTORY.schema.field(name) for name in kind.columns])
+    return pa.schema([kind.history_frame.schema.field(name).with_nullable(True) for name in kind.columns])
 
 
 def _column(table: pa.Table, kind: SnapshotKind, name: str) -> pa.ChunkedArray | pa.Array:
-    source = "value" if name == kind.value_column else name
-    target_type = schemas.HISTORY.schema.field(name).type
-    if source not in table.column_names:
+    target_type = kind.history_frame.schema.field(name).type
+    if name not in table.column_names:
         return pa.nulls(len(table), target_type)
-    column = table[source]
+    column = table[name]
     if name == "synonyms" and not pa.types.is_string(column.type):  # as text, which every engine can keep and compare
         texts = (None if v is None else json.dumps(v, ensure_ascii=False) for v in column.to_pylist())
         return pa.array(list(texts), pa.string())

@@ -86,7 +86,7 @@ SOFTWARE = Field(TEXT, "as clients call it")
 REVISION = Field(COUNT, "the offset of its record")
 RESOURCE_TYPE = Field(WORD, "Kafka's name of the type")
 RESOURCE_NAME = Field(TEXT, '"": the cluster-wide default of brokers')
-IS_SENSITIVE = Field(FLAG, "nobody can see its value")
+IS_SENSITIVE = Field(FLAG, "its value cannot be read")
 
 
 class _Row(Frame):
@@ -435,7 +435,7 @@ class PLAN(_Row, key="row"):
     old = OLD.or_null
     wanted = WANTED.or_null
     after = Field(TEXT, "what will be stored", unit=OF_KEY, null=True)
-    old_known = Field(FLAG, "false: nobody may read the old value")
+    old_known = Field(FLAG, "false: the old value may not be read")
     level = LEVEL.of(TEXT).or_null
     validated = Field(TEXT, "ok, the broker's error, or not possible", look=PROSE)
     note = NOTE.or_null
@@ -844,42 +844,6 @@ class HISTORY_SNAPSHOTS(_OfCluster, key="cluster_id frame snapshot_id"):
     rows = Field(COUNT, "what the cluster held; 0: certainly nothing was set")
 
 
-class HISTORY(Frame):
-    """A history as it is stored: rows of kind `snapshots` say which content a cluster held, those of kind `quotas`,
-    `configs` and `client_configs` are contents and changes of contents."""
-
-    cluster_id = CLUSTER_ID.or_null
-    taken_at = Field(MOMENT, null=True)
-    snapshot_id = Field(TEXT, null=True)
-    plan_id = PLAN_ID.or_null
-    author = Field(TEXT, null=True)
-    frame = Field(TEXT, "quotas, configs or client_configs", null=True)
-    content = Field(TEXT, "the SHA-256 of all its rows", null=True)
-    base = delta = Field(TEXT, "the part that has it", null=True)
-    rows = Field(COUNT, "of the content", null=True)
-    base_rows = Field(COUNT, null=True)
-    spent = Field(COUNT, "rows of deltas that were written upon this base", null=True)
-    scopes = Field(TEXT, null=True)
-    removed = Field(FLAG, "in a delta: the base has it, the content has not", null=True)
-    entity = ENTITY.or_null
-    level = LEVEL.of(TEXT).or_null
-    user = USER.or_null
-    client_id = CLIENT_ID.or_null
-    ip = Field(TEXT, null=True)
-    resource_type = RESOURCE_TYPE.of(TEXT).or_null
-    resource_name = RESOURCE_NAME.or_null
-    key = KEY.of(TEXT).or_null
-    quota = Field(NUMBER, "the value of a quota", unit=OF_KEY, null=True)
-    value = Field(TEXT, "the value of a config or client config", unit=OF_KEY, null=True)
-    source = SOURCE.or_null
-    is_sensitive = IS_SENSITIVE.or_null
-    is_read_only = is_default = Field(FLAG, null=True)
-    type = Field(TEXT, null=True)
-    synonyms = Field(TEXT, "as JSON", null=True)
-    kind = Field(TEXT, "snapshots, quotas, configs or client_configs", null=True)
-    part = Field(TEXT, null=True)
-
-
 class HISTORY_CHANGES(_OfCluster):
     """Changes between a snapshot and the next."""
 
@@ -927,6 +891,22 @@ class DIFF_COUNTS(Frame):
     client_configs = Field(COUNT, "rows of client configs")
 
 
+class METADATA_CHANGES(Frame):
+    """The changes in a metadata log, in their order: one row a quota, config or SCRAM credential (its key is the
+    mechanism) that was set or deleted, or a topic that was created or deleted, which takes its configs with it. Where
+    the beginning of the log is gone, or a part of it is damaged, all that the next checkpoint holds stands there."""
+
+    offset = Field(COUNT, "of its record; of a checkpoint the last offset that it is about")
+    time = Field(MOMENT, "the controller's; of a change within a metadata transaction that of its end")
+    epoch = Field(WHOLE, "the controller's")
+    source = Field(TEXT, "log or checkpoint", look=BADGE)
+    kind = Field(TEXT, "quota, config, topic or scram")
+    op = OP
+    resource = RESOURCE
+    key = KEY.of(TEXT).or_null
+    value = Field(TEXT, "as the broker takes it; a topic's id, a SCRAM user's iterations", unit=OF_KEY, null=True)
+
+
 # --- rules, checks and runs ---
 
 
@@ -961,7 +941,7 @@ class VERDICTS(Frame, key="check"):
     """The checks of a report."""
 
     check = Field(TEXT)
-    verdict = Field(TEXT, "ok, look (somebody should), or not looked", look=BADGE)
+    verdict = Field(TEXT, "ok, look (needs a look), or not looked", look=BADGE)
     found = Field(COUNT, "rows", null=True)
     says = Field(TEXT, look=PROSE)
 

@@ -43,8 +43,8 @@ class SnapshotKind(ABC):
     scopes: ClassVar[tuple[str, ...]]
     """The parts of it that can be read, or not, by themselves."""
 
-    columns: ClassVar[tuple[str, ...]]
-    """The columns that are compared and that a history keeps, by their names there."""
+    history_frame: ClassVar[type[Frame]]
+    """Its rows in a history, each with the time in which it held."""
 
     identity: ClassVar[tuple[str, ...]]
     """The columns that tell its rows apart."""
@@ -56,8 +56,15 @@ class SnapshotKind(ABC):
     mark: ClassVar[str]
     """A column that no other kind has."""
 
-    value_column = "value"
-    """The name of its values' column in a history: quotas' are numbers, all others texts."""
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are compared and that a history keeps."""
+        return tuple(name for name in self.history_frame.names if name not in ("cluster_id", "valid_from", "valid_to"))
+
+    @property
+    def history_table(self) -> str:
+        """The name of its table in a history."""
+        return f"{self.name}_history"
 
     @property
     def schema(self) -> pa.Schema:
@@ -104,15 +111,14 @@ class SnapshotKind(ABC):
 class _Quotas(SnapshotKind):
     name, title = "quotas", "quotas"
     resources, frame, snapshot_frame = Entity, schemas.QUOTAS, schemas.SNAPSHOT_QUOTAS
+    history_frame = schemas.QUOTAS_HISTORY
     scopes = ("QUOTAS",)
-    columns = ("entity", "level", "user", "client_id", "ip", "key", "quota")
     identity, order = ("key", "entity"), ("entity", "key")
-    compared = ("quota",)
+    compared = ("value",)
     mark = "level"
-    value_column = "quota"
 
     def text(self, row: Row) -> str | None:
-        return None if row["quota"] is None else text_of(row["quota"])
+        return None if row["value"] is None else text_of(row["value"])
 
     def own_texts(self, table: pa.Table) -> Mapping[TargetWords, str | None]:
         return {target: text_of(cast(Any, value)) for target, value in super().own_texts(table).items()}
@@ -124,11 +130,8 @@ class _Quotas(SnapshotKind):
 class _Configs(SnapshotKind):
     name, title = "configs", "configs"
     resources, frame, snapshot_frame = Resource, schemas.CONFIGS, schemas.SNAPSHOT_CONFIGS
+    history_frame = schemas.CONFIGS_HISTORY
     scopes = ("TOPIC", "BROKER", "CLIENT_METRICS", "GROUP")
-    columns = (
-        *("resource_type", "resource_name", "key", "value", "source"),
-        *("is_sensitive", "is_read_only", "is_default", "type", "synonyms"),
-    )
     identity, order = ("resource_type", "key", "resource_name"), ("resource_type", "resource_name", "key")
     compared = ("value", "source", "is_default")
     mark = "resource_type"
@@ -182,8 +185,8 @@ def _with(table: pa.Table, name: str, column: pa.ChunkedArray) -> pa.Table:
 class _ClientConfigs(SnapshotKind):
     name, title = "client_configs", "client configs"
     resources, frame, snapshot_frame = ClientEntity, schemas.CLIENT_CONFIGS, schemas.SNAPSHOT_CLIENT_CONFIGS
+    history_frame = schemas.CLIENT_CONFIGS_HISTORY
     scopes = (ClientEntity.scope,)
-    columns = ("entity", "user", "client_id", "key", "value")
     identity, order = ("key", "entity"), ("entity", "key")
     compared = ("value",)
     mark = "revision"

@@ -1,90 +1,129 @@
-"""A history at a path: a Delta table through delta-rs, without a JVM."""
+"""A history at a path: a folder with a Delta table each, through delta-rs, without a JVM.
+
+A commit succeeds only upon the very version that was read: whoever loses reads again. In a folder of this machine a
+lock keeps recorders apart besides, so that what Delta keeps for readers and writers of long ago need not stay.
+"""
 
 from __future__ import annotations
 
-import configparser
-import os
+import json
 import random
 import re
-import stat
 import tempfile
 import time
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
+from uuid import uuid4
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from .. import files
-from ..errors import Invalid, KadminError, TimedOut, Unsupported, UsageError
-from ..frames import schemas
-from ..frames.snapshot_kinds import KINDS
-from .stored_rows import PARTITIONS, STATES, STATISTICS, TABLE, State, refuse_other_table, state_rows, states
+from ..errors import Invalid, TimedOut, Unsupported, UsageError
+from ..frames.frame import Frame
+from ..frames.snapshot_kinds import KINDS, SnapshotKind
+from .addresses import check_credentials, folder_of
+from .intervals import FRAMES, FROM, SNAPSHOTS, TO, Edits, Moved, Reading, refuse_other_columns, stored_schema
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 
 TRIES = 10
-"""Times that a commit is tried again in which others were faster; delta-rs itself tries some times each."""
+"""Times that rows are added again after commits of others were faster, and that files are read again."""
 
-_STEP = timedelta(milliseconds=1)
-"""Delta's statistics cut times down to milliseconds."""
+LOCK = ".lock"
+_PATIENCE = 60.0
+"""Seconds to wait while another process records."""
 
-_WITHOUT_COMMENTS = pa.schema([field.remove_metadata() for field in TABLE])
-"""The columns of rows that are added: a table that was made by another version has other comments."""
+_TIDIED_EVERY = 16
+"""Commits after which a table's files are put in order."""
 
-_SHORT = 32
-"""Texts from this length on may be cut in Delta's statistics."""
+_VERSIONS_KEPT = 5
+"""The newest versions whose files stay, for those who read right now."""
+
+_ROW_GROUP = 20_000
+
+_PLAIN = {pa.string_view(): pa.string()}
 
 
 class DeltaFolder:
-    """A `Place`. What belongs to a snapshot is added in one commit, so that it is there wholly or not."""
+    """A `Place`."""
 
     def __init__(self, where: str) -> None:
         self.where = where
         self._folder = folder_of(where)
-        self._address = self._folder.as_uri() if self._folder else where
-        self._open: DeltaTable | None = None
+        self._address = self._folder.as_uri() if self._folder else where.rstrip("/")
+        self._at_hand: dict[str, DeltaTable] = {}
+        self._seen_at: dict[str, int] = {}
         _library()
 
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        with self._alone():
+            self._at_hand.clear()
+            self._seen_at.clear()
+            yield
+            for name, version in list(self._seen_at.items()):
+                self._tidy(name, version)
+
     def clusters(self) -> set[str]:
-        """From the log's statistics, which say it of every file that a record wrote."""
-        table = self._table()
-        if table is None:
-            return set()
-        files = _files(table)
-        names = {f[edge] for f in files for edge in ("min.cluster_id", "max.cluster_id")}
-        if all(f["min.cluster_id"] == f["max.cluster_id"] is not None for f in files) and all(
-            len(name) < _SHORT for name in names
-        ):
-            return names
-        return {state.cluster_id for state in self.states()}
+        """By the partitions, which the log has."""
+        table = self._table(SNAPSHOTS)
+        return set() if table is None else {part["cluster_id"] for part in table.partitions()}
 
-    def newest(self, cluster_id: str, until: datetime | None) -> list[State]:
-        """Files are passed over by their statistics: of a thousand snapshots one small file is read."""
-        table = self._table()
-        if table is None:
-            return []
-        fits = [f for f in _files(table) if _may_hold(f, cluster_id, until)]
-        frames = {name for name in KINDS if any(f["min.frame"] <= name <= f["max.frame"] for f in fits)}
-        lasts = [max(f["min.taken_at"] for f in fits if f["min.frame"] <= name <= f["max.frame"]) for name in frames]
-        candidates = _states(table, cluster_id, until, min(lasts)) if lasts else []
-        return candidates if {state.frame for state in candidates} == frames else _states(table, cluster_id, until)
+    def snapshots(self, cluster_id: str | None) -> pa.Table:
+        return self._rows(SNAPSHOTS, _of_cluster(cluster_id))
 
-    def states(self, cluster_id: str | None = None, until: datetime | None = None) -> list[State]:
-        table = self._table()
-        return [] if table is None else _states(table, cluster_id, until)
+    def intervals(
+        self, kind: SnapshotKind, cluster_id: str | None, since: datetime | None = None, until: datetime | None = None
+    ) -> pa.Table:
+        return self._rows(kind.history_table, _touching(cluster_id, since, until))
 
-    def rows(self, kind: str, parts: Sequence[str]) -> pa.Table:
-        table = self._table()
-        if table is None or not parts:
-            return TABLE.empty_table()
-        return _read_rows(table, [("kind", "=", kind), ("part", "in", list(parts))])
+    def interval_frame(self, kind: SnapshotKind, cluster_id: str | None) -> pa.Table:
+        return self.intervals(kind, cluster_id)
 
-    def append(self, states: Sequence[State], contents: Sequence[pa.Table]) -> None:
+    def read(self, kind: SnapshotKind, cluster_id: str, since: datetime) -> Reading:
+        """The tables at hand will do: a commit upon an older version than the newest fails."""
+        table = self._newest(kind.history_table)
+        rows = self._chosen(table, kind.history_frame, _touching(cluster_id, since, None))
+        of_cluster = self._chosen(self._newest(SNAPSHOTS), FRAMES[SNAPSHOTS], _of_cluster(cluster_id))
+        return Reading(rows, of_cluster.filter(pc.equal(of_cluster["frame"], kind.name)), table.version())
+
+    def change(self, kind: SnapshotKind, cluster_id: str, edits: Edits, since: datetime, reading: Reading) -> int:
+        from deltalake import WriterProperties
+
+        table, columns = self._at_hand[kind.history_table], kind.history_frame.names
+        by = " AND ".join(f't."{name}" = s."{name}"' for name in (*kind.identity, FROM))
+        still = f"(t.{TO} IS NULL OR t.{TO} >= {_time(since)})"
+        values = {f'"{name}"': f's."{name}"' for name in columns}
+        with self._committing():
+            merge = table.merge(
+                _with_mark(edits),
+                f"t.cluster_id = {_text(cluster_id)} AND {by} AND {still}",
+                source_alias="s",
+                target_alias="t",
+                writer_properties=WriterProperties(compression="ZSTD"),
+                **_exactly(),
+            )
+            merge = merge.when_matched_delete(predicate="s.removed")
+            merge = merge.when_matched_update(updates={n: v for n, v in values.items() if n != '"cluster_id"'})
+            merge.when_not_matched_insert(updates=values, predicate="NOT s.removed").execute()
+        return table.version()
+
+    def fence(self, kind: SnapshotKind, version: int) -> None:
+        table = self._newest(kind.history_table)
+        if table.version() != version:
+            raise Moved
+        with self._committing():
+            table.create_write_transaction([], "append", table.schema(), **_exactly())
+            table.update_incremental()
+
+    def add(self, snapshots: pa.Table) -> None:
         """Add rows, in one commit.
 
         Raises
@@ -94,67 +133,289 @@ class DeltaFolder:
         Invalid
             It cannot be written.
         """
-        from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+        from deltalake import WriterProperties, write_deltalake
 
-        rows = pa.concat_tables([state_rows(list(states)), *contents]).cast(_WITHOUT_COMMENTS)
+        rows = snapshots.cast(stored_schema(FRAMES[SNAPSHOTS]).remove_metadata())
+        properties = WriterProperties(compression="ZSTD")
         for wait in range(TRIES):
+            table = self._newest(SNAPSHOTS)
             try:
-                return self._write(rows)
-            except (CommitFailedError, TableNotFoundError):  # a table that another is about to make is not there yet
-                if self._folder:
-                    _refuse_unwritable(self._folder)
+                with self._committing():
+                    return write_deltalake(table, rows, mode="append", writer_properties=properties, **_hooks())
+            except Moved:
                 time.sleep(random.uniform(0, 0.05 * 2 ** min(wait, 6)))
-            except (DeltaError, OSError) as exc:
-                raise Invalid(f"{self.where} cannot be written: {_cause(exc)}", hint="Nothing was recorded.") from None
         raise TimedOut(f"{self.where}: others recorded at the same time, {TRIES} times over", hint="Record it again.")
 
-    def _write(self, rows: pa.Table) -> None:
-        from deltalake import ColumnProperties, WriterProperties, write_deltalake
+    def forget(self, cluster_id: str, until: datetime, but: Sequence[str]) -> None:
+        whose, ids = f"cluster_id = {_text(cluster_id)}", ", ".join(map(_text, but))
+        ended = {kind.history_table: f"{TO} <= {_time(until)}" for kind in KINDS.values()}
+        of_snapshots = f"taken_at <= {_time(until)}" + (f" AND snapshot_id NOT IN ({ids})" if but else "")
+        for name, old in {**ended, SNAPSHOTS: of_snapshots}.items():
+            if (table := self._table(name)) is not None:
+                with self._committing():
+                    table.delete(f"{whose} AND {old}", **_hooks())
 
-        small = len(rows) <= 100  # most of a small file is what Parquet says of its columns
-        counted = ColumnProperties(dictionary_enabled=not small, statistics_enabled="CHUNK")
-        others = ColumnProperties(dictionary_enabled=not small, statistics_enabled="NONE")
-        properties = WriterProperties(
-            compression="ZSTD", default_column_properties=others, column_properties=dict.fromkeys(STATISTICS, counted)
-        )
-        write_deltalake(self._table() or self._made(), rows, mode="append", writer_properties=properties)
+    # --- the tables ---
 
-    def _made(self) -> DeltaTable:
-        from deltalake import DeltaTable
-
-        if self._folder:
-            _refuse_others(self._folder, self.where)
-        settings = {"delta.dataSkippingStatsColumns": ",".join(STATISTICS)}
-        return DeltaTable.create(
-            self._address,
-            TABLE,
-            mode="ignore",
-            partition_by=list(PARTITIONS),
-            description=schemas.HISTORY.comment(),
-            configuration=settings,
-        )
-
-    def _table(self) -> DeltaTable | None:
-        """The table as it is now, None before something was recorded. Only the log's news are read."""
+    def _table(self, name: str) -> DeltaTable | None:
+        """The table as it is now, None before something was recorded."""
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError, TableNotFoundError
 
-        try:
-            if self._open is not None:
-                self._open.update_incremental()
-                return self._open
+        if self._folder is None:
             check_credentials(self._address)
-            table = DeltaTable(self._address)
+        try:
+            table = DeltaTable(f"{self._address}/{name}" if name else self._address)
         except TableNotFoundError as exc:
             if "Unknown scheme" in str(exc):
                 raise UsageError(f"{self.where} is not the address of an object store") from None
+            if name:
+                self._refuse_table_of_old()
             return None
         except (DeltaError, OSError, ValueError) as exc:
             raise Invalid(f"{self.where} cannot be read as a Delta table: {_one_line(exc)}") from None
-        columns = [field.name for field in table.schema().fields]
-        refuse_other_table(self.where, columns)
-        self._open = table
+        refuse_other_columns(self.where, FRAMES[name or SNAPSHOTS], [field.name for field in table.schema().fields])
         return table
+
+    def _refuse_table_of_old(self) -> None:
+        """Refuse a place that is itself a table, as that of a history once was."""
+        if self._folder is None or (self._folder / "_delta_log").is_dir():
+            self._table("")
+
+    def _made(self, name: str) -> DeltaTable:
+        from deltalake import DeltaTable
+
+        settings = {"delta.dataSkippingStatsColumns": f"{FROM},{TO}" if name != SNAPSHOTS else "taken_at"}
+        if self._folder:
+            settings["delta.logRetentionDuration"] = "interval 0 seconds"
+        with self._committing():
+            return DeltaTable.create(
+                f"{self._address}/{name}",
+                stored_schema(FRAMES[name]),
+                mode="ignore",
+                partition_by=["cluster_id"],
+                description=FRAMES[name].comment(),
+                configuration=settings,
+            )
+
+    def _newest(self, name: str) -> DeltaTable:
+        """The table that was opened or written last while this record goes on, or as it is now; where it is not there,
+        all are made."""
+        if name not in self._at_hand:
+            table = self._table(name)
+            self._at_hand |= {name: table} if table else {one: self._table(one) or self._made(one) for one in FRAMES}
+        self._seen_at.setdefault(name, self._at_hand[name].version())
+        return self._at_hand[name]
+
+    def _rows(self, name: str, chosen: Any) -> pa.Table:
+        """The chosen rows of a table; where a recorder has just removed a file, those of its newest version."""
+        for wait in range(TRIES):
+            table = self._table(name)
+            if table is None:
+                break
+            try:
+                return self._chosen(table, FRAMES[name], chosen)
+            except FileNotFoundError as exc:
+                if wait == TRIES - 1:
+                    raise Invalid(f"{self.where}/{name} cannot be read: {_one_line(exc)}") from None
+        return stored_schema(FRAMES[name]).empty_table()
+
+    def _chosen(self, table: DeltaTable, frame: type[Frame], chosen: Any) -> pa.Table:
+        schema = stored_schema(frame)
+        try:
+            return table.to_pyarrow_dataset().to_table(filter=chosen, columns=schema.names).cast(schema)
+        except FileNotFoundError:
+            raise
+        except Exception as exc:  # delta-rs has no common ancestor of what it raises
+            raise Invalid(f"{table.table_uri} cannot be read: {_one_line(exc)}") from None
+
+    @contextmanager
+    def _committing(self) -> Iterator[None]:
+        """Around a commit.
+
+        Raises
+        ------
+        Moved
+            Others were faster.
+        Invalid
+            It cannot be written.
+        """
+        from deltalake.exceptions import CommitFailedError, DeltaError
+
+        try:
+            yield
+        except CommitFailedError:
+            self._at_hand.clear()
+            if self._folder:
+                _refuse_unwritable(self._folder)
+            raise Moved from None
+        except (DeltaError, OSError) as exc:
+            raise Invalid(f"{self.where} cannot be written: {_cause(exc)}", hint="Nothing was recorded.") from None
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """In a folder, no other process records until the block ends."""
+        if self._folder is None:
+            yield
+            return
+        self._refuse_table_of_old()
+        _refuse_others(self._folder, self.where)
+        folder = files.make_folder(self._folder)
+        try:
+            with open(folder / LOCK, "ab") as file:
+                until = time.monotonic() + _PATIENCE
+                while not files.lock_open_file(file.fileno()):
+                    if time.monotonic() > until:
+                        raise TimedOut(f"{self.where}: another process records, since {_PATIENCE:.0f} s and more")
+                    time.sleep(random.uniform(0.005, 0.02))
+                yield
+        except OSError as error:
+            raise files.not_written(folder, error) from None
+
+    # --- the files of a table, put in order ---
+
+    def _tidy(self, name: str, version: int) -> None:
+        """After some commits: ended intervals stand apart from open ones, small files are joined, the log begins with
+        a checkpoint, and files that nobody reads are removed. What fails of it is left to the next recorder."""
+        from deltalake.exceptions import DeltaError
+
+        table = self._newest(name)
+        if table.version() // _TIDIED_EVERY == version // _TIDIED_EVERY:
+            return
+        try:
+            if name == SNAPSHOTS:
+                table.optimize.compact(**_exactly())
+            else:
+                _part(table)
+            table = self._table(name) or table
+            table.vacuum(
+                0 if self._folder else 24,
+                dry_run=False,
+                enforce_retention_duration=False,
+                full=True,
+                keep_versions=[*range(max(0, table.version() - _VERSIONS_KEPT), table.version() + 1)],
+                **_exactly(),
+            )
+            table = self._table(name) or table
+            table.create_checkpoint()
+            if self._folder:
+                table.cleanup_metadata()
+        except (DeltaError, OSError):
+            return
+
+
+def _part(table: DeltaTable) -> None:
+    """Write the open intervals of each cluster into one file, which the next recorders read and write, and the ended
+    ones into others, which double in size: so each row is written a few times, however many there are."""
+    actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
+    for cluster_id in {file["partition.cluster_id"] for file in actions}:
+        own = [file for file in actions if file["partition.cluster_id"] == cluster_id]
+        mixed = [file for file in own if file.get(f"null_count.{TO}") != 0]
+        rows = sum(file["num_records"] for file in mixed)
+        ended = rows - sum(file.get(f"null_count.{TO}") or 0 for file in mixed)
+        if not mixed or (len(mixed) == 1 and ended <= rows / 5):
+            continue
+        for file in sorted((file for file in own if file not in mixed), key=lambda file: file["num_records"]):
+            if file["num_records"] <= 2 * ended:
+                mixed.append(file)
+                ended += file["num_records"]
+        _rewrite(table, mixed, cluster_id)
+
+
+def _rewrite(table: DeltaTable, chosen: Sequence[dict[str, Any]], cluster_id: str) -> None:
+    """Open and ended intervals of some files into files of their own, in one commit."""
+    from deltalake._internal import RemoveAction
+
+    data = table.to_pyarrow_dataset()
+    paths = {unquote(file["path"]) for file in chosen}
+    fields = [pa.field(field.name, _PLAIN.get(field.type, field.type)) for field in data.schema]
+    schema = pa.schema([field for field in fields if field.name != "cluster_id"])
+    fragments = [fragment for fragment in data.get_fragments() if fragment.path in paths]
+    rows = pa.concat_tables([fragment.to_table(columns=schema.names).cast(schema) for fragment in fragments])
+    if len(rows) != sum(file["num_records"] for file in chosen):
+        return
+    is_open, now = pc.is_null(rows[TO]), int(time.time() * 1000)
+    folder = chosen[0]["path"].rpartition("/")[0]
+    actions: list[Any] = [
+        RemoveAction(file["path"], False, now, file["size_bytes"], {"cluster_id": cluster_id}) for file in chosen
+    ]
+    for part in (rows.filter(is_open), rows.filter(pc.invert(is_open)).sort_by(TO)):
+        if len(part):
+            actions.append(_added(part, data.filesystem, f"{folder}/part-{uuid4()}.zstd.parquet", cluster_id, now))
+    table.create_write_transaction(actions, "append", table.schema(), **_exactly())
+
+
+def _added(rows: pa.Table, filesystem: Any, path: str, cluster_id: str, now: int) -> Any:
+    """A new file with these rows, as Delta's log has it."""
+    from deltalake.transaction import AddAction
+    from pyarrow import parquet
+
+    with filesystem.open_output_stream(unquote(path)) as file:
+        parquet.write_table(rows, file, compression="zstd", row_group_size=_ROW_GROUP)
+    edges = {name: pc.min_max(rows[name]).as_py() for name in (FROM, TO)}
+    least, most = (
+        {name: f"{edge[side].astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}" for name, edge in edges.items() if edge[side]}
+        for side in ("min", "max")
+    )
+    nulls = {name: rows[name].null_count for name in edges}
+    statistics = {"numRecords": len(rows), "minValues": least, "maxValues": most, "nullCount": nulls}
+    size = filesystem.get_file_info(unquote(path)).size
+    return AddAction(path, size, {"cluster_id": cluster_id}, now, False, json.dumps(statistics))
+
+
+def _exactly() -> dict[str, Any]:
+    """A commit upon the version that was read, or none."""
+    from deltalake import CommitProperties
+
+    return {"commit_properties": CommitProperties(max_commit_retries=0), **_hooks()}
+
+
+def _hooks() -> dict[str, Any]:
+    """Nothing of Delta's own after a commit: `_tidy` does it."""
+    from deltalake import PostCommitHookProperties
+
+    return {"post_commithook_properties": PostCommitHookProperties(False, False)}
+
+
+def _with_mark(edits: Edits) -> pa.Table:
+    """All edits; `removed` tells them apart."""
+    parts = ((edits.put, False), (edits.removed, True))
+    rows = [rows.append_column("removed", pa.repeat(pa.scalar(mark), len(rows))) for rows, mark in parts]
+    return pa.concat_tables(rows).replace_schema_metadata()
+
+
+def _of_cluster(cluster_id: str | None) -> Any:
+    from pyarrow import dataset
+
+    return None if cluster_id is None else dataset.field("cluster_id") == cluster_id
+
+
+def _touching(cluster_id: str | None, since: datetime | None, until: datetime | None) -> Any:
+    """The rows that touch the time between two."""
+    from pyarrow import dataset
+
+    conditions = [] if cluster_id is None else [dataset.field("cluster_id") == cluster_id]
+    if since is not None:
+        conditions.append(dataset.field(TO).is_null() | (dataset.field(TO) >= _scalar(since)))
+    if until is not None:
+        conditions.append(dataset.field(FROM) <= _scalar(until))
+    chosen = None
+    for condition in conditions:
+        chosen = condition if chosen is None else chosen & condition
+    return chosen
+
+
+def _scalar(time: datetime) -> pa.Scalar:
+    return pa.scalar(time, pa.timestamp("us", "UTC"))
+
+
+def _text(text: str) -> str:
+    quoted = text.replace("'", "''")
+    return f"'{quoted}'"
+
+
+def _time(time: datetime) -> str:
+    return f"arrow_cast('{time.astimezone(UTC).isoformat()}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
 
 
 def _library() -> None:
@@ -166,8 +427,8 @@ def _library() -> None:
 
 def _refuse_others(folder: Path, where: str) -> None:
     """A folder with something else in it is somebody's; a table that another writer is just making is ours."""
-    entries = os.listdir(folder) if folder.is_dir() else []
-    if strange := [name for name in entries if not name.startswith(("_", "kind="))]:
+    entries = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
+    if strange := [name for name in entries if name not in (*FRAMES, LOCK)]:
         raise UsageError(
             f"{where} is not a history, and not empty: {strange[0]}", hint="A history is a folder of its own."
         )
@@ -182,47 +443,6 @@ def _refuse_unwritable(where: Path) -> None:
         raise files.not_written(where, error) from None
 
 
-def _files(table: DeltaTable) -> list[dict[str, Any]]:
-    """The files that hold states, by the log."""
-    actions = pa.table(table.get_add_actions(flatten=True))
-    statistics = ["partition.kind", *(f"{edge}.{name}" for name in STATISTICS for edge in ("min", "max"))]
-    rows = actions.select([name for name in statistics if name in actions.column_names]).to_pylist()
-    return [{**dict.fromkeys(statistics), **row} for row in rows if row["partition.kind"] == STATES]
-
-
-def _may_hold(file: dict[str, Any], cluster_id: str, until: datetime | None) -> bool:
-    return (
-        None not in file.values()
-        and file["min.cluster_id"][:_SHORT] <= cluster_id
-        and (file["max.cluster_id"] >= cluster_id or len(file["max.cluster_id"]) >= _SHORT)
-        and (until is None or file["min.taken_at"] <= until)
-    )
-
-
-def _states(
-    table: DeltaTable, cluster_id: str | None, until: datetime | None, since: datetime | None = None
-) -> list[State]:
-    chosen: list[tuple[str, str, object]] = [("kind", "=", STATES)]
-    if since is not None:
-        chosen.append(("taken_at", ">=", since - _STEP))
-    if until is not None:
-        chosen.append(("taken_at", "<=", until))
-    state_list = states(_read_rows(table, chosen))
-    return [state for state in state_list if cluster_id in (None, state.cluster_id)]
-
-
-def _read_rows(table: DeltaTable, chosen: list[tuple[str, str, object]]) -> pa.Table:
-    try:
-        read = table.to_pyarrow_table(filters=chosen)
-    except (OSError, ValueError) as exc:
-        raise Invalid(f"{table.table_uri} cannot be read: {_one_line(exc)}") from None
-    except Exception as exc:  # delta-rs has no common ancestor of what it raises
-        if isinstance(exc, KadminError):
-            raise
-        raise Invalid(f"{table.table_uri} cannot be read: {_one_line(exc)}") from None
-    return read.select(TABLE.names).cast(TABLE)
-
-
 _ARROW = re.compile(r"\x1b\[[0-9;]*m|\s*↳\s*")
 
 
@@ -234,108 +454,3 @@ def _cause(exc: Exception) -> str:
 
 def _one_line(exc: BaseException) -> str:
     return " ".join(str(exc).split())
-
-
-# --- where: the folder of a path, or the address of an object store that we have credentials for ---
-
-_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/.*", re.S)
-_FILE = re.compile(r"file:(?://(?:localhost)?(?=/)|(?=/[^/]))(.*)", re.S | re.I)
-_NOT_WRITTEN = re.compile(r"[\x00-\x1f\x7f\[\\\]^|\ud800-\udfff]|%[0-9A-Fa-f]{2}")
-"""Characters that delta-rs reads as something else in a path, or ends the process over."""
-
-
-def folder_of(where: str) -> Path | None:
-    """The folder of a path, or of an address file:///a/path; None for the address of an object store.
-
-    Raises
-    ------
-    UsageError
-        It cannot be the folder of a history.
-    """
-    address = _ADDRESS.fullmatch(where)
-    if address and address[1].lower() in ("memory", "fs"):
-        raise UsageError(f"{where} is not the address of an object store", hint="Write file:///a/path, or a path.")
-    if address and address[1].lower() != "file":
-        return None
-    path = _FILE.fullmatch(where)
-    if address and not path:
-        raise UsageError(f"{where} is a folder of another machine", hint="Write file:///a/path.")
-    folder = Path(unquote(path[1])) if path else files.expanded(where).absolute()
-    if character := _NOT_WRITTEN.search(str(folder)):
-        raise UsageError(f"{where} cannot be the folder of a history: {character[0]!r} in its path")
-    try:
-        if not stat.S_ISDIR(folder.stat().st_mode):
-            raise UsageError(f"{where} is a file", hint="A history is a folder of its own.")
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        raise UsageError(f"{where} cannot be the folder of a history: {error.strerror}") from None
-    return folder
-
-
-def check_credentials(where: str) -> None:
-    """Refuse an object store without credentials: delta-rs would ask the metadata address of a cloud for some.
-
-    Raises
-    ------
-    UsageError
-        Neither the environment nor a file of the cloud's own tools names any.
-    """
-    scheme, names = where.partition(":")[0].lower(), {name for name, value in os.environ.items() if value}
-    gcloud_login = (files.home() or Path("/")) / ".config/gcloud/application_default_credentials.json"
-    if scheme in ("s3", "s3a"):
-        _check_aws(where, names)
-    elif scheme in ("gs", "gcs") and not (any(map(_GOOGLE.fullmatch, names)) or gcloud_login.exists()):
-        raise _refusal(where, "credentials for Google Cloud", "GOOGLE_APPLICATION_CREDENTIALS")
-    elif scheme in ("az", "azure", "adl", "abfs", "abfss") and not any(map(_AZURE.fullmatch, names)):
-        raise _refusal(where, "credentials for Azure", "AZURE_STORAGE_ACCOUNT_KEY")
-
-
-_MOST_BYTES = 1 << 20
-"""Bytes that the profiles of AWS may have."""
-_GOOGLE = re.compile(r"GOOGLE_(APPLICATION_CREDENTIALS|SERVICE_ACCOUNT\w*|SKIP_SIGNATURE)|GCE_METADATA_HOST")
-_AZURE = re.compile(r"AZURE_\w*(KEY|SAS\w*|SECRET|TOKEN\w*|CLIENT_ID|ENDPOINT|CLI|SIGNATURE)|IDENTITY_ENDPOINT")
-_AWS: tuple[set[str], ...] = (
-    {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"},
-    {"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN"},
-    {"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"},
-    {"AWS_CONTAINER_CREDENTIALS_FULL_URI"},
-    {"AWS_SKIP_SIGNATURE"},
-)
-_AWS_LOGINS = ("aws_secret_access_key", "role_arn", "credential_", "sso_", "web_identity_token_file", "login_session")
-"""Beginnings of the keys that make a profile of AWS a login."""
-_AWS_HINT = (
-    "AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or for the role of this machine "
-    "AWS_EC2_METADATA_DISABLED=false"
-)
-
-
-def _check_aws(where: str, names: set[str]) -> None:
-    """The region too: without one its metadata address is asked. Its own variables may allow that."""
-    switched_on = os.environ.get("AWS_EC2_METADATA_DISABLED", "").lower() == "false"
-    if switched_on or "AWS_EC2_METADATA_SERVICE_ENDPOINT" in names:
-        return
-    profile = _aws_profile()
-    if not any(needed <= names for needed in _AWS) and not any(key.startswith(_AWS_LOGINS) for key in profile):
-        raise _refusal(where, "credentials for AWS", _AWS_HINT)
-    if not names & {"AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL"} and "region" not in profile:
-        raise _refusal(where, "a region of AWS", "AWS_REGION")
-
-
-def _aws_profile() -> set[str]:
-    """The keys of the chosen profile, in both files that AWS has them in."""
-    name = os.environ.get("AWS_PROFILE") or "default"
-    keys: set[str] = set()
-    for variable, file in (("AWS_SHARED_CREDENTIALS_FILE", "credentials"), ("AWS_CONFIG_FILE", "config")):
-        reader = configparser.RawConfigParser(strict=False)
-        try:
-            place = files.expanded(os.environ.get(variable) or f"~/.aws/{file}")
-            reader.read_string(files.read(place, "the profiles of AWS", _MOST_BYTES).decode())
-        except (KadminError, configparser.Error, UnicodeDecodeError):
-            continue
-        keys.update(*(reader[section] for section in (name, f"profile {name}") if section in reader))
-    return keys
-
-
-def _refusal(where: str, lacking: str, hint: str) -> UsageError:
-    return UsageError(f"{where} needs {lacking}, and none is configured", hint=f"Set {hint}.")

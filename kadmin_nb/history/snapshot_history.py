@@ -1,22 +1,24 @@
-"""History: snapshots kept in a table, and what they say of the time between them."""
+"""History: what clusters held, as intervals, and what these say of a time and of the time between two."""
 
 from __future__ import annotations
 
 import os
+import random
 import re
 import shlex
-import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
-from itertools import pairwise
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..comparing import Diff, drift
-from ..comparing.differences import content_of, content_schema, difference, identities, table_of, within
-from ..errors import Invalid, NotFound, UsageError
+from ..comparing.differences import content_of, difference, table_of
+from ..errors import Invalid, NotFound, TimedOut, UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.schema_metadata import CLUSTER_ID, TAKEN_AT
@@ -24,55 +26,86 @@ from ..frames.snapshot_kinds import KINDS, SnapshotKind, kind_of
 from ..frames.snapshots import COMPLETE, ID, SCOPE, Snapshot, snapshot
 from ..hints import Hint, Verb, sentence
 from ..model.findings import Row
-from ..model.times import moment
-from .stored_rows import Place, State, change, changed, content_rows, fingerprint, frame_of
+from ..model.times import length_of_time, moment
+from .intervals import FROM, TO, Moved, Place, edits_of, frame_of, of_scopes, read_scopes, state_at
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-_TABLE = re.compile(r"\w+(\.\w+){1,2}")
+_PART = r"(?:\w+|`(?:[^`]|``)+`)"
+_SCHEMA = re.compile(rf"{_PART}\.{_PART}")
+_TABLE = re.compile(rf"{_PART}(\.{_PART}){{2,}}")
+
+TRIES = 10
+"""Times that a snapshot is compared again because others had recorded meanwhile."""
 
 
-def open_history(where: object, spark: SparkSession | None = None) -> History:
-    """The history kept at a path or in a table; nothing is made before something is recorded.
+def open_history(where: object, spark: SparkSession | None = None, keep: str | timedelta | None = None) -> History:
+    """The history kept at a path or in a schema of a catalog; nothing is made before something is recorded.
+
+    It is four tables: `quotas_history`, `configs_history` and `client_configs_history`, whose rows hold from
+    `valid_from` up to `valid_to`, and `snapshots`.
 
     Parameters
     ----------
     where
-        A path (a Delta table, through `deltalake`; object stores by their address, with credentials that are
-        configured: no metadata address of a cloud is asked for some), or `schema.table` or
-        `catalog.schema.table`, kept through Spark SQL. What could be both is a table: write `./a.b` for a path.
+        A path (a folder with a Delta table each, through `deltalake`; object stores by their address, with credentials
+        that are configured: no metadata address of a cloud is asked for some), or `catalog.schema`, kept through Spark
+        SQL. What could be both is a schema: write `./a.b` for a path.
     spark
-        The session for a table; the active one, or a local one, unless said.
+        The session for a schema; the active one, or a local one, unless said.
+    keep
+        How long, such as `90 days`: `record` removes what had ended before, once that is a tenth of that time. The
+        state at each time since then can still be read. All is kept unless said.
 
     Raises
     ------
     UsageError
-        Neither.
+        Neither; `keep` is not a length of time.
     Unsupported
         `deltalake`, or pyspark, is not installed.
     """
+    kept = length_of_time(keep) if isinstance(keep, str) else keep
+    if keep is not None and (not isinstance(kept, timedelta) or kept <= timedelta(0)):
+        raise UsageError(f"keep={keep!r} is not a length of time", hint="Such as '90 days'.")
     if isinstance(where, str) and _TABLE.fullmatch(where):
-        from .spark import SparkTable
+        schema = where.rpartition(".")[0]
+        raise UsageError(
+            f"{where} is the name of a table, and a history is a schema of several", hint=f"Such as {schema}."
+        )
+    if isinstance(where, str) and _SCHEMA.fullmatch(where):
+        from .spark import SparkSchema
 
-        return History(SparkTable(where, spark))
+        return History(SparkSchema(where, spark), kept)
     if not isinstance(where, str | os.PathLike) or not os.fspath(where):
-        raise UsageError(f"{where!r} is not a place for a history", hint="Give a path, or catalog.schema.table.")
+        raise UsageError(f"{where!r} is not a place for a history", hint="Give a path, or catalog.schema.")
     from .delta import DeltaFolder
 
-    return History(DeltaFolder(os.fspath(where)))
+    return History(DeltaFolder(os.fspath(where)), kept)
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """The version of the intervals that say what a snapshot says, whether they said something else before, and whether
+    that snapshot is among those that were recorded."""
+
+    version: int
+    changed: bool
+    is_known: bool
 
 
 class History:
-    """Snapshots of one cluster or of many, in one table. Get one by `kn.open_history(where)`."""
+    """What one cluster or many held, as intervals. Get one by `kn.open_history(where)`."""
 
-    def __init__(self, place: Place) -> None:
-        self._place = place
+    def __init__(self, place: Place, keep: timedelta | None = None) -> None:
+        self._place, self._keep = place, keep
 
     def record(self, snapshot: object, plan_id: object = None) -> Answer:
-        """Keep a snapshot; an unchanged one adds one small row a kind, a changed one what differs.
+        """Keep a snapshot: what differs from the intervals that are open closes some and opens some, in one commit a
+        kind; an unchanged one adds a row a kind to the table of snapshots.
 
-        That nothing was there is recorded too. Several may record at once.
+        That nothing was there is recorded too. Several may record at once. One that is recorded late takes its place
+        in time.
 
         Parameters
         ----------
@@ -89,33 +122,78 @@ class History:
         Raises
         ------
         Invalid
-            It is not complete, or holds something twice; nothing was recorded.
+            It is not complete, or holds something twice, or two intervals of one key are open; nothing was recorded.
         UsageError
-            It is not a snapshot.
+            It is not a snapshot; what is there is not a history.
+        Unsupported
+            The session has no Delta.
+        TimedOut
+            Others recorded at the same time, again and again.
         """
-        snapshot_read = _taken(snapshot)
+        taken = _taken(snapshot)
         plan, author = _plan_and_author(plan_id)
-        last = {state.frame: state for state in self._place.newest(snapshot_read.cluster_id, None)}
-        stored_states = [
-            self._kept(snapshot_read, kind, last.get(kind.name), plan, author) for kind in snapshot_read.kinds
-        ]
-        self._place.append(
-            [state for state, _ in stored_states], [rows for _, rows in stored_states if rows is not None]
-        )
-        return _snapshot_answer([state for state, _ in stored_states], last.values())
+        contents = {kind: content_of(taken.frames[kind.name].to_arrow(), kind) for kind in taken.kinds}
+        rows = {kind: _snapshot_row(taken, kind, len(content), plan, author) for kind, content in contents.items()}
+        with self._place.recording():
+            stored = {kind: self._stored(kind, content, rows[kind]) for kind, content in contents.items()}
+            if new := [rows[kind] for kind in rows if not stored[kind].is_known]:
+                self._place.add(schemas.table(schemas.HISTORY_SNAPSHOTS, new))
+            for kind in contents:
+                self._fence(kind, contents[kind], rows[kind], stored[kind].version)
+            self._forget(taken.cluster_id)
+        told = [{**row, "kind": kind.name, "unchanged": not stored[kind].changed} for kind, row in rows.items()]
+        return Answer(schemas.table(schemas.SNAPSHOTS, told))
 
     def snapshots(self, cluster_id: str | None = None) -> Answer:
         """SNAPSHOTS: what is kept here, oldest first."""
-        states = self._place.states(cluster_id)
-        return _snapshot_answer(states, ())
+        rows = _snapshot_rows(self._place.snapshots(cluster_id))
+        changed_at = {kind.name: self._times_of_changes(kind, cluster_id) for kind in KINDS.values()}
+        last: dict[tuple[str, str], datetime] = {}
+        for row in rows:
+            cluster, frame, at = row["cluster_id"], row["frame"], row["taken_at"]
+            before = last.get((cluster, frame))
+            times = changed_at[frame].get(cluster, np.array([], "datetime64[us]"))
+            first, end = np.searchsorted(times, pa.array([before or at, at], pa.timestamp("us")).to_numpy(), "right")
+            row |= {"kind": frame, "unchanged": before is not None and first == end}
+            last[cluster, frame] = at
+        return Answer(schemas.table(schemas.SNAPSHOTS, rows))
 
     @property
     def clusters(self) -> tuple[str, ...]:
         """The ids of the clusters that snapshots are kept of."""
         return tuple(sorted(self._place.clusters()))
 
+    def intervals(self, kind: str = "quotas", cluster_id: str | None = None) -> pa.Table | DataFrame:
+        """QUOTAS_HISTORY, CONFIGS_HISTORY or CLIENT_CONFIGS_HISTORY: a row each time in which something was the same.
+
+        Parameters
+        ----------
+        kind
+            `quotas`, `configs` or `client_configs`.
+        cluster_id
+            Of this cluster alone; of all unless said.
+
+        Returns
+        -------
+        pyarrow.Table or pyspark.sql.DataFrame
+            At a path an Arrow table; in a catalog a DataFrame of Spark's, which nothing has run yet.
+
+        Raises
+        ------
+        UsageError
+            It is not a kind.
+        NotFound
+            Nothing has been recorded here yet.
+        """
+        if kind not in KINDS:
+            raise UsageError(f"{kind!r} is not a kind of a history", hint=f"One of: {', '.join(KINDS)}.")
+        if not self._place.clusters():
+            raise nothing_recorded(self._place.where)
+        return self._place.interval_frame(KINDS[kind], cluster_id)
+
     def as_of(self, time: object, cluster_id: str | None = None) -> Snapshot:
-        """The state of the cluster at a time: the newest snapshot that was taken then or before.
+        """The state of the cluster at a time, as the newest snapshots saw it that were taken then or before: what the
+        last one could not read is as the last one saw it that could.
 
         Parameters
         ----------
@@ -128,19 +206,31 @@ class History:
         ------
         NotFound
             No snapshot is that old.
+        Invalid
+            Two intervals of one key hold at that time.
         """
         until = moment(time)
-        whose = self._whose(cluster_id)
-        newest = {state.frame: state for state in self._place.newest(whose, until)}
-        if not newest:
+        snapshots = self._place.snapshots(cluster_id)
+        whose = _only_one(snapshots["cluster_id"].unique().to_pylist(), self._place.where, cluster_id)
+        rows = snapshots.filter(pc.less_equal(snapshots["taken_at"], pa.scalar(until, pa.timestamp("us", "UTC"))))
+        if not len(rows):
             raise NotFound(f"no snapshot of {whose} was taken at or before {until:%Y-%m-%d %H:%M:%SZ}")
-        contents = _Contents(self._place, newest.values())
-        return _snapshot(newest, contents)
+        kinds = [KINDS[name] for name in KINDS if name in rows["frame"].unique().to_pylist()]
+        frames = {}
+        for kind in kinds:
+            state = state_at(self._place.intervals(kind, whose, until, until), kind, until, self._place.where)
+            frames[kind.name] = frame_of(state, kind)
+        [last] = (
+            rows.sort_by([("taken_at", "ascending"), ("snapshot_id", "ascending")]).slice(len(rows) - 1).to_pylist()
+        )
+        return _snapshot(
+            frames, last, {word for words in rows["scopes"].unique().to_pylist() for word in words.split()}
+        )
 
     def changes(self, between: Sequence[object], cluster_id: str | None = None) -> Answer:
         """HISTORY_CHANGES that were first seen by a snapshot between two times, oldest first.
 
-        The last snapshot at or before the first time is what the next is compared with.
+        Each is compared with the last snapshot before it that has read the same.
 
         Parameters
         ----------
@@ -148,8 +238,12 @@ class History:
             Two times, as of `as_of`; None is the beginning, or now.
         """
         since, until = _window(between)
-        states = self._place.states(self._whose(cluster_id), until)
-        return self._changes(states, lambda state: since is None or state.taken_at > since)
+        rows = _snapshot_rows(self._place.snapshots(cluster_id))
+        _only_one({row["cluster_id"] for row in rows}, self._place.where, cluster_id)
+        return self._changes(
+            [row for row in rows if row["taken_at"] <= until],
+            lambda row: since is None or row["taken_at"] > since,
+        )
 
     def who(self, plan_id: object) -> Answer:
         """HISTORY_CHANGES seen by the snapshots that were recorded with this plan, or with (the beginning of) its id.
@@ -162,81 +256,94 @@ class History:
             No snapshot was recorded with it.
         """
         plan_prefix, _ = _plan_and_author(plan_id)
-        states = self._place.states()
-        plan_ids = {
-            state.plan_id for state in states if state.plan_id and plan_prefix and state.plan_id.startswith(plan_prefix)
-        }
+        rows = _snapshot_rows(self._place.snapshots(None))
+        plan_ids = {row["plan_id"] for row in rows if plan_prefix and (row["plan_id"] or "").startswith(plan_prefix)}
         if not plan_ids:
             raise NotFound(f"no snapshot was recorded with the plan {plan_prefix}")
         if len(plan_ids) > 1:
             raise UsageError(
                 f"{plan_prefix} begins the ids of {len(plan_ids)} plans", hint=f"{', '.join(sorted(plan_ids))}"
             )
-        return self._changes(states, lambda state: state.plan_id in plan_ids)
+        return self._changes(rows, lambda row: row["plan_id"] in plan_ids)
 
     def drift(self, a: object, b: object) -> Diff:
         """DRIFT from `a` to `b`: times, snapshots, or frames; see `kn.history.drift`."""
         return drift(*(self.as_of(side) if isinstance(side, str | datetime) else side for side in (a, b)))
 
-    def _kept(
-        self, snapshot: Snapshot, kind: SnapshotKind, last: State | None, plan: str | None, author: str | None
-    ) -> tuple[State, pa.Table | None]:
-        """The way a content is kept: as the last one, as a change of its base, or whole."""
-        content = content_of(snapshot.frames[kind.name].to_arrow(), kind)
-        same, part = fingerprint(content, kind), uuid.uuid4().hex
-        rows, (base, base_rows, delta, spent) = self._stored(content, same, last, kind, part)
-        state = State(
-            cluster_id=snapshot.cluster_id,
-            taken_at=snapshot.taken_at,
-            snapshot_id=snapshot.id,
-            plan_id=plan,
-            author=author,
-            frame=kind.name,
-            content=same,
-            base=base,
-            delta=delta,
-            rows=len(content),
-            base_rows=base_rows,
-            spent=spent,
-            scopes=" ".join(scope for scope in snapshot.scopes if scope in kind.scopes),
+    def _stored(self, kind: SnapshotKind, content: pa.Table, row: Row) -> _Stored:
+        """Let the intervals say what the content says."""
+        cluster_id, at = row["cluster_id"], row["taken_at"]
+        for wait in range(TRIES):
+            reading = self._place.read(kind, cluster_id, at)
+            edits = edits_of(reading, content, kind, row, self._place.where)
+            is_known = pc.index(reading.snapshots["snapshot_id"], row["snapshot_id"]).as_py() >= 0
+            if not edits:
+                return _Stored(reading.version, not len(reading.snapshots), is_known)
+            try:
+                return _Stored(self._place.change(kind, cluster_id, edits, at, reading), True, is_known)
+            except Moved:
+                time.sleep(random.uniform(0, 0.05 * 2 ** min(wait, 6)))
+        raise TimedOut(
+            f"{self._place.where}: others recorded at the same time, {TRIES} times over", hint="Record it again."
         )
-        return state, None if rows is None else content_rows(rows, state, part)
 
-    def _stored(
-        self, content: pa.Table, same: str, last: State | None, kind: SnapshotKind, part: str
-    ) -> tuple[pa.Table | None, tuple[str, int, str | None, int]]:
-        """The rows to add under `part`, if any, and where the content is then: base, its rows, delta, spent."""
-        if last is not None and last.content == same:
-            return None, (last.base, last.base_rows, last.delta, last.spent)
-        if last is not None:
-            delta = change(self._place.rows(kind.name, [last.base]), content, kind)
-            spent = last.spent + len(delta)
-            if len(delta) < len(content) and spent <= last.base_rows:
-                return delta, (last.base, last.base_rows, part, spent)
-        return content, (part, len(content), None, 0)
+    def _fence(self, kind: SnapshotKind, content: pa.Table, row: Row, version: int) -> None:
+        """Make sure that the intervals still say what the content says now that the snapshot is among the others:
+        who compared one without knowing of it cannot commit any more, and who did so before is seen."""
+        for wait in range(TRIES):
+            try:
+                return self._place.fence(kind, version)
+            except Moved:
+                time.sleep(random.uniform(0, 0.05 * 2 ** min(wait, 6)))
+                version = self._stored(kind, content, row).version
+        raise TimedOut(
+            f"{self._place.where}: others recorded at the same time, {TRIES} times over", hint="Record it again."
+        )
 
-    def _whose(self, cluster_id: str | None) -> str:
-        if cluster_id is not None:
-            return cluster_id
-        clusters = self.clusters
-        if not clusters:
-            raise nothing_recorded(self._place.where)
-        if len(clusters) > 1:
-            raise UsageError(
-                "snapshots of several clusters are kept here", hint=f"Say cluster_id=: {', '.join(clusters)}."
-            )
-        return clusters[0]
+    def _forget(self, cluster_id: str) -> None:
+        """Remove what had ended before the time that is kept, but for the snapshots that say how it was then."""
+        if self._keep is None:
+            return
+        until = datetime.now(UTC) - self._keep
+        rows = [row for row in _snapshot_rows(self._place.snapshots(cluster_id)) if row["taken_at"] <= until]
+        newest = {(row["frame"], scope): row["snapshot_id"] for row in rows for scope in row["scopes"].split()}
+        old = [row["taken_at"] for row in rows if row["snapshot_id"] not in newest.values()]
+        if old and until - old[0] > self._keep / 10:
+            self._place.forget(cluster_id, until, sorted({*newest.values()}))
 
-    def _changes(self, states: Iterable[State], is_chosen: Callable[[State], bool]) -> Answer:
-        lines: dict[tuple[str, str], list[State]] = {}
-        for state in states:
-            lines.setdefault((state.cluster_id, state.frame), []).append(state)
-        pairs = [pair for line in lines.values() for pair in pairwise(line) if is_chosen(pair[1])]
-        moved = [(a, b) for a, b in pairs if a.content != b.content]
-        contents = _Contents(self._place, (state for pair in moved for state in pair))
-        rows = [row for a, b in moved for row in _changed(a, b, contents)]
-        rows.sort(key=lambda r: (r["taken_at"], r["cluster_id"], r["kind"], r["resource"], r["key"]))
-        return Answer(schemas.table(schemas.HISTORY_CHANGES, rows))
+    def _times_of_changes(self, kind: SnapshotKind, cluster_id: str | None) -> dict[str, np.ndarray]:
+        """When the rows of a kind began and ended, by cluster, in order."""
+        rows = self._place.intervals(kind, cluster_id)
+        edges = [rows.select(["cluster_id", name]).rename_columns(["cluster_id", "at"]) for name in (FROM, TO)]
+        times = pa.concat_tables(edges).group_by(["cluster_id", "at"]).aggregate([]).drop_null().sort_by("at")
+        clusters = times["cluster_id"].unique().to_pylist()
+        return {name: times.filter(pc.equal(times["cluster_id"], name))["at"].to_numpy() for name in clusters}
+
+    def _changes(self, rows: Sequence[Row], is_chosen: Callable[[Row], bool]) -> Answer:
+        lines: dict[tuple[str, str], list[Row]] = {}
+        for row in rows:
+            lines.setdefault((row["cluster_id"], row["frame"]), []).append(row)
+        changed = [
+            change
+            for (cluster_id, name), line in lines.items()
+            for change in self._changes_of(KINDS[name], cluster_id, line, is_chosen)
+        ]
+        changed.sort(key=lambda r: (r["taken_at"], r["cluster_id"], r["kind"], r["resource"], r["key"]))
+        return Answer(schemas.table(schemas.HISTORY_CHANGES, changed))
+
+    def _changes_of(
+        self, kind: SnapshotKind, cluster_id: str, line: Sequence[Row], is_chosen: Callable[[Row], bool]
+    ) -> Iterator[Row]:
+        """The changes of a cluster and kind that the chosen of these snapshots saw."""
+        lines = [(scopes, snapshots, _places(snapshots, is_chosen)) for scopes, snapshots in _lines(kind, line)]
+        lines = [(scopes, snapshots, places) for scopes, snapshots, places in lines if places]
+        if not lines:
+            return
+        since = min(snapshots[places[0] - 1]["taken_at"] for _, snapshots, places in lines)
+        until = max(snapshots[places[-1]]["taken_at"] for _, snapshots, places in lines)
+        intervals = self._place.intervals(kind, cluster_id, since, until)
+        for scopes, snapshots, places in lines:
+            yield from _changes_between(of_scopes(intervals, kind, scopes), kind, snapshots, places)
 
 
 def nothing_recorded(where: str = "") -> NotFound:
@@ -251,49 +358,17 @@ def nothing_recorded(where: str = "") -> NotFound:
     )
 
 
-class _Contents:
-    """The contents of some states; each stored row is read once."""
-
-    def __init__(self, place: Place, states: Iterable[State]) -> None:
-        parts_by_frame: dict[str, set[str]] = {}
-        for state in states:
-            parts_by_frame.setdefault(state.frame, set()).update(state.parts)
-        self._parts = {name: _by_part(place.rows(name, sorted(parts))) for name, parts in parts_by_frame.items()}
-        self._named: dict[str, pa.Array] = {}
-
-    def of(self, state: State) -> pa.Table:
-        """All rows of a state."""
-        return changed(self._base(state), self._delta(state), KINDS[state.frame])
-
-    def both(self, a: State, b: State) -> tuple[pa.Table, pa.Table]:
-        """The rows in which two states may differ: upon one base, those that a delta of theirs has."""
-        if a.base != b.base:
-            return self.of(a), self.of(b)
-        kind, base, deltas = KINDS[a.frame], self._base(a), [self._delta(state) for state in (a, b)]
-        touched = [identities(delta, kind) for delta in deltas if delta is not None]
-        if a.base not in self._named:
-            self._named[a.base] = identities(base, kind)
-        identities_touched = pa.concat_arrays(touched) if touched else pa.array([], pa.string())
-        base_rows = base.filter(pc.is_in(self._named[a.base], value_set=identities_touched))
-        ours, theirs = (changed(base_rows, delta, kind) for delta in deltas)
-        return ours, theirs
-
-    def _base(self, state: State) -> pa.Table:
-        rows = self._parts[state.frame].get(state.base)
-        return content_schema(KINDS[state.frame]).empty_table() if rows is None else rows
-
-    def _delta(self, state: State) -> pa.Table | None:
-        return self._parts[state.frame].get(state.delta) if state.delta else None
-
-
-def _by_part(rows: pa.Table) -> dict[str, pa.Table]:
-    if not len(rows):
-        return {}
-    rows = rows.sort_by("part").combine_chunks()
-    lengths = pc.run_end_encode(rows["part"].combine_chunks())
-    ends, names = lengths.run_ends.to_pylist(), lengths.values.to_pylist()
-    starts = [0, *ends[:-1]]
-    return {name: rows.slice(start, end - start) for name, start, end in zip(names, starts, ends, strict=True)}
+def _only_one(clusters: Collection[str], where: str, cluster_id: str | None) -> str:
+    """The cluster that is asked for; where none is named, the only one that is kept."""
+    if cluster_id is not None:
+        return cluster_id
+    if not clusters:
+        raise nothing_recorded(where)
+    if len(clusters) > 1:
+        raise UsageError(
+            "snapshots of several clusters are kept here", hint=f"Say cluster_id=: {', '.join(sorted(clusters))}."
+        )
+    return next(iter(clusters))
 
 
 def _plan_and_author(plan: object) -> tuple[str | None, str | None]:
@@ -303,24 +378,35 @@ def _plan_and_author(plan: object) -> tuple[str | None, str | None]:
     return str(getattr(plan, "id", plan)), getattr(plan, "author", None) or None
 
 
-def _snapshot_answer(states: Sequence[State], before: Iterable[State]) -> Answer:
-    last = {(state.cluster_id, state.frame): state.content for state in before}
-    rows = []
-    for state in states:
-        whose = (state.cluster_id, state.frame)
-        rows.append({**vars(state), "kind": state.frame, "unchanged": last.get(whose) == state.content})
-        last[whose] = state.content
-    return Answer(schemas.table(schemas.SNAPSHOTS, rows))
+def _snapshot_row(taken: Snapshot, kind: SnapshotKind, rows: int, plan: str | None, author: str | None) -> Row:
+    """The row of HISTORY_SNAPSHOTS of a snapshot and kind."""
+    return {
+        "cluster_id": taken.cluster_id,
+        "frame": kind.name,
+        "taken_at": taken.taken_at,
+        "snapshot_id": taken.id,
+        "plan_id": plan,
+        "author": author,
+        "scopes": " ".join(scope for scope in taken.scopes if scope in kind.scopes),
+        "rows": rows,
+    }
 
 
-def _snapshot(newest: dict[str, State], contents: _Contents) -> Snapshot:
-    latest = max(newest.values(), key=lambda state: state.taken_at)
+def _snapshot_rows(snapshots: pa.Table) -> list[Row]:
+    """The rows of HISTORY_SNAPSHOTS, oldest first; one that was recorded twice is one, with its plan."""
+    rows = sorted(snapshots.to_pylist(), key=lambda row: row["plan_id"] is not None)
+    by_snapshot = {(row["cluster_id"], row["snapshot_id"], row["frame"]): row for row in rows}
+    order = {name: place for place, name in enumerate(KINDS)}
+    return sorted(by_snapshot.values(), key=lambda r: (r["taken_at"], r["snapshot_id"], order.get(r["frame"], -1)))
+
+
+def _snapshot(frames: dict[str, pa.Table], last: Row, scopes: set[str]) -> Snapshot:
     return snapshot(
-        {name: frame_of(contents.of(state), KINDS[name]) for name, state in newest.items()},
-        cluster_id=latest.cluster_id,
-        taken_at=latest.taken_at,
-        snapshot_id=latest.snapshot_id,
-        scopes=[scope for state in newest.values() for scope in state.scopes.split()],
+        frames,
+        cluster_id=last["cluster_id"],
+        taken_at=last["taken_at"],
+        snapshot_id=last["snapshot_id"],
+        scopes=scopes,
     )
 
 
@@ -331,27 +417,59 @@ def _window(between: Sequence[object]) -> tuple[datetime | None, datetime]:
     return None if first is None else moment(first), datetime.now(UTC) if last is None else moment(last)
 
 
-def _changed(a: State, b: State, contents: _Contents) -> Iterator[Row]:
-    kind = KINDS[b.frame]
-    read_by_both = set(a.scopes.split()) & set(b.scopes.split())
-    ours, theirs = (within(rows, read_by_both) for rows in contents.both(a, b))
-    head = {
-        **{name: getattr(b, name) for name in ("cluster_id", "taken_at", "snapshot_id", "plan_id", "author")},
-        "since": a.taken_at,
-        "kind": kind.kind,
-    }
-    columns = tuple(name for name in kind.compared if name != "is_default")  # of one cluster: its Kafka's defaults
-    for old, new in difference(ours, theirs, kind, columns).pairs():
-        row = new or old or {}
-        yield {
-            **head,
-            "state": "added" if old is None else "removed" if new is None else "changed",
-            "resource": kind.resource(row),
-            "key": row["key"],
-            "old": kind.text(old) if old else None,
-            "new": kind.text(new) if new else None,
-            "source": row.get("source"),
+def _lines(kind: SnapshotKind, line: Sequence[Row]) -> list[tuple[list[str], list[Row]]]:
+    """The scopes of a kind, those together that the same snapshots have read, and these; of two of one time the last,
+    which is the one that holds."""
+    by_snapshots: dict[tuple[int, ...], list[str]] = {}
+    for scope in read_scopes(kind, kind.scopes):
+        reading = {
+            row["taken_at"]: place for place, row in enumerate(line) if scope in read_scopes(kind, row["scopes"])
         }
+        by_snapshots.setdefault(tuple(reading.values()), []).append(scope)
+    return [(scopes, [line[place] for place in places]) for places, scopes in by_snapshots.items()]
+
+
+def _places(snapshots: Sequence[Row], is_chosen: Callable[[Row], bool]) -> list[int]:
+    """The places of the chosen ones; the first is compared with nothing."""
+    return [place for place, row in enumerate(snapshots) if place and is_chosen(row)]
+
+
+def _changes_between(
+    intervals: pa.Table, kind: SnapshotKind, snapshots: Sequence[Row], places: Sequence[int]
+) -> Iterator[Row]:
+    """What the snapshots at these places saw other than the one before."""
+    times = pa.array([row["taken_at"] for row in snapshots], pa.timestamp("us", "UTC")).to_numpy()
+    begin, end = (np.searchsorted(times, intervals[name].to_numpy(), "left") for name in (FROM, TO))
+    seen = np.flatnonzero(begin < end)
+    begun, ended = (seen[np.argsort(edges[seen], kind="stable")] for edges in (begin, end))
+    columns = tuple(name for name in kind.compared if name != "is_default")  # of one cluster: its Kafka's defaults
+    for place in places:
+        old, new = (
+            intervals.take(order[slice(*np.searchsorted(edges[order], [place, place + 1]))])
+            for order, edges in ((ended, end), (begun, begin))
+        )
+        if not len(old) + len(new):
+            continue
+        before, after = snapshots[place - 1], snapshots[place]
+        head = {
+            **{name: after[name] for name in ("cluster_id", "taken_at", "snapshot_id", "plan_id", "author")},
+            "since": before["taken_at"],
+            "kind": kind.kind,
+        }
+        yield from (_change(head, *pair, kind) for pair in difference(old, new, kind, columns).pairs())
+
+
+def _change(head: Row, old: Row | None, new: Row | None, kind: SnapshotKind) -> Row:
+    row = new or old or {}
+    return {
+        **head,
+        "state": "added" if old is None else "removed" if new is None else "changed",
+        "resource": kind.resource(row),
+        "key": row["key"],
+        "old": kind.text(old) if old else None,
+        "new": kind.text(new) if new else None,
+        "source": row.get("source"),
+    }
 
 
 # --- the snapshot to record ---

@@ -1,160 +1,250 @@
-"""A history in a table of Spark's: Delta where the session has it, Parquet elsewhere. Public, Connect-safe API only."""
+"""A history in a schema of a catalog: Delta tables through Spark SQL. Public, Connect-safe API only."""
 
 from __future__ import annotations
 
 import random
+import re
 import time
 import uuid
-from collections.abc import Sequence
-from datetime import datetime
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from .. import databricks
-from ..errors import Invalid, TimedOut
-from ..frames import schemas
+from ..errors import Invalid, KadminError, TimedOut, Unsupported
+from ..frames.frame import Frame
+from ..frames.snapshot_kinds import KINDS, SnapshotKind
 from ..frames.spark import new_table, said_by, spark_session, to_spark
-from .stored_rows import PARTITIONS, STATES, TABLE, State, refuse_other_table, state_rows, states
+from .intervals import FRAMES, FROM, SNAPSHOTS, TO, Edits, Moved, Reading, refuse_other_columns, stored_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 TRIES = 5
 
+_TIDIED_EVERY = 50
+"""Commits after which a table is optimized and vacuumed."""
 
-class SparkTable:
-    """A `Place`. Contents are added before the states that name them, which are what makes them count."""
+_PROPERTIES = {
+    "delta.logRetentionDuration": "interval 7 days",
+    "delta.deletedFileRetentionDuration": "interval 1 day",
+}
+_FENCE = "kadmin_nb.recorded"
+"""The table property that a commit without rows sets: Delta lets no commit pass that began before it."""
 
-    def __init__(self, name: str, spark: SparkSession | None = None) -> None:
-        self.where = name
+_READ_AGAIN = "kadmin_nb: the table is not as it was read"
+_LOST = re.compile(rf"{_READ_AGAIN}|Concurrent\w+Exception|DELTA_CONCURRENT|MetadataChanged|DELTA_METADATA_CHANGED")
+_HALF_MADE = re.compile(
+    r"NON_EMPTY_LOCATION|ALREADY_EXISTS|ProtocolChanged|DELTA_PROTOCOL_CHANGED|Concurrent\w+Exception"
+)
+_NO_DELTA = re.compile(r"DATA_SOURCE_NOT_FOUND|ClassNotFound|UNSUPPORTED_FEATURE|is not supported for v1 tables")
+
+
+class SparkSchema:
+    """A `Place`."""
+
+    def __init__(self, schema: str, spark: SparkSession | None = None) -> None:
+        self.where = schema
         self._spark = spark or spark_session()
+        self._changed: dict[str, int] = {}
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        if not self._is_there(SNAPSHOTS):
+            for name, frame in FRAMES.items():
+                self._make(name, frame)
+        self._changed.clear()
+        yield
+        for name, version in self._changed.items():
+            if version % _TIDIED_EVERY in (0, 1):
+                self._tidy(name)
 
     def clusters(self) -> set[str]:
-        states = self._states()
-        return set() if states is None else {row[0] for row in states.select("cluster_id").distinct().collect()}
+        if not self._is_there(SNAPSHOTS):
+            return set()
+        return {row[0] for row in self._spark.sql(f"SELECT DISTINCT cluster_id FROM {self._name(SNAPSHOTS)}").collect()}
 
-    def newest(self, cluster_id: str, until: datetime | None) -> list[State]:
-        by_frame = {state.frame: state for state in self.states(cluster_id, until)}
-        return sorted(by_frame.values(), key=lambda state: state.taken_at)
+    def snapshots(self, cluster_id: str | None) -> pa.Table:
+        return self._rows(SNAPSHOTS, _where(cluster_id))
 
-    def states(self, cluster_id: str | None = None, until: datetime | None = None) -> list[State]:
-        from pyspark.sql import functions as F
+    def intervals(
+        self, kind: SnapshotKind, cluster_id: str | None, since: datetime | None = None, until: datetime | None = None
+    ) -> pa.Table:
+        return self._rows(kind.history_table, _where(cluster_id, since, until))
 
-        found = self._states()
-        if found is None:
-            return []
-        if cluster_id is not None:
-            found = found.where(F.col("cluster_id") == cluster_id)
-        if until is not None:
-            found = found.where((F.col("part") < f"{until:%Y-%m}~") & (F.col("taken_at") <= F.lit(until)))
-        return states(_arrow(found))
+    def interval_frame(self, kind: SnapshotKind, cluster_id: str | None) -> DataFrame:
+        self._is_there(kind.history_table)
+        return self._spark.sql(f"SELECT * FROM {self._name(kind.history_table)} WHERE {_where(cluster_id)}")
 
-    def rows(self, kind: str, parts: Sequence[str]) -> pa.Table:
-        from pyspark.sql import functions as F
+    def read(self, kind: SnapshotKind, cluster_id: str, since: datetime) -> Reading:
+        name = kind.history_table
+        self._is_there(name)
+        version = self._version(name)
+        chosen = f"{self._name(name)} VERSION AS OF {version} WHERE {_where(cluster_id, since)}"
+        rows = _arrow(self._spark.sql(f"SELECT * FROM {chosen}"), kind.history_frame)
+        of_kind = f"{_where(cluster_id)} AND frame = {_text(kind.name)}"
+        return Reading(rows, self._rows(SNAPSHOTS, of_kind), version)
 
-        table = self._table()
-        if table is None or not parts:
-            return TABLE.empty_table()
-        return _arrow(table.where((F.col("kind") == kind) & F.col("part").isin(list(parts))))
+    def change(self, kind: SnapshotKind, cluster_id: str, edits: Edits, since: datetime, reading: Reading) -> int:
+        """By a MERGE that fails where other rows are there than were read, or another number of snapshots."""
+        name, columns = self._name(kind.history_table), kind.history_frame.names
+        chosen = _where(cluster_id, since)
+        mark = "SELECT struct(count(*), bit_xor(xxhash64(*)))"
+        as_read = (
+            f"({mark} FROM {name} VERSION AS OF {reading.version} WHERE {chosen}) = ({mark} FROM {name} WHERE {chosen})"
+            f" AND {len(reading.snapshots)} = (SELECT count(*) FROM {self._name(SNAPSHOTS)}"
+            f" WHERE {_where(cluster_id)} AND frame = {_text(kind.name)})"
+        )
+        by = " AND ".join(f"t.`{column}` = s.`{column}`" for column in ("cluster_id", *kind.identity, FROM))
+        put = ", ".join(f"t.`{column}` = s.`{column}`" for column in columns)
+        self._run(
+            f"MERGE INTO {name} AS t USING ("
+            f"SELECT {', '.join(f'`{column}`' for column in columns)},"
+            f" IF({as_read}, removed, raise_error({_text(_READ_AGAIN)})) AS removed FROM {{edits}}) AS s"
+            f" ON t.cluster_id = {_text(cluster_id)} AND {by} AND (t.{TO} IS NULL OR t.{TO} >= {_time(since)})"
+            f" WHEN MATCHED AND s.removed THEN DELETE WHEN MATCHED THEN UPDATE SET {put}"
+            f" WHEN NOT MATCHED AND NOT s.removed THEN INSERT ({', '.join(f'`{column}`' for column in columns)})"
+            f" VALUES ({', '.join(f's.`{column}`' for column in columns)})",
+            edits=to_spark(_with_mark(edits), self._spark),
+        )
+        self._changed[kind.history_table] = reading.version + 1
+        return reading.version + 1
 
-    def append(self, states: Sequence[State], contents: Sequence[pa.Table]) -> None:
-        """Add contents, then the states.
+    def fence(self, kind: SnapshotKind, version: int) -> None:
+        name = kind.history_table
+        self._run(f"ALTER TABLE {self._name(name)} SET TBLPROPERTIES ('{_FENCE}' = '{uuid.uuid4().hex}')")
+        if self._version(name) != version + 1:
+            raise Moved
+        self._changed[name] = version + 1
+
+    def add(self, snapshots: pa.Table) -> None:
+        """Add rows, in one commit.
 
         Raises
         ------
         TimedOut
-            They were not there after so many tries.
+            Others were faster every time; nothing was added.
         """
-        if self._table() is None:
-            self._make()
-        described = self._told()
-        location = None if described.get("Provider", "").lower() == "delta" else described["Location"]
-        for rows in (*contents, _apart(state_rows(list(states)), location)):
-            if len(rows):
-                self._write(rows, location)
-
-    def _write(self, rows: pa.Table, location: str | None) -> None:
-        """Add these rows; after an error they are looked for, since that may have come after the fact."""
-        message = ""
+        rows = to_spark(snapshots.select(FRAMES[SNAPSHOTS].names), self._spark)
         for wait in range(TRIES):
             try:
-                return self._insert(rows, location)
-            except Exception as exc:  # what Spark raises differs between classic and Connect
-                message = f": {said_by(exc)}"
-            time.sleep(random.uniform(0, 0.2 * 2**wait))
-            if location is None and self._holds(rows):
-                return None
-        raise TimedOut(f"{self.where} could not be added to, {TRIES} times over{message}", hint="Record it again.")
+                return self._run(f"INSERT INTO {self._name(SNAPSHOTS)} SELECT * FROM {{rows}}", rows=rows)
+            except Moved:
+                time.sleep(random.uniform(0, 0.2 * 2**wait))
+        raise TimedOut(f"{self.where}: others recorded at the same time, {TRIES} times over", hint="Record it again.")
 
-    def _insert(self, rows: pa.Table, location: str | None) -> None:
-        """Into a Delta table in one commit. Into a folder of Parquet partition by partition.
+    def forget(self, cluster_id: str, until: datetime, but: Sequence[str]) -> None:
+        ended = {kind.history_table: f"{TO} <= {_time(until)}" for kind in KINDS.values()}
+        kept = f" AND snapshot_id NOT IN ({', '.join(map(_text, but))})" if but else ""
+        for name, old in {**ended, SNAPSHOTS: f"taken_at <= {_time(until)}{kept}"}.items():
+            self._run(f"DELETE FROM {self._name(name)} WHERE {_where(cluster_id)} AND {old}")
 
-        Two jobs that append to one folder share its `_temporary`, and the first to end takes the other's files away.
-        So each partition, which no other writer has, is written as a folder of its own, and then made known.
-        """
-        if location is None:
-            to_spark(rows, self._spark).coalesce(1).write.insertInto(self.where)
-            return
-        for kind, part in sorted(set(zip(rows["kind"].to_pylist(), rows["part"].to_pylist(), strict=True))):
-            part_rows = rows.filter(pc.and_(pc.equal(rows["kind"], kind), pc.equal(rows["part"], part)))
-            frame = to_spark(part_rows.drop_columns(list(PARTITIONS)), self._spark).coalesce(1)
-            frame.write.mode("overwrite").parquet(f"{location}/kind={kind}/part={part}")
-            self._spark.sql(f"ALTER TABLE {self.where} ADD IF NOT EXISTS PARTITION (kind='{kind}', part='{part}')")
+    # --- the tables ---
 
-    def _holds(self, rows: pa.Table) -> bool:
-        """True if these rows are there, by their partitions."""
-        from pyspark.sql import functions as F
+    def _name(self, table: str) -> str:
+        return f"{self.where}.{table}"
 
-        table = self._table()
-        kind, parts = rows["kind"][0].as_py(), rows["part"].unique().to_pylist()
-        if table is None:
+    def _is_there(self, table: str) -> bool:
+        """True if the table is there; one of another shape is refused."""
+        name = self._name(table)
+        if not self._spark.catalog.tableExists(name):
             return False
-        ours = F.col("snapshot_id").isin(rows["snapshot_id"].unique().to_pylist())
-        return table.where((F.col("kind") == kind) & F.col("part").isin(parts) & ours).count() >= len(rows)
+        refuse_other_columns(name, FRAMES[table], self._spark.table(name).columns)
+        return True
 
-    def _states(self) -> DataFrame | None:
-        from pyspark.sql import functions as F
+    def _rows(self, table: str, chosen: str) -> pa.Table:
+        if not self._is_there(table):
+            return stored_schema(FRAMES[table]).empty_table()
+        return _arrow(self._spark.sql(f"SELECT * FROM {self._name(table)} WHERE {chosen}"), FRAMES[table])
 
-        table = self._table()
-        return None if table is None else table.where(F.col("kind") == STATES)
+    def _version(self, table: str) -> int:
+        """The version of the table's last commit."""
+        [row] = self._spark.sql(f"DESCRIBE HISTORY {self._name(table)} LIMIT 1").select("version").collect()
+        return int(row[0])
 
-    def _table(self) -> DataFrame | None:
-        """The table as it is now, None before something was recorded."""
-        if not self._spark.catalog.tableExists(self.where):
-            return None
-        if not databricks.is_here():  # Delta, which is all that it makes, needs none; serverless compute refuses it
-            self._spark.catalog.refreshTable(self.where)
-        table = self._spark.table(self.where)
-        refuse_other_table(self.where, table.columns)
-        return table
+    def _run(self, statement: str, **frames: Any) -> None:
+        """A statement that commits.
 
-    def _make(self) -> None:
-        """A Delta table where the session can make one, else Parquet; another may be making it as well."""
-        rows, message = to_spark(TABLE.empty_table(), self._spark), ""
-        parts = f"PARTITIONED BY ({', '.join(PARTITIONS)})"
-        for provider in ("delta", "parquet"):
+        Raises
+        ------
+        Moved
+            Others were faster.
+        Invalid
+            Spark cannot do it.
+        """
+        try:
+            self._spark.sql(statement, **frames).collect()
+        except KadminError:
+            raise
+        except Exception as exc:  # what Spark raises differs between classic and Connect
+            if _LOST.search(str(exc)):
+                raise Moved from None
+            raise Invalid(f"{self.where} cannot be written: {said_by(exc)}", hint="Nothing was recorded.") from None
+
+    def _make(self, table: str, frame: type[Frame]) -> None:
+        """A Delta table, clustered where the session can; another may be making it as well."""
+        rows = to_spark(stored_schema(frame).empty_table(), self._spark)
+        properties = ", ".join(f"'{key}' = '{value}'" for key, value in _PROPERTIES.items())
+        clustered = f"CLUSTER BY (cluster_id, {TO if TO in frame.names else 'taken_at'}) "
+        for wait in range(TRIES):
             try:
-                self._spark.sql(new_table(self.where, rows, schemas.HISTORY, f"USING {provider} {parts}"))
+                self._spark.sql(
+                    new_table(self._name(table), rows, frame, f"USING delta {clustered}TBLPROPERTIES ({properties})")
+                )
+                break
+            except Exception as exc:  # what Spark raises differs between classic and Connect
+                if _NO_DELTA.search(str(exc)) and not clustered:
+                    raise Unsupported(
+                        "this Spark session has no Delta, and a history in a catalog needs its MERGE",
+                        hint="kn.spark_session(delta=True) starts one; at a path a history needs no Spark.",
+                    ) from None
+                if wait == TRIES - 1 or not (clustered or _HALF_MADE.search(str(exc))):
+                    raise Invalid(
+                        f"{self._name(table)} cannot be made: {said_by(exc)}", hint="Does the schema exist?"
+                    ) from None
+                if _HALF_MADE.search(str(exc)):
+                    time.sleep(random.uniform(0.1, 0.2 * 2**wait))
+                else:
+                    clustered = ""
+        self._is_there(table)
+
+    def _tidy(self, table: str) -> None:
+        """What fails of it is left to the next recorder."""
+        for statement in ("OPTIMIZE", "VACUUM"):
+            try:
+                self._spark.sql(f"{statement} {self._name(table)}").collect()
+            except Exception:  # what Spark raises differs between classic and Connect
                 return
-            except Exception as exc:  # without Delta: DATA_SOURCE_NOT_FOUND, or a class that is not there
-                message = said_by(exc)
-        raise Invalid(f"{self.where} cannot be made: {message}", hint="Does the schema exist?")
-
-    def _told(self) -> dict[str, str]:
-        """The catalog's description of the table."""
-        return {row[0]: str(row[1]) for row in self._spark.sql(f"DESCRIBE TABLE EXTENDED {self.where}").collect()}
 
 
-def _apart(rows: pa.Table, location: str | None) -> pa.Table:
-    """States in a partition that no other writer has, where that matters."""
-    if location is None:
-        return rows
-    unique_part = uuid.uuid4().hex
-    part = pa.array([f"{month}-{unique_part}" for month in rows["part"].to_pylist()], pa.string())
-    return rows.set_column(rows.schema.get_field_index("part"), "part", part)
+def _arrow(frame: DataFrame, of: type[Frame]) -> pa.Table:
+    return frame.select(*of.names).toArrow().cast(stored_schema(of))
 
 
-def _arrow(frame: DataFrame) -> pa.Table:
-    return frame.select(*TABLE.names).toArrow().cast(TABLE)
+def _with_mark(edits: Edits) -> pa.Table:
+    """All edits; `removed` tells them apart."""
+    parts = ((edits.put, False), (edits.removed, True))
+    return pa.concat_tables(
+        [rows.append_column("removed", pa.repeat(pa.scalar(mark), len(rows))) for rows, mark in parts]
+    )
+
+
+def _where(cluster_id: str | None, since: datetime | None = None, until: datetime | None = None) -> str:
+    """The rows of a cluster that touch the time between two."""
+    conditions = ["true"] if cluster_id is None else [f"cluster_id = {_text(cluster_id)}"]
+    if since is not None:
+        conditions.append(f"({TO} IS NULL OR {TO} >= {_time(since)})")
+    if until is not None:
+        conditions.append(f"{FROM} <= {_time(until)}")
+    return " AND ".join(conditions)
+
+
+def _text(text: str) -> str:
+    """A literal of SQL, whatever is in it: its bytes, in hexadecimal."""
+    return f"decode(X'{text.encode().hex()}', 'UTF-8')" if re.search(r"[^\w .:-]", text) else f"'{text}'"
+
+
+def _time(time: datetime) -> str:
+    return f"TIMESTAMP '{time.astimezone(UTC).isoformat(sep=' ')}'"

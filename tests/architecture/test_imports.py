@@ -79,6 +79,7 @@ ROOMS = {
     "advice": (*GROUND, "model", "frames"),
     "declared": (*GROUND, "model", "frames"),
     "comparing": (*GROUND, "model", "frames", "advice"),
+    "kraft": (*GROUND, "model", "frames"),
     "history": (*GROUND, "model", "frames", "comparing"),
     "policy": (*GROUND, "model", "frames", "advice", "resolution"),
     "kafka_commands": (*GROUND, "model"),
@@ -94,7 +95,7 @@ ROOMS = {
     "local": (*GROUND, "cluster"),
     "runbooks": (*GROUND, "model", "frames", "resolution", "plans", "usage", "charts"),
     "commands": (*GROUND, "model", "frames", "advice", "resolution", "policy", "declared", "comparing", "history",
-                 "kafka_commands", "client_configs", "admin", "profiles", "plans", "fleets", "usage",
+                 "kraft", "kafka_commands", "client_configs", "admin", "profiles", "plans", "fleets", "usage",
                  "widgets", "charts", "cluster", "local", "runbooks"),
 }  # fmt: skip
 """What each room may import of ours, in an order in which each names only those above it.

@@ -88,12 +88,6 @@ def test_a_snapshot_without_them_says_nothing_of_them(tmp_path: Path) -> None:
 
 def test_a_history_that_began_without_them_goes_on(tmp_path: Path) -> None:
     """The history of three years could not be recorded on to, or said that every client config was new."""
-    from deltalake import DeltaTable
-
-    from kadmin_nb.history.stored_rows import PARTITIONS, TABLE
-
-    comments = [field.with_metadata({"comment": "of another version"}) for field in TABLE]
-    DeltaTable.create(str(tmp_path / "lake"), pa.schema(comments), partition_by=list(PARTITIONS))
     history = kn.open_history(tmp_path / "lake")
     history.record(older(0))
     for hour, acks in ((1, "-1"), (2, "-1"), (3, "1")):

@@ -161,7 +161,7 @@ def test_without_delta_it_is_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"logs": str(RECORDED)}, "nobody said which broker wrote the log"),
+        ({"logs": str(RECORDED)}, "the broker that wrote the log is not named"),
         ({"logs": str(RECORDED), "broker": "1", "tz": "Berlin"}, "Berlin is not a time zone"),
         ({"logs": str(RECORDED), "brokre": "1"}, "brokre"),
     ],

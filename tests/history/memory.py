@@ -1,0 +1,84 @@
+"""A place for a history in this process, which can be disturbed at each of its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kadmin_nb.frames.snapshot_kinds import SnapshotKind
+from kadmin_nb.history.intervals import FRAMES, FROM, SNAPSHOTS, TO, Edits, Moved, Reading, stored_schema
+
+
+class InMemory:
+    """A `Place`; `disturb` is called before each step that reads or writes."""
+
+    where = "memory"
+
+    def __init__(self) -> None:
+        self.tables = {name: stored_schema(frame).empty_table() for name, frame in FRAMES.items()}
+        self.versions = dict.fromkeys(FRAMES, 0)
+        self.disturb: Callable[[], None] = lambda: None
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        yield
+
+    def clusters(self) -> set[str]:
+        return set(self.tables[SNAPSHOTS]["cluster_id"].to_pylist())
+
+    def snapshots(self, cluster_id: str | None) -> pa.Table:
+        self.disturb()
+        return _of(self.tables[SNAPSHOTS], cluster_id)
+
+    def intervals(
+        self, kind: SnapshotKind, cluster_id: str | None, since: datetime | None = None, until: datetime | None = None
+    ) -> pa.Table:
+        rows = _of(self.tables[kind.history_table], cluster_id)
+        kept = [
+            (until is None or begin <= until) and (since is None or end is None or end >= since)
+            for begin, end in zip(rows[FROM].to_pylist(), rows[TO].to_pylist(), strict=True)
+        ]
+        return rows.filter(pa.array(kept, pa.bool_()))
+
+    interval_frame = intervals
+
+    def read(self, kind: SnapshotKind, cluster_id: str, since: datetime) -> Reading:
+        version, rows = self.versions[kind.history_table], self.intervals(kind, cluster_id, since)
+        snapshots = self.snapshots(cluster_id)
+        return Reading(rows, snapshots.filter(pc.equal(snapshots["frame"], kind.name)), version)
+
+    def change(self, kind: SnapshotKind, cluster_id: str, edits: Edits, since: datetime, reading: Reading) -> int:
+        self._commit(kind.history_table, reading.version)
+        key = ("cluster_id", *kind.identity, FROM)
+        rows = {tuple(row[n] for n in key): row for row in self.tables[kind.history_table].to_pylist()}
+        for row in edits.removed.to_pylist():
+            del rows[tuple(row[n] for n in key)]
+        rows |= {tuple(row[n] for n in key): row for row in edits.put.to_pylist()}
+        schema = stored_schema(kind.history_frame)
+        self.tables[kind.history_table] = pa.Table.from_pylist([*rows.values()], schema=schema)
+        return reading.version + 1
+
+    def fence(self, kind: SnapshotKind, version: int) -> None:
+        self._commit(kind.history_table, version)
+
+    def add(self, snapshots: pa.Table) -> None:
+        self.disturb()
+        rows = snapshots.cast(self.tables[SNAPSHOTS].schema)
+        self.tables[SNAPSHOTS] = pa.concat_tables([self.tables[SNAPSHOTS], rows])
+
+    def forget(self, cluster_id: str, until: datetime, but: Sequence[str]) -> None:
+        raise AssertionError
+
+    def _commit(self, table: str, version: int) -> None:
+        self.disturb()
+        if self.versions[table] != version:
+            raise Moved
+        self.versions[table] += 1
+
+
+def _of(rows: pa.Table, cluster_id: str | None) -> pa.Table:
+    return rows if cluster_id is None else rows.filter(pc.equal(rows["cluster_id"], cluster_id))

@@ -1,0 +1,223 @@
+"""A history at a path and one in a catalog are the same.
+
+The tests run at paths. `KADMIN_TEST_HISTORY=catalog` runs them in a Spark with Delta, as a process of their own does,
+since the Spark of other tests has none.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.frames import schemas
+from kadmin_nb.history import History
+from kadmin_nb.history.intervals import FRAMES
+from tests.history.hours import at, limits_of, taken, topic
+from tests.history.model import Seen, are_maximal, changes, state, told, told_changes
+
+IN_CATALOG = os.environ.get("KADMIN_TEST_HISTORY") == "catalog"
+DOCS = Path(__file__).parents[2] / "docs" / "history.md"
+
+catalog_alone = pytest.mark.skipif(not IN_CATALOG, reason="of catalogs")
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def spark() -> Any:
+    """A session with Delta, where the tests are in a catalog."""
+    if not IN_CATALOG:
+        return None
+    session = kn.spark_session(delta=True)
+    session.conf.set("spark.databricks.delta.snapshotPartitions", "1")
+    session.conf.set("spark.sql.shuffle.partitions", "1")
+    session.conf.set("spark.sql.codegen.wholeStage", "false")
+    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    return session
+
+
+@pytest.fixture
+def where(spark: Any, tmp_path: Path) -> Iterator[str]:
+    """A place for a history."""
+    if not IN_CATALOG:
+        yield str(tmp_path / "history")
+        return
+    schema = f"kept{next(_numbers)}"
+    spark.sql(f"CREATE DATABASE {schema} LOCATION '{tmp_path}/{schema}'")
+    yield f"spark_catalog.{schema}"
+    spark.sql(f"DROP DATABASE {schema} CASCADE")
+
+
+@pytest.fixture
+def history(where: str, spark: Any) -> History:
+    return kn.open_history(where, spark)
+
+
+def _table(history: History) -> pa.Table:
+    """The intervals of quotas as Arrow, wherever they are."""
+    rows = history.intervals("quotas")
+    return rows if isinstance(rows, pa.Table) else rows.toArrow()
+
+
+@pytest.fixture
+def query(where: str, spark: Any) -> Callable[[str], list[tuple[Any, ...]]]:
+    """What a statement over `quotas_history` answers: of DuckDB at a path, of Spark in a catalog; far from UTC."""
+
+    def rows(statement: str) -> list[tuple[Any, ...]]:
+        if IN_CATALOG:
+            spark.sql(f"USE {where}")
+            spark.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
+            try:
+                return [tuple(row) for row in spark.sql(statement).collect()]
+            finally:
+                spark.conf.set("spark.sql.session.timeZone", "UTC")
+                spark.sql("USE spark_catalog.default")
+        import duckdb
+        from deltalake import DeltaTable
+
+        with duckdb.connect() as connection:
+            connection.execute("SET TimeZone = 'Asia/Kolkata'")
+            connection.register("quotas_history", DeltaTable(f"{where}/quotas_history").to_pyarrow_dataset())
+            return connection.sql(statement).fetchall()
+
+    return rows
+
+
+def test_a_day_with_all_that_happens(history: History, where: str, query, spark: Any) -> None:
+    """The lake said something else than the folder did, or than the SQL that is in the docs."""
+    odd = 'it\'s "odd" \\ é'
+    seen = [
+        Seen(1, 1, {"alice": 0.1, "<default>": 2.0, "new\nline": 3.0, 'it\'s \\ "q"': 4.0}, {"orders": "1", "1": "5"}),
+        Seen(3, 2, {"alice": 0.1}, {"orders": "2"}, ("QUOTAS", "TOPIC")),
+        Seen(2, 3, {"alice": 7.0}, {"orders": "1", "1": "6"}),
+        Seen(4, 4, {}, {"1": "6"}, ("QUOTAS", "BROKER")),
+    ]
+    assert len(history.snapshots()) == 0
+    for one in seen:
+        history.record(one.snapshot, plan_id="7f3a" * 16 if one.number == 3 else None)
+    history.record(Seen(2, 5, {"x": 1.0}, scopes=("QUOTAS",), cluster_id=odd).snapshot)
+    hours = [0, 1, 1.5, 2, 2.5, 3, 9]
+    assert [told(history, hour) for hour in hours] == [state(seen, hour) for hour in hours]
+    assert told_changes(history) == changes(seen)
+    assert are_maximal(history)
+    assert history.clusters == ("here", odd)
+    assert limits_of(history.as_of(at(9), odd)) == {"x": 1.0}
+    who = {row["new"] for row in history.who("7f3a").to_arrow().to_pylist() if row["kind"] == "quota"}
+    assert who == {"7", None}
+    first = seen[0].snapshot
+    assert history.as_of(at(1), "here").quotas.to_arrow().equals(first.quotas.to_arrow())
+    assert history.as_of(at(1), "here").configs.to_arrow().equals(first.configs.to_arrow())
+    assert _table(history).column_names == schemas.QUOTAS_HISTORY.names
+    _ask_as_the_docs_do(history, query, [1.5, 2, 2.5, 9])
+    _ask_again_with_two_open(history, where, spark)
+
+
+def _ask_as_the_docs_do(history: History, query: Callable[[str], list[tuple[Any, ...]]], hours: list[float]) -> None:
+    [statement] = re.findall(r"```sql\n(.*?)```", DOCS.read_text(), re.S)
+    [cluster] = re.findall(r"cluster_id = '(.*?)'", statement)
+    [time] = set(re.findall(r"'(\d{4}-.*?)'", statement))
+    for hour in hours:
+        rows = history.as_of(at(hour), "here").quotas.to_arrow().to_pylist()
+        asked = statement.replace(cluster, "here").replace(time, at(hour).isoformat(sep=" "))
+        assert sorted(query(asked)) == sorted((row["entity"], row["key"], row["value"]) for row in rows)
+
+
+def _ask_again_with_two_open(history: History, where: str, spark: Any) -> None:
+    """A row that somebody wrote by hand."""
+    history.record(taken(5, {"alice": 1.0}, scopes=["QUOTAS"]))
+    row = next(row for row in _table(history).to_pylist() if row["valid_from"] == at(5))
+    rows = pa.Table.from_pylist([{**row, "valid_from": at(5.5)}], schema=_table(history).schema)
+    if IN_CATALOG:
+        from kadmin_nb.frames.spark import to_spark
+
+        to_spark(rows, spark).write.insertInto(f"{where}.quotas_history")
+    else:
+        from deltalake import write_deltalake
+
+        write_deltalake(f"{where}/quotas_history", rows, mode="append")
+    before = _table(history).num_rows
+    with pytest.raises(kn.Invalid, match="quotas_history has two intervals of user=alice") as refused:
+        history.record(taken(6, {"alice": 1.0}, scopes=["QUOTAS"]))
+    assert "\n" not in str(refused.value)
+    assert _table(history).num_rows == before
+
+
+def test_two_recorders_at_once(where: str, spark: Any) -> None:
+    """Two jobs recorded at the same minute, and one snapshot was gone."""
+    seen = [
+        [Seen(hour, n * 10 + hour, {"alice": hour * n + 1.0}, scopes=("QUOTAS",)) for hour in (n, n + 2)]
+        for n in (0, 1)
+    ]
+    errors: list[BaseException] = []
+
+    def write(snapshots: list[Seen]) -> None:
+        try:
+            for one in snapshots:
+                kn.open_history(where, spark).record(one.snapshot)
+        except BaseException as error:
+            errors.append(error)
+
+    writers = [threading.Thread(target=write, args=[part]) for part in seen]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(300)
+    assert not errors
+    history = kn.open_history(where, spark)
+    hours = [0, 1, 2, 3]
+    assert [told(history, hour) for hour in hours] == [state([*seen[0], *seen[1]], hour) for hour in hours]
+    assert len(history.snapshots()) == 4
+
+
+@catalog_alone
+def test_tables_say_what_they_are(history: History, where: str, spark: Any) -> None:
+    """Half a year later nobody knew what valid_to was."""
+    history.record(taken(0, {"alice": 1.0}, [topic("orders", "retention.ms", "1")]))
+    for name, frame in FRAMES.items():
+        described = {row[0]: (row[1], row[2]) for row in spark.sql(f"DESCRIBE TABLE EXTENDED {where}.{name}").collect()}
+        assert described["Comment"][0] == frame.comment()
+        assert [described[field.name][1] or "" for field in frame.fields.values()] == [
+            field.comment for field in frame.fields.values()
+        ]
+        edge = "valid_to" if "valid_to" in frame.names else "taken_at"
+        assert f'clusteringColumns=[["cluster_id"],["{edge}"]]' in described["Table Properties"][0]
+
+
+@catalog_alone
+def test_what_is_no_history_in_a_catalog_is_one_line(where: str, spark: Any) -> None:
+    """A page of the JVM's stack."""
+    spark.sql(f"CREATE TABLE {where}.quotas_history (number INT, cluster_id STRING) USING delta")
+    spark.sql(f"CREATE TABLE {where}.snapshots (content STRING, base STRING, delta STRING) USING delta")
+    wrong = {
+        where: (kn.UsageError, "snapshots is a history of an older layout"),
+        "spark_catalog.nowhere": (kn.Invalid, "nowhere.quotas_history cannot be made"),
+    }
+    for place, (kind, complaint) in wrong.items():
+        with pytest.raises(kind, match=complaint) as refused:
+            kn.open_history(place, spark).record(taken(0, {}))
+        assert "\n" not in str(refused.value)
+    spark.sql(f"DROP TABLE {where}.snapshots")
+    with pytest.raises(kn.UsageError, match="quotas_history is not a history: no column entity"):
+        kn.open_history(where, spark).record(taken(0, {}))
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.skipif(IN_CATALOG, reason="this is it")
+def test_the_same_in_a_catalog() -> None:
+    """These tests, in a process whose Spark has Delta."""
+    words = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__]
+    environment = {**os.environ, "KADMIN_TEST_HISTORY": "catalog"}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stdout[-6000:]
+    assert "4 passed" in done.stdout
