@@ -439,6 +439,7 @@ _ARROW_TYPES = {
     "decimal": pa.float64(),
     "string": pa.string(),
     "timestamp": pa.timestamp("us", "UTC"),
+    "date": pa.date32(),
     "void": pa.null(),
 }
 

@@ -166,7 +166,7 @@ def alerts(
         from .streams import timed_as
 
         limited = timed_as(limited, "end", usage, late)
-    buckets = [*by, "key", "bucket_user", "bucket_client_id", "level", "start", "end"]
+    buckets = [*by, "key", "bucket_user", "bucket_client_id", "level", "limit", "start", "end"]
     windows = added_up(limited, buckets, BUCKET_TOTALS, in_order=True)
     used, limit, throttle_ms = (words.column(name) for name in ("used", "limit", "throttle_ms"))
     is_full = (used > 0) & (used * 100.0 >= limit * percent)
