@@ -147,7 +147,7 @@ def _window_ends(totals: Frame, length: int) -> dict[str, Any]:
 
 
 def batch_ends(words: Any, length: int) -> dict[str, Any]:
-    """The same of what is no stream."""
+    """The same for a batch."""
     start = words.column("start")
     return {"window_start": words.moment(start), "window_end": words.moment(start + length)}
 
