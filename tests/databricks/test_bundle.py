@@ -20,6 +20,7 @@ import jsonschema
 import pytest
 import yaml
 
+import kadmin_nb as kn
 from kadmin_nb.profiles import toml
 from kadmin_nb.runbooks.catalogue import Runbook
 
@@ -192,6 +193,16 @@ def test_the_profile_keeps_its_secret_in_the_scope(monkeypatch):
     assert f"[profiles.{MAIN['variables']['cluster']['default']}]" in text
     scope = deployed("prod")["secret_scopes"]["kafka"]["name"]
     assert re.findall(r'password = "(.*)"', text) == [f"databricks:{scope}/quota-audit"]
+
+
+def test_the_profiles_file_is_a_parameter(monkeypatch, tmp_path):
+    """Serverless compute has no environment variables: the job knew no profile."""
+    monkeypatch.setenv("KADMIN_CONFIG", os.devnull)
+    kn.runbooks.use_profiles("")
+    assert toml.find_file() is None
+    (tmp_path / "ours.toml").write_text('[profiles.prod]\nbootstrap = "127.0.0.1:9092"\n')
+    kn.runbooks.use_profiles(str(tmp_path / "ours.toml"))
+    assert toml.find_file() == tmp_path / "ours.toml"
 
 
 # --- the dashboard and the alerts ---
