@@ -27,6 +27,7 @@ BENCHES = (
     "small_logs",
     "widgets",
     "analytics",
+    "backtest",
     "requests",
     "charts",
     "dynamic_clients",

@@ -34,6 +34,8 @@ PAIRS, DEFAULT = "CLIENT_OF_USER", "DEFAULT_CLIENT"
 CONNECT = 10
 """Millions of pairs that Connect is measured with; a small query is mostly what any query costs it."""
 ROUNDS = 3
+EXACT_ALONE = 64 << 20
+"""Bytes that the million entities' quotas of exact pairs are above, and all others of them below."""
 
 
 def run(full: bool = False) -> list[Row]:
@@ -115,12 +117,13 @@ def _growth(spark: Work, few: int, most: int) -> Row:
 
 
 def _hashed(spark: Work, many: int) -> list[Row]:
-    names = ("joined", "sent", "joined-hot")
-    joined, sent, hot = interleaved([spark(name, many) for name in names], ROUNDS)
+    names = ("joined", "sent", "joined-hot", "joined-all")
+    joined, sent, hot, whole = interleaved([spark(name, many) for name in names], ROUNDS)
     figure = "analytics.resolve, a million entities,"
     return [
         _timed(f"{figure} joined by hash to sent", joined, sent, 2.5, ""),
         _timed(f"{figure} joined: one user with half of all pairs", hot, joined, 1.3, ""),
+        _timed(f"{figure} all that have names joined, to those of pairs alone", whole, joined, 2.5, ""),
     ]
 
 
@@ -349,8 +352,9 @@ WORKS: dict[str, Callable[..., Any]] = {
     "joins-ready": _joins_ready,
     "same": _same,
     "sent": _of_many(1 << 40, "pairs-of-many"),
-    "joined": _of_many(-1, "pairs-of-many"),
-    "joined-hot": _of_many(-1, "pairs-hot"),
+    "joined": _of_many(EXACT_ALONE, "pairs-of-many"),
+    "joined-hot": _of_many(EXACT_ALONE, "pairs-hot"),
+    "joined-all": _of_many(-1, "pairs-of-many"),
 }
 
 

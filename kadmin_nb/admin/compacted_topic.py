@@ -239,9 +239,9 @@ class CompactedTopic:
         )
         if (count := len(answer.partitions)) != 1:
             raise Invalid(
-                f"the topic {self.name} has {count} partitions: somebody else made it, as kadmin_nb's has one",
+                f"the topic {self.name} has {count} partitions: another tool made it: kadmin_nb's has one",
                 code="INVALID_PARTITIONS",
-                hint="If nobody needs it, delete it.",
+                hint="Delete it if it is not needed.",
             )
 
     def _pause(self, until: float) -> None:

@@ -113,7 +113,7 @@ _LONGEST_TEXT = 100
 _PROCESS = uuid.uuid4().hex
 """The beginning of all nonces of this process; one forked from it has another pid."""
 
-_GONE = "another took the lease and gave it back, or somebody emptied its topic"
+_GONE = "another editor took the lease and gave it back, or the topic was emptied"
 
 STEAL = Option("steal", flag="--steal-lock")
 

@@ -372,7 +372,7 @@ class Wire:
     def _started(self, start: Callable[[], Any], seconds: float, doing: str) -> _UnderWay:
         """Run on the library's thread."""
         if self._is_closed:
-            raise ConnectionFailed(f"the connection is closed, while {doing}", hint="Connect anew.")
+            raise ConnectionFailed(f"the connection is closed, while {doing}", hint="Connect again.")
         return _UnderWay(self._manager.call_soon(start), seconds, doing)
 
 
@@ -406,7 +406,7 @@ _WHO_WE_ARE = ("SASL_AUTHENTICATION_FAILED", "SSL_HANDSHAKE_FAILED")
 def _revoked(refused: KadminError, doing: str) -> KadminError:
     """The refusal of a login that was accepted when we connected."""
     error = refused.reworded(f"{refused}, while {doing}")
-    error.hint = f"It was accepted before: has it been revoked or changed? Connect anew. {refused.hint or ''}".strip()
+    error.hint = f"It was accepted before: has it been revoked or changed? Connect again. {refused.hint or ''}".strip()
     return error
 
 

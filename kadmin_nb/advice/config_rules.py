@@ -311,7 +311,7 @@ def _refuse_twice(values: Iterable[ConfigValue]) -> None:
         if place in identities:
             raise Invalid(
                 f"{_key_and_resource(value)} is there twice",
-                hint="Of several clusters a cluster_id tells which, of several snapshots a snapshot_id.",
+                hint="Name one of several clusters by cluster_id, one of several snapshots by snapshot_id.",
             )
         identities.add(place)
 

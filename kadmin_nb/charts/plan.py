@@ -218,7 +218,7 @@ def backtest(frame: Any) -> Any:
                 "delay": ("max", "delay_s")}  # fmt: skip
     groups, count = largest(rows, ("key", "bucket_user", "bucket_client_id"), measures, 100_000)
     if not count:
-        return empty("Nobody of this usage has a limit")
+        return empty("No client in this usage has a limit")
     throttled = flag_count(pc.greater(groups["throttled"], 0))
     shown = groups.slice(0, MOST_BUCKETS)
     verb = "would have been throttled"

@@ -101,7 +101,7 @@ def hierarchy(quotas: Any) -> Any:
     shadowed = sum(box.shadowed for box in boxes)
     drawn = [*_rectangles(Box(f"all: {total:,}", total, "all", shadowed, boxes), 0.0, _HEIGHT, 0)]
     title = f"{counted_nouns(total, 'entity has', 'entities have')} quotas, on {count_of(len(counts), 'level')}"
-    remark = f"{shadowed:,} of them {SHADOWED}: quotas of other levels always come first" if shadowed else ""
+    remark = f"{shadowed:,} can never apply: a more specific level always wins" if shadowed else ""
     return titled(_icicle(drawn), f"{title}; the largest: {word(most)} ({counts[most]:,})", remark)
 
 

@@ -212,7 +212,7 @@ def utilisation(frame: Any) -> Any:
 
     rows, counts = _bars(checked(frame, schemas.UTILISATION.schema, _BAR_COLUMNS, "the rows of utilisation"))
     if not rows:
-        return empty("The use of all limits is unknown" if counts["unknown"] else "Nobody of this usage has a limit")
+        return empty("The use of all limits is unknown" if counts["unknown"] else "No client in this usage has a limit")
     return titled(_bar_chart(rows), _near_finding(counts), _bar_remarks(counts, len(rows)))
 
 
@@ -247,8 +247,8 @@ def _bar_rows(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _near_finding(counts: dict[str, int]) -> str:
     if counts["near"]:
-        over = f", {counts['over']} over it" if counts["over"] else ""
-        return f"{count_of(counts['near'], 'bucket')} {is_are(counts['near'])} above 80 % of their limit{over}"
+        over = f", {counts['over']} exceeded" if counts["over"] else ""
+        return f"{count_of(counts['near'], 'limit')} {is_are(counts['near'])} more than 80 % used{over}"
     return f"None of {count_of(counts['limits'], 'limit')} was used to 80 %"
 
 
@@ -341,7 +341,7 @@ def _nothing_throttled(rows: Any) -> str:
     """That there was no throttling; or that nothing tells, which is something else."""
     counts, _ = largest(rows, (), {"tells": ("count", "throttle_ms"), "rows": ("count", "window_start")}, 1)
     tells, count = (counts[name][0].as_py() for name in ("tells", "rows")) if len(counts) else (0, 0)
-    return "Nobody was throttled" if tells or not count else "This usage does not tell who was throttled"
+    return "No client was throttled" if tells or not count else "This usage does not show which clients were throttled"
 
 
 def _columns_of(groups: Any) -> tuple[list[str], list[str]]:

@@ -217,7 +217,7 @@ def _writer_of_notes(kafka: LiveKafka, changes: Sequence[Change]) -> Callable[[C
     try:
         registry = kafka.client_registry.describe()
     except KadminError as exc:
-        unknown = [f"nobody knows who follows: {exc.code}"]
+        unknown = [f"the clients that follow are unknown: {exc.code}"]
         return lambda change: unknown
     own = _own_values(kafka, changes)
     return lambda change: _follower_notes(kafka, change, registry, own)

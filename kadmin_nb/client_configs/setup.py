@@ -255,7 +255,7 @@ def look(kafka: WireKafka, clients: Sequence[str], admin: str | None = None) -> 
     setup = Setup.of(kafka, principal, clients)
     if setup.acls is not None and principal is None:
         raise UsageError(
-            "this login does not tell our principal",
+            "this login does not name our principal",
             hint=Hint(sentence("{} is who may write entries.", Option("admin", "User:NAME"))),
         )
     lines = [right.granting_line(whose) for whose, right in setup.missing_grants]
@@ -295,7 +295,7 @@ def _other_settings(subject: str, differences: str) -> Invalid:
     return Invalid(
         f"the {subject} has other settings: {differences}; nothing was changed",
         code="INVALID_CONFIG",
-        hint="If it is kadmin_nb's, set these configs; if it is somebody else's, it cannot be used.",
+        hint="If it is kadmin_nb's, set these configs; otherwise it cannot be used.",
     )
 
 

@@ -231,7 +231,7 @@ class ClientConfigs:
         NotAuthorized
             DESCRIBE on the cluster or DESCRIBE_CONFIGS on a topic is missing.
         UsageError
-            There is an authorizer, and this login does not tell our principal.
+            There is an authorizer, and this login does not name our principal.
         """
         return look(self._kafka, clients, admin)
 

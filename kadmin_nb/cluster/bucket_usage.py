@@ -34,7 +34,7 @@ def refuse_unknown_logs(kafka: LiveKafka) -> None:
     """
     if not are_known(kafka.id):
         raise NotKnowable(
-            "brokers do not tell where they write their request log",
+            "brokers do not say where they write their request log",
             hint="Let them write it (observe), and name its files; or take the usage from metrics.",
         )
 

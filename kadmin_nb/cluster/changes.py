@@ -128,7 +128,7 @@ class Changes:
             raise WrongCluster(
                 f"the plan is for cluster {plan.cluster_id}, this is {self._kafka.id}",
                 code="INCONSISTENT_CLUSTER_ID",
-                hint="Connect to its cluster, or stage the changes anew here.",
+                hint="Connect to its cluster, or stage the changes again here.",
             )
 
     def _hooks(self, plan: Plan, options: ApplyOptions, progress: Progress, stopped: Stopped) -> Hooks:

@@ -26,7 +26,7 @@ def advise(kafka: LiveKafka) -> ConfigFindings:
     return ConfigFindings(findings(whole, reassigning), kafka.id, note)
 
 
-_NOT_TOLD = "The brokers did not tell whether a reassignment is running: that needs DESCRIBE on the cluster."
+_NOT_TOLD = "Whether a reassignment is running is unknown: that needs DESCRIBE on the cluster."
 
 
 def is_reassigning(kafka: LiveKafka) -> bool | None:

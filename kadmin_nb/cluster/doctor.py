@@ -233,8 +233,8 @@ def _cluster_checks(settings: Settings, timeout: float) -> Iterator[Finding]:
         return
     with closing(kafka):
         yield Finding("login", OK, _login_words(settings), settings.bootstrap)
-        yield Finding("Kafka", OK, f"version {kafka.version}, by the requests that it takes", settings.bootstrap)
-        yield Finding("cluster", OK, "its id", kafka.id)
+        yield Finding("Kafka", OK, f"Kafka {kafka.version} (from its API versions)", settings.bootstrap)
+        yield Finding("cluster", OK, "cluster id", kafka.id)
         yield from _broker_checks(kafka, timeout)
         yield from _rights_checks(kafka, settings)
         yield from checks_of(kafka)
@@ -261,7 +261,7 @@ def _login_words(settings: Settings) -> str:
         return f"{settings.mechanism} with a ticket for {settings.kerberos_service}"
     if settings.uses_sasl:
         return f"{settings.mechanism} as {settings.username}"
-    return "by our certificate" if settings.certificate_file else "none: this listener asks for none"
+    return "by our certificate" if settings.certificate_file else "not required"
 
 
 def _broker_checks(kafka: LiveKafka, timeout: float) -> Iterator[Finding]:

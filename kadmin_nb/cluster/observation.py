@@ -131,7 +131,7 @@ PATIENCE = 10.0
 WITHIN = 30.0
 """Seconds for which this process tries to take the levels back; the guard tries longer."""
 
-ELSEWHERE = "its log is where its log4j configuration says, often kafka-request.log; Kafka does not tell"
+ELSEWHERE = "its log is where its log4j configuration says, often kafka-request.log; Kafka does not say"
 
 LOST, LOST_ALL = "log4j deleted rolled files: lost is all before", "the log was deleted meanwhile"
 
@@ -351,8 +351,8 @@ def _became(before: Level, after: Level | None, not_restored: Mapping[int, str])
         )
     same = after is None or after.level in (None, before.level)
     if before.level in AT_LEAST:
-        return KEPT, f"was at {before.level} before" + ("" if same else ", and somebody has switched it off since")
-    return (RESTORED, None) if same else (MOVED, "somebody has set another level since")
+        return KEPT, f"was at {before.level} before" + ("" if same else ", and it was switched off since")
+    return (RESTORED, None) if same else (MOVED, "another level was set since")
 
 
 def levels(kafka: LiveKafka, brokers: Iterable[int]) -> list[Level]:

@@ -61,7 +61,7 @@ def _act(cluster: Any, changes: Any, log: IO[str]) -> None:
         broker = change.resource.broker
         if broker in not_restored:
             line = mend(broker, change.old)
-            _say(log, f"broker {broker} is NOT restored: {not_restored[broker]}. This mends it: {line}", loud=True)
+            _say(log, f"broker {broker} is NOT restored: {not_restored[broker]}. Fix it by: {line}", loud=True)
         else:
             _say(log, f"broker {broker} is taken back by the guard", loud=False)
 

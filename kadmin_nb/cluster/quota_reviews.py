@@ -43,9 +43,9 @@ class RedundantAnswer(Findings):
         """The counts."""
         safe = sum(finding.evidence["safe"] for finding in self.findings)
         if not len(self):
-            return "No quota repeats what would hold anyway."
-        repeating = "1 quota repeats" if len(self) == 1 else f"{len(self):,} quotas repeat"
-        return f"{repeating} what would hold anyway; safe to remove: {safe:,}."
+            return "No redundant quotas."
+        redundant = "1 redundant quota" if len(self) == 1 else f"{len(self):,} redundant quotas"
+        return f"{redundant}; {safe:,} safe to remove"
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         return super()._content(page) if len(self) else ()
@@ -56,8 +56,13 @@ class UnlimitedAnswer(Answer):
 
     def _title(self) -> str:
         """The number of clients, or of sorts of them."""
+        if not len(self):
+            return "All clients have a limit of each kind."
+        groups = len(self._keys)
         return (
-            f"{len(self._keys):,} without a limit of some kind" if len(self) else "Everybody has a limit of each kind."
+            "1 group of clients lacks a limit"
+            if groups == 1
+            else f"{groups:,} groups of clients lack at least one limit"
         )
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:

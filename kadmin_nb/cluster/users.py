@@ -113,7 +113,7 @@ def _read(things: str, read: Callable[[], _Source]) -> _Source:
         return read()
     except (NotAuthorized, Unsupported) as exc:
         why = exc.hint or f"{exc}."
-        return _Source({}, {}, (f"{things} could not be read, so no orphan is told by them: {why}",), exc)
+        return _Source({}, {}, (f"{things} could not be read, so they show no orphans: {why}",), exc)
 
 
 # --- sources ---
@@ -149,7 +149,7 @@ def _quota_columns(keys: list[_Row]) -> _Row:
 def _acls(kafka: LiveKafka) -> _Source:
     counts = kafka.acls()
     if counts is None:
-        return _Source({}, {}, ("The brokers have no authorizer, so nobody has ACLs.",))
+        return _Source({}, {}, ("The brokers have no authorizer, so there are no ACLs.",))
     of_users = {name: number for name, number in counts.items() if _is_user(name)}
     columns = {name.removeprefix(_USER): {"acls": number} for name, number in of_users.items()}
     return _Source(columns, {"acls": 0}, tuple(_acls_of_others(counts - Counter(of_users))))

@@ -128,7 +128,7 @@ class WhyAnswer(Answer):
             f"quota why {self._client} --usage NAME",
             f"cluster.quotas.why({', '.join(map(repr, _pair(self.explanation[0])))}, usage=usage)",
         )
-        return f"{syntax(verb)} tells, with what 'quota usage' makes of a request log or of metrics."
+        return f"{syntax(verb)} shows it, with the usage that 'quota usage' reads from a request log or metrics."
 
 
 def why(

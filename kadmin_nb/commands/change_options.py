@@ -91,9 +91,7 @@ _lifetime = click.option(
     metavar="HOURS",
     help="How long the plan may be applied; 7 days unless said.",
 )
-_allow_unknown = click.option(
-    "--allow-unknown", multiple=True, metavar="KEY", help="Let a key through that nobody knows."
-)
+_allow_unknown = click.option("--allow-unknown", multiple=True, metavar="KEY", help="Allow a key that is not known.")
 _policy = click.option(
     "--policy",
     multiple=True,
@@ -105,7 +103,7 @@ _apply = click.option("--apply", is_flag=True, help="Go on and apply the plan.")
 _allow = click.option(
     "--allow", multiple=True, metavar="KEY", type=Words(dangerous), help="Let dangerous changes of this key through."
 )
-_skip = click.option("--skip-conflicts", is_flag=True, help="Leave rows alone that somebody has moved since the plan.")
+_skip = click.option("--skip-conflicts", is_flag=True, help="Skip rows that changed since the plan.")
 _no_lock = click.option("--no-lock", "lock", is_flag=True, callback=_negated, help="Do not take the cluster's lease.")
 _steal = click.option("--steal-lock", "steal", is_flag=True, help="Take the lease from whoever holds it.")
 _gradual = click.option(
@@ -120,7 +118,7 @@ _usage = click.option(
     help="What clients use; a limit that would stop one needs --allow. A variable, or a file in the terminal.",
 )
 _approval = click.option(
-    "--require-approval", is_flag=True, help="Refuse a plan that nobody but its author has approved: plan approve."
+    "--require-approval", is_flag=True, help="Refuse a plan without another person's approval: plan approve."
 )
 _wait = click.option(
     "--wait",

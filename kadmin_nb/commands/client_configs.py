@@ -90,7 +90,7 @@ def forget(session: Session, words: tuple[str, ...]) -> Any:
     default=("User:*",),
     show_default=True,
     metavar="PRINCIPAL",
-    help="Whose applications may follow: they read entries and write about themselves.",
+    help="Principals whose applications may follow: they read entries and report about themselves.",
 )
 @click.option("--admin", metavar="PRINCIPAL", help="Who may write entries; our own login unless said.")
 def init(session: Session, apply: bool, clients: tuple[str, ...], admin: str | None) -> Any:

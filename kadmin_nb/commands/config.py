@@ -88,7 +88,7 @@ def resolve(session: Session, words: tuple[str, ...]) -> Any:
 @config.command()
 @changing
 @click.option("--only", multiple=True, type=click.Choice(FINDINGS), help="Only these findings.")
-@click.option("--stage", is_flag=True, help="Stage the lines that mend them; in the terminal plan them.")
+@click.option("--stage", is_flag=True, help="Stage the lines that fix them; in the terminal, plan them.")
 def advise(session: Session, only: tuple[str, ...], stage: bool, plan_options: PlanOptions) -> Any:
     """Findings in the configs: throttles left behind, odd brokers, settings that change nothing.
 

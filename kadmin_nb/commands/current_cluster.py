@@ -32,7 +32,7 @@ def cluster(session: Session) -> Any:
 @click.command(cls=Verb)
 @options.reading
 def doctor(session: Session) -> Any:
-    """Check the connection, from the settings to your rights: each step, what failed, and what mends it.
+    """Check the connection, from the settings to your rights: each step, what failed, and how to fix it.
 
     --timeout is the time of each step, 5 seconds unless said. Nothing is changed, and no secret is shown: the page is
     fit for a ticket.

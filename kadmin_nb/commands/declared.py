@@ -51,7 +51,7 @@ def _bind_out(ctx: click.Context, session: Session, params: dict[str, Any]) -> N
 @click.option("--snapshot", "saved", metavar="FILE", help="What a saved snapshot holds, instead of a live cluster.")
 @click.option("--history", "where", metavar="WHERE", help="What a history kept there holds, instead of a live cluster.")
 @click.option("--as-of", "time", metavar="TIME", help="The history's newest snapshot up to then; now unless said.")
-@click.option("--cluster-id", metavar="ID", help="Whose, where a history has snapshots of several clusters.")
+@click.option("--cluster-id", metavar="ID", help="The cluster, where a history has several.")
 @click.option("--allow-incomplete", is_flag=True, help="Write the rest where something cannot be read.")
 @click.option("--schema", is_flag=True, help="The JSON Schema of such files instead.")
 def export(

@@ -25,7 +25,7 @@ _SIDE = click.Choice(["a", "b"], case_sensitive=False)
 @click.argument("sides", nargs=-1, metavar="[A] [B]", type=Words(lambda before: completions.profiles()))
 @click.option("--history", "where", metavar="WHERE", help="Side a is a moment of the history that is kept there,")
 @click.option("--as-of", metavar="TIME", help="this one, such as '2h ago'; the newest unless said.")
-@click.option("--cluster-id", metavar="ID", help="Whose moment, where a history has several clusters.")
+@click.option("--cluster-id", metavar="ID", help="The cluster of that time, where a history has several.")
 @click.option("--all", "everything", is_flag=True, help="Also what differs only by default or by nature.")
 @click.option(
     "--stage-on", "--onto", "onto", type=_SIDE, help="Stage chosen rows on that side: it becomes like the other."
@@ -64,7 +64,7 @@ def _refuse_half_a_wish(onto: str | None, rows: str | None, which: str | None, p
         raise UsageError("--rows is required", hint="--rows 1-3,7, or --rows all.")
     if plan_options.apply and not which:
         raise UsageError(
-            "--apply wants --of ID: the rows are numbered anew each time",
+            "--apply needs --of ID: rows are numbered again each time",
             hint="The line above the rows says which diff they are of.",
         )
 
@@ -110,7 +110,9 @@ def _compared(sources: tuple[Any, Any], everything: bool, cluster_id: str | None
 def _refuse_another(answer: Diff, which: str | None) -> None:
     """Refuse rows that were chosen out of another answer."""
     if which is not None and (len(which) < 6 or not answer.id.startswith(which)):
-        raise Conflict(f"this is diff {answer.id}, not {which}: what differs has moved since", hint="Look at it again.")
+        raise Conflict(
+            f"this is diff {answer.id}, not {which}: the differences changed since", hint="Look at it again."
+        )
 
 
 def _staged(
@@ -129,7 +131,7 @@ def _staged(
     with session.at(target, {}) as there:
         if there is not session and not (plan_options.apply or plan_options.save):
             raise UsageError(
-                f"side {onto} is not the current cluster, whose tray this would be",
+                f"side {onto} is not the current cluster, which the tray belongs to",
                 hint=f"%kadmin use {quote(target)} first; or --save FILE, or --apply.",
             )
         _refuse_another_cluster(there, answer, onto)

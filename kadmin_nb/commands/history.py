@@ -35,7 +35,7 @@ def history() -> None:
 
 
 _where = click.argument("where", metavar="WHERE")
-_whose = click.option("--cluster-id", metavar="ID", help="Whose, where snapshots of several clusters are kept.")
+_whose = click.option("--cluster-id", metavar="ID", help="The cluster, where a history has several.")
 _detailed = options.detailed("something differs")
 
 

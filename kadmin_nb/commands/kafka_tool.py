@@ -227,7 +227,7 @@ _OPTIONS: tuple[Callable[[Command], Command], ...] = (
     click.option(
         "--allow", multiple=True, metavar="KEY", type=Words(dangerous), help="Let a dangerous change through."
     ),
-    click.option("--allow-unknown", multiple=True, metavar="KEY", help="Let a key through that nobody knows."),
+    click.option("--allow-unknown", multiple=True, metavar="KEY", help="Allow a key that is not known."),
     click.option("--reason", help="Why; it is part of the plan."),
     click.option("--policy", multiple=True, metavar="FILE", help="Refuse a change that breaks a rule of this policy."),
     click.option("--lock", is_flag=True, help="Hold the cluster's lease while changing it."),

@@ -66,7 +66,7 @@ def status() -> Any:
 
 
 @local.command()
-@click.option("--node", default=1, show_default=True, help="Whose log.")
+@click.option("--node", default=1, show_default=True, help="The node of the log.")
 @click.option(
     "--lines",
     "-n",

@@ -250,7 +250,7 @@ assume_default = click.option(
 )
 """`--assume-default`: for every verb that resolves."""
 impact = click.option(
-    "--impact", metavar="NAME", help="Whom it touches, among these clients: PAIRS, or USAGE, which is replayed too."
+    "--impact", metavar="NAME", help="Show which of these clients it affects: PAIRS, or USAGE, which is replayed too."
 )
 """`--impact`: for every verb that shows a plan."""
 

@@ -79,7 +79,9 @@ which_plan = click.argument("which", metavar="PLAN", type=_PLAN)
 @options.printing
 @which_plan
 @options.impact
-@click.option("--usage", metavar="NAME", help="Say whom it would throttle and how long; a USAGE frame or file.")
+@click.option(
+    "--usage", metavar="NAME", help="Show which clients it would throttle and how long; a USAGE frame or file."
+)
 @click.option("--dangers", "told", flag_value="dangers", help="Only what it weakens, as a frame.")
 @click.option("--warnings", "told", flag_value="warnings", help="Only its warnings, as a frame.")
 def show(session: Session, which: str, usage: str | None, impact: str | None, told: str | None) -> Any:

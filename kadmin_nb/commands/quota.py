@@ -86,7 +86,9 @@ def resolve(
         return session.cluster.quotas.resolve(**whom, engine=engine, **more)
     clients = frame_or_file(session, pairs)
     if whom:
-        raise UsageError(f"{next(iter(whom)).replace('_', '-')}=… and --pairs both say whom", hint="Take one of them.")
+        raise UsageError(
+            f"{next(iter(whom)).replace('_', '-')}=… and --pairs both name clients", hint="Take one of them."
+        )
     with spark_for(session, engine, form):
         return with_progress(session.cluster.quotas.resolve(pairs=clients, engine=engine, **more), session)
 
@@ -221,7 +223,7 @@ def _edits(
     if verb == "set" and not words:
         return limits_of_pairs(clients)
     if whom := next((word for word in words if entity_type(word.partition("=")[0])), None):
-        raise UsageError(f"{whom} and --pairs both say whom", hint="Take one of them.")
+        raise UsageError(f"{whom} and --pairs both name clients", hint="Take one of them.")
     pattern = change_words.quota_edits(verb, [*words, "user=x"], session.lookup, plan_options.allow_unknown)
     return on_each_pair(pattern, clients)
 

@@ -54,7 +54,7 @@ def set_(session: Session, words: tuple[str, ...], plan_options: PlanOptions) ->
 @changing
 @words(completions.scram_deletions, "MECHANISM... user=NAME")
 def delete(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
-    """Delete SCRAM-SHA-256 … of user=…; nobody can bring a credential back."""
+    """Delete SCRAM-SHA-256 … of user=…; a deleted credential cannot be restored."""
     return session.change(change_words.scram_edits("delete", words, session.lookup), plan_options)
 
 
@@ -66,7 +66,7 @@ def delete(session: Session, words: tuple[str, ...], plan_options: PlanOptions) 
 )
 @click.option("--add", metavar="CREDENTIALS", help="SCRAM-SHA-256=[iterations=8192,password=env:NAME],SCRAM-SHA-512=…")
 @click.option("--delete", "deleted", metavar="MECHANISMS", help="SCRAM-SHA-256,SCRAM-SHA-512")
-@click.option("--username", metavar="NAME", help="Whose credentials.")
+@click.option("--username", metavar="NAME", help="Users with these credentials.")
 @click.option("--dry-run", is_flag=True, help="Plan, and change nothing.")
 @options.from_context(printed=lambda ctx: "print" in ctx.meta)
 def scram_credentials(

@@ -158,13 +158,11 @@ _OPTIONS = (
     click.option("--every", metavar="LENGTH", help=f"The windows' length, such as '5 minutes'; {EVERY} unless said."),
     click.option("--prometheus", metavar="URL", help="The quota metrics that a Prometheus has scraped."),
     click.option(
-        "--since", default=UsageSource.since, show_default=True, metavar="TIME", help="Of Prometheus, from then"
+        "--since", default=UsageSource.since, show_default=True, metavar="TIME", help="Start of the Prometheus range."
     ),
-    click.option("--until", default=UsageSource.until, show_default=True, metavar="TIME", help="to then"),
-    click.option(
-        "--step", default=UsageSource.step, show_default=True, metavar="SECONDS", help="from sample to sample."
-    ),
-    click.option("--label", default=UsageSource.label, show_default=True, help="Its label that tells the broker."),
+    click.option("--until", default=UsageSource.until, show_default=True, metavar="TIME", help="Its end."),
+    click.option("--step", default=UsageSource.step, show_default=True, metavar="SECONDS", help="Sampling interval."),
+    click.option("--label", default=UsageSource.label, show_default=True, help="The label that names the broker."),
     click.option("--token", metavar="REFERENCE", help="A bearer token: env:NAME, file:PATH, keyring:NAME."),
     click.option("--usage", metavar="NAME", help="A USAGE frame: a variable, or a Parquet or CSV file."),
     options.engine("Who adds it up; by its size unless said."),

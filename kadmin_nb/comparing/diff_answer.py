@@ -237,7 +237,7 @@ class Diff(Answer):
             lines.append(f"not compared, as one side says nothing of it: {', '.join(self.passed_over)}")
         if self.secrets:
             plural = "s" * (self.secrets != 1)
-            lines.append(f"not compared, as nobody can see them: {self.secrets:,} secret{plural} on both")
+            lines.append(f"not compared, as they cannot be read: {self.secrets:,} secret{plural} on both")
         return "\n".join([*lines, *([f"diff {self.id}"] if differing else [])])
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
@@ -251,7 +251,7 @@ _ROWS_HINT = "Such as 1-3,7, or all."
 _WHY = {
     "unknown": "it could not be read",
     "default": "it differs only by default",
-    "nature": "it tells one cluster's brokers from another's",
+    "nature": "it differs between one cluster's brokers and another's",
 }
 
 
@@ -326,7 +326,7 @@ def _refusal(row: Row, like: str) -> str | None:
     if row["state"] in _WHY:
         return _WHY[row["state"]]
     if row["is_sensitive"]:
-        return "it is a secret, which nobody can see"
+        return "it is a secret, which cannot be read"
     if row["missing"] == _other(like):
         return "no such topic"
     if row["resource"] == ANY_BROKER:

@@ -25,7 +25,7 @@ from ..model.findings import Row
 from ..model.resources import Resource, Source
 from .diff_answer import Diff
 
-SECRET = "a secret: nobody can see it"
+SECRET = "a secret, which cannot be read"
 """The note of a row that has one."""
 
 

@@ -2,17 +2,17 @@
 
 The quotas are small: they are read on the driver, laid out once, and travel inside the plan. The pairs stay where
 they are. Only when the quotas of exact (user, client-id) pairs outgrow that are these joined to the pairs instead,
-both partitioned by a hash of the two names; all other levels still travel.
+both partitioned by a hash of the two names; and where those of users or of client-ids do, all that have names.
 """
 
 from __future__ import annotations
 
 import math
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from operator import add, or_
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from ..errors import Invalid, UsageError
 from ..frames import schemas
 from ..frames.relational import TEXT, of_kinds, without_null
 from ..frames.spark import row_as_json, to_spark
-from ..model.levels import LEVELS
+from ..model.levels import LEVELS, Level
 from ..resolution import input_columns
 from ..resolution.input_columns import CLUSTER, QUOTAS_LABEL, check_clusters
 from ..resolution.kernel import PAIRS, Index, Shape, asked_keys
@@ -37,10 +37,14 @@ from .workers import Batches, by_value
 OVERRIDDEN = ArrayType(StructType([StructField("level", StringType()), StructField("value", DoubleType())]))
 
 READ = ("level", "user", "client_id", "key", "value")
-PAIR = LEVELS[0].name
+PAIR = LEVELS[0]
+NAMED = [level for level in LEVELS if "name" in (level.user, level.client_id)]
+"""The levels that may have many quotas."""
+OF_DEFAULT_USER = [level for level in LEVELS if level.user == "default"]
+"""The levels by which an empty user has no limit at all, whatever its client-id has."""
 
 SENT_BYTES = 256 << 20
-"""The memory that quotas of exact pairs may take in a worker; sent they are a third of that at most."""
+"""The memory that quotas with names may take in a worker; sent they are a third of that at most."""
 PLAIN_BYTES = 256 << 20
 """The size up to which all quotas reach the driver uncompressed, at once."""
 JOINED_BYTES = 16 << 20
@@ -69,8 +73,8 @@ def resolve(
     Parameters
     ----------
     quotas
-        QUOTAS: a Spark DataFrame, or anything that `kn.resolve` takes. They are read at once; those of exact
-        pairs stay in Spark when they are too many to send to the workers (about a million).
+        QUOTAS: a Spark DataFrame, or anything that `kn.resolve` takes. They are read at once; those with names stay
+        in Spark when they are too many to send to the workers (about a million), those of exact pairs first.
     pairs
         PAIRS: a Spark DataFrame with `user` and `client_id`; other columns are passed over. It is read when the
         result is. With a `cluster_id` on both sides it is part of the match.
@@ -134,7 +138,7 @@ def bound(rows: DataFrame, quotas: DataFrame | pa.Table, keys: Sequence[str], ov
     stored = SplitQuotas.of(quotas, rows.sparkSession, len(keys))
     joined_rows = rows if stored.joined is None else stored.join_to(rows, keys)
     resolved = _with_results(joined_rows, Index.of(stored.sent, keys, overridden=overridden), overridden)
-    return ResolvedRows(resolved, rows.columns, keys, stored.joined is not None, overridden)
+    return ResolvedRows(resolved, rows.columns, keys, stored.levels, overridden)
 
 
 def _with_results(rows: DataFrame, index: Index, overridden: bool) -> DataFrame:
@@ -150,12 +154,12 @@ def _with_results(rows: DataFrame, index: Index, overridden: bool) -> DataFrame:
 
 @dataclass(frozen=True)
 class ResolvedRows:
-    """The workers' results, beside the columns `names`; `joined` says that quotas of exact pairs stand there too."""
+    """The workers' results, beside the columns `names`, and the quotas of the levels that were `joined`."""
 
     found: DataFrame
     names: Sequence[str]
     keys: Sequence[str]
-    joined: bool
+    joined: Sequence[Level]
     overridden: bool
 
     def wide(self) -> DataFrame:
@@ -199,24 +203,55 @@ class ResolvedRows:
         return [self._answer(number) for number in range(len(self.keys))]
 
     def _answer(self, number: int) -> tuple[str, str]:
-        """Value and level number, `NO_LEVEL` for none, in SQL; what is stored for exactly this pair is closest."""
-        value, level, exact = f"`value {number}`", self._level(number), f"`exact {number}`"
+        """Value and level number, `NO_LEVEL` for none, in SQL; the closest of what was joined and what was sent."""
+        value, level = f"`value {number}`", self._level(number)
         if not self.joined:
             return value, level
-        return f"coalesce({exact}, {value})", f"if({exact} is null, {level}, {LEVELS[0].number})"
+        closest = f"least({level}, {', '.join(self._number(joined, number) for joined in self.joined)})"
+        closest = f"if({self._silenced(number)}, {NO_LEVEL}, {closest})"
+        cases = " ".join(f"when {joined.number} then {_exact(joined, number)}" for joined in self.joined)
+        return f"case {closest} {cases} when {NO_LEVEL} then null else {value} end", closest
 
     def _level(self, number: int) -> str:
         """The level number of the i-th key, or `NO_LEVEL`; `on_workers` packs several into a word."""
         place = number % IN_A_WORD
         return f"(shiftright(`levels {number - place}`, {BITS * place}) & {NO_LEVEL})"
 
+    def _number(self, level: Level, number: int) -> str:
+        """The number of a joined level, `NO_LEVEL` where it has no quota of the i-th key that reaches the client."""
+        is_there = [f"{_exact(level, number)} is not null"]
+        is_there += [f"{name} != ''" for name in ("user", "client_id") if getattr(level, name)]
+        return f"if({' and '.join(is_there)}, {level.number}, {NO_LEVEL})"
+
+    def _silenced(self, number: int) -> str:
+        """Is it an empty user whom a quota of the default user sets free? Of what was sent the workers know it."""
+        if not set(OF_DEFAULT_USER) <= set(self.joined):
+            return "false"
+        others, alone = OF_DEFAULT_USER[:-1], OF_DEFAULT_USER[-1]
+        reached = [f"{_exact(level, number)} is null" for level in others]
+        return f"(user = '' and {_exact(alone, number)} is not null and {' and '.join(reached)})"
+
     def _lost(self, number: int) -> str:
-        """The overridden quotas; below that of exactly this pair, also what would bind without it."""
+        """The overridden quotas; where some were joined, all but the closest of all that there are."""
         lost, level = f"`overridden {number}`", self._level(number)
         if not self.joined:
             return lost
-        first = f"array(struct({_level_name(level)} as level, `value {number}` as value))"
-        return f"if(`exact {number}` is null or {level} = {NO_LEVEL}, {lost}, concat({first}, {lost}))"
+        found = [(self._number(joined, number), _exact(joined, number)) for joined in self.joined]
+        first = (f"struct({of} as number, {value} as value)" for of, value in [*found, (level, f"`value {number}`")])
+        place = f"int(array_position({_NAMES}, quota.level)) - 1"
+        rest = f"transform({lost}, quota -> struct({place} as number, quota.value as value))"
+        there = f"filter(concat(array({', '.join(first)}), {rest}), quota -> quota.number != {NO_LEVEL})"
+        lower = f"slice(array_sort({there}), 2, {len(LEVELS)})"
+        of_it = f"quota -> struct({_level_name('quota.number')} as level, quota.value as value)"
+        return f"if({self._silenced(number)}, array(), transform({lower}, {of_it}))"
+
+
+def _exact(level: Level, number: int) -> str:
+    """The column of a joined level's quota of the i-th key."""
+    return f"`exact {level.number} {number}`"
+
+
+_NAMES = f"array({', '.join(repr(level.name) for level in LEVELS)})"
 
 
 def _level_and_bucket(level: str) -> list[Column]:
@@ -232,8 +267,7 @@ def _level_and_bucket(level: str) -> list[Column]:
 
 def _level_name(level: str) -> str:
     """Null for `NO_LEVEL`, which is past the end of the names."""
-    names = ", ".join(f"'{a_level.name}'" for a_level in LEVELS)
-    return f"get(array({names}), {level})"
+    return f"get({_NAMES}, {level})"
 
 
 def _shared(name: str, level: str, levels: Sequence[int]) -> str:
@@ -293,13 +327,14 @@ def _as_strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 @dataclass(frozen=True)
 class SplitQuotas:
-    """QUOTAS, split: `sent` goes to the workers with the plan; `joined`, of exact pairs only, stays in Spark.
+    """QUOTAS, split: `sent` goes to the workers with the plan; `joined`, of some `levels` only, stays in Spark.
 
     `bytes` is what the joined ones would take in the memory of a worker.
     """
 
     sent: pa.Table
     joined: DataFrame | None = None
+    levels: Sequence[Level] = ()
     bytes: float = 0
 
     @classmethod
@@ -318,25 +353,44 @@ class SplitQuotas:
         few = _if_few(quotas, min(SENT_BYTES, PLAIN_BYTES) // (_ENTITY + _VALUE * keys + _SHORT))
         if few is not None:
             return cls(few)
-        size, unfit = _measured(quotas, keys)
-        if size <= SENT_BYTES:
+        sizes = _measured(quotas, keys)
+        if sum(sizes.values()) <= SENT_BYTES:
             return cls(_fetched(quotas))
-        if unfit:
-            raise Invalid(f"user, client_id, key or value is null or empty in a row of {QUOTAS_LABEL}: {unfit}")
-        of_no_pair = quotas.where(~F.col("level").eqNullSafe(PAIR))
-        return cls(_fetched(of_no_pair), quotas.where(F.col("level") == PAIR), size)
+        levels = [PAIR] if sum(sizes.values()) - sizes[PAIR] <= SENT_BYTES else [*{*NAMED, *OF_DEFAULT_USER}]
+        names = [level.name for level in levels]
+        _refuse_unfit(quotas, levels)
+        sent = quotas.where(~F.coalesce(F.col("level").isin(names), F.lit(False)))
+        size = sum(sizes[level] for level in levels if level in sizes)
+        return cls(_fetched(sent), quotas.where(F.col("level").isin(names)), levels, size)
 
     def join_to(self, pairs: DataFrame, keys: Sequence[str]) -> DataFrame:
-        """The pairs, with whatever else is in their rows, and `exact i`: what the i-th key has for exactly this client.
+        """The pairs, with whatever else is in their rows, and `exact l i`: what level l has of the i-th key for them.
 
-        Both sides are partitioned by the hash of all names, so one user with half of all pairs is in all
-        partitions; these are so many that the quotas of each fit into memory.
+        Both sides are partitioned by the hash of the names; these partitions are so many that the quotas of each fit
+        into memory. By both names comes last, so that one user with half of all pairs is in all partitions then.
         """
-        assert self.joined is not None
         parts = max(math.ceil(self.bytes / JOINED_BYTES), _partitions(pairs.sparkSession))
-        names = names_in(pairs)
-        entities = self.joined.where(F.col("key").isin(*keys)).repartition(parts, *names)
-        exact = entities.groupBy(*names).agg(*(_only_value(names, key, number) for number, key in enumerate(keys)))
+        of_names = defaultdict[tuple[str, ...], list[Level]](list)
+        for level in self.levels:
+            named = tuple(name for name in ("user", "client_id") if getattr(level, name) == "name")
+            of_names[named].append(level)
+        for named in sorted(of_names, key=len):
+            pairs = self._joined_to(pairs, named, of_names[named], keys, parts)
+        return pairs
+
+    def _joined_to(
+        self, pairs: DataFrame, named: Sequence[str], levels: Sequence[Level], keys: Sequence[str], parts: int
+    ) -> DataFrame:
+        """With the quotas of levels that have these names."""
+        assert self.joined is not None
+        entities = self.joined.where(F.col("level").isin([level.name for level in levels]) & F.col("key").isin(*keys))
+        names = [*([CLUSTER] if CLUSTER in pairs.columns else []), *named]
+        values = [_only_value(names, key, level, number) for level in levels for number, key in enumerate(keys)]
+        if not names:
+            return pairs.crossJoin(F.broadcast(entities.agg(*values)))
+        if not named:
+            return pairs.join(F.broadcast(entities.groupBy(*names).agg(*values)), names, "left")
+        exact = entities.repartition(parts, *names).groupBy(*names).agg(*values)
         return pairs.repartition(parts, *names).join(exact.hint("shuffle_hash"), names, "left")
 
 
@@ -388,18 +442,38 @@ def _if_few(frame: DataFrame, most: int) -> pa.Table | None:
     return first.drop_columns("is_long")
 
 
-def _measured(frame: DataFrame, keys: int) -> tuple[float, str | None]:
-    """Bytes that the quotas of exact pairs take in a worker, and a row of them that is not fit to be one."""
+def _measured(frame: DataFrame, keys: int) -> dict[Level, float]:
+    """Bytes that the quotas of each level with names take in a worker."""
     names = names_in(frame)
-    blank = reduce(or_, (F.col(name).isNull() | (F.col(name) == "") for name in names))
-    missing = F.isnull("key") | F.isnull("value")
-    row = frame.where(F.col("level") == PAIR).agg(
-        F.approx_count_distinct(F.xxhash64(*names)),
-        F.coalesce(F.avg(reduce(add, map(F.octet_length, names))), F.lit(0)),
-        F.min(F.when(blank | missing, row_as_json(frame.columns))),
-    )
-    [(entities, length, unfit)] = row.collect()
-    return entities * (_ENTITY + _VALUE * keys + length), unfit
+    length = F.avg(reduce(add, (F.coalesce(F.octet_length(name), F.lit(0)) for name in names)))
+    of_levels = frame.where(F.col("level").isin([level.name for level in NAMED])).groupBy("level")
+    rows = of_levels.agg(
+        F.approx_count_distinct(F.xxhash64(*names)).alias("entities"), length.alias("length")
+    ).collect()
+    found = {row.level: row.entities * (_ENTITY + _VALUE * keys + row.length) for row in rows}
+    return {level: found.get(level.name, 0) for level in NAMED}
+
+
+def _refuse_unfit(quotas: DataFrame, levels: Sequence[Level]) -> None:
+    """Refuse quotas of levels that stay in Spark if one has no key or value, or not the names of its level.
+
+    Raises
+    ------
+    Invalid
+    """
+    is_unfit = F.isnull("key") | F.isnull("value")
+    for level in levels:
+        for name in ("user", "client_id"):
+            given = F.col(name)
+            is_other = (given.isNull() | (given == "")) if getattr(level, name) == "name" else given != ""
+            is_unfit |= (F.col("level") == level.name) & is_other
+    if CLUSTER in quotas.columns:
+        is_unfit |= F.isnull(CLUSTER)
+    of_them = quotas.where(F.col("level").isin([level.name for level in levels]) & is_unfit)
+    for row in of_them.select(row_as_json(quotas.columns).alias("text")).limit(1).collect():
+        raise Invalid(
+            f"user, client_id, key or value is null, empty or too much in a row of {QUOTAS_LABEL}: {row.text}"
+        )
 
 
 def names_in(frame: DataFrame) -> list[str]:
@@ -407,11 +481,14 @@ def names_in(frame: DataFrame) -> list[str]:
     return [name for name in (CLUSTER, "user", "client_id") if name in frame.columns]
 
 
-def _only_value(names: Sequence[str], key: str, number: int) -> Column:
-    """The value of a key within a group of quotas, which has one at most."""
-    its = F.when(F.col("key") == key, F.col("value").cast("double"))
-    twice = F.concat(F.lit(f"{key} is twice in {QUOTAS_LABEL} for "), row_as_json(names))
-    return F.when(F.count(its) > 1, F.raise_error(twice).cast("double")).otherwise(F.max(its)).alias(f"exact {number}")
+def _only_value(names: Sequence[str], key: str, level: Level, number: int) -> Column:
+    """The value of a key within a group of quotas of a level, which has one at most."""
+    its = F.when((F.col("key") == key) & (F.col("level") == level.name), F.col("value").cast("double"))
+    twice = F.concat(
+        F.lit(f"{key} is twice in {QUOTAS_LABEL} for "), row_as_json(names) if names else F.lit(level.name)
+    )
+    one = F.when(F.count(its) > 1, F.raise_error(twice).cast("double")).otherwise(F.max(its))
+    return one.alias(f"exact {level.number} {number}")
 
 
 def _partitions(spark: SparkSession) -> int:

@@ -24,6 +24,8 @@ from ..model import resources
 from ..policy import Policy, load
 from ..policy.evaluation import of_cluster
 from ..policy.facts import CLUSTER_ID, PolicyFacts
+from ..resolution.kernel import PAIRS
+from .resolving import names_of
 from .workers import Batches, of_each_group
 
 _SNAPSHOT, _TAKEN, _COMPLETE = "snapshot_id", "taken_at", "complete"
@@ -60,8 +62,8 @@ def policy(
         Rules about a frame that is not given are `unknown`. All rows of one cluster and time go to one worker; a
         cluster without any is not there.
     pairs
-        The known clients, with their `cluster_id` where they differ: PAIRS or USAGE, also a Spark DataFrame, which is
-        collected; those that the policy names unless said.
+        The known clients, with their `cluster_id` where they differ: PAIRS or USAGE; those that the policy names unless
+        said. Those of a Spark DataFrame stay there: a worker has the clients of one cluster at a time.
 
     Returns
     -------
@@ -87,8 +89,11 @@ def policy(
             "quotas=, configs= or client_configs= is required", hint="Pass the SNAPSHOT frames of a fleet."
         )
     by = [CLUSTER_ID, *([_SNAPSHOT] if all(_SNAPSHOT in frame.columns for frame in frames.values()) else [])]
-    carried = (rules.rules, rules.lines, _clients(rules, pairs), tuple(frames))
-    nested = (frame.select(*by, F.struct("*").alias(name)) for name, frame in frames.items())
+    is_lazy = isinstance(pairs, DataFrame)
+    carried = (rules.rules, rules.lines, None if is_lazy else rules.known_clients(pairs), tuple(frames))
+    nested = [frame.select(*by, F.struct("*").alias(name)) for name, frame in frames.items()]
+    if is_lazy and rules.asks_for_clients:
+        nested.append(_clients(pairs, [frame.select(*by) for frame in frames.values()]))
     rows = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), nested)
     return of_each_group(rows.groupBy(*by), _judged, carried, SCHEMA)
 
@@ -109,11 +114,12 @@ def _columns_of(frame: Any, frame_name: str) -> list[str]:
     return columns
 
 
-def _clients(rules: Policy, pairs: Any) -> pa.Table | None:
-    if isinstance(pairs, DataFrame):
-        names = [name for name in (CLUSTER_ID, "user", "client_id") if name in pairs.columns]
-        pairs = pairs.select(*names).distinct().toArrow()
-    return rules.known_clients(pairs)
+def _clients(pairs: DataFrame, states: Sequence[DataFrame]) -> DataFrame:
+    """The known clients of each cluster beside each of its states, each once, as PAIRS."""
+    clients = names_of(pairs, PAIRS, CLUSTER_ID in pairs.columns).distinct()
+    each = reduce(DataFrame.unionAll, states).distinct()
+    beside = each.join(clients, CLUSTER_ID) if CLUSTER_ID in clients.columns else each.crossJoin(clients)
+    return beside.select(*each.columns, F.struct("user", "client_id").alias(PAIRS))
 
 
 def _judged(carried: Any, groups: Batches) -> Iterator[pa.RecordBatch]:
@@ -124,6 +130,8 @@ def _judged(carried: Any, groups: Batches) -> Iterator[pa.RecordBatch]:
         _one(name, tables.values()) for name in (CLUSTER_ID, _SNAPSHOT, _TAKEN, _COMPLETE)
     )
     cluster_pairs = of_cluster(pairs, cluster_id)
+    if PAIRS in group.column_names:
+        cluster_pairs = pa.Table.from_struct_array(group[PAIRS].drop_null())
     facts = PolicyFacts(cluster_id, tables, cluster_pairs, complete=complete is not False)
     place = {CLUSTER_ID: cluster_id, _SNAPSHOT: snapshot_id, _TAKEN: taken_at}
     table = findings_table(SCHEMA, (f.with_(**place) for rule in rules for f in rule.judged(facts, lines)))

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from ..errors import KadminError
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
 Batches = Iterable[pa.RecordBatch]
 Work = Callable[[Any, Batches], Iterator[pa.RecordBatch]]
 Kernel = Callable[..., pa.Table]
+
+GROUP = "group of a worker"
+"""The column by which a worker knows where a group ends."""
+
+PART = 1 << 18
+"""Rows that a worker takes at a time: with what is made of them some 200 MB."""
 
 _CODEC = "zstd"
 _registering = threading.Lock()
@@ -45,13 +52,14 @@ def of_whole_groups(
 ) -> Any:
     """`kernel(table, *arguments)` of tables that have all rows of each group, and many groups; on Spark lazy.
 
-    A partition is worked on at once, not a group at a time: a call for each of many small groups takes far longer.
+    A worker takes so many groups of its partition at a time that they have some PART rows, or else one larger group: a
+    call for each of many small groups takes far longer, and the whole partition may not fit.
     """
     if not spark.is_spark(frame):
         return _fitted(kernel(frame, *arguments), schema)
     plain = spark.plain_schema(schema)
-    work = by_value(_all_at_once, (kernel, arguments, plain))
-    return frame.repartition(*names).mapInArrow(work, spark.spark_schema(plain))
+    work = by_value(_part_by_part, (kernel, arguments, plain))
+    return spark.group_after_group(frame, names, GROUP).mapInArrow(work, spark.spark_schema(plain))
 
 
 def of_each_group(groups: GroupedData, work: Work, argument: Any, schema: pa.Schema) -> DataFrame:
@@ -72,11 +80,23 @@ def _some_at_a_time(job: tuple[Kernel, tuple[Any, ...], pa.Schema], batches: Bat
         yield from _fitted(kernel(pa.Table.from_batches([batch]), *arguments), schema).combine_chunks().to_batches()
 
 
-def _all_at_once(job: tuple[Kernel, tuple[Any, ...], pa.Schema], batches: Batches) -> Iterator[pa.RecordBatch]:
+def _part_by_part(job: tuple[Kernel, tuple[Any, ...], pa.Schema], batches: Batches) -> Iterator[pa.RecordBatch]:
     kernel, arguments, schema = job
-    if batch_list := list(batches):
-        table = pa.Table.from_batches(batch_list)
-        yield from _fitted(kernel(table, *arguments), schema).combine_chunks().to_batches()
+    for part in _whole_groups(batches):
+        yield from _fitted(kernel(part, *arguments), schema).combine_chunks().to_batches()
+
+
+def _whole_groups(batches: Batches) -> Iterator[pa.Table]:
+    """The rows, in tables that end where a group does, without the column that tells the groups apart."""
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        ends = np.flatnonzero(np.diff(np.asarray(batch[GROUP]))) + 1
+        if len(ends) and sum(rows.num_rows for rows in held) + batch.num_rows >= PART:
+            yield pa.Table.from_batches([*held, batch.slice(0, ends[-1])]).drop_columns([GROUP])
+            held, batch = [], batch.slice(ends[-1])
+        held.append(batch)
+    if held:
+        yield pa.Table.from_batches(held).drop_columns([GROUP])
 
 
 def _fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:

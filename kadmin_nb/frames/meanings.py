@@ -330,7 +330,13 @@ PARTS = {
 }  # fmt: skip
 """The parts that are more, or other, than the column of their name."""
 
-_HEADINGS = {"old": "before", "client_id": "client-id", "headroom_percent": "headroom", "cluster_id": "cluster"}
+_HEADINGS = {
+    "old": "before",
+    "mend": "fix",
+    "client_id": "client-id",
+    "headroom_percent": "headroom",
+    "cluster_id": "cluster",
+}
 
 
 def _of_column(field: Field) -> Part:

@@ -278,10 +278,10 @@ def framed(frame: Frame, schema: pa.Schema, order: Sequence[tuple[str, str]] = (
     return table.take(pc.sort_indices(plain(chosen), [*order])) if order else table
 
 
-def appended(frame: Frame, rows: pa.Table) -> Frame:
+def appended(frame: Frame, rows: Frame) -> Frame:
     """The frame with more rows of the same columns."""
     if spark.is_spark(frame):
-        return frame.unionByName(spark.to_spark(rows, frame.sparkSession))
+        return frame.unionByName(rows if spark.is_spark(rows) else spark.to_spark(rows, frame.sparkSession))
     return pa.concat_tables([frame, rows.select(frame.column_names).cast(frame.schema)])
 
 

@@ -86,7 +86,7 @@ SOFTWARE = Field(TEXT, "as clients call it")
 REVISION = Field(COUNT, "the offset of its record")
 RESOURCE_TYPE = Field(WORD, "Kafka's name of the type")
 RESOURCE_NAME = Field(TEXT, '"": the cluster-wide default of brokers')
-IS_SENSITIVE = Field(FLAG, "nobody can see its value")
+IS_SENSITIVE = Field(FLAG, "its value cannot be read")
 
 
 class _Row(Frame):
@@ -435,7 +435,7 @@ class PLAN(_Row, key="row"):
     old = OLD.or_null
     wanted = WANTED.or_null
     after = Field(TEXT, "what will be stored", unit=OF_KEY, null=True)
-    old_known = Field(FLAG, "false: nobody may read the old value")
+    old_known = Field(FLAG, "false: the old value may not be read")
     level = LEVEL.of(TEXT).or_null
     validated = Field(TEXT, "ok, the broker's error, or not possible", look=PROSE)
     note = NOTE.or_null
@@ -634,6 +634,14 @@ class USAGE(Frame, key="broker user client_id key window_start"):
     source = SOURCE
 
 
+class USAGE_TABLE(USAGE):
+    """USAGE as `store_usage` keeps it. A window of which two logs have a part each has a row of each: they add up."""
+
+    day = Field(DAY, "the day in UTC on which the window begins")
+    read_from = Field(MOMENT, "the first request that was read of the broker in this window")
+    read_to = Field(MOMENT, "the last request that was read of the broker in this window")
+
+
 class UTILISATION(Frame):
     """The use of each bucket on each broker beside its limit. Without a limit a row is a client's, named by `user` and
     `client_id`, which are null otherwise. Shares are fractions of `windows`."""
@@ -671,7 +679,7 @@ class UTILISATION_DAILY(Frame):
     bucket_user = bucket_client_id = BUCKET.or_null
     user = USER.or_null
     client_id = CLIENT_ID.or_null
-    level = LEVEL.or_null
+    level = Field(WORD, "KIP-248's level; UNKNOWN: before the history begins", look=BADGE, null=True)
     limit = LIMIT.or_null
     window_s = Field(NUMBER, "the length of a window", unit=S)
     brokers = Field(WHOLE, "of the cluster, as the usage has them; a longer time has the most of a day")
@@ -679,14 +687,18 @@ class UTILISATION_DAILY(Frame):
         COUNT, "the known clients that draw from the bucket; a longer time has the most of a day", null=True
     )
     windows = Field(COUNT, "watched windows in which the limit was in force, idle ones included; add them up")
-    windows_seen = Field(COUNT, "those with a row of the bucket; add them up")
+    windows_seen = Field(COUNT, "those with a row of the bucket, 0: not used on this day; add them up")
     windows_unknown = Field(COUNT, "those in which a part of the use is unknown; add them up")
     windows_above_80 = windows_above_100 = Field(
         COUNT, "those above so many percent of the limit; null without a limit; add them up", null=True
     )
     windows_throttled = Field(COUNT, "null where nothing tells; add them up", null=True)
-    used_sum = Field(NUMBER, "of all windows; by `windows` it is the mean; add it up", unit=MEASURED, null=True)
-    peak = Field(NUMBER, "the most in a window; null is unknown; take the maximum", unit=MEASURED, null=True)
+    used_sum = Field(
+        NUMBER, "divided by `windows` it is the mean; null is unknown, or not used; add it up", unit=MEASURED, null=True
+    )
+    peak = Field(
+        NUMBER, "the most in a window; null is unknown, or not used; take the maximum", unit=MEASURED, null=True
+    )
     longest_above_100_s = Field(NUMBER, "the longest run within the day; take the maximum", unit=S, null=True)
     throttle_ms = Field(NUMBER, "the longest throttle that was told; take the maximum", unit=MS, null=True)
     histogram = Field(
@@ -941,7 +953,7 @@ class VERDICTS(Frame, key="check"):
     """The checks of a report."""
 
     check = Field(TEXT)
-    verdict = Field(TEXT, "ok, look (somebody should), or not looked", look=BADGE)
+    verdict = Field(TEXT, "ok, look (needs a look), or not looked", look=BADGE)
     found = Field(COUNT, "rows", null=True)
     says = Field(TEXT, look=PROSE)
 

@@ -207,6 +207,16 @@ def through_a_generator(frame: DataFrame, beside: Sequence[str], inside: Sequenc
     return frame.select(*beside, F.inline(F.array(F.struct(*inside))))
 
 
+def group_after_group(frame: DataFrame, names: Sequence[str], group: str) -> DataFrame:
+    """The rows of each group one after the other, all in one partition, with a number that they share.
+
+    Two groups may share it, too; the order of such numbers is cheaper than that of texts.
+    """
+    from pyspark.sql import functions as F
+
+    return frame.repartition(*names).withColumn(group, F.xxhash64(*names)).sortWithinPartitions(group)
+
+
 def guarded(frame: DataFrame, right: Mapping[str, Column], problem: str, shown: Sequence[str]) -> DataFrame:
     """The frame; a row that is not right stops the query that reads such a column, and the message has the row."""
     from pyspark.sql import functions as F
@@ -429,6 +439,7 @@ _ARROW_TYPES = {
     "decimal": pa.float64(),
     "string": pa.string(),
     "timestamp": pa.timestamp("us", "UTC"),
+    "date": pa.date32(),
     "void": pa.null(),
 }
 

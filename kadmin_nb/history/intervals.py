@@ -314,5 +314,5 @@ def refuse_other_columns(where: str, frame: type[Frame], columns: Sequence[str])
 def older_layout(where: str) -> UsageError:
     """The refusal of a history that was kept as contents and changes of contents."""
     return UsageError(
-        f"{where} is a history of an older layout, which is not read", hint="Record anew, at another place."
+        f"{where} is a history of an older layout, which is not read", hint="Record again, at another place."
     )

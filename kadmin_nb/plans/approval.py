@@ -44,7 +44,7 @@ def approval_of(plan: Plan) -> Mapping[str, str]:
     reasons = [_why_not(plan, note.get("author", "")) for note in approvals]
     if "" in reasons:
         return approvals[reasons.index("")]
-    why = reasons[0] if reasons else "nobody has"
+    why = reasons[0] if reasons else "no one has approved it"
     raise _approval_refused(f"plan {plan.id[:12]} is not approved: {why}")
 
 
@@ -52,7 +52,7 @@ def _why_not(plan: Plan, author: str) -> str:
     """The reason why this author's approval does not count; empty when it does."""
     plan_author, ours = named_by_others(plan.author), named_by_others(author)
     if plan_author is None:
-        return f"its author, {plan.author or 'nobody'}, was named by no broker and no platform"
+        return f"its author, {plan.author or 'unknown'}, was named by no broker and no platform"
     if ours is None:
         return f"no broker and no platform names {author or 'the approver'}"
     if _source(plan_author) != _source(ours):
@@ -70,7 +70,7 @@ def _approval_refused(text: str) -> PlanRefused:
         code="APPROVAL",
         hint=Hint(
             "Nothing was sent.",
-            sentence("Somebody else, logged in on the cluster as themselves, runs {}.", APPROVE),
+            sentence("Another person, logged in on the cluster as themselves, runs {}.", APPROVE),
         ),
     )
 

@@ -175,5 +175,5 @@ def _pair_entities(pairs: Any) -> Iterator[Entity]:
     for number, row in enumerate(table.select(_PAIR_NAMES).to_pylist(), 1):
         parts = {ARGUMENTS[name]: str(value) for name, value in row.items() if value and not is_null(value)}
         if not parts:
-            raise UsageError(f"row {number} of the pairs names nobody")
+            raise UsageError(f"row {number} of the pairs names no client")
         yield Entity.of(parts)

@@ -394,7 +394,7 @@ class Plan(PrintFormats, Tabular):
 
     def _title(self) -> str:
         reason = f"; reason: {self.reason}" if self.reason else ""
-        made = f"for cluster {self.cluster_id}, made by {self.author or 'nobody known'}, {self.created[:19]}Z"
+        made = f"for cluster {self.cluster_id}, made by {self.author or 'an unknown author'}, {self.created[:19]}Z"
         lines = [f"plan {self.id[:12]}: {self._counts}", made + self._end + reason, *self._noted]
         return "\n".join(map(printable, lines))
 

@@ -88,7 +88,7 @@ def runbook_parameters(
     groups = by_kind(plan.changes)
     unknown = next((key for kind, mine in groups.items() for key in kind.unknown_keys(mine)), None)
     if unknown is not None:
-        raise UsageError(f"a runbook takes no key that nobody knows: {unknown}", hint="plan -f FILE takes it.")
+        raise UsageError(f"a runbook takes no unknown key: {unknown}", hint="plan -f FILE takes it.")
     if len(policies) > 1 or not all(isinstance(policy, str | os.PathLike) for policy in policies):
         raise UsageError("a runbook takes one policy, which is a file", hint="Write the rules into one file.")
     runbook = OF_CONFIGS if [*groups] == [CONFIGS] else OF_ALL

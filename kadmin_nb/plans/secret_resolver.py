@@ -64,7 +64,7 @@ def refuse_missing(changes: Iterable[Change], resolver: Resolver) -> None:
         found(changes, resolver)
     except KadminError as exc:
         hint = "Nothing was sent." + (f" {exc.hint}" if exc.hint else "")
-        raise PlanRefused(f"a secret of the plan cannot be had: {exc}", code=MISSING, hint=hint) from None
+        raise PlanRefused(f"a secret of the plan cannot be read: {exc}", code=MISSING, hint=hint) from None
 
 
 def scrubbed(refused: Refusal | None, secrets: Mapping[str, Secret]) -> Refusal | None:

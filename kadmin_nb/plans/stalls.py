@@ -236,7 +236,7 @@ def stop_dangers(
 
 
 def _stops(row: Mapping[str, Any], by_row: Mapping[int, Change]) -> bool:
-    """True where a row of the plan lowers a limit, and the client stands still for too long."""
+    """True where a row of the plan lowers a limit, and the client stalls for too long."""
     if row["stall_s"] <= STANDSTILL or row["row"] not in by_row:
         return False
     return row["limit_before"] is None or bool(row["limit_after"] < row["limit_before"])
@@ -246,5 +246,5 @@ def _stop_message(worst: Mapping[str, Any], others: Sequence[Mapping[str, Any]])
     used, limit = rounded(worst["key"], worst["bucket_rate"]), readable(worst["key"], worst["limit_after"])
     whose = f"{client(worst['user'], worst['client_id'])} on broker {worst['broker']}"
     more = len({(row["user"], row["client_id"]) for row in others} - {(worst["user"], worst["client_id"])})
-    stands = f"stands still for {seconds(round(worst['stall_s']))}, ({used} / {limit} - 1) x {WINDOW:g} s"
+    stands = f"stalls for {seconds(round(worst['stall_s']))}, ({used} / {limit} - 1) x {WINDOW:g} s"
     return f"{whose} {stands}" + (f"; and {more:,} more" if more else "")

@@ -114,9 +114,14 @@ class Policy(Display):
         """The kinds that its rules are about."""
         return {MADE_OF[rule.frame] for rule in self.rules}
 
+    @property
+    def asks_for_clients(self) -> bool:
+        """Is one of its rules about the quotas that bind clients?"""
+        return any(rule.frame == EFFECTIVE for rule in self.rules)
+
     def known_clients(self, pairs: Any = None) -> pa.Table | None:
         """PAIRS, each once, perhaps with a `cluster_id`: these, else those that the policy names; None without."""
-        if not any(rule.frame == EFFECTIVE for rule in self.rules):
+        if not self.asks_for_clients:
             return None
         if pairs is None and self.clients is not None:
             pairs = _in_file(self.clients)

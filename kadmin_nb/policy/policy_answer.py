@@ -73,7 +73,7 @@ class PolicyAnswer(Findings):
         Invalid
             One is broken, with its reason, or cannot be judged.
         """
-        if complaint := self._complaint():
+        if complaint := self._blame():
             raise Invalid(f"the policy is not kept: {complaint}", code="POLICY")
         return self
 
@@ -85,8 +85,8 @@ class PolicyAnswer(Findings):
         PlanRefused
             It breaks a rule, or makes it worse: the rule and its reason.
         """
-        if complaint := self._complaint():
-            hint = Hint("Nothing was sent.", sentence("{} tells all of it.", CHECK))
+        if complaint := self._blame():
+            hint = Hint("Nothing was sent.", sentence("{} shows all of it.", CHECK))
             raise PlanRefused(f"plan {plan.id[:12]} breaks {complaint}", code="POLICY", hint=hint)
         return self
 
@@ -97,7 +97,7 @@ class PolicyAnswer(Findings):
         others = (finding for finding in self.broken.findings if finding.code not in failed)
         return [f"policy: {breach}" for breach in _breach_texts(others)]
 
-    def _complaint(self) -> str:
+    def _blame(self) -> str:
         breach_texts = _breach_texts(self.failed.findings)
         more = len(breach_texts[RULES_TOLD:])
         return " | ".join(

@@ -240,7 +240,7 @@ class _Reader:
         if strange := [key for key in keys if key not in _BYTE_RATES]:
             raise self.wrong("sum", f"{strange[0]} is not in bytes/s, as a line is")
         if not lines.every and not lines.of_cluster:
-            raise self.wrong("sum", "the policy tells no line", '[line] every = "1.25GB/s" tells it.')
+            raise self.wrong("sum", "the policy gives no line rate", '[line] every = "1.25GB/s" gives it.')
         return LimitBound(float(match["percent"]) / 100, str(raw), is_share=True)
 
     # -- conditions

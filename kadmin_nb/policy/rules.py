@@ -170,7 +170,7 @@ class Sum:
         bounds = list(self.at_most.of(lines.of(facts.cluster_id)))
         if not bounds:
             yield rule.row(
-                None, None, None, f"the policy tells no line of cluster {facts.cluster_id}", str(self), UNKNOWN
+                None, None, None, f"the policy gives no line rate of cluster {facts.cluster_id}", str(self), UNKNOWN
             )
         for key in sorted(pc.unique(rows["key"]).to_pylist()):
             total, free = self._total(rule, facts, rows.filter(pc.equal(rows["key"].cast(pa.string()), key)))
@@ -199,7 +199,7 @@ class Sum:
             message = f"{key} adds up without end: {free:,} client{'s are' if free > 1 else ' is'} unlimited"
         else:
             made_up = (
-                "" if facts.knows_clients or rule.frame != EFFECTIVE else ", for the clients that quotas tell apart"
+                "" if facts.knows_clients or rule.frame != EFFECTIVE else ", for the clients that quotas distinguish"
             )
             message = f"{key} adds up to {readable(key, total)} on each broker{made_up}, not to {readable(key, bound)}"
         value = "unlimited" if math.isinf(total) else text_of(total)

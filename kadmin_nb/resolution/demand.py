@@ -6,7 +6,8 @@ Depends on numpy, pyarrow and `sampling` alone, so that Spark can ship this modu
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -33,51 +34,32 @@ def judged(demand: pa.Table, names: Sequence[str], tokens: str) -> pa.Table:
     Parameters
     ----------
     demand
-        The columns of READ, and all rows of each bucket that has any.
+        The columns of READ, and all rows of each bucket that has any. A row without a client is of several that were
+        added up; one without a window only tells that there is such a client.
     names
         What tells one bucket from the others.
     tokens
         The key whose buckets hold tokens.
     """
-    demand = _without_overlaps(demand, names)
     whose, first = _numbered(demand, names)
-    buckets = demand.take(pa.array(first))
+    buckets, clients = demand.take(pa.array(first)), _clients(demand, whose, len(first))
     limit = np.asarray(buckets["limit"], np.float64)
     by_tokens = np.asarray(pc.equal(buckets["key"].cast(pa.string()), tokens))
-    clients, most = _clients(demand, whose, len(first))
-    replayed = _quiet(demand, whose, len(first))
-    busy = np.flatnonzero(np.isfinite(limit) & (limit > 0) & (most * PERIOD > limit * PAST))
-    for some, series in _series(demand, whose, busy):
-        wanted, idle = (_matrix([getattr(one_series, name) for one_series in series]) for name in ("wanted", "idle"))
-        part = replay(wanted, limit[some], by_tokens[some], idle)
-        part.first[:] = [one_series.time(place) for one_series, place in zip(series, part.first, strict=True)]
+    windows, most = _windows(demand, whose, len(first))
+    replayed = _quiet(windows, len(first))
+    busy = np.isfinite(limit) & (limit > 0) & (most * PERIOD > limit * PAST)
+    for some, series in _series(windows.of(busy[windows.bucket])):
+        part = replay(series.wanted, limit[some], by_tokens[some], series.idle)
+        part.first[:] = series.times(part.first)
         _insert(replayed, some, part)
     return _frame(buckets, names, clients, replayed)
-
-
-def _without_overlaps(demand: pa.Table, names: Sequence[str]) -> pa.Table:
-    """Each client's windows one after the other: of two that overlap the later one counts from where the first ends.
-
-    A metric's rate looks back eleven seconds, and is sampled more often than that.
-    """
-    client, _ = _numbered(demand, [*names, "user", "client_id"])
-    begin, stop = np.asarray(demand["start"]), np.asarray(demand["end"])
-    order = np.lexsort((begin, stop, client))
-    client, begin, stop = client[order], begin[order].copy(), stop[order]
-    follows = np.flatnonzero((client[1:] == client[:-1]) & (begin[1:] < stop[:-1])) + 1
-    if not len(follows):
-        return demand
-    begin[follows] = stop[follows - 1]
-    has_length = begin < stop
-    place = demand.schema.get_field_index("start")
-    return demand.take(pa.array(order[has_length])).set_column(place, "start", pa.array(begin[has_length]))
 
 
 def _numbered(table: pa.Table, names: Sequence[str]) -> tuple[Longs, Longs]:
     """The number of each row among the distinct ones, by these columns, and a row of each."""
     number = np.zeros(len(table), np.int64)
     for name in names:
-        codes = pc.dictionary_encode(_whole(table[name].cast(_value_type(table[name].type))))
+        codes = pc.dictionary_encode(_whole(table[name].cast(_value_type(table[name].type))), "encode")
         joint = number * len(codes.dictionary) + np.asarray(codes.indices, np.int64)
         number = np.asarray(pc.dictionary_encode(pa.array(joint)).indices, np.int64)
     first = np.empty(int(number.max(initial=-1)) + 1, np.int64)
@@ -93,111 +75,189 @@ def _value_type(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-def _clients(demand: pa.Table, whose: Longs, buckets: int) -> tuple[Longs, Doubles]:
-    """Counts of the clients of each bucket, and what they wanted at most a second, were it all at once."""
+def _clients(demand: pa.Table, whose: Longs, buckets: int) -> Longs:
+    """Counts of the clients of each bucket."""
     clients = pa.table({"bucket": whose, "user": demand["user"], "client_id": demand["client_id"]})
-    client, first = _numbered(clients, clients.column_names)
-    most = np.zeros(len(first))
-    np.maximum.at(most, client, np.asarray(demand["value"], np.float64))
-    whose_client = whose[first]
-    counted: Longs = np.bincount(whose_client, minlength=buckets).astype(np.int64)
-    together: Doubles = np.bincount(whose_client, most, buckets).astype(np.float64)
-    return counted, together
+    clients = clients.filter(clients["user"].is_valid())
+    _, first = _numbered(clients, clients.column_names)
+    counted: Longs = np.bincount(np.asarray(clients["bucket"])[first], minlength=buckets).astype(np.int64)
+    return counted
 
 
-def _quiet(demand: pa.Table, whose: Longs, buckets: int) -> Replay:
+@dataclass(frozen=True)
+class _Windows:
+    """What was wanted a second in each window, by bucket and time; times are in microseconds."""
+
+    bucket: Longs
+    begin: Longs
+    stop: Longs
+    value: Doubles
+
+    def of(self, rows: Any) -> _Windows:
+        """These windows."""
+        return _Windows(self.bucket[rows], self.begin[rows], self.stop[rows], self.value[rows])
+
+    def and_those(self, others: _Windows) -> _Windows:
+        """Both, one behind the other."""
+        names = ("bucket", "begin", "stop", "value")
+        return _Windows(*(np.concatenate([getattr(side, name) for side in (self, others)]) for name in names))
+
+    @property
+    def firsts(self) -> Longs:
+        """The first window of each bucket that has any."""
+        return np.flatnonzero(np.diff(self.bucket, prepend=-1))
+
+
+def is_second(begin: Any, stop: Any, remainder: Any) -> Any:
+    """Is it a window of a second that begins with one? Such windows of a bucket's clients are simply added up."""
+    return (stop - begin == _SECOND) & (remainder(begin, _SECOND) == 0)
+
+
+def _windows(demand: pa.Table, whose: Longs, buckets: int) -> tuple[_Windows, Doubles]:
+    """The windows, same ones added up, and what each bucket wanted at most a second, were all of it at once."""
+    rows = np.flatnonzero(np.asarray(demand["start"].is_valid()))
+    demand, whose = demand.take(pa.array(rows)), whose[rows]
+    begin, stop = np.asarray(demand["start"]), np.asarray(demand["end"])
+    windows = _Windows(whose, begin, stop, np.asarray(demand["value"], np.float64))
+    by_second = is_second(begin, stop, np.remainder)
+    seconds = _added_up(windows.of(by_second))
+    most = np.zeros(buckets)
+    np.maximum.at(most, seconds.bucket, seconds.value)
+    if by_second.all():
+        return seconds, most
+    of_clients = pa.table({"bucket": whose, "user": demand["user"], "client_id": demand["client_id"]})
+    client, first = _numbered(of_clients.filter(pa.array(~by_second)), of_clients.column_names)
+    others = windows.of(~by_second)
+    of_client = np.zeros(len(first))
+    np.maximum.at(of_client, client, others.value)
+    most += np.bincount(others.bucket[first], of_client, buckets)
+    return _added_up(seconds.and_those(_without_overlaps(others, client))), most
+
+
+def _added_up(windows: _Windows) -> _Windows:
+    """In order, those of a bucket that are the same as one."""
+    windows = windows.of(np.lexsort((windows.stop, windows.begin, windows.bucket)))
+    columns = (windows.bucket, windows.begin, windows.stop)
+    firsts = np.flatnonzero(reduce(np.logical_or, (np.diff(column, prepend=-1) != 0 for column in columns)))
+    if len(firsts) == len(windows.bucket):
+        return windows
+    first_ones = windows.of(firsts)
+    return replace(first_ones, value=np.add.reduceat(windows.value, firsts) if len(firsts) else first_ones.value)
+
+
+def _without_overlaps(windows: _Windows, client: Longs) -> _Windows:
+    """Each client's windows one after the other: of two that overlap the later one counts from where the first ends.
+
+    A metric's rate looks back eleven seconds, and is sampled more often than that.
+    """
+    order = np.lexsort((windows.begin, windows.stop, client))
+    windows, client = windows.of(order), client[order]
+    begin = windows.begin.copy()
+    follows = np.flatnonzero((client[1:] == client[:-1]) & (begin[1:] < windows.stop[:-1])) + 1
+    begin[follows] = windows.stop[follows - 1]
+    has_length = begin < windows.stop
+    return _Windows(windows.bucket, begin, windows.stop, windows.value).of(has_length)
+
+
+def _quiet(windows: _Windows, buckets: int) -> Replay:
     """The result of buckets that are never throttled: they are active while their windows last."""
-    windows = pa.table({"bucket": whose, "start": demand["start"], "end": demand["end"]})
-    _, first = _numbered(windows, windows.column_names)
-    seconds = (np.asarray(demand["end"]) - np.asarray(demand["start"]))[first] / _SECOND
     replayed = Replay.empty(buckets)
-    replayed.active[:] = np.ceil(np.bincount(whose[first], seconds, buckets))
+    replayed.active[:] = np.ceil(np.bincount(windows.bucket, (windows.stop - windows.begin) / _SECOND, buckets))
     return replayed
 
 
 @dataclass(frozen=True)
 class _Series:
-    """The demand of a bucket, second by second, without its long rests.
+    """The demand of some buckets, a row a second and a column a bucket, without their long rests.
 
-    `idle` says before which seconds so many periods are left out, `second` which seconds (since 1970) they are.
+    `idle` says before which seconds so many periods are left out, None where there are none; `start` is the second,
+    since 1970, with which each begins.
     """
 
     wanted: Doubles
-    idle: Doubles
-    second: Longs
+    idle: Doubles | None
+    start: Longs
+    length: Longs
 
-    @classmethod
-    def of(cls, begin: Longs, stop: Longs, value: Doubles) -> _Series:
-        """Out of windows, in microseconds since 1970."""
-        order = np.argsort(begin, kind="stable")
-        begin, stop, value = begin[order], stop[order], value[order]
-        ended = np.maximum.accumulate(-(-stop // _SECOND))
-        periods = np.maximum((begin[1:] // _SECOND - ended[:-1] - REST) // PERIOD, 0)
-        start = begin[0] // _SECOND
-        left_out = start + np.concatenate([[0], np.cumsum(periods * PERIOD)])
-        wanted = _by_second(begin - left_out * _SECOND, stop - left_out * _SECOND, value)
-        idle, rests = np.zeros(len(wanted)), np.flatnonzero(periods)
-        idle[(ended - left_out)[rests]] = periods[rests]
-        return cls(wanted, idle, start + np.arange(len(wanted)) + np.cumsum(idle).astype(np.int64) * PERIOD)
-
-    def time(self, place: float) -> float:
-        """A place among the rows as a second since 1970."""
-        if np.isnan(place):
-            return place
-        row = min(int(place), len(self.second) - 1)
-        return float(self.second[row] + place - row)
+    def times(self, places: Doubles) -> Doubles:
+        """A place among the rows of each bucket as a second since 1970."""
+        if self.idle is None:
+            return self.start + places
+        rows = np.minimum(np.nan_to_num(places).astype(np.int64), self.length - 1)
+        left_out = np.cumsum(self.idle, axis=0)[rows, np.arange(len(rows))]
+        return self.start + places + left_out * PERIOD
 
 
-def _series(demand: pa.Table, whose: Longs, busy: Longs) -> Iterator[tuple[Longs, list[_Series]]]:
+def _series(windows: _Windows) -> Iterator[tuple[Longs, _Series]]:
     """Some of these buckets, and what they wanted; the short ones first."""
-    if not len(busy):
+    if not len(windows.bucket):
         return
-    order = np.argsort(whose, kind="stable")
-    begin, stop = np.asarray(demand["start"])[order], np.asarray(demand["end"])[order]
-    value = np.asarray(demand["value"], np.float64)[order]
-    edges = np.searchsorted(whose[order], np.arange(whose.max() + 2))
-    rows = [slice(edges[bucket], edges[bucket + 1]) for bucket in busy]
-    span = np.array([-(-(stop[its].max() - begin[its].min()) // _SECOND) + 2 for its in rows])
-    awake = np.array([((stop[its] - begin[its]) // _SECOND + 2 + REST + PERIOD).sum() for its in rows])
-    length = np.minimum(span, awake)
+    firsts = windows.firsts
+    number = np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(windows.bucket)))
+    start, (left_out, periods, idle_at) = windows.begin[firsts] // _SECOND, _rests(windows, number, firsts)
+    begin, stop = (times - left_out * _SECOND for times in (windows.begin, windows.stop))
+    length = np.maximum.reduceat(-(-stop // _SECOND), firsts)
+    largest = np.maximum.reduceat(windows.value, firsts)
     by_length = np.argsort(length, kind="stable")
+    place = np.empty_like(by_length)
+    place[by_length] = np.arange(len(by_length))
+    order = np.argsort(place[number], kind="stable")
+    edges = np.searchsorted(place[number][order], np.arange(len(firsts) + 1))
     for some in _stretches(length[by_length]):
-        chosen = by_length[some]
-        yield busy[chosen], [_Series.of(begin[rows[n]], stop[rows[n]], value[rows[n]]) for n in chosen]
+        rows, chosen = order[edges[some.start] : edges[some.stop]], by_length[some]
+        shape, column = (int(length[chosen].max()), len(chosen)), place[number[rows]] - some.start
+        wanted = _by_second(shape, column, begin[rows], stop[rows], windows.value[rows])
+        wanted[wanted <= _NOISE * largest[chosen]] = 0.0
+        rests = np.flatnonzero(periods[rows])
+        idle = _summed(shape, idle_at[rows][rests], column[rests], periods[rows][rests]) if len(rests) else None
+        yield windows.bucket[firsts[chosen]], _Series(wanted, idle, start[chosen], length[chosen])
 
 
-def _matrix(columns: Sequence[Doubles]) -> Doubles:
-    """Columns of several lengths side by side, zeros below the short ones."""
-    matrix = np.zeros((max(map(len, columns)), len(columns)))
-    for number, column in enumerate(columns):
-        matrix[: len(column), number] = column
-    return matrix
+def _rests(windows: _Windows, number: Longs, firsts: Longs) -> tuple[Longs, Longs, Longs]:
+    """The seconds since 1970 that are left out before each window; how many periods of them are after it, and from
+    which second of its bucket on."""
+    ends = -(-windows.stop // _SECOND)
+    apart = number * (ends.max() - ends.min() + 1)
+    ended = np.maximum.accumulate(ends + apart) - apart
+    periods = np.zeros(len(number), np.int64)
+    periods[:-1] = np.maximum((windows.begin[1:] // _SECOND - ended[:-1] - REST) // PERIOD, 0)
+    periods[firsts[1:] - 1] = 0
+    before = np.cumsum(periods) - periods
+    left_out = windows.begin[firsts[number]] // _SECOND + (before - before[firsts[number]]) * PERIOD
+    return left_out, periods, ended - left_out
 
 
 def _stretches(length: Longs) -> Iterator[slice]:
     """Buckets, ordered by their length in seconds, some at a time."""
     start = 0
     while start < len(length):
-        fit = np.flatnonzero(length[start:] * np.arange(1, len(length) - start + 1) <= CELLS)
-        stop = start + max(len(fit), 1)
+        most = length[start : start + CELLS]
+        fit = np.searchsorted(most * np.arange(1, len(most) + 1), CELLS, "right")
+        stop = start + max(int(fit), 1)
         yield slice(start, stop)
         start = stop
 
 
-def _by_second(begin: Longs, stop: Longs, value: Doubles) -> Doubles:
+def _by_second(shape: tuple[int, int], column: Longs, begin: Longs, stop: Longs, value: Doubles) -> Doubles:
     """The part of each second in windows (in microseconds from 0), each evenly spread over its length."""
     first, last = begin // _SECOND, -(-stop // _SECOND)
-    whole = np.zeros(int(last.max()) + 1)
-    inner = (stop > begin) & (first + 1 < last)
-    # full seconds in between as steps of a running sum, the two ends by themselves
-    np.add.at(whole, first[inner] + 1, value[inner])
-    np.add.at(whole, last[inner] - 1, -value[inner])
-    whole = np.cumsum(whole)
     head = np.minimum((first + 1) * _SECOND, stop) - begin
-    np.add.at(whole, first, value * head / _SECOND)
-    tail = stop - np.maximum((last - 1) * _SECOND, begin)
-    np.add.at(whole, last[inner] - 1, (value * tail / _SECOND)[inner])
-    return np.where(whole[:-1] > _NOISE * value.max(), whole[:-1], 0.0)
+    whole = _summed(shape, first, column, value * head / _SECOND)
+    inner = np.flatnonzero(first + 1 < last)
+    if not len(inner):
+        return whole
+    first, last, column, value = first[inner], last[inner], column[inner], value[inner]
+    # full seconds in between as steps of a running sum, the end by itself
+    steps = _summed(shape, first + 1, column, value) - _summed(shape, last - 1, column, value)
+    tail = stop[inner] - (last - 1) * _SECOND
+    return whole + np.cumsum(steps, axis=0) + _summed(shape, last - 1, column, value * tail / _SECOND)
+
+
+def _summed(shape: tuple[int, int], row: Longs, column: Longs, value: Any) -> Doubles:
+    """A matrix of the sums of values at these places."""
+    rows, columns = shape
+    sums: Doubles = np.bincount(row * columns + column, value, rows * columns).astype(np.float64)
+    return sums.reshape(shape)
 
 
 def _insert(replayed: Replay, some: Longs, part: Replay) -> None:

@@ -101,7 +101,7 @@ def _bool(name: str, value: object) -> bool:
         return value
     if isinstance(value, str) and value.lower() in ("true", "false"):
         return value.lower() == "true"
-    raise _type_error(name, value, "bool", "It is true or false, nothing else.")
+    raise _type_error(name, value, "bool", "It must be true or false.")
 
 
 def _int(name: str, value: object) -> int:

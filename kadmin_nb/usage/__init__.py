@@ -14,7 +14,7 @@ from ..errors import Unsupported
 
 if TYPE_CHECKING:
     from .backtesting import backtest
-    from .limits_used import known_clients, utilisation
+    from .limits_used import known_clients, over_days, utilisation, utilisation_daily
     from .metrics import usage_from_metrics
     from .near_and_top import alerts, near, top
     from .prometheus_api import prometheus
@@ -31,6 +31,7 @@ _PLACES = {
     "impact": "touched_clients",
     "known_clients": "limits_used",
     "near": "near_and_top",
+    "over_days": "limits_used",
     "prometheus": "prometheus_api",
     "requests": "request_log",
     "store_usage": "tables",
@@ -39,6 +40,7 @@ _PLACES = {
     "usage": "windows",
     "usage_from_metrics": "metrics",
     "utilisation": "limits_used",
+    "utilisation_daily": "limits_used",
 }
 
 __all__ = [
@@ -49,6 +51,7 @@ __all__ = [
     "impact",
     "known_clients",
     "near",
+    "over_days",
     "prometheus",
     "requests",
     "store_usage",
@@ -57,6 +60,7 @@ __all__ = [
     "usage",
     "usage_from_metrics",
     "utilisation",
+    "utilisation_daily",
 ]
 
 

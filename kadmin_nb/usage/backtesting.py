@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,17 +15,20 @@ from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.relational import (
     Frame,
+    added_up,
     framed,
     guarded,
     names_of,
     of_cluster,
     select,
+    stacked,
     taken,
     where,
     with_columns,
     without_null,
     words_of,
 )
+from ..frames.spark import is_spark
 from ..model.grammar import quote
 from ..model.quota_keys import readable
 from ..resolution import demand
@@ -129,7 +132,8 @@ def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None
 def replayed(quotas: Any, usage: Any, keys: str | Iterable[str] | None = None) -> Frame:
     """BACKTEST, where the usage is; the rules of `backtest`.
 
-    On Spark each bucket's rows are brought together by one shuffle, and replayed on the workers.
+    On Spark the clients of a bucket are added up second by second before anything is shuffled; what is left of a bucket
+    is brought together, and replayed on the workers.
     """
     chosen, stored = asked_keys(keys), quota_columns(quotas)
     rows, cluster = _demand_rows(usage)
@@ -141,10 +145,32 @@ def replayed(quotas: Any, usage: Any, keys: str | Iterable[str] | None = None) -
     names = [*cluster, *demand.BUCKET]
     schema = led(schemas.BACKTEST.schema) if cluster else schemas.BACKTEST.schema
     wanted = select(limited, [*cluster, *demand.READ])
+    if is_spark(wanted):
+        wanted = _added_up_by_second(wanted, names)
     order = [(name, "descending") for name in ("throttled_s", "delay_s")]
     order += [(name, "ascending") for name in names]
     judged = framed(of_whole_groups(wanted, names, demand.judged, (names, TOKENS), schema), schema, order)
     return schemas.marked(judged, stamp(stored)) if isinstance(judged, pa.Table) else judged
+
+
+def _added_up_by_second(rows: Frame, names: Sequence[str]) -> Frame:
+    """The rows, those of a bucket and second as one without a client, and one without a window for each of its clients.
+
+    Other windows may overlap: they stay as they are.
+    """
+    words, same = words_of(rows), [*names, "level", "limit"]
+    column, client = words.column, ("user", "client_id")
+    by_second = demand.is_second(column("start"), column("end"), words.remainder)
+    times = {name: column(name) for name in ("start", "end")}
+    others = {"other": words.when(~by_second, column("value"))}
+    alone = {name: words.when(~by_second, column(name)) for name in client}
+    nothing = {name: words.literal(None, pa.int64()) for name in times}
+    unknown = {name: words.literal(None, pa.float64()) for name in ("value", "other")}
+    window = {**times, **alone, "value": column("value"), **others}
+    of_client = {**nothing, **{name: column(name) for name in client}, **unknown}
+    both = stacked(rows, same, [(None, window), (by_second, of_client)])
+    sums = added_up(both, [*same, *times, *client, "other"], {"value": ("sum", "value")})
+    return with_columns(sums, {"value": words.either(column("other"), column("value"))})
 
 
 def _demand_rows(usage: Any) -> tuple[Frame, list[str]]:

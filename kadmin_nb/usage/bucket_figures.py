@@ -1,11 +1,11 @@
-"""The figures that go from window to window: UTILISATION of each bucket, and the windows that a broker was watched for.
+"""The figures that go from window to window: the sums of each bucket, and the windows that a broker was watched for.
 
 Both engines run it, Spark on its workers: tables of Arrow go in and come out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,37 +15,82 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..resolution.lookup import Doubles, Flags, Longs
+from .rules import BINS, BROKER_SUMS, BUCKET_SUMS, SUM
 
-BUCKET = ("key", "bucket_user", "bucket_client_id", "user", "client_id", "level")
-"""The columns that tell a broker's buckets from each other."""
+BUCKET = ("key", "bucket_user", "bucket_client_id", "user", "client_id", "level", "limit")
+"""The columns that tell a broker's buckets from each other; one whose limit moved is one for each limit."""
 
 MICROSECONDS = 1e6
+DAY = 86_400_000_000
+"""A day in microseconds."""
 _ONE_LENGTH = "they must have one length"
+
+Watched = Mapping[tuple[str | None, int], Longs] | bool
+"""The times that brokers are known to be watched, by cluster and broker: beginnings, and ends, in microseconds. True:
+all of each day in UTC on which the broker has usage."""
 
 
 def bucket_figures(rows: pa.Table, by: Sequence[str]) -> pa.Table:
-    """The columns of UTILISATION, of whole buckets.
+    """The sums of whole buckets, and `p95`.
 
     Parameters
     ----------
     rows
-        A row a bucket and window: the columns `by`, BUCKET, `start`, `end`, `limit`, `used` as far as it is known,
-        `unknown` where it is not in full, `throttle_ms`, and `windows` and `brokers` as the broker has them. And a row
-        without a window for each client that shares one.
+        A row a bucket and window: the columns `by`, BUCKET, `start`, `end`, `used` as far as it is known, `unknown`
+        where it is not in full, `throttle_ms`, and `windows`, `length` and `brokers` as the broker has them. And a row
+        without a window for each client that shares one. With the columns `first` and `last`, rows that have them
+        tell the times in which the limit was in force: the numbers of the broker's windows.
     by
         The columns of whose windows are compared, among them `measured`.
     """
-    names, is_client = [*by, *BUCKET], rows["start"].is_null()
-    clients, windows = rows.filter(is_client), rows.filter(pc.invert(is_client))
-    windows, groups = Groups.sorted(windows, names, [_micros(windows["start"])])
-    buckets = windows.select([*names, "limit", "windows", "brokers"]).take(groups.firsts)
-    figures = {**{name: buckets[name] for name in buckets.column_names}, **_figures(windows, groups)}
-    figures["clients"] = _client_counts(buckets, clients, names)
-    return pa.table(figures)
+    sums, windows, groups = _sums(rows, by)
+    used = np.nan_to_num(_doubles(windows["used"]))
+    return sums.append_column(
+        "p95", pa.array(_p95(used, np.asarray(sums["windows"]), groups), mask=_is_null(sums["peak"]))
+    )
 
 
-def watched_windows(times: pa.Table, by: Sequence[str], unwatched_after: float) -> pa.Table:
-    """The number of `windows` that each broker was watched for, or the `fault` for which nobody can tell.
+def bucket_days(rows: pa.Table, by: Sequence[str]) -> pa.Table:
+    """The sums of whole buckets by `day`, which `by` has in microseconds, with `histogram`; as `bucket_figures`.
+
+    Those that were in force and that nobody used are there, too.
+    """
+    sums, windows, groups = _sums(rows, by)
+    histogram = _histogram(np.nan_to_num(_doubles(windows["used"])), groups)
+    idle = _idle(sums, rows.filter(rows["first"].is_valid()), [*by, *BUCKET])
+    nothing = pa.array([[]] * len(idle), histogram.type)
+    days = pa.concat_tables([sums, idle], promote_options="default")
+    day = pa.array((np.asarray(days["day"]) // DAY).astype(np.int32)).cast(pa.date32())
+    days = days.set_column(days.column_names.index("day"), "day", day)
+    days = days.append_column("window_s", pa.array(np.asarray(days["length"]) / MICROSECONDS))
+    return days.append_column("histogram", pa.chunked_array([histogram, nothing]))
+
+
+def days_together(rows: pa.Table, by: Sequence[str]) -> pa.Table:
+    """The sums of buckets out of those of their days, and `p95` out of their histograms; `fault` of those that differ.
+
+    Parameters
+    ----------
+    rows
+        The columns of UTILISATION_DAILY, and `measured`.
+    by
+        The columns that identify a broker, among them `measured`.
+    """
+    rows, groups = Groups.sorted(rows, [*by, *BUCKET], [])
+    buckets = rows.select([*by, *BUCKET]).take(pa.array(groups.firsts))
+    sums = {
+        name: _put_together(groups, how, _doubles(rows[name])) for name, how in {**BUCKET_SUMS, **BROKER_SUMS}.items()
+    }
+    seconds = _doubles(rows["window_s"])
+    shortest, longest = (groups.reduced(least_or_most, seconds) for least_or_most in (np.minimum, np.maximum))
+    p95 = _p95_of_bins(rows["histogram"], groups, np.asarray(sums["windows"]), _doubles(sums["peak"]))
+    figures = {**sums, "p95": p95, "fault": _faults(buckets["broker"].to_pylist(), shortest, longest)}
+    return pa.table({**{name: buckets[name] for name in buckets.column_names}, **figures})
+
+
+def watched_windows(times: pa.Table, by: Sequence[str], unwatched_after: float, watched: Watched) -> pa.Table:
+    """The number of `windows` that each broker was watched for, and their `length`; or the `fault` for which nobody can
+    tell.
 
     They are those from the first to the last, less what nobody watched; of metrics those that there are.
 
@@ -57,17 +102,85 @@ def watched_windows(times: pa.Table, by: Sequence[str], unwatched_after: float) 
         The columns that identify a broker, among them `measured`.
     unwatched_after
         Seconds without a window after which nobody watched.
+    watched
+        The times that are known to have been watched all the same.
     """
     times, groups = Groups.sorted(times, by, [_micros(times["start"])])
     start, end = _micros(times["start"]), _micros(times["end"])
     shortest, longest = (groups.reduced(least_or_most, end - start) for least_or_most in (np.minimum, np.maximum))
-    gaps = np.where(groups.begins, 0, start - np.roll(end, 1))
-    unwatched = groups.reduced(np.add, np.where(gaps > unwatched_after * MICROSECONDS, gaps, 0))
-    span = groups.reduced(np.maximum, end) - start[groups.firsts] - unwatched
-    brokers = times.select(by).take(groups.firsts)
-    counts = np.where(np.asarray(brokers["measured"]), groups.sizes, -(-span // np.maximum(longest, 1)))
+    brokers = times.select(by).take(pa.array(groups.firsts))
+    axes = axes_of(brokers, groups, (start, end), unwatched_after, watched)
+    counts = pa.array([axis.windows for axis in axes], pa.int64())
     faults = _faults(brokers["broker"].to_pylist(), shortest / MICROSECONDS, longest / MICROSECONDS)
-    return brokers.append_column("windows", pa.array(counts)).append_column("fault", faults)
+    return pa.table({
+        **{name: brokers[name] for name in brokers.column_names}, "windows": counts, "length": longest, "fault": faults
+    })  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The windows of a broker that were watched, in order: `before` are how many there are before each span."""
+
+    begins: Longs
+    ends: Longs
+    before: Longs
+    length: int
+
+    @classmethod
+    def of(cls, begins: Longs, ends: Longs, length: int) -> Axis:
+        """Of spans that do not overlap, in the order of time."""
+        counts = -(-(ends - begins) // max(length, 1))
+        return cls(begins, ends, np.concatenate([[0], np.cumsum(counts)]), length)
+
+    @property
+    def windows(self) -> int:
+        """How many they are."""
+        return int(self.before[-1])
+
+    def numbers(self, times: Longs) -> Longs:
+        """How many of them begin before each time."""
+        span = np.searchsorted(self.begins, times, "right") - 1
+        until = np.minimum(times, self.ends[span]) - self.begins[span]
+        return np.where(span < 0, 0, self.before[span] - (-until // max(self.length, 1)))
+
+
+def axes_of(
+    brokers: pa.Table, groups: Groups, times: tuple[Longs, Longs], unwatched_after: float, watched: Watched
+) -> list[Axis]:
+    """The watched windows of each broker, out of the windows that it has, and of the times that are known."""
+    axes = []
+    for broker, first, size in zip(brokers.to_pylist(), groups.firsts, groups.sizes, strict=True):
+        start, end = (column[first : first + size] for column in times)
+        if broker["measured"]:  # samples may overlap: each of them is a window
+            axes.append(Axis.of(start, start + 1, 1))
+            continue
+        begins = np.flatnonzero(np.concatenate([[True], start[1:] - end[:-1] > unwatched_after * MICROSECONDS]))
+        spans = np.stack([start[begins], np.append(end[begins[1:] - 1], end[-1])])
+        length, known = max(int(end[0] - start[0]), 1), None
+        if watched is True:
+            days = np.unique(start // DAY) * DAY
+            known = np.stack([days, days + DAY])
+        elif watched:
+            known = watched.get((broker.get("cluster_id"), broker["broker"]))
+        if known is not None:
+            spans = _joined(spans, _whole(known, int(start[0]), length))
+        axes.append(Axis.of(spans[0], spans[1], length))
+    return axes
+
+
+def _whole(known: Longs, start: int, length: int) -> Longs:
+    """Times, cut to whole windows of those that begin at `start`."""
+    begins, ends = -(-(known[0] - start) // length), (known[1] - start) // length
+    return np.stack([begins, np.maximum(begins, ends)]) * length + start
+
+
+def _joined(spans: Longs, others: Longs) -> Longs:
+    """Both kinds of spans, those that touch as one."""
+    begins, ends = np.concatenate([spans, others], axis=1)
+    order = np.argsort(begins, kind="stable")
+    begins, ends = begins[order], np.maximum.accumulate(ends[order])
+    first = np.flatnonzero(np.concatenate([[True], begins[1:] > ends[:-1]]))
+    return np.stack([begins[first], np.append(ends[first[1:] - 1], ends[-1])])
 
 
 def _faults(brokers: Sequence[int], shortest: Doubles, longest: Doubles) -> pa.Array:
@@ -83,37 +196,47 @@ def _micros(times: pa.ChunkedArray) -> Longs:
     return np.asarray(times.cast(pa.int64()))
 
 
-def _figures(windows: pa.Table, groups: Groups) -> dict[str, Any]:
-    """The figures of each bucket, out of its windows in the order of time: of what is known, NaN where nothing is."""
-    known, limits = _doubles(windows["used"]), _doubles(windows["limit"])
-    count, limit = (np.asarray(column)[groups.firsts] for column in (windows["windows"], limits))
-    peak, used = groups.reduced(np.fmax, known), np.where(np.isnan(known), 0.0, known)
-    is_unknown = np.isnan(peak)
-    throttle_ms = _doubles(windows["throttle_ms"])
-    longest_throttle = groups.reduced(np.fmax, throttle_ms)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        percent = np.where(limit == 0, np.nan, 100 * peak / limit)
-    shares = {
-        "share_above_80": groups.reduced(np.add, (used > 0.8 * limits).astype(np.int64)) / count,
-        "share_above_100": groups.reduced(np.add, (used > limits).astype(np.int64)) / count,
-        "longest_above_100_s": groups.reduced(np.maximum, _run_seconds(windows, groups, used > limits)),
-    }
-    is_limited = np.asarray(windows["limit"].is_valid())[groups.firsts]
-    throttled = groups.reduced(np.add, (throttle_ms > 0).astype(np.int64)) / count
+def _sums(rows: pa.Table, by: Sequence[str]) -> tuple[pa.Table, pa.Table, Groups]:
+    """The sums of each bucket, a row each; and its windows in the order of time, in their groups."""
+    names, is_mark = [*by, *BUCKET], pa.array(np.zeros(len(rows), np.bool_))
+    if "first" in rows.column_names:
+        is_mark = rows["first"].is_valid()
+    marks, others = rows.filter(is_mark), rows.filter(pc.invert(is_mark))
+    clients, windows = (others.filter(is_it) for is_it in (others["start"].is_null(), others["start"].is_valid()))
+    windows, groups = Groups.sorted(windows, names, [_micros(windows["start"])])
+    buckets = windows.select([*names, "windows", "brokers", "length"]).take(pa.array(groups.firsts))
+    sums = {name: buckets[name] for name in buckets.column_names}
+    sums |= {name: _put_together(groups, BUCKET_SUMS[name], its) for name, its in _of_windows(windows, groups).items()}
+    sums["clients"] = _client_counts(buckets, clients, names)
+    if "first" in rows.column_names:
+        sums["windows"] = pa.array(np.maximum(_windows_in_force(buckets, marks, names), groups.sizes))
+    return pa.table(sums), windows, groups
+
+
+def _of_windows(windows: pa.Table, groups: Groups) -> dict[str, Doubles]:
+    """What each window counts for in BUCKET_SUMS, NaN where that is unknown, or there is no limit."""
+    used, throttle_ms, limit = (_doubles(windows[name]) for name in ("used", "throttle_ms", "limit"))
+    is_judged = np.asarray(windows["limit"].is_valid()) & ~np.isnan(used)
+    is_throttled = np.where(np.isnan(throttle_ms), np.nan, throttle_ms > 0)
     return {
-        "limit_x_brokers": pc.multiply(windows["limit"].take(groups.firsts), windows["brokers"].take(groups.firsts)),
-        "windows_seen": groups.sizes,
-        "windows_unknown": groups.reduced(np.add, np.asarray(windows["unknown"]).astype(np.int64)),
-        "peak": _null_for_nan(peak),
-        "p95": pa.array(_p95(used, count, groups), mask=is_unknown),
-        "mean": pa.array(groups.reduced(np.add, used) / count, mask=is_unknown),
-        "utilisation": _null_for_nan(percent),
-        "headroom": _null_for_nan(limit - peak),
-        "headroom_percent": _null_for_nan(100 - percent),
-        **{name: pa.array(figure, mask=~is_limited | is_unknown) for name, figure in shares.items()},
-        "throttle_ms": _null_for_nan(longest_throttle),
-        "share_throttled": pa.array(throttled, mask=np.isnan(longest_throttle)),
+        "windows_seen": np.ones(len(used)),
+        "windows_unknown": np.asarray(windows["unknown"]).astype(np.float64),
+        "windows_above_80": np.where(is_judged, used > 0.8 * limit, np.nan),
+        "windows_above_100": np.where(is_judged, used > limit, np.nan),
+        "windows_throttled": is_throttled,
+        "used_sum": used,
+        "peak": used,
+        "longest_above_100_s": np.where(is_judged, _run_seconds(windows, groups, used > limit), np.nan),
+        "throttle_ms": throttle_ms,
     }
+
+
+def _put_together(groups: Groups, how: str, values: Doubles) -> pa.Array:
+    """The sum or the maximum of each group: NaN is nothing, and a group of nothing is null."""
+    is_nothing = groups.reduced(np.logical_and, np.isnan(values))
+    if how == SUM:
+        return pa.array(groups.reduced(np.add, np.where(np.isnan(values), 0.0, values)), mask=is_nothing)
+    return pa.array(groups.reduced(np.fmax, values), mask=is_nothing)
 
 
 def _run_seconds(windows: pa.Table, groups: Groups, is_above: Flags) -> Doubles:
@@ -133,21 +256,80 @@ def _p95(used: Doubles, count: Longs, groups: Groups) -> Doubles:
     return np.where(at < groups.sizes, in_order[groups.firsts + np.minimum(at, groups.sizes - 1)], 0.0)
 
 
+def _histogram(used: Doubles, groups: Groups) -> pa.Array:
+    """The windows of each group by the bin of their use; those without use are in none."""
+    is_used = used > 0
+    bins, of_row = np.floor(np.log2(used[is_used]) * BINS).astype(np.int64), groups.of_row[is_used]
+    order = np.lexsort([bins, of_row])
+    bins, of_row = bins[order], of_row[order]
+    firsts = np.flatnonzero((np.diff(bins, prepend=0) != 0) | (np.diff(of_row, prepend=-1) != 0))
+    counts = np.diff(firsts, append=len(bins))
+    items = pa.StructArray.from_arrays([pa.array(bins[firsts], pa.int32()), pa.array(counts)], names=["bin", "windows"])
+    offsets = np.searchsorted(of_row[firsts], np.arange(len(groups.firsts) + 1)).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), items)
+
+
+def _p95_of_bins(histograms: pa.ChunkedArray, groups: Groups, count: Doubles, peak: Doubles) -> pa.Array:
+    """The use that 95 % of all windows do not exceed, as the middle of its bin, and not above the peak."""
+    lists = histograms.combine_chunks()
+    of_row = np.repeat(groups.of_row, np.asarray(pc.fill_null(pc.list_value_length(lists), 0)))
+    items = lists.flatten()
+    bins, windows = (np.asarray(items.field(name)).astype(np.int64) for name in ("bin", "windows"))
+    order = np.lexsort([-bins, of_row])
+    bins, windows, of_row = bins[order], windows[order], of_row[order]
+    total = np.cumsum(windows)
+    first = np.searchsorted(of_row, np.arange(len(groups.firsts)))
+    before = np.concatenate([[0], total])[first]
+    place = np.searchsorted(total, before + count.astype(np.int64) // 20, "right")
+    is_used = place < np.searchsorted(of_row, np.arange(len(groups.firsts)), "right")
+    middle = 2.0 ** ((np.append(bins, 0)[np.where(is_used, place, 0)] + 0.5) / BINS)
+    return pa.array(np.where(is_used, np.minimum(middle, peak), 0.0), mask=np.isnan(peak))
+
+
 def _client_counts(buckets: pa.Table, clients: pa.Table, names: Sequence[str]) -> pa.Array:
     """The number of clients that share each bucket; null where the broker measured it."""
-    codes = codes_of(pa.concat_tables([buckets.select(names), clients.select(names)]), names)
-    sharing = np.bincount(codes[len(buckets) :], minlength=len(codes))[codes[: len(buckets)]]
+    codes, of_client = codes_of_both(buckets, clients, names)
+    sharing = np.bincount(of_client, minlength=len(codes) + len(of_client))[codes]
     return pa.array(np.maximum(sharing, 1), mask=np.asarray(buckets["measured"]))
 
 
-def _doubles(column: pa.ChunkedArray) -> Doubles:
+def _windows_in_force(buckets: pa.Table, marks: pa.Table, names: Sequence[str]) -> Longs:
+    """The number of windows in which the limit of each bucket was in force for one of its clients at least."""
+    codes, of_mark = codes_of_both(buckets, marks, names)
+    first, last = (np.asarray(marks[name]) for name in ("first", "last"))
+    order = np.lexsort([first, of_mark])
+    first, last, of_mark = first[order], last[order], of_mark[order]
+    apart = of_mark * (int(last.max(initial=0)) + 1)  # so that none reaches into the next bucket
+    reached = np.concatenate([[0], np.maximum.accumulate(last + apart)[:-1]]) - apart if len(last) else last
+    new = np.maximum(last - np.maximum(first, reached), 0)
+    return np.bincount(of_mark, new, minlength=len(codes) + len(marks))[codes].astype(np.int64)
+
+
+def _idle(sums: pa.Table, marks: pa.Table, names: Sequence[str]) -> pa.Table:
+    """The buckets that were in force and that nobody used: they are not in the sums."""
+    codes, of_mark = codes_of_both(sums, marks, names)
+    firsts = np.unique(of_mark, return_index=True)[1]
+    firsts = firsts[~np.isin(of_mark[firsts], codes)]
+    idle = marks.select([*names, "brokers", "length"]).take(pa.array(firsts))
+    nothing = np.zeros(len(idle))
+    idle = idle.append_column("windows", pa.array(_windows_in_force(idle, marks, names)))
+    idle = idle.append_column("windows_seen", pa.array(nothing)).append_column("windows_unknown", pa.array(nothing))
+    return idle.append_column("clients", pa.array(nothing.astype(np.int64), mask=np.asarray(idle["measured"])))
+
+
+def codes_of_both(buckets: pa.Table, others: pa.Table, names: Sequence[str]) -> tuple[Longs, Longs]:
+    """A number for each bucket, and that of the bucket of each other row."""
+    codes = codes_of(pa.concat_tables([buckets.select(names), others.select(names)]), names)
+    return codes[: len(buckets)], codes[len(buckets) :]
+
+
+def _doubles(column: pa.ChunkedArray | pa.Array) -> Doubles:
     """NaN for null."""
-    return np.asarray(column.fill_null(np.nan))
+    return np.asarray(column.cast(pa.float64()).fill_null(np.nan))
 
 
-def _null_for_nan(numbers: Doubles) -> pa.Array:
-    """Null for NaN, which brokers take for a limit and which binds nobody."""
-    return pa.array(numbers, from_pandas=True)
+def _is_null(column: pa.ChunkedArray) -> Flags:
+    return np.asarray(column.is_null())
 
 
 @dataclass(frozen=True)

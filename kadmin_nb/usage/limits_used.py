@@ -11,11 +11,14 @@ from functools import reduce
 from operator import and_
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from ..fleets.workers import of_whole_groups
+from ..errors import UsageError
+from ..fleets.workers import of_rows, of_whole_groups
 from ..frames import frame as types
-from ..frames import schemas
+from ..frames import relational, schemas
 from ..frames import spark as sparks
 from ..frames.relational import (
     NUMBER,
@@ -25,13 +28,16 @@ from ..frames.relational import (
     Frame,
     Kind,
     added_up,
+    appended,
     each_once,
+    framed,
     members,
     names_of,
     of_kinds,
     read_once,
     select,
     stacked,
+    taken,
     where,
     with_columns,
     with_number_of,
@@ -43,11 +49,25 @@ from ..resolution import input_columns
 from ..resolution.impact import led
 from ..resolution.input_columns import CLUSTER, QUOTAS_LABEL, check_clusters
 from ..resolution.kernel import Index, asked_keys
-from .bucket_figures import BUCKET, bucket_figures, watched_windows
-from .rules import BUCKET_TOTALS, draws, is_measured, is_shared, names_one_client
+from .bucket_figures import BUCKET, DAY, Watched, bucket_days, bucket_figures, days_together, watched_windows
+from .limits_over_time import (
+    QUOTA_COLUMNS,
+    UNKNOWN,
+    VALID_FROM,
+    VALID_TO,
+    LimitsOverTime,
+    limits_at,
+    limits_over_time,
+    times_in_force,
+)
+from .rules import BUCKET_SUMS, BUCKET_TOTALS, draws, is_measured, is_shared, names_one_client, ratios, window_start
 
 USAGE_LABEL = "the usage's rows"
 """The word for USAGE in messages."""
+
+DAYS_LABEL = "the days' rows"
+WATCHED_LABEL = "the watched times"
+"""The words for UTILISATION_DAILY, and for the times that were watched."""
 
 UNWATCHED_AFTER = 60.0
 """A consumer that waits for records asks twice a second, so a minute without any request is one that nobody logged."""
@@ -72,7 +92,31 @@ _GIVEN = ("broker", "user", "window_start", "window_end")
 _CLIENT = ("user", "client_id")
 _WINDOW = ("key", "start", "end", "value", "unknown", "throttle_ms")
 _BINDING = ("level", "bucket_user", "bucket_client_id")
-_QUOTA_COLUMNS = ("level", "user", "client_id", "key", "value")
+_TYPES: dict[str, pa.DataType] = {
+    CLUSTER: types.TEXT,
+    "broker": types.WHOLE,
+    "measured": types.FLAG,
+    "day": types.COUNT,
+    **dict.fromkeys(("user", "client_id", "key", *_BINDING), types.TEXT),
+    **dict.fromkeys(("start", "end"), types.MOMENT),
+    **dict.fromkeys(("value", "throttle_ms", "limit"), types.NUMBER),
+    "unknown": types.FLAG,
+    **dict.fromkeys(("first", "last"), types.COUNT),
+}
+"""The types of columns on the way."""
+
+HISTOGRAM = Kind(lambda kind: True, schemas.HISTOGRAM, "a histogram")
+
+_COUNTS = {"windows": types.COUNT, "brokers": types.WHOLE, "clients": types.COUNT}
+_FIGURES = {name: types.COUNT if name.startswith("windows") else types.NUMBER for name in BUCKET_SUMS}
+_DAILY_KINDS: dict[str, Kind] = {
+    CLUSTER: TEXT,
+    "broker": WHOLE,
+    **{name: NUMBER if name == "limit" else TEXT for name in BUCKET},
+    **dict.fromkeys((*_COUNTS, *BUCKET_SUMS, "window_s"), NUMBER),
+    "histogram": HISTOGRAM,
+}
+"""The columns of UTILISATION_DAILY that are read."""
 
 
 def known_clients(usage: Any) -> Frame:
@@ -93,9 +137,14 @@ def known_clients(usage: Any) -> Frame:
 
 
 def utilisation(
-    usage: Any, quotas: Any, *, keys: str | Iterable[str] | None = None, unwatched_after: float = UNWATCHED_AFTER
+    usage: Any,
+    quotas: Any,
+    *,
+    keys: str | Iterable[str] | None = None,
+    unwatched_after: float = UNWATCHED_AFTER,
+    watched: Any = None,
 ) -> Frame:
-    """UTILISATION: what was used of each limit, a row a broker, bucket and key, in the unit of the key.
+    """UTILISATION: what was used of each limit, a row a broker, bucket, key and limit, in the unit of the key.
 
     Parameters
     ----------
@@ -104,12 +153,18 @@ def utilisation(
         `__arrow_c_stream__`. A row whose value is NaN, infinite or negative measures nothing and is passed over; the
         use of one whose value is null is unknown.
     quotas
-        QUOTAS, as anything that `resolve` takes; a cluster's `quotas.describe()` too.
+        QUOTAS, as anything that `resolve` takes; a cluster's `quotas.describe()` too: the limits as they are. Or
+        QUOTAS_HISTORY, or what `open_history` gives: the limits as they were, each window is judged by the one that was
+        in force at its `window_start`.
     keys
         The keys to look at, any name; the four of users and clients unless said.
     unwatched_after
         Seconds. Where no client of a broker has a row for longer, nobody watched, as between two observations: that
         time is not idle time, and none of it counts. Infinity takes all of it for idle.
+    watched
+        Times that are known to have been watched, and count even where nobody was at work: a frame with `broker`,
+        `since` and `until`, as an observation gives it, and `cluster_id` where the usage has one; whole windows count.
+        True, where the log is always on: all of each day in UTC on which the broker has usage.
 
     Returns
     -------
@@ -132,29 +187,186 @@ def utilisation(
         that was told, null where nothing tells. A broker judges the average of 11 s: a second above 100 % need not be
         throttled.
 
+        With a history a bucket whose limit moved has a row for each limit, and `windows` are those in which this limit
+        bound one of the clients that the broker's usage has. What was used before the history of a cluster begins has
+        the level `UNKNOWN`, and no limit: nobody knows whether there was one.
+
     Raises
     ------
     UsageError
         Not a frame, a column is missing or of another type, `cluster_id` on one side only.
     Invalid
-        As `resolve`; a null in a row's names or times, with the row; windows of several lengths, or of none, on one
-        broker. Of a Spark DataFrame who reads the result hears of these two: `pyspark.errors.SparkRuntimeException`.
+        As `resolve`; two intervals of an entity and key overlap; a null in a row's names or times, with the row;
+        windows of several lengths, or of none, on one broker. Of a Spark DataFrame who reads the result hears of the
+        last two: `pyspark.errors.SparkRuntimeException`.
 
     Examples
     --------
     >>> utilisation(usage, cluster.quotas.describe()).where("utilisation > 80")  # doctest: +SKIP
     """
-    chosen, stored = asked_keys(keys), quota_columns(quotas)
+    windows, by = _windows_of(usage, quotas, keys, unwatched_after, watched, by_day=False)
+    return _with_ratios(_figures(windows, by, bucket_figures, {**_COUNTS, **_FIGURES, "p95": types.NUMBER}), by)
+
+
+def utilisation_daily(
+    usage: Any,
+    quotas: Any,
+    *,
+    keys: str | Iterable[str] | None = None,
+    unwatched_after: float = UNWATCHED_AFTER,
+    watched: Any = None,
+) -> Frame:
+    """UTILISATION_DAILY: the same of each day in UTC, as figures that add up. `over_days` puts days together.
+
+    Parameters
+    ----------
+    usage, quotas, keys, unwatched_after, watched
+        As of `utilisation`. Usage of several days is taken apart at midnight.
+
+    Returns
+    -------
+    pyarrow.Table or pyspark.sql.DataFrame
+        The columns say how they add up. A run above the limit that goes over midnight counts in each day for its part.
+        A bucket that none of its clients used on a day has a row, too, with its idle windows, as far as the usage has
+        these clients: that of one day knows only those that were at work.
+
+    Raises
+    ------
+    UsageError, Invalid
+        As `utilisation`.
+    """
+    windows, by = _windows_of(usage, quotas, keys, unwatched_after, watched, by_day=True)
+    frame = schemas.UTILISATION_DAILY
+    days = {"day": types.DAY, "window_s": types.NUMBER, "histogram": schemas.HISTOGRAM}
+    figures = _figures(windows, by, bucket_days, {**_COUNTS, **_FIGURES, **days})
+    return framed(figures, led(frame.schema) if CLUSTER in by else frame.schema)
+
+
+def over_days(daily: Any) -> Frame:
+    """UTILISATION of a longer time, out of the UTILISATION_DAILY of its days; a row a limit, as with a history.
+
+    Parameters
+    ----------
+    daily
+        UTILISATION_DAILY of any days: a Spark DataFrame, or anything with `__arrow_c_stream__`.
+
+    Returns
+    -------
+    pyarrow.Table or pyspark.sql.DataFrame
+        As `utilisation` of the usage of all these days, but: `p95` is out of the histograms, at most 1.1 % too high or
+        too low; `longest_above_100_s` is the longest run within a day; `clients` and `brokers` are the most of a day.
+
+    Raises
+    ------
+    UsageError
+        Not a frame, or a column is missing or of another type.
+    Invalid
+        Days with windows of several lengths of one bucket. Of a Spark DataFrame who reads the result hears of it.
+    """
+    rows = of_kinds(daily, _DAILY_KINDS, DAYS_LABEL, or_without=(CLUSTER,))
+    words, cluster = words_of(rows), [CLUSTER] if CLUSTER in names_of(rows) else []
+    rows = with_columns(rows, {"measured": words.is_null(words.column("clients"))})
+    by = [*cluster, "broker", "measured"]
+    kinds = _kinds_of([*by, *BUCKET], {**_COUNTS, **_FIGURES, "p95": types.NUMBER, "fault": types.TEXT})
+    together = of_whole_groups(rows, [*by, *BUCKET], days_together, (by,), kinds)
+    sums = without_faults(together, "windows", "fault")
+    return _with_ratios(where(sums, words_of(sums).column("windows_seen") > 0), by)
+
+
+def _with_ratios(sums: Frame, by: Sequence[str]) -> Frame:
+    schema = led(schemas.UTILISATION.schema) if CLUSTER in by else schemas.UTILISATION.schema
+    return framed(with_columns(sums, ratios(words_of(sums))), schema)
+
+
+def _figures(windows: Frame, by: Sequence[str], kernel: Any, figures: dict[str, pa.DataType]) -> Frame:
+    return of_whole_groups(windows, [*by, *BUCKET], kernel, (by,), _kinds_of([*by, *BUCKET], figures))
+
+
+def _kinds_of(names: Sequence[str], figures: dict[str, pa.DataType]) -> pa.Schema:
+    return pa.schema([*((name, _TYPES[name]) for name in names if name not in figures), *figures.items()])
+
+
+def _windows_of(
+    usage: Any, quotas: Any, keys: str | Iterable[str] | None, unwatched_after: float, watched: Any, by_day: bool
+) -> tuple[Frame, list[str]]:
+    """The windows of each bucket beside those of its broker; and the columns that identify a broker, and its day."""
+    chosen, (stored, is_history, snapshots) = asked_keys(keys), _limits_of(quotas)
     rows, cluster = measured_rows(usage)
     check_clusters(cluster, USAGE_LABEL, CLUSTER in names_of(stored))
-    by = [*cluster, "broker", "measured"]
+    by, known = [*cluster, "broker", "measured"], _watched_times(watched, cluster)
     asked_for = select(_of_keys(rows, chosen), [*by, *_CLIENT, *_WINDOW])  # workers are sent no more
-    limited = with_limits(asked_for, [*cluster, *_CLIENT], stored, chosen)
-    windows = _bucket_windows(in_buckets(limited, by), by)
-    spans = watched_spans(_where_known(windows, "start"), cluster, unwatched_after)
-    schema = led(schemas.UTILISATION.schema) if cluster else schemas.UTILISATION.schema
-    asked = members(_where_known(windows, "key"), spans, by)
-    return of_whole_groups(asked, [*by, *BUCKET], bucket_figures, (by,), schema)
+    if not is_history and not by_day:
+        limited, of_windows = with_limits(asked_for, [*cluster, *_CLIENT], stored, chosen), by
+    else:
+        over_time = limits_over_time(relational.in_arrow(stored, task="Spark reads the limits"), chosen, snapshots)
+        limited = _with_limits_over_time(asked_for, by, over_time, unwatched_after, known, by_day)
+        of_windows = [*by, "day"] if by_day else by
+    windows = _bucket_windows(in_buckets(limited, by), of_windows)
+    spans = watched_spans(_where_known(windows, "start"), cluster, unwatched_after, known)
+    return members(_where_known(windows, "key"), spans, by), of_windows
+
+
+def _limits_of(quotas: Any) -> tuple[Frame, bool, pa.Table | None]:
+    """The columns of QUOTAS, or of QUOTAS_HISTORY, that are read; whether it is one; the snapshots of a history."""
+    interval, snapshots = (VALID_FROM, VALID_TO), None
+    if hasattr(quotas, "intervals"):
+        snapshots = quotas.snapshots().to_arrow()
+        snapshots = snapshots.filter(pc.equal(snapshots["kind"].cast(pa.string()), "quotas"))
+        quotas = quotas.intervals("quotas")
+    frame = taken(quotas, (CLUSTER, *QUOTA_COLUMNS, *interval), QUOTAS_LABEL)
+    if not set(interval) & set(names_of(frame)):
+        return quota_columns(frame), False, None
+    schemas.require_columns(QUOTAS_LABEL, (*QUOTA_COLUMNS, *interval), names_of(frame))
+    names = [name for name in (CLUSTER, *QUOTA_COLUMNS, *interval) if name in names_of(frame)]
+    return select(frame, names), True, snapshots
+
+
+def _watched_times(watched: Any, cluster: Sequence[str]) -> Watched:
+    """The times that are known to have been watched, by cluster and broker."""
+    if watched is None or isinstance(watched, bool):
+        return bool(watched)
+    kinds = {CLUSTER: TEXT, "broker": WHOLE, "since": TIME, "until": TIME}
+    times = of_kinds(watched, kinds, WATCHED_LABEL, or_without=(CLUSTER,))
+    if (CLUSTER in names_of(times)) != (CLUSTER in cluster):
+        sides = (WATCHED_LABEL, USAGE_LABEL) if not cluster else (USAGE_LABEL, WATCHED_LABEL)
+        raise UsageError(f"{sides[0]} have a cluster_id and {sides[1]} have none", hint="Give it to both, or drop it.")
+    known = relational.in_arrow(times, task="Spark reads the watched times").drop_null()  # of a broker that was skipped
+    spans = zip(*(known[name].cast(pa.int64()).to_pylist() for name in ("since", "until")), strict=True)
+    by_broker: dict[tuple[str | None, int], list[tuple[int, int]]] = {}
+    for broker, span in zip(known.to_pylist(), spans, strict=True):
+        by_broker.setdefault((broker.get(CLUSTER), broker["broker"]), []).append(span)
+    return {broker: np.array(sorted(its), np.int64).T for broker, its in by_broker.items()}
+
+
+def _with_limits_over_time(
+    rows: Frame,
+    by: Sequence[str],
+    limits: LimitsOverTime,
+    unwatched_after: float,
+    watched: Watched,
+    by_day: bool,
+) -> Frame:
+    """The rows with the limits of their time; and rows without use, which tell when limits were in force."""
+    words = words_of(rows)
+    columns = {name: words.column(name) for name in ("start", "end", *_CLIENT, "key")}
+    nothing = {name: words.literal(None, _TYPES[name]) for name in columns}
+    times = {**nothing, **{name: columns[name] for name in ("start", "end")}}
+    client = {**nothing, **{name: columns[name] for name in (*_CLIENT, "key")}}
+    both = each_once(stacked(rows, by, [(None, times), (~words.is_null(columns["key"]), client)]))
+    marked = ("start", *_CLIENT, "key", "first", "last")
+    in_force = of_whole_groups(
+        both, by, times_in_force, (by, unwatched_after, watched, limits, by_day), _kinds_of([*by, *marked], {})
+    )
+    missing = [name for name in _WINDOW if name not in marked]
+    in_force = with_columns(in_force, {name: words.literal(None, _TYPES[name]) for name in missing})
+    rows = with_columns(rows, {name: words.literal(None, types.COUNT) for name in ("first", "last")})
+    names = [*by, *_CLIENT, *_WINDOW, "first", "last"]
+    every = appended(select(rows, names), select(in_force, names))
+    limited = of_rows(every, limits_at, (limits,), _kinds_of([*names, "limit", *_BINDING], {}))
+    words = words_of(limited)
+    start = words.column("start")
+    days = {"day": window_start(words, start, DAY)} if by_day else {}
+    return with_columns(limited, {**days, "start": words.when(words.is_null(words.column("first")), start)})
 
 
 def quota_columns(quotas: Any) -> Frame:
@@ -163,7 +375,7 @@ def quota_columns(quotas: Any) -> Frame:
         from ..fleets import resolving
 
         return resolving.read_columns(quotas)
-    return input_columns.read_columns(quotas, _QUOTA_COLUMNS, QUOTAS_LABEL)
+    return input_columns.read_columns(quotas, QUOTA_COLUMNS, QUOTAS_LABEL)
 
 
 def usage_columns(usage: Any, names: Sequence[str], label: str = USAGE_LABEL) -> tuple[Frame, list[str]]:
@@ -230,9 +442,10 @@ def in_buckets(rows: Frame, by: Sequence[str]) -> Frame:
     measured, names = column("measured"), (column("user"), column("client_id"))
     bucket = column("bucket_user"), column("bucket_client_id")
     nobody = words.literal(False, pa.bool_())
-    binds = words.either(~words.is_null(column("level")) & draws(measured, names, bucket), nobody)
+    binds = words.either(~words.is_null(bucket[0]) & draws(measured, names, bucket), nobody)
     shares = ~measured & binds & is_shared(*bucket)
-    columns = {name: words.when(binds, column(name)) for name in (*_BINDING, "limit")}
+    columns = {name: words.when(binds, column(name)) for name in ("bucket_user", "bucket_client_id", "limit")}
+    columns["level"] = words.when(binds | (column("level") == UNKNOWN), column("level"))
     columns |= {f"its_{name}": words.when(shares, column(name)) for name in _CLIENT}
     columns |= {name: words.when(~binds & ~words.is_null(column("key")), column(name)) for name in _CLIENT}
     whole = reduce(and_, (~words.is_null(column(name)) for name in by))  # else Spark's join asks it, of one side only
@@ -240,32 +453,27 @@ def in_buckets(rows: Frame, by: Sequence[str]) -> Frame:
 
 
 def _bucket_windows(rows: Frame, by: Sequence[str]) -> Frame:
-    """The use of each bucket in each window: `start`, `end`, `limit`, `used`, `unknown`, `throttle_ms`.
+    """The use of each bucket in each window: `start`, `end`, `used`, `unknown`, `throttle_ms`.
 
     For each client of a bucket that several share there is one row more, without a window, so that both are counted in
     one go.
     """
     words, names = words_of(rows), [*by, *BUCKET]
-    window = {name: words.column(name) for name in ("start", "end", "limit", "value", "unknown", "throttle_ms")}
+    marks = [name for name in ("first", "last") if name in names_of(rows)]
+    window = {name: words.column(name) for name in ("start", "end", "value", "unknown", "throttle_ms", *marks)}
     client = {f"its_{name}": words.column(f"its_{name}") for name in _CLIENT}
-    kinds = {
-        "start": types.MOMENT,
-        "end": types.MOMENT,
-        "limit": types.NUMBER,
-        "value": types.NUMBER,
-        "unknown": types.FLAG,
-        "throttle_ms": types.NUMBER,
-    }
-    nothing = {name: words.literal(None, kind) for name, kind in kinds.items()}
+    nothing = {name: words.literal(None, _TYPES[name]) for name in window}
     nobody = {name: words.literal(None, types.TEXT) for name in client}
     is_shared_by = ~words.is_null(words.column("its_user"))
+    if marks:
+        is_shared_by &= words.is_null(words.column("first"))
     both = stacked(rows, names, [(None, {**window, **nobody}), (is_shared_by, {**nothing, **client})])
-    totals = added_up(both, [*names, "start", "end", *client], BUCKET_TOTALS, in_order=True)
-    return read_once(totals, [name for name in names if name != "key"], ["key", "start", "end", *BUCKET_TOTALS])
+    totals = added_up(both, [*names, "start", "end", *marks, *client], BUCKET_TOTALS, in_order=True)
+    return read_once(totals, [name for name in names if name != "key"], ["key", "start", "end", *marks, *BUCKET_TOTALS])
 
 
-def watched_spans(times: Frame, cluster: Sequence[str], unwatched_after: float) -> Frame:
-    """The number of `windows` that each broker was watched for, and of the `brokers` of its cluster.
+def watched_spans(times: Frame, cluster: Sequence[str], unwatched_after: float, watched: Watched = False) -> Frame:
+    """The number of `windows` that each broker was watched for, their `length`, and the `brokers` of its cluster.
 
     Raises
     ------
@@ -273,9 +481,9 @@ def watched_spans(times: Frame, cluster: Sequence[str], unwatched_after: float) 
         A broker has windows of several lengths, or of none.
     """
     by = [*cluster, "broker", "measured"]
-    broker = pa.schema([(CLUSTER, types.TEXT), ("broker", types.WHOLE), ("measured", types.FLAG)])
-    schema = pa.schema([*map(broker.field, by), ("windows", types.COUNT), ("fault", types.TEXT)])
-    spans = of_whole_groups(each_once(times, [*by, "start", "end"]), by, watched_windows, (by, unwatched_after), schema)
+    figures = {"windows": types.COUNT, "length": types.COUNT, "fault": types.TEXT}
+    each = each_once(times, [*by, "start", "end"])
+    spans = of_whole_groups(each, by, watched_windows, (by, unwatched_after, watched), _kinds_of(by, figures))
     return with_number_of(without_faults(spans, "windows", "fault"), "brokers", "broker", cluster)
 
 

@@ -32,7 +32,7 @@ PACKED = 10
 ReadSoFar = Callable[[int, int], None]
 """Told the bytes of files that are read so far, and those of all files, as they are on the disk."""
 
-TORN = "Was the gzip cut short? `gzip -t` tells."
+TORN = "Was the gzip cut short? Check with `gzip -t`."
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 _ELSEWHERE = (".deflate", ".lz4", ".snappy", ".zst")
 """The ends of names of compressed files that only Spark reads."""

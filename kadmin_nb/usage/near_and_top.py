@@ -81,10 +81,10 @@ class NearAnswer(Answer):
     def _title(self) -> str:
         """Their number, and the worst of them."""
         if not self.limits:
-            return "Nobody of this usage has a limit."
+            return "No client in this usage has a limit."
         if not len(self):
             known = self.limits - self.unknown
-            return f"None of {known:,} limits was used to {self.percent:g} %, and nobody was throttled."
+            return f"None of {known:,} limits was used to {self.percent:g} %, and no client was throttled."
         over = pc.sum(pc.greater(self._table["utilisation"], 100)).as_py() or 0
         (worst,) = self._table.slice(0, 1).to_pylist()
         counts = f"{len(self):,} of {self.limits:,} limits are near or over, {over:,} of them over"
@@ -166,7 +166,7 @@ def alerts(
         from .streams import timed_as
 
         limited = timed_as(limited, "end", usage, late)
-    buckets = [*by, "key", "bucket_user", "bucket_client_id", "level", "start", "end"]
+    buckets = [*by, "key", "bucket_user", "bucket_client_id", "level", "limit", "start", "end"]
     windows = added_up(limited, buckets, BUCKET_TOTALS, in_order=True)
     used, limit, throttle_ms = (words.column(name) for name in ("used", "limit", "throttle_ms"))
     is_full = (used > 0) & (used * 100.0 >= limit * percent)
@@ -307,7 +307,7 @@ def _first_of_each_key(ranked: pa.Table, most: int) -> pa.Table:
 def _watched_sentence(watched: pa.Table, time: tuple[datetime, datetime] | None) -> str:
     """The time, the brokers and the source of a usage, in a sentence."""
     if not len(watched):
-        return f"Nobody asked for anything{f' in {_length(*time)}' if time else ''}."
+        return f"No client traffic{f' in {_length(*time)}' if time else ''}."
     first, last = time or (pc.min(watched["start"]).as_py(), pc.max(watched["end"]).as_py())
     ids = sorted(pc.unique(watched["broker"]).to_pylist())
     brokers = f"broker{'s' * (len(ids) > 1)} {', '.join(map(str, ids))}"

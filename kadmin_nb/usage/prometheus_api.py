@@ -255,7 +255,7 @@ def _broker(labels: Mapping[str, str], label: str, brokers: Mapping[str, int]) -
     number = re.fullmatch(r"(?:[^:]*-)?(\d+)", address or "")
     if number is None:
         raise UsageError(
-            f"the label {label} of {labels.get('__name__')} tells no broker: {address!r}",
+            f"the label {label} of {labels.get('__name__')} names no broker: {address!r}",
             hint=f"Say broker=…, one of {', '.join(sorted(labels))}, and brokers={{value: id}}.",
         )
     return int(number[1])

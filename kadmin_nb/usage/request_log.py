@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol
@@ -67,6 +68,7 @@ class Counts:
     `lines` = `requests` + `duplicates` + those `left_out` + those `quarantined`, both by reason; the rest of a
     `damaged` file counts as one line. `ambiguous` are the requests in the hour that a clock put back passes twice,
     `unsized` those PRODUCE, FETCH and SHARE_FETCH whose bytes the log does not tell; of SHARE_FETCH it never does.
+    `days`: of usage that was stored, the first and the last day in UTC.
     """
 
     lines: int
@@ -78,6 +80,7 @@ class Counts:
     unsized: int
     damaged: tuple[str, ...] = ()
     tz: str | None = field(default=None, repr=False)
+    days: tuple[date, date] | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]], damaged: Sequence[str], tz: str | None) -> Counts:

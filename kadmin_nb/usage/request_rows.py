@@ -180,7 +180,7 @@ def broker_names(broker: Any) -> BrokerNames:
         Nothing is said, or the frame is none.
     """
     if broker is None:
-        raise UsageError("nobody said which broker wrote the log", hint=BROKER_HINT)
+        raise UsageError("the broker that wrote the log is not named", hint=BROKER_HINT)
     if isinstance(broker, int):
         return OneBroker(broker)
     return BrokerInPath(broker) if isinstance(broker, str) else BrokerByAddress.of(broker)

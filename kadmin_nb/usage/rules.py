@@ -10,6 +10,7 @@ from functools import reduce
 from operator import and_
 from typing import Any, NamedTuple
 
+from ..frames.frame import NUMBER
 from ..frames.relational import Measure
 
 RECORD_BYTES = "request log: record bytes, less than the quota charges"
@@ -65,12 +66,33 @@ RATES = (
 """USAGE out of REQUEST_TOTALS."""
 
 BUCKET_TOTALS: dict[str, Measure] = {
-    "limit": ("first", "limit"),
     "used": ("sum", "value"),
     "unknown": ("max", "unknown"),
     "throttle_ms": ("max", "throttle_ms"),
 }
 """The clients of a bucket in a window."""
+
+SUM, MAX = "sum", "max"
+
+BUCKET_SUMS: dict[str, str] = {
+    "windows_seen": SUM,
+    "windows_unknown": SUM,
+    "windows_above_80": SUM,
+    "windows_above_100": SUM,
+    "windows_throttled": SUM,
+    "used_sum": SUM,
+    "peak": MAX,
+    "longest_above_100_s": MAX,
+    "throttle_ms": MAX,
+}
+"""The windows of a bucket put together, and days put together: null counts as nothing, and nothing at all is null."""
+
+BROKER_SUMS: dict[str, str] = {"windows": SUM, "brokers": MAX, "clients": MAX}
+"""What else of days is put together."""
+
+BINS = 32
+"""Bins of a histogram for each doubling of the use. Of a bin its geometric middle is taken, which is 2^(1/64) from its
+ends, or 1.1 %."""
 
 
 def window_start(words: Any, time: Any, length: int) -> Any:
@@ -107,6 +129,23 @@ def names_one_client(is_bucket: Any, user: Any, client_id: Any) -> Any:
 def draws(is_bucket: Any, names: tuple[Any, Any], bucket: tuple[Any, Any]) -> Any:
     """Is a row of USAGE of the bucket that binds its names? A broker's measure is, if these are the bucket's own."""
     return ~is_bucket | ((names[0] == bucket[0]) & (names[1] == bucket[1]))
+
+
+def ratios(words: Any) -> dict[str, Any]:
+    """The columns of UTILISATION that are worked out of its sums; null where the limit is none, or the use unknown."""
+    column, number = words.column, words.number
+    limit, peak, windows = column("limit"), column("peak"), number(column("windows"))
+    percent = words.when((limit != 0) & ~words.is_nan(limit), peak * 100.0 / limit)
+    return {
+        "limit_x_brokers": limit * number(column("brokers")),
+        "mean": column("used_sum") / windows,
+        "utilisation": percent,
+        "headroom": words.when(~words.is_nan(limit), limit - peak),
+        "headroom_percent": words.literal(100.0, NUMBER) - percent,
+        "share_above_80": number(column("windows_above_80")) / windows,
+        "share_above_100": number(column("windows_above_100")) / windows,
+        "share_throttled": number(column("windows_throttled")) / windows,
+    }
 
 
 def is_shared(bucket_user: Any, bucket_client_id: Any) -> Any:

@@ -1,22 +1,30 @@
-"""USAGE and UTILISATION in Delta tables: a log is read once, and storing it twice is storing it once."""
+"""USAGE and UTILISATION_DAILY in Delta tables: a log is read once, and storing it twice is storing it once.
+
+Both tables are partitioned by cluster and day: a run rewrites files of its own cluster and days only, and runs of
+different clusters never meet. Runs that do meet try again.
+"""
 
 from __future__ import annotations
 
+import random
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 from uuid import uuid4
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ..errors import Invalid, Unsupported, UsageError
+from ..errors import Invalid, TimedOut, Unsupported, UsageError
 from ..frames import schemas
 from ..frames.frame import Frame
 from ..frames.relational import added_up, with_columns
 from ..frames.spark import errors_in_one_line, new_table
 from ..resolution.input_columns import CLUSTER
+from .bucket_figures import DAY
 from .request_log import TALLY, Counts, Requests
 from .spark_lines import in_one_line
 from .windows import USAGE_COLUMNS, client_columns, every_of, in_windows, length_of, usage_rows, window_totals
@@ -30,6 +38,21 @@ _LEFT_BEHIND = timedelta(days=1)
 
 _NO_DELTA = "kn.spark_session(delta=True) starts one."
 _HALF_MADE = "A run that was killed while it made the table leaves such a folder: remove it, and run again."
+
+TRIES = 10
+"""How often a run tries to write what others are writing, too."""
+
+_CONFLICT = re.compile(r"DELTA_CONCURRENT|Concurrent\w*Exception|DELTA_(?:METADATA|PROTOCOL)_CHANGED|ProtocolChanged")
+
+_WINDOW_PART = (CLUSTER, "day", "broker", "window_start", "read_from", "read_to")
+"""The columns that tell a part of a window from others."""
+
+_SAME_TIME = """
+    stored.read_from <= new.of_read_to AND new.of_read_from <= stored.read_to
+    AND NOT (stored.read_from < stored.read_to AND new.of_read_from < new.of_read_to
+        AND (stored.read_to = new.of_read_from OR new.of_read_to = stored.read_from))"""
+"""Both were read of the same time. Where one begins with the millisecond that the other ends with, a file ended within
+it: they were not."""
 
 _PART = r"(?:\w+|`(?:[^`]|``)+`)"
 _PARTS = re.compile(_PART, re.ASCII)
@@ -56,19 +79,23 @@ def check_tables(spark: SparkSession, **tables: str) -> None:
 
 
 def store_usage(requests: Requests, table: str, every: str = "1 second") -> Counts:
-    """Write the USAGE of a log into a Delta table, and say what became of the lines.
+    """Write the USAGE of a log into a Delta table; what became of the lines, and the first and last day of the windows.
 
     The windows that the log has, by cluster, broker and start, replace those that the table has, in one commit; all
-    others stay. So a run that was killed is simply run again. The log is read once, into a table of this run's own
-    beside the other, `TABLE_incoming_…`, which is dropped at the end; that of a run that was killed is dropped by
-    one a day later.
+    others stay. So a run that was killed, or that meets another one, is simply run again. A window of which two logs
+    have a part each, as where a file ends within it, keeps both, as rows that add up: `read_from` and `read_to` say
+    which part a row is of, and a part is replaced by what was read of the same time.
+
+    The log is read once, into a table of this run's own beside the other, `TABLE_incoming_…`, which is dropped at the
+    end; that of a run that was killed is dropped by one a day later.
 
     Parameters
     ----------
     requests
         What `requests(…)` read.
     table
-        The name of the table, `catalog.schema.table`. It is made where there is none.
+        The name of the table, `catalog.schema.table`. It is made where there is none, with the columns of USAGE_TABLE,
+        and partitioned by `cluster_id`, where the requests have one, and `day`.
     every
         As of `usage`; the same each time: windows of another length would tell the same requests twice.
 
@@ -81,43 +108,50 @@ def store_usage(requests: Requests, table: str, every: str = "1 second") -> Coun
         this cluster; `every` is not a length. Nothing was written.
     Invalid
         Spark cannot write it, or a file of the log cannot be read to its end.
+    TimedOut
+        Other runs changed the same days each time that it tried. Nothing was written.
     """
     length = length_of(every)
     spark, windows = requests.frame.sparkSession, _windows(requests, length)
     with writing(table):
-        make(spark, table, _of_clients(requests, windows, length), schemas.USAGE)
+        make(spark, table, _of_clients(requests, windows, length), schemas.USAGE_TABLE)
         _refuse_other_length(requests, table, every)
         with _stored(windows, table) as read:
             sums = added_up(read, ["fault", "reason"], {name: ("sum", name) for name in TALLY})
             counts = requests.counted(sums)
-            _replace(spark, table, _of_clients(requests, read, length))
-    return counts
+            days = _replace(spark, table, _of_clients(requests, read, length), requests.cluster_id)
+    return replace(counts, days=days)
 
 
-def store_utilisation(utilisation: DataFrame, table: str) -> None:
-    """Write UTILISATION into a Delta table, in place of all that it has, in one commit.
+def store_utilisation(daily: DataFrame, table: str) -> None:
+    """Write UTILISATION_DAILY into a Delta table, in place of the same days of the same clusters, in one commit.
 
     Parameters
     ----------
-    utilisation
-        What `utilisation(…)` gives.
+    daily
+        What `utilisation_daily(…)` gives. Days and clusters that it does not have stay as they are.
     table
-        The name of the table, `catalog.schema.table`. It is made where there is none.
+        The name of the table, `catalog.schema.table`. It is made where there is none, partitioned by `cluster_id`,
+        where the days have one, and `day`.
 
     Raises
     ------
     Unsupported
         The session has no Delta.
     UsageError
-        It is not the name of a table, or the table is another one, or of another kind.
+        It is not UTILISATION_DAILY, or not the name of a table; the table is another one, or of another kind.
     Invalid
         Spark cannot work it out, or cannot write it.
+    TimedOut
+        Other runs changed the same days each time that it tried. Nothing was written.
     """
-    spark = utilisation.sparkSession
+    spark, frame = daily.sparkSession, schemas.UTILISATION_DAILY
     check_tables(spark, utilisation=table)
+    schemas.require_columns("the rows of the utilisation of days", frame.names, daily.columns)
+    rows = daily.select(*(name for name in (CLUSTER, *frame.names) if name in daily.columns))
     with writing(table):
-        make(spark, table, utilisation, schemas.UTILISATION)
-        utilisation.write.format("delta").mode("overwrite").saveAsTable(table)
+        make(spark, table, rows, frame)
+        _alone(table, lambda: rows.writeTo(table).overwritePartitions())
 
 
 @contextmanager
@@ -136,9 +170,14 @@ def _stored(windows: DataFrame, table: str) -> Iterator[DataFrame]:
 
 
 def _of_clients(requests: Requests, windows: DataFrame, length: int) -> DataFrame:
-    of_clients = windows.where("fault IS NULL AND reason IS NULL")
-    rows: DataFrame = usage_rows(of_clients, length, requests.cluster_id is not None)
-    return rows
+    """USAGE_TABLE of the windows that clients have."""
+    of_clients, by_cluster = windows.where("fault IS NULL AND reason IS NULL"), requests.cluster_id is not None
+    usage: DataFrame = usage_rows(of_clients, length, by_cluster)
+    whole = of_clients.withColumn("window_start", F.timestamp_micros("start"))
+    by = [*([CLUSTER] if by_cluster else []), "broker", "window_start"]
+    read = whole.groupBy(*by).agg(F.min("read_from").alias("read_from"), F.max("read_to").alias("read_to"))
+    day = F.date_from_unix_date(F.floor(F.unix_micros("window_start") / F.lit(DAY)).cast("int"))
+    return usage.join(read, by).select(*usage.columns, day.alias("day"), "read_from", "read_to")
 
 
 def _windows(requests: Requests, length: int) -> DataFrame:
@@ -146,7 +185,8 @@ def _windows(requests: Requests, length: int) -> DataFrame:
     lines = requests.tallied(USAGE_COLUMNS)
     timed = with_columns(lines, {"time": F.coalesce("time", F.timestamp_micros(F.lit(0)))})
     by = ["fault", "reason", *client_columns(requests.cluster_id is not None)]
-    totals: DataFrame = window_totals(in_windows(timed, length), by, TALLY)
+    measures = {**TALLY, "read_from": ("min", "time"), "read_to": ("max", "time")}
+    totals: DataFrame = window_totals(in_windows(timed, length), by, measures)
     return totals
 
 
@@ -164,19 +204,55 @@ def _refuse_other_length(requests: Requests, table: str, every: str) -> None:
         )
 
 
-def _replace(spark: SparkSession, table: str, usage: DataFrame) -> None:
-    """In one commit, which rewrites the time between the first and the last of the new windows."""
-    [(first, last)] = usage.agg(*(F.unix_micros(edge("window_start")) for edge in (F.min, F.max))).collect()
+def _replace(spark: SparkSession, table: str, usage: DataFrame, cluster_id: str | None) -> tuple[date, date] | None:
+    """The windows of a cluster in place of what was stored of the same time, in one commit; the first and last day.
+
+    One MERGE does both: rows that only name a part of a window delete what is stored of it, and the others match
+    nothing and are inserted. It reads and writes in one transaction: nothing that another run stores is lost.
+    """
+    [(first, last)] = usage.agg(F.min("day"), F.max("day")).collect()
     if first is None:
-        return
-    by = [name for name in (CLUSTER, "broker", "window_start") if name in usage.columns]
-    others = spark.table(table).where(_between(first, last)).join(usage.select(*by).distinct(), by, "left_anti")
-    usage.unionByName(others).writeTo(table).overwrite(_between(first, last))
+        return None
+    part = [name for name in _WINDOW_PART if name in usage.columns]
+    parts = usage.select(*(F.col(name).alias(f"of_{name}") for name in part)).distinct()
+    view = f"kadmin_nb_{uuid4().hex}"
+    usage.unionByName(parts, allowMissingColumns=True).createOrReplaceTempView(view)
+    names, values = (", ".join(f"{of}{_quoted(name)}" for name in usage.columns) for of in ("", "new."))
+    of_cluster = "" if cluster_id is None else f"AND stored.cluster_id = {_text(cluster_id)}"
+    merge = f"""
+        MERGE INTO {table} AS stored USING {view} AS new
+        ON stored.day BETWEEN DATE'{first}' AND DATE'{last}' {of_cluster}
+            AND {" AND ".join(f"stored.{name} = new.of_{name}" for name in part if not name.startswith("read_"))}
+            AND {_SAME_TIME}
+        WHEN MATCHED THEN DELETE
+        WHEN NOT MATCHED AND new.broker IS NOT NULL THEN INSERT ({names}) VALUES ({values})"""
+    try:
+        _alone(table, lambda: spark.sql(merge))
+    finally:
+        spark.catalog.dropTempView(view)
+    return first, last
 
 
-def _between(first: int, last: int) -> Column:
-    start = F.col("window_start")
-    return (start >= F.timestamp_micros(F.lit(first))) & (start <= F.timestamp_micros(F.lit(last)))
+def _alone(table: str, write: Callable[[], object]) -> None:
+    """Write, and try again where another run has written the same meanwhile.
+
+    Raises
+    ------
+    TimedOut
+        That was so each time.
+    """
+    for number in range(TRIES):
+        try:
+            write()
+            return
+        except Exception as error:
+            if not _CONFLICT.search(str(error)):
+                raise
+        time.sleep(random.uniform(0.0, min(2.0**number, 8.0)))
+    raise TimedOut(
+        f"other runs changed {table} while this one wrote, {TRIES} times in a row; nothing was written",
+        hint="Run it again, when fewer runs write the same days of this cluster.",
+    )
 
 
 def beside(table: str, suffix: str) -> str:
@@ -223,19 +299,22 @@ def make(spark: SparkSession, table: str, rows: DataFrame, frame: type[Frame]) -
     Unsupported
         The session has no Delta.
     UsageError
-        What is there is not a Delta table, or has other columns.
+        What is there is not a Delta table, or has other columns or partitions.
     Invalid
         Its folder is there, and is not a Delta table.
     """
     _name_parts(table)  # refuses what is not a name
-    _create(spark, table, rows, frame)
+    partitions = [name for name in (CLUSTER, "day") if name in rows.columns]
+    using = f"USING delta PARTITIONED BY ({', '.join(partitions)})"
+    _alone(table, lambda: _create(spark, new_table(table, rows, frame, using), table))
     _check_columns(table, spark.table(table), rows)
     _check_provider(spark, table)
+    _check_partitions(spark, table, partitions)
 
 
-def _create(spark: SparkSession, table: str, rows: DataFrame, frame: type[Frame]) -> None:
+def _create(spark: SparkSession, statement: str, table: str) -> None:
     try:
-        spark.sql(new_table(table, rows, frame, "USING delta"))
+        spark.sql(statement)
     except Exception as error:
         if "DATA_SOURCE_NOT_FOUND" in str(error) or "ClassNotFound" in str(error):
             raise Unsupported("this Spark session has no Delta", hint=_NO_DELTA) from None
@@ -259,6 +338,21 @@ def _check_provider(spark: SparkSession, table: str) -> None:
     described = {row[0]: str(row[1]) for row in spark.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()}
     if described.get("Provider", "").lower() != "delta":
         raise UsageError(f"{table} is not a Delta table", hint="Name another; it is made where there is none.")
+
+
+def _check_partitions(spark: SparkSession, table: str, wanted: list[str]) -> None:
+    [detail] = spark.sql(f"DESCRIBE DETAIL {table}").collect()
+    if [*detail.partitionColumns] != wanted:
+        had = ", ".join(detail.partitionColumns) or "nothing"
+        hint = (
+            f"Name another; one that is made here is by {', '.join(wanted)}, so that runs do not rewrite each other's."
+        )
+        raise UsageError(f"{table} is partitioned by {had}", hint=hint)
+
+
+def _text(value: str) -> str:
+    """A text in SQL; MERGE takes no parameters."""
+    return "'{}'".format(value.replace("\\", "\\\\").replace("'", "\\'"))
 
 
 def _quoted(part: str) -> str:

@@ -103,7 +103,7 @@ class ConfigTable:
         """
         names = [*names]
         if strange := next((name for name in names if name not in self._positions), None):
-            raise UsageError(f"there is no row {strange}", hint="Somebody may have removed it: read again.")
+            raise UsageError(f"there is no row {strange}", hint="It may have been removed: read again.")
         return [self._positions[name] for name in names]
 
     @cached_property

@@ -116,7 +116,7 @@ class QuotaSheet(StagedSheet[Entity]):
         result = super().edit(cells)
         self._gone -= returned
         if returned and result.ok:
-            return Result(f"{min(returned)} was removed by somebody else meanwhile: this sets it anew")
+            return Result(f"{min(returned)} was removed by someone else meanwhile: this sets it again")
         return result
 
     def add(self, entity: Entity) -> int:
@@ -208,7 +208,7 @@ class QuotaSheet(StagedSheet[Entity]):
             raise UsageError(f"the column {strange} cannot be edited")
         names = {cell.key for cell in cells}
         if strange := next(iter(names - self._rows.chosen(names) - self._gone), None):
-            raise UsageError(f"there is no row {strange}", hint="Somebody may have removed it: read again.")
+            raise UsageError(f"there is no row {strange}", hint="It may have been removed: read again.")
         entities = {name: Entity.parse(name) for name in names}
         return [((entities[cell.key], cell.column), cell) for cell in cells]
 

@@ -107,9 +107,8 @@ class StageEditor(Panel):
     def _plan(self) -> None:
         if refused := self._edited.refused():
             whose, key = next(iter(refused))
-            raise UsageError(
-                f"cells that do not fit: {len(refused):,}, {key} of {whose} among them", hint="Mend or discard them."
-            )
+            cells = "1 cell is" if len(refused) == 1 else f"{len(refused):,} cells are"
+            raise UsageError(f"{cells} invalid (first: {key} of {whose})", hint="Fix or discard them.")
         self.plan = self.stage.plan()
         review: Any = self.plan.review()
         self._below.children = [review.widget]

@@ -28,4 +28,4 @@ def test_a_user_that_was_deleted(admin, scram_user, unique):
             kafka.brokers()
     assert "invalid credentials" in str(caught.value)
     assert "\n" not in str(caught.value)
-    assert "has it been revoked or changed? Connect anew." in caught.value.hint
+    assert "has it been revoked or changed? Connect again." in caught.value.hint

@@ -26,15 +26,25 @@ pytestmark = pytest.mark.spark
 QUOTAS, PAIRS = quotas_of_a_fleet(1), pairs_of_a_fleet(2)
 
 
-@pytest.fixture(params=["sent", "packed", "joined"])
+@pytest.fixture(params=["sent", "packed", "exact", "joined"])
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Whether quotas are sent to the workers, fetched at once or packed, or as if too many joined to the pairs."""
+    """Whether quotas are sent to the workers, fetched at once or packed, or as if too many joined to the pairs: those
+    of exact pairs, or all that have names."""
     if request.param == "packed":
         monkeypatch.setattr(resolving, "PLAIN_BYTES", -1)
+    if request.param == "exact":
+        too_many_exact_pairs(monkeypatch)
     if request.param == "joined":
         monkeypatch.setattr(resolving, "SENT_BYTES", -1)
         monkeypatch.setattr(resolving, "JOINED_BYTES", 8_000)
     return request.param
+
+
+def too_many_exact_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = {level: 30_000 * (level == resolving.PAIR) for level in resolving.NAMED}
+    monkeypatch.setattr(resolving, "_measured", lambda *_: sizes)
+    monkeypatch.setattr(resolving, "SENT_BYTES", 0)
+    monkeypatch.setattr(resolving, "JOINED_BYTES", 8_000)
 
 
 def frame(spark, table: pa.Table):
@@ -169,8 +179,7 @@ def test_pairs_are_not_shuffled(spark, capsys) -> None:
 
 def test_too_many_exact_pairs_are_met_by_a_hash_of_both_names(spark, monkeypatch, capsys) -> None:
     """Partitioned by user, one user with half of all pairs kept a single core busy."""
-    monkeypatch.setattr(resolving, "SENT_BYTES", -1)
-    monkeypatch.setattr(resolving, "JOINED_BYTES", 8_000)
+    too_many_exact_pairs(monkeypatch)
     plan = plan_of(kn.fleets.resolve(frame(spark, QUOTAS), frame(spark, PAIRS)), capsys)
     assert "ShuffledHashJoin" in plan
     assert plan.count("hashpartitioning(user") == plan.count("Exchange") == 2
@@ -180,8 +189,7 @@ def test_too_many_exact_pairs_are_met_by_a_hash_of_both_names(spark, monkeypatch
 
 def test_a_hot_user_is_in_all_partitions(spark, monkeypatch) -> None:
     """One user with half of all pairs stalled the job."""
-    monkeypatch.setattr(resolving, "SENT_BYTES", -1)
-    monkeypatch.setattr(resolving, "JOINED_BYTES", 8_000)
+    too_many_exact_pairs(monkeypatch)
     half = [("hot", f"app-{n}") for n in range(4_000)] + [(f"user-{n}", "app") for n in range(4_000)]
     pairs = frame(spark, pa.table({"user": [u for u, _ in half], "client_id": [c for _, c in half]}))
     found = kn.fleets.resolve(QUOTAS, pairs, shape="wide")

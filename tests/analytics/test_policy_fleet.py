@@ -112,11 +112,13 @@ def one_by_one(policy: kn.policy.Policy, pairs: pa.Table | None) -> list[str]:
     return sorted(str({name: row[name] for name in ("cluster_id", *schemas.POLICY.names)}) for row in found)
 
 
-@pytest.mark.parametrize("pairs", [None, CLIENTS], ids=["all that quotas tell apart", "known clients"])
-def test_a_fleet_is_judged_as_each_snapshot_is(spark, pairs):
+@pytest.mark.parametrize("known", ["all that quotas tell apart", "known clients", "known clients in Spark"])
+def test_a_fleet_is_judged_as_each_snapshot_is(spark, known):
     """The report of the fleet said other things than the check of the one cluster."""
     policy = read(EXAMPLE.read_text() + MORE, "policy.toml")
-    found = kn.fleets.policy(policy, *sides(spark), pairs=pairs).toArrow()
+    pairs = CLIENTS if known.startswith("known") else None
+    given = kn.Answer(CLIENTS).to_spark(spark) if known.endswith("in Spark") else pairs
+    found = kn.fleets.policy(policy, *sides(spark), pairs=given).toArrow()
     assert found.column_names == ["cluster_id", *schemas.POLICY.names, "snapshot_id", "taken_at"]
     assert rows(found) == one_by_one(policy, pairs)
     states = {(row["cluster_id"], row["snapshot_id"], row["state"]) for row in found.to_pylist()}

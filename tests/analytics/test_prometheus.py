@@ -101,7 +101,7 @@ def test_which_broker_it_was(serve, value, brokers, meant):
     labels = {**SPELLINGS["no rules"], **({} if value is None else {"instance": value})}
     server = serve((200, matrix((labels, [[AT, "1"]]))))
     if meant is None:
-        with pytest.raises(kn.UsageError, match=r"the label instance of .* tells no broker") as raised:
+        with pytest.raises(kn.UsageError, match=r"the label instance of .* names no broker") as raised:
             kn.usage.prometheus(server.url, START, END, broker="instance", brokers=brokers)
         assert "user" in raised.value.hint
     else:

@@ -125,7 +125,7 @@ def test_the_parser_is_a_function_of_columns(spark, lines):
 
 def test_the_broker_is_required():
     """Every line was of broker null."""
-    with pytest.raises(kn.UsageError, match="nobody said which broker wrote the log"):
+    with pytest.raises(kn.UsageError, match="the broker that wrote the log is not named"):
         kn.sql.kafka_request(broker=None)
 
 

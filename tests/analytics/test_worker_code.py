@@ -85,7 +85,7 @@ WORKS = (
     "fleets.resolving.on_workers",
     "fleets.snapshots._found",
     "fleets.snapshots._judged",
-    "fleets.workers._all_at_once",
+    "fleets.workers._part_by_part",
     "fleets.workers._some_at_a_time",
     "resolution.demand.judged",
     "sql.data_source.ClusterFrames",

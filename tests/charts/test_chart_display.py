@@ -143,7 +143,7 @@ def test_a_terminal_prints_the_finding() -> None:
     """In a terminal the chart was `alt.LayerChart(...)`."""
     chart = kn.charts.utilisation(utilisation(8))
     assert repr(chart).split("\n") == [
-        "4 buckets are above 80 % of their limit, 2 over it",
+        "4 limits are more than 80 % used, 2 exceeded",
         'chart.save("chart.svg") writes it; also .png, .html, .json',
     ]
 

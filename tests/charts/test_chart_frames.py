@@ -88,7 +88,7 @@ def test_names_that_are_shortened_alike_stay_apart() -> None:
     ("name", "title"),
     [
         ("effective", "34 of 100 clients are unlimited in producer_byte_rate"),
-        ("utilisation", "50 buckets are above 80 % of their limit, 25 over it"),
+        ("utilisation", "50 limits are more than 80 % used, 25 exceeded"),
     ],
 )
 def test_titles_say_the_finding(name: str, title: str) -> None:
@@ -142,6 +142,6 @@ def test_shadowed_quotas_look_like_no_other() -> None:
     assert {text for text, tone in tones if tone == "shadowed"} == {"app", "default client: 1", "<default>"}
     assert ("etl", "named") in tones
     assert ("client: 2, 1 shadowed", "named") in tones
-    assert chart.title.subtitle == "2 of them shadowed: quotas of other levels always come first"
+    assert chart.title.subtitle == "2 can never apply: a more specific level always wins"
     assert "shadowed" in kn.charts.hierarchy(frame)._repr_html_()
     assert "shadowed" not in kn.charts.hierarchy(frame.slice(2, 2))._repr_html_()

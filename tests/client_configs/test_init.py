@@ -197,7 +197,7 @@ def test_a_plan_of_who_may_not_see_clients(kafka, admin, kafka_admin, unique) ->
         stage = connected.stage()
         stage.set_client_config("acks", "all", user="alice")
         (row,) = stage.plan().to_arrow().to_pylist()
-    assert row["note"] == "nobody knows who follows: TOPIC_AUTHORIZATION_FAILED"
+    assert row["note"] == "the clients that follow are unknown: TOPIC_AUTHORIZATION_FAILED"
 
 
 def test_doctor_says_what_is_open(admin, kafka_admin) -> None:

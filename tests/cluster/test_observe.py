@@ -171,9 +171,7 @@ def test_what_somebody_sets_meanwhile_is_theirs(quiet, monkeypatch):
     answer = quiet.observe(1, progress=lambda advance: set_level(quiet, "ERROR"))
     assert states(answer) == [(1, "moved", "WARN", "ERROR")]
     assert answer.logs == ()
-    assert answer.to_arrow()["message"].to_pylist() == [
-        f"somebody has set another level since; {observation.ELSEWHERE}"
-    ]
+    assert answer.to_arrow()["message"].to_pylist() == [f"another level was set since; {observation.ELSEWHERE}"]
     assert level(quiet) == "ERROR"
 
 

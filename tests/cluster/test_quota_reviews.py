@@ -91,5 +91,5 @@ def test_a_hostile_name_among_many_stays_a_name() -> None:
     limit = Edit("set", Entity.of({"user": "x"}), "producer_byte_rate", "1")
     pairs = pa.table({"user": ["<default>", "a b' c"], "client_id": pa.array(["<any>", None], pa.string())})
     assert [edit.resource.get("user") for edit in on_each_pair([limit], pairs)] == ["<default>", "a b' c"]
-    with pytest.raises(kn.UsageError, match="row 1 of the pairs names nobody"):
+    with pytest.raises(kn.UsageError, match="row 1 of the pairs names no client"):
         on_each_pair([limit], pa.table({"user": pa.array([None], pa.string()), "client_id": [""]}))

@@ -159,8 +159,8 @@ def test_a_source_that_may_not_be_read_is_a_sentence(secure_kafka, unique) -> No
     quotas = {"quotas": 1, "quota_keys": [{"level": "USER", "key": "producer_byte_rate", "quotas": 1}]}
     assert _rows(answer) == {name: quotas}
     assert answer.notes == (
-        "SCRAM credentials could not be read, so no orphan is told by them: It needs DESCRIBE on the cluster.",
-        "ACLs could not be read, so no orphan is told by them: It needs DESCRIBE on the cluster.",
+        "SCRAM credentials could not be read, so they show no orphans: It needs DESCRIBE on the cluster.",
+        "ACLs could not be read, so they show no orphans: It needs DESCRIBE on the cluster.",
     )
     assert answer._exit_state() == 0
 

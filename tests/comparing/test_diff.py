@@ -135,7 +135,7 @@ def test_secrets_on_both_sides_are_counted() -> None:
     first, *_, last = repr(kn.diff(a, b)).splitlines()
     assert [first, last] == [
         "nothing differs",
-        "not compared, as nobody can see them: 1 secret on both",
+        "not compared, as they cannot be read: 1 secret on both",
     ]
 
 
@@ -205,8 +205,8 @@ def test_chosen_rows_become_edits_towards_either_side() -> None:
 @pytest.mark.parametrize(
     ("resource", "key", "like", "why"),
     [
-        ("topic=t", "x.password", "a", "it is a secret, which nobody can see"),
-        ("topic=t", "x.password", "b", "it is a secret, which nobody can see"),
+        ("topic=t", "x.password", "a", "it is a secret, which cannot be read"),
+        ("topic=t", "x.password", "b", "it is a secret, which cannot be read"),
         ("topic=t", "retention.ms", "b", "it differs only by default"),
         ("topic=u", None, "a", "it could not be read"),
         ("broker=1", "log.cleaner.threads", "b", "it stands in the broker's server.properties"),

@@ -64,8 +64,8 @@ def _usage(spark: Any) -> list[list[str]]:
 
 
 def _kill_at_the_next_file(table: Path) -> None:
-    before = set(table.glob("*.parquet"))
-    while set(table.glob("*.parquet")) <= before:
+    before = set(table.rglob("*.parquet"))
+    while set(table.rglob("*.parquet")) <= before:
         time.sleep(0.001)
     os.killpg(os.getpgid(0), signal.SIGKILL)
 

@@ -30,7 +30,6 @@ from tests.history.test_backfill import limit, log, retention
 IN_CATALOG = os.environ.get("KADMIN_TEST_HISTORY") == "catalog"
 DOCS = Path(__file__).parents[2] / "docs" / "history.md"
 
-catalog_alone = pytest.mark.skipif(not IN_CATALOG, reason="of catalogs")
 _numbers = itertools.count(1)
 
 
@@ -198,36 +197,40 @@ def test_two_recorders_at_once(where: str, spark: Any) -> None:
     assert len(history.snapshots()) == 4
 
 
-@catalog_alone
-def test_tables_say_what_they_are(history: History, where: str, spark: Any) -> None:
-    """Half a year later nobody knew what valid_to was."""
-    history.record(taken(0, {"alice": 1.0}, [topic("orders", "retention.ms", "1")]))
-    for name, frame in FRAMES.items():
-        described = {row[0]: (row[1], row[2]) for row in spark.sql(f"DESCRIBE TABLE EXTENDED {where}.{name}").collect()}
-        assert described["Comment"][0] == frame.comment()
-        assert [described[field.name][1] or "" for field in frame.fields.values()] == [
-            field.comment for field in frame.fields.values()
-        ]
-        edge = "valid_to" if "valid_to" in frame.names else "taken_at"
-        assert f'clusteringColumns=[["cluster_id"],["{edge}"]]' in described["Table Properties"][0]
+if IN_CATALOG:
+
+    def test_tables_say_what_they_are(history: History, where: str, spark: Any) -> None:
+        """Half a year later nobody knew what valid_to was."""
+        history.record(taken(0, {"alice": 1.0}, [topic("orders", "retention.ms", "1")]))
+        for name, frame in FRAMES.items():
+            described = {
+                row[0]: (row[1], row[2]) for row in spark.sql(f"DESCRIBE TABLE EXTENDED {where}.{name}").collect()
+            }
+            assert described["Comment"][0] == frame.comment()
+            assert [described[field.name][1] or "" for field in frame.fields.values()] == [
+                field.comment for field in frame.fields.values()
+            ]
+            edge = "valid_to" if "valid_to" in frame.names else "taken_at"
+            assert f'clusteringColumns=[["cluster_id"],["{edge}"]]' in described["Table Properties"][0]
 
 
-@catalog_alone
-def test_what_is_no_history_in_a_catalog_is_one_line(where: str, spark: Any) -> None:
-    """A page of the JVM's stack."""
-    spark.sql(f"CREATE TABLE {where}.quotas_history (number INT, cluster_id STRING) USING delta")
-    spark.sql(f"CREATE TABLE {where}.snapshots (content STRING, base STRING, delta STRING) USING delta")
-    wrong = {
-        where: (kn.UsageError, "snapshots is a history of an older layout"),
-        "spark_catalog.nowhere": (kn.Invalid, "nowhere.quotas_history cannot be made"),
-    }
-    for place, (kind, complaint) in wrong.items():
-        with pytest.raises(kind, match=complaint) as refused:
-            kn.open_history(place, spark).record(taken(0, {}))
-        assert "\n" not in str(refused.value)
-    spark.sql(f"DROP TABLE {where}.snapshots")
-    with pytest.raises(kn.UsageError, match="quotas_history is not a history: no column entity"):
-        kn.open_history(where, spark).record(taken(0, {}))
+if IN_CATALOG:
+
+    def test_what_is_no_history_in_a_catalog_is_one_line(where: str, spark: Any) -> None:
+        """A page of the JVM's stack."""
+        spark.sql(f"CREATE TABLE {where}.quotas_history (number INT, cluster_id STRING) USING delta")
+        spark.sql(f"CREATE TABLE {where}.snapshots (content STRING, base STRING, delta STRING) USING delta")
+        wrong = {
+            where: (kn.UsageError, "snapshots is a history of an older layout"),
+            "spark_catalog.nowhere": (kn.Invalid, "nowhere.quotas_history cannot be made"),
+        }
+        for place, (kind, complaint) in wrong.items():
+            with pytest.raises(kind, match=complaint) as refused:
+                kn.open_history(place, spark).record(taken(0, {}))
+            assert "\n" not in str(refused.value)
+        spark.sql(f"DROP TABLE {where}.snapshots")
+        with pytest.raises(kn.UsageError, match="quotas_history is not a history: no column entity"):
+            kn.open_history(where, spark).record(taken(0, {}))
 
 
 @pytest.mark.spark

@@ -178,7 +178,7 @@ def test_where_the_log_no_longer_says_who_had_it_that_is_said(alice, bob, monkey
     lost = first.release()
     assert (lost.code, lost.message) == (
         "FENCED",
-        "another took the lease and gave it back, or somebody emptied its topic",
+        "another editor took the lease and gave it back, or the topic was emptied",
     )
 
 

@@ -48,4 +48,4 @@ def test_a_frame_of_the_notebook_as_a_picture(notebook: Notebook) -> None:
     assert isinstance(chart.properties(width=300), alt.LayerChart)
     data, _ = notebook.shell.display_formatter.format(chart)  # type: ignore[union-attr]
     assert "<svg" in data["text/html"]
-    assert data["text/plain"].startswith("4 buckets ")
+    assert data["text/plain"].startswith("4 limits ")

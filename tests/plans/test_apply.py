@@ -138,7 +138,7 @@ def test_what_moved_since_the_plan_is_a_conflict_and_nothing_is_sent(cluster, un
     with pytest.raises(kn.Conflict) as moved:
         plan.apply()
     assert str(moved.value) == (
-        f"1 of 2 rows have moved since the plan; the first, user={user} producer_byte_rate, was not set, "
+        f"1 of 2 rows changed since the plan; the first, user={user} producer_byte_rate, was not set, "
         "is now 9900, wanted 1000"
     )
     assert tells == []

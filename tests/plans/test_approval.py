@@ -36,7 +36,7 @@ def test_an_approval_stands_beside_the_plan_and_leaves_its_id(tmp_path: Path) ->
         (ALICE, "bob@laptop", "no broker and no platform names bob@laptop"),
         ("alice@laptop", BOB, "its author, alice@laptop, was named by no broker"),
         (ALICE, "databricks:bob@example.com (root@driver)", "not named by the same side"),
-        ("", BOB, "its author, nobody, was named by"),
+        ("", BOB, "its author, unknown, was named by"),
         ("User:a (b (me@here)", "User:a (b (you@there)", "is its author"),
     ],
 )
@@ -54,7 +54,7 @@ def test_whose_approval_does_not_count(made_by: str, agreed_by: str, words: str)
 
 def test_one_approval_that_counts_is_enough_and_a_note_is_none() -> None:
     """A comment on the plan was taken for a yes."""
-    with pytest.raises(kn.PlanRefused, match="nobody has"):
+    with pytest.raises(kn.PlanRefused, match="no one has approved"):
         approval_of(with_note(PLAN, "hm", author=BOB, at=AT))
     approval_of(
         with_note(with_note(PLAN, "", author=ALICE, at=AT, kind="approval"), "", author=BOB, at=AT, kind="approval")

@@ -60,7 +60,7 @@ def _told(outcome: Outcome) -> tuple[object, ...]:
 GOOD = ("verified", None, None, 3)
 LOST = ("verified", None, "its answer was lost (REQUEST_TIMED_OUT), and it was made", 3)
 NO_ONE = "not seen on every broker: " + "; ".join(f"broker {n} still shows what was there before" for n in (1, 2, 3))
-UNSETTLED = ("skipped", "UNSETTLED", "not sent, as nobody knows what became of rows before it", None)
+UNSETTLED = ("skipped", "UNSETTLED", "not sent, as the outcome of earlier rows is unknown", None)
 
 LANDS = {
     "the answer is lost": (AnswerLost(), 90.0),

@@ -269,10 +269,11 @@ def test_a_note_that_is_no_advice_is_refused(tmp_path):
 def test_long_lists_below_a_plan_end():
     """A hundred dangers below a plan of a hundred rows."""
     several = tuple(Finding("durability", DANGER, "1 becomes 0", "topic=t", "k", row) for row in range(1, 101))
-    lines = Advice(several).lines("a test", hints.terminal)
+    lines = Advice(several).refusal_lines("a test", hints.terminal)
     assert len(lines) == 22
-    assert len(Advice(several).lines("a test", hints.terminal, shown=None)) == 101
-    assert lines[-2:] == ["danger: … and 80 more", "to apply it: --allow k"]
+    assert len(Advice(several).refusal_lines("a test", hints.terminal, shown=None)) == 101
+    assert lines[-2:] == ["danger: … and 80 more", "To apply it anyway: --allow k"]
     assert (
-        Advice(several).lines(None, hints.terminal)[-1] == "to apply it: --allow k, and --reason WHY when it is planned"
+        Advice(several).refusal_lines(None, hints.terminal)[-1]
+        == "To apply it anyway, plan with --reason WHY and apply with --allow k"
     )

@@ -86,7 +86,7 @@ def test_python_lifts_a_danger_by_arguments(cluster, durable):
     stage = cluster.stage()
     stage.set_config("retention.ms", "1000", topic=durable)
     plan = stage.plan()
-    assert "to apply it: allow=['retention.ms'], and reason='WHY' when it is planned" in repr(plan)
+    assert "To apply it anyway, plan with reason='WHY' and apply with allow=['retention.ms']" in repr(plan)
     with pytest.raises(kn.Dangerous) as refused:
         plan.apply()
     lifting = "allow=['retention.ms'] lets it through, in a plan made with reason='WHY'."
@@ -102,7 +102,7 @@ def test_a_runbook_lifts_a_danger_by_parameters(kafka, durable, tmp_path):
     said = """Nothing was sent. -p 'allow=["retention.ms"]' lets it through, in a plan made with -p reason=WHY."""
     assert refused.value.hint.startswith(said)
     page = next(tmp_path.glob("*.html")).read_text()
-    assert "to apply it: -p" in page
+    assert "To apply it anyway: -p" in page
     assert "--allow" not in page
 
 

@@ -23,7 +23,7 @@ def config(kind="TOPIC", name="orders", key="retention.ms", value="1000", **more
 
 
 GOOD = config()
-SECRET = "broker=1 ssl.key.password is a secret, whose value brokers do not show: its null does not remove it"
+SECRET = "broker=1 ssl.key.password is a secret, and brokers do not show its value: its null does not remove it"
 CONFIGS = {
     "a failed row": (
         config(key=None, value=None, error="TOPIC_AUTHORIZATION_FAILED", message="Topic authorization failed."),

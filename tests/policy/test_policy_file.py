@@ -61,7 +61,10 @@ OF_PRODUCE = {"frame": '"EFFECTIVE"', "where": '{ key = "producer_byte_rate" }',
             rule(frame='"CONFIGS"', forbid="", must="{ source = { at_least = 7 } }"),
             "p.toml:5: rule one: source of CONFIGS is text, and at_least compares numbers",
         ),
-        (rule(**OF_PRODUCE, sum='{ at_most = "80% of line" }'), "p.toml:6: rule one: the policy tells no line Hint"),
+        (
+            rule(**OF_PRODUCE, sum='{ at_most = "80% of line" }'),
+            "p.toml:6: rule one: the policy gives no line rate Hint",
+        ),
         (rule(**{**OF_PRODUCE, "where": ""}, sum="{ at_most = 1 }"), "values of different keys do not add up"),
         (rule(**OF_PRODUCE, sum="{ most = 1 }"), "p.toml:6: rule one: sum wants one bound"),
         (

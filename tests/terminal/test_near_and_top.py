@@ -61,8 +61,8 @@ def test_the_worst_is_first_and_who_is_fine_is_not_there():
 
 
 NOBODY = {
-    "nobody is limited": ({}, "Nobody of this usage has a limit."),
-    "all are fine": ({"a": 1e9}, "None of 1 limits was used to 80 %, and nobody was throttled."),
+    "nobody is limited": ({}, "No client in this usage has a limit."),
+    "all are fine": ({"a": 1e9}, "None of 1 limits was used to 80 %, and no client was throttled."),
 }
 
 
@@ -139,7 +139,7 @@ def test_time_that_was_watched_counts_though_nobody_asked():
     assert answer.to_arrow()["mean"].to_pylist() == [5.0]
     assert " of all). Watched 10 s, " in answer._title()
     assert kn.usage.top(usage(used(3, "a", 0)), time=time)._title().startswith("Watched 10 s, ")
-    assert kn.usage.top(usage(), time=time)._title() == "Nobody asked for anything in 10 s."
+    assert kn.usage.top(usage(), time=time)._title() == "No client traffic in 10 s."
 
 
 def test_what_cannot_be_ranked_is_one_line():
@@ -206,4 +206,4 @@ def test_logs_that_nobody_can_find_are_not_switched_on(live, monkeypatch):
     monkeypatch.setattr(observation, "all_runs", list)
     said = live("quota", "top")
     assert said.code == 1
-    assert "brokers do not tell where they write their request log" in said.err
+    assert "brokers do not say where they write their request log" in said.err

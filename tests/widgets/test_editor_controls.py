@@ -127,7 +127,7 @@ def test_refused_cells_hold_the_plan_back(page: Page) -> None:
     """I pressed Plan, and one of my cells was not in it."""
     page.type("x")
     page.click("Plan")
-    assert page.lines[-1] == f"cells that do not fit: 1, {RATE} of user=alice among them. Mend or discard them."
+    assert page.lines[-1] == f"1 cell is invalid (first: {RATE} of user=alice). Fix or discard them."
 
 
 def test_a_frame_is_bound_to_no_cluster(page: Page) -> None:

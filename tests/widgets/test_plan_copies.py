@@ -151,4 +151,4 @@ def test_what_no_runbook_can_do_is_a_line(bench: Bench) -> None:
     assert isinstance(review, PlanReview)
     assert review.widget
     review.copies.save.click()
-    assert review.copies.box.text.startswith("UsageError: a runbook takes no key that nobody knows")
+    assert review.copies.box.text.startswith("UsageError: a runbook takes no unknown key")

@@ -169,7 +169,7 @@ def test_quotas_are_read_again_and_what_is_staged_stays(table: Table) -> None:
 def test_an_edit_of_a_row_that_was_removed_meanwhile_sets_it_anew(table: Table) -> None:
     """I was typing into bob's row when a colleague removed his quota."""
     table.sheet.read(StoredQuotas.of(quotas({"user=alice": "1MB/s"})))
-    assert table.type("3MB/s", "user=bob") == "user=bob was removed by somebody else meanwhile: this sets it anew"
+    assert table.type("3MB/s", "user=bob") == "user=bob was removed by someone else meanwhile: this sets it again"
     assert (table.marks(), table.staged()) == ([("user=bob", "new", "")], {"user=bob": "3000000"})
     with pytest.raises(UsageError, match="there is no row user=nobody"):
         table.type("3MB/s", "user=nobody")

@@ -105,7 +105,7 @@ def _client_entity(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Client
     user = ours.get(USER) or _login(theirs)
     if not user:
         raise UsageError(
-            f"{USER} is required: this login does not tell the user",
+            f"{USER} is required: this login does not name the user",
             hint=f"Add '{USER}': 'alice', the user that the client configs are set for.",
         )
     return ClientEntity.of(user, theirs.get("client.id") or _UNNAMED)

@@ -357,7 +357,7 @@ class _Run:
             return batch
         self._skip_moved(classified)
         if classified.moved and not self.options.skip_conflicts:
-            self.halted = Refusal("CONFLICT", "not sent, as rows before it have moved since the plan")
+            self.halted = Refusal("CONFLICT", "not sent, as earlier rows changed since the plan")
         return batch.without([*classified.done, *(moved.change for moved in classified.moved)])
 
     def _leave(self, changes: Iterable[Change], why: Refusal) -> None:
@@ -439,7 +439,7 @@ class _Run:
         self.facts.unknown |= unknown
         self._write(replay.SETTLED, landed=replay.ranges_text(landed), unknown=replay.ranges_text(unknown))
         if unknown:
-            self.halted = Refusal("UNSETTLED", "not sent, as nobody knows what became of rows before it")
+            self.halted = Refusal("UNSETTLED", "not sent, as the outcome of earlier rows is unknown")
 
     def _until_landed(self, changes: Sequence[Change], seconds: float) -> set[int]:
         """The rows that some broker holds within that time. One that nobody can see to be changed is not waited for."""

@@ -98,7 +98,7 @@ def _conflict_text(moved: Sequence[MovedRow], of: int) -> str:
         return f"{new_topics[0]}{more} {_MADE_ANEW}: plan again"
     first = moved[0].change
     return (
-        f"{len(moved)} of {of} rows have moved since the plan; the first, {first.resource} {first.key}, {moved[0]}, "
+        f"{len(moved)} of {of} rows changed since the plan; the first, {first.resource} {first.key}, {moved[0]}, "
         f"wanted {_in_words(first.after)}"
     )
 

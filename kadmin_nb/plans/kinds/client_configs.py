@@ -22,9 +22,7 @@ from ..observed_state import LookOptions, ObservedState, ObservedValue
 from ..secret_resolver import Resolver
 from .change_kind import ChangeKind, FrameRow, ToolWords, is_null
 
-_UNCHECKED = (
-    f"that {CONFIGS_TOPIC} may be written, and that nobody else changes these rows, is seen when the plan is applied"
-)
+_UNCHECKED = f"Write access to {CONFIGS_TOPIC} and concurrent edits are checked only when the plan is applied"
 
 
 class ClientConfigChanges(ChangeKind):

@@ -76,7 +76,7 @@ class ConfigChanges(ChangeKind):
             return Edit(SET, resource, key, value_text(key, row["value"]))
         if _is_hidden(row, key):
             raise UsageError(
-                f"{resource} {key} is a secret, whose value brokers do not show: its null does not remove it",
+                f"{resource} {key} is a secret, and brokers do not show its value: its null does not remove it",
                 hint="Nothing was staged. Leave out the rows that are sensitive; reset_config removes a secret.",
             )
         return Edit(DELETE, resource, key)

@@ -164,7 +164,7 @@ def _agreeing(entity: Entity, row: FrameRow) -> Entity:
         if name and not is_null(name) and entity.get(kind) != name:
             raise UsageError(
                 f"its entity is {entity}, and its {column} is {name}",
-                hint="Change both, or leave the column entity out: level and names say whose a quota is, too.",
+                hint="Change both, or leave the column entity out: level and names identify a quota, too.",
             )
     return entity
 

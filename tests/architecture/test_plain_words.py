@@ -1,0 +1,62 @@
+"""Texts that people read have none of the words that CONTRIBUTING.md lists: they had to be read twice."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kadmin_nb.frames import schemas
+
+from .sources import ROOT, SOURCES, nodes_of, place_of
+
+_TABLE = re.compile(r"^\| not \| rather \|\n\|---\|---\|\n((?:\|.*\n)+)", re.M)
+_ROWS = _TABLE.search((ROOT / "CONTRIBUTING.md").read_text())
+WORDS = [word for row in (_ROWS[1].splitlines() if _ROWS else []) for word in row.split("|")[1].strip().split(", ")]
+LISTED = re.compile(rf"\b(?:{'|'.join(WORDS)})\b", re.I)
+
+COLUMNS = {name for frame in schemas.FRAMES.values() for name in frame.names}
+"""Names of columns stay: they are the Contract's."""
+
+OWN = {"nobody named", "(nobody named)"}
+"""The bucket of clients that no quota names."""
+
+COMMENT = re.compile(r"//.*|/\*.*?\*/", re.S)
+PAGES = sorted([*ROOT.glob("kadmin_nb/**/*.js"), *ROOT.glob("kadmin_nb/**/*.j2")])
+
+
+def test_the_list_is_read():
+    """The test passed, because it looked for nothing."""
+    assert len(WORDS) > 10
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=place_of)
+def test_texts_of_the_program_are_plain(source):
+    """I had to read the message twice."""
+    strange = {text: LISTED.findall(text) for text in _texts(source) if LISTED.search(text)}
+    assert strange == {}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=place_of)
+def test_texts_of_pages_are_plain(page):
+    """The button said something else than the manual."""
+    assert LISTED.findall(COMMENT.sub("", page.read_text())) == []
+
+
+def _texts(source: Path) -> Iterator[str]:
+    """The literals of a file that are not docstrings; the docstring of a command is its help."""
+    docstrings = {id(node.value) for node in nodes_of(source) if isinstance(node, ast.Expr)}
+    for node in nodes_of(source):
+        is_literal = isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings
+        if is_literal and node.value not in COLUMNS | OWN:
+            yield node.value
+        if isinstance(node, ast.FunctionDef) and _is_command(node):
+            yield ast.get_docstring(node) or ""
+
+
+def _is_command(function: ast.FunctionDef) -> bool:
+    return any("command" in ast.unparse(decorator) or "group" in ast.unparse(decorator)
+               for decorator in function.decorator_list)  # fmt: skip
