@@ -1,4 +1,4 @@
-"""The daily job, played in order: two clusters at once, twice, a failure in between; and the queries over its tables."""
+"""The daily job, played in order: two clusters at once, twice, a failure in between; and queries over its tables."""
 
 from __future__ import annotations
 
