@@ -40,13 +40,14 @@ LOCK = ".lock"
 _PATIENCE = 60.0
 """Seconds to wait while another process records."""
 
-_TIDIED_EVERY = 16
+_TIDIED_EVERY = 12
 """Commits after which a table's files are put in order."""
 
 _VERSIONS_KEPT = 5
 """The newest versions whose files stay, for those who read right now."""
 
-_ROW_GROUP = 20_000
+ROW_GROUP = 20_000
+"""Rows of ended intervals, in order of their ends, that are read or passed over together."""
 
 _PLAIN = {pa.string_view(): pa.string()}
 
@@ -221,9 +222,10 @@ class DeltaFolder:
         return stored_schema(FRAMES[name]).empty_table()
 
     def _chosen(self, table: DeltaTable, frame: type[Frame], chosen: Any) -> pa.Table:
+        """Texts are looked up in a column's dictionary only where their row is chosen."""
         schema = stored_schema(frame)
         try:
-            return table.to_pyarrow_dataset().to_table(filter=chosen, columns=schema.names).cast(schema)
+            return _with_dictionaries(table, schema).to_table(filter=chosen, columns=schema.names).cast(schema)
         except FileNotFoundError:
             raise
         except Exception as exc:  # delta-rs has no common ancestor of what it raises
@@ -351,7 +353,7 @@ def _added(rows: pa.Table, filesystem: Any, path: str, cluster_id: str, now: int
     from pyarrow import parquet
 
     with filesystem.open_output_stream(unquote(path)) as file:
-        parquet.write_table(rows, file, compression="zstd", row_group_size=_ROW_GROUP)
+        parquet.write_table(rows, file, compression="zstd", row_group_size=ROW_GROUP)
     edges = {name: pc.min_max(rows[name]).as_py() for name in (FROM, TO)}
     least, most = (
         {name: f"{edge[side].astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}" for name, edge in edges.items() if edge[side]}
@@ -361,6 +363,17 @@ def _added(rows: pa.Table, filesystem: Any, path: str, cluster_id: str, now: int
     statistics = {"numRecords": len(rows), "minValues": least, "maxValues": most, "nullCount": nulls}
     size = filesystem.get_file_info(unquote(path)).size
     return AddAction(path, size, {"cluster_id": cluster_id}, now, False, json.dumps(statistics))
+
+
+def _with_dictionaries(table: DeltaTable, schema: pa.Schema) -> Any:
+    """The columns of a table, its texts as their files have them."""
+    from pyarrow import dataset
+
+    words = [field.name for field in schema if pa.types.is_string(field.type) and field.name != "cluster_id"]
+    kind = pa.dictionary(pa.int32(), pa.string())
+    fields = [field.with_type(kind) if field.name in words else field for field in schema]
+    options = dataset.ParquetReadOptions(dictionary_columns=words)
+    return table.to_pyarrow_dataset(parquet_read_options=options).replace_schema(pa.schema(fields))
 
 
 def _exactly() -> dict[str, Any]:

@@ -27,6 +27,7 @@ from ..frames.snapshots import COMPLETE, ID, SCOPE, Snapshot, snapshot
 from ..hints import Hint, Verb, sentence
 from ..model.findings import Row
 from ..model.times import length_of_time, moment
+from .backfill import LOGGED, LoggedChanges, past_before
 from .intervals import FROM, TO, Moved, Place, edits_of, frame_of, of_scopes, read_scopes, state_at
 
 if TYPE_CHECKING:
@@ -143,6 +144,56 @@ class History:
             self._forget(taken.cluster_id)
         told = [{**row, "kind": kind.name, "unchanged": not stored[kind].changed} for kind, row in rows.items()]
         return Answer(schemas.table(schemas.SNAPSHOTS, told))
+
+    def backfill(self, log: object) -> Answer:
+        """Put the past before what was recorded, out of the cluster's own metadata log: quotas and configs, each change
+        at its time, as if a snapshot had been taken after it.
+
+        Nothing that was recorded changes, and a log that is backfilled again adds nothing. Values that brokers read
+        from their own files are in no log.
+
+        Parameters
+        ----------
+        log
+            `kn.metadata_log(folder)`.
+
+        Returns
+        -------
+        Answer
+            SNAPSHOTS: the rows that were added, none where the log does not reach back further.
+
+        Raises
+        ------
+        UsageError
+            It is not a metadata log; nothing says of which cluster it is; what is there is not a history.
+        Invalid
+            Records are missing, and no checkpoint tells what was set then; nothing was recorded.
+        TimedOut
+            Others recorded at the same time, again and again.
+        """
+        changes = LoggedChanges.of(log)
+        with self._place.recording():
+            rows = [row for kind in LOGGED for row in self._put_before(kind, changes)]
+        told = [{**row, "kind": row["frame"], "unchanged": False} for row in rows]
+        return Answer(schemas.table(schemas.SNAPSHOTS, told))
+
+    def _put_before(self, kind: SnapshotKind, changes: LoggedChanges) -> list[Row]:
+        """Put the past of a kind before what was recorded of it; the snapshots that were added."""
+        for wait in range(TRIES):
+            reading = self._place.read(kind, changes.cluster_id, changes.known_since)
+            edits, snapshots = past_before(reading, changes, kind)
+            if not snapshots:
+                return []
+            try:
+                if edits:
+                    self._place.change(kind, changes.cluster_id, edits, changes.known_since, reading)
+                self._place.add(schemas.table(schemas.HISTORY_SNAPSHOTS, snapshots))
+                return snapshots
+            except Moved:
+                time.sleep(random.uniform(0, 0.05 * 2 ** min(wait, 6)))
+        raise TimedOut(
+            f"{self._place.where}: others recorded at the same time, {TRIES} times over", hint="Backfill it again."
+        )
 
     def snapshots(self, cluster_id: str | None = None) -> Answer:
         """SNAPSHOTS: what is kept here, oldest first."""

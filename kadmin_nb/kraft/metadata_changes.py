@@ -7,6 +7,7 @@ import re
 import struct
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,7 +19,7 @@ from ..errors import Invalid, NotFound, UsageError, WrongCluster
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
-from ..frames.schema_metadata import CLUSTER_ID, mark, stamped
+from ..frames.schema_metadata import CLUSTER_ID, KNOWN_SINCE, mark, stamped
 from . import records
 from .batches import LAST_MOMENT, Damage, Record, records_of
 from .records import MetadataChange
@@ -119,7 +120,8 @@ def metadata_log(folder: str | os.PathLike[str], *, cluster_id: str | None = Non
     reading = _Reading(place)
     reading.read()
     table, whose = reading.table(), whose or cluster_id
-    return MetadataLog(table if whose is None else stamped(table, whose), reading.count, reading.warnings)
+    told = schemas.marked(table, reading.marks) if whose is None else stamped(table, whose, reading.marks)
+    return MetadataLog(told, reading.count, reading.warnings)
 
 
 def _place(folder: Path) -> Path:
@@ -176,8 +178,10 @@ class _Reading:
         self._topics: dict[str, str] = {}
         self._next_offset: int | None = None
         """The offset that is due; None where some were lost, or nothing was read yet."""
-        self._is_in_doubt, self._in_doubt_from = bool(self._segments) and self._segments[0][0] > 0, 0
+        self._has_lost = bool(self._segments) and self._segments[0][0] > 0
+        self._is_in_doubt, self._in_doubt_from = False, 0
         """Whether records are missing, so that a checkpoint has to tell what was set, and the first one behind them."""
+        self._known_since: int | None = None
 
     def read(self) -> None:
         """Read all of it."""
@@ -194,6 +198,13 @@ class _Reading:
         self._flush()
         return pa.Table.from_batches(self._batches, schemas.METADATA_CHANGES.schema)
 
+    @property
+    def marks(self) -> dict[str, str]:
+        """The time since which all that was set is known, if it is."""
+        if self._known_since is None:
+            return {}
+        return {KNOWN_SINCE: datetime.fromtimestamp(self._known_since / 1000, UTC).isoformat()}
+
     def _read_segment(self, offset: int, path: Path) -> None:
         if self._next_offset not in (None, offset):
             self.warnings.append(f"{path.name} does not follow: the offsets from {self._next_offset:,} on are missing.")
@@ -204,13 +215,21 @@ class _Reading:
                 self._lose()
             elif batch:
                 if self._next_offset is None:
-                    self._in_doubt_from = batch[0].offset
+                    self._go_on(batch[0])
                 self._take_checkpoint(batch[0].offset)
                 self._take(batch, LOG)
                 self._next_offset = batch[-1].offset + 1
 
     def _lose(self) -> None:
-        self._next_offset, self._is_in_doubt = None, True
+        """Note that records are missing. At the end of a log they are in no one's way."""
+        self._next_offset, self._has_lost = None, True
+
+    def _go_on(self, record: Record) -> None:
+        """The first record of all, or the first behind those that are missing."""
+        if self._has_lost:
+            self._is_in_doubt, self._in_doubt_from, self._known_since = True, record.offset, None
+        else:
+            self._known_since = record.time
 
     def _take(self, batch: Sequence[Record], source: str) -> None:
         """The changes of a batch, as far as their transactions are decided."""
@@ -296,7 +315,7 @@ class _Reading:
         if mark != _FOOTER or not 0 <= time < LAST_MOMENT:
             self.warnings.append(f"{checkpoint.path.name} is not whole, and is passed over.")
             return
-        self._is_in_doubt = False
+        self._has_lost, self._is_in_doubt, self._known_since = False, False, time
         last, epoch = checkpoint.offset - 1, checkpoint.epoch
         self._take([record._replace(offset=last, time=time, epoch=epoch) for record in held], CHECKPOINT)
 

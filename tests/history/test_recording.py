@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import random
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -20,6 +21,7 @@ from kadmin_nb.frames.snapshots import snapshot
 from kadmin_nb.history import addresses, delta
 from tests.full_disk import no_more_than, small_disk
 from tests.history.hours import MIDNIGHT, at, configs_of, failed, limits_of, taken, topic
+from tests.history.model import Seen, changes, state, told, told_changes
 from tests.hostile_names import HOSTILE
 
 
@@ -218,6 +220,33 @@ def test_two_writers_at_once_lose_nothing(tmp_path: Path) -> None:
     for name in ("one", "two"):
         assert limits_of(history.as_of(at(12), name)) == {"alice": 6.0, name: 1.0}
         assert limits_of(history.as_of(at(3), name)) == {"alice": 2.0, name: 1.0}
+
+
+_HALF = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import kadmin_nb as kn
+from tests.history.test_recording import SEEN
+for one in SEEN[int(sys.argv[3])::2]:
+    kn.open_history(sys.argv[2]).record(one.snapshot)
+"""
+_values = random.Random(5)
+SEEN = [
+    Seen(hour, hour, {"alice": float(_values.choice([1, 2]))}, {"orders": _values.choice("56")}) for hour in range(16)
+]
+
+
+@pytest.mark.slow
+def test_two_recorders_of_one_cluster_take_turns(tmp_path: Path) -> None:
+    """The one that came a little later with an earlier snapshot wrote over what the other had seen."""
+    command = [sys.executable, "-c", _HALF, str(Path(__file__).parents[2]), str(tmp_path / "history")]
+    recorders = [subprocess.Popen([*command, part], stderr=subprocess.PIPE, text=True) for part in "01"]
+    said = [recorder.communicate(timeout=300)[1] for recorder in recorders]
+    assert [recorder.returncode for recorder in recorders] == [0, 0], said
+    history = kn.open_history(tmp_path / "history")
+    assert [told(history, hour) for hour in range(16)] == [state(SEEN, hour) for hour in range(16)]
+    assert told_changes(history) == changes(SEEN)
+    assert len(history.snapshots()) == 32
 
 
 def test_other_tables_are_not_taken_for_a_history(tmp_path: Path) -> None:
