@@ -45,8 +45,9 @@ PARTITIONS = {1: 0.5, 3: 0.3, 8: 0.2}
 
 CORES = 2
 """Those of the local session, and of DuckDB."""
-BY_SQL, BY_FROM_JSON = 2.8, 0.85
-"""How many times the others' time ours may take."""
+BY_SQL, BY_FROM_JSON, ONCE_BY_FROM_JSON = 2.8, 0.8, 0.7
+"""How many times the others' time ours may take. Of 300 MB, in CPU seconds: counting lines 0.4, handing them to
+workers 0.7, reading them there 2.6, all of ours 5.3, without its dedupe 4.9, `from_json` 8.0."""
 ROUNDS = 3
 
 
@@ -64,8 +65,8 @@ def run(full: bool = False) -> list[Row]:
         _figure(
             f"usage of {size / 1e6:.0f} MB of request log, {ours} / {other}", times[ours], times[other], bound, speed
         )
-        for ours in (OURS, ONCE)
-        for other, bound in ((SQL, BY_SQL), (FROM_JSON, BY_FROM_JSON))
+        for ours, by_from_json in ((OURS, BY_FROM_JSON), (ONCE, ONCE_BY_FROM_JSON))
+        for other, bound in ((SQL, BY_SQL), (FROM_JSON, by_from_json))
     ]
 
 

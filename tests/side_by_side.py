@@ -13,6 +13,7 @@ GROUPS = {
     "tests/databricks/test_request_logs_notebook.py::test_a_job_that_was_killed": "delta",
     "tests/databricks/test_request_logs_notebook.py::test_what_tables_cannot_take": "delta",
     "tests/databricks/test_request_logs_notebook.py": "spark",
+    "tests/databricks/test_sql_folder.py": "spark",
     "tests/charts/test_spark_charts.py": "spark",
     "tests/frames/test_forms.py": "spark",
     "tests/notebook/test_spark_magics.py": "spark",

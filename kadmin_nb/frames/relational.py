@@ -225,6 +225,13 @@ def with_columns(frame: Frame, columns: Mapping[str, Expression]) -> Frame:
     return _projected(frame, {name: pc.field(name) for name in frame.column_names} | dict(columns))
 
 
+def with_further(frame: Frame, columns: Mapping[str, Expression]) -> Frame:
+    """The frame with columns of names that it does not have. Spark does not look at the frame for it."""
+    if spark.is_spark(frame):
+        return frame.select("*", *_named(columns))
+    return with_columns(frame, columns)
+
+
 def _projected(table: pa.Table, columns: Mapping[str, Expression]) -> pa.Table:
     from pyarrow import acero
 

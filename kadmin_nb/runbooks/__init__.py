@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .binder import bind
     from .catalogue import Runbook, find, new, show
     from .catalogue import listed as list
-    from .cells import LIMITS, Client, chart, clients, configs_now, frame
+    from .cells import LIMITS, Client, chart, clients, configs_now, frame, use_profiles
     from .launcher import Run, run
     from .preconditions import gate, preflight, reviewed
     from .run_record import Record, record
@@ -30,6 +30,7 @@ _LAZY = {
     "chart": ("cells", "chart"),
     "configs_now": ("cells", "configs_now"),
     "LIMITS": ("cells", "LIMITS"),
+    "use_profiles": ("cells", "use_profiles"),
     "Client": ("cells", "Client"),
     **{name: ("audit", name) for name in _AUDITS},
     "Record": ("run_record", "Record"),
@@ -68,6 +69,7 @@ __all__ = [
     "throttled",
     "unlimited",
     "unlimited_unnamed",
+    "use_profiles",
     "utilisation",
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,6 +39,15 @@ _TABLE = re.compile(r"\w+(\.\w+){1,2}")
 _CLIENT = ["user", "client_id"]
 _CLIENTS = "the clients"
 _SCHEMA = pa.schema([(name, pa.string()) for name in _CLIENT])
+
+
+def use_profiles(file: str) -> None:
+    """Let `kn.connect` know the profiles of this file, as `$KADMIN_CONFIG` does; a blank one changes nothing.
+
+    For what has no environment of its own, as serverless compute of Databricks.
+    """
+    if file:
+        os.environ["KADMIN_CONFIG"] = str(expanded(file).absolute())
 
 
 def frame(where: str) -> Any:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from ..errors import Unsupported
 
 if TYPE_CHECKING:
-    from .functions import kafka_request, register
+    from .functions import kafka_request, register, usage_of
 
-__all__ = ["kafka_request", "register"]
+__all__ = ["kafka_request", "register", "usage_of"]
 
 
 def __getattr__(name: str) -> Any:

@@ -15,16 +15,19 @@ import pyarrow as pa
 from ..errors import Invalid, KadminError, Unsupported
 from ..fleets.workers import Batches, Work, by_value, loader, with_message_alone
 from ..frames import schemas
-from ..frames.relational import in_arrow, taken
+from ..frames.relational import SparkWords, added_up, in_arrow, taken, with_further
 from ..frames.spark import errors_in_one_line, plain_schema, spark_schema, spark_session, spark_type
 from ..model.quota_keys import readable
 from ..resolution.impact import led
+from ..resolution.input_columns import CLUSTER
 from ..resolution.kernel import Index
 from ..usage.request_rows import INTER_BROKER, LogReader, broker_names, check_zone, listeners_pattern
+from ..usage.rules import window_start
+from ..usage.windows import batch_ends, client_columns, length_of, usage_rows, window_totals
 from .data_source import register_source
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.udf import UserDefinedFunction
     from pyspark.sql.udtf import UserDefinedTableFunction
 
@@ -133,6 +136,32 @@ def kafka_request(
     if missing := _missing():
         raise missing
     return _request(broker, tz, cluster_id, inter_broker)
+
+
+def usage_of(requests: DataFrame, every: str = "1 minute", *, by_cluster: bool = False) -> DataFrame:
+    """`kn.usage.usage` of a table of requests, of which Spark is asked nothing: for query functions of pipelines.
+
+    Parameters
+    ----------
+    requests
+        The columns that `kafka_request` gives of clients' requests. Of a request that is there twice one is counted.
+    every
+        The windows' length.
+    by_cluster
+        Whether `cluster_id` leads.
+
+    Raises
+    ------
+    UsageError
+        `every` is not a length.
+    """
+    length, words = length_of(every), SparkWords()
+    names = [*([CLUSTER] if by_cluster else []), *schemas.REQUESTS.names]
+    rows = added_up(requests, names, {"lines": ("count_rows", "")})  # Spark looks at what `distinct` is asked of
+    rows = with_further(rows, {"start": window_start(words, words.column("time"), length)})
+    totals = window_totals(rows, client_columns(by_cluster))
+    used: DataFrame = usage_rows(totals, length, by_cluster, batch_ends(words, length))
+    return used
 
 
 def _missing() -> Unsupported | None:

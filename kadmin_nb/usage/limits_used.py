@@ -309,7 +309,7 @@ def _windows_of(
 def _limits_of(quotas: Any) -> tuple[Frame, bool, pa.Table | None]:
     """The columns of QUOTAS, or of QUOTAS_HISTORY, that are read; whether it is one; the snapshots of a history."""
     interval, snapshots = (VALID_FROM, VALID_TO), None
-    if hasattr(quotas, "intervals"):
+    if not sparks.is_spark(quotas) and callable(getattr(quotas, "intervals", None)):  # Connect has any attribute
         snapshots = quotas.snapshots().to_arrow()
         snapshots = snapshots.filter(pc.equal(snapshots["kind"].cast(pa.string()), "quotas"))
         quotas = quotas.intervals("quotas")

@@ -10,7 +10,18 @@ import pyarrow as pa
 
 from ..errors import UsageError
 from ..frames import schemas, spark
-from ..frames.relational import Frame, Measure, added_up, framed, names_of, stacked, taken, with_columns, words_of
+from ..frames.relational import (
+    Frame,
+    Measure,
+    added_up,
+    framed,
+    names_of,
+    stacked,
+    taken,
+    with_columns,
+    with_further,
+    words_of,
+)
 from ..model.times import length_of_time, length_text
 from ..resolution.impact import led
 from ..resolution.input_columns import CLUSTER
@@ -114,14 +125,14 @@ def window_totals(rows: Frame, by: Sequence[str], more: Mapping[str, Measure] | 
     columns = {name: words.when(is_it, throttle_ms) for name, is_it in throttle_conditions(api).items()}
     columns["share_fetches"] = words.when(api == SHARE_FETCH, words.literal(1, pa.int64()))
     measures = {**(more or {}), **REQUEST_TOTALS}
-    return added_up(with_columns(rows, columns), [*by, "start"], measures, in_order=True)
+    return added_up(with_further(rows, columns), [*by, "start"], measures, in_order=True)
 
 
-def usage_rows(totals: Frame, length: int, by_cluster: bool) -> Frame:
-    """USAGE out of what `window_totals` has added up."""
-    words, clients, ends = words_of(totals), client_columns(by_cluster), _window_ends(totals, length)
+def usage_rows(totals: Frame, length: int, by_cluster: bool, ends: Mapping[str, Any] | None = None) -> Frame:
+    """USAGE out of what `window_totals` has added up. `ends` of a batch are given where Spark may be asked nothing."""
+    words, clients, ends = words_of(totals), client_columns(by_cluster), ends or _window_ends(totals, length)
     rows = [(~words.is_null(words.column(of.total)), _of_key(words, of, length)) for of in RATES]
-    spread = stacked(with_columns(totals, ends), [*clients, *ends], rows)
+    spread = stacked(with_further(totals, ends), [*clients, *ends], rows)
     order = [(name, "ascending") for name in ("window_start", *clients)]
     return framed(spread, led(schemas.USAGE.schema) if by_cluster else schemas.USAGE.schema, order)
 
@@ -132,7 +143,11 @@ def _window_ends(totals: Frame, length: int) -> dict[str, Any]:
         from .streams import window_ends
 
         return window_ends(totals, "start")
-    words = words_of(totals)
+    return batch_ends(words_of(totals), length)
+
+
+def batch_ends(words: Any, length: int) -> dict[str, Any]:
+    """The same for a batch."""
     start = words.column("start")
     return {"window_start": words.moment(start), "window_end": words.moment(start + length)}
 

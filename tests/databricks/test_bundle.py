@@ -1,122 +1,265 @@
-"""The asset bundle, as far as it can be judged without Databricks: what it names is there, and fits.
+"""The bundle, as far as it can be judged without Databricks: what it names is there, and fits.
 
-Nothing here speaks to a workspace. The files were also held against the JSON schema of the Databricks CLI 1.9, by hand.
+Nothing here speaks to a workspace. `databricks-bundles` knows the fields of its resources; where `$BUNDLE_SCHEMA` names
+the JSON schema that `databricks bundle schema` prints, the files are held against it too.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import re
+from collections.abc import Mapping
+from copy import deepcopy
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 
+import kadmin_nb as kn
 from kadmin_nb.profiles import toml
 from kadmin_nb.runbooks.catalogue import Runbook
 
 ROOT = Path(__file__).parents[2]
 BUNDLE = ROOT / "databricks"
-FILES = sorted([BUNDLE / "databricks.yml", *BUNDLE.glob("resources/*.yml")])
+FILES = [BUNDLE / "databricks.yml", *sorted(BUNDLE.glob("resources/*.yml"))]
 MAIN: dict[str, Any] = yaml.safe_load((BUNDLE / "databricks.yml").read_text())
-JOBS = {
-    name: (file, job)
-    for file in FILES[1:] if file.parent.name == "resources"
-    for name, job in yaml.safe_load(file.read_text())["resources"]["jobs"].items()
-}  # fmt: skip
+TASKS = ("record_history", "usage", "utilisation", "audit")
+KNOWN = {
+    "workspace.current_user.userName": "ann@example.com",
+    "workspace.file_path": "/Workspace/files",
+    "bundle.name": "kadmin_nb",
+    "bundle.target": "prod",
+}
+"""What Databricks puts in."""
 
 
-def _notebook(name: str) -> Path:
-    file, job = JOBS[name]
-    (task,) = job["tasks"]
-    return (file.parent / task["notebook_task"]["notebook_path"]).resolve()
+def _resources() -> dict[str, dict[str, Any]]:
+    """The resources of all files by kind and key."""
+    found: dict[str, dict[str, Any]] = {}
+    for file in FILES[1:]:
+        for kind, resources in yaml.safe_load(file.read_text()).get("resources", {}).items():
+            for key, resource in resources.items():
+                found.setdefault(kind, {})[key] = resource
+    return found
 
 
-def test_the_jobs_are_those_that_are_promised() -> None:
-    """A job was in the docs and nowhere else."""
-    assert MAIN["include"] == ["resources/*.yml"]
-    assert {name: str(_notebook(name).relative_to(ROOT)) for name in JOBS} == {
-        "quota_audit": "notebooks/runbooks/quota_audit.ipynb",
-        "record_history": "notebooks/runbooks/record_history.ipynb",
-        "request_logs": "databricks/request_logs.ipynb",
-    }
+def deployed(target: str) -> dict[str, dict[str, Any]]:
+    """The resources as a target has them, all references resolved."""
+    resources, chosen = deepcopy(_resources()), MAIN["targets"][target]
+    for kind, changed in chosen.get("resources", {}).items():
+        for key, more in changed.items():
+            resources[kind][key] = _merged(resources[kind][key], more)
+    variables = {name: variable.get("default", "a-looked-up-id") for name, variable in MAIN["variables"].items()}
+    variables |= chosen.get("variables", {}) | {"node_type_id": "m5d.large"}
+    return _resolved(resources, {f"var.{name}": value for name, value in variables.items()}, resources)
 
 
-def test_the_history_is_recorded_before_limits_are_read_from_it() -> None:
-    """request_logs took its limits from a history that nothing ever wrote."""
-    given = {name: {one["name"]: one["default"] for one in job["parameters"]} for name, (_, job) in JOBS.items()}
-    assert given["record_history"]["history"] == given["request_logs"]["limits"]
-    when = {name: job["schedule"]["quartz_cron_expression"].split() for name, (_, job) in JOBS.items()}
-    assert int(when["record_history"][2]) < int(when["request_logs"][2])
-    assert JOBS["record_history"][1]["schedule"]["timezone_id"] == JOBS["request_logs"][1]["schedule"]["timezone_id"]
+def _merged(job: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """As the CLI merges a job: tasks by their key."""
+    tasks = {task["task_key"]: task for task in more.get("tasks", ())}
+    whole = [task | tasks.pop(task["task_key"], {}) for task in job["tasks"]]
+    assert tasks == {}
+    return {**job, **more, "tasks": whole}
 
 
-@pytest.mark.parametrize("name", JOBS)
-def test_a_job_passes_what_its_notebook_declares(name: str) -> None:
+def _resolved(value: Any, variables: Mapping[str, Any], resources: Mapping[str, Any]) -> Any:
+    if isinstance(value, dict):
+        return {key: _resolved(item, variables, resources) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_resolved(item, variables, resources) for item in value]
+    if not isinstance(value, str):
+        return value
+    if whole := re.fullmatch(r"\$\{([^}]+)\}", value):
+        return _referred(whole[1], variables, resources)
+    return re.sub(r"\$\{([^}]+)\}", lambda found: str(_referred(found[1], variables, resources)), value)
+
+
+def _referred(name: str, variables: Mapping[str, Any], resources: Mapping[str, Any]) -> Any:
+    """What a reference leads to; a name that nothing has is an error."""
+    if name.startswith("resources."):
+        _, kind, key, field = name.split(".")
+        return _resolved(resources[kind][key][field], variables, resources)
+    return _resolved((KNOWN | variables)[name], variables, resources)
+
+
+JOB = deployed("dev")["jobs"]["kadmin_nb_daily"]
+BY_KEY = {task["task_key"]: task for task in JOB["tasks"]}
+
+
+def _notebook(task: Mapping[str, Any]) -> Path:
+    return (BUNDLE / "resources" / task["notebook_task"]["notebook_path"]).resolve()
+
+
+def test_the_daily_job_is_one_flow():
+    """Utilisation was judged by limits that were recorded an hour later."""
+    assert list(BY_KEY) == [*TASKS]
+    before = [[one["task_key"] for one in task.get("depends_on", ())] for task in JOB["tasks"]]
+    assert before == [[], ["record_history"], ["usage"], ["utilisation"]]
+    assert all(task["max_retries"] for task in JOB["tasks"])
+    assert JOB["queue"] == {"enabled": True}
+    assert {"health", "email_notifications", "run_as", "permissions", "tags", "schedule"} <= set(JOB)
+
+
+@pytest.mark.parametrize("key", TASKS)
+def test_a_task_passes_what_its_notebook_declares(key):
     """The notebook refused the first run: there is no parameter clutser."""
-    given = {one["name"]: one["default"] for one in JOBS[name][1]["parameters"]}
-    declared = Runbook.read(_notebook(name)).parameters
-    assert list(given) == [one.name for one in declared]
-    for one in declared:
-        one.bind(given[one.name])
+    task = BY_KEY[key]
+    given, declared = task["notebook_task"]["base_parameters"], Runbook.read(_notebook(task)).parameters
+    assert list(given) == [parameter.name for parameter in declared]
+    for parameter in declared:
+        parameter.bind(given[parameter.name])
 
 
-@pytest.mark.parametrize("name", JOBS)
-def test_the_notebook_goes_to_the_workspace(name: str) -> None:
+def test_what_one_task_writes_the_next_one_reads():
+    """The table had another name in the task behind."""
+    given = {key: task["notebook_task"]["base_parameters"] for key, task in BY_KEY.items()}
+    schema = given["record_history"]["history"]
+    assert schema == given["usage"]["limits"] == given["utilisation"]["history"] == "main.kafka"
+    assert given["usage"]["usage"] == given["utilisation"]["usage"] == f"{schema}.usage"
+    assert given["utilisation"]["utilisation"] == f"{schema}.utilisation_daily"
+    assert given["usage"]["logs"] == "/Volumes/main/kafka/kadmin_nb/logs/*/*{day}*"
+    assert given["record_history"]["cluster"] == given["audit"]["cluster"] == "prod"
+    assert given["record_history"]["profiles"] == "/Workspace/files/databricks/kadmin-nb.toml"
+
+
+@pytest.mark.parametrize("key", TASKS)
+def test_the_notebook_goes_to_the_workspace(key):
     """Notebook not found: only the bundle's own folder had been synced."""
     folders = [(BUNDLE / path).resolve() for path in MAIN["sync"]["paths"]]
-    assert any(_notebook(name).is_relative_to(folder) for folder in folders)
+    assert any(_notebook(BY_KEY[key]).is_relative_to(folder) for folder in folders)
     assert ROOT not in folders
 
 
-@pytest.mark.parametrize("name", JOBS)
-def test_each_task_has_compute_and_the_wheel(name: str) -> None:
+@pytest.mark.parametrize("target", MAIN["targets"])
+def test_each_task_has_compute_and_the_wheel(target):
     """ModuleNotFoundError: kadmin_nb."""
-    file, job = JOBS[name]
-    (task,) = job["tasks"]
+    job = deployed(target)["jobs"]["kadmin_nb_daily"]
     clusters = {one["job_cluster_key"]: one["new_cluster"] for one in job.get("job_clusters", [])}
-    environments = {one["environment_key"]: one["spec"] for one in job.get("environments", [])}
-    if key := task.get("environment_key"):
-        wheels = environments[key]["dependencies"]
-        assert int(environments[key]["environment_version"]) >= 4
-    else:
-        assert clusters[task["job_cluster_key"]]["spark_version"] == "${var.spark_version}"
-        wheels = [library["whl"] for library in task["libraries"]]
+    environments = {one["environment_key"]: one["spec"] for one in job["environments"]}
     (built,) = MAIN["artifacts"]["kadmin_nb"]["files"]
-    assert [(file.parent / wheel).resolve() for wheel in wheels] == [(BUNDLE / built["source"]).resolve()]
+    for task in job["tasks"]:
+        assert ("environment_key" in task) != ("job_cluster_key" in task)
+        if "environment_key" in task:
+            spec, folder = environments[task["environment_key"]], BUNDLE / "resources"
+            wheels = spec["dependencies"]
+            assert int(spec["environment_version"]) >= 4
+        else:
+            assert clusters[task["job_cluster_key"]]["is_single_node"] is True
+            wheels, folder = [library["whl"] for library in task["libraries"]], BUNDLE
+        assert [(folder / wheel).resolve() for wheel in wheels] == [(BUNDLE / built["source"]).resolve()]
 
 
-def test_the_runtime_has_the_spark_that_we_need() -> None:
+def test_serverless_compute_asks_for_no_machine():
+    """no value assigned to required variable node_type_id."""
+    assert [name for name, variable in MAIN["variables"].items() if not {"default", "lookup"} & set(variable)] == []
+    assert "node_type_id" not in json.dumps([deployed(target) for target in ("dev", "prod")])
+
+
+def test_the_runtime_has_the_spark_that_we_need():
     """createDataFrame() knew no Arrow table: it was Spark 3.5."""
     major, minor = MAIN["variables"]["spark_version"]["default"].split(".")[:2]
     assert (int(major), int(minor)) >= (17, 3)
 
 
-def test_what_is_referred_to_is_declared() -> None:
-    """reference does not exist: ${var.schama}."""
-    said = {one for file in FILES for one in re.findall(r"\$\{([^}]+)\}", file.read_text())}
-    known = {f"var.{name}" for name in MAIN["variables"]}
-    theirs = {"bundle.name", "bundle.target", "workspace.current_user.userName", "workspace.file_path"}
-    assert said <= known | theirs
-    assert known <= said
+def test_all_variables_are_used():
+    """A variable was set, and nothing followed."""
+    said = {one for file in FILES for one in re.findall(r"\$\{var\.([^}]+)\}", file.read_text())}
+    assert said == set(MAIN["variables"])
 
 
-def test_there_is_a_target_to_try_and_one_to_trust() -> None:
+def test_there_is_a_target_to_try_and_one_to_trust():
     """The first try ran each morning under the colleagues' eyes."""
     modes = {name: (target["mode"], target.get("default", False)) for name, target in MAIN["targets"].items()}
-    assert modes == {"dev": ("development", True), "prod": ("production", False)}
+    production = ("production", False)
+    assert modes == {"dev": ("development", True), "prod": production, "own_network": production}
 
 
-def test_no_workspace_and_no_secret_stands_in_it() -> None:
+def test_no_workspace_and_no_secret_stands_in_it():
     """The bundle that everybody copied deployed to ours."""
-    for file in (*FILES, BUNDLE / "request_logs.ipynb"):
-        assert not re.search(r"https?://|\bhost:|password|token|secret\w*:", file.read_text()), file.name
+    for file in (*FILES, *BUNDLE.glob("*.ipynb"), *BUNDLE.glob("*.json")):
+        assert not re.search(r"https?://|\bhost:|password|token|\bsecret:", file.read_text()), file.name
 
 
-def test_the_profile_keeps_its_secret_in_a_scope(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_profile_keeps_its_secret_in_the_scope(monkeypatch):
     """The example had a password in it, and was used as it was."""
     monkeypatch.setenv("KADMIN_CONFIG", str(BUNDLE / "kadmin-nb.toml"))
     text = (BUNDLE / "kadmin-nb.toml").read_text()
-    assert JOBS["quota_audit"][1]["parameters"][0] == {"name": "cluster", "default": "prod"}
     assert toml.find_file() == BUNDLE / "kadmin-nb.toml"
-    assert re.findall(r'password = "(.*)"', text) == ["databricks:kafka/quota-audit"]
+    assert f"[profiles.{MAIN['variables']['cluster']['default']}]" in text
+    scope = deployed("prod")["secret_scopes"]["kafka"]["name"]
+    assert re.findall(r'password = "(.*)"', text) == [f"databricks:{scope}/quota-audit"]
+
+
+def test_the_profiles_file_is_a_parameter(monkeypatch, tmp_path):
+    """Serverless compute has no environment variables: the job knew no profile."""
+    monkeypatch.setenv("KADMIN_CONFIG", os.devnull)
+    kn.runbooks.use_profiles("")
+    assert toml.find_file() is None
+    (tmp_path / "ours.toml").write_text('[profiles.prod]\nbootstrap = "127.0.0.1:9092"\n')
+    kn.runbooks.use_profiles(str(tmp_path / "ours.toml"))
+    assert toml.find_file() == tmp_path / "ours.toml"
+
+
+# --- the dashboard and the alerts ---
+
+
+def _generated() -> Any:
+    spec = spec_from_file_location("generate", BUNDLE / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_dashboard_and_the_alerts_are_made_of_the_folder_of_sql():
+    """The query was corrected in the docs, and the dashboard had the old one."""
+    made = _generated()
+    assert made.DASHBOARD.read_text() == made.dashboard()
+    assert made.ALERTS.read_text() == made.alerts()
+    for alert in deployed("prod")["alerts"].values():
+        assert set(re.findall(r"\b(?:FROM|JOIN) (\S+?)\)?(?=\s|$)", alert["query_text"])) - {"("} <= {
+            f"main.kafka.{table}" for table in made.TABLES
+        }
+
+
+# --- the fields of the resources ---
+
+CLASSES = {
+    "jobs": "jobs.Job",
+    "schemas": "schemas.Schema",
+    "volumes": "volumes.Volume",
+    "secret_scopes": "secret_scopes.SecretScope",
+    "dashboards": "dashboards.Dashboard",
+    "alerts": "alerts.Alert",
+}
+
+
+@pytest.mark.parametrize("target", MAIN["targets"])
+@pytest.mark.parametrize("kind", CLASSES)
+def test_resources_have_the_fields_of_their_kind(target, kind):
+    """unknown field: max_retry."""
+    pytest.importorskip("databricks.bundles", reason="databricks-bundles is not installed: make install brings it")
+    module, _, name = CLASSES[kind].partition(".")
+    model = getattr(import_module(f"databricks.bundles.{module}"), name)
+    for resource in deployed(target)[kind].values():
+        assert model.from_dict(resource).as_dict() == resource
+
+
+def test_the_kinds_are_all_checked():
+    """A pipeline was added, and nothing looked at it."""
+    assert set(_resources()) == set(CLASSES)
+
+
+@pytest.mark.skipif("BUNDLE_SCHEMA" not in os.environ, reason="$BUNDLE_SCHEMA names no schema of the Databricks CLI")
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_a_file_is_as_the_cli_has_it(file):
+    """The CLI refused the first deployment."""
+    text = Path(os.environ["BUNDLE_SCHEMA"]).read_text()
+    schema = json.loads(text.replace(r"\\p{L}", "a-zA-Z"))  # Python's `re` does not know it
+    jsonschema.validate(yaml.safe_load(file.read_text()), schema)

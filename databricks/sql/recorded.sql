@@ -1,0 +1,11 @@
+-- What was recorded of each cluster: since when, how often, and when last.
+SELECT
+  cluster_id,
+  frame,
+  count(*) AS snapshots,
+  min(taken_at) AS since,
+  max(taken_at) AS last_taken_at,
+  max_by(rows, taken_at) AS rows_now
+FROM snapshots
+GROUP BY cluster_id, frame
+ORDER BY cluster_id, frame
