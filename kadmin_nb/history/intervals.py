@@ -128,7 +128,7 @@ def state_at(rows: pa.Table, kind: SnapshotKind, time: datetime, where: str) -> 
         whose = " ".join(str(twice[name][0]) for name in kind.order)
         raise Invalid(
             f"{where}: {kind.history_table} has two intervals of {whose} at {time:%Y-%m-%d %H:%M:%SZ}",
-            hint="Somebody else wrote into the table: remove the wrong one.",
+            hint="Another program wrote into the table: remove the wrong row.",
         )
     return state
 

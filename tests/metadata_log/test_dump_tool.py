@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 import kadmin_nb as kn
 from kadmin_nb.frames.snapshot_kinds import CONFIGS
+from kadmin_nb.history import History
 from kadmin_nb.kraft import records
 from kadmin_nb.kraft.batches import Record, records_of
 from kadmin_nb.local import LocalKafka
@@ -150,6 +152,16 @@ def assert_equal(version: str, place: Path, cluster: kn.Cluster) -> None:
         target: text for target, text in described.items() if text is not None
     }
     assert configs.keys() == described.keys()
+    _assert_backfilled(kn.open_history(mkdtemp(dir=place)), kn.metadata_log(place), cluster)
+
+
+def _assert_backfilled(history: History, log: kn.Answer, cluster: kn.Cluster) -> None:
+    """The past ends with what a snapshot sees, but for what brokers read from their own files."""
+    history.backfill(log)
+    assert len(history.drift("now", cluster.snapshot().quotas).differing) == 0
+    added = {row["snapshot_id"] for row in history.record(cluster.snapshot())}
+    seen = [row for row in history.changes((None, None)) if row["snapshot_id"] in added]
+    assert [row for row in seen if not row["resource"].startswith("broker")] == []
 
 
 @pytest.mark.broker
