@@ -239,7 +239,7 @@ class CompactedTopic:
         )
         if (count := len(answer.partitions)) != 1:
             raise Invalid(
-                f"the topic {self.name} has {count} partitions: another tool made it: kadmin_nb's has one",
+                f"the topic {self.name} has {count} partitions: kadmin_nb did not make it, as its topic has one",
                 code="INVALID_PARTITIONS",
                 hint="Delete it if it is not needed.",
             )

@@ -48,7 +48,8 @@ def timed_as(rows: DataFrame, end: str, usage: DataFrame, late: str) -> DataFram
     mark = usage.schema["window_end"].metadata.get(_MARK)
     if mark is None:
         return watermarked(rows, end, late)
-    return rows.withColumn(end, F.col(end).alias(end, metadata={_MARK: mark}))
+    others = [name for name in rows.columns if name != end]
+    return rows.select(*others, F.col(end).alias(end, metadata={_MARK: mark}))  # withColumn of Connect would forget it
 
 
 def with_counts(rows: DataFrame) -> DataFrame:

@@ -292,7 +292,7 @@ BAD = {
     "no tz": ([FAST], {"tz": None}, kn.UsageError, "the times in .* have no offset"),
     "no such tz": ([FAST], {"tz": "Europe/Berlon"}, kn.UsageError, "Europe/Berlon is not a time zone"),
     "no broker in the path": ([FAST], {"broker": r"node-(\d+)"}, kn.UsageError, "which is to say its broker"),
-    "no broker": ([FAST], {"broker": None}, kn.UsageError, "nobody said which broker"),
+    "no broker": ([FAST], {"broker": None}, kn.UsageError, "the broker that wrote the log is not named"),
     "no group": ([FAST], {"broker": r"broker"}, kn.UsageError, "is not a regular expression with a group"),
     "no pattern": ([FAST], {"broker": r"broker-(\d+"}, kn.UsageError, "is not a regular expression with a group"),
     "no broker there": ([FAST], {"broker": BROKERS.slice(1)}, kn.UsageError, None),

@@ -68,9 +68,10 @@ def out(spark, tmp_path):
         query = writer.trigger(availableNow=True).format("parquet").option("path", str(place)).start()
         try:
             query.awaitTermination()
+            progress = query.recentProgress
         finally:
             query.stop()
-        return sorted(map(tuple, spark.read.parquet(str(place)).select(*frame.columns).collect())), query.recentProgress
+        return sorted(map(tuple, spark.read.parquet(str(place)).select(*frame.columns).collect())), progress
 
     return run
 

@@ -15,7 +15,7 @@ import re, sys
 import numpy as np
 import pyarrow as pa
 from kadmin_nb.fleets import workers
-from kadmin_nb.frames import schemas, spark
+from kadmin_nb.frames import schemas
 from kadmin_nb.resolution import demand
 from kadmin_nb.usage import bucket_figures
 
@@ -40,7 +40,7 @@ def backtested(bucket, start):
 def utilised(bucket, start):
     name = pa.array(bucket).cast(pa.string())
     same = {"broker": 1, "measured": False, "key": "producer_byte_rate", "bucket_client_id": "", "level": "USER"}
-    same |= {"limit": 100.0, "used": 300.0, "unknown": False, "throttle_ms": 0.0, "windows": 10, "brokers": 1}
+    same |= {"limit": 100.0, "used": 300.0, "unknown": False, "throttle_ms": 0.0, "windows": 10, "brokers": 1, "length": 1_000_000}
     columns = {word: pa.repeat(value, BATCH) for word, value in same.items()}
     columns |= {"bucket_user": name, "user": pa.nulls(BATCH, pa.string()), "client_id": pa.nulls(BATCH, pa.string())}
     columns["start"], columns["end"] = (
@@ -49,12 +49,12 @@ def utilised(bucket, start):
     return pa.RecordBatch.from_pydict({**columns, workers.GROUP: pa.array(bucket)})
 
 JOBS = {
-    "backtest": (backtested, demand.judged, ([*demand.BUCKET], "controller_mutation_rate"), schemas.BACKTEST),
-    "utilisation": (utilised, bucket_figures.bucket_figures, (["broker", "measured"],), schemas.UTILISATION),
+    "backtest": (backtested, demand.judged, ([*demand.BUCKET], "controller_mutation_rate")),
+    "utilisation": (utilised, bucket_figures.bucket_figures, (["broker", "measured"],)),
 }
-of_batch, kernel, arguments, frame = JOBS[sys.argv[1]]
-job = (kernel, arguments, spark.plain_schema(frame.schema))
-next(workers._part_by_part(job, [next(batches(of_batch))]))
+of_batch, kernel, arguments = JOBS[sys.argv[1]]
+first = next(batches(of_batch))
+job = (kernel, arguments, kernel(pa.Table.from_batches([first]).drop_columns([workers.GROUP]), *arguments).schema)
 before = peak()
 print(sum(batch.num_rows for batch in workers._part_by_part(job, batches(of_batch))), peak() - before)
 """

@@ -133,7 +133,7 @@ def test_a_large_apply_is_stopped_seen_again_and_carried_on(
     page.get_by_role("gridcell", name="verified").first.wait_for(timeout=LONG)
     notebook.picture("review-stopped")
     _click(page, "Resume")
-    notebook.wait_for_text("10000 unchanged, 2000 verified")
+    notebook.wait_for_text("10,000 unchanged, 2,000 verified")
     assert notebook.output(2).endswith("3")
     names = cluster.quotas.describe().to_arrow()["user"].to_pylist()
     assert sum(str(name).startswith(f"{stem}-") for name in names) == count

@@ -77,7 +77,7 @@ def test_somebody_elses_of_several_partitions_is_refused(ann):
     """A team had a topic of that name, and our entries went among their orders."""
     make(ann, ann.topic, partitions=3)
     for verb in (ann.port.describe, lambda: ann.alter({ALICE: {"acks": (None, "1")}}, validate_only=True)):
-        with pytest.raises(Invalid, match=f"the topic {ann.topic} has 3 partitions: somebody else made it"):
+        with pytest.raises(Invalid, match=f"the topic {ann.topic} has 3 partitions: kadmin_nb did not make it"):
             verb()
     (refusal,) = ann.alter({ALICE: {"acks": (None, "1")}}).values()
     assert "has 3 partitions" in str(refusal)

@@ -82,7 +82,7 @@ def test_one_limit_for_many_clients(cluster, unique, told) -> None:
     plan = told("quota", "set", "producer_byte_rate=5MB/s", "--pairs", "clients", clients=pairs)
     whose = [f"user={user}", f"user={user} client-id=a", f"user={user} client-id=b"]
     assert sorted(plan.to_arrow()["resource"].to_pylist()) == whose
-    with pytest.raises(kn.UsageError, match="both say whom"):
+    with pytest.raises(kn.UsageError, match="both name clients"):
         told("quota", "set", "producer_byte_rate=5MB/s", "user=alice", "--pairs", "clients", clients=pairs)
 
 

@@ -113,7 +113,7 @@ def test_clients_of_another_cluster_share_nothing(cluster, limited) -> None:
 def test_without_usage_it_says_how_to_know(cluster, limited) -> None:
     """It did not know, and did not say how one finds out."""
     text = cluster.quotas.why(limited, "app")._at(hints.terminal).as_text()
-    assert f"kadmin-nb quota why user={limited} client-id=app --usage NAME tells" in text
+    assert f"kadmin-nb quota why user={limited} client-id=app --usage NAME shows it" in text
 
 
 @pytest.mark.parametrize("whom", [{"user": ["a", "b"]}, {"user": kn.ANY}, {"user": "a", "client_id": kn.DEFAULT}])

@@ -76,7 +76,7 @@ def test_from_two_clusters_to_two_that_are_alike(kafka, other_kafka, cluster, ot
     assert kadmin(*chosen, "--apply")[0] == 0
     eventually(lambda: rows(kadmin(*line, "--json")[1], alice, name), [])
     code, _, told = kadmin(*chosen, "--apply")
-    assert (code, "what differs has moved since" in told) == (5, True)
+    assert (code, "the differences changed since" in told) == (5, True)
     found = other.diff(cluster)
     assert cluster.apply(found.stage(onto=cluster, rows=_rows_of(found, bob)).plan()).ok
     eventually(lambda: cluster.quotas.describe(user=bob).to_pandas()["value"].tolist(), [2e6])
@@ -153,7 +153,7 @@ WRONG = {
     "diff a b --apply": (2, "nothing is to be changed"),
     "diff a b --stage-on c": (2, "'c' is not one of 'a', 'b'"),
     "diff a b --onto a": (2, "--rows is required"),
-    "diff a b --stage-on a --rows 1 --apply": (2, "--apply wants --of ID"),
+    "diff a b --stage-on a --rows 1 --apply": (2, "--apply needs --of ID"),
 }
 
 

@@ -39,7 +39,9 @@ def test_what_cells_show(kafka, tmp_path):
         "%kquota --help",
     )  # fmt: skip
     assert (loaded, kept) == ([], [])
-    for shown in (used, read, staged, planned, applied, helped):
+    assert [one.output_type for one in used] == ["stream", "execute_result"]
+    assert used[0].text.startswith("connected: 1 broker, Kafka ")
+    for shown in (read, staged, planned, applied, helped):
         assert [one.output_type for one in shown] == ["execute_result"]
     for shown in (staged, planned, applied):
         assert "&lt;b&gt;kernel" in shown[0].data["text/html"]

@@ -95,7 +95,7 @@ def test_a_new_password_logs_in_until_it_is_deleted(admin, logs_in, unique, capl
     stage = admin.stage()
     stage.delete_scram(alice, SHA_512)
     gone = stage.plan()
-    assert "cannot be brought back" in repr(gone)
+    assert "cannot be restored" in repr(gone)
     gone.apply().raise_for_errors()
     eventually(lambda: logs_in(alice, SHA_512), False)
     assert logs_in(alice, SHA_256)

@@ -177,7 +177,7 @@ def test_a_secret_that_is_not_there_is_told_before_anything_is_sent(cluster, cle
     monkeypatch.delenv("CANARY")
     with pytest.raises(kn.NotFound, match="env:CANARY: the environment variable is not set"):
         stage.plan()
-    with pytest.raises(kn.PlanRefused, match="cannot be had: env:CANARY: the environment variable is not set") as gone:
+    with pytest.raises(kn.PlanRefused, match="cannot be read: env:CANARY: the environment variable is not set") as gone:
         plan.apply()
     assert gone.value.code == "SECRET_NOT_FOUND"
     assert tells == []

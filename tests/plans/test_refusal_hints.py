@@ -102,7 +102,7 @@ def test_a_runbook_lifts_a_danger_by_parameters(kafka, durable, tmp_path):
     said = """Nothing was sent. -p 'allow=["retention.ms"]' lets it through, in a plan made with -p reason=WHY."""
     assert refused.value.hint.startswith(said)
     page = next(tmp_path.glob("*.html")).read_text()
-    assert "To apply it anyway: -p" in page
+    assert "To apply it anyway, plan with -p" in page
     assert "--allow" not in page
 
 

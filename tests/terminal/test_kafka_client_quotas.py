@@ -106,7 +106,7 @@ def test_whoever_has_no_quota_is_resolved(quotas, whom):
 
 
 @pytest.mark.broker
-@pytest.mark.parametrize("whom", ["ip=10.9.8.7", "user=nobody-at-all,client-id=a"])
+@pytest.mark.parametrize("whom", ["ip=10.9.8.9", "user=nobody-at-all,client-id=a"])
 def test_who_is_not_limited_is_said(quotas, whom):
     """Of an address without a quota it printed nothing, and I thought that it had not been asked."""
     answer = quotas(f"--resolve --names={whom}")
