@@ -37,7 +37,6 @@ FIRST = (
     "tests/plans/test_crashes.py",
     "tests/runbooks/test_change_quotas.py",
     "tests/runbooks/test_usage_notebook.py",
-    "tests/runbooks/test_pipeline_notebook.py",
     "tests/history/test_both_places.py",
     "tests/faults/test_proxied_plans.py",
     "tests/plans/test_gradual_lowering.py",

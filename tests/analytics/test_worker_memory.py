@@ -40,7 +40,8 @@ def backtested(bucket, start):
 def utilised(bucket, start):
     name = pa.array(bucket).cast(pa.string())
     same = {"broker": 1, "measured": False, "key": "producer_byte_rate", "bucket_client_id": "", "level": "USER"}
-    same |= {"limit": 100.0, "used": 300.0, "unknown": False, "throttle_ms": 0.0, "windows": 10, "brokers": 1, "length": 1_000_000}
+    same |= {"limit": 100.0, "used": 300.0, "unknown": False, "throttle_ms": 0.0, "windows": 10, "brokers": 1}
+    same |= {"length": 1_000_000}
     columns = {word: pa.repeat(value, BATCH) for word, value in same.items()}
     columns |= {"bucket_user": name, "user": pa.nulls(BATCH, pa.string()), "client_id": pa.nulls(BATCH, pa.string())}
     columns["start"], columns["end"] = (

@@ -192,7 +192,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.mark.spark
-@pytest.mark.slow
+@pytest.mark.long
 class TestStored:
     """What the child has found, part by part."""
 
