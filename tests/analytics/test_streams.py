@@ -81,7 +81,7 @@ def counts_of(batch) -> dict:
     counts = batch["observedMetrics"].get("request_log")
     if counts is None:
         return {"lines": 0, "quarantined": 0}
-    return dict(zip(("lines", "quarantined", "left_out"), counts.get("values", counts), strict=True))
+    return dict(zip(("lines", "quarantined", "left_out"), getattr(counts, "values", counts), strict=True))
 
 
 def sums_of(rows) -> dict:
