@@ -206,3 +206,20 @@ def test_the_audit_starts_no_spark_for_a_large_usage(
     monkeypatch.setattr("kadmin_nb.frames.spark.active_session", lambda: None)
     check = kn.runbooks.utilisation(cluster, kn.runbooks.frame(usage_of(limited, 3e6)))
     assert "there is no session: kn.spark_session() starts one" in str(check)
+
+
+def test_a_hostile_name_stays_a_name_in_the_page(kafka: LocalKafka, cluster: kn.Cluster, tmp_path: Path) -> None:
+    """A user's name ran a script in my browser."""
+    name, stage = '<b onmouseover="alert(1)">bold</b>', cluster.stage()
+    stage.set_quota("producer_byte_rate", 740_000, user=name)
+    stage.plan().apply().raise_for_errors()
+    try:
+        page = kn.runbooks.run("quota_audit", {"cluster": kafka.bootstrap}, output=tmp_path).html
+        assert page is not None
+        text = page.read_text()
+        assert "onmouseover" in text
+        assert "<b onmouseover" not in text
+    finally:
+        stage = cluster.stage()
+        stage.remove_quota("producer_byte_rate", user=name)
+        stage.plan().apply()
