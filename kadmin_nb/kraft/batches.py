@@ -178,14 +178,23 @@ def _records(data: bytes, batch: _Batch, due: int) -> list[Record] | Damage:
 def _varint(data: bytes, position: int) -> tuple[int, int]:
     """A signed number of one to ten bytes, and the place behind it."""
     byte = data[position]
-    if byte < 0x80:
+    if byte < 0x80:  # most are, and a call takes as long as the rest
         return (byte >> 1) ^ -(byte & 1), position + 1
+    number, position = unsigned(data, position, last_shift=63)
+    return (number >> 1) ^ -(number & 1), position
+
+
+def unsigned(data: bytes, position: int, last_shift: int = 28) -> tuple[int, int]:
+    """An unsigned number of one to five bytes, or so many that the last is shifted so far; and the place behind it."""
+    byte = data[position]
+    if byte < 0x80:
+        return byte, position + 1
     number, shift = byte & 0x7F, 7
     while byte > 0x7F:
         position += 1
         byte = data[position]
-        if shift > 63:
+        if shift > last_shift:
             raise ValueError
         number |= (byte & 0x7F) << shift
         shift += 7
-    return (number >> 1) ^ -(number & 1), position + 1
+    return number, position + 1

@@ -17,6 +17,7 @@ from ..model.quota_keys import text_of
 from ..model.resources import RESOURCE_TYPES, Resource, unknown
 from ..model.scram import MECHANISMS, ScramUser
 from ..secrets import SHOWN, is_called_so
+from .batches import unsigned
 
 CREATE = "create"
 QUOTA, CONFIG, SCRAM, TOPIC = Entity.kind, Resource.kind, ScramUser.kind, "topic"
@@ -54,11 +55,11 @@ def type_of(value: bytes) -> tuple[int, int, int]:
     ValueError, IndexError
         It is framed in another way.
     """
-    frame_version, position = _number(value, 0)
+    frame_version, position = unsigned(value, 0)
     if frame_version != _FRAME_VERSION:
         raise ValueError
-    kind, position = _number(value, position)
-    version, position = _number(value, position)
+    kind, position = unsigned(value, position)
+    version, position = unsigned(value, position)
     return kind, version, position
 
 
@@ -88,7 +89,7 @@ _QUOTA_ENDS = 10
 @lru_cache(_REMEMBERED)
 def _entity_and_key(fields: bytes) -> tuple[str, str, int]:
     """The entity of a quota, its key, and the bytes that both take: of a log of quotas they are half of the work."""
-    count, position = _number(fields, 0)
+    count, position = unsigned(fields, 0)
     parts = []
     for _ in range(count - 1):
         entity_type, position = _text(fields, position)
@@ -128,7 +129,7 @@ def _scram(value: bytes, position: int) -> MetadataChange:
     """That a credential exists: salt and keys are passed over."""
     user, mechanism, position = _user(value, position)
     for _ in range(3):
-        size, position = _number(value, position)
+        size, position = unsigned(value, position)
         position += size - 1
     (iterations,) = _INT.unpack_from(value, position)
     return MetadataChange(SCRAM, SET, user, mechanism, str(iterations))
@@ -172,7 +173,7 @@ def _text(value: bytes, position: int) -> tuple[str, int]:
 
 def _text_or_null(value: bytes, position: int) -> tuple[str | None, int]:
     """A text in the compact form: its length and one, zero for null, then UTF-8."""
-    size, start = _number(value, position)
+    size, start = unsigned(value, position)
     if size == 0:
         return None, start
     end = start + size - 1
@@ -182,25 +183,9 @@ def _text_or_null(value: bytes, position: int) -> tuple[str | None, int]:
 
 
 def _past_tags(value: bytes, position: int) -> int:
-    count, position = _number(value, position)
+    count, position = unsigned(value, position)
     for _ in range(count):
-        _, position = _number(value, position)
-        size, position = _number(value, position)
+        _, position = unsigned(value, position)
+        size, position = unsigned(value, position)
         position += size
     return position
-
-
-def _number(value: bytes, position: int) -> tuple[int, int]:
-    """An unsigned number of one to five bytes, and the place behind it."""
-    byte = value[position]
-    if byte < 0x80:
-        return byte, position + 1
-    number, shift = byte & 0x7F, 7
-    while byte > 0x7F:
-        position += 1
-        byte = value[position]
-        if shift > 28:
-            raise ValueError
-        number |= (byte & 0x7F) << shift
-        shift += 7
-    return number, position + 1
