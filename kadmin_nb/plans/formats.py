@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from ..errors import UsageError, printable
+from ..frames.meanings import word
 from ..model.changes import APPEND, DELETE, SUBTRACT, Change
 from ..model.configurable import Configurable
 from ..model.entity import entity_type
@@ -225,7 +226,7 @@ def _new(value: str | None, change: Change, nothing: str) -> str:
 
 _CELLS: Mapping[str, Callable[[Change], str]] = {
     "row": lambda change: str(change.row),
-    "op": lambda change: said("remove" if change.op == DELETE else change.op),
+    "op": lambda change: said(word(change.op)),
     "resource": lambda change: code(str(change.resource)),
     "key": lambda change: code(change.key),
     "old": _old,
