@@ -38,25 +38,24 @@ def default_target() -> str | None:
     return chosen.target if chosen else None
 
 
-def choose(target: str, local: str | None = None) -> None:
-    """Write the file.
+def choose(target: str, local: str | None = None) -> ChosenCluster:
+    """Write the file; what it says now.
 
     Raises
     ------
     KadminError
         It cannot be written.
     """
+    chosen = ChosenCluster(target, local)
     files.make_folder(_file().parent, mode=0o700)
-    files.write(_file(), to_json(ChosenCluster(target, local)._asdict()), mode=0o600)
+    files.write(_file(), to_json(chosen._asdict()), mode=0o600)
+    return chosen
 
 
-def choose_local(name: str, target: str) -> bool:
-    """Choose a local Kafka, unless `use` has chosen a cluster; True if it is the chosen one now."""
+def choose_local(name: str, target: str) -> ChosenCluster:
+    """Choose a local Kafka, unless `use` has chosen a cluster; the one that is chosen now."""
     chosen = chosen_cluster()
-    if chosen is not None and chosen.local is None:
-        return False
-    choose(target, name)
-    return True
+    return chosen if chosen is not None and chosen.local is None else choose(target, name)
 
 
 def forget_local(name: str) -> None:

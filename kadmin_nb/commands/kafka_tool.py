@@ -127,7 +127,7 @@ def _refuse_without_brokers(file: str | None, may_be_unnamed: object) -> None:
 
 def _has_current(session: Session) -> bool:
     """True if somebody has chosen the cluster that commands without a target are about."""
-    return bool(session.connected or session.target or os.environ.get("KADMIN_PROFILE"))
+    return bool(session.connected or session.target or session.is_remembered or os.environ.get("KADMIN_PROFILE"))
 
 
 _ALTERING = ("alter", "add", "deleted")

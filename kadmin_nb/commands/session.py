@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,10 @@ Note = Callable[[str], None]
 
 Watch = Callable[[], AbstractContextManager[Note | None]]
 """Opens a line that is written over while something goes on; it gives None where nobody watches."""
+
+
+def _nothing() -> None:
+    """No line before this one chose a cluster."""
 
 
 @dataclass(frozen=True)
@@ -67,21 +72,30 @@ class Session:
     cell: str | None = None
     connected: Cluster | None = None
     owns: bool = True
-    is_remembered: bool = False
-    """The target stands in no word of the line: an earlier line chose it."""
+    remember: Callable[[], str | None] = _nothing
+    """Finds the target that an earlier line chose, when a line names none."""
+
+    @cached_property
+    def _remembered(self) -> str | None:
+        return self.remember()
+
+    @property
+    def is_remembered(self) -> bool:
+        """True if the target stands in no word of the line: an earlier line chose it."""
+        return self.target is None and self._remembered is not None
 
     @property
     def cluster(self) -> Cluster:
         """The current cluster, reached on first use."""
         if self.connected is None:
-            self.connected = self._reached(self.target, self.properties)
+            self.connected = self._reached(self.target or self._remembered, self.properties)
         return self.connected
 
     @property
     def cluster_to_change(self) -> Cluster:
         """The current cluster; a line that changes it and does not name it says first which one it is."""
         if self.is_remembered:
-            self.warn(f"current cluster: {self.target}, {self.cluster.id}")
+            self.warn(f"current cluster: {self._remembered}, {self.cluster.id}")
         return self.cluster
 
     def settings_of(self, target: str | None) -> Settings:
@@ -96,14 +110,13 @@ class Session:
 
         if target is None and self.connected is not None:
             return self.connected.settings
-        return settings_for(target or self.target, self.properties if target is None else None)
+        return settings_for(target or self.target or self._remembered, self.properties if target is None else None)
 
     @contextmanager
     def at(self, target: str | None, properties: Mapping[str, str]) -> Iterator[Session]:
         """The session that one command works with, when its options name this target."""
         if target is not None or properties:
             self.close()
-            self.is_remembered = self.is_remembered and target is None
             self.target, self.properties = target if target is not None else self.target, properties
         yield self
 
@@ -163,16 +176,15 @@ class Session:
         """What to type after a local Kafka was started, which becomes the current cluster unless one was chosen."""
         import shlex
 
-        from .chosen_cluster import choose_local, chosen_cluster
+        from .chosen_cluster import choose_local
 
-        profile, is_chosen = os.environ.get("KADMIN_PROFILE"), choose_local(name, target)
-        if is_chosen and not profile:
+        profile, chosen = os.environ.get("KADMIN_PROFILE"), choose_local(name, target)
+        if chosen.local == name and not profile:
             named = "" if name == "default" else f" --name {shlex.quote(name)}"
             return "\n".join(
                 ["It is the current cluster of kadmin-nb now. Next:", *(line.format(named) for line in _NEXT)]
             )
-        chosen = chosen_cluster()
-        current = f"$KADMIN_PROFILE ({profile})" if profile else chosen.target if chosen else ""
+        current = f"$KADMIN_PROFILE ({profile})" if profile else chosen.target
         return f"The current cluster is still {current}; to use this one: {self.use_line(target)}"
 
     def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Plan | Outcomes | Stage | ImpactAnswer:

@@ -20,7 +20,6 @@ from ..frames.blocks import ROWS
 from ..frames.colours import DIM, RED, inked
 from ..hints import terminal
 from . import Result, run
-from .chosen_cluster import default_target
 from .session import Note, Session
 from .windows import PAGED_ROWS, StatusLine, can_colour, can_page, fitted_lines, show_in_pager
 
@@ -116,9 +115,8 @@ def run_line(words: list[str]) -> int:
     """Run the words; how that ends."""
     status = StatusLine(sys.stderr, f"{' '.join(takewhile(_is_verb, words))} …")
     note = _note_above(status)
-    target = default_target()
-    session = Session(target, frames=frame_in_file, progress=status.progress, note=note, watch=status.watch)
-    session.is_remembered = target is not None
+    watch = status.watch
+    session = Session(frames=frame_in_file, progress=status.progress, note=note, watch=watch, remember=_remembered)
     colour = "--no-color" not in words and words[:1] not in [[tool] for tool in KAFKA_TOOLS]
     try:
         _refuse_broken_text(words)
@@ -134,6 +132,13 @@ def run_line(words: list[str]) -> int:
         return ExitState.INTERRUPTED
     finally:
         _close(session)
+
+
+def _remembered() -> str | None:
+    """The target of a line that names none; a line without a cluster never asks."""
+    from .chosen_cluster import default_target
+
+    return default_target()
 
 
 def _is_verb(word: str) -> bool:

@@ -52,12 +52,12 @@ def test_the_next_lines_need_no_name(kadmin):
 def test_what_use_chose_stays(monkeypatch, tmp_path):
     """A demo's Kafka took the place of production, or the other way round."""
     monkeypatch.setenv("KADMIN_STATE", str(tmp_path))
-    assert chosen_cluster.choose_local("default", "127.0.0.1:9")
-    assert chosen_cluster.choose_local("other", "127.0.0.1:10")
+    assert chosen_cluster.choose_local("default", "127.0.0.1:9").local == "default"
+    assert chosen_cluster.choose_local("other", "127.0.0.1:10").local == "other"
     chosen_cluster.forget_local("default")
     assert chosen_cluster.default_target() == "127.0.0.1:10"
     chosen_cluster.choose("prod")
-    assert not chosen_cluster.choose_local("default", "127.0.0.1:9")
+    assert chosen_cluster.choose_local("default", "127.0.0.1:9") == ("prod", None)
     chosen_cluster.forget_local("default")
     assert chosen_cluster.default_target() == "prod"
     (tmp_path / "current_cluster.json").write_text("{")
