@@ -41,14 +41,19 @@ def refuse_unknown_logs(kafka: LiveKafka) -> None:
 
 def top_of(observed: ObservationAnswer, keys: Sequence[str] | None, most: int) -> TopAnswer:
     """TOP of the time that was observed, as far as the logs of all brokers have it."""
-    since, until = _logged_span(_logged_rows(observed))
-    return usage.top(usage_of(observed), keys=keys, most=most, time=(since, until)).warned(observed.warnings)
+    rows = _logged_rows(observed)
+    since, until = _logged_span(rows)
+    return usage.top(_usage_since(since, rows), keys=keys, most=most, time=(since, until)).warned(observed.warnings)
 
 
 def usage_of(observed: ObservationAnswer) -> pa.Table:
     """USAGE of the time that was observed, as far as the logs of all brokers have it."""
     rows = _logged_rows(observed)
     since, _ = _logged_span(rows)
+    return _usage_since(since, rows)
+
+
+def _usage_since(since: datetime, rows: Sequence[Row]) -> pa.Table:
     return usage.usage(pa.concat_tables([schemas.REQUESTS.empty(), *(_requests_of(row, since) for row in rows)]))
 
 

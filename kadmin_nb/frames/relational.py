@@ -226,7 +226,10 @@ def with_columns(frame: Frame, columns: Mapping[str, Expression]) -> Frame:
 
 
 def with_further(frame: Frame, columns: Mapping[str, Expression]) -> Frame:
-    """The frame with columns of names that it does not have. Spark does not look at the frame for it."""
+    """The frame with columns of names that it does not have.
+
+    Spark does not look at the frame for it, and a stream keeps its watermark, which `withColumns` of Connect forgets.
+    """
     if spark.is_spark(frame):
         return frame.select("*", *_named(columns))
     return with_columns(frame, columns)

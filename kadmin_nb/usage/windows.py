@@ -113,7 +113,7 @@ def in_windows(rows: Frame, length: int) -> Frame:
     if spark.is_stream(rows):
         from .streams import window_of
 
-        return with_further(rows, {"start": window_of("time", length)})  # Connect's withColumns forgets the watermark
+        return with_further(rows, {"start": window_of("time", length)})
     words = words_of(rows)
     return with_columns(rows, {"start": window_start(words, words.column("time"), length)})
 
