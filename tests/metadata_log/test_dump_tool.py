@@ -19,7 +19,10 @@ from kadmin_nb.kraft import records
 from kadmin_nb.kraft.batches import Record, records_of
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.secrets import SHOWN
+from kadmin_nb.model.quota_keys import text_of
+from kadmin_nb.model.resources import Resource
+from kadmin_nb.model.scram import ScramUser
+from kadmin_nb.secrets import SHOWN, is_called_so
 from tests.hostile_names import HOSTILE
 from tests.metadata_log.dump_tool import Dumped, dumped
 from tests.waiting import eventually
@@ -40,6 +43,8 @@ def change(kafka: LocalKafka, cluster: kn.Cluster, round_: int, names: tuple[str
     for number, name in enumerate(names):
         stage.set_quota(RATE, 10_000_000 * (round_ + 1) + number, user=f"log-{name}")
     stage.set_quota("request_percentage", 12.5 + round_, user=kn.DEFAULT, client_id=f"log-{round_}")
+    stage.set_quota("controller_mutation_rate", 1e19, client_id=f"log-{round_}")
+    stage.set_config("consumer.session.timeout.ms", 50_000 + round_, group=f"log 'g' {round_}")
     if round_:
         stage.remove_quota("request_percentage", user=kn.DEFAULT, client_id=f"log-{round_ - 1}")
     stage.set_config("num.io.threads", 8 + round_ % 2, broker=kn.DEFAULT)
@@ -95,28 +100,19 @@ def told(kind: int | None, data: dict[str, Any]) -> tuple:
     """The change that the tool's JSON tells of."""
     if kind == 14:
         parts = [(part["entityType"], part["entityName"]) for part in data["entity"]]
-        number = float(data["value"])
-        value = str(int(number)) if number.is_integer() else repr(number)
-        is_removed = data["remove"]
-        op = "delete" if is_removed else "set"
-        return "quota", op, str(Entity.from_wire(parts)), data["key"], None if is_removed else value
+        op, value = ("delete", None) if data["remove"] else ("set", text_of(float(data["value"])))
+        return "quota", op, str(Entity.from_wire(parts)), data["key"], value
     if kind == 4:
-        text = SHOWN if "password" in data["name"] and data["value"] else data["value"]
-        words = {2: "topic", 4: "broker", 16: "client-metrics", 32: "group"}
-        name = data["resourceName"] or "<default>"
-        return (
-            "config",
-            "delete" if text is None else "set",
-            f"{words[data['resourceType']]}={name}",
-            data["name"],
-            text,
-        )
+        text = SHOWN if is_called_so(data["name"]) and data["value"] is not None else data["value"]
+        types = {2: "TOPIC", 4: "BROKER", 8: "BROKER_LOGGER", 16: "CLIENT_METRICS", 32: "GROUP"}
+        resource = Resource(types[data["resourceType"]], data["resourceName"])
+        return "config", "delete" if text is None else "set", str(resource), data["name"], text
     if kind in (2, 9):
-        word = f"topic={data['name']}" if kind == 2 else ""
+        word = str(Resource("TOPIC", data["name"])) if kind == 2 else ""
         return "topic", "create" if kind == 2 else "delete", word, None, data["topicId"]
     mechanism = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}[data["mechanism"]]
     op, iterations = ("set", str(data["iterations"])) if kind == 11 else ("delete", None)
-    return "scram", op, f"user={data['name']}", mechanism, iterations
+    return "scram", op, str(ScramUser(data["name"])), mechanism, iterations
 
 
 def state(log: kn.Answer) -> tuple[dict, dict]:
@@ -141,11 +137,11 @@ def state(log: kn.Answer) -> tuple[dict, dict]:
 
 def assert_equal(version: str, place: Path, cluster: kn.Cluster) -> None:
     files = files_of(place)
-    expected = [theirs(record) for record in dumped(version, files)]
-    assert [row for file in files for row in ours(file)] == expected
+    read_by_us = [row for file in files for row in ours(file)]
+    read_by_the_tool = [theirs(record) for record in dumped(version, files)]
+    assert [pair for pair in zip(read_by_us, read_by_the_tool, strict=True) if pair[0] != pair[1]] == []
     quotas, configs = state(kn.metadata_log(place, cluster_id=cluster.id))
-    stored = {(row["entity"], row["key"]): str(int(row["value"])) if row["value"].is_integer() else repr(row["value"])
-              for row in cluster.quotas.describe()}  # fmt: skip
+    stored = {(row["entity"], row["key"]): text_of(row["value"]) for row in cluster.quotas.describe()}
     assert quotas == stored
     described = CONFIGS.own_texts(cluster.snapshot().configs.to_arrow())
     assert {target: text for target, text in configs.items() if target in described} == {
