@@ -27,16 +27,16 @@ def bill(found: dict[str, Any]) -> dict[str, Any]:
         for one in found["dependencies"]
         if one["ref"] in refs
     ]
-    return _without_addresses({**found, "components": kept, "dependencies": needs})
+    return _without({"externalReferences", "description"}, {**found, "components": kept, "dependencies": needs})
 
 
-def _without_addresses(value: Any) -> Any:
+def _without(names: set[str], value: Any) -> Any:
     if isinstance(value, list):
-        return [_without_addresses(item) for item in value]
+        return [_without(names, item) for item in value]
     if isinstance(value, dict):
-        return {name: _without_addresses(item) for name, item in value.items() if name != "externalReferences"}
+        return {name: _without(names, item) for name, item in value.items() if name not in names}
     return value
 
 
 if __name__ == "__main__":
-    (HERE / "sbom.cdx.json").write_text(json.dumps(bill(json.load(sys.stdin)), indent=1, sort_keys=True) + "\n")
+    (HERE / "sbom.cdx.json").write_text(json.dumps(bill(json.load(sys.stdin)), indent=0, sort_keys=True) + "\n")
