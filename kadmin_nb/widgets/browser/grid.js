@@ -174,6 +174,7 @@ function render({ model, el }) {
   const drawn = new Map(); // row number -> element
   let top = 0, scale = 1, height = model.get("height"), ownScroll = null;
   let active = [0, 0], anchor = [0, 0], sorted = ["", false], editing = null, hasFocus = false, isDead = false;
+  let isJudged = false; // after an edit: the remarks stay on the edited cell until somebody moves on
 
   el.classList.add("kadmin-grid");
   el.dataset.lmSuppressShortcuts = "true"; // else Lab takes keys: `d` twice deletes the notebook's cell
@@ -225,7 +226,7 @@ function render({ model, el }) {
     grid.setAttribute("aria-rowcount", rows.total + 1);
     empty.textContent = rows.total ? "" : "no rows";
     top = clampTop(top);
-    active[0] = between(-1, active[0], rows.total - 1);
+    for (const end of [active, anchor]) end[0] = between(-1, end[0], rows.total - 1);
     paint();
   }
 
@@ -347,7 +348,8 @@ function render({ model, el }) {
 
   const cellAt = (row, column) => (row < 0 ? head : drawn.get(row))?.children[column];
 
-  function moveTo(row, column, extend = false) {
+  function moveTo(row, column, extend = false, afterEdit = false) {
+    isJudged = afterEdit;
     active = [between(-1, row, rows.total - 1), between(0, column, columns.length - 1)];
     if (!extend) anchor = [...active];
     show(active[0]);
@@ -357,7 +359,7 @@ function render({ model, el }) {
       cell.focus({ preventScroll: true });
       showColumn(cell);
     }
-    if (active[0] >= 0) extend ? sendSelection("select") : announce();
+    if (active[0] >= 0) extend || afterEdit ? sendSelection("select") : announce();
   }
 
   // A message about the selected cells.
@@ -369,10 +371,18 @@ function render({ model, el }) {
 
   let announced = "";
   function announce() {
+    if (isJudged) return;
     const key = rows.key(active[0]), column = columns[active[1]].name;
     if (key === null || announced === `${rows.epoch} ${key}\u0000${column}`) return;
     announced = `${rows.epoch} ${key}\u0000${column}`;
     rows.send({ kind: "focus", position: active[0], key, column });
+  }
+
+  // Something is done to the cell in focus: the remarks are about it from now on.
+  function look() {
+    if (!isJudged) return;
+    isJudged = false;
+    announce();
   }
 
   function show(row) {
@@ -423,6 +433,7 @@ function render({ model, el }) {
     if (row < 0) return sort(n);
     const editor = rows.editor(row, n), key = rows.key(row);
     if (key === null || isDead) return;
+    look();
     if (!columns[n].is_editable || isLocked(editor)) {
       const why = rows.mark(row, n)?.[3];
       say(`${columns[n].label} of ${key} cannot be edited${why ? `: ${why}` : ""}`, false);
@@ -452,16 +463,16 @@ function render({ model, el }) {
     editing = null;
     const value = made.value();
     made.node.remove();
-    if (take && value !== text) {
-      send({ kind: "edit", cells: [{ position: row, key, column: columns[column].name, text: value }] });
-    }
-    if (step) moveTo(row + step[0], column + step[1]);
+    const isEdited = take && value !== text;
+    if (isEdited) send({ kind: "edit", cells: [{ position: row, key, column: columns[column].name, text: value }] });
+    if (step) moveTo(row + step[0], column + step[1], false, isEdited);
     else paint();
   }
 
   const isLocked = (editor) => editor?.kind === "locked";
 
   function clear() {
+    look();
     const { first, last, left, right } = selection(), cells = [];
     for (let row = first; row <= last; row++) {
       for (let n = left; n <= right; n++) {
@@ -528,7 +539,7 @@ function render({ model, el }) {
     else if (event.key === "Escape") moveTo(...active);
     else if (command && key === "z") send({ kind: event.shiftKey ? "redo" : "undo" });
     else if (command && key === "y") send({ kind: "redo" });
-    else if (command && key === "d") sendSelection("fill");
+    else if (command && key === "d") look(), sendSelection("fill");
     else if (event.key.length === 1 && !command && !event.altKey && active[0] >= 0) edit(event.key);
     else return;
     event.preventDefault();
@@ -551,6 +562,7 @@ function render({ model, el }) {
   el.addEventListener("paste", (event) => {
     event.stopPropagation();
     if (editing) return;
+    look();
     sendSelection("block", { text: event.clipboardData.getData("text/plain") });
     event.preventDefault();
   });
