@@ -36,5 +36,5 @@ def _answered(line: str, said: str, transcript: Transcript, ids: dict[str, str])
         line = line.replace(old, new)
     answer = transcript.answer(line.removeprefix("$ kadmin-nb ")).replace(f"{transcript.desk}/", "")
     ids.update(zip(_PLAN.findall(said), _PLAN.findall(answer), strict=False))
-    end = "\n" * (len(said) - len(said.rstrip("\n"))) or "\n"
-    return f"{line}\n{answer}{end}" if answer else f"{line}\n{end[1:]}"
+    gap = "\n" if said == "\n" or said.endswith("\n\n") else ""
+    return f"{line}\n{answer}\n{gap}" if answer else f"{line}\n{gap}"
