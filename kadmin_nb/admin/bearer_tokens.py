@@ -276,7 +276,7 @@ def _unreachable(source: TokenEndpoint, error: Exception, seconds: float) -> Kad
         return ConnectionFailed(
             f"the certificate of the token server {source} is refused: {reason.verify_message.rstrip('.')}",
             code="SSL_HANDSHAKE_FAILED",
-            hint="ssl.truststore.location has to name a store with its authority, in the file or in sasl.jaas.config.",
+            hint="Set ssl.truststore.location to a store with its authority, in the file or in sasl.jaas.config.",
         )
     words = reason.strerror if isinstance(reason, OSError) and reason.strerror else type(reason).__name__
     return ConnectionFailed(f"the token server {source} cannot be reached: {words}", hint=_URL)

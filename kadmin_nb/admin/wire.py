@@ -144,7 +144,7 @@ class Wire:
                 return
             time.sleep(_PAUSE)
         raise ConnectionFailed(
-            f"{self.settings.bootstrap} answered once and then no more within {timeout:.3g} s",
+            f"{self.settings.bootstrap} answered once, and not again within {timeout:.3g} s",
             code="NETWORK_EXCEPTION",
         )
 
@@ -353,7 +353,7 @@ class Wire:
         connections = self._manager._conns
         if first is None:
             throttled = any(connection.paused for connection in connections.values())
-            reason = "throttled: every broker throttles this client" if throttled else "no broker takes a request now"
+            reason = "throttled: every broker throttles this client" if throttled else "no broker accepts requests now"
             raise NotSent(reason) from (Throttled if throttled else kafka.errors.NodeNotReadyError)(reason)
         if first in connections and connections[first].connected:
             return [first]

@@ -108,7 +108,7 @@ class CanaryRequest:
 
     def __post_init__(self) -> None:
         if self.key not in PRODUCES:
-            raise UsageError(f"a canary cannot feel {self.key}", hint=f"It can {' and '.join(PRODUCES)}.")
+            raise UsageError(f"a canary cannot test {self.key}", hint=f"It can {' and '.join(PRODUCES)}.")
         if not self.client_id:
             raise Unsupported("a canary needs a client-id", hint="librdkafka calls a client without one rdkafka.")
         if not 0 < self.seconds <= LONGEST:
@@ -192,7 +192,7 @@ def _canary_row(expected: Prediction, sighting: CanaryReading, request: CanaryRe
 def _verdict(expected: Prediction, sighting: CanaryReading, key: str) -> tuple[bool | None, str | None]:
     """True if this is what was expected, None where one cannot tell; and why."""
     if expected.user is None:
-        return None, "what the broker calls this client is not known here: say user=…"
+        return None, "the broker's name for this client is unknown here: pass user=…"
     if expected.limit is None:
         return _without_limit(expected, sighting)
     return _with_limit(expected.limit, sighting, key)

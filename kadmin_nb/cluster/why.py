@@ -91,7 +91,8 @@ class WhyAnswer(Answer):
         if unknown := [row["key"] for row in self._rows if row["windows_unknown"]]:
             yield f"The use of {', '.join(unknown)} is not known in full. {WHY_UNKNOWN}"
         if self._used is None:
-            yield f"Not known: what it used, and who else shares it. {self._how_to_know(page.syntax or self._syntax)}"
+            yield "Unknown: how much it used, and who else shares the limit. "
+            f"{self._how_to_know(page.syntax or self._syntax)}"
 
     @cached_property
     def _rows(self) -> list[Row]:
@@ -200,14 +201,14 @@ def _total(effective: Effective, brokers: int) -> float | None:
 
 def _title(client: str, bound: Sequence[Effective], rows: Sequence[Row]) -> str:
     if not bound:
-        return f"Nothing limits {client}."
+        return f"{client} is unlimited."
     limits = ", ".join(f"{e.key} {readable(e.key, e.value)}" for e in bound if e.value is not None)
     throttled = [row for row in rows if row["share_throttled"]]
     if throttled:
         worst = max(throttled, key=lambda row: row["share_throttled"])
         return f"{client} is throttled by {worst['key']}: it used {_used_text(worst)}. Its limits: {limits}."
     if any(row["windows_unknown"] is not None for row in rows):
-        return f"{client} was not throttled while it was watched. Its limits: {limits}."
+        return f"{client} was not throttled in the time observed. Its limits: {limits}."
     return f"{client} is limited: {limits}, on each broker."
 
 

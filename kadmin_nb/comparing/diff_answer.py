@@ -335,7 +335,7 @@ def _refusal(row: Row, like: str) -> str | None:
         op = _op(row, like)
     except KadminError as exc:
         return str(exc)
-    return "it stands in the broker's server.properties" if op is None else None
+    return "it is set in the broker's server.properties" if op is None else None
 
 
 def _edit(row: Row, like: str, note: str) -> Edit:
