@@ -29,6 +29,7 @@ from ..frames import schemas
 from ..frames.answer import Findings
 from ..hints import terminal
 from ..model.connection_settings import Settings, TokenLogin
+from ..model.figures import milliseconds, utc
 from ..model.findings import ABSENT, FAILED, OK, SKIPPED, WARNING, Finding
 from ..paths import journal_dir
 from ..version import VERSION
@@ -180,7 +181,7 @@ def _address_checks(address: str, settings: Settings, timeout: float) -> list[Fi
 def _opened(host: str, port: int, timeout: float) -> str:
     started = time.monotonic()
     contact.connected(host, port, timeout).close()
-    return f"open after {(time.monotonic() - started) * 1000:.0f} ms"
+    return f"open after {milliseconds((time.monotonic() - started) * 1000)}"
 
 
 def _presented(address: str, settings: Settings, timeout: float) -> Finding:
@@ -245,7 +246,7 @@ def _token_check(login: TokenLogin, timeout: float) -> Finding:
 
 
 def _token_words(token: Token) -> str:
-    return f"until {datetime.fromtimestamp(token.expires, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return f"until {utc(token.expires)}"
 
 
 def _without_cluster(because: str, after: str = "") -> Iterator[Finding]:
@@ -293,7 +294,7 @@ def _answer_of(kafka: LiveKafka, broker: Broker, timeout: float) -> str:
     contact.connected(broker.host, broker.port, timeout).close()
     started = time.monotonic()
     kafka.reach(broker, timeout)
-    return f"answers after {(time.monotonic() - started) * 1000:.0f} ms"
+    return f"answers after {milliseconds((time.monotonic() - started) * 1000)}"
 
 
 def _rights_checks(kafka: LiveKafka, settings: Settings) -> Iterator[Finding]:

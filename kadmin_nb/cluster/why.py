@@ -17,6 +17,7 @@ from ..frames.blocks import NOTEBOOK, Page
 from ..frames.meanings import client
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Syntax, Verb, python, sentence
+from ..model import figures
 from ..model.findings import Row
 from ..model.grammar import format_word, parts
 from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers, readable
@@ -218,7 +219,7 @@ def _used_text(row: Row) -> str:
     used = "an unknown amount" if row["peak"] is None else most if row["windows_unknown"] else f"up to {most}"
     of_limit = f"{used} of {readable(row['key'], row['value'])}" if row["value"] is not None else used
     throttled = row["share_throttled"]
-    return f"{of_limit}, throttled in {throttled:.0%} of the windows" if throttled else of_limit
+    return f"{of_limit}, throttled in {figures.share(throttled)} of the windows" if throttled else of_limit
 
 
 def _lift_row(number: int, lift: Lift) -> dict[str, object]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import NotFound, UsageError
+from ..model.figures import utc
 from . import options
 from .click_glue import Verbs
 from .session import Session
@@ -95,7 +96,7 @@ def as_of(session: Session, where: str, time: tuple[str, ...], cluster_id: str |
         snapshot = _at(where).as_of(" ".join(time), cluster_id)
     asked_for = KINDS[kind or "quotas"]
     if asked_for not in snapshot.kinds:
-        raise NotFound(f"no {asked_for.title} were read by the snapshot of {snapshot.taken_at:%Y-%m-%d %H:%M:%SZ}")
+        raise NotFound(f"no {asked_for.title} were read by the snapshot of {utc(snapshot.taken_at)}")
     return snapshot.frames[asked_for.name]
 
 

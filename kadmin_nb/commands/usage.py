@@ -116,12 +116,12 @@ class _Reading:
         self._tell, self._next = tell, time.monotonic() + QUIET
 
     def __call__(self, done: int, size: int) -> None:
-        from ..usage.engines import size_text
+        from ..model import figures
 
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + REPEAT
-        self._tell(f"reading the log: {size_text(done)} of {size_text(size)}, {100 * done / size:.0f} %")
+        self._tell(f"reading the log: {figures.size(done)} of {figures.size(size)}, {figures.share(done / size)}")
 
 
 def source(command: Any) -> Any:

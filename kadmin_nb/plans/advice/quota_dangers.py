@@ -10,6 +10,7 @@ import pyarrow as pa
 from ...admin.ports import Kafka
 from ...model.changes import Change, Target
 from ...model.entity import Entity
+from ...model.figures import digits, seconds
 from ...model.findings import DANGER, Finding
 from ...model.grammar import DEFAULT
 from ...model.levels import DEFAULT_IP
@@ -103,7 +104,8 @@ def _lift_message(key: str, was: float, will: float | None) -> str | None:
     if will is None:
         return f"{readable(key, was)} for everyone is taken away, and nothing is behind it: all others are unlimited"
     if will >= MANIFOLD * was:
-        return f"{readable(key, was)} for everyone becomes {readable(key, will)}, {will / was:,.0f} times as much"
+        return f"{readable(key, was)} for everyone becomes {readable(key, will)}, {digits(will / was)} "
+        "times as much"
     return None
 
 
@@ -150,21 +152,18 @@ def _message(change: Change) -> str | None:
     after = float(change.after or "nan")
     before = None if change.old is None else float(change.old)
     if change.key in _BYTE_RATES and after * LONGEST < REQUEST_BYTES:
-        slow = _duration(REQUEST_BYTES / after)
+        slow = seconds(REQUEST_BYTES / after)
         return f"at {readable(change.key, after)} one request of 16 KiB takes {slow}; {_question(change.key, after)}"
     if before and after <= before / THOUSANDFOLD:
         return f"{_way(change.key, before, after)}, a {before / after:,.0f}th; {_question(change.key, after)}"
     if before and after >= before * THOUSANDFOLD:
-        return f"{_way(change.key, before, after)}, {after / before:,.0f} times as much; {_question(change.key, after)}"
+        return f"{_way(change.key, before, after)}, {digits(after / before)} times as much; "
+        f"{_question(change.key, after)}"
     return None
 
 
 def _way(key: str, before: float, after: float) -> str:
     return f"{readable(key, before)} becomes {readable(key, after)}"
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds / 60:,.0f} min" if seconds < 7200 else f"{seconds / 3600:,.0f} h"
 
 
 def _question(key: str, after: float) -> str:
