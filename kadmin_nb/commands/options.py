@@ -234,9 +234,11 @@ _timeout = _remembered(
     help="The time limit of a call, changes included.",
 )
 _form = _remembered("--as", "form", type=click.Choice(FORMS), help="The frame type of the answer.")
-_out = _remembered("--out", metavar="NAME", help="Write the answer to this variable, or file (.parquet, .csv, .json).")
+_out = _remembered(
+    "--out", metavar="NAME", help="Write the answer to this variable, or file (.parquet, .csv, .json, .jsonl)."
+)
 _raw = _remembered("--raw", is_flag=True, help="CSV without quoting formulas: a name may start one in a spreadsheet.")
-_json = _remembered("--json", is_flag=True, help="The rows as JSON.")
+_json = _remembered("--json", is_flag=True, help="The rows as JSON, as --out FILE.json has them.")
 _no_pager = _remembered("--no-pager", is_flag=True, help="Print a long answer without a pager.")
 _no_color = _remembered("--no-color", is_flag=True, help="No colours, as with $NO_COLOR.")
 printing = _remembered(
