@@ -219,8 +219,7 @@ def observe(
         not_restored = _watched(watch, settings)
         answer = watch.answer(before, not_restored, logs)
     if watch.stopped is not None:
-        how = "; a guard process keeps restoring the log levels" if not_restored else ", and all log levels were "
-        "restored"
+        how = "; a guard process keeps restoring the levels" if not_restored else ", and all log levels were restored"
         reason = f"the observation was stopped by Ctrl-C after {watch.lasted:.0f} s{how}"
         raise Interrupted(reason, outcomes=answer, hint=answer.lines or None)
     return answer.raise_for_errors() if not_restored else answer

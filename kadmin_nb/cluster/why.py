@@ -92,8 +92,8 @@ class WhyAnswer(Answer):
         if unknown := [row["key"] for row in self._rows if row["windows_unknown"]]:
             yield f"The use of {', '.join(unknown)} is not known in full. {WHY_UNKNOWN}"
         if self._used is None:
-            yield "Unknown: how much it used, and who else shares the limit. "
-            f"{self._how_to_know(page.syntax or self._syntax)}"
+            to_know = self._how_to_know(page.syntax or self._syntax)
+            yield f"Unknown: how much it used, and who else shares the limit. {to_know}"
 
     @cached_property
     def _rows(self) -> list[Row]:

@@ -105,7 +105,7 @@ QUESTIONS = {
     "which limits can never win": ("quota tree", ["user=q-team"]),
     "which limits repeat what would hold anyway": ("quota redundant", ["user=q-team client-id=same"]),
     "who has no limit": ("quota unlimited --pairs {pairs} --keys producer_byte_rate", ["client-id=job-"]),
-    "which client-ids are junk": ("quota client-ids {pairs}", ["job-*", "nothing limits them"]),
+    "which client-ids are junk": ("quota client-ids {pairs}", ["job-*", "unlimited"]),
     "who is near the limit": ("quota near --usage {usage}", ["user=ANONYMOUS", "q-app"]),
     "who uses most": ("quota top --usage {usage} --most 3", ["producer_byte_rate", "q-app"]),
     "who are the clients at all": ("quota usage --usage {usage} --clients", ["q-app"]),

@@ -102,10 +102,10 @@ def _takes_part(change: Change) -> bool:
 
 def _lift_message(key: str, was: float, will: float | None) -> str | None:
     if will is None:
-        return f"{readable(key, was)} for everyone is taken away, and nothing is behind it: all others are unlimited"
+        return f"{readable(key, was)} for everyone is removed, with no other limit behind it: all others are unlimited"
     if will >= MANIFOLD * was:
-        return f"{readable(key, was)} for everyone becomes {readable(key, will)}, {digits(will / was)} "
-        "times as much"
+        times = digits(will / was)
+        return f"{readable(key, was)} for everyone becomes {readable(key, will)}, {times} times as much"
     return None
 
 
@@ -117,7 +117,7 @@ def _emptied(removed: Sequence[Change], after: Limits, stored: pa.Table) -> Iter
         everyones = DEFAULT_IP if level == "IP" else _CLIENTS[0].level
         left = {*of_place(stored, level, key)["entity"].to_pylist()} - {str(change.resource) for change in rows}
         if _limit(after, everyones, key) is None and not left:
-            message = f"all {len(rows):,} quotas of the level {level} are taken away, and none is for everyone"
+            message = f"all {len(rows):,} quotas of the level {level} are removed, and none is for everyone"
             yield Finding.about(rows[0], DANGER, QUOTA, message)
 
 
@@ -155,10 +155,10 @@ def _message(change: Change) -> str | None:
         slow = seconds(REQUEST_BYTES / after)
         return f"at {readable(change.key, after)} one request of 16 KiB takes {slow}; {_question(change.key, after)}"
     if before and after <= before / THOUSANDFOLD:
-        return f"{_way(change.key, before, after)}, a {before / after:,.0f}th; {_question(change.key, after)}"
+        return f"{_way(change.key, before, after)}, a {digits(before / after)}th; {_question(change.key, after)}"
     if before and after >= before * THOUSANDFOLD:
-        return f"{_way(change.key, before, after)}, {digits(after / before)} times as much; "
-        f"{_question(change.key, after)}"
+        times = digits(after / before)
+        return f"{_way(change.key, before, after)}, {times} times as much; {_question(change.key, after)}"
     return None
 
 
