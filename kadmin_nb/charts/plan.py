@@ -11,8 +11,9 @@ from typing import Any
 import pyarrow.compute as pc
 
 from ..frames import schemas
-from ..frames.meanings import in_unit, limit, seconds
+from ..frames.meanings import in_unit, limit
 from ..frames.relational import checked, in_arrow, largest
+from ..model.figures import seconds
 from ..model.quota_keys import find
 from .bins import flag_count
 from .labels import AXES, DURATION, NUMBER, SECONDS, count_of, distinct, part_of, short, unit_of, uses

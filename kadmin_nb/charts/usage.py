@@ -9,9 +9,10 @@ import pyarrow.compute as pc
 
 from ..frames import schemas
 from ..frames.given_frames import plain
-from ..frames.meanings import limit, milliseconds, percent, used
+from ..frames.meanings import limit, used
 from ..frames.meanings import limit as limit_text
 from ..frames.relational import Frame, added_up, checked, in_arrow, largest, members, positive, split_by_null
+from ..model.figures import milliseconds, percent
 from ..resolution.kernel import resolve
 from .bins import Bins, flag_count
 from .labels import (

@@ -17,6 +17,7 @@ from ..frames.blocks import NOTEBOOK, Page
 from ..frames.meanings import client
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Syntax, Verb, python, sentence
+from ..model import figures
 from ..model.findings import Row
 from ..model.grammar import format_word, parts
 from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers, readable
@@ -91,7 +92,8 @@ class WhyAnswer(Answer):
         if unknown := [row["key"] for row in self._rows if row["windows_unknown"]]:
             yield f"The use of {', '.join(unknown)} is not known in full. {WHY_UNKNOWN}"
         if self._used is None:
-            yield f"Not known: what it used, and who else shares it. {self._how_to_know(page.syntax or self._syntax)}"
+            to_know = self._how_to_know(page.syntax or self._syntax)
+            yield f"Unknown: how much it used, and who else shares the limit. {to_know}"
 
     @cached_property
     def _rows(self) -> list[Row]:
@@ -200,14 +202,14 @@ def _total(effective: Effective, brokers: int) -> float | None:
 
 def _title(client: str, bound: Sequence[Effective], rows: Sequence[Row]) -> str:
     if not bound:
-        return f"Nothing limits {client}."
+        return f"{client} is unlimited."
     limits = ", ".join(f"{e.key} {readable(e.key, e.value)}" for e in bound if e.value is not None)
     throttled = [row for row in rows if row["share_throttled"]]
     if throttled:
         worst = max(throttled, key=lambda row: row["share_throttled"])
         return f"{client} is throttled by {worst['key']}: it used {_used_text(worst)}. Its limits: {limits}."
     if any(row["windows_unknown"] is not None for row in rows):
-        return f"{client} was not throttled while it was watched. Its limits: {limits}."
+        return f"{client} was not throttled in the time observed. Its limits: {limits}."
     return f"{client} is limited: {limits}, on each broker."
 
 
@@ -217,7 +219,7 @@ def _used_text(row: Row) -> str:
     used = "an unknown amount" if row["peak"] is None else most if row["windows_unknown"] else f"up to {most}"
     of_limit = f"{used} of {readable(row['key'], row['value'])}" if row["value"] is not None else used
     throttled = row["share_throttled"]
-    return f"{of_limit}, throttled in {throttled:.0%} of the windows" if throttled else of_limit
+    return f"{of_limit}, throttled in {figures.share(throttled)} of the windows" if throttled else of_limit
 
 
 def _lift_row(number: int, lift: Lift) -> dict[str, object]:

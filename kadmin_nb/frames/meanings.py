@@ -19,8 +19,9 @@ import pyarrow.compute as pc
 
 from ..errors import printable
 from ..model.config_fallback import in_unit_of
-from ..model.config_units import duration, size, with_unit
+from ..model.config_units import with_unit
 from ..model.config_values import ConfigValue
+from ..model.figures import milliseconds, moment, percent, seconds, share, size
 from ..model.grammar import DEFAULT, Value, format_word, quote
 from ..model.levels import SHARED
 from ..model.quota_keys import find, readable, rounded
@@ -60,7 +61,7 @@ def cell(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, datetime):
-        return f"{value:%Y-%m-%d %H:%M:%S}"
+        return moment(value)
     if isinstance(value, Mapping):
         return " ".join(filter(None, map(cell, value.values())))
     if isinstance(value, Iterable):
@@ -124,39 +125,9 @@ _WORDS = {"delete": "remove"}
 """Values of frames that people read as another word."""
 
 
-def milliseconds(value: float | None) -> str:
-    """A length of time in milliseconds."""
-    if value is None:
-        return ""
-    return duration(round(value)) if value >= 1000 else f"{value:.3g} ms"
-
-
-def seconds(value: float | None) -> str:
-    """A length of time in seconds."""
-    return "" if value is None else duration(round(value * 1000)) or f"{value:.3g} s"
-
-
 def short_id(value: str | None) -> str:
     """The beginning of an id, by which verbs know it."""
     return (value or "")[:8]
-
-
-def moment_text(value: str | datetime | None) -> str:
-    """A time in ISO 8601, UTC, to the second."""
-    return str(value or "")[:19].replace("T", " ")
-
-
-def percent(value: float | None) -> str:
-    """A share in percent."""
-    return "" if value is None else f"{value:.3g} %"
-
-
-def _share(value: float | None) -> str:
-    return "" if value is None else percent(value * 100)
-
-
-def _bytes(value: float | None) -> str:
-    return "" if value is None else size(round(value)) or f"{value:.0f} B"
 
 
 def _each(write: Callable[[Any], str], name: str) -> Texts:
@@ -356,6 +327,6 @@ def _of_column(field: Field) -> Part:
 
 _OF_ROWS: Mapping[str, Callable[[Any, Any], str]] = {OF_KEY: in_unit, MEASURED: used}
 _UNITS: Mapping[str, Callable[[Any], str]] = {
-    PERCENT: percent, SHARE: _share, BYTES: _bytes, MS: milliseconds, S: seconds, ID: short_id, ISO_TIME: moment_text
+    PERCENT: percent, SHARE: share, BYTES: size, MS: milliseconds, S: seconds, ID: short_id, ISO_TIME: moment
 }  # fmt: skip
 """The writers of values, by their unit: those that need the key of the row, and the others."""

@@ -341,7 +341,7 @@ VIEWS: Mapping[type, View] = {
     schemas.REDUNDANT: View(("who", "key", "value", "safe", "reason")),
     schemas.CLIENT_IDS: View(
         ("pattern", "sort", "client_ids", "users", "example", "binds", "advice"),
-        ("sort of client-ids that a machine made up", "sorts of client-ids that a machine made up"),
+        ("pattern of generated client-ids", "patterns of generated client-ids"),
     ),
     schemas.PERMISSIONS: View(("action", "operation", "resource", "allowed", "note")),
     schemas.CHECKS: View(("check", "subject", "state", "note", "mend"), ("check", "checks")),

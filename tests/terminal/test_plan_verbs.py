@@ -173,7 +173,7 @@ def test_what_was_never_done_cannot_be_rolled_back(live, saved):
     said = live("plan", "rollback", place)
     assert (said.code, said.err.splitlines()[0]) == (
         1,
-        f"NotFound: plan {plan_id[:12]} has no journal: it was never applied from here, or nothing was to be done",
+        f"NotFound: plan {plan_id[:12]} has no journal: it was never applied from here, or there was nothing to do",
     )
 
 
