@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from .blocks import BADGE, KEY, NOTEBOOK, TEXT, Block, Folded, Head, Listing, Page, Title
+from .blocks import BADGE, BINDS, KEY, LOST, NOTEBOOK, STANDING, TEXT, Block, Folded, Head, Listing, Page, Title
 from .colours import TONES
 from .render import CUT, Column, columns, count, engine_line, nothing, rows_of, shortened, text_of_blocks
 from .views import Section, View, view_of
@@ -139,13 +139,34 @@ def _breakable(text: str) -> str:
     return _ENDS_OF_WORDS.sub(r"\g<0><wbr>", text)
 
 
+def _bold(text: str) -> str:
+    return f"<b>{text}</b>" if text else ""
+
+
+def _struck(text: str) -> str:
+    return f"<s>{text}</s>" if text else ""
+
+
+def _standing(text: str) -> str:
+    """A limit and its standing: what applies is bold, what is overridden is struck through."""
+    limit, comma, standing = text.rpartition(", ")
+    return f"{_struck(limit) if standing == 'overridden' else _bold(limit)}{comma}{standing}"
+
+
 UNBROKEN = 10
 """Characters up to which a text is not broken."""
 
 _BREAKS = re.compile(r"[ /-]")
 _ENDS_OF_WORDS = re.compile(r"[._,/:=](?=\w)")
 
-_WRITERS: Mapping[str, Callable[[str], str]] = {BADGE: _badge, KEY: _breakable, TEXT: _breakable}
+_WRITERS: Mapping[str, Callable[[str], str]] = {
+    BADGE: _badge,
+    KEY: _breakable,
+    TEXT: _breakable,
+    BINDS: _bold,
+    LOST: _struck,
+    STANDING: _standing,
+}
 """Writers of an escaped text, by the look of its column."""
 
 

@@ -27,7 +27,7 @@ from ..model.levels import SHARED
 from ..model.quota_keys import find, readable, rounded
 from ..model.resources import Resource, Source
 from . import schemas
-from .blocks import BADGE, BRANCH, NAME, NUMBER, PROSE, TEXT
+from .blocks import BADGE, BINDS, BRANCH, LOST, NAME, NUMBER, PROSE, STANDING, TEXT
 from .frame import BYTES, ID, ISO_TIME, MEASURED, MS, OF_KEY, PERCENT, SHARE, Field, S
 from .journal_words import came_to, what_was_done
 
@@ -291,7 +291,8 @@ PARTS = {
     "bucket_after": Part("bucket after", ("bucket_user_after", "bucket_client_id_after"),
                          lambda table: _bucket(table, "_after")),
     "shared": Part("shared", ("level",), _each(lambda level: SHARED.get(level, ""), "level")),
-    "overrides": Part("overrides", ("overridden",), _overridden),
+    "overrides": Part("overrides", ("overridden",), _overridden, LOST),
+    "binding": Part("limit", ("value",), _with_key(limit, "value"), BINDS),
     "config_value": Part("value", ("value", "is_sensitive"), _config_value),
     "instead_of": Part("instead of", ("synonyms",), _instead_of),
     "set_on": Part("set on", ("entity",), lambda table: values_of(table, "entity"), NAME),
@@ -321,7 +322,7 @@ def _of_column(field: Field) -> Part:
         texts = _with_key(write, name)
     else:
         texts = _each(word if field.look == BADGE else _UNITS.get(field.unit, cell), name)
-    look = NUMBER if field.is_number else field.look or TEXT
+    look = NUMBER if field.is_number else STANDING if find(name) else field.look or TEXT
     return Part(printable(heading.removesuffix(f" {field.unit}")), (name,), texts, look)
 
 

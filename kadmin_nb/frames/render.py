@@ -15,7 +15,7 @@ from itertools import zip_longest
 import pyarrow as pa
 
 from ..errors import printable
-from .blocks import BADGE, NOTEBOOK, NUMBER, PROSE, TEXT, Block, Folded, Head, Listing, Page, Title
+from .blocks import BADGE, BINDS, NOTEBOOK, NUMBER, PROSE, TEXT, Block, Folded, Head, Listing, Page, Title
 from .colours import BOLD, DIM, ink, inked
 from .meanings import Part
 from .schema_metadata import ENGINE
@@ -43,7 +43,7 @@ class Column:
     @property
     def is_number(self) -> bool:
         """True if it stands to the right, and no cell of it is broken."""
-        return self.look == NUMBER
+        return self.look in (NUMBER, BINDS)
 
     @property
     def is_prose(self) -> bool:

@@ -335,7 +335,10 @@ VIEWS: Mapping[type, View] = {
     ),
     schemas.CLIENT_CONFIG_SETUP: View(schemas.CLIENT_CONFIG_SETUP.names, finding=_setup_finding),
     schemas.WHY: View(
-        ("key", "value", "set_on", "level", "total", "clients", "peak", "utilisation", "throttle_ms", "share_throttled")
+        (
+            *("key", "binding", "total", "set_on", "level", "shared", "overrides"),
+            *("clients", "peak", "utilisation", "throttle_ms", "share_throttled"),
+        )
     ),
     schemas.LIFTS: View(("number", "line", "limit", "reach", "consequence"), ("change", "changes")),
     schemas.REDUNDANT: View(("who", "key", "value", "safe", "reason")),

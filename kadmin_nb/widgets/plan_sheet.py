@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from ..frames.meanings import in_unit
+from ..frames.meanings import in_unit, word
 from ..model.changes import FAILED, SKIPPED, UNKNOWN, UNVERIFIED, Change
 from .sheet import DANGER, REFUSED, Column, Mark, Page, ReadOnlySheet
 
@@ -39,7 +39,7 @@ State = tuple[str, str | None]
 
 
 class PlanSheet(ReadOnlySheet):
-    """The rows of a plan; nothing in it can be edited."""
+    """The rows of a plan, in its order, or those that failed first; nothing in it can be edited."""
 
     label = "Planned changes"
     in_order = "the rows of a plan stay in their order"
@@ -77,6 +77,12 @@ class PlanSheet(ReadOnlySheet):
             self._states |= dict(states)
         self._listeners.tell()
 
+    def failures_first(self) -> None:
+        """Show the rows that are not as wanted above the others."""
+        with self._guard:
+            self._changes = sorted(self._changes, key=lambda change: (self.state(change.row) not in _BAD, change.row))
+        self._listeners.tell()
+
     def _fitted(self, column: Column) -> Column:
         """A column no wider than its texts need."""
         if column.name not in FITTED:
@@ -90,7 +96,7 @@ class PlanSheet(ReadOnlySheet):
         notes = [message, str(change.refusal) if change.is_refused else None, change.note]
         before = "not shown" if not change.old_known else _readable_value(change, change.old)
         return [
-            *(str(change.row), state, str(change.resource), change.op, change.key),
+            *(str(change.row), state, str(change.resource), word(change.op), change.key),
             *(before, _readable_value(change, change.after), "; ".join(filter(None, notes))),
         ]
 
