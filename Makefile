@@ -11,7 +11,7 @@ MORE_KAFKAS := 4.1.1 4.0.1
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help install browser spark-archive kafka kafkas demo test test-fast test-long test-versions check shape reference bench bench-full lock binder clean
+.PHONY: help install browser spark-archive kafka kafkas demo test test-fast test-long test-versions check shape pictures reference bench bench-full lock binder clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -31,6 +31,9 @@ test-long: kafkas ## all of what make test samples: every pair of faults, every 
 test-versions: kafkas ## what each version of Kafka does, on all that we speak to (3 minutes)
 	@$(RUN) -m kadmin_nb.local fetch $(MORE_KAFKAS)
 	@$(RUN) -m pytest tests/admin -k conformance -m "broker or versions"
+
+pictures: kafka browser ## what people see, as pictures in out/pictures: notebooks in two hosts, two widths, two themes; terminals (4 minutes)
+	@$(RUN) -m pytest tests/browser/test_pictures.py -m long
 
 check: install ## formatting, lint, types
 	@$(RUN) -m ruff format --check .

@@ -189,7 +189,7 @@ def silence() -> None:
     """In this worker, the daemon's own code does not print hang-ups; all other code prints as before.
 
     A worker that Spark hangs up on, as after a limit, ends in silence then: PySpark's daemon, of which each worker is a
-    fork, prints a traceback, with a local Spark on the terminal.
+    fork, prints a traceback, with a local Spark on the terminal. Eight reads of a few rows printed eight.
     """
     daemon: Any = sys.modules["__main__"]
     if getattr(daemon.__spec__, "name", None) == "pyspark.daemon":

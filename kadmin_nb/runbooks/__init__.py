@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .audit import callbacks, shadowed, throttled, unlimited, unlimited_unnamed, utilisation
+    from .audit import broken_rules, callbacks, shadowed, throttled, unlimited, unlimited_unnamed, utilisation
     from .binder import bind
     from .catalogue import Runbook, find, new, show
     from .catalogue import listed as list
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .preconditions import gate, preflight, reviewed
     from .run_record import Record, record
 
-_AUDITS = ("callbacks", "shadowed", "throttled", "unlimited", "unlimited_unnamed", "utilisation")
+_AUDITS = ("broken_rules", "callbacks", "shadowed", "throttled", "unlimited", "unlimited_unnamed", "utilisation")
 _LAZY = {
     "bind": ("binder", "bind"),
     "preflight": ("preconditions", "preflight"),
@@ -51,6 +51,7 @@ __all__ = [
     "Run",
     "Runbook",
     "bind",
+    "broken_rules",
     "callbacks",
     "chart",
     "clients",

@@ -9,13 +9,16 @@ import pyarrow as pa
 from pyarrow.compute import field
 
 from ..errors import NotKnowable
-from ..frames import schemas
+from ..frames import relational, schemas
 from ..frames import spark as sparks
 from ..frames.answer import Answer
 from ..frames.lazy_answer import SparkAnswer
 from ..model.findings import SKIPPED, Finding
-from ..resolution.kernel import resolve
+from ..policy import load
+from ..policy.facts import EFFECTIVE
+from ..policy.rules import KEPT
 from ..usage import engines
+from .cells import MOST, effective
 from .report_checks import Check
 
 if TYPE_CHECKING:
@@ -23,9 +26,6 @@ if TYPE_CHECKING:
 
 RATES = ("producer_byte_rate", "consumer_byte_rate")
 """The quotas without which one client can take a whole broker."""
-
-MOST = 1000
-"""Rows that a report holds."""
 
 
 def callbacks(cluster: Cluster) -> list[str]:
@@ -43,15 +43,36 @@ def shadowed(tree: Any) -> Answer:
 
 
 def unlimited(quotas: Any, clients: Any) -> Answer:
-    """The clients, and the rates of theirs, that no quota binds: `user`, `client_id`, `key`."""
-    unlimited_rows = resolve(quotas, clients, keys=list(RATES)).filter(field("value").is_null())
-    return Answer(unlimited_rows.select(["user", "client_id", "key"]))
+    """The clients, and the rates of theirs, that no quota binds: `user`, `client_id`, `key`; of Spark's the first."""
+    rows = effective(quotas, clients, RATES)
+    words = relational.words_of(rows)
+    free = relational.select(relational.where(rows, words.is_null(words.column("value"))), _RATE_OF_A_CLIENT)
+    if sparks.is_spark(free):
+        free = relational.in_arrow(free.orderBy(*_RATE_OF_A_CLIENT), MOST, "Spark resolves the clients")
+    return Answer(free)
+
+
+_RATE_OF_A_CLIENT = ["user", "client_id", "key"]
 
 
 def unlimited_unnamed(quotas: Any) -> Answer:
     """The rates that no default binds: `key`. Asked of a client that no quota can name."""
     nobody = schemas.table(schemas.PAIRS, [{"user": uuid.uuid4().hex, "client_id": uuid.uuid4().hex}])
     return Answer(unlimited(quotas, nobody).to_arrow().select(["key"]))
+
+
+def broken_rules(cluster: Cluster, policy: str, clients: Any) -> Answer:
+    """POLICY of the rules that are broken. Clients in Spark stay there: a worker judges what binds them."""
+    rules, quotas = load(policy), cluster.quotas.describe()
+    if not sparks.is_spark(clients) or not rules.asks_for_clients or not len(quotas):
+        return cluster.check(rules, pairs=None if sparks.is_spark(clients) else clients).broken
+    from ..fleets import policy as judged_on_spark
+
+    named = quotas.to_arrow().append_column("cluster_id", pa.repeat(cluster.id, len(quotas)))
+    judged = judged_on_spark(rules.of_frames({EFFECTIVE}), sparks.to_spark(named, clients.sparkSession), pairs=clients)
+    about_clients = relational.in_arrow(judged.where(judged["state"] != KEPT), MOST, "Spark judges the clients")
+    of_others = cluster.check(rules.of_frames({rule.frame for rule in rules.rules} - {EFFECTIVE})).broken.to_arrow()
+    return Answer(pa.concat_tables([of_others, about_clients.select(of_others.column_names).cast(of_others.schema)]))
 
 
 def throttled(quotas: Any, usage: Any) -> Answer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_, or_
@@ -17,7 +17,7 @@ from pyarrow.compute import field
 from .. import charts
 from ..errors import NotFound, Unsupported, UsageError
 from ..files import expanded
-from ..frames import files, schemas
+from ..frames import files, relational, schemas
 from ..frames import spark as sparks
 from ..frames.answer import Answer
 from ..frames.given_frames import refuse_other_than_text, table_of
@@ -70,8 +70,10 @@ def frame(where: str) -> Any:
     return table
 
 
-def clients(given: Any) -> pa.Table:
-    """PAIRS, each client once, of a frame that has more of them: PAIRS, USAGE, in Spark or not. None has nobody.
+def clients(given: Any) -> Any:
+    """PAIRS, each client once, of a frame that has more of them: PAIRS, USAGE. Those of Spark stay there, lazy.
+
+    None, where nothing is given, stays None.
 
     Raises
     ------
@@ -79,17 +81,28 @@ def clients(given: Any) -> pa.Table:
         It has no such columns.
     """
     if given is None:
-        given = schemas.table(schemas.PAIRS, ())
+        return None
     if sparks.is_spark(given):
         schemas.require_columns(_CLIENTS, _CLIENT, given.columns)
-        with sparks.at_work("Spark reads the clients"):
-            given = given.select(*_CLIENT).distinct().toArrow()
+        return given.select(*_CLIENT).distinct()
     table = table_of(given, _CLIENTS)
     schemas.require_columns(_CLIENTS, _CLIENT, table.column_names)
     refuse_other_than_text(table, _CLIENT, _CLIENTS)
     names = table.select(_CLIENT).cast(_SCHEMA)
     return names.group_by(_CLIENT, use_threads=False).aggregate([]).sort_by([(name, "ascending") for name in _CLIENT])
 
+
+def effective(quotas: Any, known: Any, keys: Sequence[str] | None = None) -> Any:
+    """EFFECTIVE of these clients, where they are: of those in Spark lazy, and in no order."""
+    if not sparks.is_spark(known):
+        return _as_text(resolve(quotas, known, keys=keys))
+    from ..fleets import resolve as resolve_on_spark
+
+    return resolve_on_spark(quotas, known, keys=keys)
+
+
+MOST = 1000
+"""Rows that a report holds."""
 
 LIMITS = USER_CLIENT_KEYS
 """The quotas that a user or client can have."""
@@ -127,12 +140,16 @@ class Client:
         return Answer(resolve(quotas, self._pair(), overridden=True))
 
     def shares_with(self, quotas: Any, known: Any) -> Answer:
-        """EFFECTIVE of those among the known clients who draw from the allowance of this one."""
-        everybody = clients(pa.concat_tables([clients(known), clients(self._pair())]))
-        table = _as_text(resolve(quotas, everybody))
-        mine = (field("user") == (self.user or NOBODY)) & (field("client_id") == self.client_id)
-        own_buckets = table.filter(mine & field("value").is_valid()).select(_BUCKET).to_pylist()
-        return Answer(table.filter(~mine & reduce(or_, map(_is, own_buckets), pc.scalar(False))))
+        """EFFECTIVE of those among the known clients who draw from the allowance of this one; of Spark's the first."""
+        own = effective(quotas, self._pair())
+        own_buckets = own.filter(field("value").is_valid()).select(_BUCKET).to_pylist()
+        table = own if known is None else effective(quotas, clients(known))
+        column = relational.words_of(table).column
+        is_mine = (column("user") == (self.user or NOBODY)) & (column("client_id") == self.client_id)
+        shares = reduce(or_, (_is(bucket, column) for bucket in own_buckets), is_mine)
+        return Answer(
+            relational.in_arrow(relational.where(table, shares & ~is_mine), MOST, "Spark resolves the clients")
+        )
 
     def named_in(self, quotas: Any) -> Answer:
         """QUOTAS that name it, by its user or by its client-id."""
@@ -148,8 +165,8 @@ class Client:
         return schemas.table(schemas.PAIRS, [{"user": self.user or NOBODY, "client_id": self.client_id}])
 
 
-def _is(names: dict[str, str]) -> pc.Expression:
-    return reduce(and_, (field(name) == text for name, text in names.items()))
+def _is(names: dict[str, str], column: Callable[[str], Any] = field) -> Any:
+    return reduce(and_, (column(name) == text for name, text in names.items()))
 
 
 def _as_text(table: pa.Table) -> pa.Table:

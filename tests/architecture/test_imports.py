@@ -93,7 +93,7 @@ ROOMS = {
                 "client_configs", "admin", "profiles", "plans", "fleets", "usage", "widgets"),
     "sql": (*GROUND, "model", "frames", "resolution", "admin", "fleets", "usage", "cluster"),
     "local": (*GROUND, "cluster"),
-    "runbooks": (*GROUND, "model", "frames", "resolution", "plans", "usage", "charts"),
+    "runbooks": (*GROUND, "model", "frames", "resolution", "policy", "fleets", "plans", "usage", "charts"),
     "commands": (*GROUND, "model", "frames", "advice", "resolution", "policy", "declared", "comparing", "history",
                  "kraft", "kafka_commands", "client_configs", "admin", "profiles", "plans", "fleets", "usage",
                  "widgets", "charts", "cluster", "local", "runbooks"),

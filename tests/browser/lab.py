@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import TimeoutError
 
 ROOT = Path(__file__).parents[2]
-PICTURES = ROOT / "out" / "screenshots"
+PICTURES = ROOT / "out" / "pictures"
 
 
 def free_port() -> int:
@@ -217,7 +217,7 @@ class Notebook:
             raise AssertionError(f"{text!r} is not on the page, but:\n" + "\n".join(outputs)[-4000:]) from None
 
     def picture(self, name: str) -> None:
-        """A screenshot, under `out/screenshots`: to be looked at."""
+        """A screenshot, under `out/pictures`: to be looked at."""
         PICTURES.mkdir(parents=True, exist_ok=True)
         self.page.screenshot(path=PICTURES / f"{name}.png")
 

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import io
 import json
-import os
 import re
-import struct
-import subprocess
-import sys
-import termios
 import tracemalloc
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pyarrow as pa
 import pytest
@@ -27,42 +21,15 @@ from kadmin_nb.commands.windows import REST, fitted_lines
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.blocks import window
 from kadmin_nb.frames.render import lines
+from tests.terminal.pseudo_terminal import in_terminal
 
 Window = Callable[..., tuple[int, list[str]]]
-STATUS = re.compile(r"\r\x1b\[K([^\r]*(?=\r\x1b\[K))?")
-"""What a slow machine shows meanwhile, and its end."""
-MONOCHROME = {"NO_COLOR": "1"}
-MAIN = "from kadmin_nb.commands import main; main()"
 
 
 @pytest.fixture
 def in_window(kafka) -> Window:
     """`in_window(80, "quota", "describe")` runs that line in a terminal of 80 columns: exit code and lines."""
-    return lambda columns, *words, **more: _in_terminal(columns, [*words, "--cluster", kafka.bootstrap], **more)
-
-
-def _in_terminal(
-    columns: int, words: Sequence[str], pager: str = "cat", colours: Mapping[str, str] = MONOCHROME
-) -> tuple[int, list[str]]:
-    ours, theirs = os.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    line, env = (
-        [sys.executable, "-c", MAIN, *words],
-        {**os.environ, "PAGER": pager, "TERM": "xterm", "NO_COLOR": "", **colours},
-    )
-    with subprocess.Popen(line, stdin=theirs, stdout=theirs, stderr=theirs, env=env) as process:
-        os.close(theirs)
-        said = b"".join(iter(lambda: _read(ours), b""))
-    os.close(ours)
-    return process.returncode, STATUS.sub("", said.decode()).splitlines()
-
-
-def _read(terminal: int) -> bytes:
-    """What the terminal was sent; nothing when its last writer is gone, which Linux calls an error."""
-    try:
-        return os.read(terminal, 65536)
-    except OSError:
-        return b""
+    return lambda columns, *words, **more: in_terminal(columns, [*words, "--cluster", kafka.bootstrap], **more)
 
 
 def piped(table: pa.Table) -> list[str]:
@@ -267,7 +234,7 @@ def test_kafkas_own_lines_obey_no_name_in_a_window(kafka, cluster, unique):
     stage.plan().apply().raise_for_errors()
     words = ["kafka-configs", "--bootstrap-server", kafka.bootstrap, "--describe", "--client", name]
     for form in ("text", "table", "csv"):
-        code, said = _in_terminal(200, [*words, "--output", form])
+        code, said = in_terminal(200, [*words, "--output", form])
         assert (code, len(said)) == (0, 3 if form == "table" else 2 if form == "csv" else 1)
         assert all(line.isprintable() for line in said)
         assert r"\x1b]0;title-" in "".join(said)
@@ -309,5 +276,5 @@ def test_where_colours_are_not_wanted_there_are_none(in_window, words, colours):
 def test_kafkas_own_command_lines_have_no_colours():
     """A script that reads kafka-configs' lines found escapes in them."""
     words = ["kafka-configs", "--describe", "--entity-type", "users", "--bootstrap-server", "127.0.0.1:1"]
-    code, shown = _in_terminal(80, words, colours={})
+    code, shown = in_terminal(80, words, colours={})
     assert (code, "\x1b[" in "".join(shown)) == (1, False)
