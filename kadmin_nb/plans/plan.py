@@ -406,6 +406,8 @@ class Plan(PrintFormats, Tabular):
         to_do = ", ".join(f"{sorts[sort]:,} {sort}" for sort in TO_DO.values() if sorts[sort])
         wants_a_look = {"dangerous": len(self._told.dangers), "refused by the broker": len(self.refused)}
         looks = [f"{count:,} {what}" for what, count in wants_a_look.items() if count]
+        if self.changes and all(change.is_validated for change in self.changes):
+            looks.append(f"all {len(self):,} validated" if len(self) > 1 else "validated")
         return "; ".join([to_do or "nothing to change", *looks])
 
 

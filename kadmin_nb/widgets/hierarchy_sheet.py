@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import UsageError
+from ..frames.blocks import BRANCH, NUMBER
 from ..model.entity import Entity
 from ..model.grammar import DEFAULT
 from ..model.levels import LEVEL_NAMES, LEVELS
@@ -55,9 +56,9 @@ class HierarchySheet(ReadOnlySheet):
         is_small = len(self._table) <= ALL_OPEN
         self._closed: set[str] = set() if is_small else {*self._names(np.array([*self._parents], dtype=np.int64))}
         self.columns = (
-            Column("entity", "who", 280, is_sortable=False),
-            *(Column(key, key, 130, is_number=True, is_sortable=False) for key in self._keys),
-            Column("shadowed_by", "shadowed by", 160, is_sortable=False),
+            Column("entity", "who", BRANCH, is_sortable=False),
+            *(Column(key, key, NUMBER, is_sortable=False) for key in self._keys),
+            Column("shadowed_by", "shadowed by", is_sortable=False),
         )
         self._visible = self._shown()
         self._chosen: str | None = None
