@@ -258,7 +258,7 @@ _WRITERS: Mapping[str, Callable[[str], str]] = {
 
 def drawing(svg: str, title: str) -> str:
     """A drawing in the host's colours. `svg` is markup, made and checked by `charts/svg.py`; the title is text."""
-    style = ".kadmin-drawing svg { max-width: 100%; min-width: 30em; height: auto; }"
+    style = ".kadmin-drawing svg { max-width: 100%; height: auto; }"
     ink = "color: var(--jp-content-font-color1, var(--vscode-foreground, inherit)); overflow-x: auto;"
     label = html.escape(title)
     return (
