@@ -196,9 +196,9 @@ def _drawn(nodes: list[Row]) -> Any:
         x=pixels, y=down(), tooltip=tooltip, color=alt.Color("tone:N", scale=colours, legend=legend),
         shape=alt.Shape("tone:N", scale=shapes, legend=legend),
     )  # fmt: skip
-    texts = base(names).mark_text(align="left", dx=10, color=INK, limit=in_a_cell(f"{NARROW_NAMES - 30}", f"{tree_width - 30:g}")).encode(
-        x=pixels, y=down(), text="name:N", tooltip=tooltip
-    )  # fmt: skip
+    room = in_a_cell(f"{NARROW_NAMES - 30}", f"{tree_width - 30:g}")
+    text = base(names).mark_text(align="left", dx=10, color=INK, limit=room)
+    texts = text.encode(x=pixels, y=down(), text="name:N", tooltip=tooltip)
     limits = base(cells).encode(
         x=across,
         y=down(),

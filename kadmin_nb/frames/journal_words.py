@@ -74,7 +74,7 @@ def came_to(plans: pa.Table) -> list[str]:
 
 
 def _came_to(plan: Record) -> str:
-    if plan["changes"] is None:
+    if None in (plan["changes"], plan["runs"], plan["verified"]):
         return ""
     doubt = f", {plan['in_doubt']:,} in doubt" if plan["in_doubt"] else ""
     runs = f", in {plan['runs']:,} runs" if plan["runs"] > 1 else ""

@@ -50,7 +50,7 @@ def _bundle(chart: Any, include: Any = None, exclude: Any = None) -> Any:
     shown = ours(chart)
     if databricks.is_here():
         return {"text/plain": repr(shown), "text/html": shown._repr_html_()}
-    display({"text/html": _FILL_THE_CELL}, raw=True)
+    display({"text/html": _FILL_THE_CELL}, raw=True)  # type: ignore[no-untyped-call]
     return shown.in_a_host()
 
 
