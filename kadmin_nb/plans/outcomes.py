@@ -159,7 +159,7 @@ class Outcomes(Answer):
         return pc.invert(pc.is_in(self._table["state"], pa.array([UNCHANGED, VERIFIED], pa.string())))
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """In the plan's order; where somebody looks, rows that are not good, what to do, and the others behind a line."""
+        """In the plan's order; on a page with a bound, rows that are not good, what to do, the others behind a line."""
         brief = self._table.select(_SHOWN)
         if page.rows is None or self.ok:
             return [brief]
