@@ -57,7 +57,7 @@ def test_a_plan_that_was_begun_is_known_by_its_id(kadmin, live, saved, cluster):
     assert kadmin("plan", "show", plan_id[:8]).out == kadmin("plan", "show", place).out
     assert live("plan", "verify", plan_id[:8]).code == 0
     listed = kadmin("plan", "log").out
-    assert plan_id[:12] in listed
+    assert plan_id[:8] in listed
     assert "the fair" in listed
     again = live("plan", "resume", plan_id[:8])
     assert again.code == 0
