@@ -15,9 +15,39 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from .blocks import BADGE, KEY, NOTEBOOK, TEXT, Block, Folded, Head, Listing, Page, Title
+from .blocks import (
+    BADGE,
+    BINDS,
+    BRANCH,
+    KEY,
+    LOST,
+    NAME,
+    NOTEBOOK,
+    STANDING,
+    TEXT,
+    Block,
+    Folded,
+    Head,
+    Listing,
+    Page,
+    Title,
+)
 from .colours import TONES
-from .render import CUT, Column, columns, count, engine_line, nothing, rows_of, shortened, text_of_blocks
+from .render import (
+    AMOUNT,
+    CUT,
+    END_OF_WORD,
+    Column,
+    by_width,
+    columns,
+    count,
+    engine_line,
+    least,
+    nothing,
+    rows_of,
+    shortened,
+    text_of_blocks,
+)
 from .views import Section, View, view_of
 
 FOLDED_ROWS = 600
@@ -33,13 +63,32 @@ def document(*blocks: Block, page: Page = NOTEBOOK) -> str:
     for block in blocks:
         title = block if isinstance(block, Title) else title
         parts.append(_html(block, page, title))
-    return f'<div class="kadmin">\n<style>{_style()}</style>\n{"".join(parts)}</div>'
+    body = "".join(parts)
+    return f'<div class="kadmin">\n<style>{_style()}{_narrow_pages(body)}</style>\n{body}</div>'
 
 
 @cache
 def _style() -> str:
     """The style without the comment that it begins with."""
     return Path(__file__).with_name("answer.css").read_text(encoding="utf-8").partition("*/\n")[2]
+
+
+def _narrow_pages(body: str) -> str:
+    """The style of each table where its page is too narrow for it."""
+    needed = sorted({*map(int, _NEEDED.findall(body))})
+    narrow = (f"@container (max-width: {width}em) {{ .kadmin-{width} {_NARROW} }}\n" for width in needed)
+    labels = (
+        f".kadmin td:nth-child({n}):not(:empty)::before {{ content: var(--kadmin-{n}, none); }}\n" for n in LABELS
+    )
+    return "".join([*narrow, *(labels if needed else ())])
+
+
+_NEEDED = re.compile(r'class="dataframe kadmin-(\d+)"')
+_NARROW = (
+    "{ --kadmin-head: none; --kadmin-row: flex; --kadmin-cell: block; --kadmin-empty: none; --kadmin-label: inline;"
+    " --kadmin-space: 0; --kadmin-whole: 100cqi; }"
+)
+"""The look of a table on a page that is too narrow for it."""
 
 
 def _html(block: Block, page: Page, title: str) -> str:
@@ -96,7 +145,7 @@ def _sections(view: View, sections: Sequence[Section], page: Page, title: str) -
 
 def _first_rows(view: View, table: pa.Table, page: Page, title: str) -> tuple[str, Sequence[str]]:
     """The first rows as a table, and remarks on what of them is not shown."""
-    whole = columns(table.slice(0, page.rows), view.parts(table, title))
+    whole = [by_width(column) for column in columns(table.slice(0, page.rows), view.parts(table, title))]
     cut = shortened(whole, page)
     return _html_table(cut, whole), [CUT] if cut != whole else []
 
@@ -106,7 +155,35 @@ def _html_table(shown: Sequence[Column], whole: Sequence[Column]) -> str:
     cells = ([*map(_cell(column), column.cells, of.cells)] for column, of in zip(shown, whole, strict=True))
     body = "\n".join(f"<tr>{''.join(row)}</tr>" for row in zip(*cells, strict=True))
     head = f"<thead><tr>{names}</tr></thead>"
-    return f'<div class="kadmin-rows"><table class="dataframe">\n{head}\n<tbody>\n{body}\n</tbody>\n</table></div>\n'
+    table = f"<table{_fit(shown)}>\n{head}\n<tbody>\n{body}\n</tbody>\n</table>"
+    return f'<div class="kadmin-rows">{table}</div>\n'
+
+
+def _fit(columns: Sequence[Column]) -> str:
+    """The class and style by which a table fits a page of any width, which only the browser knows.
+
+    Long names have the room that the other columns do not need. On a page that is narrower than all of them need, a row
+    takes several lines, and each value has the name of its column beside it.
+    """
+    names = [column for column in columns if column.look in (NAME, BRANCH) and column.widest > SHORT]
+    others = sum(least(column) * CHARACTER for column in columns if column not in names)
+    others += sum(PADDING + 1.5 * (column.look == BADGE) for column in columns)
+    needed = others + sum(min(column.widest * CHARACTER, LEAST_NAME) for column in names)
+    room = f"--kadmin-room: calc((100cqi - {others:.0f}em) / {len(names)});" if names else ""
+    labels = (_label(number, column.name) for number, column in enumerate(columns, 1) if not column.identifies)
+    return f' class="dataframe kadmin-{needed * FONT:.0f}" style="{html.escape(room + "".join(labels))}"'
+
+
+def _label(number: int, name: str) -> str:
+    """The name of a column as a text of CSS; what a name of ours never has in it is not in it."""
+    return f'--kadmin-{number}: "{re.sub(r"[^a-z0-9 _%-]", "?", name, flags=re.IGNORECASE)} ";'
+
+
+CHARACTER, PADDING, LEAST_NAME, FONT = 0.58, 1.5, 15, 0.93
+"""The widths of a character, of the space around a cell and of names, in em of a table's font; and that font's size."""
+
+LABELS = range(1, 17)
+"""The columns that have their names beside their values on a narrow page."""
 
 
 def _cell(column: Column) -> Callable[[str, str], str]:
@@ -130,28 +207,58 @@ def _badge(text: str) -> str:
 
 
 def _breakable(text: str) -> str:
-    """An escaped text that may be broken between the words of keys, addresses and lists, and not within one.
-
-    A short one, `5 MB/s` say, stays in one piece.
-    """
-    if len(text) <= UNBROKEN:
-        return f'<span class="kadmin-short">{text}</span>' if _BREAKS.search(text) else text
-    return _ENDS_OF_WORDS.sub(r"\g<0><wbr>", text)
+    """An escaped text that may be broken between the words of addresses and lists, and not within one or an amount."""
+    return _AMOUNTS_AND_ENDS.sub(lambda at: f'<span class="kadmin-short">{at[0]}</span>' if at[0] else "<wbr>", text)
 
 
-UNBROKEN = 10
-"""Characters up to which a text is not broken."""
+def _bold(text: str) -> str:
+    return f"<b>{text}</b>" if text else ""
 
-_BREAKS = re.compile(r"[ /-]")
-_ENDS_OF_WORDS = re.compile(r"[._,/:=](?=\w)")
 
-_WRITERS: Mapping[str, Callable[[str], str]] = {BADGE: _badge, KEY: _breakable, TEXT: _breakable}
+def _struck(text: str) -> str:
+    return f"<s>{text}</s>" if text else ""
+
+
+def _standing(text: str) -> str:
+    """A limit and its standing: what applies is bold, what is overridden is struck through."""
+    limit, comma, standing = text.rpartition(", ")
+    return f"{_struck(limit) if standing == 'overridden' else _bold(limit)}{comma}{standing}"
+
+
+_AMOUNTS_AND_ENDS = re.compile(rf"\d[\d.,]*{AMOUNT.pattern}[\w%]+(?:/s)?|{END_OF_WORD.pattern}")
+
+
+def _whole(text: str) -> str:
+    """An escaped name that is in one piece; a long one, and each part of it, as far as the page has room."""
+    if len(text) <= SHORT:
+        return text
+    parts = text.replace(" client-id=", ' <span class="kadmin-part">client-id=')
+    return f'<span class="kadmin-long"><span class="kadmin-part">{parts.replace(" <", "</span> <")}</span></span>'
+
+
+def _whole_key(text: str) -> str:
+    return f'<span class="kadmin-long">{END_OF_WORD.sub("<wbr>", text)}</span>' if len(text) > SHORT else text
+
+
+SHORT = 24
+"""Characters up to which a name is in one piece whatever the width of the page."""
+
+_WRITERS: Mapping[str, Callable[[str], str]] = {
+    BADGE: _badge,
+    BRANCH: _whole,
+    KEY: _whole_key,
+    NAME: _whole,
+    TEXT: _breakable,
+    BINDS: _bold,
+    LOST: _struck,
+    STANDING: _standing,
+}
 """Writers of an escaped text, by the look of its column."""
 
 
 def drawing(svg: str, title: str) -> str:
     """A drawing in the host's colours. `svg` is markup, made and checked by `charts/svg.py`; the title is text."""
-    style = ".kadmin-drawing svg { max-width: 100%; min-width: 30em; height: auto; }"
+    style = ".kadmin-drawing svg { max-width: 100%; height: auto; }"
     ink = "color: var(--jp-content-font-color1, var(--vscode-foreground, inherit)); overflow-x: auto;"
     label = html.escape(title)
     return (

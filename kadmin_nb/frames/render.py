@@ -15,7 +15,25 @@ from itertools import zip_longest
 import pyarrow as pa
 
 from ..errors import printable
-from .blocks import BADGE, NOTEBOOK, NUMBER, PROSE, TEXT, Block, Folded, Head, Listing, Page, Title
+from .blocks import (
+    BADGE,
+    BINDS,
+    BRANCH,
+    IDENTIFYING,
+    KEY,
+    LONGEST_NAME,
+    NAME,
+    NOTEBOOK,
+    NUMBER,
+    PROSE,
+    TEXT,
+    Block,
+    Folded,
+    Head,
+    Listing,
+    Page,
+    Title,
+)
 from .colours import BOLD, DIM, ink, inked
 from .meanings import Part
 from .schema_metadata import ENGINE
@@ -43,12 +61,17 @@ class Column:
     @property
     def is_number(self) -> bool:
         """True if it stands to the right, and no cell of it is broken."""
-        return self.look == NUMBER
+        return self.look in (NUMBER, BINDS)
 
     @property
     def is_prose(self) -> bool:
         """True if nothing of it is ever cut."""
         return self.look == PROSE
+
+    @property
+    def identifies(self) -> bool:
+        """True if it says which row it is."""
+        return self.look in IDENTIFYING
 
     @property
     def widest(self) -> int:
@@ -72,7 +95,8 @@ class Column:
         return (padded(text, width, right=self.is_number) for text in self.cells)
 
     def shortened(self, longest: int) -> Column:
-        """With no cell longer than that; sentences stay whole."""
+        """With no cell longer than that; sentences stay whole, as do names of any ordinary length."""
+        longest = max(longest, LONGEST_NAME) if self.identifies else longest
         if self.is_prose or all(len(text) <= longest for text in self.cells):
             return self
         return replace(self, cells=[t if len(t) <= longest else f"{t[: longest - 1]}…" for t in self.cells])
@@ -126,8 +150,11 @@ LINES = 3
 BESIDE = 30
 """The width that a sentence needs beside other columns."""
 
-NARROW, NARROW_NAME = 18, 9
-"""The widths down to which texts, and the names of columns, are wrapped."""
+NARROW, LONGEST_WORD = 18, 40
+"""The width down to which texts are wrapped, and that of a word that is not broken where anything else can give way."""
+
+GIVING_WAY = ((TEXT, PROSE), (BADGE,), (NAME, BRANCH))
+"""The looks of columns that wrap where a row is too wide, in the order in which they do."""
 
 INDENT = " " * 4
 
@@ -135,10 +162,11 @@ INDENT = " " * 4
 def fitted(columns: Sequence[Column], width: int, *, colour: bool = False) -> tuple[list[str], list[str]]:
     """The lines of a table for a window of that width, and remarks on what of it they do not show.
 
-    Texts wrap, and end in … after some lines. Sentences and errors are never cut: they wrap whole beside the other
-    columns, or stand below their row, as do columns that find no room.
+    What identifies a row gets room first; numbers and keys are never broken. Texts wrap, and end in … after some lines.
+    Sentences and errors are never cut: they wrap whole beside the other columns, or stand below their row, as do
+    columns that find no room.
     """
-    shown = [_by_width(column) for column in columns]
+    shown = [by_width(column) for column in columns]
     beside, below = _parted(shown, width)
     widths = _shared(beside, width - len(GAP) * (len(beside) - 1))
     table = [column.shortened(LINES * w) for column, w in zip(beside, widths, strict=True)]
@@ -152,7 +180,7 @@ def fitted(columns: Sequence[Column], width: int, *, colour: bool = False) -> tu
     return lines, [CUT] if [*table, *under] != [*beside, *below] else []
 
 
-def _by_width(column: Column) -> Column:
+def by_width(column: Column) -> Column:
     """The column; short sentences are texts as others are."""
     return replace(column, look=TEXT) if column.is_prose and column.widest <= NARROW else column
 
@@ -167,8 +195,15 @@ def _parted(columns: Sequence[Column], width: int) -> tuple[Sequence[Column], Se
     if others and room >= len(prose) * (BESIDE + len(GAP)):
         return columns, []
     table, below = (others, prose) if others else (prose, [])
-    fit = next((n for n in range(len(table), 1, -1) if _total(map(_least, table[:n])) <= width), 1)
-    return table[:fit], [*table[fit:], *below]
+    kept = _fitting(table, width)
+    return [c for c in table if c in kept], [*(c for c in table if c not in kept), *below]
+
+
+def _fitting(columns: Sequence[Column], width: int) -> Sequence[Column]:
+    """The first columns that fit, those that identify a row before the others; one does in any case."""
+    by_rank = sorted(columns, key=lambda column: not column.identifies)
+    fit = (n for n in range(len(by_rank), 1, -1) if _total(map(least, by_rank[:n])) <= width)
+    return by_rank[: next(fit, 1)]
 
 
 def _total(widths: Iterable[int]) -> int:
@@ -176,24 +211,33 @@ def _total(widths: Iterable[int]) -> int:
     return sum(width + len(GAP) for width in widths) - len(GAP)
 
 
-def _least(column: Column) -> int:
-    """The width below which a column is not worth showing; a number is never broken."""
-    cells = column.widest if column.is_number else min(column.widest, BESIDE if column.is_prose else NARROW)
-    return max(cells, min(width_of(column.name), NARROW_NAME))
+def least(column: Column) -> int:
+    """The width below which a column is not worth showing: numbers, keys and words are not broken."""
+    if column.look in (NUMBER, KEY):
+        return max(column.widest, _longest_word([column.name]))
+    words = min(_longest_word(column.cells), BESIDE) if column.is_prose else _longest_word(column.cells)
+    return max(words, min(column.widest, NARROW), _longest_word([column.name]))
+
+
+def _longest_word(texts: Iterable[str]) -> int:
+    """The width of the longest word that is not too long to be whole."""
+    widths = (width_of(word) for text in texts for word in _glued(text).split())
+    return max((width for width in widths if width <= LONGEST_WORD), default=0)
 
 
 def _shared(columns: Sequence[Column], room: int) -> list[int]:
-    """The widths of the columns: names break before cells do, and of those the widest give way first."""
-    for cap in range(room, 0, -1):
-        widths = [max(_least(column), min(_content(column), cap)) for column in columns]
-        if sum(widths) <= room:
-            return _widened(columns, widths, room)
-    return [max(1, min(_least(column), room)) for column in columns]
-
-
-def _content(column: Column) -> int:
-    """The width that shows its cells whole."""
-    return max(column.widest, min(width_of(column.name), NARROW_NAME))
+    """The widths of the columns: names break before cells do; texts give way first, and of those the widest."""
+    lows = [*map(least, columns)]
+    widths = [max(column.widest, _longest_word([column.name])) for column in columns]
+    for looks in GIVING_WAY:
+        for cap in range(max(widths), 0, -1):
+            if sum(widths) <= room:
+                return _widened(columns, widths, room)
+            both = zip(columns, lows, widths, strict=True)
+            widths = [max(low, min(width, cap)) if column.look in looks else width for column, low, width in both]
+    while sum(widths) > room and max(widths) > 1:
+        widths[widths.index(max(widths))] -= 1
+    return widths
 
 
 def _widened(columns: Sequence[Column], widths: Sequence[int], room: int) -> list[int]:
@@ -252,10 +296,24 @@ def _indent_and_words(text: str, width: int) -> tuple[str, str]:
     return " " * min(len(text) - len(words), width // 2), words
 
 
+END_OF_WORD = re.compile(r"(?<=[_/:])(?=\w)|(?<=[.,])(?=[^\W\d])|(?<=\D[.,])(?=\d)")
+"""The places where a key, an entity, an address or a list may be broken; a number is not."""
+
+AMOUNT = re.compile(r"(?<=\d) (?=(?:[kKMGTP]i?)?B\b|%|(?:ms|s|min|h|d)\b)")
+"""The blank between a number and its unit."""
+
+_GLUE = "\x1f"
+
+
+def _glued(text: str) -> str:
+    """The text with numbers and their units as one word: by a control, which no text that is shown has."""
+    return AMOUNT.sub(_GLUE, text)
+
+
 class _Names(textwrap.TextWrapper):
     """Breaks at blanks, and after the signs that part the words of keys, entities and addresses."""
 
-    wordsep_simple_re = re.compile(r"(\s+)|(?<=[._,/:])(?=\w)")
+    wordsep_simple_re = re.compile(rf"([ \t]+)|{END_OF_WORD.pattern}")
 
 
 def wrapped(text: str, width: int, wrapper: type[textwrap.TextWrapper] = textwrap.TextWrapper) -> list[str]:
@@ -265,7 +323,8 @@ def wrapped(text: str, width: int, wrapper: type[textwrap.TextWrapper] = textwra
         return [text]
     indent, words = _indent_and_words(text, width)
     if words.isascii() or all(width_of(character) == 1 for character in words):
-        return wrapper(width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False).wrap(words)
+        made = wrapper(width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+        return [line.replace(_GLUE, " ") for line in made.wrap(_glued(words))]
     return [f"{indent}{line}" for line in _folded(words, width - len(indent))]
 
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from ..errors import printable
 from . import schemas
 from .blocks import NAME
+from .colours import TONES
 from .meanings import PARTS, USED, Part, part
 
 
@@ -152,7 +153,7 @@ _OF_LIMITS = frozenset({"level", "line"})
 
 
 def _says_nothing(one: Part, table: pa.Table, title: str) -> bool:
-    """True where a part is empty in all rows, or has one name in all of them that the title says."""
+    """True where a part is empty in all rows, or has one name or good word in all of them that the title says."""
     if table.num_rows > MOST_COMPARED:
         return False
     return _is_mute(one, table.slice(0, GLANCED_AT), title) and _is_mute(one, table, title)
@@ -160,7 +161,12 @@ def _says_nothing(one: Part, table: pa.Table, title: str) -> bool:
 
 def _is_mute(one: Part, table: pa.Table, title: str) -> bool:
     texts = {*one.texts(table)}
-    return texts <= {"", None} or (one.look == NAME and len(texts) == 1 and _is_word(texts.pop(), title))
+    if texts <= {"", None}:
+        return True
+    text = texts.pop() or ""
+    if texts or not (one.look == NAME or TONES.get(text) == "good"):
+        return False
+    return _is_word(text, title) or (text == "ok" and _is_word(one.heading, title))
 
 
 GLANCED_AT, MOST_COMPARED = 8, 4096
@@ -335,13 +341,16 @@ VIEWS: Mapping[type, View] = {
     ),
     schemas.CLIENT_CONFIG_SETUP: View(schemas.CLIENT_CONFIG_SETUP.names, finding=_setup_finding),
     schemas.WHY: View(
-        ("key", "value", "set_on", "level", "total", "clients", "peak", "utilisation", "throttle_ms", "share_throttled")
+        (
+            *("key", "binding", "total", "set_on", "level", "shared", "overrides"),
+            *("clients", "peak", "utilisation", "throttle_ms", "share_throttled"),
+        )
     ),
     schemas.LIFTS: View(("number", "line", "limit", "reach", "consequence"), ("change", "changes")),
     schemas.REDUNDANT: View(("who", "key", "value", "safe", "reason")),
     schemas.CLIENT_IDS: View(
         ("pattern", "sort", "client_ids", "users", "example", "binds", "advice"),
-        ("sort of client-ids that a machine made up", "sorts of client-ids that a machine made up"),
+        ("pattern of generated client-ids", "patterns of generated client-ids"),
     ),
     schemas.PERMISSIONS: View(("action", "operation", "resource", "allowed", "note")),
     schemas.CHECKS: View(("check", "subject", "state", "note", "mend"), ("check", "checks")),

@@ -176,6 +176,11 @@ class Change(_KeyOfTarget):
         return isinstance(self.validated, Refusal)
 
     @property
+    def is_validated(self) -> bool:
+        """True if the broker's validation took it."""
+        return self.validated == OK
+
+    @property
     def refusal(self) -> Refusal:
         """The refusal of a row that `is_refused`."""
         assert isinstance(self.validated, Refusal)

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import UsageError
+from ..frames.blocks import BADGE, NAME
+from ..frames.blocks import KEY as KEY_LOOK
 from ..frames.meanings import word
 from ..model.resources import Resource
 from ..plans.kinds.configs import CONFIGS
@@ -23,13 +25,13 @@ from .staged_sheet import CellState, Judgement, Refused, StagedSheet
 RESOURCE, KEY, VALUE, SOURCE, FALLBACK, TYPE, FLAGS = "resource", "key", "value", "source", "fallback", "type", "flags"
 
 CONFIG_COLUMNS = (
-    Column(RESOURCE, "resource", 120),
-    Column(KEY, "key", 200, names_rows=True),
-    Column(VALUE, "value", 230, is_editable=True, is_sortable=False, hint="the value that applies; empty it to reset"),
-    Column(SOURCE, "source", 110, hint="where the value was set"),
-    Column(FALLBACK, "without it", 120, is_sortable=False, hint="the value that applies after a reset"),
-    Column(TYPE, "type", 80),
-    Column(FLAGS, "flags", 90, is_sortable=False, hint="read-only, sensitive"),
+    Column(RESOURCE, "resource", NAME),
+    Column(KEY, "key", KEY_LOOK),
+    Column(VALUE, "value", is_editable=True, is_sortable=False, hint="the value that applies; empty it to reset"),
+    Column(SOURCE, "source", BADGE, hint="where the value was set"),
+    Column(FALLBACK, "without it", is_sortable=False, hint="the value that applies after a reset"),
+    Column(TYPE, "type", BADGE),
+    Column(FLAGS, "flags", is_sortable=False, hint="read-only, sensitive"),
 )
 _VALUE_COLUMN = [column.name for column in CONFIG_COLUMNS].index(VALUE)
 

@@ -105,7 +105,7 @@ def show(control: Any, is_shown: bool, *, enabled: bool = True) -> None:
 
 def beside(wide: Any, narrow: Any) -> Any:
     """A wide part and a narrow one beside it; on a narrow page below it."""
-    wide.layout.flex, wide.layout.min_width = "3 1 640px", "0"
+    wide.layout.flex, wide.layout.min_width = "3 1 760px", "0"
     narrow.layout.flex, narrow.layout.min_width = "1 1 260px", "0"
     layout = ipywidgets.Layout(flex_flow="row wrap", align_items="flex-start", width="100%", grid_gap="12px")
     return ipywidgets.Box([wide, narrow], layout=layout)

@@ -4,32 +4,23 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
-from ..frames.meanings import in_unit
+from ..frames.blocks import BADGE, KEY, NAME, NUMBER, PROSE
+from ..frames.meanings import in_unit, word
 from ..model.changes import FAILED, SKIPPED, UNKNOWN, UNVERIFIED, Change
 from .sheet import DANGER, REFUSED, Column, Mark, Page, ReadOnlySheet
 
 PLAN_COLUMNS = (
-    Column("row", "row", 44, is_number=True, is_sortable=False),
-    Column("state", "state", 88, is_sortable=False),
-    Column("resource", "of", 180, is_sortable=False),
-    Column("op", "change", 76, is_sortable=False),
-    Column("key", "key", 170, is_sortable=False),
-    Column("old", "before", 150, is_number=True, is_sortable=False),
-    Column("after", "after", 150, is_number=True, is_sortable=False),
-    Column("note", "note", 190, is_sortable=False),
+    Column("row", "row", NUMBER, is_sortable=False),
+    Column("state", "state", BADGE, is_sortable=False),
+    Column("resource", "of", NAME, is_sortable=False),
+    Column("op", "change", BADGE, is_sortable=False),
+    Column("key", "key", KEY, is_sortable=False),
+    Column("old", "before", is_sortable=False),
+    Column("after", "after", is_sortable=False),
+    Column("note", "note", PROSE, is_sortable=False),
 )
 _PLACES = {column.name: place for place, column in enumerate(PLAN_COLUMNS)}
-
-FITTED = ("resource", "key", "old", "after")
-"""The columns that are as narrow as their texts allow, so that the note has room beside them."""
-
-MEASURED = 200
-"""Rows whose texts are measured."""
-
-CHARACTER, PADDING, NARROWEST = 7, 26, 76
-"""Pixels of a character, of the space around a text, and of the narrowest column."""
 
 CONFLICT = "conflict"
 _BAD = (FAILED, UNKNOWN, UNVERIFIED, SKIPPED, CONFLICT)
@@ -39,9 +30,10 @@ State = tuple[str, str | None]
 
 
 class PlanSheet(ReadOnlySheet):
-    """The rows of a plan; nothing in it can be edited."""
+    """The rows of a plan, in its order, or those that failed first; nothing in it can be edited."""
 
     label = "Planned changes"
+    columns = PLAN_COLUMNS
     in_order = "the rows of a plan stay in their order"
     not_edited = "a plan cannot be edited"
     edit_hint = "Edit what is staged, and plan again."
@@ -52,7 +44,6 @@ class PlanSheet(ReadOnlySheet):
         self._dangers = dangers or {}
         self._states: dict[int, State] = {}
         self._guard = threading.Lock()
-        self.columns = tuple(self._fitted(column) for column in PLAN_COLUMNS)
 
     def __len__(self) -> int:
         return len(self._changes)
@@ -77,20 +68,18 @@ class PlanSheet(ReadOnlySheet):
             self._states |= dict(states)
         self._listeners.tell()
 
-    def _fitted(self, column: Column) -> Column:
-        """A column no wider than its texts need."""
-        if column.name not in FITTED:
-            return column
-        place = _PLACES[column.name]
-        longest = max((len(self._texts(change)[place]) for change in self._changes[:MEASURED]), default=0)
-        return replace(column, width=min(column.width, max(NARROWEST, longest * CHARACTER + PADDING)))
+    def failures_first(self) -> None:
+        """Show the rows that are not as wanted above the others."""
+        with self._guard:
+            self._changes = sorted(self._changes, key=lambda change: (self.state(change.row) not in _BAD, change.row))
+        self._listeners.tell()
 
     def _texts(self, change: Change) -> list[str]:
         state, message = self._states.get(change.row, ("refused" if change.is_refused else "planned", None))
         notes = [message, str(change.refusal) if change.is_refused else None, change.note]
         before = "not shown" if not change.old_known else _readable_value(change, change.old)
         return [
-            *(str(change.row), state, str(change.resource), change.op, change.key),
+            *(str(change.row), state, str(change.resource), word(change.op), change.key),
             *(before, _readable_value(change, change.after), "; ".join(filter(None, notes))),
         ]
 

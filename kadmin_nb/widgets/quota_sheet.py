@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import KadminError, UsageError
+from ..frames.blocks import BADGE, NAME, NUMBER
 from ..frames.meanings import word
 from ..model.changes import DELETE, SET, Edit
 from ..model.entity import Entity
@@ -247,12 +248,12 @@ def _apart(targets: Iterable[QuotaTarget]) -> tuple[list[QuotaTarget], list[Enti
 
 
 def _quota_columns(keys: Iterable[str]) -> Iterator[Column]:
-    yield Column(ENTITY, "who", 220)
-    yield Column(LEVEL, "level", 130)
+    yield Column(ENTITY, "who", NAME)
+    yield Column(LEVEL, "level", BADGE)
     for key in keys:
         unit = spec.unit if (spec := find(key)) else ""
-        yield Column(key, key, 160, is_number=True, is_editable=True, hint=f"{key}, {unit}" if unit else key)
-    yield Column(SHADOWED_BY, "shadowed by", 140, is_sortable=False)
+        yield Column(key, key, NUMBER, is_editable=True, hint=f"{key}, {unit}" if unit else key)
+    yield Column(SHADOWED_BY, "shadowed by", is_sortable=False)
 
 
 def _stored(values: np.ndarray | None, row: int | None) -> float | None:

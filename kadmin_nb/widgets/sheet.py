@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from ..errors import UsageError
+from ..frames.blocks import TEXT
 from ..plans.stage import Listener, Listeners
 
-STAGED, REFUSED, DANGER, NEW, SHADOWED = "staged", "refused", "danger", "new", "shadowed"
+STAGED, REFUSED, DANGER, NEW, SHADOWED, CHOSEN = "staged", "refused", "danger", "new", "shadowed", "chosen"
 """The states of a cell, or of a row, that are not those of every other."""
 
 MOST_CELLS = 10_000
@@ -25,15 +26,13 @@ LONGEST_CELL = 300
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: `width` is the least that it takes, in pixels. One that `names_rows` stays in view on a narrow page."""
+    """A column. Its look, one of `frames.blocks`, says how wide it is, and whether a narrow page keeps it in view."""
 
     name: str
     label: str
-    width: int = 120
-    is_number: bool = False
+    look: str = TEXT
     is_editable: bool = False
     is_sortable: bool = True
-    names_rows: bool = False
     hint: str = ""
 
 

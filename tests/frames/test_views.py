@@ -254,9 +254,10 @@ def test_its_style_reaches_nothing_else():
 
 def test_a_shortened_name_is_whole_where_the_mouse_rests():
     """Three certificates began alike, and I could not tell them apart."""
-    name = f"CN={'x' * 100}<b>"
-    page = kn.Answer(quotas(({"user": name}, RATE, 1.0), (ALICE, RATE, 1.0))).as_html()
-    assert f'title="user=CN={"x" * 100}&lt;b&gt;"' in page
+    long, longer = (f"CN={'x' * length}<b>" for length in (100, 400))
+    page = kn.Answer(quotas(*(({"user": name}, RATE, 1.0) for name in (long, longer)))).as_html()
+    assert f">user=CN={'x' * 100}&lt;b&gt;</span>" in page
+    assert f'title="user=CN={"x" * 400}&lt;b&gt;"' in page
 
 
 def test_a_wrap_keeps_the_indent_of_a_tree():

@@ -23,7 +23,11 @@ from tests.hostile_names import HOSTILE
 TAGS = {"table", "thead", "tbody", "tr", "th", "td", "p", "pre", "div", "span", "style", "details", "summary", "wbr"}
 STYLES = ("text-align: right;", "text-align: left;", "white-space: pre-line;")
 ATTRIBUTES = {("class", "dataframe"), ("class", "kadmin"), *(("style", style) for style in STYLES)}
-OUR_CLASS = re.compile(r"kadmin-[a-z]+( kadmin-[a-z]+)?")
+OURS = {
+    "class": re.compile(r"kadmin-[a-z]+( kadmin-[a-z]+)?|dataframe kadmin-\d+"),
+    "style": re.compile(r'(--kadmin-room: calc\(\(100cqi - \d+em\) / \d\);)?(--kadmin-\d+: "[\w -]+ ";)*'),
+    "title": re.compile(".*"),
+}
 
 
 class Page(HTMLParser):
@@ -38,7 +42,7 @@ class Page(HTMLParser):
     def handle_starttag(self, tag, attrs):
         assert tag in TAGS, tag
         strange = set(attrs) - ATTRIBUTES
-        assert all(name == "title" or (name == "class" and OUR_CLASS.fullmatch(text)) for name, text in strange), attrs
+        assert all(name in OURS and OURS[name].fullmatch(text) for name, text in strange), attrs
 
     def handle_comment(self, data):
         raise AssertionError(data)

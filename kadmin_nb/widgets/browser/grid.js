@@ -1,8 +1,8 @@
 // A grid of rows that come in pages as one scrolls. Plain DOM, one file, nothing from elsewhere.
 // Texts are only ever set as textContent, title or value: a name from a cluster is never markup.
 
-const ROW = 28; // pixels of a row
-const HEAD = 42; // pixels of the column names, which may take two lines
+const LINE = 28; // pixels of a line of a row
+const HEAD = 42; // pixels of a line of column names, each of which may take two
 const PAGE = 100; // rows of a page
 const TALLEST = 8e6; // pixels of an element: browsers have a limit
 const KEPT = 60; // pages that are kept
@@ -102,6 +102,28 @@ class Rows {
   }
 }
 
+// ---- the widths of columns
+
+// The rule of `frames/blocks.py`: what identifies a row gets room first, then numbers and badges, whole; texts and prose
+// share what is left. `whole` and `least` are the pixels that a column wants, and below which it is not worth showing.
+const GIVING_WAY = [["text", "prose"], ["number"], ["name", "branch"], ["key"]];
+const SIDES = 18; // pixels beside a text
+const LEAST = { text: 110, prose: 110, name: 320, branch: 320, key: 320 };
+
+function shared(columns, room) {
+  const widths = columns.map(({ whole }) => whole), sum = () => widths.reduce((all, width) => all + width, 0);
+  for (const looks of GIVING_WAY) {
+    for (let cap = Math.max(...widths); cap > 0 && sum() > room; cap -= 4) {
+      columns.forEach(({ look, least }, n) => {
+        if (looks.includes(look)) widths[n] = Math.max(Math.min(least, widths[n]), Math.min(widths[n], cap));
+      });
+    }
+  }
+  const last = columns.findLastIndex(({ look }) => look === "text" || look === "prose");
+  widths[Math.max(0, last)] += Math.max(0, room - sum());
+  return widths;
+}
+
 // ---- the cell editors
 
 const EDITORS = {
@@ -173,6 +195,9 @@ function render({ model, el }) {
   const rows = new Rows(model, view);
   const drawn = new Map(); // row number -> element
   let top = 0, scale = 1, height = model.get("height"), ownScroll = null;
+  const measure = document.createElement("canvas").getContext("2d");
+  const content = columns.map(() => 0), dragged = new Map(); // pixels of the widest text; widths that somebody chose
+  let hidden = columns.map(() => false), widths = [], lines = 1, rowHeight = LINE, headHeight = HEAD;
   let active = [0, 0], anchor = [0, 0], sorted = ["", false], editing = null, hasFocus = false, isDead = false;
   let isJudged = false; // after an edit: the remarks stay on the edited cell until somebody moves on
 
@@ -186,16 +211,13 @@ function render({ model, el }) {
   grid.setAttribute("aria-label", model.get("label"));
   grid.setAttribute("aria-colcount", columns.length);
   grid.setAttribute("aria-multiselectable", "true");
-  if (columns[1]?.names_rows) grid.classList.add("kg-second");
-  layer.style.minWidth = `${columns.reduce((sum, column) => sum + column.width, 0)}px`;
-  const template = columns.map(({ width, is_number }, n) => (n ? `minmax(${width}px, 1fr)` : is_number ? `${width}px` : `minmax(${width}px, 2fr)`)).join(" ");
+  if (columns[1]?.look === "key") grid.classList.add("kg-second");
   const empty = element(el, "kg-empty");
   const status = element(el, "kg-status", "status");
   status.setAttribute("aria-live", "polite");
 
   const head = element(grid, "kg-row kg-head", "row");
   head.setAttribute("aria-rowindex", 1);
-  head.style.gridTemplateColumns = template;
   columns.forEach((column, n) => {
     const cell = element(head, "kg-cell", "columnheader");
     column.label.split("_").forEach((part, at) => {
@@ -205,7 +227,10 @@ function render({ model, el }) {
     cell.title = column.hint || column.label;
     cell.setAttribute("aria-colindex", n + 1);
     cell.tabIndex = -1;
-    if (column.is_number) cell.classList.add("kg-number");
+    if (column.look === "number") cell.classList.add("kg-number");
+    element(cell, "kg-grip").addEventListener("mousedown", (event) => drag(event, n));
+    cell.lastChild.addEventListener("click", (event) => event.stopPropagation());
+    cell.lastChild.addEventListener("dblclick", () => setWidth(n, null));
     if (column.is_sortable) {
       cell.setAttribute("aria-sort", "none");
       cell.addEventListener("click", () => sort(n));
@@ -214,10 +239,79 @@ function render({ model, el }) {
 
   // -- drawing
 
-  const heightOf = () => rows.total * ROW + HEAD;
+  const heightOf = () => rows.total * rowHeight + headHeight;
+
+  // -- widths
+
+  const widthOf = (text) => Math.ceil(measure.measureText(text).width);
+
+  // The columns as their texts and names want to be. A name may be on two lines where there is no room for it on one.
+  function wanted(column, n) {
+    const parts = column.label.split(/(?<=[_ ])/), whole = widthOf(column.label);
+    const halves = parts.map((_, at) => Math.max(widthOf(parts.slice(0, at).join("")), widthOf(parts.slice(at).join(""))));
+    const name = Math.min(whole, ...halves) + (column.is_sortable ? 14 : 0);
+    const least = column.look in LEAST ? Math.max(LEAST[column.look], name + SIDES) : Math.max(content[n], name) + SIDES;
+    return { look: column.look, least, whole: Math.max(content[n], whole + (column.is_sortable ? 14 : 0)) + SIDES };
+  }
+
+  const identifies = (n) => ["name", "branch", "key"].includes(columns[n].look);
+
+  // A column in which nothing stands, and nothing can be typed, is not shown. Where the page is too narrow for all that
+  // are, what identifies a row is on a line of its own.
+  function fit() {
+    const style = getComputedStyle(el);
+    measure.font = `600 ${style.fontSize} ${style.fontFamily}`;
+    const pages = [...rows.pages.values()];
+    const says = columns.map((column, n) => !pages.some((page) => page.keys.length) || pages.some((page) => page.cells[n].some(Boolean)));
+    columns.forEach((column, n) => {
+      if (column.is_editable) says[n] ||= pages.some((page) => page.keys.some((_, row) => !isLocked(page.editors.get(`${row}:${n}`))));
+      for (const page of pages) page.cells[n].forEach((text, row) => {
+        const old = page.marks.get(`${row}:${n}`)?.[4], depth = n ? 0 : (page.branches[row]?.[0] || 0) * 16;
+        const shown = text + (old === null || old === undefined ? "" : wasText(text, old));
+        if (shown.length * 4 < content[n]) return; // shorter than the widest in any font
+        content[n] = Math.max(content[n], widthOf(shown) + depth);
+      });
+    });
+    hidden = says.map((one) => !one);
+    const shown = columns.map((_, n) => n).filter((n) => !hidden[n]);
+    const room = scroller.clientWidth, all = columns.map(wanted), total = (some) => some.reduce((sum, n) => sum + widths[n], 0);
+    const isTight = shown.reduce((sum, n) => sum + Math.min(all[n].least, all[n].whole), 0) > room;
+    const parts = isTight ? [shown.filter(identifies), shown.filter((n) => !identifies(n))].filter((some) => some.length) : [shown];
+    lines = parts.length;
+    for (const some of parts) shared(some.map((n) => all[n]), room).forEach((width, at) => (widths[some[at]] = dragged.get(some[at]) ?? width));
+    const widest = Math.max(room, ...parts.map(total));
+    if (lines > 1) widths[parts[0].at(-1)] += widest - total(parts[0]); // the others begin a line
+    [rowHeight, headHeight] = [LINE * lines, HEAD * lines];
+    layer.style.minWidth = `${widest}px`;
+    [head, ...drawn.values()].forEach(arrange);
+  }
+
+  function arrange(row) {
+    row.style.height = `${row === head ? headHeight : rowHeight}px`;
+    [...row.children].forEach((cell, n) => {
+      cell.classList.toggle("kg-hidden", hidden[n]);
+      cell.style.width = `${widths[n]}px`;
+      cell.classList.toggle("kg-above", lines > 1 && identifies(n));
+    });
+  }
+
+  function setWidth(n, width) {
+    width === null ? dragged.delete(n) : dragged.set(n, between(40, width, 2000));
+    fit();
+  }
+
+  function drag(event, n) {
+    const from = event.clientX, width = head.children[n].offsetWidth;
+    event.preventDefault();
+    event.stopPropagation();
+    const move = (over) => setWidth(n, width + over.clientX - from);
+    document.addEventListener("mousemove", move);
+    document.addEventListener("mouseup", () => document.removeEventListener("mousemove", move), { once: true });
+  }
 
   function layout() {
-    scroller.style.height = `${between(HEAD + 3 * ROW, heightOf() + 18, model.get("height"))}px`;
+    fit();
+    scroller.style.height = `${between(headHeight + 3 * rowHeight, heightOf() + 18, model.get("height"))}px`;
     height = scroller.clientHeight;
     const whole = heightOf();
     const shown = Math.min(TALLEST, whole);
@@ -233,8 +327,8 @@ function render({ model, el }) {
   const clampTop = (value) => between(0, value, Math.max(0, heightOf() - height));
 
   function visible() {
-    const first = Math.floor(top / ROW);
-    return [first, Math.min(rows.total - 1, first + Math.ceil((height - HEAD) / ROW))];
+    const first = Math.floor(top / rowHeight);
+    return [first, Math.min(rows.total - 1, first + Math.ceil((height - headHeight) / rowHeight))];
   }
 
   function paint() {
@@ -259,15 +353,15 @@ function render({ model, el }) {
     if (!node) {
       node = element(grid, "kg-row", "row");
       node.setAttribute("aria-rowindex", row + 2);
-      node.style.gridTemplateColumns = template;
       columns.forEach((column, n) => {
         const cell = element(node, "kg-cell", n ? "gridcell" : "rowheader");
         cell.setAttribute("aria-colindex", n + 1);
-        if (column.is_number) cell.classList.add("kg-number");
+        if (column.look === "number") cell.classList.add("kg-number");
       });
+      arrange(node);
       drawn.set(row, node);
     }
-    node.style.transform = `translateY(${between(-9e3, HEAD + row * ROW - top, 9e3)}px)`;
+    node.style.transform = `translateY(${between(-9e3, headHeight + row * rowHeight - top, 9e3)}px)`;
     [...node.children].forEach((cell, n) => paintCell(cell, row, n));
     paintBranch(node, rows.branch(row));
   }
@@ -300,11 +394,12 @@ function render({ model, el }) {
       cell.classList.toggle("kg-danger", state === "danger");
       cell.classList.toggle("kg-shadowed", state === "shadowed");
       cell.classList.toggle("kg-refused", state === "refused");
+      cell.classList.toggle("kg-chosen", state === "chosen");
       cell.toggleAttribute("aria-invalid", false);
       if (state === "refused") cell.setAttribute("aria-invalid", "true");
       if (mark && mark[4] !== null && mark[4] !== undefined) {
         const old = element(cell, "kg-old", null, "span");
-        old.textContent = text ? ` was ${mark[4] || "not set"}` : `removed, was ${mark[4]}`;
+        old.textContent = wasText(text, mark[4]);
       }
       cell.title = mark && mark[3] ? `${text}\n${mark[3]}` : text || "";
     }
@@ -331,6 +426,8 @@ function render({ model, el }) {
     });
   }
 
+  const wasText = (text, old) => (text ? ` was ${old || "not set"}` : `removed, was ${old}`);
+
   // -- where we are
 
   const isSingle = () => active[0] === anchor[0] && active[1] === anchor[1];
@@ -350,6 +447,9 @@ function render({ model, el }) {
 
   function moveTo(row, column, extend = false, afterEdit = false) {
     isJudged = afterEdit;
+    const step = column < active[1] ? -1 : 1;
+    while (hidden[column]) column += step;
+    if (column < 0 || column >= columns.length) column = step > 0 ? hidden.lastIndexOf(false) : hidden.indexOf(false);
     active = [between(-1, row, rows.total - 1), between(0, column, columns.length - 1)];
     if (!extend) anchor = [...active];
     show(active[0]);
@@ -387,7 +487,7 @@ function render({ model, el }) {
 
   function show(row) {
     if (row < 0) return;
-    const above = row * ROW, below = HEAD + (row + 1) * ROW - height;
+    const above = row * rowHeight, below = headHeight + (row + 1) * rowHeight - height;
     if (top > above) setTop(above);
     else if (top < below) setTop(below);
   }
@@ -400,6 +500,18 @@ function render({ model, el }) {
     if (cell.getAttribute("aria-colindex") === "1") scroller.scrollLeft = 0;
     else if (left - sticky < scroller.scrollLeft) scroller.scrollLeft = left - sticky;
     else if (right > scroller.scrollLeft + scroller.clientWidth) scroller.scrollLeft = Math.min(left - sticky, right - scroller.clientWidth);
+  }
+
+  // Scrolls to a row that Python shows; the focus stays where it is.
+  function reveal() {
+    const row = model.get("revealed");
+    if (row < 0) return;
+    if (!hasFocus) {
+      active = [between(-1, row, rows.total - 1), 0];
+      anchor = [...active];
+    }
+    const [first, last] = visible();
+    row > first && row < last - 1 ? paint() : setTop((row - 2) * ROW);
   }
 
   function setTop(value) {
@@ -444,7 +556,7 @@ function render({ model, el }) {
     const made = EDITORS[kind](start !== null && kind === "text" ? start : text, editor);
     const cell = cellAt(row, n);
     made.node.setAttribute("aria-label", `${columns[n].label} of ${key}`);
-    made.node.style.top = `${between(0, HEAD + row * ROW - top, height - ROW)}px`;
+    made.node.style.top = `${between(0, headHeight + row * rowHeight - top + cell.offsetTop, height - LINE)}px`;
     made.node.style.left = `${cell.offsetLeft}px`;
     made.node.style.minWidth = `${cell.offsetWidth}px`;
     const begun = start !== null && kind === "text" ? text : made.value(); // an editor may write a text otherwise
@@ -490,7 +602,7 @@ function render({ model, el }) {
     for (let row = first; row <= last; row++) {
       if (rows.key(row) === null) return null;
       const texts = [];
-      for (let n = left; n <= right; n++) texts.push(quoted(rows.text(row, n)));
+      for (let n = left; n <= right; n++) if (!hidden[n]) texts.push(quoted(rows.text(row, n)));
       lines.push(texts.join("\t"));
     }
     return lines.join("\n");
@@ -505,8 +617,8 @@ function render({ model, el }) {
     ArrowDown: () => [1, 0],
     ArrowLeft: () => [0, -1],
     ArrowRight: () => [0, 1],
-    PageUp: () => [-Math.floor(height / ROW) + 2, 0],
-    PageDown: () => [Math.floor(height / ROW) - 2, 0],
+    PageUp: () => [-Math.floor(height / rowHeight) + 2, 0],
+    PageDown: () => [Math.floor(height / rowHeight) - 2, 0],
   };
 
   function jump(event) {
@@ -532,7 +644,9 @@ function render({ model, el }) {
     if (event.key === "ArrowRight" && !active[1] && !event.shiftKey && toggle(active[0], true)) void 0;
     else if (event.key === "ArrowLeft" && !active[1] && !event.shiftKey && toggle(active[0], false)) void 0;
     else if ((event.key === "Enter" || event.key === " ") && toggle(active[0])) void 0;
-    else if (event.key in MOVES || event.key === "Home" || event.key === "End") moveTo(...jump(event), event.shiftKey);
+    else if (event.altKey && (event.key === "ArrowLeft" || event.key === "ArrowRight")) {
+      setWidth(active[1], head.children[active[1]].offsetWidth + (event.key === "ArrowRight" ? 16 : -16));
+    } else if (event.key in MOVES || event.key === "Home" || event.key === "End") moveTo(...jump(event), event.shiftKey);
     else if (event.key === "Enter" || event.key === "F2") edit();
     else if (command && event.key === "Backspace") sendSelection("discard");
     else if (event.key === "Delete" || event.key === "Backspace") clear();
@@ -625,9 +739,7 @@ function render({ model, el }) {
     if (message.kind === "show") return moveTo(message.position, columns.findIndex((column) => column.name === message.column));
     if (message.view !== view) return;
     if (message.kind === "window") {
-      const before = rows.total;
-      if (!rows.take(message)) return;
-      before === rows.total ? paint() : layout();
+      if (rows.take(message)) layout();
     }
   }
 
@@ -642,12 +754,19 @@ function render({ model, el }) {
   const greet = () => rows.send({ kind: "hello", epoch: rows.epoch }) || die();
   model.on("comm_live_update", greet); // after a restart nothing can be sent any more
   greet();
-  const watcher = new ResizeObserver(layout); // also the first drawing: `el` is not in the page yet
+  model.on("change:revealed", reveal);
+  let isDrawn = false;
+  const watcher = new ResizeObserver(() => {
+    layout();
+    if (!isDrawn) reveal();
+    isDrawn = true;
+  }); // also the first drawing: `el` is not in the page yet
   watcher.observe(scroller);
   return () => {
     rows.send({ kind: "bye" });
     model.off("msg:custom", received);
     model.off("comm_live_update", greet);
+    model.off("change:revealed", reveal);
     watcher.disconnect();
   };
 }
