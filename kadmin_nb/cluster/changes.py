@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
@@ -167,9 +167,10 @@ class Changes:
 
         return PlanReview(plan, options)
 
-    def is_begun(self, plan: Plan) -> bool:
-        """True of a plan that has a journal here."""
-        return journals().of(plan) is not None
+    def states_so_far(self, plan: Plan) -> Mapping[int, str] | None:
+        """The states of rows by the plan's journal; None where it was not begun here."""
+        begun = journals().of(plan)
+        return None if begun is None else begun.state.states
 
     def approve(self, plan: Plan, text: str) -> Plan:
         """The plan with our approval; see `Cluster.approve`."""

@@ -28,6 +28,7 @@ from ..model.resources import Resource, Source
 from . import schemas
 from .blocks import BADGE, BRANCH, NAME, NUMBER, PROSE, TEXT
 from .frame import BYTES, ID, ISO_TIME, MEASURED, MS, OF_KEY, PERCENT, SHARE, Field, S
+from .journal_words import came_to, what_was_done
 
 UNLIMITED, UNKNOWN = "unlimited", "unknown"
 Texts = Callable[[pa.Table], Sequence[str]]
@@ -137,7 +138,7 @@ def seconds(value: float | None) -> str:
 
 def short_id(value: str | None) -> str:
     """The beginning of an id, by which verbs know it."""
-    return (value or "")[:12]
+    return (value or "")[:8]
 
 
 def moment_text(value: str | datetime | None) -> str:
@@ -325,6 +326,8 @@ PARTS = {
     "set_on": Part("set on", ("entity",), lambda table: values_of(table, "entity"), NAME),
     "quotas_by_level": Part("quotas", ("quota_keys",), _quotas_by_level, PROSE),
     "supported_keys": Part("keys", ("keys",), _supported_keys),
+    "what_was_done": Part("what was done", ("kind", "rows", "says"), what_was_done, PROSE),
+    "came_to": Part("done", ("changes", "runs", "verified", "in_doubt"), came_to),
     "last_use": Part("last used", ("used", "last_used"), _last_use),
     **{name: Part(name, (column,), _measures(column), NUMBER) for name, column in USED.items()},
 }  # fmt: skip

@@ -503,6 +503,7 @@ class PLANS(Frame, key="plan_id"):
     cluster_id = CLUSTER_ID.or_null
     created = Field(TEXT, unit=ISO_TIME, null=True)
     author = Field(TEXT, null=True)
+    what = Field(TEXT, "its first change in words, and how many more", look=PROSE, null=True)
     changes = Field(WHOLE, null=True)
     runs = Field(WHOLE, null=True)
     verified = in_doubt = Field(WHOLE, "rows", null=True)

@@ -352,11 +352,11 @@ VIEWS: Mapping[type, View] = {
     schemas.PERMISSIONS: View(("action", "operation", "resource", "allowed", "note")),
     schemas.CHECKS: View(("check", "subject", "state", "note", "mend"), ("check", "checks")),
     schemas.PLANS: View(
-        ("plan_id", "created", "author", "changes", "runs", "verified", "in_doubt", "reason", "error", "message"),
+        ("plan_id", "created", "author", "what", "came_to", "reason", "error", "message"),
         ("plan with a journal here", "plans with a journal here"),
         _plans_finding,
     ),
-    schemas.JOURNAL: View(schemas.JOURNAL.names, ("record", "records")),
+    schemas.JOURNAL: View(("line", "at", "what_was_done"), ("record", "records")),
     schemas.LOCAL: View(
         ("name", "state", "bootstrap", "version", "nodes", "alive", "secure", "started_at", "folder"),
         ("local Kafka", "local Kafkas"),

@@ -25,6 +25,26 @@ _COUNTED = {"ms": 1, "seconds": 1000, "minutes": 60_000, "hours": 3_600_000}
 _NUMBER = re.compile(r"(?P<number>[+-]?[0-9][0-9_]*(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z]*)")
 
 
+_DECIMAL_COMMA = re.compile(r"(?P<whole>[+-]?[0-9_]+),(?P<part>[0-9]+)(?P<unit>[^0-9,.]*)")
+_THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?[^0-9,.]*")
+
+
+def comma_hint(text: str) -> str | None:
+    """A hint for a number with commas, with the number that was meant; None for any other text.
+
+    Examples
+    --------
+    >>> comma_hint("1,5MB")
+    'Did you mean 1.5MB? Decimals have a point; thousands have no comma.'
+    >>> comma_hint("1,500")
+    'Did you mean 1.500 or 1500? Decimals have a point; thousands have no comma.'
+    """
+    text = text.strip()
+    decimal, thousands = _DECIMAL_COMMA.fullmatch(text), _THOUSANDS.fullmatch(text)
+    meant = [text.replace(",", mark) for mark, is_so in ((".", decimal), ("", thousands)) if is_so]
+    return f"Did you mean {' or '.join(meant)}? Decimals have a point; thousands have no comma." if meant else None
+
+
 def units_of(keys: Collection[str]) -> Mapping[str, int]:
     """The units that all of these keys take, each with its size; none where they differ."""
     ends = {_last_word(key) for key in keys}
@@ -41,7 +61,7 @@ def parse_config_number(text: str, keys: Collection[str]) -> float:
     """
     match = _NUMBER.fullmatch(text.strip())
     if match is None:
-        raise UsageError(f"{text} is not a number")
+        raise UsageError(f"{text} is not a number", hint=comma_hint(text))
     units = units_of(keys)
     if match["unit"] and match["unit"] not in units:
         hint = f"It takes {', '.join(units)}." if units else "Keys that end in .ms or .bytes take a unit."
@@ -87,7 +107,7 @@ def stored_text(key: str, text: str) -> str:
 
 
 def units_hint(key: str, text: str) -> str | None:
-    """A hint for a number with a unit that the key does not take, with the one that was meant; None for other texts.
+    """A hint for a number with a comma, or with a unit that the key does not take; None for other texts.
 
     Examples
     --------
@@ -95,6 +115,8 @@ def units_hint(key: str, text: str) -> str | None:
     'Did you mean 7d? retention.ms takes ms, s, min, h, d.'
     """
     match, units = _NUMBER.fullmatch(text.strip()), units_of([key])
+    if match is None and units:
+        return comma_hint(text)
     if match is None or not units or match["unit"] in units:
         return None
     typed = match["unit"].lower()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation, Overflow
 
 from ..errors import Invalid, UsageError
-from .config_units import SIZES
+from .config_units import SIZES, comma_hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +94,10 @@ def _parse_number(key: str, value: object) -> float:
             raise UsageError(f"the value of {key} is not a number") from None
     match = _VALUE.fullmatch(value.strip())
     if match is None:
+        hint = comma_hint(value) if find(key) else None
         raise UsageError(
-            f"{key}={_shown(key, value)} is not a number with a unit", hint="Such as 1000000, 10MB/s, 512KiB, 50%."
+            f"{key}={_shown(key, value)} is not a number with a unit",
+            hint=hint or "Such as 1000000, 10MB/s, 512KiB, 50%.",
         )
     factor = _factor(key, match["unit"], match["rate"])
     try:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from ..errors import UsageError, printable
-from ..frames.meanings import word
+from ..frames.meanings import in_unit, word
 from ..model.changes import APPEND, DELETE, SUBTRACT, Change
 from ..model.configurable import Configurable
 from ..model.entity import entity_type
@@ -96,6 +96,15 @@ def what(change: Change) -> str:
     """The change in words, for a comment: a secret is not among them."""
     value = "" if change.wanted is None else f"={'[secure]' if is_bare_secret(change) else change.wanted}"
     return f"row {change.row}, {change.op} {change.key}{value} {change.resource}"
+
+
+def in_words(changes: Sequence[Change]) -> str:
+    """The first change in words, and how many more: a secret is not among them."""
+    if not changes:
+        return "nothing"
+    first, more = changes[0], f", and {len(changes) - 1:,} more" if len(changes) > 1 else ""
+    value = "[secure]" if is_secret(first) else in_unit(first.key, first.wanted)
+    return f"{word(first.op)} {first.key} of {first.resource}{f': {value}' if value else ''}{more}"
 
 
 _KEY = re.compile(r"[^\s=~'\"#;{}]+")

@@ -83,8 +83,8 @@ class LiveCluster(Protocol):
     def plan_again(self, plan: Plan, reason: str | None = None) -> Plan:
         """The plan of the same changes on the cluster as it is now."""
 
-    def is_begun(self, plan: Plan) -> bool:
-        """True of a plan that has a journal here."""
+    def states_so_far(self, plan: Plan) -> Mapping[int, str] | None:
+        """The states of rows by the plan's journal; None where it was not begun here."""
 
 
 _SHOWN = ["row", "op", "resource", "key", "old", "after", "validated", "note"]

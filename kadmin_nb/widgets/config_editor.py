@@ -78,7 +78,7 @@ class ConfigEditor(StageEditor):
         Takes the edits.
     """
 
-    filter_words = "topic~=orders-*"
+    filter_words = "retention, topic~=orders-*"
     row_choices = (
         ("all rows", "all"),
         ("set", "set"),

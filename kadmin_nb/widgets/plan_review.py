@@ -118,7 +118,9 @@ class PlanReview(Panel):
             controls.paragraphs(*self._footer(_PAGE)),
             self.copies.widget,
         )
-        self._is_begun, self._is_built = self._live.is_begun(self.plan), True
+        so_far, self._is_built = self._live.states_so_far(self.plan), True
+        self._is_begun = so_far is not None
+        self.sheet.show((row, (state, None)) for row, state in (so_far or {}).items())
         if self.origin is not None:
             self.origin.staged.watch(self._refresh)
         self._refresh()
@@ -255,7 +257,8 @@ class PlanReview(Panel):
     def _take(self, outcomes: Outcomes) -> None:
         rows = outcomes.to_arrow().select(["row", "state", "message"]).to_pylist()
         self.sheet.show((row["row"], (row["state"], row["message"])) for row in rows)
-        self.outcomes, self._is_begun, self._text = outcomes, self._live.is_begun(self.plan), outcomes._title()
+        self.outcomes, self._text = outcomes, outcomes._title()
+        self._is_begun = self._live.states_so_far(self.plan) is not None
 
     def _failed(self, exc: BaseException) -> None:
         """Show what went wrong, in a line, and what to do; the rows that it is about say so too."""
@@ -267,7 +270,7 @@ class PlanReview(Panel):
         if isinstance(exc, Dangerous):
             self.confirmations.add(dict.fromkeys(row["key"] for row in rows))
         self.sheet.show((row["row"], (CONFLICT, f"is now {row['now'] or 'not set'}")) for row in rows if "now" in row)
-        self._is_begun, self._is_failed = self._live.is_begun(self.plan), True
+        self._is_begun, self._is_failed = self._live.states_so_far(self.plan) is not None, True
         self._text = "\n".join([*_lines_of(exc), *([outcomes._title()] if outcomes is not None else [])])
 
 

@@ -32,7 +32,7 @@ class QuotaEditor(StageEditor):
         Takes the edits.
     """
 
-    filter_words = "user~=team-*"
+    filter_words = "alice, user~=team-*"
     row_choices = (
         ("all rows", "all"),
         ("staged", "staged"),

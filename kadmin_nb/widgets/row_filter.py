@@ -1,9 +1,9 @@
-"""The words of a filter box: over entities, `user~=team-*`, and over configs, `key~=*.ms`; or a part of a name."""
+"""The words of a filter box: any part of a row's name as the table shows it, or `user~=team-*`, `key~=*.ms`."""
 
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 import numpy as np
@@ -17,7 +17,7 @@ from ..model.resources import WORDS
 from .config_table import ConfigTable
 
 _COLUMNS = {"user": "user", "client-id": "client_id", "ip": "ip"}
-_HINT = f"One of {', '.join(f'{kind}=…' for kind in _COLUMNS)}, {'user~=team-*'}, or a part of a name."
+_HINT = f"One of {', '.join(f'{kind}=…' for kind in _COLUMNS)}, {'user~=team-*'}, or any part of who."
 _LEVELS = {
     ("user", "default"): [level.name for level in LEVELS if level.user == "default"],
     ("user", "any"): [level.name for level in LEVELS if level.user],
@@ -29,28 +29,47 @@ _LEVELS = {
 
 
 def matching(entities: pa.Table, words: str) -> np.ndarray:
-    """A flag for each entity that all the words fit; `entities` has entity, level and the names as columns.
+    """A flag for each entity that the words fit; `entities` has entity, level and the names as columns.
 
     Raises
     ------
     UsageError
-        A word of another type.
+        A word of another type, which stands in no entity either.
     """
-    fits = np.ones(entities.num_rows, dtype=bool)
-    for word in split(words):
-        fits &= _fits(entities, word).to_numpy(zero_copy_only=False)
-    return fits
+    return _fitting(entities["entity"].combine_chunks(), words, lambda word: _fits_entity(entities, word))
 
 
-def _fits(entities: pa.Table, text: str) -> pa.ChunkedArray:
-    if "=" not in text:
-        return pc.match_substring(entities["entity"], text, ignore_case=True)
-    word = parse_word(text)
+def _fitting(names: pa.Array, words: str, fits: Callable[[Word], pa.Array]) -> np.ndarray:
+    """A flag for each name that has this text in it, or that fits word by word, where a word may be one of grammar."""
+    has_all = _has(names, words.strip())
+    try:
+        by_words = reduce(pc.and_, [_fits_word(names, word, fits) for word in split(words)], _has(names, ""))
+    except UsageError:
+        if not pc.any(has_all).as_py():
+            raise
+        by_words = has_all
+    return np.asarray(pc.or_(has_all, by_words), dtype=bool)
+
+
+def _fits_word(names: pa.Array, text: str, fits: Callable[[Word], pa.Array]) -> pa.Array:
+    has_it = _has(names, text)
+    try:
+        return pc.or_(has_it, pc.fill_null(fits(parse_word(text)), False)) if "=" in text else has_it
+    except UsageError:
+        if not pc.any(has_it).as_py():
+            raise
+        return has_it
+
+
+def _has(names: pa.Array, text: str) -> pa.Array:
+    return pc.match_substring(names, text, ignore_case=True)
+
+
+def _fits_entity(entities: pa.Table, word: Word) -> pa.Array:
     if word.name not in _COLUMNS:
         raise UsageError(f"{word.name} is not a type of entity", hint=_HINT)
     choices: Sequence[Choice] = word.value if isinstance(word.value, tuple) else (word.value,)
-    fits = _fits_choice(entities, word, choices[0])
-    return pc.fill_null(fits, False)
+    return _fits_choice(entities, word, choices[0]).combine_chunks()
 
 
 def _fits_choice(entities: pa.Table, word: Word, choice: Choice) -> pa.ChunkedArray:
@@ -68,27 +87,21 @@ def regex_of(glob: str) -> str:
     return "^" + fnmatch.translate(glob).replace(r"\Z", r"\z")
 
 
-_CONFIG_HINT = f"One of {', '.join(f'{word}=…' for word in WORDS)}, key~=*.ms, or a part of a name."
+_CONFIG_HINT = f"One of {', '.join(f'{word}=…' for word in WORDS)}, key~=*.ms, or any part of a row's name."
 
 
 def matching_configs(table: ConfigTable, words: str) -> np.ndarray:
-    """A flag for each row that all the words fit.
+    """A flag for each row that the words fit.
 
     Raises
     ------
     UsageError
-        A word of another type.
+        A word of another type, which stands in no row either.
     """
-    fits = np.ones(len(table), dtype=bool)
-    for word in split(words):
-        fits &= np.asarray(_config_fits(table, word), dtype=bool)
-    return fits
+    return _fitting(table.names, words, lambda word: _fits_config(table, word))
 
 
-def _config_fits(table: ConfigTable, text: str) -> pa.Array:
-    if "=" not in text:
-        return pc.match_substring(table.names, text, ignore_case=True)
-    word = parse_word(text)
+def _fits_config(table: ConfigTable, word: Word) -> pa.Array:
     if word.name != "key" and word.name not in WORDS:
         raise UsageError(f"{word.name} is not a type of resource", hint=_CONFIG_HINT)
     names = table.keys if word.name == "key" else table.configs["resource_name"].combine_chunks()

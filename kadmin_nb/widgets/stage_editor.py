@@ -34,7 +34,7 @@ class StageEditor(Panel):
     """A table over a stage: what is typed is staged, planned and applied as from a line."""
 
     filter_words: ClassVar[str]
-    """The words of its filter box, as an example."""
+    """What its filter box takes, as examples."""
 
     row_choices: ClassVar[Sequence[tuple[str, str]]]
     """The rows that one can look at alone, each with the name that the sheet has for them."""
@@ -76,7 +76,7 @@ class StageEditor(Panel):
         button, tell, sheet = self._controls.button, self._grid.notify, self._edited
         return self._controls.row(
             self._controls.text(
-                f"filter: {self.filter_words} or a part of a name",
+                f"filter: {self.filter_words}",
                 width="15em",
                 act=lambda words: self._show(words=words),
             ),
@@ -107,8 +107,11 @@ class StageEditor(Panel):
     def _plan(self) -> None:
         if refused := self._edited.refused():
             whose, key = next(iter(refused))
-            cells = "1 cell is" if len(refused) == 1 else f"{len(refused):,} cells are"
-            raise UsageError(f"{cells} invalid (first: {key} of {whose})", hint="Fix or discard them.")
+            if len(refused) == 1:
+                raise UsageError(f"{key} of {whose} is invalid", hint="Fix or discard it.")
+            raise UsageError(
+                f"{len(refused):,} cells are invalid (first: {key} of {whose})", hint="Fix or discard them."
+            )
         self.plan = self.stage.plan()
         review: Any = self.plan.review()
         self._below.children = [review.widget]

@@ -107,7 +107,10 @@ class StagedSheet(ABC, Generic[Whose]):
             if targets:
                 self._history.do(dict.fromkeys(targets))
         self._changed()
-        return Result(f"{_count(len(targets))} discarded") if targets else Result("nothing is staged there")
+        if not targets:
+            return Result("nothing is staged there")
+        one = len(targets) == 1
+        return Result(f"Discarded {len(targets):,} edit{'s' * (not one)}. Undo brings {'it' if one else 'them'} back.")
 
     def undo(self) -> Result:
         return self._moved(self._history.undo, "undo")

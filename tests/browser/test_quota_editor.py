@@ -58,6 +58,12 @@ def test_what_an_edit_means_stands_beside_it_and_a_new_entity_is_a_row(
     notebook.run(1)
     page = notebook.page
     page.get_by_role("gridcell", name="1 MB/s").dblclick()
+    page.keyboard.press("Control+a")
+    page.keyboard.type("1,5MB")
+    page.keyboard.press("Enter")
+    page.get_by_text("Did you mean 1.5MB?").first.wait_for()
+    page.get_by_role("gridcell", name="1,5MB was 1 MB/s").dblclick()
+    page.keyboard.press("Control+a")
     page.keyboard.type("5")
     page.keyboard.press("Enter")
     page.get_by_text("one request of 16 KiB takes").first.wait_for()
@@ -81,3 +87,39 @@ def test_what_an_edit_means_stands_beside_it_and_a_new_entity_is_a_row(
     cell, table = page.locator(".kg-active").bounding_box(), page.locator(".kg-scroll").first.bounding_box()
     assert table["x"] <= cell["x"] <= cell["x"] + cell["width"] <= table["x"] + table["width"] + 1
     notebook.picture("editor-narrow")
+
+
+def test_remarks_stay_on_the_cell_that_was_typed_until_one_looks_elsewhere(
+    kafka: LocalKafka, cluster: kn.Cluster, unique: Callable[[str], str], open_notebook: Open
+) -> None:
+    """I typed a limit and pressed Enter, and what it means was gone: beside the table stood the next row."""
+    stem = unique("team")
+    names = [f"{stem}-{letter}" for letter in "abc"]
+    stage = cluster.stage()
+    for name in names:
+        stage.set_quota("producer_byte_rate", "1MB/s", user=name)
+    stage.plan().apply().raise_for_errors()
+    notebook = open_notebook([f"%load_ext kadmin_nb\n%kadmin use {kafka.bootstrap}", f"%kquota edit user~={stem}-*"])
+    notebook.run(0)
+    notebook.run(1)
+    page = notebook.page
+    beside = page.locator(".kadmin-title").filter(has_text="producer_byte_rate of user=")
+    page.get_by_role("gridcell", name="1 MB/s").first.click()
+    page.keyboard.type("5")
+    page.keyboard.press("Enter")
+    page.get_by_text("one request of 16 KiB takes").first.wait_for()
+    assert page.locator(".kg-row:has(.kg-active)").inner_text().startswith(f"user={names[1]}")
+    assert beside.inner_text() == f"producer_byte_rate of user={names[0]}"
+    page.keyboard.type("2MB/s")  # the next one: it is judged in its turn
+    page.keyboard.press("Enter")
+    beside.filter(has_text=names[1]).wait_for()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowDown")
+    beside.filter(has_text=names[2]).wait_for()
+    page.get_by_role("button", name="Discard all").click()
+    page.get_by_text("Discarded 2 edits. Undo brings them back.").wait_for()
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("2 staged, 1 dangerous").wait_for()
+    page.locator("input[placeholder^='filter:']").fill(f"{stem}-c")
+    page.keyboard.press("Enter")
+    page.get_by_text("rows: 1").wait_for()

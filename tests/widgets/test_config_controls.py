@@ -65,9 +65,9 @@ def test_a_plan_waits_until_every_text_fits(page: Page) -> None:
     """I planned with a red cell in the table, and its change was left out without a word."""
     page.type(RETENTION, "soon")
     page.click("Plan")
-    assert page.lines[-1].startswith("1 cell is invalid (first: retention.ms of topic=orders")
+    assert page.lines[-1].startswith("retention.ms of topic=orders")
     page.click("Discard all")
-    assert page.lines[-1] == "1 cell discarded"
+    assert page.lines[-1] == "Discarded 1 edit. Undo brings it back."
     assert "nothing is staged" in page.counts()
 
 

@@ -63,6 +63,7 @@ def test_a_text_is_the_edit_that_a_line_would_be(sheet: Sheet, row: str, text: s
     ("row", "text", "reason"),
     [
         (RETENTION, "soon", "soon is not a number"),
+        (RETENTION, "1,5d", "1,5d is not a number. Did you mean 1.5d? Decimals have a point; thousands have no comma."),
         (RETENTION, "7GB", "GB does not fit retention.ms. It takes ms, s, min, h, d."),
         (RETENTION, "1.5ms", "retention.ms cannot be 1.5ms: that is 1.5, not a whole number of ms"),
         ("topic=orders segment.bytes", "8GiB", "segment.bytes takes a whole number up to 2,147,483,647"),
@@ -220,6 +221,8 @@ def test_two_tables_over_one_stage_stay_in_step() -> None:
         ("topic=orders key=retention.ms", [RETENTION]),
         ("topic~=ord* cleanup", [CLEANUP]),
         ("key==retention.bytes", ["topic=orders retention.bytes", "topic=other retention.bytes"]),
+        ("orders retention.b", ["topic=orders local.retention.bytes", "topic=orders retention.bytes"]),
+        ("topic=ord min.in", ["topic=orders min.insync.replicas"]),
         ("INSYNC topic=<any>", ["topic=orders min.insync.replicas", "topic=other min.insync.replicas"]),
     ],
 )

@@ -96,7 +96,7 @@ def test_selected_cells_are_discarded(page: Page) -> None:
     page.type("2MB/s"), page.type("3MB/s", "user=bob"), page.type("4MB/s", "user=<default>")
     page.receive(kind="select", position=0, key=page.editor.sheet.keys(0, 1)[0], column=RATE, rows=2, columns=1)
     page.click("Discard cells")
-    assert (len(page.editor.stage), page.lines[-1]) == (1, "2 cells discarded")
+    assert (len(page.editor.stage), page.lines[-1]) == (1, "Discarded 2 edits. Undo brings them back.")
     page.click("Undo")
     assert len(page.editor.stage) == 3
 
@@ -127,7 +127,7 @@ def test_refused_cells_hold_the_plan_back(page: Page) -> None:
     """I pressed Plan, and one of my cells was not in it."""
     page.type("x")
     page.click("Plan")
-    assert page.lines[-1] == f"1 cell is invalid (first: {RATE} of user=alice). Fix or discard them."
+    assert page.lines[-1] == f"{RATE} of user=alice is invalid. Fix or discard it."
 
 
 def test_a_frame_is_bound_to_no_cluster(page: Page) -> None:

@@ -82,6 +82,25 @@ def test_stop_ends_between_two_requests_and_resume_goes_on(bench: Bench, unique:
     assert (len(bench.kafka.alters), len(bench.stage)) == (bench.held_back + 1, 0)
 
 
+def test_while_it_is_resumed_rows_show_what_they_are(bench: Bench, unique: Unique) -> None:
+    """I resumed, and the row that was being sent still said *skipped*; the one that was done said *planned*."""
+    _raised_and_lowered(bench, unique)
+    plan = bench.stage.plan()
+    stops = iter([False, False, *[True] * 20])
+    with pytest.raises(KeyboardInterrupt):
+        plan.apply(stop=lambda: next(stops))
+    review = plan.review()
+    assert review.widget
+    assert states_of_rows(review) == [VERIFIED, "skipped"]
+    bench.held_back = len(bench.kafka.alters) + 1
+    review.apply()
+    assert bench.arrived.wait(LONG)
+    assert states_of_rows(review) == ["unchanged", "waiting"]
+    bench.gate.set()
+    review.wait(LONG)
+    assert states_of_rows(review) == ["unchanged", VERIFIED]
+
+
 def test_rolling_back_shows_a_plan_first(bench: Bench, unique: Unique) -> None:
     """One click on Roll back must not change the cluster."""
     user = unique("alice")

@@ -81,9 +81,9 @@ def test_undo_leaves_alone_what_code_has_staged_since(table: Table) -> None:
 def test_a_cell_is_discarded_alone_and_undo_brings_it_back(table: Table) -> None:
     """One of my edits was wrong, the others cost me an hour."""
     table.type("2MB/s"), table.type("x", "user=bob")
-    assert table.sheet.discard([CellText(0, "user=bob", RATE, "")]).text == "1 cell discarded"
+    assert table.sheet.discard([CellText(0, "user=bob", RATE, "")]).text == "Discarded 1 edit. Undo brings it back."
     assert (table.staged(), table.sheet.refused()) == ({"user=alice": "2000000"}, {})
-    assert table.sheet.discard().text == "1 cell discarded"
+    assert table.sheet.discard().text == "Discarded 1 edit. Undo brings it back."
     table.sheet.undo(), table.sheet.undo()
     assert (table.staged(), len(table.sheet.refused())) == ({"user=alice": "2000000"}, 1)
 
@@ -198,6 +198,13 @@ def test_a_plan_that_found_other_values_is_told(table: Table) -> None:
         ("user=team-a app", ["user=team-a client-id=app"]),
         ("ip=<any>", ["ip=10.0.0.1"]),
         ("nobody", []),
+        ("user=al", ["user=alice"]),
+        ("a client-id=<", ["user=team-a client-id=<default>"]),
+        ("team-a client-id", ["user=team-a client-id=app", "user=team-a client-id=<default>"]),
+        (
+            "=<default>",
+            ["user=<default>", "user==<default>", "user=<default> client-id=app", "user=team-a client-id=<default>"],
+        ),
     ],
 )
 def test_the_words_of_the_filter(words: str, shown: list[str]) -> None:
@@ -214,7 +221,7 @@ def test_the_words_of_the_filter(words: str, shown: list[str]) -> None:
     assert sorted(Table(stored).arrange(words)) == sorted(shown)
 
 
-@pytest.mark.parametrize("words", ["group=x", "user=", "'open"])
+@pytest.mark.parametrize("words", ["group=x", "ip=", "'open"])
 def test_words_that_say_nothing_leave_the_rows_as_they_are(table: Table, words: str) -> None:
     """A slip in the filter box emptied the table."""
     with pytest.raises(UsageError):

@@ -31,7 +31,7 @@ from ..sending import Batch, batches, is_doubtful, is_of_the_whole
 from ..validation import refusals
 from . import row_states
 from .preflight import HIDDEN, ComparedRows, classed, conflict
-from .progress import Advance, Progress, Stopped, never, seconds_left, silent
+from .progress import SENT, WAITING, Advance, Progress, Stopped, never, seconds_left, silent
 from .row_states import Facts
 from .verification import Sightings, verify
 
@@ -297,6 +297,8 @@ class _Run:
         """
         of, sent, began = sum(len(r.batch.changes) for r in requests), 0, self.kafka.monotonic()
         later = Counter(c.row for r in requests for c in r.batch.changes)
+        if of:
+            self.hooks.progress(Advance("sent", 0, of, outcomes=self._before_sending({*later})))
         for number, request in enumerate(requests, 1):
             later.subtract(c.row for c in request.batch.changes)
             self._wait(request.pause, of, sent)
@@ -305,6 +307,16 @@ class _Run:
             sent += len(request.batch.changes)
             left = seconds_left(began, self.kafka.monotonic(), sent, of)
             self.hooks.progress(Advance("sent", sent, of, number, len(requests), left, self._so_far(request)))
+
+    def _before_sending(self, pending: Collection[int]) -> Iterator[Outcome]:
+        """Every row as it is when a run begins: what another run left behind is not its state any more."""
+        for change in self.plan.changes:
+            if change.row in pending:
+                yield Outcome(change, WAITING)
+            elif change.row in self.before.unsettled:
+                yield Outcome(change, SENT)
+            else:
+                yield row_states.outcome(change, self.facts)
 
     def _so_far(self, request: _Request) -> Iterator[Outcome]:
         return (row_states.outcome_so_far(change, self.facts) for change in request.batch.changes)

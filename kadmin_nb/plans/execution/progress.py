@@ -11,8 +11,8 @@ from types import FrameType
 
 from ...model.changes import Outcome
 
-SENT = "sent"
-"""The state of a row that a broker has accepted, while nobody has looked for it yet."""
+WAITING, SENT = "waiting", "sent"
+"""The states of a row that is to be sent, and of one that a broker has accepted while nobody has looked for it yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Advance:
     """`what` ("sent", "verified", "waiting") has been done to `done` of `of` rows, in `batch` of `batches` requests.
 
     `left` is how many seconds the rest will take as far as it can be told. `outcomes` are those that are known by now,
-    or `SENT`; they are worked out while they are read, and can be for as long as the call lasts.
+    `WAITING` or `SENT`; they are worked out while they are read, and can be for as long as the call lasts.
     """
 
     what: str

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from ...model.changes import FAILED, UNVERIFIED, VERIFIED, Refusal
+from ...model.changes import FAILED, UNKNOWN, UNVERIFIED, VERIFIED, Refusal
 from ..sending import is_doubtful
 from .hash_chain import JournalRecord, malformed
 
@@ -22,7 +22,7 @@ class JournalState:
 
     `in_doubt` were sent and nobody knows what came of it; `unsettled` were sent and not seen on every broker since;
     `verified` were seen there, after we had sent them. `values` are texts that we sent for a row on its way. `allowed`
-    are the dangerous keys that somebody let through.
+    are the dangerous keys that somebody let through. `ended` are the states with which the last run ended.
     """
 
     runs: int = 0
@@ -32,6 +32,13 @@ class JournalState:
     values: dict[int, set[str]] = field(default_factory=dict)
     last_sent: datetime | None = None
     allowed: set[str] = field(default_factory=set)
+    ended: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def states(self) -> dict[int, str]:
+        """The state of each row that a run has come to."""
+        since = ((self.unsettled, UNVERIFIED), (self.in_doubt, UNKNOWN), (self.verified, VERIFIED))
+        return self.ended | {row: state for rows, state in since for row in rows}
 
     def read(self, record: JournalRecord) -> None:
         """Go on with the next record.
@@ -83,6 +90,7 @@ class JournalState:
 
     def _end(self, says: dict[str, Any]) -> None:
         states = {state: parse_ranges(text) for state, text in says["states"].items()}
+        self.ended |= {row: state for state, rows in states.items() for row in rows}
         done, failed = states.get(VERIFIED, []), states.get(FAILED, [])
         self.verified.update(done)
         self.unsettled.difference_update(done, failed)

@@ -18,6 +18,7 @@ from ...errors import Invalid, KadminError, NotFound, UsageError
 from ...frames import schemas
 from ...frames.schema_metadata import stamped
 from ...hints import Hint, Verb, sentence
+from ..formats import in_words
 from ..plan import Plan, read_plan
 from . import hash_chain, replay
 from .hash_chain import Chain, Journal, JournalRecord
@@ -201,6 +202,7 @@ def _summary(journal: StoredJournal) -> dict[str, object]:
         "cluster_id": plan.cluster_id,
         "created": plan.created,
         "author": plan.author,
+        "what": in_words(plan.changes),
         "changes": len(plan),
         "runs": state.runs,
         "verified": len(state.verified),

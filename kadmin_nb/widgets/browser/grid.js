@@ -199,6 +199,7 @@ function render({ model, el }) {
   const content = columns.map(() => 0), dragged = new Map(); // pixels of the widest text; widths that somebody chose
   let hidden = columns.map(() => false), widths = [], lines = 1, rowHeight = LINE, headHeight = HEAD;
   let active = [0, 0], anchor = [0, 0], sorted = ["", false], editing = null, hasFocus = false, isDead = false;
+  let isJudged = false; // after an edit: the remarks stay on the edited cell until somebody moves on
 
   el.classList.add("kadmin-grid");
   el.dataset.lmSuppressShortcuts = "true"; // else Lab takes keys: `d` twice deletes the notebook's cell
@@ -319,7 +320,7 @@ function render({ model, el }) {
     grid.setAttribute("aria-rowcount", rows.total + 1);
     empty.textContent = rows.total ? "" : "no rows";
     top = clampTop(top);
-    active[0] = between(-1, active[0], rows.total - 1);
+    for (const end of [active, anchor]) end[0] = between(-1, end[0], rows.total - 1);
     paint();
   }
 
@@ -443,7 +444,8 @@ function render({ model, el }) {
 
   const cellAt = (row, column) => (row < 0 ? head : drawn.get(row))?.children[column];
 
-  function moveTo(row, column, extend = false) {
+  function moveTo(row, column, extend = false, afterEdit = false) {
+    isJudged = afterEdit;
     const step = column < active[1] ? -1 : 1;
     while (hidden[column]) column += step;
     if (column < 0 || column >= columns.length) column = step > 0 ? hidden.lastIndexOf(false) : hidden.indexOf(false);
@@ -456,7 +458,7 @@ function render({ model, el }) {
       cell.focus({ preventScroll: true });
       showColumn(cell);
     }
-    if (active[0] >= 0) extend ? sendSelection("select") : announce();
+    if (active[0] >= 0) extend || afterEdit ? sendSelection("select") : announce();
   }
 
   // A message about the selected cells.
@@ -468,10 +470,18 @@ function render({ model, el }) {
 
   let announced = "";
   function announce() {
+    if (isJudged) return;
     const key = rows.key(active[0]), column = columns[active[1]].name;
     if (key === null || announced === `${rows.epoch} ${key}\u0000${column}`) return;
     announced = `${rows.epoch} ${key}\u0000${column}`;
     rows.send({ kind: "focus", position: active[0], key, column });
+  }
+
+  // Something is done to the cell in focus: the remarks are about it from now on.
+  function look() {
+    if (!isJudged) return;
+    isJudged = false;
+    announce();
   }
 
   function show(row) {
@@ -522,6 +532,7 @@ function render({ model, el }) {
     if (row < 0) return sort(n);
     const editor = rows.editor(row, n), key = rows.key(row);
     if (key === null || isDead) return;
+    look();
     if (!columns[n].is_editable || isLocked(editor)) {
       const why = rows.mark(row, n)?.[3];
       say(`${columns[n].label} of ${key} cannot be edited${why ? `: ${why}` : ""}`, false);
@@ -551,16 +562,16 @@ function render({ model, el }) {
     editing = null;
     const value = made.value();
     made.node.remove();
-    if (take && value !== text) {
-      send({ kind: "edit", cells: [{ position: row, key, column: columns[column].name, text: value }] });
-    }
-    if (step) moveTo(row + step[0], column + step[1]);
+    const isEdited = take && value !== text;
+    if (isEdited) send({ kind: "edit", cells: [{ position: row, key, column: columns[column].name, text: value }] });
+    if (step) moveTo(row + step[0], column + step[1], false, isEdited);
     else paint();
   }
 
   const isLocked = (editor) => editor?.kind === "locked";
 
   function clear() {
+    look();
     const { first, last, left, right } = selection(), cells = [];
     for (let row = first; row <= last; row++) {
       for (let n = left; n <= right; n++) {
@@ -629,7 +640,7 @@ function render({ model, el }) {
     else if (event.key === "Escape") moveTo(...active);
     else if (command && key === "z") send({ kind: event.shiftKey ? "redo" : "undo" });
     else if (command && key === "y") send({ kind: "redo" });
-    else if (command && key === "d") sendSelection("fill");
+    else if (command && key === "d") look(), sendSelection("fill");
     else if (event.key.length === 1 && !command && !event.altKey && active[0] >= 0) edit(event.key);
     else return;
     event.preventDefault();
@@ -652,6 +663,7 @@ function render({ model, el }) {
   el.addEventListener("paste", (event) => {
     event.stopPropagation();
     if (editing) return;
+    look();
     sendSelection("block", { text: event.clipboardData.getData("text/plain") });
     event.preventDefault();
   });
