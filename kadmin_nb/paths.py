@@ -57,5 +57,8 @@ def _place(ours: str, xdg: str, of_user: Callable[[Unix], Path]) -> Path:
     home = files.home()
     if not os.path.isabs(os.environ.get(xdg, "")) and (home is None or not home.is_absolute()):
         reason = "HOME is not set" if home is None else f"HOME is {str(home)!r}, which is not a whole path"
-        raise NotFound(f"no home folder to keep files in: {reason}", hint=f"{ours}=/a/folder names another.")
+        raise NotFound(
+            f"no home folder to keep files in: {reason}",
+            hint=f"Set {ours}=/a/folder to a folder that you can write to.",
+        )
     return of_user(Unix("kadmin-nb", appauthor=False)).absolute()

@@ -16,13 +16,13 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from .. import documents, files, web
 from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, NotFound, TimedOut, Unsupported
+from ..model import figures
 from ..model.connection_settings import TOKEN_TIMEOUT, AwsSigner, TokenEndpoint, TokenFile, TokenLogin, UnsecuredToken
 from ..secrets import Secret
 
@@ -107,7 +107,7 @@ def _fetched(login: TokenLogin, seconds: float, now: float) -> Token:
     text, expires = _FETCHERS[type(source)](source, seconds, now)
     if expires <= now:
         raise AuthenticationFailed(
-            f"the token of {source} expired at {datetime.fromtimestamp(expires, UTC):%Y-%m-%d %H:%M:%S} UTC",
+            f"the token of {source} expired at {figures.utc(expires)}",
             code="SASL_AUTHENTICATION_FAILED",
             hint="Renew it where it comes from; check the clocks of this machine and of the token server.",
         )
@@ -240,7 +240,7 @@ _FETCHERS: dict[type, Callable[[Any, float, float], tuple[str, float]]] = {
 
 def _too_late(source: object, seconds: float) -> TimedOut:
     return TimedOut(
-        f"{source} gives no token within {seconds:.3g} s",
+        f"{source} gives no token within {figures.seconds(seconds)}",
         code="REQUEST_TIMED_OUT",
         hint="Try its address with curl; sasl.login.connect.timeout.ms and sasl.login.read.timeout.ms bound it.",
     )
@@ -276,7 +276,7 @@ def _unreachable(source: TokenEndpoint, error: Exception, seconds: float) -> Kad
         return ConnectionFailed(
             f"the certificate of the token server {source} is refused: {reason.verify_message.rstrip('.')}",
             code="SSL_HANDSHAKE_FAILED",
-            hint="ssl.truststore.location has to name a store with its authority, in the file or in sasl.jaas.config.",
+            hint="Set ssl.truststore.location to a store with its authority, in the file or in sasl.jaas.config.",
         )
     words = reason.strerror if isinstance(reason, OSError) and reason.strerror else type(reason).__name__
     return ConnectionFailed(f"the token server {source} cannot be reached: {words}", hint=_URL)

@@ -153,7 +153,7 @@ def _leaders(settings: Settings, topic: str) -> dict[int, int]:
     except KafkaException as exc:
         raise _topic_error(exc.args[0], "looking for", "DESCRIBE", topic) from None
     except TimeoutError:
-        raise TimedOut(f"no answer to where the topic {topic} is within {TIMEOUT:g} s") from None
+        raise TimedOut(f"no metadata of the topic {topic} within {TIMEOUT:g} s") from None
     led = {p.leader.id: p.id for p in reversed(described.partitions) if p.leader is not None and p.leader.id >= 0}
     if not led:
         raise NotFound(f"no partition of the topic {topic} has a leader", code="LEADER_NOT_AVAILABLE")

@@ -281,7 +281,7 @@ class CompactedTopic:
             raise Invalid(
                 f"the topic {self.name} has more than {LARGEST_TOPIC >> 20} MiB of records",
                 code="POLICY_VIOLATION",
-                hint="Look at who writes it, and whether it is compacted.",
+                hint="Check who writes to it, and whether it is compacted.",
             )
 
     def _check_reading(self, code: int) -> None:

@@ -122,9 +122,9 @@ class WireConfigs:
         error_codes.raise_for_error(answer.error_code, None, "listing config resources", rights.to_describe())
         if answer.API_VERSION == 0 and set(type_codes) != {"CLIENT_METRICS"}:
             raise Unsupported(
-                "this broker can list no config resources but client-metrics",
+                "this broker can only list client-metrics",
                 code="UNSUPPORTED_VERSION",
-                hint="Name those that you mean, or use Kafka 4.1 or later.",
+                hint="Name the resources, or use Kafka 4.1 or later.",
             )
         found = ((unknown(_TYPE_NAMES, r.resource_type), r.resource_name) for r in answer.config_resources)
         return sorted((Resource(kind, name) for kind, name in found), key=str)

@@ -64,15 +64,16 @@ def gssapi_login_failure(error: Exception) -> KadminError | None:
         return AuthenticationFailed(
             f"no ticket for the broker: {_reason(error)}",
             code=_FAILED,
-            hint="klist shows this machine's tickets, kinit makes one; a broker is SERVICE/HOST, as it is advertised.",
+            hint="klist shows this machine's tickets, kinit gets one; a broker's principal is SERVICE/HOST, with "
+            "its advertised host.",
         )
     return None
 
 
 def connection_failure(settings: Settings, error: Exception | None, timeout: float) -> KadminError:
     """The error of a connection that was not made in time; None is silence."""
-    doctor = sentence("{} tries it step by step.", Verb("doctor", "kn.doctor()"))
-    hint = Hint("A broker that does not enable GSSAPI hangs up.", doctor)
+    doctor = sentence("{} checks it step by step.", Verb("doctor", "kn.doctor()"))
+    hint = Hint("A broker without GSSAPI closes the connection.", doctor)
     if error is None or isinstance(error, kafka.errors.KafkaTimeoutError):
         text = f"no answer from {settings.bootstrap} within {timeout:g} s"
         return TimedOut(text, code="REQUEST_TIMED_OUT", hint=hint)

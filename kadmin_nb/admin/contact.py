@@ -65,7 +65,7 @@ def ip_addresses(host: str, port: int, timeout: float) -> list[str]:
         raise ConnectionFailed(
             f"{host} has no address: {reason}",
             code="UNKNOWN_HOST",
-            hint="Check the spelling of the host name, and that this machine is in the network (VPN) that knows it.",
+            hint="Check the spelling of the host name, and that this machine is on the right network (VPN).",
         )
     return answer
 
@@ -76,7 +76,7 @@ def _looked_up(host: str, port: int) -> list[str] | OSError:
     except OSError as error:
         return error
     except UnicodeError:
-        return OSError(0, "not the name of a host")
+        return OSError(0, "not a host name")
 
 
 def connected(host: str, port: int, timeout: float) -> socket.socket:
@@ -174,14 +174,15 @@ _MENDS = {
     _NOT_YET_VALID: "Check the clock of this machine.",
     **dict.fromkeys(
         (_OTHER_HOST, _OTHER_IP),
-        "Connect by a name of the certificate; an empty ssl.endpoint.identification.algorithm= ends the check.",
+        "Connect by a host name of the certificate; an empty ssl.endpoint.identification.algorithm= turns the check "
+        "off.",
     ),
 }
 """By OpenSSL's number of the reason (X509_V_ERR_…)."""
 
 
 def _distrusted(error: ssl.SSLCertVerificationError) -> KadminError:
-    mend = "ssl.truststore.location has to name a store with the certificate of the authority that signed it."
+    mend = "Set ssl.truststore.location to a store with the certificate of the authority that signed it."
     return ConnectionFailed(
         f"the certificate is refused: {error.verify_message.rstrip('.')}",
         code="SSL_HANDSHAKE_FAILED",

@@ -267,7 +267,7 @@ def _hint(cause: KafkaError) -> str | Hint | None:
         return "Check the spelling of the host name."
     if "refused" in str(cause.str()):
         start = Verb("local start", "kn.local.start()")
-        return Hint("Is the broker running?", sentence("{} brings one up.", start))
+        return Hint("Is the broker running?", sentence("{} starts one.", start))
     return None
 
 

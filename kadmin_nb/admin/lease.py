@@ -281,7 +281,7 @@ class HeldLease:
             write()
             if time.monotonic() - started < self._claim.seconds * _USED_BY_RENEWAL:
                 return
-        raise TimedOut("the lease takes longer to renew than it may", code="REQUEST_TIMED_OUT")
+        raise TimedOut("renewing the lease takes too long", code="REQUEST_TIMED_OUT")
 
     def _write(self, value: bytes | None, bound: float) -> None:
         """As the holder: plainly, and where that fails, whatever the reason, under a fence of our own."""
@@ -339,7 +339,10 @@ class HeldLease:
             f"{claim} holds the lease for plan {claim.plan[:12]} since {claim.taken}, "
             f"alive until {until} ({seconds_left:.0f} s)",
             code="LOCKED",
-            hint=Hint("Wait for its end.", sentence("{} takes it: they stop before their next batch.", STEAL)),
+            hint=Hint(
+                "Wait until it ends.",
+                sentence("{} takes it over: the other editor stops before its next batch.", STEAL),
+            ),
         )
 
     def _while_ours(self, claim: Claim | None, now: Callable[[], int]) -> None:

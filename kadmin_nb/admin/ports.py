@@ -32,9 +32,7 @@ class Broker:
     is_fenced: bool = False
 
 
-NOT_KEPT_OUT = (
-    "another editor can overwrite these rows between its look and its send: plan verify shows whether one did"
-)
+NOT_KEPT_OUT = "another editor can overwrite these rows while they are applied: plan verify shows whether one did"
 """The note of a run without the lease: it ends before it could see that."""
 
 RETRIED_ONCE = frozenset({"NOT_CONTROLLER", "THROTTLING_QUOTA_EXCEEDED"})

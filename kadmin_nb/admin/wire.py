@@ -13,6 +13,7 @@ import kafka.errors
 
 from ..errors import ConnectionFailed, KadminError, TimedOut, Unsupported
 from ..model.connection_settings import GSSAPI, Settings
+from ..model.figures import seconds
 from . import connections, error_codes
 from .connections import NetworkSelector, keep_discreet
 
@@ -144,7 +145,7 @@ class Wire:
                 return
             time.sleep(_PAUSE)
         raise ConnectionFailed(
-            f"{self.settings.bootstrap} answered once and then no more within {timeout:.3g} s",
+            f"{self.settings.bootstrap} answered once, and not again within {seconds(timeout)}",
             code="NETWORK_EXCEPTION",
         )
 
@@ -353,7 +354,7 @@ class Wire:
         connections = self._manager._conns
         if first is None:
             throttled = any(connection.paused for connection in connections.values())
-            reason = "throttled: every broker throttles this client" if throttled else "no broker takes a request now"
+            reason = "throttled: every broker throttles this client" if throttled else "no broker accepts requests now"
             raise NotSent(reason) from (Throttled if throttled else kafka.errors.NodeNotReadyError)(reason)
         if first in connections and connections[first].connected:
             return [first]
@@ -389,7 +390,7 @@ class _UnderWay:
         done = threading.Event()
         self.future.add_both(lambda _: done.set())
         if not done.wait(self.seconds):
-            raise TimedOut(f"no answer within {self.seconds:.3g} s while {self.doing}", code="REQUEST_TIMED_OUT")
+            raise TimedOut(f"no answer within {seconds(self.seconds)} while {self.doing}", code="REQUEST_TIMED_OUT")
         if self.future.exception is not None:
             raise self.future.exception
         return self.future.value

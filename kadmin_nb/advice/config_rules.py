@@ -357,7 +357,7 @@ def _needless(value: ConfigValue, below: Synonym) -> Finding:
     unit = "" if below.key == value.key else f" ({below.key}={below.text})"
     message = f"{_key_and_resource(value)} is {value.text}, {says}{unit}"
     if value.source == Source.FILE:
-        message += "; it stands in its server.properties"
+        message += "; it is set in its server.properties"
     return _finding(word, value, message, value.text, below.source, _removal(value))
 
 

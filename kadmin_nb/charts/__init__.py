@@ -7,10 +7,11 @@ gives the one with tooltips. Altair is imported when the first chart is made: `p
 
 from __future__ import annotations
 
+from .hierarchy import hierarchy
 from .history import drift, history
 from .interactive import interactive
 from .plan import backtest, plan
-from .quotas import effective, hierarchy
+from .quotas import effective
 from .usage import throttling, usage, utilisation
 
 __all__ = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,26 +27,53 @@ class Bins:
 
     @classmethod
     def of(cls, frame: Frame, first: str, last: str, most: int) -> Bins | None:
-        """Those of a frame from its first time to its last; None of no rows."""
+        """Those of a frame from its first time to its last, none shorter than its windows; None of no rows."""
         ends, _ = largest(frame, (), {"end": ("max", last), "start": ("min", first)}, 1)
         start, end = (ends[name].cast(pa.int64())[0].as_py() if len(ends) else None for name in ("start", "end"))
         if start is None or end is None:
             return None
-        step = next(
-            (step * SECOND for step in STEPS if (end - start) // (step * SECOND) < most), (end - start) // most + 1
-        )
+        shortest = _window_length(frame, first, last)
+        end += not shortest
+        steps = (step * SECOND for step in STEPS)
+        step = next((step for step in steps if step >= shortest and (end - start) // step < most), 0)
+        step = step or max((end - start) // most + 1, shortest)
         return cls(start // step * step, step, end)
 
     @property
     def is_of_days(self) -> bool:
         """True if a bin is a day or longer."""
-        return self.step >= 86400 * SECOND
+        return self.step >= DAY
+
+    @property
+    def tick_step(self) -> int:
+        """The time between two ticks of an axis, a multiple of a second: at most 8 have room."""
+        longest = (self.count * self.step) // (MOST_TICKS * SECOND)
+        weeks = -(-longest // STEPS[-1])
+        return SECOND * next((step for step in STEPS if step >= longest), weeks * STEPS[-1])
+
+    @property
+    def ticks(self) -> list[int]:
+        """The times of the ticks, in milliseconds as Vega takes them."""
+        first = -(-self.start // self.tick_step) * self.tick_step
+        return [at // 1000 for at in range(first, self.start + self.count * self.step + 1, self.tick_step)]
 
     @property
     def tick_format(self) -> str:
-        """The times of an axis: by the clock within a day or two, by the calendar beyond."""
-        days = (self.end - self.start) / (86400 * SECOND)
-        return "%H:%M" if days <= 1 else "%d %b %H:%M" if days <= 4 else "%d %b"
+        """The text of a tick, which no two have in common."""
+        years, days = (self._between(length * DAY) for length in (300, 1))
+        clock = "" if self.tick_step >= DAY else "%H:%M" if self.tick_step % (60 * SECOND) == 0 else "%H:%M:%S"
+        date = "%-d %b %Y" if years else "%-d %b" if days or not clock else ""
+        return f"{date} {clock}".strip()
+
+    @property
+    def title(self) -> str:
+        """The day where the ticks leave it out."""
+        day = datetime.fromtimestamp(self.start / SECOND, UTC)
+        return "UTC" if self._between(DAY) else f"{day:%Y-%m-%d}, UTC"
+
+    def _between(self, length: int) -> bool:
+        """True where the first and the last time are in two lengths of time."""
+        return self.start // length != (self.end - 1) // length
 
     @property
     def span(self) -> list[int]:
@@ -71,6 +99,17 @@ class Bins:
         return {"from": start // 1000, "to": (start + self.step) // 1000}
 
 
+def _window_length(frame: Frame, first: str, last: str) -> int:
+    """The length of one of the windows, as many have it; 0 of moments."""
+    if first == last:
+        return 0
+    window, _ = largest(frame, (first, last), {"rows": ("count", first)}, 1)
+    start, end = (window[name].cast(pa.int64())[0].as_py() for name in (first, last))
+    return int(end - start)
+
+
 SECOND = 1_000_000
+DAY = 86400 * SECOND
+MOST_TICKS = 8
 STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 180, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800)
 """The lengths of a bin in seconds, such as a clock has."""

@@ -7,11 +7,12 @@ renderers, themes and data transformers stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import ceil, floor, log10
 from pathlib import Path
 from typing import Any
 
-from ..errors import Unsupported, printable_lines
+from ..errors import Unsupported, UsageError, printable_lines
 
 try:
     import altair
@@ -21,19 +22,23 @@ except ImportError:
 from .. import files
 from ..frames.markup import document, drawing
 from .bins import Bins
-from .svg import as_png, as_svg, without_markup
+from .svg import ROOM, WIDTH, as_png, as_svg, as_vega, without_markup
 
 alt: Any = altair
 """Altair, whose own types are too narrow for what it takes."""
 
-WIDTH = 360
-"""Pixels of a chart without its labels: with them it is readable at a width of 600."""
-
-BLUE, VERMILLION, GREEN, PURPLE, ORANGE, GREY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#8a8f98"
+BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+SKY, ORANGE, GREY = "#56B4E9", "#E69F00", "#8a8f98"
 """Okabe and Ito's colours, which colour-blind readers tell apart; on light and dark grounds alike."""
 
-CHARACTER = 6.2
+LOW_TO_HIGH = ["#453781", "#2d708e", "#20a386", "#74d055", "#dce319"]
+"""Viridis without its darkest, which no dark ground shows."""
+
+CHARACTER = 6.6
 """Pixels of a character of a name in a wide font. Browsers have other fonts than vl-convert, which places the names."""
+
+VEGA = "application/vnd.vega.v5+json"
+"""The specification that JupyterLab, Notebook and VS Code draw."""
 
 INK = "currentColor"
 """The colour of the text around the chart."""
@@ -50,6 +55,34 @@ class InHostColours:
             return drawing(without_markup(as_svg(self._specification())), _headline(self))
         except Unsupported as missing:
             return document(_headline(self), "\n".join(missing.lines()))
+
+    def in_a_host(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The chart for hosts that draw Vega, with tooltips, as SVG for all others, and the metadata of these."""
+        specification = self._specification()
+        bundle = {VEGA: as_vega(specification), "image/svg+xml": _svg_file(self), "text/plain": repr(self)}
+        return bundle, {VEGA: {"embed_options": {"actions": False, "renderer": "svg"}}}
+
+    def properties(self, **changes: Any) -> Any:
+        """Altair's properties. `width` is that of the whole picture, in pixels; its panels have their share of it.
+
+        Raises
+        ------
+        UsageError
+            A width for charts beside each other: each has its own.
+        """
+        if "width" not in changes or isinstance(self, (Chart, LayerChart)):
+            return super().properties(**changes)  # type: ignore[misc]
+        width = changes.pop("width")
+        if not isinstance(self, VConcatChart):
+            raise UsageError(
+                "charts beside each other have no width together",
+                hint="Set the width of each: chart.properties(width=400) | other.properties(width=400).",
+            )
+        changed = super().properties(**changes)  # type: ignore[misc]
+        room = _room(changed)
+        changed.vconcat = [panel.properties(width=width - room) for panel in changed.vconcat]
+        changed.usermeta = alt.Undefined
+        return changed
 
     def __repr__(self) -> str:
         return printable_lines(f'{_headline(self)}\nchart.save("chart.svg") writes it; also .png, .html, .json')
@@ -124,39 +157,106 @@ def is_of_ours(chart: Any) -> bool:
     return isinstance(chart, InHostColours) or any(map(is_of_ours, [*flat, *nested]))
 
 
-def layered(*charts: Any) -> Any:
-    """Charts on top of each other, the first one at the bottom."""
-    return ours(alt.layer(*charts))
-
-
 def base(rows: Sequence[Mapping[str, Any]]) -> Chart:
     """A chart of these rows, which no data transformer sees."""
     return Chart(alt.InlineData(values=[*rows]))
 
 
-def titled(chart: Any, title: str, subtitle: str = "") -> Any:
+def filling(*layers: Any, **properties: Any) -> Any:
+    """These layers on top of each other, the first one at the bottom, as wide as the cell."""
+    chart = layers[0] if len(layers) == 1 else ours(alt.layer(*layers))
+    return chart.properties(width="container", **properties)
+
+
+def panels(charts: Iterable[Any], room: float, **properties: Any) -> Any:
+    """Charts above each other, together as wide as the cell, with this much room at their side for labels."""
+    drawn = [chart.properties(width=WIDTH - room) for chart in charts]
+    return ours(alt.vconcat(*drawn, usermeta={ROOM: room}, **properties))
+
+
+def _room(chart: Any) -> float:
+    """The pixels that the panels of a chart leave."""
+    return 0 if chart.usermeta is alt.Undefined else chart.usermeta[ROOM]
+
+
+def titled(chart: Any, title: str, subtitle: str | list[str] = "") -> Any:
     """The chart under its finding, and in a smaller line what of it is not shown."""
     lines = {"subtitle": subtitle} if subtitle else {}
-    return chart.properties(title=alt.TitleParams(text=title, anchor="start", frame="bounds", **lines))
+    return chart.properties(title=alt.TitleParams(text=title, **lines))
 
 
 def empty(title: str) -> Any:
     """The chart of no rows: its title says so."""
-    return titled(base([]).mark_point().properties(width=WIDTH, height=20), title)
+    return titled(filling(base([]).mark_point(), height=20), title)
 
 
-def names(field: str, rows: Sequence[Mapping[str, Any]]) -> Any:
-    """A row a name, in the order of the rows; with room for them in a font that is wider than the one here."""
-    room = max((len(row[field]) for row in rows), default=0) * CHARACTER
-    axis = alt.Axis(labelLimit=room + 20, minExtent=room, ticks=False, domain=False)
+def names(field: str, rows: Sequence[Mapping[str, Any]], texts: Sequence[str] = ()) -> Any:
+    """A row a name, in the order of the rows, with room for them, or for all of `texts`, in a wide font."""
+    room = room_of(texts or [row[field] for row in rows])
+    limit = in_a_cell(f"{NARROW_NAMES}", f"{room + 20:g}")
+    axis = alt.Axis(
+        labelLimit=limit, minExtent=alt.ExprRef(f"containerSize()[0] > 0 ? 0 : {room:g}"), ticks=False, domain=False
+    )
     return alt.Y(f"{field}:N", sort=None, title=None, axis=axis)
+
+
+def in_a_cell(narrow: str, wide: str) -> Any:
+    """One of two expressions, by the width of the cell when the chart is drawn; a picture is wide."""
+    return alt.ExprRef(f"containerSize()[0] < {NARROW} ? {narrow} : {wide}")
+
+
+NARROW, NARROW_NAMES = 700, 195
+"""Pixels of a cell in which names have less room, and of the names there."""
+
+
+def room_of(texts: Iterable[str]) -> float:
+    """The pixels that the longest of these texts needs."""
+    return max(map(len, texts), default=0) * CHARACTER
 
 
 def over_time(field: str, bins: Bins, **axis: Any) -> Any:
     """Time from left to right, in UTC."""
     scale = alt.Scale(type="utc", domain=bins.span)
-    look = {"title": "time, UTC", "format": bins.tick_format, "grid": False, "labelOverlap": True, "tickCount": 6}
+    look = {"title": bins.title, "format": bins.tick_format, "values": bins.ticks, "grid": False, "labelOverlap": True}
     return alt.X(f"{field}:T", scale=scale, axis=alt.Axis(**{**look, **axis}))
+
+
+NUMBERS = ",.6~r"
+"""The form of a number at a tick: two ticks that differ are two texts."""
+
+
+def number_axis(**more: Any) -> Any:
+    """An axis of a few numbers."""
+    return alt.Axis(**{"format": NUMBERS, "tickCount": 6, "grid": False, "labelOverlap": True, **more})
+
+
+def count_axis(highest: float, lowest: float = 0) -> Any:
+    """An axis of whole numbers."""
+    few = {"values": [*range(int(lowest), int(highest) + 1)]} if highest - lowest <= MOST_COUNTS else {}
+    return number_axis(grid=True, tickMinStep=1, **few)
+
+
+MOST_COUNTS = 8
+
+
+def low_to_high(low: float, high: float) -> Any:
+    """The colours of positive numbers, the darker the lower: seen on light and dark grounds, by all readers."""
+    domain = [low, high] if low < high else [low / 2, high]
+    return alt.Scale(type="log", domain=domain, scheme=alt.SchemeParams("viridis", extent=[0.15, 0.95]))
+
+
+def number_legend(title: str, low: float, high: float, **more: Any) -> Any:
+    """The legend of these colours, with its first and last number among others."""
+    values = sorted({low, high} | {tick for tick in log_ticks(low, high) if low * 1.3 < tick < high / 1.3})
+    return alt.Legend(title=title, format=".3~r", values=values, direction="horizontal", **more)
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """The ticks between two positive numbers: 1, 2 and 5 of each power of ten, or the powers alone."""
+    powers = range(floor(log10(low)), ceil(log10(high)) + 1)
+    ticks = [digit * 10.0**power for power in powers for digit in (1, 2, 5)]
+    shown = [tick for tick in ticks if low <= tick <= high]
+    return shown if len(shown) <= MOST_COUNTS else shown[:: -(-len(shown) // MOST_COUNTS // 3) * 3]
 
 
 def _headline(chart: Any) -> str:
@@ -171,8 +271,12 @@ def _html_page(chart: Any) -> str:
     return f"{head}\n{chart._repr_html_()}\n"
 
 
+def _svg_file(chart: Any) -> str:
+    return without_markup(as_svg(chart._specification(), ground="white"))
+
+
 _FILE_WRITERS: Mapping[str, Callable[[Any], str | bytes]] = {
     "html": _html_page,
-    "svg": lambda chart: without_markup(as_svg(chart._specification(), ground="white")),
+    "svg": _svg_file,
     "png": lambda chart: as_png(chart._specification()),
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from ..frames import schemas
@@ -65,24 +67,34 @@ def _busiest(counted: list[dict[str, Any]], bins: Bins) -> str:
         sums[row["bin"]] = sums.get(row["bin"], 0) + row["rows"]
     most = max(sums, key=lambda number: (sums[number], -number))
     at = datetime.fromtimestamp(bins.times(most)["from"] / 1000, UTC)
-    day = f"{at:%Y-%m-%d}" if bins.is_of_days else f"{at:%Y-%m-%d %H:%M}"
+    day = f"on {at:%Y-%m-%d}" if bins.is_of_days else f"at {at:%Y-%m-%d %H:%M:%S}"
     total = count_of(sum(sums.values()), "change")
-    return total if len(sums) == 1 else f"{total}, most of them on {day} ({sums[most]:,})"
+    return total if len(sums) == 1 or sums[most] == 1 else f"{total}, {sums[most]:,} of them {day}"
+
+
+def _longest(rows: Iterable[dict[str, Any]], of: str = "from") -> int:
+    """The length of the longest bar."""
+    lengths: Counter[Any] = Counter()
+    for row in rows:
+        lengths[row[of]] += abs(row["rows"])
+    return max(lengths.values(), default=0)
 
 
 def _signed_bars(rows: list[dict[str, Any]], bins: Bins) -> Any:
-    from .drawing import BLUE, GREEN, INK, VERMILLION, WIDTH, alt, base, layered, over_time
+    from .drawing import BLUE, GREEN, INK, VERMILLION, alt, base, count_axis, filling, over_time
+
+    above, below = (_longest(row for row in rows if row["rows"] * sign > 0) for sign in (1, -1))
 
     states = alt.Scale(domain=["added", "changed", "removed"], range=[GREEN, BLUE, VERMILLION])
     bars = base(rows).mark_bar(stroke=None).encode(
         x=over_time("from", bins),
         x2="to",
-        y=alt.Y("sum(rows):Q", title="changes: removed below 0", axis=alt.Axis(tickMinStep=1, format="~s")),
+        y=alt.Y("sum(rows):Q", title="changes: removed below 0", axis=count_axis(above, -below)),
         color=alt.Color("state:N", scale=states, title=None, legend=alt.Legend(orient="top")),
         tooltip=["state:N", "sum(rows):Q"],
     )  # fmt: skip
     line = base([{"zero": 0}]).mark_rule(color=INK, opacity=0.6).encode(y="zero:Q")
-    return layered(bars, line).properties(width=WIDTH + 140, height=220)
+    return filling(bars, line, height=260)
 
 
 MOST_KEYS = 40
@@ -90,8 +102,6 @@ MOST_KEYS = 40
 
 DIFFERENCES = ("removed", "changed", "added", "source", "unknown")
 """The states that differ by more than a default, in the order in which a bar has them."""
-
-_WORD_OF_KIND = {"quotas": "quota", "configs": "config"}
 
 
 def drift(frame: Any) -> Any:
@@ -104,7 +114,7 @@ def drift(frame: Any) -> Any:
 
     Returns
     -------
-    altair.Chart
+    altair.LayerChart
         The 40 keys that differ most. What differs by a default only is counted below the title.
 
     Raises
@@ -144,38 +154,51 @@ def _most_first(groups: list[dict[str, Any]]) -> list[tuple[str, str | None]]:
 
 def _stacks(groups: list[dict[str, Any]], keys: list[tuple[str, str | None]]) -> list[dict[str, Any]]:
     """A part of a bar a key and state, in the order of the keys."""
-    texts = distinct([_key_text(*key) for key in keys])
+    texts = distinct([short(key) if key else f"{kind} that could not be read" for kind, key in keys])
     labels = dict(zip(keys, texts, strict=True))
     parts = [row for row in groups if (row["kind"], row["key"]) in labels]
     order = {key: place for place, key in enumerate(keys)}
     parts.sort(key=lambda row: (order[row["kind"], row["key"]], DIFFERENCES.index(row["state"])))
     return [
-        {"key": labels[row["kind"], row["key"]], "state": row["state"], "rows": row["rows"],
-         "place": DIFFERENCES.index(row["state"])}
+        {"key": labels[row["kind"], row["key"]], "kind": row["kind"], "state": _MEANINGS[row["state"]],
+         "rows": row["rows"], "place": DIFFERENCES.index(row["state"])}
         for row in parts
     ]  # fmt: skip
 
 
-def _key_text(kind: str, key: str | None) -> str:
-    return f"{short(key) if key else '(not read)'} ({_WORD_OF_KIND.get(kind, kind)})"
+_MEANINGS = {"removed": "removed: set on the first side only", "changed": "another value",
+             "added": "added: set on the second side only", "source": "same value, from another source",
+             "unknown": "could not be compared"}  # fmt: skip
+"""The states as a legend says them."""
 
 
 def _drift_finding(groups: list[dict[str, Any]]) -> str:
     """The number of differences, of all and by state."""
     sums = {state: sum(row["rows"] for row in groups if row["state"] == state) for state in DIFFERENCES}
     total = sum(sums.values())
-    parts = ", ".join(f"{count:,} {state}" for state, count in sums.items() if count)
+    words = {"source": "from another source", "unknown": "not compared"}
+    parts = ", ".join(f"{count:,} {words.get(state, state)}" for state, count in sums.items() if count)
     return f"{count_of(total, 'value')} {'differs' if is_are(total) == 'is' else 'differ'}: {parts}"
 
 
 def _stacked_bars(rows: list[dict[str, Any]]) -> Any:
-    from .drawing import BLUE, GREEN, GREY, PURPLE, VERMILLION, WIDTH, alt, base, names
+    from .drawing import BLUE, GREEN, GREY, INK, PURPLE, VERMILLION, alt, base, count_axis, filling, names
 
-    states = alt.Scale(domain=[*DIFFERENCES], range=[VERMILLION, BLUE, GREEN, PURPLE, GREY])
-    return base(rows).mark_bar(height={"band": 0.7}).encode(
-        x=alt.X("sum(rows):Q", title="resources", axis=alt.Axis(tickMinStep=1, format="~s")),
+    longest = _longest(rows, "key")
+    present = {row["state"] for row in rows}
+    colours = zip(_MEANINGS.values(), (VERMILLION, BLUE, GREEN, PURPLE, GREY), strict=True)
+    shown = {state: colour for state, colour in colours if state in present}
+    states = alt.Scale(domain=[*shown], range=[*shown.values()])
+    legend = alt.Legend(orient="top", columns=2, columnPadding=40)
+    chart = base(rows).encode(
+        x=alt.X("sum(rows):Q", title="resources", axis=count_axis(longest),
+                scale=alt.Scale(domain=[0, longest * 1.05], nice=False)),
         y=names("key", rows),
-        color=alt.Color("state:N", scale=states, title=None, legend=alt.Legend(orient="top")),
+    )  # fmt: skip
+    bars = chart.mark_bar(height={"band": 0.7}).encode(
+        color=alt.Color("state:N", scale=states, title=None, legend=legend),
         order="place:Q",
-        tooltip=["key:N", "state:N", "rows:Q"],
-    ).properties(width=WIDTH)  # fmt: skip
+        tooltip=["key:N", "kind:N", alt.Tooltip("state:N", title="difference"), "rows:Q"],
+    )  # fmt: skip
+    sums = chart.mark_text(align="left", dx=5, color=INK).encode(text=alt.Text("sum(rows):Q", format=",d"))
+    return filling(bars, sums)

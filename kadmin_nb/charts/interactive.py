@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from ..errors import Unsupported
-from .svg import HOST_COLOURS
+from .svg import look_of
 
 
 def interactive(chart: Any) -> Any:
@@ -32,7 +32,7 @@ def interactive(chart: Any) -> Any:
     --------
     >>> kn.charts.interactive(kn.charts.effective(answer))  # doctest: +SKIP
     """
-    look = {"config": {**HOST_COLOURS, "background": "transparent"}, "renderer": "svg"}
+    look = {"config": {**look_of(chart.to_dict()), "background": "transparent"}, "renderer": "svg"}
     return _offline_chart()(chart, embed_options={"actions": False, **look})
 
 

@@ -7,39 +7,52 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from math import log
+from typing import Any, NamedTuple
 
 from ..errors import printable
 from ..frames.meanings import client
 from ..frames.views import counted_nouns
 from ..model.config_units import TIMES
-from ..model.quota_keys import find
+from ..model.quota_keys import USER_CLIENT_KEYS, find
 
 LONGEST_NAME = 38
 """Characters of a name in a chart."""
 
-NUMBER = "replace(format(datum.value, '~s'), regexp('([kMGT]?)$'), ' $1')"
-"""A number with a prefix of SI as Vega writes it: `5 M`."""
-
-AXES = {
-    "bytes/s": (f"{NUMBER} + 'B/s'", "bytes/s"),
-    "% of one thread": ("format(datum.value, '~g') + ' %'", "% of a thread"),
-    "mutations/s": ("format(datum.value, '~s') + '/s'", "mutations/s"),
-    "connections/s": ("format(datum.value, '~s') + '/s'", "connections/s"),
+_BYTES = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0))
+_TIMES = (*((unit, float(TIMES[unit])) for unit in ("d", "h", "min", "s")), ("ms", 1.0))
+_AXIS_UNITS: Mapping[str, Sequence[tuple[str, float]]] = {
+    "bytes/s": [(f"{unit}/s", size) for unit, size in _BYTES],
+    "bytes": _BYTES,
+    "ms": _TIMES,
+    "s": [(unit, size / 1000) for unit, size in _TIMES if size >= 1000],
+    "% of one thread": (("% of a thread", 1.0),),
+    "mutations/s": (("mutations/s", 1.0),),
+    "connections/s": (("connections/s", 1.0),),
 }
-"""The label of a tick, as Vega writes it, and the title of an axis, by the unit of a quota's key."""
 
-PERCENT = "format(datum.value, '~g') + ' %'"
-MILLISECONDS = "format(datum.value, '~s') + ' ms'"
-SECONDS = "format(datum.value, '~s') + ' s'"
 
-_LARGER = {unit: TIMES[unit] for unit in ("d", "h", "min", "s")}
-DURATION = "".join(
-    f"datum.value >= {length} ? format(datum.value / {length}, '.2~g') + ' {unit}' : "
-    for unit, length in _LARGER.items()
-)
-DURATION += MILLISECONDS
-"""Milliseconds in the largest unit that they reach."""
+class Unit(NamedTuple):
+    """The one unit of an axis or a legend, and how many of the values' own it is."""
+
+    name: str
+    size: float
+
+    def of(self, value: float | None) -> float | None:
+        """A value in this unit."""
+        return None if value is None else value / self.size
+
+
+def has_unit(unit: str) -> bool:
+    """True where an axis can have it."""
+    return unit in _AXIS_UNITS
+
+
+def unit_up_to(unit: str, highest: float) -> Unit:
+    """The largest unit that the highest value reaches, of times twice: an axis in MB/s has no tick in kB/s."""
+    units = _AXIS_UNITS.get(unit, ((unit or "value", 1.0),))
+    times = 2 if unit in ("ms", "s") else 1
+    return Unit(*next((one for one in units if highest >= times * one[1]), units[-1]))
 
 
 def unit_of(key: str) -> str:
@@ -73,13 +86,13 @@ def uses(groups: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def distinct(texts: Sequence[str]) -> list[str]:
-    """The texts, numbered where two names are shortened to the same."""
+    """The texts, with a number before those that are shortened to the same."""
     times = Counter(texts)
     seen: Counter[str] = Counter()
     numbered = []
     for text in texts:
         seen[text] += 1
-        numbered.append(f"{text} ({seen[text]})" if times[text] > 1 else text)
+        numbered.append(f"{seen[text]}: {text}" if times[text] > 1 else text)
     return numbered
 
 
@@ -105,3 +118,22 @@ def verb_of(key: str) -> str:
 
 _VERBS = {"producer_byte_rate": "produce", "consumer_byte_rate": "consume", "request_percentage": "requests",
           "controller_mutation_rate": "mutations"}  # fmt: skip
+
+
+def key_order(key: str) -> tuple[int, str]:
+    """The place of a key: as Kafka lists its own, then the others."""
+    return (USER_CLIENT_KEYS.index(key) if key in USER_CLIENT_KEYS else len(USER_CLIENT_KEYS)), key
+
+
+def in_lines(key: str) -> str:
+    """A key for a narrow column."""
+    return short(key).replace("_", "_\n")
+
+
+def height(value: float, values: Iterable[float | None]) -> float:
+    """The place of a value between the lowest and the highest, 0 to 1, on a logarithmic scale; 0.5 of one alone."""
+    positive = [other for other in values if other is not None and other > 0]
+    low, high = min(positive, default=0.0), max(positive, default=0.0)
+    if value <= 0:
+        return 0.0
+    return 0.5 if high <= low else log(value / low) / log(high / low)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from math import inf, isfinite, log
@@ -11,18 +10,17 @@ from typing import Any
 import pyarrow.compute as pc
 
 from ..frames import schemas
-from ..frames.meanings import in_unit, limit, seconds
+from ..frames.meanings import in_unit, limit
 from ..frames.relational import checked, in_arrow, largest
+from ..model.figures import seconds
 from ..model.quota_keys import find
 from .bins import flag_count
-from .labels import AXES, DURATION, NUMBER, SECONDS, count_of, distinct, part_of, short, unit_of, uses
+from .labels import count_of, distinct, has_unit, part_of, short, unit_of, unit_up_to, uses
 
 MOST_CHANGES = 40
 """Changes that a chart has at most."""
 
 _MOST_ROWS = 100_000
-_UNITS = {**AXES, "ms": (DURATION, "time"), "bytes": (f"{NUMBER} + 'B'", "bytes")}
-_PLAIN_AXIS = ("format(datum.value, '~s')", "value")
 EFFECTS = ("lower", "higher", "newly set", "removed")
 
 
@@ -104,8 +102,13 @@ def _number_change(row: dict[str, Any]) -> NumberChange | None:
     is_drawn = (old is not None or row["old"] is None) and (new is not None or row["after"] is None)
     if not is_drawn or old == new:
         return None
-    before, after = (in_unit(row["key"], row[name]) or "not set" for name in ("old", "after"))
+    before, after = (_value_text(row["key"], row[name]) for name in ("old", "after"))
     return NumberChange(row["resource"], row["key"], old, new, short(f"{before} → {after}"))
+
+
+def _value_text(key: str, value: str | None) -> str:
+    """A number in its unit alone: `7 d`, of which a table has the milliseconds beside it."""
+    return in_unit(key, value).rpartition("(")[2].rstrip(")") or "not set"
 
 
 def _positive(text: str | None) -> float | None:
@@ -123,53 +126,59 @@ def _effects_finding(changes: list[NumberChange]) -> str:
 
 
 def _unit(key: str) -> str:
-    """The unit of a quota's key, or the last word of a config's."""
-    return unit_of(key) if find(key) else key.rpartition(".")[2]
+    """The unit of a quota's key, or the last word of a config's; empty where an axis has no such unit."""
+    unit = unit_of(key) if find(key) else key.rpartition(".")[2]
+    return unit if has_unit(unit) else ""
 
 
 def _panels(changes: list[NumberChange]) -> Any:
     """A panel a unit, the one with most changes first."""
-    from .drawing import alt, ours
+    from .drawing import panels, room_of
 
     units = [_unit(change.key) for change in changes]
-    panels = sorted({unit if unit in _UNITS else "" for unit in units}, key=lambda unit: -units.count(unit))
     labels = distinct([short(f"{change.resource} {change.key}") for change in changes])
-    rows = {unit: [*_rows_of_panel(changes, labels, unit)] for unit in panels}
-    return ours(alt.vconcat(*(_slopes(rows[unit], *_UNITS.get(unit, _PLAIN_AXIS)) for unit in panels)))
+    rows = [_row_of_panel(change, label) for change, label in zip(changes, labels, strict=True)]
+    by_unit = {unit: [row for row, its in zip(rows, units, strict=True) if its == unit] for unit in {*units}}
+    in_order = sorted(by_unit.items(), key=lambda panel: (-len(panel[1]), panel[0]))
+    return panels((_slopes(rows, unit, labels) for unit, rows in in_order), room_of(labels) + 15)
 
 
-def _rows_of_panel(changes: list[NumberChange], labels: list[str], unit: str) -> Iterator[dict[str, Any]]:
-    for change, label in zip(changes, labels, strict=True):
-        if (_unit(change.key) if _unit(change.key) in _UNITS else "") == unit:
-            ends = [end for end in (change.old, change.new) if end is not None]
-            texts = {"change": label, "effect": change.effect, "text": change.text}
-            at = change.new if change.new is not None else change.old
-            yield {**texts, "low": min(ends), "high": max(ends), "old": change.old if change.new else None, "at": at}
+def _row_of_panel(change: NumberChange, label: str) -> dict[str, Any]:
+    ends = [end for end in (change.old, change.new) if end is not None]
+    texts = {"change": label, "effect": change.effect, "text": change.text}
+    at = change.new if change.new is not None else change.old
+    return {**texts, "low": min(ends), "high": max(ends), "old": change.old if change.new else None, "at": at}
 
 
-def _slopes(rows: list[dict[str, Any]], label: str, title: str) -> Any:
-    from .drawing import BLUE, GREEN, GREY, INK, VERMILLION, WIDTH, alt, base, layered, names
+def _slopes(rows: list[dict[str, Any]], unit: str, labels: list[str]) -> Any:
+    from .drawing import BLUE, GREEN, GREY, INK, VERMILLION, alt, base, log_ticks, names, number_axis, ours
 
-    effects = [*EFFECTS]
-    colours = alt.Color("effect:N", title=None, legend=alt.Legend(orient="top"),
-                        scale=alt.Scale(domain=effects, range=[VERMILLION, BLUE, GREEN, GREY]))  # fmt: skip
-    shapes = alt.Shape(
-        "effect:N",
-        title=None,
-        legend=alt.Legend(orient="top"),
-        scale=alt.Scale(domain=effects, range=["triangle-left", "triangle-right", "diamond", "cross"]),
+    legend = alt.Legend(orient="top", title=None, values=[*EFFECTS], symbolSize=110)
+    colours = alt.Color(
+        "effect:N", legend=legend, scale=alt.Scale(domain=[*EFFECTS], range=[VERMILLION, BLUE, GREEN, GREY])
     )
-    axis = alt.Axis(labelExpr=label, grid=False, tickCount=5, labelOverlap=True, labelSeparation=16)
-    chart = base(rows).encode(y=names("change", rows), tooltip=["change:N", "effect:N", "text:N"])
+    forms = ["triangle-left", "triangle-right", "diamond", "cross"]
+    shapes = alt.Shape("effect:N", legend=legend, scale=alt.Scale(domain=[*EFFECTS], range=forms))
+    shown = unit_up_to(unit, max(row["high"] for row in rows))
+    rows = [{**row, **{end: shown.of(row[end]) for end in ("low", "high", "old", "at")}} for row in rows]
+    low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
+    wider = max(high / low, 4) ** ROOM_FOR_TEXTS
+    axis = number_axis(grid=True, values=log_ticks(low / wider**0.1, high * wider**0.1))
+    scale = alt.Scale(type="log", domain=[low / wider**0.1, high * wider], nice=False)
+    chart = base(rows).encode(y=names("change", rows, labels), tooltip=["change:N", "effect:N", "text:N"])
 
     def at(field: str) -> Any:
-        return alt.X(f"{field}:Q", title=title, axis=axis, scale=alt.Scale(type="log", padding=14))
+        return alt.X(f"{field}:Q", title=shown.name, axis=axis, scale=scale)
 
     lines = chart.mark_rule(size=2).encode(x=at("low"), x2="high", color=colours)
     dots = chart.mark_point(size=40, color=INK, filled=False).encode(x=at("old"))
     ends = chart.mark_point(size=110, filled=True, opacity=1).encode(x=at("at"), color=colours, shape=shapes)
-    texts = chart.mark_text(align="left", dx=10, color=INK, fontSize=10).encode(x=at("high"), text="text:N")
-    return layered(lines, dots, ends, texts).properties(width=WIDTH - 120)
+    texts = chart.mark_text(align="left", dx=12, color=INK).encode(x=at("high"), text="text:N")
+    return ours(alt.layer(lines, dots, ends, texts))
+
+
+ROOM_FOR_TEXTS = 0.6
+"""The part that an axis is longer than its values, so that their texts have room at the right."""
 
 
 MOST_BUCKETS = 30
@@ -252,16 +261,23 @@ def _parts_of_bar(label: str, row: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _time_bars(rows: list[dict[str, Any]]) -> Any:
-    from .drawing import BLUE, INK, VERMILLION, WIDTH, alt, base, layered, names
+    from .drawing import BLUE, INK, VERMILLION, alt, base, filling, names, number_axis
 
     parts = alt.Scale(domain=["throttled", "active, not throttled"], range=[VERMILLION, BLUE])
+    unit = unit_up_to("s", max(row["end"] for row in rows))
+    rows = [{**row, **{end: unit.of(row[end]) for end in ("from", "to", "end")}} for row in rows]
     chart = base(rows).encode(y=names("bucket", rows))
-    axis = alt.Axis(labelExpr=SECONDS, grid=False)
+    end = max(row["end"] for row in rows) * (1 + ROOM_FOR_TEXTS)
     bars = chart.mark_bar(height={"band": 0.7}).encode(
-        x=alt.X("from:Q", title="seconds in which the bucket was used", axis=axis),
+        x=alt.X(
+            "from:Q",
+            title=f"{unit.name} in which the bucket was used",
+            axis=number_axis(),
+            scale=alt.Scale(domain=[0, end]),
+        ),
         x2="to",
         color=alt.Color("part:N", scale=parts, title=None, legend=alt.Legend(orient="top")),
         tooltip=["bucket:N", "part:N", "text:N"],
     )
-    texts = chart.mark_text(align="left", dx=4, color=INK).encode(x="end:Q", text="text:N")
-    return layered(bars, texts).properties(width=WIDTH)
+    texts = chart.mark_text(align="right", color=INK).encode(x=alt.datum(end), text="text:N")
+    return filling(bars, texts)

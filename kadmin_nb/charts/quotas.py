@@ -1,212 +1,35 @@
-"""Charts of quotas: the icicle of the hierarchy, and the heatmap of each client's limits."""
+"""The chart of each client's limits."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from math import log
+from collections.abc import Iterator, Sequence
+from math import inf
 from typing import Any
 
 import pyarrow as pa
 
 from ..frames import schemas
 from ..frames.meanings import limit, word
-from ..frames.relational import Frame, checked, each_once, equal, in_arrow, largest, members, others
-from ..frames.views import counted_nouns
-from ..model.levels import DEFAULT_IP, IP, LEVEL_NAMES, LEVELS_BY_NAME
-from ..model.quota_keys import USER_CLIENT_KEYS
-from ..resolution.shadows import COMES_BEFORE
-from .labels import clients, count_of, is_are, part_of, short
+from ..frames.relational import checked, each_once, in_arrow, largest, members
+from ..model.levels import LEVELS
+from .labels import clients, count_of, height, in_lines, is_are, key_order, part_of, short
 
-MOST_NAMES = 6
-"""Names that a level shows at most; the others are one box."""
-
-_HEIGHT, _LOWEST, _GAP = 440.0, 17.0, 2.0
-"""Pixels of the whole, of a box at least, so that its name can be read, and between two boxes."""
-
-_COLUMNS_OF_QUOTAS = ("entity", "level", "user", "client_id", "ip", "key")
-_ENDS_OF_COLUMNS = (0.0, 0.16, 0.52, 1.0)
-
-
-@dataclass
-class Box:
-    """A box of the icicle: `entities` is how many it stands for, `shadowed` how many of these can never apply."""
-
-    name: str
-    entities: int
-    kind: str
-    shadowed: int = 0
-    children: Sequence[Box] = field(default=())
-
-    @property
-    def lowest(self) -> float:
-        """The height that it needs for its own name and those in it."""
-        return max(_LOWEST, sum(child.lowest for child in self.children))
-
-    @property
-    def tone(self) -> str:
-        """One of TONES: its kind, or that none of it can apply."""
-        return SHADOWED if self.shadowed == self.entities else self.kind
-
-    @property
-    def text(self) -> str:
-        """Its name, and how much of it is shadowed where its outline does not say so."""
-        is_part = 0 < self.shadowed < self.entities and self.kind != "all"
-        return f"{self.name}, {self.shadowed:,} {SHADOWED}" if is_part else self.name
-
-
-SHADOWED = "shadowed"
-TONES = ("all", "named", "default", "others", SHADOWED)
-_GROUNDS = ["#4a5568", "#0072B2", "#9c3f74", "#6b7280", "transparent"]
-"""Of each tone, dark enough for white texts; what is shadowed is an outline alone, whatever colours a reader sees."""
-
-
-def hierarchy(quotas: Any) -> Any:
-    """The entities that have quotas: all of them, their levels, and in each level the names that have most.
-
-    The height of a box goes by the number of its entities; a small box is drawn high enough for its name. An entity
-    whose quotas can all never apply, as others always come first, is an outline.
-
-    Parameters
-    ----------
-    quotas
-        QUOTAS, as Arrow, pandas, Spark or an answer.
-
-    Returns
-    -------
-    altair.LayerChart
-        An icicle, from all entities at the left to names at the right, at most 6 of each level.
-
-    Raises
-    ------
-    UsageError
-        Not a frame, or a column is missing.
-    Unsupported
-        Altair is not installed.
-
-    Examples
-    --------
-    >>> kn.charts.hierarchy(cluster.quotas.describe())  # doctest: +SKIP
-    """
-    from .drawing import empty, titled
-
-    rows = checked(quotas, schemas.QUOTAS.schema, _COLUMNS_OF_QUOTAS, "the quotas")
-    levels, _ = largest(rows, ("level",), {"entities": ("count_distinct", "entity")}, len(LEVEL_NAMES))
-    counts = {row["level"]: row["entities"] for row in levels.to_pylist()}
-    if not counts:
-        return empty("No quota is set")
-    total = sum(counts.values())
-    most = max(counts, key=lambda level: (counts[level], level))
-    boxes = [_level_box(rows, level, counts[level]) for level in LEVEL_NAMES if level in counts]
-    shadowed = sum(box.shadowed for box in boxes)
-    drawn = [*_rectangles(Box(f"all: {total:,}", total, "all", shadowed, boxes), 0.0, _HEIGHT, 0)]
-    title = f"{counted_nouns(total, 'entity has', 'entities have')} quotas, on {count_of(len(counts), 'level')}"
-    remark = f"{shadowed:,} can never apply: a more specific level always wins" if shadowed else ""
-    return titled(_icicle(drawn), f"{title}; the largest: {word(most)} ({counts[most]:,})", remark)
-
-
-def _level_box(rows: Frame, level: str, entities: int) -> Box:
-    """A level, and the names in it that have most entities."""
-    column = {IP: "ip", DEFAULT_IP: "ip"}.get(level, "user" if _has_user(level) else "client_id")
-    mine = equal(rows, "level", level)
-    names, count = largest(mine, (column,), {"entities": ("count_distinct", "entity")}, MOST_NAMES)
-    live = _live_rows(rows, level, mine)
-    shadowed = entities - _live_entities(live, level) if level in COMES_BEFORE else 0
-    live_names = (
-        {*_texts_of_column(members(live, names.select([column])), column)} if 0 < shadowed < entities else set()
-    )
-    boxes = [_name_box(level, row[column], row["entities"]) for row in names.to_pylist()]
-    for box, name in zip(boxes, names[column].to_pylist(), strict=True):
-        box.shadowed = box.entities if shadowed and name not in live_names else 0
-    rest = entities - sum(box.entities for box in boxes)
-    rest_shadowed = shadowed - sum(box.shadowed for box in boxes)
-    more = [Box(f"{count - len(boxes):,} more", rest, "others", rest_shadowed)] if rest else []
-    kind = "default" if level.startswith("DEFAULT") else "named"
-    return Box(f"{word(level)}: {entities:,}", entities, kind, shadowed, [*boxes, *more])
-
-
-def _live_rows(rows: Frame, level: str, mine: Frame) -> Frame:
-    """The quotas of a level that still bind somebody, by the rule of `resolution.shadows`."""
-    for before in COMES_BEFORE.get(level, ()):
-        by = ("client_id", "key") if LEVELS_BY_NAME[before].client_id == "name" else ("key",)
-        mine = others(mine, equal(rows, "level", before), by)
-    return mine
-
-
-def _live_entities(live: Frame, level: str) -> int:
-    counts, _ = largest(live, ("level",), {"entities": ("count_distinct", "entity")}, 1)
-    return sum(counts["entities"].to_pylist())
-
-
-def _texts_of_column(frame: Frame, column: str) -> Sequence[str | None]:
-    """The few values of a column of a frame."""
-    values, _ = largest(frame, (column,), {"entities": ("count_distinct", "entity")}, MOST_NAMES)
-    return list(values[column].to_pylist())
-
-
-def _has_user(level: str) -> bool:
-    """True for the levels whose boxes are users: there an entity's client-ids are below its user."""
-    return level in ("CLIENT_OF_USER", "DEFAULT_CLIENT_OF_USER", "USER")
-
-
-def _name_box(level: str, name: str | None, entities: int) -> Box:
-    text = "<default>" if name is None else short(name) or "(empty)"
-    more = f": {count_of(entities, 'client-id')}" if level == "CLIENT_OF_USER" and entities > 1 else ""
-    return Box(text + more, entities, "default" if name is None else "named")
-
-
-def _rectangles(box: Box, top: float, height: float, column: int) -> Iterator[dict[str, Any]]:
-    """The rectangle of a box, and those of the boxes in it."""
-    left, right = _ENDS_OF_COLUMNS[column : column + 2]
-    yield {
-        **{"x": left, "x2": right, "y": round(top, 1), "y2": round(top + height - _GAP, 1), "tone": box.tone},
-        **{"text": box.text if height >= _LOWEST - _GAP - 1 else "", "middle": round(top + (height - _GAP) / 2, 1)},
-        **{"entities": box.entities, "shadowed": box.shadowed},
-    }
-    free = height - sum(child.lowest for child in box.children)
-    total = sum(child.entities for child in box.children) or 1
-    for child in box.children:
-        share = child.lowest + max(free, 0.0) * child.entities / total
-        yield from _rectangles(child, top, share, column + 1)
-        top += share
-
-
-def _icicle(rows: list[dict[str, Any]]) -> Any:
-    from .drawing import INK, WIDTH, alt, base, layered
-
-    bottom = max(row["y2"] for row in rows)
-    legend = alt.Legend(orient="bottom", values=[tone for tone in TONES if tone in {row["tone"] for row in rows[1:]}])
-    across = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, 1]))
-    down = alt.Scale(domain=[0, bottom], reverse=True)
-    chart = base(rows)
-
-    def by_tone(channel: Any, values: list[Any]) -> Any:
-        return channel("tone:N", scale=alt.Scale(domain=[*TONES], range=values), title=None, legend=legend)
-
-    boxes = chart.mark_rect(cornerRadius=2).encode(
-        x=across, x2="x2", y=alt.Y("y:Q", axis=None, scale=down), y2="y2", color=by_tone(alt.Color, _GROUNDS),
-        stroke=by_tone(alt.Stroke, [*["transparent"] * (len(TONES) - 1), INK]),
-        tooltip=["text:N", "entities:Q", "shadowed:Q"],
-    )  # fmt: skip
-    texts = chart.mark_text(align="left", dx=6, fontSize=11, limit=230).encode(
-        x=across, y=alt.Y("middle:Q", axis=None, scale=down), text="text:N",
-        color=alt.condition(alt.datum.tone == SHADOWED, alt.value(INK), alt.value("white")),
-    )  # fmt: skip
-    return layered(boxes, texts).properties(width=WIDTH + 180, height=bottom)
-
-
-MOST_CLIENTS = 40
-"""Clients that a chart has at most."""
+MOST_CLIENTS, MOST_ROWS, MOST_KEYS = 500, 40, 6
+"""Clients, rows of clients with the same limits, and keys that a chart has at most."""
 
 _CELL_COLUMNS = ("user", "client_id", "key", "value", "level")
 Cell = dict[str, Any]
+Limits = tuple[tuple[float | None, str | None] | None, ...]
+"""The value and the level of each key; None where the frame has no row."""
 
 
 def effective(frame: Any) -> Any:
-    """The limits of clients, a row a client, a column a key: the darker, the lower, on a logarithmic scale.
+    """The limits of clients, a column a key: the darker, the lower, and a sign for the level that each comes from.
 
-    A client that nothing limits has an empty frame and *unlimited*; a limit of 0 a colour of its own; where the frame
-    has no row for a client and key, there is a dash.
+    Clients with the same limits of the same levels are one row; those with the highest limits come first. The last
+    row has the colours of each key, from its lowest limit to its highest, on a logarithmic scale. A client that
+    nothing limits has an empty frame and *unlimited*; a limit of 0 a colour of its own; where the frame has no row
+    for a client and key, there is a dash.
 
     Parameters
     ----------
@@ -216,7 +39,7 @@ def effective(frame: Any) -> Any:
     Returns
     -------
     altair.LayerChart
-        The 40 clients with the highest limits.
+        The 500 clients with the highest limits, in 40 rows at most.
 
     Raises
     ------
@@ -237,51 +60,79 @@ def effective(frame: Any) -> Any:
     if not count:
         return empty("No client was resolved")
     by_key, _ = largest(rows, ("key",), {"rows": ("count", "user"), "limited": ("count", "value")}, MOST_CLIENTS)
-    cells = [*_limit_cells(chosen, in_arrow(members(rows, chosen), MOST_CLIENTS * MOST_CLIENTS), by_key)]
-    return titled(
-        _heatmap(cells),
-        _unlimited_finding(by_key.to_pylist()),
+    keys = sorted(by_key["key"].to_pylist(), key=key_order)[:MOST_KEYS]
+    groups = _groups(chosen, in_arrow(members(rows, chosen), MOST_CLIENTS * MOST_KEYS), keys)
+    shown = [*groups.items()][:MOST_ROWS]
+    remarks = [
         part_of(len(chosen), count, "clients with the highest limits"),
+        part_of(len(shown), len(groups), "rows with the highest limits"),
+        part_of(len(keys), len(by_key), "first keys"),
+    ]
+    return titled(
+        _heatmap([*_cells(shown, keys), *_scales(shown, keys)]),
+        _unlimited_finding(by_key.to_pylist()),
+        "; ".join(filter(None, remarks)),
     )
 
 
-def _limit_cells(chosen: pa.Table, rows: pa.Table, by_key: pa.Table) -> Iterable[Cell]:
-    """A cell a client and key, the clients in their order; also those without a row."""
-    labels = clients(chosen["user"].to_pylist(), chosen["client_id"].to_pylist())
-    keys = sorted(by_key["key"].to_pylist(), key=_key_order)
-    stored = {(row["user"], row["client_id"], row["key"]): row for row in rows.to_pylist()}
-    ranges = {key: _extremes(row["value"] for row in stored.values() if row["key"] == key) for key in keys}
-    for label, row in zip(labels, chosen.to_pylist(), strict=True):
-        for key in keys:
-            yield _limit_cell(label, key, stored.get((row["user"], row["client_id"], key)), ranges[key])
+def _groups(chosen: pa.Table, rows: pa.Table, keys: Sequence[str]) -> dict[Limits, list[str]]:
+    """The clients with the same limits, those with the highest first."""
+    names = clients(chosen["user"].to_pylist(), chosen["client_id"].to_pylist())
+    stored = {(row["user"], row["client_id"], row["key"]): (row["value"], row["level"]) for row in rows.to_pylist()}
+    groups: dict[Limits, list[str]] = {}
+    for name, row in zip(names, chosen.to_pylist(), strict=True):
+        limits = tuple(stored.get((row["user"], row["client_id"], key)) for key in keys)
+        groups.setdefault(limits, []).append(name)
+    return dict(sorted(groups.items(), key=lambda group: (_from_highest(group[0]), group[1])))
 
 
-def _key_order(key: str) -> tuple[int, str]:
-    return (USER_CLIENT_KEYS.index(key) if key in USER_CLIENT_KEYS else len(USER_CLIENT_KEYS)), key
+def _from_highest(limits: Limits) -> list[tuple[float, int]]:
+    """The place of these limits in an order from the highest to the lowest, those of a higher level first."""
+    found = ((one[0], _PLACES.get(one[1] or "", 0)) if one else (-inf, 0) for one in limits)
+    return [(-inf if value is None else -value, place) for value, place in found]
 
 
-def _extremes(values: Iterable[float | None]) -> tuple[float, float]:
-    """The lowest and the highest of a key, of those that a logarithm has."""
-    positive = [value for value in values if value is not None and value > 0]
-    return min(positive, default=1.0), max(positive, default=1.0)
+def _cells(groups: Sequence[tuple[Limits, list[str]]], keys: Sequence[str]) -> Iterator[Cell]:
+    """A cell a row and key; also those without a limit."""
+    for limits, names in groups:
+        some = names[0] if len(names) == 1 else f"{len(names):,} clients like {names[0]}"
+        others = "" if len(names) == 1 else ", ".join(names[:MOST_NAMES]) + (" …" if len(names) > MOST_NAMES else "")
+        for column, (key, one) in enumerate(zip(keys, limits, strict=True)):
+            cell = _cell(key, *one, _values(groups, column)) if one else {"state": "not resolved", "text": "–"}
+            yield {"client": some, "clients": others, "key": in_lines(key), "ink": "currentColor", **cell}
 
 
-def _limit_cell(label: str, key: str, row: Mapping[str, Any] | None, between: tuple[float, float]) -> Cell:
-    if row is None:
-        return {"client": label, "key": key, "state": "not resolved", "text": "–", "ink": "currentColor"}
-    value, level = row["value"], row["level"]
-    cell = {"client": label, "key": key, "text": limit(key, value), "level": word(level)}
+MOST_NAMES = 8
+"""Names of a row's clients that its tooltip has."""
+
+
+def _values(groups: Sequence[tuple[Limits, list[str]]], column: int) -> list[float | None]:
+    """The limits of a key."""
+    return [one[0] for limits, _ in groups if (one := limits[column])]
+
+
+def _cell(key: str, value: float | None, level: str | None, values: Sequence[float | None]) -> Cell:
+    cell = {"text": limit(key, value), "level": word(level)}
     if value is None:
-        return {**cell, "state": "unlimited", "ink": "currentColor"}
+        return {**cell, "state": "unlimited", "level": None}
     if value <= 0:
         return {**cell, "state": "zero", "ink": "white"}
-    height = _height(value, *between)
-    return {**cell, "state": "limited", "height": round(height, 3), "ink": "white" if height < 0.55 else "black"}
+    place = height(value, values)
+    return {**cell, "state": "limited", "height": round(place, 3), "ink": "white" if place < 0.45 else "black"}
 
 
-def _height(value: float, low: float, high: float) -> float:
-    """The place of a value between the lowest and the highest of its key, 0 to 1, on a logarithmic scale."""
-    return 1.0 if high <= low else log(value / low) / log(high / low)
+def _scales(groups: Sequence[tuple[Limits, list[str]]], keys: Sequence[str]) -> Iterator[Cell]:
+    """The lowest and the highest limit of each key."""
+    for column, key in enumerate(keys):
+        positive = [value for value in _values(groups, column) if value]
+        if positive and min(positive) < max(positive):
+            ends = {name: limit(key, pick(positive)).removesuffix("/s") for name, pick in (("low", min), ("high", max))}
+            yield {"client": "colours, lowest to highest", "key": in_lines(key), "state": "scale", **ends}
+
+
+_PLACES = {level.name: place for place, level in enumerate(LEVELS)}
+_SIGNS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "triangle-right", "triangle-left")
+"""The sign of each of LEVELS."""
 
 
 def _unlimited_finding(by_key: list[Cell]) -> str:
@@ -290,24 +141,58 @@ def _unlimited_finding(by_key: list[Cell]) -> str:
     count = free["rows"] - free["limited"]
     if not count:
         return f"All {count_of(free['rows'], 'client')} have a limit of every key"
-    return f"{count:,} of {count_of(free['rows'], 'client')} {is_are(count)} unlimited in {free['key']}"
+    return f"{count:,} of {count_of(free['rows'], 'client')} {is_are(count)} unlimited in {short(free['key'])}"
 
 
 def _heatmap(cells: list[Cell]) -> Any:
-    from .drawing import INK, VERMILLION, alt, base, layered, names
+    from .drawing import INK, LOW_TO_HIGH, VERMILLION, alt, base, filling, in_a_cell, names
 
-    axis = alt.Axis(orient="top", labelAngle=0, labelLimit=150, ticks=False, domain=False)
-    chart = base(cells).encode(x=alt.X("key:N", sort=None, title=None, axis=axis), y=names("client", cells))
-    chart = chart.encode(tooltip=[alt.Tooltip(f"{name}:N") for name in ("client", "key", "text", "level")])
-    legend = alt.Legend(title="lowest to highest of its key", orient="bottom", values=[], gradientLength=180)
-    heights = alt.Color("height:Q", scale=alt.Scale(scheme="viridis", domain=[0, 1]), legend=legend)
+    axis = alt.Axis(
+        orient="top",
+        labelAngle=0,
+        labelExpr="split(datum.value, '\\n')",
+        labelLimit=150,
+        labelPadding=33,
+        ticks=False,
+        domain=False,
+    )
+    x = alt.X("key:N", sort=None, title=None, axis=axis)
+    chart = base(cells).encode(
+        x=x, y=names("client", cells), tooltip=["client:N", "clients:N", "key:N", "text:N", "level:N"]
+    )
+    colours = alt.Scale(domain=[n / 4 for n in range(5)], range=LOW_TO_HIGH)
+    heights = alt.Color("height:Q", scale=colours, legend=None)
     frame = {"stroke": INK, "strokeOpacity": 0.35, "strokeDash": [3, 2], "color": "transparent"}
-    texts = chart.mark_text(fontSize=10).encode(text="text:N", color=alt.Color("ink:N", scale=None))
-    layers = layered(
+    ink = alt.Color("ink:N", scale=None)
+    words = [word(level.name) for level in LEVELS]
+    present = [level for level in words if level in {cell.get("level") for cell in cells}]
+    signs = alt.Shape(
+        "level:N",
+        title="set at",
+        scale=alt.Scale(domain=present, range=[_SIGNS[words.index(level)] for level in present]),
+        legend=alt.Legend(orient="bottom", symbolFillColor=INK, symbolStrokeWidth=0, columns=in_a_cell("1", "3")),
+    )
+    at_left = alt.X("key:N", sort=None, title=None, axis=axis, bandPosition=0.08)
+    marks = chart.transform_filter("datum.level").mark_point(filled=True, size=45, opacity=0.85)
+    gradient = alt.Gradient(
+        gradient="linear", x1=0, x2=1, y1=0, y2=0,
+        stops=[alt.GradientStop(offset=n / 4, color=colour) for n, colour in enumerate(LOW_TO_HIGH)],
+    )  # fmt: skip
+    scales = chart.transform_filter("datum.state == 'scale'").encode(tooltip=alt.value(None))
+    ends = [
+        scales.mark_text(align=align, color=ink).encode(
+            x=alt.X("key:N", sort=None, title=None, axis=axis, bandPosition=place), text=f"{end}:N"
+        )
+        for end, align, ink, place in (("low", "left", "white", 0.04), ("high", "right", "black", 0.96))
+    ]
+    layers = filling(
         chart.mark_rect(opacity=0),
         chart.mark_rect().encode(color=heights).transform_filter("datum.state == 'limited'"),
         chart.mark_rect(color=VERMILLION).transform_filter("datum.state == 'zero'"),
         chart.mark_rect(**frame).transform_filter("datum.state == 'unlimited'"),
-        texts,
+        marks.encode(x=at_left, shape=signs, color=ink),
+        chart.mark_text().encode(text="text:N", color=ink),
+        scales.mark_rect(height={"band": 0.7}, color=gradient),
+        *ends,
     )
-    return layers.resolve_scale(color="independent").properties(width=460)
+    return layers.resolve_scale(color="independent")

@@ -22,33 +22,87 @@ ATTRIBUTES = frozenset({
 })  # fmt: skip
 """The attributes that Vega draws with."""
 
-HOST_COLOURS: Mapping[str, object] = {
+WIDTH = 900
+"""Pixels of a picture with all that belongs to it, where no cell says how wide it is."""
+
+NARROWEST = 480
+"""Pixels below which a picture does not follow its cell: the cell scrolls."""
+
+TYPE = 12
+"""Pixels of all texts but a title."""
+
+LOOK: Mapping[str, Any] = {
     "axis": {
         **dict.fromkeys(("labelColor", "titleColor", "gridColor", "domainColor", "tickColor"), "currentColor"),
-        "gridOpacity": 0.14, "domainOpacity": 0.4, "tickOpacity": 0.4, "titleFontWeight": "normal",
+        **dict.fromkeys(("labelFontSize", "titleFontSize"), TYPE), "titleFontWeight": "normal", "titlePadding": 8,
+        "gridOpacity": 0.14, "domainOpacity": 0.4, "tickOpacity": 0.4, "labelPadding": 5,
     },
-    "legend": dict.fromkeys(("labelColor", "titleColor"), "currentColor") | {"titleFontWeight": "normal"},
-    "title": {"color": "currentColor", "subtitleColor": "currentColor", "fontSize": 14, "subtitleFontSize": 11,
-              "offset": 10},
+    "legend": {
+        **dict.fromkeys(("labelColor", "titleColor"), "currentColor"), "titleFontWeight": "normal",
+        **dict.fromkeys(("labelFontSize", "titleFontSize"), TYPE), "labelLimit": 260, "titleLimit": 260,
+        "symbolOpacity": 1, "columnPadding": 16, "offset": 10,
+    },
+    "title": {"color": "currentColor", "subtitleColor": "currentColor", "fontSize": 15, "subtitleFontSize": TYPE,
+              "subtitlePadding": 5, "anchor": "start", "frame": "bounds", "offset": 12},
     "header": dict.fromkeys(("labelColor", "titleColor"), "currentColor"),
-    "view": {"stroke": None},
-    "padding": {"left": 4, "top": 4, "bottom": 4, "right": 30},
+    "text": {"fontSize": TYPE},
+    "view": {"stroke": None, "step": 22},
+    "padding": 4,
 }  # fmt: skip
-"""Texts and lines are in the colour of the text around them; a font that is wider than ours has room at the right."""
+"""Texts and lines are in the colour of the text around them."""
+
+
+def look_of(specification: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration of a chart: a width is that of the whole picture, where there is one view."""
+    is_single = "mark" in specification or "layer" in specification
+    return {**LOOK, "autosize": {"type": "fit-x", "contains": "padding"} if is_single else "pad"}
 
 
 def as_svg(specification: Mapping[str, Any], ground: str = "transparent") -> str:
     """The SVG of a Vega-Lite specification; nothing is loaded for it."""
     convert = _converter().vegalite_to_svg
-    return str(
-        convert({**specification, "background": ground}, config={"aria": False, **HOST_COLOURS}, allowed_base_urls=[])
-    )
+    look = {"aria": False, **look_of(specification)}
+    return str(convert(_of_width(specification, ground), config=look, allowed_base_urls=[]))
 
 
 def as_png(specification: Mapping[str, Any]) -> bytes:
     """The same as PNG, twice as many pixels either way."""
     convert = _converter().vegalite_to_png
-    return bytes(convert({**specification, "background": "white"}, config=HOST_COLOURS, scale=2, allowed_base_urls=[]))
+    look = look_of(specification)
+    return bytes(convert(_of_width(specification, "white"), config=look, scale=2, allowed_base_urls=[]))
+
+
+def _of_width(specification: Mapping[str, Any], ground: str) -> dict[str, Any]:
+    """The specification on a ground, WIDTH wide where it would fill a cell."""
+    fills = specification.get("width") == "container"
+    return {**specification, "background": ground, **({"width": WIDTH} if fills else {})}
+
+
+def as_vega(specification: Mapping[str, Any]) -> dict[str, Any]:
+    """The specification as hosts draw it that have Vega 5, as JupyterLab has: as wide as the cell.
+
+    A host has its Vega-Lite, which may be another than Altair's: it is compiled here. Vega-Lite lets a single view
+    fill its cell; panels above each other, which have ROOM in their `usermeta`, do so by the same signal.
+    """
+    vega: dict[str, Any] = _converter().vegalite_to_vega(
+        {**specification, "background": "transparent"}, vl_version=VEGA_5, config=look_of(specification)
+    )
+    room = specification.get("usermeta", {}).get(ROOM)
+    signals = vega.setdefault("signals", [])
+    if room is not None and vega.pop("width", None) is not None:
+        signals.insert(0, {"name": "width"})
+    for signal in signals:
+        if signal["name"] == "width" and (room is not None or specification.get("width") == "container"):
+            width = f"max(containerSize()[0] || 0, {NARROWEST}) - {room or 0}"
+            signal.update(init=width, on=[{"update": width, "events": "window:resize"}])
+    return vega
+
+
+ROOM = "room"
+"""What the panels of a chart leave of its width, in pixels, in `usermeta`."""
+
+VEGA_5 = "5.20"
+"""The Vega-Lite of vl-convert that compiles for Vega 5."""
 
 
 def _converter() -> Any:

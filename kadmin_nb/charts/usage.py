@@ -9,22 +9,21 @@ import pyarrow.compute as pc
 
 from ..frames import schemas
 from ..frames.given_frames import plain
-from ..frames.meanings import limit, milliseconds, percent, used
+from ..frames.meanings import limit, used
 from ..frames.meanings import limit as limit_text
 from ..frames.relational import Frame, added_up, checked, in_arrow, largest, members, positive, split_by_null
+from ..model.figures import milliseconds, percent
 from ..resolution.kernel import resolve
 from .bins import Bins, flag_count
 from .labels import (
-    AXES,
-    MILLISECONDS,
-    NUMBER,
-    PERCENT,
+    Unit,
     buckets,
     clients,
     count_of,
     is_are,
     part_of,
     unit_of,
+    unit_up_to,
     uses,
     verb_of,
 )
@@ -132,7 +131,7 @@ def _over_finding(bands: list[dict[str, Any]], points: list[dict[str, Any]]) -> 
 
 
 def _bands(bands: list[dict[str, Any]], points: list[dict[str, Any]], bins: Bins) -> Any:
-    from .drawing import alt, ours
+    from .drawing import panels
 
     names = buckets((band["bucket_user"] for band in bands), (band["bucket_client_id"] for band in bands))
     of_band = [[row for row in points if row["band"] == band["band"]] for band in bands]
@@ -140,41 +139,50 @@ def _bands(bands: list[dict[str, Any]], points: list[dict[str, Any]], bins: Bins
         _band(band, name, rows, bins, number == len(bands) - 1)
         for number, (band, name, rows) in enumerate(zip(bands, names, of_band, strict=True))
     )
-    return ours(alt.vconcat(*charts, spacing=12))
+    return panels(charts, _ROOM_FOR_TICKS + 15, spacing=14)
+
+
+_ROOM_FOR_TICKS = 75
 
 
 def _band(band: dict[str, Any], name: str, points: list[dict[str, Any]], bins: Bins, is_last: bool) -> Any:
     """The use of one bucket: what is above its limit in the colour of a warning."""
-    from .drawing import BLUE, INK, VERMILLION, WIDTH, alt, base, layered, over_time
+    from .drawing import BLUE, INK, NUMBERS, VERMILLION, alt, base, ours, over_time
 
-    label, _ = AXES.get(unit_of(band["key"]), (NUMBER, ""))
     highest, limit = max(row["used"] for row in points), band["limit"]
+    unit = unit_up_to(unit_of(band["key"]), max(highest, limit or 0.0))
     text = f"{name} {verb_of(band['key'])}: at most {used(band['key'], highest)} of {limit_text(band['key'], limit)}"
     x = over_time("at", bins, labels=is_last, ticks=is_last, **({} if is_last else {"title": None}))
-    y = {"title": None, "axis": alt.Axis(labelExpr=label, tickCount=3, minExtent=60)}
-    chart = base(_steps(points, bins, limit)).encode(x=x, tooltip=["utcmonthdatehoursminutes(at):T", "used:Q"])
+    label = f"format(datum.value, '{NUMBERS}') + ' {'%' if unit.name[0] == '%' else unit.name}'"
+    y = {"title": None, "axis": alt.Axis(labelExpr=label, tickCount=3, minExtent=_ROOM_FOR_TICKS)}
+    tooltip = [alt.Tooltip("utcyearmonthdatehoursminutesseconds(at):T", title="from, UTC"), "used:N", "limit:N"]
+    chart = base(_steps(points, bins, band, unit)).encode(x=x, tooltip=tooltip)
     areas = {"interpolate": "step-after", "line": False}
     layers = [
-        chart.mark_area(color=VERMILLION, **areas).encode(y=alt.Y("within:Q", **y), y2="used"),
+        chart.mark_area(color=VERMILLION, **areas).encode(y=alt.Y("within:Q", **y), y2="above"),
         chart.mark_area(color=BLUE, **areas).encode(y=alt.Y("within:Q", **y), y2=alt.Y2Datum(0)),
     ]
     if limit is not None:
-        layers.append(base([{"limit": limit}]).mark_rule(color=INK, strokeDash=[4, 3]).encode(y="limit:Q"))
-    heading = alt.TitleParams(text=text, anchor="start", fontSize=11, fontWeight="normal", offset=4)
-    return layered(*layers).properties(width=WIDTH + 120, height=64, title=heading)
+        layers.append(base([{"limit": unit.of(limit)}]).mark_rule(color=INK, strokeDash=[4, 3]).encode(y="limit:Q"))
+    layers.append(chart.mark_rule(opacity=0, strokeWidth=8))
+    heading = alt.TitleParams(text=text, fontSize=12, fontWeight="normal", offset=5, frame="group")
+    return ours(alt.layer(*layers)).properties(height=64, title=heading)
 
 
-def _steps(points: list[dict[str, Any]], bins: Bins, limit: float | None) -> list[dict[str, Any]]:
+def _steps(points: list[dict[str, Any]], bins: Bins, band: dict[str, Any], unit: Unit) -> list[dict[str, Any]]:
     """A row a bin, and one for the end of the last; where there is no window nothing was used."""
     values = {row["bin"]: row["used"] for row in points}
+    key, limit = band["key"], band["limit"]
     steps = [
         *((number, values.get(number, 0.0)) for number in range(bins.count)),
         (bins.count, values.get(bins.count - 1, 0.0)),
     ]
     return [
-        {"at": bins.times(number)["from"], "used": value, "within": value if limit is None else min(value, limit)}
+        {"at": bins.times(number)["from"],
+         "above": unit.of(value), "within": unit.of(value if limit is None else min(value, limit)),
+         "used": used(key, value), "limit": limit_text(key, limit)}
         for number, value in steps
-    ]
+    ]  # fmt: skip
 
 
 MOST_BARS = 40
@@ -259,10 +267,11 @@ def _bar_remarks(counts: dict[str, int], bars: int) -> str:
 
 
 def _bar_chart(rows: list[dict[str, Any]]) -> Any:
-    from .drawing import BLUE, INK, ORANGE, VERMILLION, WIDTH, alt, base, layered, names
+    from .drawing import BLUE, INK, ORANGE, VERMILLION, alt, base, filling, names, number_axis
 
     zones = alt.Scale(domain=[*_ZONES], range=[BLUE, ORANGE, VERMILLION])
-    share = alt.X("share:Q", title="peak, % of the limit", axis=alt.Axis(labelExpr=PERCENT, grid=False))
+    end = 1.45 * max(100.0, *(row["share"] for row in rows))
+    share = alt.X("share:Q", title="peak, % of the limit", axis=number_axis(), scale=alt.Scale(domain=[0, end]))
     bars = (
         base(rows)
         .mark_bar(height={"band": 0.7})
@@ -273,9 +282,11 @@ def _bar_chart(rows: list[dict[str, Any]]) -> Any:
             tooltip=[alt.Tooltip("bucket:N"), alt.Tooltip("text:N", title="peak")],
         )
     )
-    texts = base(rows).mark_text(align="left", dx=4, color=INK).encode(x=share, y=names("bucket", rows), text="text:N")
+    texts = (
+        base(rows).mark_text(align="right", color=INK).encode(x=alt.datum(end), y=names("bucket", rows), text="text:N")
+    )
     rule = base([{"share": 100}]).mark_rule(color=INK, strokeDash=[4, 3], opacity=0.5).encode(x=share)
-    return layered(rule, bars, texts).properties(width=WIDTH)
+    return filling(rule, bars, texts)
 
 
 MOST_THROTTLED, MOST_PARTS = 15, 48
@@ -357,15 +368,18 @@ def _order(part: tuple[tuple[str, str], dict[str, Any]], pairs: list[tuple[str, 
 
 
 def _strips(cells: list[dict[str, Any]], bins: Bins) -> Any:
-    from .drawing import WIDTH, alt, base, names, over_time
+    """A strip a client: the darker, the shorter it was throttled."""
+    from .drawing import alt, base, filling, low_to_high, names, number_legend, over_time
 
-    legend = alt.Legend(title="longest throttle", labelExpr=MILLISECONDS, orient="bottom", gradientLength=220)
-    colours = alt.Color("longest:Q", scale=alt.Scale(type="log", scheme="viridis"), legend=legend)
-    chart = (
-        base(cells)
-        .mark_bar(height={"band": 0.8})
-        .encode(
-            x=over_time("from", bins), x2="to", y=names("client", cells), color=colours, tooltip=["client:N", "text:N"]
-        )
-    )
-    return chart.properties(width=WIDTH)
+    unit = unit_up_to("ms", max(cell["longest"] for cell in cells))
+    cells = [{**cell, "longest": unit.of(cell["longest"])} for cell in cells]
+    low, high = (pick(cell["longest"] for cell in cells) for pick in (min, max))
+    legend = number_legend(f"longest throttle, {unit.name}", low, high, orient="top", gradientLength=260)
+    scale = low_to_high(low, high)
+    tooltip = ["client:N", alt.Tooltip("utcyearmonthdatehoursminutesseconds(from):T", title="from, UTC"),
+               alt.Tooltip("text:N", title="longest throttle")]  # fmt: skip
+    chart = base(cells).mark_bar(height={"band": 0.8}, stroke=None)
+    return filling(chart.encode(
+        x=over_time("from", bins), x2="to", y=names("client", cells), tooltip=tooltip,
+        color=alt.Color("longest:Q", scale=scale, legend=legend),
+    ))  # fmt: skip

@@ -224,7 +224,7 @@ class SetupAnswer(Answer):
             yield "The missing rights are those of:"
             yield Listing(self._lines, len(self._lines), "lines", types=True)
         if len(self.differing):
-            yield "Nothing is changed yet: --apply, or .apply(), makes what is missing."
+            yield "Nothing is changed yet: --apply, or .apply(), creates what is missing."
 
     def _failing(self) -> pa.Array:
         return pc.equal(self._states(), DIFFERS)
@@ -236,9 +236,10 @@ class SetupAnswer(Answer):
         return _other_settings(row["subject"], row["note"])
 
 
-NO_AUTHORIZER = "The brokers have no authorizer: anybody may write these topics."
+NO_AUTHORIZER = "The brokers have no authorizer: everyone can write to these topics."
 TO_EVERYBODY = (
-    f"{EVERYBODY} lets every principal read the entries of every user. To narrow it, name those of the applications: "
+    f"{EVERYBODY} lets every principal read the entries of every user. To narrow it, name the principals of the "
+    "applications: "
     "client-configs init --clients User:app --clients User:etl"
 )
 
@@ -331,7 +332,7 @@ def checks_of(kafka: WireKafka) -> Iterator[Finding]:
         yield Finding(_CHECK, WARNING, str(error), "its topics", mend=error.hint)
         return
     if len(setup.missing_topics) == len(setup.topics):
-        yield Finding(_CHECK, ABSENT, "not set up: no client follows any", "its topics", mend=_MAKE)
+        yield Finding(_CHECK, ABSENT, "not set up: no client follows them", "its topics", mend=_MAKE)
         return
     for name, shape in setup.topics.items():
         yield _topic_check(setup, name, shape)
@@ -354,10 +355,10 @@ def _writers_check(setup: Setup, admin: str | None) -> Finding:
     if setup.acls is None:
         return Finding(_CHECK, OK, NO_AUTHORIZER.rstrip("."), subject)
     if not setup.is_guarded:
-        note = "no ACL is about it: with allow.everyone.if.no.acl.found=true anybody may write it"
+        note = "no ACL covers it: with allow.everyone.if.no.acl.found=true everyone can write to it"
         return Finding(_CHECK, WARNING, note, subject, mend=_MAKE)
     if others := setup.other_writers(admin):
         note = f"ACLs let these write too: {', '.join(others)}"
-        mend = "Whoever writes there sets acks=0 for any application: remove the ACL unless it is meant."
+        mend = "Anyone who can write there can set acks=0 for any application: remove the ACL unless it is intended."
         return Finding(_CHECK, WARNING, note, subject, mend=mend)
-    return Finding(_CHECK, OK, "no ACL but ours, and super users", subject)
+    return Finding(_CHECK, OK, "only our ACL, and super users", subject)

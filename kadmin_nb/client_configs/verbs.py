@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 FOLLOWS, REFUSES, STATIC, SILENT = "follows", "refuses", "static", "silent"
 """The words of the column `state` of STATUS."""
 
-NEVER_REGISTERED = "was at work, and never registered: it does not follow dynamic configs"
+NEVER_REGISTERED = "was active, and never registered: it does not follow dynamic configs"
 
 _Row = dict[str, Any]
 
@@ -242,7 +242,7 @@ class ClientConfigs:
         if topic := mark(described, schemas.TOPIC_MISSING):
             answer.hint = f"There is no topic {topic}: no client config was ever set."
         if passed_over:
-            answer.hint = f"{passed_over} records of the topic cannot be read and were passed over."
+            answer.hint = f"{passed_over} records of the topic cannot be read and were skipped."
         return answer
 
     def _registry_answer(self, frame: type[Frame], rows: Iterable[_Row], registry: Registry) -> RegistryAnswer:
@@ -323,11 +323,11 @@ def _selected_clients(clients: Iterable[RegisteredClient], user: object, client_
 
 def _notes_on(registry: Registry) -> Iterator[str]:
     for topic in registry.missing:
-        yield f"There is no topic {topic}: client-configs init makes it."
+        yield f"There is no topic {topic}: client-configs init creates it."
     if registry.expired:
-        yield f"{registry.expired:,} more registered and were not sent again in time: they have expired."
+        yield f"{registry.expired:,} more registrations have expired: they were not renewed in time."
     if registry.passed_over:
-        yield f"{registry.passed_over:,} records cannot be read, and were passed over."
+        yield f"{registry.passed_over:,} records cannot be read, and were skipped."
 
 
 def _names_of(client: RegisteredClient) -> _Row:

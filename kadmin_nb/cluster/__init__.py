@@ -209,7 +209,7 @@ class Cluster:
         prune
             Also remove what the file does not mention, of the kinds that it speaks of.
         any_cluster
-            Take a file of another cluster.
+            Accept a file of another cluster.
 
         Raises
         ------

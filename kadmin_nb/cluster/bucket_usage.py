@@ -35,7 +35,7 @@ def refuse_unknown_logs(kafka: LiveKafka) -> None:
     if not are_known(kafka.id):
         raise NotKnowable(
             "brokers do not say where they write their request log",
-            hint="Let them write it (observe), and name its files; or take the usage from metrics.",
+            hint="Have them write it (observe), and name its files; or take the usage from metrics.",
         )
 
 

@@ -15,9 +15,9 @@ from ..errors import ExitState, KadminError, PartlyFailed, Unsupported, UsageErr
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
-from ..frames.meanings import milliseconds
 from ..frames.schema_metadata import stamped
 from ..model.connection_settings import Settings
+from ..model.figures import milliseconds, seconds, size
 from ..model.grammar import quote
 from ..model.quota_keys import readable
 from . import resolve_engines, resolving
@@ -108,7 +108,7 @@ class CanaryRequest:
 
     def __post_init__(self) -> None:
         if self.key not in PRODUCES:
-            raise UsageError(f"a canary cannot feel {self.key}", hint=f"It can {' and '.join(PRODUCES)}.")
+            raise UsageError(f"a canary cannot test {self.key}", hint=f"It can {' and '.join(PRODUCES)}.")
         if not self.client_id:
             raise Unsupported("a canary needs a client-id", hint="librdkafka calls a client without one rdkafka.")
         if not 0 < self.seconds <= LONGEST:
@@ -192,7 +192,7 @@ def _canary_row(expected: Prediction, sighting: CanaryReading, request: CanaryRe
 def _verdict(expected: Prediction, sighting: CanaryReading, key: str) -> tuple[bool | None, str | None]:
     """True if this is what was expected, None where one cannot tell; and why."""
     if expected.user is None:
-        return None, "what the broker calls this client is not known here: say user=…"
+        return None, "the broker's name for this client is unknown here: pass user=…"
     if expected.limit is None:
         return _without_limit(expected, sighting)
     return _with_limit(expected.limit, sighting, key)
@@ -205,29 +205,25 @@ def _without_limit(expected: Prediction, sighting: CanaryReading) -> tuple[bool 
         return True, None
     if expected.others:
         return None, "not conclusive: request_percentage binds this client too, and may be what throttles it"
-    return False, f"throttled for {sighting.throttle_ms:g} ms, and no limit is stored that binds it"
+    return False, f"throttled for {milliseconds(sighting.throttle_ms)}, and no limit is stored that binds it"
 
 
 def _with_limit(limit: float, sighting: CanaryReading, key: str) -> tuple[bool | None, str | None]:
-    allowed, passed = readable(key, limit), _size(sighting.bytes)
+    allowed, passed = readable(key, limit), size(sighting.bytes)
     if sighting.throttle_ms and sighting.bytes + REQUEST < _EARLY * _ALLOWED * limit:
         return None, (
-            f"throttled after {passed}, where {allowed} lets {_size(_ALLOWED * limit)} through at first: "
+            f"throttled after {passed}, where {allowed} lets {size(_ALLOWED * limit)} through at first: "
             f"what used this allowance in the last {_CERTAIN} s counts, this client's own runs too, or a tighter limit"
             f" is in force; run it again after {_SENT} s"
         )
     if sighting.throttle_ms:
         return True, (
-            f"at first {passed} in {sighting.seconds:.2g} s, as an idle client may use {_ALLOWED} s of {allowed} at"
+            f"at first {passed} in {seconds(sighting.seconds)}, as an idle client may use {_ALLOWED} s of {allowed} at"
             f" once; then throttled for {milliseconds(sighting.throttle_ms)}"
         )
     if sighting.bytes >= _CERTAIN * limit:
         return False, f"{passed} went through at once: {allowed} is stored and not in force"
-    return None, f"not conclusive: {passed} went through, and {allowed} lets up to {_size(_CERTAIN * limit)} through"
-
-
-def _size(count: float) -> str:
-    return f"{count / 1e6:.3g} MB" if count >= 1e6 else f"{count / 1e3:.3g} kB"
+    return None, f"not conclusive: {passed} went through, and {allowed} lets up to {size(_CERTAIN * limit)} through"
 
 
 def _warning(row: dict[str, Any]) -> str:

@@ -108,7 +108,7 @@ class Changes:
             try:
                 done = executor.apply(self._kafka, plan, journal, options, hooks)
             except KeyboardInterrupt:
-                raise _interrupted(plan, "at once; what was under way is in doubt") from None
+                raise _interrupted(plan, "at once; requests on their way have an unknown outcome") from None
             done = self._awaited(done, options.wait_clients, stopped, progress)
             is_lost = journal.is_lost and not done.unwritten
             outcomes = Outcomes.of(plan, done, None if is_lost else journal, lambda: self.rollback(plan))
@@ -198,7 +198,7 @@ class Changes:
         try:
             journal, note = self._write_seen(plan, done), None
         except KadminError as exc:
-            journal, note = None, f"not written into the journal, so that no rollback counts on it: {exc}"
+            journal, note = None, f"not written to the journal, so no rollback relies on it: {exc}"
         return Outcomes.of(plan, self._awaited(replace(done, note=note), wait_clients), journal)
 
     def _write_seen(self, plan: Plan, done: ApplyResult) -> Journal | None:
@@ -255,7 +255,7 @@ class Changes:
         if journal := journals().of(plan):
             return journal
         raise NotFound(
-            f"plan {plan.id[:12]} has no journal: it was never applied from here, or nothing was to be done",
+            f"plan {plan.id[:12]} has no journal: it was never applied from here, or there was nothing to do",
             hint=Hint(
                 sentence("{} begins it.", Verb("plan apply FILE", "cluster.apply(plan)")),
                 "KADMIN_STATE says where journals are.",
@@ -317,7 +317,7 @@ def _interrupted(plan: Plan, how: str, outcomes: Outcomes | None = None, by: str
     return Interrupted(
         f"plan {plan.id[:12]} was stopped{by}, {how}",
         outcomes=outcomes,
-        hint=Hint(sentence("{} goes on, {} takes back what is done.", _verb("resume", plan), _verb("rollback", plan))),
+        hint=Hint(sentence("{} continues, {} undoes what was done.", _verb("resume", plan), _verb("rollback", plan))),
     )
 
 
@@ -328,7 +328,7 @@ def _unwritten(plan: Plan, why: PlanRefused, outcomes: Outcomes) -> PartlyFailed
         code=why.code,
         hint=Hint(
             "What was sent stays.",
-            sentence("When the journal can be written, {} goes on.", _verb("resume", plan)),
+            sentence("When the journal can be written again, {} continues.", _verb("resume", plan)),
         ),
     )
 
@@ -336,7 +336,7 @@ def _unwritten(plan: Plan, why: PlanRefused, outcomes: Outcomes) -> PartlyFailed
 def _lost(plan: Plan, journal: Path, outcomes: Outcomes) -> PartlyFailed:
     return PartlyFailed(
         f"plan {plan.id[:12]} can be neither resumed nor rolled back: its journal {journal} was removed, cut or "
-        "replaced while it was carried out",
+        "replaced while the plan was applied",
         outcomes=outcomes,
         code="JOURNAL",
         hint=Hint(
@@ -348,7 +348,7 @@ def _lost(plan: Plan, journal: Path, outcomes: Outcomes) -> PartlyFailed:
 
 def _overtaken(plan: Plan, why: str, outcomes: Outcomes) -> PartlyFailed:
     return PartlyFailed(
-        f"plan {plan.id[:12]} did not have the lease to itself: {why}",
+        f"plan {plan.id[:12]} did not hold the lease throughout: {why}",
         outcomes=outcomes,
         code=LOST,
         hint=Hint(

@@ -143,7 +143,7 @@ def _refuse_one_cluster(a: Side, b: Side) -> None:
     if a.is_live and b.is_live and a.cluster_id == b.cluster_id:
         raise UsageError(
             f"both sides, {a.says} and {b.says}, are the cluster {a.cluster_id} as it is now",
-            hint="history:WHERE@TIME is what it was.",
+            hint="history:WHERE@TIME names an earlier state.",
         )
 
 

@@ -29,6 +29,7 @@ from ..frames import schemas
 from ..frames.answer import Findings
 from ..hints import terminal
 from ..model.connection_settings import Settings, TokenLogin
+from ..model.figures import milliseconds, utc
 from ..model.findings import ABSENT, FAILED, OK, SKIPPED, WARNING, Finding
 from ..paths import journal_dir
 from ..version import VERSION
@@ -180,7 +181,7 @@ def _address_checks(address: str, settings: Settings, timeout: float) -> list[Fi
 def _opened(host: str, port: int, timeout: float) -> str:
     started = time.monotonic()
     contact.connected(host, port, timeout).close()
-    return f"open, after {(time.monotonic() - started) * 1000:.0f} ms"
+    return f"open after {milliseconds((time.monotonic() - started) * 1000)}"
 
 
 def _presented(address: str, settings: Settings, timeout: float) -> Finding:
@@ -212,7 +213,7 @@ def _session(address: str, settings: Settings, timeout: float) -> Finding:
     check = _attempt("TLS", address, lambda: contact.tls_session(settings, host, port, timeout))
     if check.severity != OK or settings.check_hostname:
         return check
-    mend = "Take ssl.endpoint.identification.algorithm out of the settings."
+    mend = "Remove ssl.endpoint.identification.algorithm from the settings."
     return replace(check, severity=WARNING, message=f"{check.message}; the name of the host is not checked", mend=mend)
 
 
@@ -245,7 +246,7 @@ def _token_check(login: TokenLogin, timeout: float) -> Finding:
 
 
 def _token_words(token: Token) -> str:
-    return f"until {datetime.fromtimestamp(token.expires, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return f"until {utc(token.expires)}"
 
 
 def _without_cluster(because: str, after: str = "") -> Iterator[Finding]:
@@ -282,7 +283,7 @@ def _broker_check(kafka: LiveKafka, broker: Broker, timeout: float) -> Finding:
         mend = f"Start broker {broker.id} again, or unregister it (kafka-cluster.sh unregister --id {broker.id})."
         return Finding("broker", WARNING, "registered, and fenced: it is down or starting", subject, mend=mend)
     check = _attempt("broker", subject, lambda: _answer_of(kafka, broker, timeout))
-    advice = f"advertised.listeners of broker {broker.id} has to name an address that this machine reaches."
+    advice = f"advertised.listeners of broker {broker.id} must name an address that this machine can reach."
     return (
         replace(check, mend=f"{check.mend} {advice}" if check.mend else advice) if check.severity == FAILED else check
     )
@@ -293,7 +294,7 @@ def _answer_of(kafka: LiveKafka, broker: Broker, timeout: float) -> str:
     contact.connected(broker.host, broker.port, timeout).close()
     started = time.monotonic()
     kafka.reach(broker, timeout)
-    return f"answers, after {(time.monotonic() - started) * 1000:.0f} ms"
+    return f"answers after {milliseconds((time.monotonic() - started) * 1000)}"
 
 
 def _rights_checks(kafka: LiveKafka, settings: Settings) -> Iterator[Finding]:
@@ -313,7 +314,7 @@ def _journal_check() -> Finding:
     check = _attempt("journal", "its folder", lambda: str(journal_dir()))
     if check.severity == FAILED or os.access(_nearest_folder(Path(check.message)), os.W_OK | os.X_OK):
         return check
-    mend = "KADMIN_STATE=/a/folder names another one, which you may write to."
+    mend = "Set KADMIN_STATE=/a/folder to a folder that you can write to."
     return replace(check, severity=FAILED, message=f"{check.message} cannot be written", mend=mend)
 
 

@@ -131,9 +131,9 @@ PATIENCE = 10.0
 WITHIN = 30.0
 """Seconds for which this process tries to take the levels back; the guard tries longer."""
 
-ELSEWHERE = "its log is where its log4j configuration says, often kafka-request.log; Kafka does not say"
+ELSEWHERE = "its log4j configuration names its log, often kafka-request.log; Kafka does not reveal it"
 
-LOST, LOST_ALL = "log4j deleted rolled files: lost is all before", "the log was deleted meanwhile"
+LOST, LOST_ALL = "log4j deleted rolled files: requests are missing before", "the log was deleted during the observation"
 
 _SECONDS = "seconds observed"
 KEPT, RESTORED, MOVED, LEFT, SKIPPED = "kept", "restored", "moved", "left", "skipped"
@@ -219,7 +219,7 @@ def observe(
         not_restored = _watched(watch, settings)
         answer = watch.answer(before, not_restored, logs)
     if watch.stopped is not None:
-        how = "; a guard goes on taking the levels back" if not_restored else ", and all levels are what they were"
+        how = "; a guard process keeps restoring the levels" if not_restored else ", and all log levels were restored"
         reason = f"the observation was stopped by Ctrl-C after {watch.lasted:.0f} s{how}"
         raise Interrupted(reason, outcomes=answer, hint=answer.lines or None)
     return answer.raise_for_errors() if not_restored else answer
@@ -275,7 +275,7 @@ class _Watch:
             not_restored = take_back(self.kafka, self.stage, self.plan.changes, WITHIN)
         except KeyboardInterrupt as exc:
             self.stopped = exc
-            return {change_broker(change): "not taken back by this process" for change in self.plan.changes}
+            return {change_broker(change): "not restored by this process" for change in self.plan.changes}
         if not not_restored:
             guard.release()
         return not_restored
@@ -307,7 +307,7 @@ class _Watch:
 
 def _refuse_unguarded(is_guarded: Callable[[], bool]) -> None:
     if not is_guarded():
-        raise PartlyFailed("the guard of this observation was ended, so it was stopped at once")
+        raise PartlyFailed("the guard of this observation ended, so it was stopped at once")
 
 
 def _level_row(
@@ -347,7 +347,8 @@ def _became(before: Level, after: Level | None, not_restored: Mapping[int, str])
     if before.broker in not_restored:
         return (
             LEFT,
-            f"{LOGGER} is still at {LEVEL}, as far as is known: {not_restored[before.broker]}; a guard goes on trying",
+            f"{LOGGER} is still at {LEVEL}, as far as is known: {not_restored[before.broker]}; a guard process "
+            "keeps trying",
         )
     same = after is None or after.level in (None, before.level)
     if before.level in AT_LEAST:

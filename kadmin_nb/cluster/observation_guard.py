@@ -149,9 +149,9 @@ def locked(place: Path) -> Iterator[None]:
     with files.locking(place) as is_ours:
         if not is_ours:
             raise PlanRefused(
-                f"this cluster is being observed from here already, {_who(place)}",
+                f"this machine already observes this cluster, {_who(place)}",
                 code="LOCKED",
-                hint="Nothing was sent. Wait for its end; its request log has everything meanwhile.",
+                hint="Nothing was sent. Wait until it ends; its request log has all requests in the meantime.",
             )
         yield
 

@@ -61,9 +61,9 @@ def _act(cluster: Any, changes: Any, log: IO[str]) -> None:
         broker = change.resource.broker
         if broker in not_restored:
             line = mend(broker, change.old)
-            _say(log, f"broker {broker} is NOT restored: {not_restored[broker]}. Fix it by: {line}", loud=True)
+            _say(log, f"broker {broker} is NOT restored: {not_restored[broker]}. Fix it with: {line}", loud=True)
         else:
-            _say(log, f"broker {broker} is taken back by the guard", loud=False)
+            _say(log, f"broker {broker} is restored by the guard", loud=False)
 
 
 def _stood_by(observer: int, seconds: float) -> bool:

@@ -56,11 +56,11 @@ class PermissionsAnswer(Answer):
     def _title(self) -> str:
         """The finding in a sentence."""
         missing = self.failed.to_arrow().num_rows
-        return f"{missing} of {len(self)} rights are missing." if missing else "You may: no right is missing."
+        return f"{missing} of {len(self)} rights are missing." if missing else "No right is missing."
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         if lines := list(dict.fromkeys(self._table["grant"].drop_null().to_pylist())):
-            yield "Who may alter ACLs grants what is missing by:"
+            yield "Someone who may alter ACLs can grant the missing rights with:"
             yield Listing(lines, len(lines), "lines", types=True)
 
     def _complaint(self) -> str:

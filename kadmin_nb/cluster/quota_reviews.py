@@ -163,10 +163,10 @@ def _advice(limits: Sequence[Effective], users: Iterable[str]) -> str:
     if apart := next((limit for limit in limits if limit.level in _BY_CLIENT_ID), None):
         assert apart.value is not None
         limit = f"{apart.key} {readable(apart.key, apart.value)}"
-        return f"each new client-id gets {limit} of its own; a quota on {whom} alone would hold them together"
+        return f"each new client-id gets {limit} of its own; a quota on {whom} alone would limit them together"
     if limits:
-        return "covered: their limits are the user's, whatever they call themselves"
-    return f"nothing limits them; a quota on {whom} would cover them all"
+        return "covered: the user's limits apply to any client-id"
+    return f"unlimited; a quota on {whom} would cover them all"
 
 
 # --- client-ids that a machine made up: their varying part, and the pattern that they share ---

@@ -98,7 +98,7 @@ class EffectiveAnswer(Answer):
         """The names that a default stands for, and the limits of one client on all brokers together."""
         names = {"user": self._table["user"], "client-id": self._table["client_id"]}
         unnamed = [kind for kind, column in names.items() if column.null_count and self.ok]
-        yield from (f"{kind}=<default> stands for each {kind} that no quota names." for kind in unnamed)
+        yield from (f"{kind}=<default> means every {kind} that no quota names." for kind in unnamed)
         brokers = int((self._table.schema.metadata or {}).get(BROKERS.encode(), b"1"))
         limits = [
             f"{reason.key} {readable(reason.key, on_all_brokers(reason.key, reason.value, brokers))}"
@@ -106,7 +106,7 @@ class EffectiveAnswer(Answer):
             if reason.value is not None
         ]
         if limits and brokers > 1 and len({*map(_client_of, self.explanation)}) == 1:
-            yield f"Each limit holds on each broker; on all {brokers} together: {', '.join(limits)}."
+            yield f"Limits apply per broker; on all {brokers} together: {', '.join(limits)}."
 
     def _whose(self, row: dict[str, Any]) -> str:
         return general_client(row["user"], row["client_id"])
@@ -191,7 +191,7 @@ def _with_nulls(table: pa.Table, name: str) -> pa.Table:
 def of_ips(kafka: LiveKafka, ip: object, user: object, pairs: object, assume_default: bool) -> Answer:
     """EFFECTIVE_IP for an address or a list of them."""
     if user is not None or pairs is not None:
-        raise UsageError("ip quotas stand apart from user and client-id", hint="Ask for ip= alone.")
+        raise UsageError("ip quotas are separate from those of users and client-ids", hint="Ask for ip= alone.")
     mark = marks(kafka, assume_default)
     ips = _names(kafka, "ip", ip)
     quotas = kafka.quotas.describe([Component("ip", SPECIFIED)])
@@ -264,7 +264,7 @@ def clients_of(kafka: LiveKafka, user: object, client_id: object) -> pa.Table:
     if len(users) * len(client_ids) > most:
         raise UsageError(
             f"{len(users):,} users with {len(client_ids):,} client-ids are more than {most:,} clients",
-            hint=Hint(sentence("{} takes just those that there are.", Option("pairs", "NAME"))),
+            hint=Hint(sentence("{} takes only clients that exist.", Option("pairs", "NAME"))),
         )
     return resolve_engines.pairs_of(list(product(users, client_ids)))
 

@@ -28,10 +28,10 @@ _ORPHANS = {
 }
 _NO_QUOTAS = "no-quotas"
 FINDINGS = {
-    _ORPHANS[CREDENTIALS]: "can log in by SCRAM, and nothing else names the user; brokers do not show super users",
-    _ORPHANS[QUOTAS]: "quotas name the user, and nothing else does",
-    _ORPHANS[ACLS]: "ACLs name the user, and nothing else does",
-    _NO_QUOTAS: "was at work, and no quota names the user; a default may hold",
+    _ORPHANS[CREDENTIALS]: "only a SCRAM credential names the user; brokers do not show super users",
+    _ORPHANS[QUOTAS]: "only quotas name the user",
+    _ORPHANS[ACLS]: "only ACLs name the user",
+    _NO_QUOTAS: "was active, and no quota names the user; a default may apply",
 }
 """The words of the column `finding`, and their meaning."""
 
@@ -113,7 +113,7 @@ def _read(things: str, read: Callable[[], _Source]) -> _Source:
         return read()
     except (NotAuthorized, Unsupported) as exc:
         why = exc.hint or f"{exc}."
-        return _Source({}, {}, (f"{things} could not be read, so they show no orphans: {why}",), exc)
+        return _Source({}, {}, (f"{things} could not be read, so orphans may be missing: {why}",), exc)
 
 
 # --- sources ---

@@ -17,6 +17,7 @@ from ..frames.blocks import NOTEBOOK, Page
 from ..frames.meanings import client
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Syntax, Verb, python, sentence
+from ..model import figures
 from ..model.findings import Row
 from ..model.grammar import format_word, parts
 from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers, readable
@@ -82,6 +83,11 @@ class WhyAnswer(Answer):
         """The finding in a sentence."""
         return printable(_title(client(*_pair(self.explanation[0])), self._bound, self._rows))
 
+    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """The limits, each once, with those that they override."""
+        lost = [[{"level": o.level, "value": o.value} for o in e.overridden] for e in self.explanation]
+        return [self._table.append_column("overridden", pa.array(lost, schemas.OVERRIDDEN))]
+
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         yield from filter(None, ("\n".join(self._reasons(effective)) for effective in self.explanation))
         if self.lifts:
@@ -91,7 +97,8 @@ class WhyAnswer(Answer):
         if unknown := [row["key"] for row in self._rows if row["windows_unknown"]]:
             yield f"The use of {', '.join(unknown)} is not known in full. {WHY_UNKNOWN}"
         if self._used is None:
-            yield f"Not known: what it used, and who else shares it. {self._how_to_know(page.syntax or self._syntax)}"
+            to_know = self._how_to_know(page.syntax or self._syntax)
+            yield f"Unknown: how much it used, and who else shares the limit. {to_know}"
 
     @cached_property
     def _rows(self) -> list[Row]:
@@ -107,17 +114,14 @@ class WhyAnswer(Answer):
         return _words(*_pair(self.explanation[0]))
 
     def _reasons(self, effective: Effective) -> Iterator[str]:
-        """The reason for which this limit binds, whom it does not reach, and the others that draw from it."""
+        """The clients that this limit does not reach, and the others that draw from it."""
         beside = next((one for one in self.others if one.key == effective.key), effective)
-        is_alone = beside.entity in (None, effective.entity)
-        if effective.value is not None or not is_alone:
-            yield str(effective)
-        if not is_alone:
-            yield printable(f"  this holds for {_only_without(beside)}")
+        if beside.entity not in (None, effective.entity):
+            yield printable(f"{effective.key}: this holds for {_only_without(beside)}")
         if others := [pair for pair in self.sharing.get(effective.key, ()) if pair != _pair(effective)]:
             named = ", ".join(_words(*pair) for pair in others[:SHOWN])
             more = f" and {len(others) - SHOWN:,} more" if len(others) > SHOWN else ""
-            yield printable(f"  shared with {named}{more}")
+            yield printable(f"{effective.key}: shared with {named}{more}")
 
     def _next_step(self, syntax: Syntax) -> str:
         verb = Verb(f"quota why {self._client} --stage 1", "cluster.tray.add([answer.lift(1).edit])")
@@ -200,15 +204,16 @@ def _total(effective: Effective, brokers: int) -> float | None:
 
 def _title(client: str, bound: Sequence[Effective], rows: Sequence[Row]) -> str:
     if not bound:
-        return f"Nothing limits {client}."
-    limits = ", ".join(f"{e.key} {readable(e.key, e.value)}" for e in bound if e.value is not None)
+        return f"{client} is unlimited."
+    first, last = ", ".join(e.key for e in bound[:-1]), bound[-1].key
+    limits = f"{first} and {last}" if first else last
     throttled = [row for row in rows if row["share_throttled"]]
     if throttled:
         worst = max(throttled, key=lambda row: row["share_throttled"])
-        return f"{client} is throttled by {worst['key']}: it used {_used_text(worst)}. Its limits: {limits}."
+        return f"{client} is throttled by {worst['key']}: it used {_used_text(worst)}."
     if any(row["windows_unknown"] is not None for row in rows):
-        return f"{client} was not throttled while it was watched. Its limits: {limits}."
-    return f"{client} is limited: {limits}, on each broker."
+        return f"{client} was not throttled in the time observed. It is limited by {limits}, on each broker."
+    return f"{client} is limited by {limits}, on each broker."
 
 
 def _used_text(row: Row) -> str:
@@ -217,7 +222,7 @@ def _used_text(row: Row) -> str:
     used = "an unknown amount" if row["peak"] is None else most if row["windows_unknown"] else f"up to {most}"
     of_limit = f"{used} of {readable(row['key'], row['value'])}" if row["value"] is not None else used
     throttled = row["share_throttled"]
-    return f"{of_limit}, throttled in {throttled:.0%} of the windows" if throttled else of_limit
+    return f"{of_limit}, throttled in {figures.share(throttled)} of the windows" if throttled else of_limit
 
 
 def _lift_row(number: int, lift: Lift) -> dict[str, object]:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
-from textwrap import indent
 from typing import Any
 
 from ..errors import UsageError
 from .click_glue import Lines, Text
-
-ROWS_AT_ONCE = 4096
-"""Rows that are Python at the same time."""
 
 
 def formed(value: Any, form: str) -> Any:
@@ -49,28 +44,10 @@ _CSV_ROW = re.compile(r'(?:"[^"]*"|[^"\n])+')
 
 
 def json_lines(value: Any) -> Iterator[str]:
-    """The same row by row: a long frame is never text as a whole."""
-    table = value.to_arrow() if hasattr(value, "to_arrow") else None
-    if table is None or not len(table):
-        yield _json(str(value) if table is None else [])
-        return
-    batches = table.to_batches(max_chunksize=ROWS_AT_ONCE)
-    yield "["
-    yield from _with_commas(indent(_json(row), " ") for batch in batches for row in batch.to_pylist())
-    yield "]"
+    """The same line by line: the rows of a frame as `--out FILE.json` writes them, anything else as a text."""
+    from ..frames import files
 
-
-def _with_commas(texts: Iterator[str]) -> Iterator[str]:
-    """All but the last end in a comma."""
-    earlier = next(texts, None)
-    for text in texts:
-        yield f"{earlier},"
-        earlier = text
-    yield from () if earlier is None else (earlier,)
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=True, indent=1, default=str)
+    return files.json_lines(value.to_arrow()) if hasattr(value, "to_arrow") else iter([files.json_text(str(value))])
 
 
 PRINT_FORMATS = ("cell", "python", "kafka-configs", "markdown")

@@ -48,9 +48,9 @@ def applying(command: Command) -> Command:
 def _bind_plan_options(ctx: click.Context, session: Session, params: dict[str, Any]) -> None:
     plan_options = _taken(PlanOptions, params, apply_options=_taken(ApplyOptions, params))
     if plan_options.apply and "print" in ctx.meta:
-        raise UsageError("--print is for looking, --apply for doing", hint="One after the other.")
+        raise UsageError("--print and --apply cannot be combined", hint="Use one, then the other.")
     if plan_options.apply_options.allow and not plan_options.apply:
-        raise UsageError("--allow needs --apply", hint="A plan shows what is dangerous; applying it allows.")
+        raise UsageError("--allow needs --apply", hint="A plan only shows its dangers; --apply accepts them.")
     params["plan_options"] = plan_options
 
 
@@ -80,7 +80,7 @@ def _negated(ctx: click.Context, option: click.Parameter, is_typed: bool) -> boo
     return not is_typed
 
 
-_reason = click.option("--reason", help="Why; it is part of the plan.")
+_reason = click.option("--reason", help="The reason, stored in the plan.")
 _save = click.option("--save", metavar="FILE", help="Write the plan to a file.")
 _force = click.option("--force", is_flag=True, help="Let --save overwrite another plan.")
 _lifetime = click.option(
@@ -89,7 +89,7 @@ _lifetime = click.option(
     type=Finite(min=0, min_open=True, max=24 * 366),
     callback=_hours,
     metavar="HOURS",
-    help="How long the plan may be applied; 7 days unless said.",
+    help="How long the plan may be applied; default: 7 days.",
 )
 _allow_unknown = click.option("--allow-unknown", multiple=True, metavar="KEY", help="Allow a key that is not known.")
 _policy = click.option(
@@ -99,26 +99,26 @@ _policy = click.option(
     callback=_with_those_before,
     help="Refuse a plan that breaks a rule of this policy.",
 )
-_apply = click.option("--apply", is_flag=True, help="Go on and apply the plan.")
+_apply = click.option("--apply", is_flag=True, help="Apply the plan.")
 _allow = click.option(
-    "--allow", multiple=True, metavar="KEY", type=Words(dangerous), help="Let dangerous changes of this key through."
+    "--allow", multiple=True, metavar="KEY", type=Words(dangerous), help="Allow dangerous changes of this key."
 )
 _skip = click.option("--skip-conflicts", is_flag=True, help="Skip rows that changed since the plan.")
 _no_lock = click.option("--no-lock", "lock", is_flag=True, callback=_negated, help="Do not take the cluster's lease.")
-_steal = click.option("--steal-lock", "steal", is_flag=True, help="Take the lease from whoever holds it.")
+_steal = click.option("--steal-lock", "steal", is_flag=True, help="Take the lease from its holder.")
 _gradual = click.option(
     "--gradual",
     type=Finite(min=1, max=10**6),
     metavar="SECONDS",
-    help="Lower quotas in steps, so that no client is throttled for longer.",
+    help="Lower quotas in steps, so that no client is throttled for longer than this.",
 )
 _usage = click.option(
     "--usage",
     metavar="NAME",
-    help="What clients use; a limit that would stop one needs --allow. A variable, or a file in the terminal.",
+    help="Usage, a variable or file: a limit that would stop a client then needs --allow.",
 )
 _approval = click.option(
-    "--require-approval", is_flag=True, help="Refuse a plan without another person's approval: plan approve."
+    "--require-approval", is_flag=True, help="Refuse a plan that no other person has approved (plan approve)."
 )
 _wait = click.option(
     "--wait",
@@ -127,12 +127,12 @@ _wait = click.option(
     default=VERIFY_TIMEOUT,
     show_default=True,
     metavar="SECONDS",
-    help="How long brokers may take to show it.",
+    help="How long to wait until brokers show the change.",
 )
 wait_clients = click.option(
     "--wait-clients",
     type=Length(),
     default=0.0,
     metavar="DURATION",
-    help="Wait until each registered client has said that it follows a dynamic client config: 60s.",
+    help="How long to wait until each registered client follows a dynamic client config: 60s.",
 )

@@ -80,7 +80,7 @@ OPTIONS = {
     "--command-config": "--cluster client.properties",
     "--format": "--json, or --out FILE",
     "--output": "--json, or --out FILE",
-    "--dry-run": "nothing: a change is only planned unless --apply says so",
+    "--dry-run": "nothing: a change is only planned, unless --apply is given",
     "--version": "kadmin-nb version",
 }
 
@@ -187,7 +187,7 @@ class Verbs(_HelpAtWidth, click.Group):
             return f"Did you mean {' or '.join(deeper)}?"
         if name.startswith("kafka-"):
             near = nearest(name, words, likeness=_SAME_TOOL)
-            return f"Did you mean {near}?" if near else f"{name} is Kafka's own, and nothing here stands in for it."
+            return f"Did you mean {near}?" if near else f"{name} is Kafka's own, and has no equivalent here."
         return did_you_mean(name, words, f"One of {', '.join(words)}.")
 
 

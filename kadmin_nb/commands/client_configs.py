@@ -18,7 +18,7 @@ _SELECTORS = ("user", "client-id")
 
 @click.group("client-configs", cls=Verbs)
 def client_configs() -> None:
-    """Clients that follow dynamic configs: who is there, what each took, who would obey. config set … changes values.
+    """Clients that follow dynamic configs: which ones, with which values, and who would obey a new one (config set …).
 
     \b
     {here} init
@@ -43,7 +43,7 @@ def registrations(session: Session, words: tuple[str, ...]) -> Any:
 @options.reading
 @_client_words
 def status(session: Session, words: tuple[str, ...]) -> Any:
-    """The values that each client says it runs with, since when, and the reasons for those that it refuses."""
+    """The values that each client reports, since when, and why it refuses others."""
     return session.cluster.client_configs.status(**_selectors(session, words))
 
 
@@ -51,7 +51,7 @@ def status(session: Session, words: tuple[str, ...]) -> Any:
 @options.reading
 @_client_words
 @click.option("--key", type=click.Choice(CLIENT_KEYS), default=ACKS, show_default=True)
-@click.option("--usage", metavar="NAME", help="Also the clients that were at work and never registered: USAGE.")
+@click.option("--usage", metavar="NAME", help="Also clients that were active and never registered, of a USAGE frame.")
 def followers(session: Session, words: tuple[str, ...], key: str, usage: str | None) -> Any:
     """The clients that would obey a new value of a key, and those that would not, with the reason.
 
@@ -83,7 +83,7 @@ def forget(session: Session, words: tuple[str, ...]) -> Any:
 
 @client_configs.command()
 @options.reading
-@click.option("--apply", is_flag=True, help="Make what is missing.")
+@click.option("--apply", is_flag=True, help="Create what is missing.")
 @click.option(
     "--clients",
     multiple=True,
@@ -92,11 +92,11 @@ def forget(session: Session, words: tuple[str, ...]) -> Any:
     metavar="PRINCIPAL",
     help="Principals whose applications may follow: they read entries and report about themselves.",
 )
-@click.option("--admin", metavar="PRINCIPAL", help="Who may write entries; our own login unless said.")
+@click.option("--admin", metavar="PRINCIPAL", help="Who may write entries; default: your own login.")
 def init(session: Session, apply: bool, clients: tuple[str, ...], admin: str | None) -> Any:
-    """The three topics of dynamic client configs, and the rights to them: there or missing; --apply makes these.
+    """Check the three topics of dynamic client configs, and the rights to them; --apply creates what is missing.
 
-    Nothing that is there is changed: a topic with other settings is named, and then nothing is made.
+    Existing topics stay as they are: if one has other settings, that is an error and nothing is created.
     """
     cluster = session.cluster_to_change if apply else session.cluster
     setup = cluster.client_configs.setup(clients=clients, admin=admin)

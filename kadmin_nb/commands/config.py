@@ -49,7 +49,7 @@ def config() -> None:
 @words(completions.resources, "TYPE=NAME...")
 @options.types(*RESOURCES)
 @options.keys(completions.config_keys)
-@click.option("--set", "only_set", is_flag=True, help="Only what is set there, not what it inherits.")
+@click.option("--set", "only_set", is_flag=True, help="Only what is set on the resource itself, not what it inherits.")
 @click.option("--documentation", is_flag=True, help="Also Kafka's description of each key.")
 def describe(
     session: Session,
@@ -119,7 +119,7 @@ def set_(session: Session, words: tuple[str, ...], plan_options: PlanOptions) ->
 @words(completions.config_resets, "KEY... TYPE=NAME...")
 @options.types(*RESOURCES)
 def reset(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
-    """Take the override of key … away, so that it falls back to what is below."""
+    """Remove the override of key …, so that its fallback applies again."""
     return _change_configs("reset", session, words, plan_options)
 
 
@@ -137,7 +137,7 @@ def append(session: Session, words: tuple[str, ...], plan_options: PlanOptions) 
 @words(completions.config_settings, "KEY=VALUE... TYPE=NAME...")
 @options.types(*RESOURCES)
 def subtract(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
-    """Take items out of a list."""
+    """Remove items from a list."""
     return _change_configs("subtract", session, words, plan_options)
 
 

@@ -15,7 +15,7 @@ from .session import Session, usage_frame
 
 @click.command(cls=Verb)
 @click.argument("target", type=Words(lambda before: completions.profiles()))
-@click.option("--property", multiple=True, metavar="KEY=VALUE", help="A Java client property on top.")
+@click.option("--property", multiple=True, metavar="KEY=VALUE", help="A Java client property, in addition.")
 @click.pass_obj
 def use(session: Session, target: str, property: tuple[str, ...]) -> Any:
     """Make TARGET the current cluster: a .properties file, a profile, or host:port; in a notebook also {cluster}."""
@@ -34,7 +34,7 @@ def cluster(session: Session) -> Any:
 def doctor(session: Session) -> Any:
     """Check the connection, from the settings to your rights: each step, what failed, and how to fix it.
 
-    --timeout is the time of each step, 5 seconds unless said. Nothing is changed, and no secret is shown: the page is
+    --timeout is the time of each step (default: 5 seconds). Nothing is changed, and no secret is shown: the page is
     fit for a ticket.
 
     \b
@@ -50,7 +50,7 @@ def doctor(session: Session) -> Any:
 @options.reading
 @words(completions.change_lines, "[CHANGE]... | TYPE=NAME...")
 def may_i(session: Session, words: tuple[str, ...]) -> Any:
-    """Check your rights: each that a change needs, whether it is there, and the line that grants it.
+    """Check your rights: which a change needs, which you have, and the line that grants the others.
 
     \b
     {here}
@@ -70,7 +70,7 @@ def may_i(session: Session, words: tuple[str, ...]) -> Any:
 @options.reading
 @click.argument("file", metavar="FILE.parquet")
 def snapshot(session: Session, file: str) -> Any:
-    """Save what the current cluster holds now, its quotas and all configs that are set, for diff."""
+    """Save the quotas of the current cluster and all configs that are set, for diff."""
     current = session.cluster.snapshot()
     current.save(file)
     return current
@@ -80,9 +80,9 @@ def snapshot(session: Session, file: str) -> Any:
 @options.reading
 @click.option("--for", "seconds", default="60s", show_default=True, type=Length(), metavar="TIME", help="At most 1h.")
 def observe(session: Session, seconds: float) -> Any:
-    """Let every broker write its request log for a while, and then no more, whatever happens meanwhile.
+    """Switch the request log of every broker on for a while; it is switched off again whatever happens.
 
-    It sets kafka.request.logger to DEBUG through a plan and takes it back; Ctrl-C ends it early.
+    It sets kafka.request.logger to DEBUG through a plan and restores it; Ctrl-C ends it early.
 
     \b
     {here} --for 60s
@@ -99,7 +99,7 @@ def observe(session: Session, seconds: float) -> Any:
 @words(completions.scram_users, "[user=NAME]...")
 @click.option("--usage", metavar="NAME", help="A USAGE frame: a variable, or a Parquet or CSV file.")
 def users(session: Session, words: tuple[str, ...], usage: str | None) -> Any:
-    """Each known user: SCRAM credentials, quotas, ACLs, and with --usage when it was at work; and orphans.
+    """Each known user: SCRAM credentials, quotas, ACLs, with --usage when it was active; and orphans.
 
     \b
     {here}

@@ -48,12 +48,14 @@ def _bind_out(ctx: click.Context, session: Session, params: dict[str, Any]) -> N
     metavar="KIND[,KIND]",
     help="quotas, configs, topic, broker, client-configs, …",
 )
-@click.option("--snapshot", "saved", metavar="FILE", help="What a saved snapshot holds, instead of a live cluster.")
-@click.option("--history", "where", metavar="WHERE", help="What a history kept there holds, instead of a live cluster.")
-@click.option("--as-of", "time", metavar="TIME", help="The history's newest snapshot up to then; now unless said.")
+@click.option("--snapshot", "saved", metavar="FILE", help="Export a saved snapshot, instead of a live cluster.")
+@click.option(
+    "--history", "where", metavar="WHERE", help="Export from the history kept there, instead of a live cluster."
+)
+@click.option("--as-of", "time", metavar="TIME", help="The history's newest snapshot up to then; default: now.")
 @click.option("--cluster-id", metavar="ID", help="The cluster, where a history has several.")
-@click.option("--allow-incomplete", is_flag=True, help="Write the rest where something cannot be read.")
-@click.option("--schema", is_flag=True, help="The JSON Schema of such files instead.")
+@click.option("--allow-incomplete", is_flag=True, help="Write the rest even if something cannot be read.")
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of such files.")
 def export(
     session: Session, out: str | None, form: str | None, kinds: tuple[str, ...], saved: str | None, where: str | None,
     time: str | None, cluster_id: str | None, allow_incomplete: bool, schema: bool,
@@ -78,15 +80,15 @@ def export(
 @click.command("from", cls=Verb)
 @changing
 @click.argument("file", metavar="FILE")
-@click.option("--prune", is_flag=True, help="Also remove what the file does not mention, of the kinds it speaks of.")
-@click.option("--any-cluster", is_flag=True, help="Take a file of another cluster.")
+@click.option("--prune", is_flag=True, help="Also remove what the file does not mention, of the kinds that it has.")
+@click.option("--any-cluster", is_flag=True, help="Accept a file of another cluster.")
 @options.impact
 def plan_from(
     session: Session, file: str, prune: bool, any_cluster: bool, impact: str | None, plan_options: PlanOptions
 ) -> Any:
-    """Plan what makes the cluster hold what FILE declares, and nothing else; - reads standard input.
+    """Plan the changes that bring the cluster to what FILE declares; - reads standard input.
 
-    What FILE does not mention stays, unless --prune is typed: then each removal is a row of the plan.
+    Whatever FILE does not mention stays, unless --prune is given: then the plan has a row for each removal.
 
     \b
     {here} cluster.yaml
@@ -95,7 +97,7 @@ def plan_from(
     from .. import declared
 
     if impact and plan_options.apply:
-        raise UsageError("--impact is for looking, --apply for doing", hint="One after the other.")
+        raise UsageError("--impact and --apply cannot be combined", hint="Use one, then the other.")
     clients = usage_frame(session, impact) if impact else None
     plan = session.cluster.plan_from(
         declared.load(file) if file != "-" else declared.read(_standard_input(), "standard input"),
@@ -121,9 +123,9 @@ def _snapshot_to_write(
 ) -> Snapshot:
     """The snapshot to write: of a live cluster, a file, or a history."""
     if where is None and (time or cluster_id):
-        raise UsageError("--as-of and --cluster-id are of a --history WHERE")
+        raise UsageError("--as-of and --cluster-id need --history WHERE")
     if where and saved:
-        raise UsageError("--snapshot and --history both say of what", hint="Take one of them.")
+        raise UsageError("--snapshot and --history cannot be combined", hint="Use one of them.")
     if where:
         return _as_of(session, where, time, cluster_id)
     return _loaded(saved) if saved else session.cluster.snapshot()

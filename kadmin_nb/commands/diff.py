@@ -23,15 +23,15 @@ _SIDE = click.Choice(["a", "b"], case_sensitive=False)
 @click.command(cls=Verb)
 @changing
 @click.argument("sides", nargs=-1, metavar="[A] [B]", type=Words(lambda before: completions.profiles()))
-@click.option("--history", "where", metavar="WHERE", help="Side a is a moment of the history that is kept there,")
-@click.option("--as-of", metavar="TIME", help="this one, such as '2h ago'; the newest unless said.")
+@click.option("--history", "where", metavar="WHERE", help="Side a is read from the history kept there,")
+@click.option("--as-of", metavar="TIME", help="at this time, such as '2h ago'; default: the newest.")
 @click.option("--cluster-id", metavar="ID", help="The cluster of that time, where a history has several.")
-@click.option("--all", "everything", is_flag=True, help="Also what differs only by default or by nature.")
+@click.option("--all", "everything", is_flag=True, help="Also rows that differ only by default or by nature.")
 @click.option(
-    "--stage-on", "--onto", "onto", type=_SIDE, help="Stage chosen rows on that side: it becomes like the other."
+    "--stage-on", "--onto", "onto", type=_SIDE, help="Stage the chosen rows on this side, to make it like the other."
 )
 @click.option("--rows", metavar="ROWS", help="Which rows: 1-3,7, or all that can be staged.")
-@click.option("--of", "which", metavar="ID", help="Only if the rows are still those of that diff.")
+@click.option("--of", "which", metavar="ID", help="The id of the diff whose rows are meant.")
 @options.from_context(cluster_options=lambda ctx: {"cluster", "property"} & set(ctx.meta))
 def diff(
     session: Session, sides: tuple[str, ...], where: str | None, as_of: str | None, cluster_id: str | None,
@@ -39,7 +39,7 @@ def diff(
     cluster_options: set[str],
 ) -> Any:  # fmt: skip
     """Differences from A to B. Each is a profile, a .properties file or host:port; a declarative file (.yaml, .json);
-    a saved snapshot (.parquet); or history:WHERE@TIME. B is the current cluster unless said.
+    a saved snapshot (.parquet); or history:WHERE@TIME. B is the current cluster by default.
 
     \b
     {here} staging prod
@@ -64,8 +64,8 @@ def _refuse_half_a_wish(onto: str | None, rows: str | None, which: str | None, p
         raise UsageError("--rows is required", hint="--rows 1-3,7, or --rows all.")
     if plan_options.apply and not which:
         raise UsageError(
-            "--apply needs --of ID: rows are numbered again each time",
-            hint="The line above the rows says which diff they are of.",
+            "--apply needs --of ID: row numbers change from diff to diff",
+            hint="The line above the rows has the id.",
         )
 
 
@@ -85,7 +85,7 @@ def _two(
         raise UsageError("two sides are required", hint="diff A B, or diff FILE: against the current cluster.")
     if len(sources) > 2:
         raise UsageError(
-            f"{len(sources)} sides are too many: two are compared", hint="A TIME of two words wants quotes."
+            f"{len(sources)} sides are too many: two are compared", hint="A TIME of two words needs quotes."
         )
     if len(sources) == 2 and cluster_options:
         raise UsageError(
@@ -110,9 +110,7 @@ def _compared(sources: tuple[Any, Any], everything: bool, cluster_id: str | None
 def _refuse_another(answer: Diff, which: str | None) -> None:
     """Refuse rows that were chosen out of another answer."""
     if which is not None and (len(which) < 6 or not answer.id.startswith(which)):
-        raise Conflict(
-            f"this is diff {answer.id}, not {which}: the differences changed since", hint="Look at it again."
-        )
+        raise Conflict(f"this is diff {answer.id}, not {which}: the differences changed since", hint="Run it again.")
 
 
 def _staged(
@@ -124,7 +122,9 @@ def _staged(
     if not edits and not len(answer.differing):
         return answer
     if not edits:
-        raise UsageError("no row can be staged", hint="What is a secret, or differs only by default, stays.")
+        raise UsageError(
+            "no row can be staged", hint="Secrets, and rows that differ only by default, cannot be staged."
+        )
     if target is session.connected:
         return session.change(edits, plan_options)
     _refuse_what_stays(target, onto)

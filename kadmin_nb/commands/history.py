@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import NotFound, UsageError
+from ..model.figures import utc
 from . import options
 from .click_glue import Verbs
 from .session import Session
@@ -43,9 +44,9 @@ _detailed = options.detailed("something differs")
 @options.reading
 @_where
 @click.option("--plan", metavar="PLAN", help="The plan, by file or id, that was applied since the last snapshot.")
-@click.option("--keep", metavar="LENGTH", help="Remove what had ended longer ago, such as '90 days'.")
+@click.option("--keep", metavar="LENGTH", help="Remove rows that ended longer ago, such as '90 days'.")
 def record(session: Session, where: str, plan: str | None, keep: str | None) -> Any:
-    """Keep what the current cluster holds now: all quotas, configs and client configs. No change costs nothing."""
+    """Record the current cluster: all quotas, configs and client configs. Unchanged rows take no space."""
     applied = _plan_of(plan) if plan else None
     with session.at_work("recording"):
         return _at(where, keep).record(session.cluster.snapshot(), applied)
@@ -57,7 +58,8 @@ def record(session: Session, where: str, plan: str | None, keep: str | None) -> 
 @click.argument("log", metavar="LOG")
 @_whose
 def backfill(session: Session, where: str, log: str, cluster_id: str | None) -> Any:
-    """Put before all that is kept what a metadata log says: LOG is a controller's metadata.log.dir, or a copy of it."""
+    """Add the changes in a metadata log before the first snapshot: LOG is a controller's metadata.log.dir, or a "
+    "copy of it."""
     from ..kraft import metadata_log
 
     with session.at_work("recording"):
@@ -87,14 +89,14 @@ def snapshots(session: Session, where: str, cluster_id: str | None) -> Any:
     "--client-configs", "kind", flag_value="client_configs", help="Its client configs, instead of its quotas."
 )
 def as_of(session: Session, where: str, time: tuple[str, ...], cluster_id: str | None, kind: str | None) -> Any:
-    """The state of the cluster then, by the newest snapshot up to that TIME."""
+    """The state of the cluster at TIME, from the newest snapshot up to then."""
     from ..frames.snapshot_kinds import KINDS
 
     with session.at_work("looking back"):
         snapshot = _at(where).as_of(" ".join(time), cluster_id)
     asked_for = KINDS[kind or "quotas"]
     if asked_for not in snapshot.kinds:
-        raise NotFound(f"no {asked_for.title} were read by the snapshot of {snapshot.taken_at:%Y-%m-%d %H:%M:%SZ}")
+        raise NotFound(f"no {asked_for.title} were read by the snapshot of {utc(snapshot.taken_at)}")
     return snapshot.frames[asked_for.name]
 
 
@@ -105,9 +107,9 @@ def as_of(session: Session, where: str, time: tuple[str, ...], cluster_id: str |
 @click.argument("times", nargs=-1, metavar="[SINCE] [UNTIL]")
 @_whose
 def changes(session: Session, where: str | None, times: tuple[str, ...], cluster_id: str | None) -> Any:
-    """The changes from snapshot to snapshot, since TIME or the beginning, until TIME or now; and with which plan."""
+    """The changes from snapshot to snapshot, from SINCE or the beginning to UNTIL or now, each with its plan."""
     if len(times) > 2:
-        raise UsageError(f"{times[2]} is one word too many: since, until", hint="A TIME of two words wants quotes.")
+        raise UsageError(f"{times[2]} is one word too many: since, until", hint="A TIME of two words needs quotes.")
     since, until = (*times, None, None)[:2]
     with session.at_work("looking back"):
         return _recorded_at(where).changes((since, until), cluster_id)
@@ -118,7 +120,7 @@ def changes(session: Session, where: str | None, times: tuple[str, ...], cluster
 @_where
 @click.argument("plan", metavar="PLAN")
 def who(session: Session, where: str, plan: str) -> Any:
-    """The changes that came with a plan, named by its file or (the beginning of) its id."""
+    """The changes of a plan, named by its file or (the beginning of) its id."""
     from ..plans.plan import Plan
 
     with session.at_work("looking back"):
@@ -137,7 +139,7 @@ def drift(
 ) -> Any:  # fmt: skip
     """Differences from a to b: two times of a history, a time (or the newest) and the live cluster, or two clusters.
 
-    Rows of the state `default` differ only by what is a default; they count for no exit code.
+    Rows in state `default` differ only by a default, and do not affect the exit code.
     """
     from ..history import drift as compared
 
@@ -154,7 +156,7 @@ def _sides(
             "a history or --against is required", hint="drift WHERE [TIME] [TIME], or drift --against TARGET."
         )
     if len(times) + (against is not None) > 2:
-        raise UsageError(f"{times[-1]} is one too many: two are compared", hint="A TIME of two words wants quotes.")
+        raise UsageError(f"{times[-1]} is one too many: two are compared", hint="A TIME of two words needs quotes.")
     live = len(times) + (against is not None) < 2
     whose = cluster_id or (session.cluster.id if live and against is None else None)
     past = [_at(where).as_of(time, whose) for time in times or (NOW,)] if where is not None else []

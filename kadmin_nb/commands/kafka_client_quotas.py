@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 @click.option("--alter", is_flag=True, help="Change the quotas of one entity.")
 @click.option("--names", multiple=True, metavar="TYPE=NAME,…", help="Entity types with their names.")
 @click.option("--defaults", multiple=True, metavar="TYPE,…", help="Entity types whose default is meant.")
-@click.option("--prefix", multiple=True, metavar="TYPE=TEXT,…", help="With --describe: names that begin so.")
+@click.option("--prefix", multiple=True, metavar="TYPE=TEXT,…", help="With --describe: names that begin with this.")
 @click.option("--show-overridden", is_flag=True, help="With --resolve: also the limits that lost, each with a star.")
 @click.option("--add", multiple=True, metavar="KEY=VALUE,…", help="With --alter: quotas to set.")
-@click.option("--delete", multiple=True, metavar="KEY,…", help="With --alter: quotas to take away.")
-@click.option("--validate-only", is_flag=True, help="With --alter: ask the brokers, and change nothing.")
+@click.option("--delete", multiple=True, metavar="KEY,…", help="With --alter: quotas to remove.")
+@click.option("--validate-only", is_flag=True, help="With --alter: let the brokers validate, and change nothing.")
 @kafka_tool.kafka_tool
 def kafka_client_quotas(session: Session, options: ToolOptions, **typed: Any) -> Any:
     """Describe, resolve and alter client quotas, with the words and the lines of KIP-546; success is silent.

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from ..plans.plan import Plan
 
 Command = Callable[..., Any]
-_ADDITION = "Kafka's own has no such option."
+_ADDITION = "Kafka's own tool has no such option."
 
 
 def _flag_options(command: Command) -> Command:
@@ -74,9 +74,9 @@ def _change_options(command: Command) -> Command:
     described = {
         "add-config": ("K=V,K=[V,V]", "Set configs; brackets around a value with commas."),
         "add-config-file": ("FILE", "Set the configs in a properties file; a plan has references to its secrets."),
-        "delete-config": ("K,K", "Take configs away."),
+        "delete-config": ("K,K", "Remove configs."),
         "append-config": ("K=V", f"Add items to a list. {_ADDITION}"),
-        "subtract-config": ("K=V", f"Take items out of a list. {_ADDITION}"),
+        "subtract-config": ("K=V", f"Remove items from a list. {_ADDITION}"),
     }
     for option, (metavar, text) in reversed(described.items()):
         command = click.option(f"--{option}", multiple=True, metavar=metavar, help=text)(command)
@@ -90,7 +90,12 @@ def _change_options(command: Command) -> Command:
 @click.option("--entity-type", "entity_types", multiple=True, metavar="TYPE", help="topics, users, clients, …")
 @click.option("--entity-name", "entity_names", multiple=True, metavar="NAME", help="The name for that type.")
 @click.option(
-    "--entity-default", "entity_names", multiple=True, is_flag=True, flag_value="", help="Its default, in place of it."
+    "--entity-default",
+    "entity_names",
+    multiple=True,
+    is_flag=True,
+    flag_value="",
+    help="Its default, instead of a name.",
 )
 @_flag_options
 @_change_options
@@ -98,7 +103,7 @@ def _change_options(command: Command) -> Command:
 def kafka_configs(session: Session, options: ToolOptions, **params: Any) -> Any:
     """kafka-configs.sh of Kafka 4.3, its arguments and its lines; a change is planned, noted in a journal, verified.
 
-    Beyond it an entity flag may be repeated: each of them is described, or changed.
+    In addition, an entity flag may be repeated, to describe or change several.
 
     \b
     {here} --bootstrap-server localhost:9092 --describe --topic orders

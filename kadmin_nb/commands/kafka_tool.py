@@ -115,7 +115,7 @@ def _refuse_others_than_brokers(chosen: Mapping[str, Any]) -> None:
         raise UsageError("--zookeeper: Kafka 4 has no ZooKeeper", hint="--bootstrap-server host:port instead.")
     if chosen["bootstrap_controller"]:
         raise UsageError(
-            "--bootstrap-controller: only brokers are spoken to", hint="--bootstrap-server with a broker's address."
+            "--bootstrap-controller: only brokers can be asked", hint="--bootstrap-server with a broker's address."
         )
 
 
@@ -196,7 +196,7 @@ def _version(ctx: click.Context, option: click.Parameter, is_typed: bool) -> Non
 
 
 _CONNECTION = ("bootstrap_server", "bootstrap_controller", "zookeeper", "command_config", "adminclient_property")
-_NOT_KAFKAS = "Kafka's own has no such option."
+_NOT_KAFKAS = "Kafka's own tool has no such option."
 _CONNECTING: tuple[Callable[[Command], Command], ...] = (
     click.option("--bootstrap-server", metavar="HOST:PORT", help="The brokers to connect to."),
     click.option(
@@ -224,11 +224,9 @@ _OPTIONS: tuple[Callable[[Command], Command], ...] = (
     click.option(
         "--dry-run", is_flag=True, help=f"Show the plan of --alter, validated, and change nothing. {_NOT_KAFKAS}"
     ),
-    click.option(
-        "--allow", multiple=True, metavar="KEY", type=Words(dangerous), help="Let a dangerous change through."
-    ),
+    click.option("--allow", multiple=True, metavar="KEY", type=Words(dangerous), help="Allow a dangerous change."),
     click.option("--allow-unknown", multiple=True, metavar="KEY", help="Allow a key that is not known."),
-    click.option("--reason", help="Why; it is part of the plan."),
+    click.option("--reason", help="The reason, stored in the plan."),
     click.option("--policy", multiple=True, metavar="FILE", help="Refuse a change that breaks a rule of this policy."),
     click.option("--lock", is_flag=True, help="Hold the cluster's lease while changing it."),
     click.option(

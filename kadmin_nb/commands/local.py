@@ -28,7 +28,7 @@ _name_option = click.option("--name", default="default", show_default=True, help
 
 @click.group(cls=Verbs)
 def local() -> None:
-    """A real Kafka on loopback, for demos, tutorials and tests; it lives until local stop."""
+    """A real Kafka on loopback, for demos, tutorials and tests; it runs until local stop."""
 
 
 @local.command()
@@ -40,7 +40,7 @@ def local() -> None:
 @_name_option
 @click.pass_obj
 def start(session: Session, nodes: str, secure: bool, version: str | None, name: str) -> Any:
-    """Start it, and say how to connect."""
+    """Start it, and print how to connect."""
     running = kn.local.launch(name, int(nodes), secure, version, progress=session.note)
     target = str(running.client_properties) if secure else running.bootstrap
     return Text(f"Kafka {name} is up at {running.bootstrap}\n{session.started_local(name, target)}")
@@ -57,7 +57,7 @@ def stop(name: str) -> Any:
 
 @local.command()
 def status() -> Any:
-    """Every local Kafka: where, since when, how many nodes live."""
+    """The local Kafkas: address, start time, live nodes."""
     from ..frames.answer import Answer
     from ..frames.schemas import LOCAL, table
 
@@ -74,7 +74,7 @@ def status() -> Any:
     default=50,
     show_default=True,
     metavar="N",
-    help="How many lines of its end.",
+    help="How many of its last lines.",
 )
 @_name_option
 def logs(node: int, lines: int, name: str) -> Any:
@@ -83,7 +83,7 @@ def logs(node: int, lines: int, name: str) -> Any:
 
 
 @local.command()
-@click.option("--hostile", is_flag=True, help="Names too that are not what they look like: markup, options, scripts.")
+@click.option("--hostile", is_flag=True, help="Also misleading names: markup, options, scripts.")
 @_name_option
 @click.pass_obj
 def seed(session: Session, name: str, hostile: bool) -> Any:
@@ -134,12 +134,12 @@ def steps(kafka: LocalKafka) -> Iterator[Step]:
     parameters = {"cluster": kafka.bootstrap, "changes": json.dumps([CHANGE]), "apply": "true", "reason": "demo"}
     runbook = [word for name, value in parameters.items() for word in ("-p", f"{name}={value}")]
     yield Step("Client quotas as stored", ("quota", "describe"))
-    yield Step("The hierarchy, and what is shadowed", ("quota", "tree", "user=team-orders", "--any", "client-id"))
+    yield Step("The hierarchy, and shadowed quotas", ("quota", "tree", "user=team-orders", "--any", "client-id"))
     yield Step(
         "Configs with their sources", ("config", "describe", "topic=orders", "topic=orders.dlq", "--keys", _KEYS)
     )
     yield Step("Which limit binds a client, and why", ("quota", "resolve", *CLIENT, "--overridden"))
-    yield Step("A change, planned: before, after, the broker's word", ("quota", *shlex.split(CHANGE)))
+    yield Step("A planned change: before, after, and the broker's validation", ("quota", *shlex.split(CHANGE)))
     yield Step("The same as a runbook, run by papermill, applied and verified on every broker", (
         "runbook", "run", "change_quotas", *runbook, "-o", str(document)))  # fmt: skip
     yield Step(
@@ -161,7 +161,7 @@ def _print_note(text: str) -> None:
 
 def _goodbye(kafka: LocalKafka, keep: bool) -> str:
     if keep:
-        return f"\nIt runs on at {kafka.bootstrap} until: kadmin-nb local stop --name demo"
+        return f"\nIt keeps running at {kafka.bootstrap} until: kadmin-nb local stop --name demo"
     return (
         "\nThe local Kafka is stopped; kadmin-nb demo --keep leaves it running.\nIn a notebook: notebooks/tour.ipynb."
     )

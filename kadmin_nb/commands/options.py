@@ -226,18 +226,20 @@ def _remembered(*names: str, **more: Any) -> Callable[[Command], Command]:
 cluster = _remembered(
     "--cluster", "-c", metavar="TARGET", type=TARGET, help="A .properties file, a profile, or host:port."
 )
-_property = _remembered("--property", multiple=True, metavar="KEY=VALUE", help="A Java client property on top.")
+_property = _remembered("--property", multiple=True, metavar="KEY=VALUE", help="A Java client property, in addition.")
 _timeout = _remembered(
     "--timeout",
     metavar="SECONDS",
     type=Finite(min=0.001, max=24 * 3600),
-    help="The longest that a call may take, also one that changes something.",
+    help="The time limit of a call, changes included.",
 )
 _form = _remembered("--as", "form", type=click.Choice(FORMS), help="The frame type of the answer.")
-_out = _remembered("--out", metavar="NAME", help="Put the answer into this variable, or file (.parquet, .csv, .json).")
-_raw = _remembered("--raw", is_flag=True, help="CSV as it is: a name may start a formula in a spreadsheet.")
-_json = _remembered("--json", is_flag=True, help="The rows as JSON.")
-_no_pager = _remembered("--no-pager", is_flag=True, help="Print a long answer as it is.")
+_out = _remembered(
+    "--out", metavar="NAME", help="Write the answer to this variable, or file (.parquet, .csv, .json, .jsonl)."
+)
+_raw = _remembered("--raw", is_flag=True, help="CSV without quoting formulas: a name may start one in a spreadsheet.")
+_json = _remembered("--json", is_flag=True, help="The rows as JSON, as --out FILE.json has them.")
+_no_pager = _remembered("--no-pager", is_flag=True, help="Print a long answer without a pager.")
 _no_color = _remembered("--no-color", is_flag=True, help="No colours, as with $NO_COLOR.")
 printing = _remembered(
     "--print",
@@ -246,7 +248,7 @@ printing = _remembered(
 )
 """`--print`: for every verb that returns a stage or a plan."""
 assume_default = click.option(
-    "--assume-default", is_flag=True, help="Answer by Kafka's rules although a custom callback decides."
+    "--assume-default", is_flag=True, help="Answer by Kafka's rules even if a custom callback decides."
 )
 """`--assume-default`: for every verb that resolves."""
 impact = click.option(

@@ -32,12 +32,12 @@ _HEX = frozenset("0123456789abcdef")
 @changing
 @options.impact
 @click.option("--file", "-f", metavar="FILE", help="Lines as a %%kquota cell holds them; - reads standard input.")
-@click.option("--schema", is_flag=True, help="The JSON Schema of saved plans instead.")
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of saved plans.")
 @options.from_context(verb=lambda ctx: ctx.invoked_subcommand)
 def plan(
     session: Session, file: str | None, schema: bool, impact: str | None, plan_options: PlanOptions, verb: str | None
 ) -> Any:
-    """Plans that exist: made of the many lines of -f FILE, saved before, or begun from here.
+    """Plans: from the many lines of -f FILE, from a file, or from the journals here.
 
     \b
     {here} -f changes.txt --save p.json
@@ -57,7 +57,7 @@ def plan(
             hint="plan -f FILE, plan from FILE, or plan show|review|apply|verify|resume|rollback|log PLAN",
         )
     if impact and plan_options.apply:
-        raise UsageError("--impact is for looking, --apply for doing", hint="One after the other.")
+        raise UsageError("--impact and --apply cannot be combined", hint="Use one, then the other.")
     clients = usage_frame(session, impact) if impact else None
     from ..plans import change_lines  # with Arrow, which help does not need
 
@@ -80,18 +80,18 @@ which_plan = click.argument("which", metavar="PLAN", type=_PLAN)
 @which_plan
 @options.impact
 @click.option(
-    "--usage", metavar="NAME", help="Show which clients it would throttle and how long; a USAGE frame or file."
+    "--usage", metavar="NAME", help="Show which clients it would throttle, and for how long; a USAGE frame or file."
 )
-@click.option("--dangers", "told", flag_value="dangers", help="Only what it weakens, as a frame.")
+@click.option("--dangers", "told", flag_value="dangers", help="Only its dangers, as a frame.")
 @click.option("--warnings", "told", flag_value="warnings", help="Only its warnings, as a frame.")
 def show(session: Session, which: str, usage: str | None, impact: str | None, told: str | None) -> Any:
-    """Show a plan, from its file or by its id; no cluster is asked, but for --usage and --impact."""
+    """Show a plan, from its file or by its id; a cluster is asked for --usage and --impact only."""
     if told and (usage or impact):
-        raise UsageError(f"--{told} stands alone", hint="One after the other.")
+        raise UsageError(f"--{told} cannot be combined with other options", hint="Use one, then the other.")
     if told:
         return getattr(load_plan(which), told)()
     if usage and impact:
-        raise UsageError("--impact says what --usage does, of the same frame", hint="One of them.")
+        raise UsageError("--impact includes --usage of the same frame", hint="One of them.")
     if impact:
         return session.cluster.impact(load_plan(which), usage_frame(session, impact))
     return load_plan(which) if usage is None else session.cluster.stalls(load_plan(which), usage_frame(session, usage))
@@ -100,9 +100,9 @@ def show(session: Session, which: str, usage: str | None, impact: str | None, to
 @plan.command()
 @options.reading
 @click.argument("file", metavar="FILE")
-@click.option("--note", default="", metavar="TEXT", help="What you looked at, or under which condition.")
+@click.option("--note", default="", metavar="TEXT", help="What you reviewed, or your condition.")
 def approve(session: Session, file: str, note: str) -> Any:
-    """Write into a plan's file that you, who are not its author, agree; apply --require-approval wants that."""
+    """Approve the plan of another person, in its file; apply --require-approval needs that."""
     from ..plans.plan import Plan
 
     approved = session.cluster.approve(Plan.load(file), note)
@@ -122,7 +122,7 @@ def apply(session: Session, which: str, apply_options: ApplyOptions) -> Any:
 @applying
 @which_plan
 def resume(session: Session, which: str, apply_options: ApplyOptions) -> Any:
-    """Carry on a plan that was begun from here: what is there is verified, what is not is sent."""
+    """Continue a plan that was begun here: verify the rows that are applied, send the others."""
     plan, options = load_plan(which), session.with_policies(apply_options)
     return session.cluster_to_change.resume(plan, options, progress=session.progress)
 
@@ -131,7 +131,7 @@ def resume(session: Session, which: str, apply_options: ApplyOptions) -> Any:
 @changing
 @which_plan
 def rollback(session: Session, which: str, plan_options: PlanOptions) -> Any:
-    """The plan that takes back what was verified as done by another; --apply goes on."""
+    """Plan the undo of another plan, of the rows verified as done by it; --apply applies it."""
     return session.save_or_apply(session.cluster.rollback(load_plan(which)), plan_options)
 
 
@@ -139,7 +139,7 @@ def rollback(session: Session, which: str, plan_options: PlanOptions) -> Any:
 @options.reading
 @click.argument("which", metavar="[PLAN]", required=False, type=_PLAN)
 def log(session: Session, which: str | None) -> Any:
-    """The journal of a plan, each line proven; without one, the plans that were begun from here."""
+    """The journal of a plan, its hash chain checked; without PLAN, all plans begun here."""
     from ..cluster.changes import journals
     from ..frames.answer import Answer
 
@@ -154,11 +154,11 @@ def log(session: Session, which: str | None) -> Any:
     default=0.0,
     type=Finite(min=0, max=24 * 3600),
     metavar="SECONDS",
-    help="How long brokers may take to show it.",
+    help="How long to wait until brokers show the change.",
 )
 @wait_clients
-@click.option("--canary", metavar="CLIENT-ID", help="See what brokers do to a real client of that id, on --topic.")
-@click.option("--topic", metavar="NAME", help="Where the canary writes zeros, or reads.")
+@click.option("--canary", metavar="CLIENT-ID", help="Also try a real client with this client-id, on --topic.")
+@click.option("--topic", metavar="NAME", help="The topic that the canary writes zeros to, or reads.")
 @click.option("--key", default="producer_byte_rate", show_default=True, type=click.Choice(CANARY_KEYS))
 @click.option("--seconds", default=5.0, show_default=True, type=Finite(min=1, max=60))
 @click.option("--as-user", metavar="TARGET", help="A profile or .properties file with the canary's credentials.")
@@ -166,7 +166,7 @@ def verify(
     session: Session, which: str, wait: float, wait_clients: float, canary: str | None, topic: str | None, key: str,
     seconds: float, as_user: str | None,
 ) -> Any:  # fmt: skip
-    """Ask every broker whether it holds what a plan wanted; nothing is sent. --canary also tries a real client."""
+    """Ask every broker whether it has the values of a plan; nothing is changed. --canary also tries a real client."""
     if canary is None:
         return session.cluster.verify(load_plan(which), verify_timeout=wait, wait_clients=wait_clients)
     if topic is None:

@@ -24,9 +24,9 @@ NOW = "now"
 
 @click.group(cls=Verbs)
 def policy() -> None:
-    """Rules that a team keeps, in a TOML file: which rows of which frame, and what must hold of them.
+    """Rules of a team, in a TOML file: which rows of which frame, and what must be true of them.
 
-    In force are the file that a profile names (policy = "FILE") and $KADMIN_POLICY: a plan that breaks one of their
+    The file that a profile names (policy = "FILE") and $KADMIN_POLICY are in force: a plan that breaks one of their
     rules is refused. --policy FILE adds another, on any verb that plans or applies.
 
     \b
@@ -42,12 +42,12 @@ _file = click.argument("file", metavar="[POLICY]", required=False)
 @policy.command()
 @options.reading
 @_file
-@click.option("--snapshot", metavar="NAME", help="Judge a saved snapshot, or a variable, instead of the cluster.")
+@click.option("--snapshot", metavar="NAME", help="Check a saved snapshot, or a variable, instead of the cluster.")
 @click.option("--plan", "which", metavar="PLAN", help="As if this plan, a file or an id, were applied.")
-@click.option("--history", "where", metavar="WHERE", help="Judge what a history holds, cluster by cluster,")
-@click.option("--as-of", metavar="TIME", help="at this time, such as '2h ago'; the newest unless said.")
+@click.option("--history", "where", metavar="WHERE", help="Check a history, cluster by cluster,")
+@click.option("--as-of", metavar="TIME", help="at this time, such as '2h ago'; default: the newest.")
 @click.option("--pairs", metavar="NAME", help="The known clients: PAIRS or USAGE, a variable or a file.")
-@click.option("--junit", metavar="FILE", help="Also write it as JUnit's XML.")
+@click.option("--junit", metavar="FILE", help="Also write it as JUnit XML.")
 @options.detailed("a rule is broken")
 def check(
     session: Session, file: str | None, snapshot: str | None, which: str | None, where: str | None, as_of: str | None,
@@ -55,8 +55,8 @@ def check(
 ) -> Any:  # fmt: skip
     """Check each rule: on the current cluster, a snapshot, a plan as if applied, or every cluster of a history.
 
-    Exit 0 when all rules that refuse are kept, 1 when one is broken or cannot be judged; with --detailed-exitcode 3
-    when rules are broken and all could be judged.
+    Exit 0 when no refusing rule is broken, 1 when one is, or cannot be checked; with --detailed-exitcode 3
+    when rules are broken and all could be checked.
     """
     _refuse_what_does_not_go_together(snapshot, which, where, as_of)
     pair_frame = session.find_frame(pairs) if pairs else None
@@ -77,7 +77,7 @@ def check(
 @policy.command()
 @_file
 def show(file: str | None) -> Any:
-    """The rules of a policy, if every word in it is known."""
+    """List the rules of a policy; an unknown word in it is an error."""
     return _policy(file)
 
 
@@ -85,7 +85,7 @@ def _refuse_what_does_not_go_together(
     snapshot: str | None, which: str | None, where: str | None, as_of: str | None
 ) -> None:
     if where is not None and (snapshot or which):
-        raise UsageError("--history is judged by itself", hint="Without --snapshot and --plan.")
+        raise UsageError("--history cannot be combined", hint="Without --snapshot and --plan.")
     if as_of and where is None:
         raise UsageError("--as-of needs --history", hint="--history WHERE.")
 

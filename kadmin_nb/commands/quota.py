@@ -31,7 +31,7 @@ def _pairs(text: str) -> Callable[[options.Command], options.Command]:
 
 @click.group(cls=Verbs)
 def quota() -> None:
-    """Client quotas: what is stored, which one binds a client, and changes to them.
+    """Client quotas: list them, find the one that limits a client, change them.
 
     \b
     {here} describe user=alice
@@ -45,7 +45,7 @@ def quota() -> None:
 @words(completions.entities, TO_READ)
 @options.types(*TYPES)
 @options.keys(completions.quota_keys)
-@click.option("--strict", is_flag=True, help="Only entities of exactly the named parts.")
+@click.option("--strict", is_flag=True, help="Only entities with exactly the named parts.")
 def describe(
     session: Session,
     words: tuple[str, ...],
@@ -65,8 +65,8 @@ def describe(
 @words(completions.entities, TO_READ)
 @options.keys(completions.quota_keys)
 @_pairs("A frame with user and client_id: a variable, or a Parquet or CSV file.")
-@options.engine("Who resolves the pairs; by their number unless said.")
-@click.option("--overridden", is_flag=True, help="Also the entries that lost, most specific first.")
+@options.engine("The engine for the pairs; default: by their number.")
+@click.option("--overridden", is_flag=True, help="Also the overridden quotas, most specific first.")
 @options.assume_default
 @options.from_context(form=lambda ctx: ctx.meta.get("form"))
 def resolve(
@@ -79,7 +79,7 @@ def resolve(
     assume_default: bool,
     form: str | None,
 ) -> Any:
-    """Show the quota that binds user=… client-id=…, key by key: its level, value, bucket, and what it overrides."""
+    """Show the quota that limits user=… client-id=…, key by key: its level, value, bucket, and what it overrides."""
     whom = chosen_entities(words, session)
     more: dict[str, Any] = {"keys": options.keys_of(keys), "overridden": overridden, "assume_default": assume_default}
     if pairs is None:
@@ -87,7 +87,7 @@ def resolve(
     clients = frame_or_file(session, pairs)
     if whom:
         raise UsageError(
-            f"{next(iter(whom)).replace('_', '-')}=… and --pairs both name clients", hint="Take one of them."
+            f"{next(iter(whom)).replace('_', '-')}=… and --pairs both name clients", hint="Use one of them."
         )
     with spark_for(session, engine, form):
         return with_progress(session.cluster.quotas.resolve(pairs=clients, engine=engine, **more), session)
@@ -98,8 +98,8 @@ def resolve(
 @words(completions.entities, "user=NAME [client-id=NAME]")
 @options.keys(completions.quota_keys)
 @click.option("--usage", metavar="NAME", help="A USAGE frame: a variable, or a Parquet or CSV file.")
-@click.option("--for", "seconds", type=Length(), metavar="TIME", help="Observe so long, and use what was seen.")
-@click.option("--to", metavar="KEY=VALUE", help="The limit that is wanted, such as producer_byte_rate=20MB/s.")
+@click.option("--for", "seconds", type=Length(), metavar="TIME", help="Observe for this long, and use that.")
+@click.option("--to", metavar="KEY=VALUE", help="The limit you want, such as producer_byte_rate=20MB/s.")
 @click.option("--stage", "number", type=int, metavar="N", help="Stage change N of those that would lift a limit.")
 @options.assume_default
 def why(
@@ -112,7 +112,7 @@ def why(
     number: int | None,
     assume_default: bool,
 ) -> Any:
-    """Explain why a client is limited as it is: what binds, who shares it, what was used of it, and what would lift it.
+    """Explain the limits of a client: which quota applies, who shares it, how much of it is used, and how to lift it.
 
     \b
     {here} user=alice client-id=app
@@ -149,7 +149,7 @@ def tree(
     session: Session,
     words: tuple[str, ...],
 ) -> Any:
-    """The hierarchy as a tree, and which quotas are shadowed."""
+    """The hierarchy as a tree, with the shadowed quotas."""
     return session.cluster.quotas.tree(**chosen_entities(words, session))
 
 
@@ -157,7 +157,7 @@ def tree(
 @options.reading
 @click.option("--stage", "is_staged", is_flag=True, help="Stage the removals that are safe.")
 def redundant(session: Session, is_staged: bool) -> Any:
-    """Quotas that repeat what would hold without them, and whether each is safe to remove."""
+    """Redundant quotas, without which the same limits apply; and whether each is safe to remove."""
     answer = session.cluster.quotas.redundant()
     edits = answer.edits() if is_staged else []
     return session.change(edits, PlanOptions()) if edits else answer
@@ -169,7 +169,7 @@ def redundant(session: Session, is_staged: bool) -> Any:
 @_pairs("The known clients, PAIRS or USAGE: a variable, or a Parquet or CSV file.")
 @options.assume_default
 def unlimited(session: Session, keys: tuple[str, ...], pairs: str | None, assume_default: bool) -> Any:
-    """The clients that nothing limits, by key: of --pairs, or the users that quotas name and everybody else."""
+    """Clients without a limit, by key: of --pairs, or the users that quotas name and everyone else."""
     clients = None if pairs is None else frame_in_arrow(session, pairs)
     return session.cluster.quotas.unlimited(clients, keys=options.keys_of(keys), assume_default=assume_default)
 
@@ -178,7 +178,7 @@ def unlimited(session: Session, keys: tuple[str, ...], pairs: str | None, assume
 @options.reading
 @click.argument("clients", metavar="NAME", required=False)
 def client_ids(session: Session, clients: str | None) -> Any:
-    """Client-ids that look made up, by pattern, and what would cover them; NAME is a frame: PAIRS or USAGE."""
+    """Client-ids that look generated, by pattern, and which quota would cover them; NAME is a frame: PAIRS or USAGE."""
     if clients is None:
         hint = "NAME is a frame of clients, PAIRS or USAGE: a variable, or a Parquet or CSV file."
         raise UsageError("NAME is required", hint=hint)
@@ -223,7 +223,7 @@ def _edits(
     if verb == "set" and not words:
         return limits_of_pairs(clients)
     if whom := next((word for word in words if entity_type(word.partition("=")[0])), None):
-        raise UsageError(f"{whom} and --pairs both name clients", hint="Take one of them.")
+        raise UsageError(f"{whom} and --pairs both name clients", hint="Use one of them.")
     pattern = change_words.quota_edits(verb, [*words, "user=x"], session.lookup, plan_options.allow_unknown)
     return on_each_pair(pattern, clients)
 
@@ -233,7 +233,7 @@ def _edits(
 @words(completions.entities, "[user=NAME] [client-id=NAME]")
 @click.option("--usage", metavar="NAME", help="A USAGE frame: a variable, or a Parquet or CSV file.")
 def explore(session: Session, words: tuple[str, ...], usage: str | None) -> Any:
-    """The levels of a client in their order, what applies and what lost; without a user the hierarchy.
+    """The levels of a client in order, with the quota that applies and those that lost; without a user, the hierarchy.
 
     \b
     {here} user=alice client-id=app

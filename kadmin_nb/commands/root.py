@@ -10,7 +10,7 @@ from .click_glue import LazyVerbs, Text
 
 SECTIONS = {
     "Quotas and configs": {
-        "quota": ("quota", "Client quotas: what is stored, what binds, changes."),
+        "quota": ("quota", "Client quotas: list, explain and change them."),
         "config": ("config", "Configs of topics, brokers, loggers, groups, metrics."),
         "client-configs": ("client_configs", "Clients that follow dynamic configs."),
         "scram": ("scram", "Users that log in with SCRAM, and new passwords."),
@@ -19,7 +19,7 @@ SECTIONS = {
     "Plans and files": {
         "plan": ("plan", "Saved plans: show, apply, verify, resume, roll back."),
         "export": ("declared", "All quotas, and the configs that are set, as a file."),
-        "snapshot": ("current_cluster", "Save what the current cluster holds now, for diff."),
+        "snapshot": ("current_cluster", "Save the quotas and configs of a cluster, for diff."),
         "diff": ("diff", "Differences from A to B."),
         "policy": ("policy", "The rules that a team keeps, in a TOML file."),
         "history": ("history", "Record what clusters hold, and look back."),

@@ -61,9 +61,9 @@ def show(name: str) -> Any:
 
 @runbook.command()
 @click.argument("name")
-@click.option("--folder", metavar="FOLDER", help="Where; the working folder unless given.")
+@click.option("--folder", metavar="FOLDER", help="The folder; default: the working folder.")
 def new(name: str, folder: str | None) -> Any:
-    """Write NAME.ipynb, a runbook that works as it stands; nothing is overwritten."""
+    """Write NAME.ipynb, a working runbook to start from; no file is overwritten."""
     from .. import runbooks
 
     place = runbooks.new(name, folder)
@@ -79,14 +79,12 @@ def new(name: str, folder: str | None) -> Any:
     multiple=True,
     type=Parameter(),
     metavar="NAME=VALUE",
-    help="A parameter; text is bound by its declared type.",
+    help="A parameter; its text is read by the declared type.",
 )
-@click.option(
-    "--parameters-file", "-f", "file", metavar="FILE", help="Parameters as a JSON object; each -p is on top of it."
-)
+@click.option("--parameters-file", "-f", "file", metavar="FILE", help="Parameters as a JSON object; -p overrides it.")
 @click.option("--output", "-o", metavar="FILE", help="Where the executed notebook goes.")
 def run(name: str, parameters: tuple[str, ...], file: str | None, output: str | None) -> Any:
-    """Run a runbook; the executed notebook stays, also when it fails."""
+    """Run a runbook; the executed notebook stays, even if it fails."""
     from .. import runbooks
 
     typed = _once(options.pair(text, "-p", "name=value") for text in parameters)

@@ -159,7 +159,7 @@ class Session:
         from .click_glue import Text
 
         if properties:
-            raise UsageError("--property ends with this command", hint="Write it into a profile.")
+            raise UsageError("--property is for this command only", hint="Write it into a profile.")
         found = lasting(target)
         choose(found)
         profile = os.environ.get("KADMIN_PROFILE")

@@ -186,7 +186,7 @@ def _unprinted(value: object) -> ExitState:
     """The end of a line whose answer could not be printed or written; where it changed something, a line says what."""
     if not _has_changed(value):
         return ExitState.FAILED
-    _print_note(f"What was changed stays changed: {printable(cast('Display', value)._short_form())}")
+    _print_note(f"Changes already made stay: {printable(cast('Display', value)._short_form())}")
     return ExitState.PARTLY
 
 
@@ -251,7 +251,7 @@ def _complain(exc: Hinted, colour: bool) -> None:
 def _say(exc: Hinted, colour: bool) -> None:
     """The error in a line, its hint, and the rows that it is about."""
     exc.syntax = terminal
-    rest = "2> FILE has all of it"
+    rest = "2> FILE saves all of it"
     table = [] if exc.rows is None else fitted_lines(exc.rows, sys.stderr, rest=rest, colour=colour)
     _write_lines(sys.stderr, [*_in_colours(exc.lines(), colour), *table])
 

@@ -116,12 +116,12 @@ class _Reading:
         self._tell, self._next = tell, time.monotonic() + QUIET
 
     def __call__(self, done: int, size: int) -> None:
-        from ..usage.engines import size_text
+        from ..model import figures
 
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + REPEAT
-        self._tell(f"reading the log: {size_text(done)} of {size_text(size)}, {100 * done / size:.0f} %")
+        self._tell(f"reading the log: {figures.size(done)} of {figures.size(size)}, {figures.share(done / size)}")
 
 
 def source(command: Any) -> Any:
@@ -152,11 +152,11 @@ _OPTIONS = (
         help=r"The broker that wrote the log: an id, a pattern such as 'broker-(\d+)/', or cluster.",
     ),
     click.option("--tz", metavar="ZONE", help="The brokers' time zone, such as Europe/Berlin, where times have none."),
-    click.option("--names", metavar="PATTERN", help="Only files called so, such as '*request*'."),
-    click.option("--dedupe/--no-dedupe", default=True, help="A request whose line is read twice counts once."),
-    click.option("--strict", is_flag=True, help="A compressed file that is damaged is an error, not a warning."),
-    click.option("--every", metavar="LENGTH", help=f"The windows' length, such as '5 minutes'; {EVERY} unless said."),
-    click.option("--prometheus", metavar="URL", help="The quota metrics that a Prometheus has scraped."),
+    click.option("--names", metavar="PATTERN", help="Only files with such a name: '*request*'."),
+    click.option("--dedupe/--no-dedupe", default=True, help="Count a request once even if its line is read twice."),
+    click.option("--strict", is_flag=True, help="Fail on a damaged compressed file, instead of a warning."),
+    click.option("--every", metavar="LENGTH", help=f"The windows' length, such as '5 minutes'; default: {EVERY}."),
+    click.option("--prometheus", metavar="URL", help="Read the quota metrics of this Prometheus."),
     click.option(
         "--since", default=UsageSource.since, show_default=True, metavar="TIME", help="Start of the Prometheus range."
     ),
@@ -165,7 +165,7 @@ _OPTIONS = (
     click.option("--label", default=UsageSource.label, show_default=True, help="The label that names the broker."),
     click.option("--token", metavar="REFERENCE", help="A bearer token: env:NAME, file:PATH, keyring:NAME."),
     click.option("--usage", metavar="NAME", help="A USAGE frame: a variable, or a Parquet or CSV file."),
-    options.engine("Who adds it up; by its size unless said."),
+    options.engine("The engine; default: by the size."),
 )
 
 
@@ -187,9 +187,11 @@ def _reading(command: Any) -> Any:
 @click.command(cls=Verb)
 @_reading
 @source
-@click.option("--utilisation", is_flag=True, help="Beside the current cluster's limits, a row a broker and bucket.")
-@click.option("--clients", is_flag=True, help="Only who they are: PAIRS, for resolve --pairs.")
-@click.option("--lines", is_flag=True, help="What became of the log's lines: how many are left out, and why.")
+@click.option(
+    "--utilisation", is_flag=True, help="Compare with the current cluster's limits, a row for each broker and bucket."
+)
+@click.option("--clients", is_flag=True, help="Only the clients, PAIRS, for resolve --pairs.")
+@click.option("--lines", is_flag=True, help="How the log's lines were read: how many are left out, and why.")
 @click.option("--quarantine", is_flag=True, help="The log's lines that are not requests.")
 @options.assume_default
 def usage(
@@ -223,7 +225,7 @@ def usage(
     type=Finite(min=0, max=10**6),
     default=80.0,
     show_default=True,
-    help="Near is so much of a limit, or more.",
+    help="Near means at least this share of a limit.",
 )
 @options.assume_default
 def near(session: Session, source: UsageSource, keys: tuple[str, ...], percent: float, assume_default: bool) -> Any:
@@ -247,13 +249,13 @@ def near(session: Session, source: UsageSource, keys: tuple[str, ...], percent: 
 @options.keys(completions.quota_keys)
 @click.option("--most", type=int, default=10, show_default=True, help="Clients of each key.")
 @click.option(
-    "--for", "seconds", default="10s", show_default=True, type=Length(), metavar="TIME", help="Observe so long."
+    "--for", "seconds", default="10s", show_default=True, type=Length(), metavar="TIME", help="Observe for this long."
 )
 @options.from_context(is_shown=lambda ctx: not _FORMS & {*ctx.meta})
 def top(session: Session, source: UsageSource, keys: tuple[str, ...], most: int, seconds: float, is_shown: bool) -> Any:
     """The clients that use most of each key: in a log, metrics or a USAGE frame, or right now, by observing.
 
-    Observing reads the brokers' request logs, which is possible where `local` started them: others do not tell where
+    Observing reads the brokers' request logs, which is possible where `local` started them: others do not reveal where
     their log is.
 
     \b

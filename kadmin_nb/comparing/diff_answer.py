@@ -27,6 +27,7 @@ from ..frames.views import DIFFERENCES, differences_finding
 from ..hints import Hint, Option, sentence
 from ..model.changes import DELETE, SET, Edit
 from ..model.configurable import Configurable
+from ..model.figures import utc
 from ..model.findings import Row
 from ..model.grammar import quote
 
@@ -80,7 +81,7 @@ class Side:
             return f"{self.says}: {len(self.content):,} rows"
         half = "" if self.content.complete else f", NOT COMPLETE: {len(self.content.failed):,} could not be read"
         whose = f"cluster {self.cluster_id}" if self.cluster_id else "no cluster named"
-        when = "" if self.is_declared else f" at {self.content.taken_at:%Y-%m-%d %H:%M:%SZ}"
+        when = "" if self.is_declared else f" at {utc(self.content.taken_at)}"
         return f"{self.says} ({whose}{when}{half})"
 
 
@@ -335,7 +336,7 @@ def _refusal(row: Row, like: str) -> str | None:
         op = _op(row, like)
     except KadminError as exc:
         return str(exc)
-    return "it stands in the broker's server.properties" if op is None else None
+    return "it is set in the broker's server.properties" if op is None else None
 
 
 def _edit(row: Row, like: str, note: str) -> Edit:

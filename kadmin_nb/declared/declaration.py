@@ -235,7 +235,7 @@ class Declared:
             Also remove what the file does not mention, of the kinds that it speaks of. Secrets stay, and so do topics
             of Kafka's own, and quotas that this version does not know.
         any_cluster
-            Take a file of another cluster.
+            Accept a file of another cluster.
         allow_unknown
             Quota keys and entity types that nobody knows and that are meant.
 

@@ -64,8 +64,10 @@ def window(width: int, rest: str, rows: int = ROWS, *, colour: bool = False) -> 
 
 
 TEXT, NUMBER, NAME, KEY, BADGE, PROSE, BRANCH = "text", "number", "name", "key", "badge", "prose", "branch"
+BINDS, LOST, STANDING = "binds", "lost", "standing"
 """The looks of columns. Numbers stand to the right; a name may stand in a title instead; a badge is a word of few;
-prose is sentences and lines to type; a branch begins with its indent in a tree.
+prose is sentences and lines to type; a branch begins with its indent in a tree. A limit that binds is bold, one that
+lost is struck through; a standing is a limit and, behind a comma, whether it *applies* or is *overridden*.
 
 They are the one rule of widths too, of text, HTML and the widgets' grids. What identifies a row gets room first; then
 numbers and badges, whole; texts and prose share what is left, wrap, and give way first."""

@@ -1,13 +1,15 @@
-"""Frames in files: Parquet, CSV, JSON lines."""
+"""Frames in files: Parquet, CSV, JSON, JSON lines."""
 
 from __future__ import annotations
 
 import csv as plain_csv
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from textwrap import indent
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +22,9 @@ from .given_frames import blank_as_null, plain, to_pandas
 if TYPE_CHECKING:
     import pandas as pd
 
-FILES = (".parquet", ".csv", ".json")
+FILES = (".parquet", ".csv", ".json", ".jsonl")
+ROWS_AT_ONCE = 4096
+"""Rows that are Python at the same time."""
 MAX_TABLE_BYTES = 1 << 32
 """Bytes of the largest file that is read."""
 MOST_CELLS = 10**9
@@ -110,7 +114,7 @@ def _original(text: str) -> str:
 
 
 def write_table(table: pa.Table, place: Path, *, raw: bool = False) -> None:
-    """Write a table to a .parquet, .csv or .json (lines) file, whole or not at all.
+    """Write a table to a .parquet, .csv, .json (what `--json` prints) or .jsonl (a row a line) file, or nothing.
 
     Parameters
     ----------
@@ -128,12 +132,45 @@ def write_table(table: pa.Table, place: Path, *, raw: bool = False) -> None:
     writers: dict[str, Callable[[pa.Table, BinaryIO], object]] = {
         ".parquet": parquet.write_table,
         ".csv": lambda table, file: _write_csv(to_pandas(table), file, raw),
-        ".json": lambda table, file: to_pandas(table).to_json(file, orient="records", lines=True),
+        ".json": lambda table, file: _write_lines(json_lines(table), file),
+        ".jsonl": lambda table, file: _write_lines(map(json_text, _rows(table)), file),
     }
     if place.suffix not in writers:
         raise UsageError(f"--out {place} does not end in {', '.join(FILES)}")
     with writing(place) as file:
         writers[place.suffix](plain(table), file)
+
+
+def json_lines(table: pa.Table) -> Iterator[str]:
+    """A table as one list of JSON, line by line: a long one is never text as a whole."""
+    if not len(table):
+        yield "[]"
+        return
+    yield "["
+    yield from _with_commas(indent(json_text(row, indent=1), " ") for row in _rows(table))
+    yield "]"
+
+
+def json_text(value: object, **how: Any) -> str:
+    """A value as JSON, in ASCII; a time as text."""
+    return json.dumps(value, ensure_ascii=True, default=str, **how)
+
+
+def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
+    return (row for batch in table.to_batches(max_chunksize=ROWS_AT_ONCE) for row in batch.to_pylist())
+
+
+def _with_commas(texts: Iterator[str]) -> Iterator[str]:
+    """All but the last end in a comma."""
+    earlier = next(texts, None)
+    for text in texts:
+        yield f"{earlier},"
+        earlier = text
+    yield from () if earlier is None else (earlier,)
+
+
+def _write_lines(lines: Iterator[str], file: BinaryIO) -> None:
+    file.writelines(f"{line}\n".encode() for line in lines)
 
 
 def csv_text(table: pa.Table) -> str:

@@ -74,8 +74,8 @@ def came_to(plans: pa.Table) -> list[str]:
 
 
 def _came_to(plan: Record) -> str:
-    if plan["changes"] is None:
-        return ""
+    if None in plan.values():
+        return ""  # its journal is broken
     doubt = f", {plan['in_doubt']:,} in doubt" if plan["in_doubt"] else ""
     runs = f", in {plan['runs']:,} runs" if plan["runs"] > 1 else ""
     return f"{plan['verified']:,} of {plan['changes']:,} verified{doubt}{runs}"

@@ -15,7 +15,23 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from .blocks import BADGE, BRANCH, KEY, NAME, NOTEBOOK, TEXT, Block, Folded, Head, Listing, Page, Title
+from .blocks import (
+    BADGE,
+    BINDS,
+    BRANCH,
+    KEY,
+    LOST,
+    NAME,
+    NOTEBOOK,
+    STANDING,
+    TEXT,
+    Block,
+    Folded,
+    Head,
+    Listing,
+    Page,
+    Title,
+)
 from .colours import TONES
 from .render import (
     AMOUNT,
@@ -195,6 +211,20 @@ def _breakable(text: str) -> str:
     return _AMOUNTS_AND_ENDS.sub(lambda at: f'<span class="kadmin-short">{at[0]}</span>' if at[0] else "<wbr>", text)
 
 
+def _bold(text: str) -> str:
+    return f"<b>{text}</b>" if text else ""
+
+
+def _struck(text: str) -> str:
+    return f"<s>{text}</s>" if text else ""
+
+
+def _standing(text: str) -> str:
+    """A limit and its standing: what applies is bold, what is overridden is struck through."""
+    limit, comma, standing = text.rpartition(", ")
+    return f"{_struck(limit) if standing == 'overridden' else _bold(limit)}{comma}{standing}"
+
+
 _AMOUNTS_AND_ENDS = re.compile(rf"\d[\d.,]*{AMOUNT.pattern}[\w%]+(?:/s)?|{END_OF_WORD.pattern}")
 
 
@@ -219,13 +249,16 @@ _WRITERS: Mapping[str, Callable[[str], str]] = {
     KEY: _whole_key,
     NAME: _whole,
     TEXT: _breakable,
+    BINDS: _bold,
+    LOST: _struck,
+    STANDING: _standing,
 }
 """Writers of an escaped text, by the look of its column."""
 
 
 def drawing(svg: str, title: str) -> str:
     """A drawing in the host's colours. `svg` is markup, made and checked by `charts/svg.py`; the title is text."""
-    style = ".kadmin-drawing svg { max-width: 100%; min-width: 30em; height: auto; }"
+    style = ".kadmin-drawing svg { max-width: 100%; height: auto; }"
     ink = "color: var(--jp-content-font-color1, var(--vscode-foreground, inherit)); overflow-x: auto;"
     label = html.escape(title)
     return (

@@ -19,14 +19,15 @@ import pyarrow.compute as pc
 
 from ..errors import printable
 from ..model.config_fallback import in_unit_of
-from ..model.config_units import duration, size, with_unit
+from ..model.config_units import with_unit
 from ..model.config_values import ConfigValue
+from ..model.figures import milliseconds, moment, percent, seconds, share, size
 from ..model.grammar import DEFAULT, Value, format_word, quote
 from ..model.levels import SHARED
 from ..model.quota_keys import find, readable, rounded
 from ..model.resources import Resource, Source
 from . import schemas
-from .blocks import BADGE, BRANCH, NAME, NUMBER, PROSE, TEXT
+from .blocks import BADGE, BINDS, BRANCH, LOST, NAME, NUMBER, PROSE, STANDING, TEXT
 from .frame import BYTES, ID, ISO_TIME, MEASURED, MS, OF_KEY, PERCENT, SHARE, Field, S
 from .journal_words import came_to, what_was_done
 
@@ -60,7 +61,7 @@ def cell(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, datetime):
-        return f"{value:%Y-%m-%d %H:%M:%S}"
+        return moment(value)
     if isinstance(value, Mapping):
         return " ".join(filter(None, map(cell, value.values())))
     if isinstance(value, Iterable):
@@ -124,39 +125,9 @@ _WORDS = {"delete": "remove"}
 """Values of frames that people read as another word."""
 
 
-def milliseconds(value: float | None) -> str:
-    """A length of time in milliseconds."""
-    if value is None:
-        return ""
-    return duration(round(value)) if value >= 1000 else f"{value:.3g} ms"
-
-
-def seconds(value: float | None) -> str:
-    """A length of time in seconds."""
-    return "" if value is None else duration(round(value * 1000)) or f"{value:.3g} s"
-
-
 def short_id(value: str | None) -> str:
     """The beginning of an id, by which verbs know it."""
     return (value or "")[:8]
-
-
-def moment_text(value: str | datetime | None) -> str:
-    """A time in ISO 8601, UTC, to the second."""
-    return str(value or "")[:19].replace("T", " ")
-
-
-def percent(value: float | None) -> str:
-    """A share in percent."""
-    return "" if value is None else f"{value:.3g} %"
-
-
-def _share(value: float | None) -> str:
-    return "" if value is None else percent(value * 100)
-
-
-def _bytes(value: float | None) -> str:
-    return "" if value is None else size(round(value)) or f"{value:.0f} B"
 
 
 def _each(write: Callable[[Any], str], name: str) -> Texts:
@@ -320,7 +291,8 @@ PARTS = {
     "bucket_after": Part("bucket after", ("bucket_user_after", "bucket_client_id_after"),
                          lambda table: _bucket(table, "_after")),
     "shared": Part("shared", ("level",), _each(lambda level: SHARED.get(level, ""), "level")),
-    "overrides": Part("overrides", ("overridden",), _overridden),
+    "overrides": Part("overrides", ("overridden",), _overridden, LOST),
+    "binding": Part("limit", ("value",), _with_key(limit, "value"), BINDS),
     "config_value": Part("value", ("value", "is_sensitive"), _config_value),
     "instead_of": Part("instead of", ("synonyms",), _instead_of),
     "set_on": Part("set on", ("entity",), lambda table: values_of(table, "entity"), NAME),
@@ -350,12 +322,12 @@ def _of_column(field: Field) -> Part:
         texts = _with_key(write, name)
     else:
         texts = _each(word if field.look == BADGE else _UNITS.get(field.unit, cell), name)
-    look = NUMBER if field.is_number else field.look or TEXT
+    look = NUMBER if field.is_number else STANDING if find(name) else field.look or TEXT
     return Part(printable(heading.removesuffix(f" {field.unit}")), (name,), texts, look)
 
 
 _OF_ROWS: Mapping[str, Callable[[Any, Any], str]] = {OF_KEY: in_unit, MEASURED: used}
 _UNITS: Mapping[str, Callable[[Any], str]] = {
-    PERCENT: percent, SHARE: _share, BYTES: _bytes, MS: milliseconds, S: seconds, ID: short_id, ISO_TIME: moment_text
+    PERCENT: percent, SHARE: share, BYTES: size, MS: milliseconds, S: seconds, ID: short_id, ISO_TIME: moment
 }  # fmt: skip
 """The writers of values, by their unit: those that need the key of the row, and the others."""

@@ -17,6 +17,7 @@ import pyarrow as pa
 from ..errors import printable
 from .blocks import (
     BADGE,
+    BINDS,
     BRANCH,
     IDENTIFYING,
     KEY,
@@ -60,7 +61,7 @@ class Column:
     @property
     def is_number(self) -> bool:
         """True if it stands to the right, and no cell of it is broken."""
-        return self.look == NUMBER
+        return self.look in (NUMBER, BINDS)
 
     @property
     def is_prose(self) -> bool:

@@ -341,13 +341,16 @@ VIEWS: Mapping[type, View] = {
     ),
     schemas.CLIENT_CONFIG_SETUP: View(schemas.CLIENT_CONFIG_SETUP.names, finding=_setup_finding),
     schemas.WHY: View(
-        ("key", "value", "set_on", "level", "total", "clients", "peak", "utilisation", "throttle_ms", "share_throttled")
+        (
+            *("key", "binding", "total", "set_on", "level", "shared", "overrides"),
+            *("clients", "peak", "utilisation", "throttle_ms", "share_throttled"),
+        )
     ),
     schemas.LIFTS: View(("number", "line", "limit", "reach", "consequence"), ("change", "changes")),
     schemas.REDUNDANT: View(("who", "key", "value", "safe", "reason")),
     schemas.CLIENT_IDS: View(
         ("pattern", "sort", "client_ids", "users", "example", "binds", "advice"),
-        ("sort of client-ids that a machine made up", "sorts of client-ids that a machine made up"),
+        ("pattern of generated client-ids", "patterns of generated client-ids"),
     ),
     schemas.PERMISSIONS: View(("action", "operation", "resource", "allowed", "note")),
     schemas.CHECKS: View(("check", "subject", "state", "note", "mend"), ("check", "checks")),

@@ -22,6 +22,7 @@ from ..errors import Invalid, UsageError
 from ..frames import schemas
 from ..frames.frame import Frame
 from ..frames.snapshot_kinds import KINDS, SCOPES, SnapshotKind
+from ..model.figures import utc
 from ..model.findings import Row
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def state_at(rows: pa.Table, kind: SnapshotKind, time: datetime, where: str) -> 
         twice = state.slice(pc.index(keys, next(c["values"] for c in counts if c["counts"] > 1)).as_py(), 1)
         whose = " ".join(str(twice[name][0]) for name in kind.order)
         raise Invalid(
-            f"{where}: {kind.history_table} has two intervals of {whose} at {time:%Y-%m-%d %H:%M:%SZ}",
+            f"{where}: {kind.history_table} has two intervals of {whose} at {utc(time)}",
             hint="Another program wrote into the table: remove the wrong row.",
         )
     return state

@@ -25,6 +25,7 @@ from ..frames.schema_metadata import CLUSTER_ID, TAKEN_AT
 from ..frames.snapshot_kinds import KINDS, SnapshotKind, kind_of
 from ..frames.snapshots import COMPLETE, ID, SCOPE, Snapshot, snapshot
 from ..hints import Hint, Verb, sentence
+from ..model.figures import utc
 from ..model.findings import Row
 from ..model.times import length_of_time, moment
 from .backfill import LOGGED, LoggedChanges, past_before
@@ -265,7 +266,7 @@ class History:
         whose = _only_one(snapshots["cluster_id"].unique().to_pylist(), self._place.where, cluster_id)
         rows = snapshots.filter(pc.less_equal(snapshots["taken_at"], pa.scalar(until, pa.timestamp("us", "UTC"))))
         if not len(rows):
-            raise NotFound(f"no snapshot of {whose} was taken at or before {until:%Y-%m-%d %H:%M:%SZ}")
+            raise NotFound(f"no snapshot of {whose} was taken at or before {utc(until)}")
         kinds = [KINDS[name] for name in KINDS if name in rows["frame"].unique().to_pylist()]
         frames = {}
         for kind in kinds:
@@ -541,8 +542,7 @@ def _taken(source: object) -> Snapshot:
     snapshot = source if isinstance(source, Snapshot) else _of_frame(table_of(source))
     if not snapshot.complete:
         raise Invalid(
-            f"the snapshot of {snapshot.taken_at:%Y-%m-%d %H:%M:%SZ} is not complete{_why(snapshot)}; "
-            "nothing was recorded",
+            f"the snapshot of {utc(snapshot.taken_at)} is not complete{_why(snapshot)}; nothing was recorded",
             hint="What could not be read would look as if it had been deleted. Take another.",
         )
     return snapshot

@@ -150,7 +150,7 @@ def _records(data: bytes, batch: _Batch, due: int) -> list[Record] | Damage:
     if batch.offset != due:
         return Damage(batch.start, batch.offset, f"is damaged: the offset {due:,} is due")
     if batch.attributes & _COMPRESSION:
-        return Damage(batch.start, batch.offset, "is compressed, which no metadata log is: it was passed over")
+        return Damage(batch.start, batch.offset, "is compressed, which no metadata log is: it was skipped")
     records, position = [], batch.start + _LEAST
     is_control = bool(batch.attributes & _IS_CONTROL)
     try:

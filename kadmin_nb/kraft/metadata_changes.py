@@ -304,7 +304,7 @@ class _Reading:
         try:
             for batch in records_of(files.read(checkpoint.path, "a checkpoint", _LARGEST_FILE), 0):
                 if isinstance(batch, Damage):
-                    self.warnings.append(f"{checkpoint.path.name}: {batch}; the whole checkpoint is passed over.")
+                    self.warnings.append(f"{checkpoint.path.name}: {batch}; the whole checkpoint is skipped.")
                     return
                 for record in batch:
                     mark = _CONTROL_KEY.unpack_from(record.key)[1] if record.is_control else None
@@ -313,7 +313,7 @@ class _Reading:
         except struct.error:
             mark = None
         if mark != _FOOTER or not 0 <= time < LAST_MOMENT:
-            self.warnings.append(f"{checkpoint.path.name} is not whole, and is passed over.")
+            self.warnings.append(f"{checkpoint.path.name} is not whole, and is skipped.")
             return
         self._has_lost, self._is_in_doubt, self._known_since = False, False, time
         last, epoch = checkpoint.offset - 1, checkpoint.epoch
@@ -326,7 +326,7 @@ class _Reading:
             self.warnings.append(
                 f"No checkpoint tells what was set before offset {self._in_doubt_from:,}: only later changes are there."
             )
-        self.warnings += [f"{count:,} records {kind} were passed over." for kind, count in self._unread.items()]
+        self.warnings += [f"{count:,} records {kind} were skipped." for kind, count in self._unread.items()]
         if self._aborted:
             self.warnings.append(f"{self._aborted:,} changes of metadata transactions that were aborted do not count.")
         if self._undecided:

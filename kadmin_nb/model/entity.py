@@ -53,7 +53,7 @@ class Entity(Configurable):
         if "ip" in parts and len(parts) > 1:
             raise UsageError(
                 "ip cannot be combined with user or client-id",
-                hint="Kafka has ip quotas apart: set them on ip=… alone.",
+                hint="Kafka keeps ip quotas separate: use ip=… alone.",
             )
         return cls(_in_order(parts.items()))
 

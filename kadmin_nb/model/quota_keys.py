@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation, Overflow
 
 from ..errors import Invalid, UsageError
-from .config_units import SIZES, comma_hint
+from .config_units import comma_hint
+from .figures import SIZE_UNITS, exact, exact_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,6 @@ USER_CLIENT_KEYS: tuple[str, ...] = tuple(k.name for k in QUOTA_KEYS if "user" i
 IP_KEYS: tuple[str, ...] = tuple(k.name for k in QUOTA_KEYS if "ip" in k.entities)
 
 _KEYS = {key.name: key for key in QUOTA_KEYS}
-_MULTIPLES = {unit: size for unit, size in SIZES.items() if unit != "TiB"}
 _VALUE = re.compile(
     r"(?P<number>[+-]?[0-9._]+(?:[eE][+-]?[0-9]+)?|nan|[+-]?inf(?:inity)?)\s*(?P<unit>[A-Za-z]*|%)(?P<rate>/s)?", re.I
 )
@@ -119,8 +118,8 @@ def _factor(key: str, unit: str, rate: str | None) -> int:
     counts = spec.unit if spec else "a number"
     if unit == "%" and counts.startswith("%") and not rate:
         return 1
-    if unit in _MULTIPLES and counts == "bytes/s":
-        return _MULTIPLES[unit]
+    if unit in SIZE_UNITS and counts == "bytes/s":
+        return SIZE_UNITS[unit]
     if not unit and (not rate or counts.endswith("/s")):
         return 1
     fits = {"bytes/s": "kB, MB, GB, KiB, MiB, GiB, each with or without /s", "% of one thread": "%"}
@@ -142,40 +141,14 @@ def readable(key: str, value: float) -> str:
     if spec is None or not math.isfinite(value):
         return text_of(value)
     if spec.unit == "bytes/s":
-        return f"{_in_bytes(value)}/s"
-    return f"{value:.6g} %" if spec.unit.startswith("%") else f"{value:.6g}/s"
+        return f"{exact_size(value)}/s"
+    return f"{exact(value)} %" if spec.unit.startswith("%") else f"{exact(value)}/s"
 
 
 def typed(key: str, value: float) -> str:
     """A quota value as somebody would type it: `5MB/s`, `50%`; it parses back to the same number."""
-    text = readable(key, value).replace(" ", "")
+    text = readable(key, value).replace(" ", "").replace(",", "")
     return text if parse_value(key, text) == value else text_of(value)
-
-
-def _in_bytes(value: float) -> str:
-    """The bytes in the largest decimal unit, or in the largest binary one where that is whole and shorter."""
-    unit = _largest(("GB", "MB", "kB"), value) or "B"
-    decimal = f"{_scaled(value, _MULTIPLES[unit])} {unit}"
-    binary = None if value % _MULTIPLES["KiB"] else _largest(("GiB", "MiB", "KiB"), value)
-    if binary and value % _MULTIPLES[binary] == 0:
-        return min(decimal, f"{value / _MULTIPLES[binary]:.0f} {binary}", key=len)
-    return decimal
-
-
-def _largest(units: Iterable[str], value: float) -> str | None:
-    """The first of these units that the value has one of."""
-    for unit in units:
-        if value >= _MULTIPLES[unit]:
-            return unit
-    return None
-
-
-def _scaled(value: float, size: int) -> str:
-    """A whole number of bytes in a decimal unit: exactly, where it is not a measured one, in six digits."""
-    if not float(value).is_integer() or value >= 2**63:
-        return f"{value / size:.6g}"
-    units, rest = divmod(int(value), size)
-    return f"{units}.{str(size + rest)[1:].rstrip('0')}" if rest else str(units)
 
 
 def rounded(key: str, value: float) -> str:

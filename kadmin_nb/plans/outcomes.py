@@ -159,14 +159,19 @@ class Outcomes(Answer):
         return pc.invert(pc.is_in(self._table["state"], pa.array([UNCHANGED, VERIFIED], pa.string())))
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """In the plan's order; where somebody looks, rows that are not good, and the others behind a line."""
+        """In the plan's order; in a window the rows that failed, what to do, and the others folded."""
         brief = self._table.select(_SHOWN)
         if page.rows is None or self.ok:
             return [brief]
         failing = self._failing()
         good = brief.filter(pc.invert(failing))
+        to_do = [] if page.has_errors_apart else [super()._complaint()]
         folded = [Folded(self._states_of(good), [good])] if len(good) else []
-        return [brief.filter(failing), *folded]
+        return [brief.filter(failing), *to_do, *folded]
+
+    def _complaint(self) -> str:
+        """Nothing: it stands below the rows that are not good."""
+        return ""
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The proof of what was done."""

@@ -23,6 +23,7 @@ from ..frames.blocks import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..hints import Syntax
 from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Change
+from ..model.figures import utc
 from ..model.findings import Finding
 from ..version import TOOL
 from . import advice, plan_file
@@ -376,7 +377,7 @@ class Plan(PrintFormats, Tabular):
         """Until when it may be started, or that it may no longer."""
         if self.expires is None:
             return ""
-        until = f"{self.expires[:19]}Z"
+        until = utc(self.expires)
         return (
             f", expired {until}: it can no longer be started"
             if self.has_expired()
@@ -394,7 +395,7 @@ class Plan(PrintFormats, Tabular):
 
     def _title(self) -> str:
         reason = f"; reason: {self.reason}" if self.reason else ""
-        made = f"for cluster {self.cluster_id}, made by {self.author or 'an unknown author'}, {self.created[:19]}Z"
+        made = f"for cluster {self.cluster_id}, made by {self.author or 'an unknown author'}, {utc(self.created)}"
         lines = [f"plan {self.id[:12]}: {self._counts}", made + self._end + reason, *self._noted]
         return "\n".join(map(printable, lines))
 

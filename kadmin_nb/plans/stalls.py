@@ -28,7 +28,8 @@ from ..errors import UsageError, printable
 from ..frames import meanings, schemas
 from ..frames.answer import Answer
 from ..frames.given_frames import text_column
-from ..frames.meanings import client, seconds
+from ..frames.meanings import client
+from ..model import figures
 from ..model.changes import Change
 from ..model.entity import Entity
 from ..model.findings import DANGER, Finding
@@ -73,7 +74,7 @@ class StallsAnswer(Answer):
         if not stalled:
             return f"{count} would be throttled when it is applied"
         worst = max(rows, key=itemgetter("stall_s"))
-        whom, seconds = meanings.client(worst["user"], worst["client_id"]), meanings.seconds(worst["stall_s"])
+        whom, seconds = meanings.client(worst["user"], worst["client_id"]), figures.seconds(worst["stall_s"])
         return printable(f"{count} would be throttled when it is applied; the longest: {whom}, {seconds}")
 
 
@@ -246,5 +247,5 @@ def _stop_message(worst: Mapping[str, Any], others: Sequence[Mapping[str, Any]])
     used, limit = rounded(worst["key"], worst["bucket_rate"]), readable(worst["key"], worst["limit_after"])
     whose = f"{client(worst['user'], worst['client_id'])} on broker {worst['broker']}"
     more = len({(row["user"], row["client_id"]) for row in others} - {(worst["user"], worst["client_id"])})
-    stands = f"stalls for {seconds(round(worst['stall_s']))}, ({used} / {limit} - 1) x {WINDOW:g} s"
+    stands = f"stalls for {figures.seconds(round(worst['stall_s']))}, ({used} / {limit} - 1) x {WINDOW:g} s"
     return f"{whose} {stands}" + (f"; and {more:,} more" if more else "")

@@ -131,7 +131,7 @@ def new(name: str, folder: str | os.PathLike[str] | None = None) -> Path:
     name
         Letters, digits, `_` and `-`; the file is `NAME.ipynb`.
     folder
-        Where; the working folder unless given.
+        The folder; default: the working folder.
 
     Raises
     ------

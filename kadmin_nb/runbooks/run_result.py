@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from .. import errors
@@ -15,6 +14,7 @@ from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.display import Display
 from ..hints import Option, Runbook
+from ..model.figures import utc
 from ..model.findings import OK
 from ..plans.advice import REASON
 from .report_checks import LOOK, NOT_LOOKED
@@ -40,7 +40,7 @@ def next_step(record: Mapping[str, Any]) -> str:
 def _obstacle(record: Mapping[str, Any]) -> str:
     """The cause for which no parameter applies what was planned."""
     if (expires := record.get("expires")) and expires < record["written"]:
-        return f"It expired {expires[:19]}Z: plan again, unless it was begun before that"
+        return f"It expired {utc(expires)}: plan again, unless it was begun before that"
     if _lacks_reason(record) and REASON.name not in record["parameters"]:
         return "It is dangerous, and was made without a reason, which applying it needs: plan again with one"
     return ""
@@ -175,7 +175,7 @@ class RunResult(Display):
         """The cluster, the time, the plan and its reason."""
         if cluster := self.record.get("cluster_id"):
             yield printable(f"cluster {cluster}")
-        yield f"{datetime.fromisoformat(self.record['written']):%Y-%m-%d %H:%M} UTC"
+        yield utc(self.record["written"])
         for name in ("plan", "changes"):
             if full := self.record.get(f"{name}_id"):
                 yield f"{name} {full[:SHORT_ID]}"

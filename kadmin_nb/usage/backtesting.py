@@ -29,6 +29,7 @@ from ..frames.relational import (
     words_of,
 )
 from ..frames.spark import is_spark
+from ..model.figures import seconds
 from ..model.grammar import quote
 from ..model.quota_keys import readable
 from ..resolution import demand
@@ -205,4 +206,4 @@ def _throttled(row: dict[str, Any]) -> str:
     names = [("user", row["bucket_user"]), ("client-id", row["bucket_client_id"])]
     whose = " ".join(f"{kind} {quote(name)}" for kind, name in names if name) or "nobody named"
     limit = readable(row["key"], row["limit"])
-    return printable(f"{whose} on broker {row['broker']}, {row['throttled_s']:,.0f} s at {row['key']} {limit}")
+    return printable(f"{whose} on broker {row['broker']}, {seconds(row['throttled_s'])} at {row['key']} {limit}")

@@ -18,6 +18,7 @@ from ..frames.engine_choice import Placed, Work
 from ..frames.given_frames import table_of
 from ..frames.lazy_answer import SparkAnswer
 from ..frames.schema_metadata import CLUSTER_ID, TAKEN_AT, now
+from ..model import figures
 from . import log_files
 from .limits_used import known_clients, utilisation
 from .log_files import ReadSoFar
@@ -64,8 +65,8 @@ class LogEngine:
         files = log_files.local_files(paths, names)
         size = log_files.size_of(files)
         if engine is None and (size > ARROW_LOG_BYTES or not all(map(log_files.is_readable, files))):
-            return cls(paths, names, True, f"added up on Spark: {size_text(size)} of log")
-        here = ADDING_UP.in_this_process(f"{size_text(size)} of log", size_text(ARROW_LOG_BYTES), engine)
+            return cls(paths, names, True, f"added up on Spark: {figures.size(size)} of log")
+        here = ADDING_UP.in_this_process(f"{figures.size(size)} of log", figures.size(ARROW_LOG_BYTES), engine)
         return cls(paths, names, False, here)
 
     def requests(self, progress: ReadSoFar | None = None, **how: Any) -> Requests:
@@ -151,9 +152,3 @@ class Usage(Placed):
 def _is_elsewhere(path: str) -> bool:
     """Does only Spark know such a path? It is an address, or a pattern with alternatives."""
     return not Path(path).exists() and (":/" in path or "{" in path)
-
-
-def size_text(size: int) -> str:
-    """Bytes of a log, short."""
-    unit, divisor = ("MB", 1e6) if size >= 1e6 else ("kB", 1e3)
-    return f"{size / divisor:,.3g} {unit}" if size < 1e9 else f"{size / 1e9:,.3g} GB"

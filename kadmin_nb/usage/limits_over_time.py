@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from ..errors import Invalid
 from ..frames.frame import MOMENT
+from ..model.figures import utc
 from ..model.levels import LEVELS, Level
 from ..resolution.input_columns import CLUSTER
 from ..resolution.kernel import Index
@@ -329,6 +330,6 @@ def _refuse_overlaps(rows: pa.Table) -> None:
         whose = f"{row['level']}{f' ({names})' if names else ''}{f' in cluster {row[CLUSTER]}' if row[CLUSTER] else ''}"
         begin = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=max(row["start"], 0))
         raise Invalid(
-            f"{row['key']} of {whose} has two limits at {begin:%Y-%m-%d %H:%M:%S} in the history",
+            f"{row['key']} of {whose} has two limits at {utc(begin)} in the history",
             hint="Intervals of one entity and key may not overlap.",
         )

@@ -30,6 +30,7 @@ from ..frames.relational import (
     words_of,
 )
 from ..frames.spark import is_stream
+from ..model import figures
 from ..model.quota_keys import readable
 from ..resolution.impact import led
 from ..resolution.input_columns import CLUSTER, check_clusters
@@ -115,7 +116,7 @@ def _bucket_sentence(row: Mapping[str, Any]) -> str:
     whose = " ".join(f"{kind}={name}" for kind, name in parts if name)
     used = meanings.measured(row["key"], row["peak"], row["windows_unknown"])
     limit = readable(row["key"], row["limit"])
-    share = "" if row["utilisation"] is None else f" ({row['utilisation']:.3g} %)"
+    share = "" if row["utilisation"] is None else f" ({figures.percent(row['utilisation'])})"
     return f"{whose} {row['key']} {used} of {limit}{share} on broker {row['broker']}"
 
 
@@ -212,9 +213,7 @@ class TopAnswer(Answer):
             firsts.setdefault(row["key"], row)
         for key, row in firsts.items():
             if row["mean"]:
-                share = (
-                    "of those that are known" if row["share"] is None else f"{meanings.percent(row['share'])} of all"
-                )
+                share = "of those that are known" if row["share"] is None else f"{figures.percent(row['share'])} of all"
                 amount = f"{meanings.used(key, row['mean'])}, {share}"
                 leaders.setdefault(meanings.client(row["user"], row["client_id"]), []).append(f"{key} ({amount})")
         return leaders
@@ -312,20 +311,10 @@ def _watched_sentence(watched: pa.Table, time: tuple[datetime, datetime] | None)
     ids = sorted(pc.unique(watched["broker"]).to_pylist())
     brokers = f"broker{'s' * (len(ids) > 1)} {', '.join(map(str, ids))}"
     sources = sorted({source.partition(":")[0] for source in pc.unique(watched["source"]).to_pylist() if source})
-    when = f"{first:%Y-%m-%d %H:%M:%S} to {_end(first, last)} UTC"
+    end = f"{last:%H:%M:%S}Z" if first.date() == last.date() else figures.utc(last)
+    when = f"{figures.utc(first)} to {end}"
     return f"Watched {_length(first, last)}, {when}, {brokers}; by {', '.join(sources)}."
 
 
 def _length(first: datetime, last: datetime) -> str:
-    seconds = (last - first).total_seconds()
-    return (
-        f"{seconds:.6g} s"
-        if seconds < 120
-        else f"{seconds / 60:.3g} min"
-        if seconds < 7200
-        else f"{seconds / 3600:.3g} h"
-    )
-
-
-def _end(first: datetime, last: datetime) -> str:
-    return f"{last:%H:%M:%S}" if first.date() == last.date() else f"{last:%Y-%m-%d %H:%M:%S}"
+    return figures.seconds((last - first).total_seconds())

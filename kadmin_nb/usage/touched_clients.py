@@ -110,6 +110,15 @@ class ImpactAnswer(Answer):
         for title, answer in self._sections():
             yield from ("", title, *answer._blocks(page))
 
+    def _folded(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """The impact, the backtest and the stalls, each behind its finding."""
+        from ..frames.blocks import Folded
+
+        first, *more = self._title().split("\n")
+        yield Folded(f"impact: {first}", [*more, *self._content(page)])
+        for heading, answer in self._sections():
+            yield Folded(f"{heading}: {answer._short_form()}", [*answer._content(page), *answer._footer(page)])
+
     def _complaint(self) -> str:
         """Nothing: the plan above it says what would be refused."""
         return ""

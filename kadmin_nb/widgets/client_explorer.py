@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import KadminError
+from ..frames.answer import Tabular
 from ..frames.blocks import NOTEBOOK, Page, Title
 from ..frames.display import Display
 from ..hints import Syntax, python
@@ -114,9 +115,12 @@ class ClientExplorer(Panel):
         return self._shown._title()
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        if self.user:
-            yield client_levels(self._facts.quotas, self.user, self.client_id)
-        yield from self._shown._content(page)
+        if not self.user:
+            yield from self._shown._content(page)
+            return
+        yield client_levels(self._facts.quotas, self.user, self.client_id)
+        if (used := _used(self._shown)) is not None:
+            yield used
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         return self._shown._footer(page)
@@ -144,11 +148,18 @@ class ClientExplorer(Panel):
         self._client_id = controls.combobox(
             "client-id", _offered(self._facts.client_ids), self.client_id, self._background.ask
         )
-        sheet = HierarchySheet(self._facts.quotas)
-        grid = Grid(sheet, height=TREE_HEIGHT)
-        grid.toggled, grid.focused = sheet.toggle, self._picked
+        self._sheet = HierarchySheet(self._facts.quotas)
+        self._sheet.choose(self.user, self.client_id)
+        self._grid = Grid(self._sheet, height=TREE_HEIGHT)
+        self._grid.toggled, self._grid.focused = self._sheet.toggle, self._picked
+        self._reveal()
         self._background.ask()
-        return controls.column(controls.row(self._user, self._client_id), grid, self._answer)
+        return controls.column(controls.row(self._user, self._client_id), self._grid, self._answer)
+
+    def _reveal(self) -> None:
+        """Scroll the hierarchy to the client."""
+        if (position := self._sheet.position) is not None:
+            self._grid.revealed = position
 
     def _picked(self, key: str, column: str) -> None:
         """The entity of a row of the hierarchy: its names are the client's."""
@@ -163,6 +174,8 @@ class ClientExplorer(Panel):
     def _describe(self) -> None:
         """Show the client of the boxes."""
         self.choose(self._user.value.strip(), self._client_id.value.strip())
+        if self._sheet.choose(self.user, self.client_id):
+            self._reveal()
         self._controls.rewrite(self._answer, *self._described())
 
     def _described(self) -> Iterable[Block]:
@@ -172,6 +185,14 @@ class ClientExplorer(Panel):
         yield Title(self._title())
         yield from self._content()
         yield from self._footer()
+
+
+def _used(shown: Display) -> pa.Table | None:
+    """What the client used of each limit, where usage is known."""
+    table = shown.to_arrow() if isinstance(shown, Tabular) else None
+    if table is None or table["windows_unknown"].null_count == len(table):
+        return None
+    return table.select(["key", "clients", "windows_unknown", "peak", "utilisation", "throttle_ms", "share_throttled"])
 
 
 def _offered(names: Sequence[str]) -> list[str]:

@@ -48,6 +48,8 @@ class Grid(anywidget.AnyWidget):
     label = traitlets.Unicode().tag(sync=True)
     height = traitlets.Int(360).tag(sync=True)
     first_page = traitlets.Dict().tag(sync=True)
+    revealed = traitlets.Int(-1).tag(sync=True)
+    """The position of the row that every view scrolls to, without the focus; -1 for none."""
 
     def __init__(self, sheet: Sheet, *, height: int = 360) -> None:
         self._sheet, self._guard = sheet, threading.RLock()

@@ -13,11 +13,12 @@ from ..errors import UsageError
 from ..frames.blocks import BRANCH, NUMBER
 from ..model.entity import Entity
 from ..model.grammar import DEFAULT
-from ..model.levels import LEVEL_NAMES
+from ..model.levels import LEVEL_NAMES, LEVELS
+from ..resolution.rules import entity_at
 from ..resolution.tree import ORDER
 from .quota_sheet import cell_text
 from .quota_table import QuotaTable, keys_of, shadowers_of
-from .sheet import SHADOWED, Branch, Column, Mark, Page, ReadOnlySheet
+from .sheet import CHOSEN, SHADOWED, Branch, Column, Mark, Page, ReadOnlySheet
 
 HEADINGS = (
     "users",
@@ -60,6 +61,7 @@ class HierarchySheet(ReadOnlySheet):
             Column("shadowed_by", "shadowed by", is_sortable=False),
         )
         self._visible = self._shown()
+        self._chosen: str | None = None
 
     def __len__(self) -> int:
         return len(self._visible)
@@ -82,7 +84,32 @@ class HierarchySheet(ReadOnlySheet):
                 for column in range(1, len(self._keys) + 1)
                 if shadowers.get(node) and columns[column][n]
             ]
-            return Page(first, [*map(self._key, nodes)], columns, marks, branches=[*map(self._branch, nodes)])
+            keys = [*map(self._key, nodes)]
+            marks += [Mark(keys.index(self._chosen), 0, CHOSEN, "the client")] if self._chosen in keys else []
+            return Page(first, keys, columns, marks, branches=[*map(self._branch, nodes)])
+
+    def choose(self, user: str, client_id: str) -> bool:
+        """Mark the row of a client, the most specific that there is, and open what it is in; False if it is marked."""
+        with self._lock:
+            chosen = self._row_of(user, client_id)
+            if chosen == self._chosen:
+                return False
+            self._chosen = chosen
+            if chosen is not None:
+                row, user_part = self._table.rows_of([chosen])[chosen], dict(Entity.parse(chosen).parts).get("user")
+                parent = "" if user_part is None else str(Entity.of({"user": user_part}))
+                self._closed -= {HEADINGS[self._group[row]], parent}
+                self._visible = self._shown()
+        self._listeners.tell()
+        return True
+
+    @property
+    def position(self) -> int | None:
+        """The position of the row that is marked; None where none is, or it is below a closed one."""
+        with self._lock:
+            rows = {} if self._chosen is None else self._table.rows_of([self._chosen])
+            places = [place for row in rows.values() for place in np.flatnonzero(self._visible == row).tolist()]
+            return places[0] if places else None
 
     def toggle(self, key: str) -> None:
         """Open a row, or close it.
@@ -98,6 +125,12 @@ class HierarchySheet(ReadOnlySheet):
             self._closed ^= {key}
             self._visible = self._shown()
         self._listeners.tell()
+
+    def _row_of(self, user: str, client_id: str) -> str | None:
+        levels = [level for level in LEVELS if client_id or not level.client_id] if user else []
+        names = [str(entity_at(level, user, client_id)) for level in levels]
+        there = self._table.rows_of(names)
+        return next((name for name in names if name in there), None)
 
     # -- nodes: a row of the table, or below zero the heading of a group
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Dangerous, Hinted, printable
-from ..frames.blocks import NOTEBOOK, Folded, Page, Title
+from ..frames.blocks import NOTEBOOK, Page, Title
 from ..hints import Option, Verb, Way, magic, python
 from ..plans.apply_options import ApplyOptions
 from ..plans.execution.progress import Advance
@@ -91,7 +91,7 @@ class PlanReview(Panel):
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         yield from self.plan._footer(page)
         if self.impact is not None:
-            yield Folded(self.impact._short_form(), [*self.impact._content(page), *self.impact._footer(page)])
+            yield from self.impact._folded(page)
 
     # -- the widget
 
@@ -257,6 +257,7 @@ class PlanReview(Panel):
     def _take(self, outcomes: Outcomes) -> None:
         rows = outcomes.to_arrow().select(["row", "state", "message"]).to_pylist()
         self.sheet.show((row["row"], (row["state"], row["message"])) for row in rows)
+        self.sheet.failures_first()
         self.outcomes, self._text = outcomes, outcomes._title()
         self._is_begun = self._live.states_so_far(self.plan) is not None
 

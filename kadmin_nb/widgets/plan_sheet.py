@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..frames.blocks import BADGE, KEY, NAME, NUMBER, PROSE
-from ..frames.meanings import in_unit
+from ..frames.meanings import in_unit, word
 from ..model.changes import FAILED, SKIPPED, UNKNOWN, UNVERIFIED, Change
 from .sheet import DANGER, REFUSED, Column, Mark, Page, ReadOnlySheet
 
@@ -30,7 +30,7 @@ State = tuple[str, str | None]
 
 
 class PlanSheet(ReadOnlySheet):
-    """The rows of a plan; nothing in it can be edited."""
+    """The rows of a plan, in its order, or those that failed first; nothing in it can be edited."""
 
     label = "Planned changes"
     columns = PLAN_COLUMNS
@@ -68,12 +68,18 @@ class PlanSheet(ReadOnlySheet):
             self._states |= dict(states)
         self._listeners.tell()
 
+    def failures_first(self) -> None:
+        """Show the rows that are not as wanted above the others."""
+        with self._guard:
+            self._changes = sorted(self._changes, key=lambda change: (self.state(change.row) not in _BAD, change.row))
+        self._listeners.tell()
+
     def _texts(self, change: Change) -> list[str]:
         state, message = self._states.get(change.row, ("refused" if change.is_refused else "planned", None))
         notes = [message, str(change.refusal) if change.is_refused else None, change.note]
         before = "not shown" if not change.old_known else _readable_value(change, change.old)
         return [
-            *(str(change.row), state, str(change.resource), change.op, change.key),
+            *(str(change.row), state, str(change.resource), word(change.op), change.key),
             *(before, _readable_value(change, change.after), "; ".join(filter(None, notes))),
         ]
 

@@ -14,7 +14,7 @@ from ..errors import UsageError
 from ..frames.blocks import TEXT
 from ..plans.stage import Listener, Listeners
 
-STAGED, REFUSED, DANGER, NEW, SHADOWED = "staged", "refused", "danger", "new", "shadowed"
+STAGED, REFUSED, DANGER, NEW, SHADOWED, CHOSEN = "staged", "refused", "danger", "new", "shadowed", "chosen"
 """The states of a cell, or of a row, that are not those of every other."""
 
 MOST_CELLS = 10_000

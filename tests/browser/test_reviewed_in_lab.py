@@ -129,7 +129,7 @@ def test_a_large_apply_is_stopped_seen_again_and_carried_on(
     page.reload()
     notebook.wait_for_text("stopping after the request that is under way")
     assert notebook.output(2).endswith("2")
-    notebook.wait_for_text("Resume goes on, Roll back takes back what is done.")
+    notebook.wait_for_text("Resume continues, Roll back undoes what was done.")
     page.get_by_role("gridcell", name="verified").first.wait_for(timeout=LONG)
     notebook.picture("review-stopped")
     _click(page, "Resume")

@@ -202,7 +202,7 @@ def test_a_plan_of_who_may_not_see_clients(kafka, admin, kafka_admin, unique) ->
 
 def test_doctor_says_what_is_open(admin, kafka_admin) -> None:
     """An ACL from an experiment let everybody write the entries, for a year."""
-    assert checks(admin) == {"its topics": ("absent", "not set up: no client follows any")}
+    assert checks(admin) == {"its topics": ("absent", "not set up: no client follows them")}
     setup(admin).apply()
     assert {state for state, _ in checks(admin).values()} == {"ok"}
     mallory = AclBinding(

@@ -205,10 +205,10 @@ def test_it_ends_at_once_when_told(cluster, topic, unique):
 
 
 REFUSED = {
-    "a key that it cannot feel": (
+    "a key that it cannot test": (
         {"key": "controller_mutation_rate"},
         kn.UsageError,
-        "cannot feel controller_mutation",
+        "cannot test controller_mutation",
     ),
     "no client-id": ({"client_id": ""}, kn.Unsupported, "needs a client-id"),
     "no time": ({"seconds": 0}, kn.UsageError, "of 0 s is not possible"),
@@ -276,8 +276,8 @@ VERDICTS = {
         None,
         "request_percentage",
     ),
-    "throttled without a limit": (Prediction("u"), CanaryReading(1, 0, MB, 5, 1000), False, "throttled for 1000 ms"),
-    "an unknown user": (Prediction(None), CanaryReading(1, 0, MB, 5, 1000), None, "say user="),
+    "throttled without a limit": (Prediction("u"), CanaryReading(1, 0, MB, 5, 1000), False, "throttled for 1 s"),
+    "an unknown user": (Prediction(None), CanaryReading(1, 0, MB, 5, 1000), None, "pass user="),
     "no leader there": (Prediction("u"), CanaryReading(1, None), None, "leads no partition"),
 }
 

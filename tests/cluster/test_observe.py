@@ -140,7 +140,7 @@ def test_it_says_what_log4j_threw_away(quiet, kafka, unique):
     assert len(answer.logs) == 3
     assert 0 < len(numbers(client_id, *answer.logs)) < requests
     begins = Path(answer.logs[0]).read_text(errors="replace").partition("]")[0].lstrip("[")
-    said = f"log4j deleted rolled files: lost is all before {begins}"
+    said = f"log4j deleted rolled files: requests are missing before {begins}"
     assert answer.to_arrow().select(["complete", "message"]).to_pylist() == [{"complete": False, "message": said}]
     assert answer.warnings == (f"WARNING: broker 1: {said}",)
     assert answer.warnings[0] in repr(answer)
@@ -184,7 +184,7 @@ def test_ctrl_c_ends_it_early_and_it_is_off(quiet):
             pressed.append(time.monotonic())
             os.kill(os.getpid(), signal.SIGINT)
 
-    with pytest.raises(kn.Interrupted, match=r"stopped by Ctrl-C after \d+ s, and all levels are") as stopped:
+    with pytest.raises(kn.Interrupted, match=r"stopped by Ctrl-C after \d+ s, and all log levels were") as stopped:
         quiet.observe(300, progress=press)
     assert time.monotonic() - pressed[0] < 60
     assert states(stopped.value.outcomes) == [(1, "restored", "WARN", "WARN")]
@@ -211,13 +211,13 @@ def test_killed_it_is_off_soon(quiet, terminal):
     eventually(lambda: level(quiet), "WARN", SLOW)
     eventually(lambda: running(quiet), False, SLOW)
     said = next(folder().glob(f"{quiet.id}.log")).read_text()
-    assert said.splitlines()[-1].endswith("broker 1 is taken back by the guard")
+    assert said.splitlines()[-1].endswith("broker 1 is restored by the guard")
 
 
 def test_a_second_one_is_refused(quiet, terminal):
     """Two of us observed, and whoever was first switched it off for both."""
     with pytest.raises(
-        kn.PlanRefused, match=r"being observed from here already, until about .*Z, guarded by"
+        kn.PlanRefused, match=r"this machine already observes this cluster, until about .*Z, guarded by"
     ) as refused:
         quiet.observe(1)
     assert refused.value.code == "LOCKED"
@@ -232,7 +232,7 @@ def test_a_second_one_is_refused(quiet, terminal):
 def test_a_guard_that_is_ended_ends_it(quiet, monkeypatch):
     """Somebody killed the odd process, and nothing guarded the rest of the hour."""
     monkeypatch.setattr(Guard, "is_alive", lambda guard: False)
-    with pytest.raises(kn.PartlyFailed, match="the guard of this observation was ended"):
+    with pytest.raises(kn.PartlyFailed, match="the guard of this observation ended"):
         quiet.observe(300)
     assert level(quiet) == "WARN"
 

@@ -70,7 +70,7 @@ def test_made_up_client_ids_are_told_with_what_covers_them(cluster, unique, told
     clients = pd.DataFrame({"user": [user] * 3 + [covered], "client_id": ids})
     (row,) = told("quota", "client-ids", "clients", clients=clients.head(3)).to_arrow().to_pylist()
     assert (row["pattern"], row["sort"], row["client_ids"]) == ("app-*", "uuid", 3)
-    assert f"a quota on user={user} alone would hold them together" in row["advice"]
+    assert f"a quota on user={user} alone would limit them together" in row["advice"]
     (row,) = told("quota", "client-ids", "clients", clients=clients.tail(1)).to_arrow().to_pylist()
     assert row["advice"].startswith("covered")
 

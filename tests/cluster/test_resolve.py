@@ -89,7 +89,7 @@ def test_ip_quotas_stand_apart(cluster, unique) -> None:
     stage.plan().apply().raise_for_errors()
     rows = cluster.quotas.resolve(ip="10.77.0.1").to_arrow().to_pylist()
     assert rows == [{"ip": "10.77.0.1", "key": "connection_creation_rate", "value": 7.0, "level": "IP"}]
-    with pytest.raises(kn.UsageError, match="ip quotas stand apart"):
+    with pytest.raises(kn.UsageError, match="ip quotas are separate"):
         cluster.quotas.resolve("alice", ip="10.77.0.1")
 
 
@@ -149,7 +149,7 @@ def test_whom_nobody_names_has_limits_too(cluster, defaults, asked, binding) -> 
     answer = cluster.quotas.resolve(**asked, keys=["producer_byte_rate"])
     names = ("user", "client_id", *COLUMNS[1:])
     assert [tuple(row[name] for name in names) for row in answer.to_arrow().to_pylist()] == binding
-    assert "=<default> stands for each " in repr(answer)
+    assert "=<default> means every " in repr(answer)
     assert "\\x00" not in repr(answer)
     assert "bound by user=<default>" in repr(answer)
 
@@ -223,4 +223,4 @@ def test_the_total_over_brokers_is_told(cluster, quotas, monkeypatch) -> None:
     monkeypatch.setattr(cluster.port, "brokers", lambda: three)
     monkeypatch.setattr("kadmin_nb.cluster.resolving._asked_for_callback", lambda kafka, broker: [])
     text = repr(cluster.quotas.resolve(*quotas))
-    assert "Each limit holds on each broker; on all 3 together: producer_byte_rate 9 MB/s" in text
+    assert "Limits apply per broker; on all 3 together: producer_byte_rate 9 MB/s" in text

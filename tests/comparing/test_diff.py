@@ -209,7 +209,7 @@ def test_chosen_rows_become_edits_towards_either_side() -> None:
         ("topic=t", "x.password", "b", "it is a secret, which cannot be read"),
         ("topic=t", "retention.ms", "b", "it differs only by default"),
         ("topic=u", None, "a", "it could not be read"),
-        ("broker=1", "log.cleaner.threads", "b", "it stands in the broker's server.properties"),
+        ("broker=1", "log.cleaner.threads", "b", "it is set in the broker's server.properties"),
     ],
 )
 def test_a_row_that_cannot_be_staged_says_why(resource: str, key: str | None, like: str, why: str) -> None:

@@ -223,7 +223,7 @@ def tls_port():
         (10, "localhost", True, ["warning", "ok"], "renew its certificate"),
         (-1, "localhost", True, ["failed", "failed"], "expired on "),
         (60, "broker.internal", True, ["ok", "failed"], "for broker.internal"),
-        (60, "localhost", False, ["ok", "failed"], "ssl.truststore.location has to name"),
+        (60, "localhost", False, ["ok", "failed"], "Set ssl.truststore.location to a store"),
     ],
     ids=["good", "ends soon", "expired", "another host", "another authority"],
 )

@@ -36,7 +36,7 @@ def test_what_keeps_files_says_where_it_could(words, capsys):
     assert terminal.run_line(words) == 1
     assert capsys.readouterr().err.splitlines() == [
         "NotFound: no home folder to keep files in: HOME is not set",
-        "Hint: KADMIN_STATE=/a/folder names another.",
+        "Hint: Set KADMIN_STATE=/a/folder to a folder that you can write to.",
     ]
 
 
@@ -48,7 +48,7 @@ def test_a_home_that_is_not_a_whole_path_is_none(name, monkeypatch, capsys):
     assert terminal.run_line(["plan", "log"]) == 1
     says, hint = capsys.readouterr().err.splitlines()
     assert says.startswith("NotFound: no home folder to keep files in: HOME is ")
-    assert hint == "Hint: KADMIN_STATE=/a/folder names another."
+    assert hint == "Hint: Set KADMIN_STATE=/a/folder to a folder that you can write to."
 
 
 def test_a_kafka_of_somebody_else_is_not_stopped(monkeypatch, tmp_path):

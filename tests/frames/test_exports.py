@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -77,7 +78,7 @@ def test_raw_is_raw(tmp_path):
     assert [row[0] for row in cells(tmp_path / "x.csv")[1:]] == NAMES
 
 
-@pytest.mark.parametrize("kind", [".parquet", ".json"])
+@pytest.mark.parametrize("kind", [".parquet", ".json", ".jsonl"])
 def test_other_files_have_the_names_as_they_are(tmp_path, kind):
     """The quote was in the Parquet file too."""
     place = tmp_path / f"x{kind}"
@@ -85,9 +86,8 @@ def test_other_files_have_the_names_as_they_are(tmp_path, kind):
     if kind == ".parquet":
         assert pyarrow.parquet.read_table(place)["user"].to_pylist() == NAMES
     else:
-        import json
-
-        assert [json.loads(line)["user"] for line in place.read_text().splitlines()] == NAMES
+        rows = map(json.loads, place.read_text().splitlines()) if kind == ".jsonl" else json.loads(place.read_text())
+        assert [row["user"] for row in rows] == NAMES
 
 
 def test_a_foreign_file_keeps_its_quotes(tmp_path):

@@ -80,7 +80,10 @@ def test_sparks_java_home_drops_the_module_that_the_wheel_lacks(only, cache, tmp
         assert (ran.returncode, "openjdk version" in ran.stderr, "WARN" in ran.stderr) == (0, True, False), ran.stderr
 
 
-def test_sparks_java_home_is_the_real_one_where_there_is_one(only, tmp_path):
-    real = fake_java(tmp_path / "real", "17.0.15")
-    only(home=real)
-    assert local.spark_java_home() == real
+def test_sparks_java_home_is_around_the_one_that_is_there(only, cache, tmp_path):
+    """A red box stood before the first answer: WARNING: Using incubator modules."""
+    only(home=fake_java(tmp_path / "real", "17.0.15"))
+    home = local.spark_java_home()
+    assert str(tmp_path / "real" / "bin" / "java") in (home / "bin" / "java").read_text()
+    only(home=home)
+    assert local.spark_java_home() == home

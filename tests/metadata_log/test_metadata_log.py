@@ -118,9 +118,9 @@ def test_what_a_later_kafka_writes_is_counted(tmp_path: Path) -> None:
     log = kn.metadata_log(write_log(tmp_path, batch(0, *odd, b"", unsigned(2), tagged)))
     assert rows(log) == [(6, "set", "user=alice", RATE, "1000000")]
     assert log.warnings == (
-        "2 records of type 99, version 0 were passed over.",
-        "1 records of type 14, version 1 were passed over.",
-        "3 records that do not fit their type were passed over.",
+        "2 records of type 99, version 0 were skipped.",
+        "1 records of type 14, version 1 were skipped.",
+        "3 records that do not fit their type were skipped.",
     )
 
 
@@ -175,7 +175,7 @@ DAMAGED = {
     "compression": (
         (GOOD[0], batch(1, alice(2e6), alice(3e6), compression=4), GOOD[2]),
         [0, 3],
-        "the batch of offset 1 is compressed, which no metadata log is: it was passed over.",
+        "the batch of offset 1 is compressed, which no metadata log is: it was skipped.",
     ),
     "a record that is longer than its batch": (
         (GOOD[0], batch(1, alice(), alice(), size=4000), GOOD[2]),

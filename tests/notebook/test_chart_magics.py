@@ -18,8 +18,8 @@ def test_a_chart_joined_to_altairs_is_shown_as_ours(join: object, notebook: Note
     other = alt.Chart(alt.InlineData(values=[{"x": 1}])).mark_point().encode(x="x:Q")
     joined = join(other, kn.charts.utilisation(utilisation(4)))  # type: ignore[operator]
     data, _ = notebook.shell.display_formatter.format(joined)  # type: ignore[union-attr]
-    assert "<svg" in data["text/html"]
-    assert "<script" not in data["text/html"]
+    assert "<svg" in data["image/svg+xml"]
+    assert "<script" not in data["image/svg+xml"]
 
 
 def test_other_charts_are_altairs(notebook: Notebook) -> None:
@@ -47,5 +47,5 @@ def test_a_frame_of_the_notebook_as_a_picture(notebook: Notebook) -> None:
     chart = notebook("%kquota chart utilisation --frame found")
     assert isinstance(chart.properties(width=300), alt.LayerChart)
     data, _ = notebook.shell.display_formatter.format(chart)  # type: ignore[union-attr]
-    assert "<svg" in data["text/html"]
+    assert "<svg" in data["image/svg+xml"]
     assert data["text/plain"].startswith("4 limits ")

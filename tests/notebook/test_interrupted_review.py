@@ -69,6 +69,6 @@ def test_an_interrupt_of_the_kernel_stops_between_two_requests(kafka: LocalKafka
         pass
     assert _printed(client, "gate.set(); review.wait(30); print(review.status)").splitlines()[:2] == [
         f"Interrupted: plan {_printed(client, 'print(review.plan.id[:12])')} was stopped, between two requests",
-        "Hint: Resume goes on, Roll back takes back what is done.",
+        "Hint: Resume continues, Roll back undoes what was done.",
     ]
     assert _printed(client, "review.apply(); review.wait(30); print(review.outcomes.ok)") == "True"

@@ -95,7 +95,7 @@ def test_plans_runbooks_and_their_parameters_are_offered(cache, tmp_path, monkey
     monkeypatch.setenv("KADMIN_STATE", str(tmp_path))
     (tmp_path / "journal" / "cluster").mkdir(parents=True)
     (tmp_path / "journal" / "cluster" / f"{'ab12' * 16}.jsonl").touch()
-    assert complete(["plan", "show"], "ab") == ["ab12ab12ab12"]
+    assert complete(["plan", "show"], "ab") == ["ab12ab12"]
     assert complete(["runbook", "run"], "change_q") == ["change_quotas"]
     assert "reason=" in complete(["runbook", "run", "change_quotas", "-p"], "")
 

@@ -225,4 +225,4 @@ def test_a_limit_for_everyone_is_not_lifted_by_the_way(kadmin, default_user):
     """Tidying up removed the one quota that held for everybody."""
     said = kadmin("quota", "remove", "controller_mutation_rate", "--default", "user", "--apply", "--reason", "a test")
     assert said.code == 5
-    assert "user=<default> controller_mutation_rate: 5/s for everyone is taken away" in said.err
+    assert "user=<default> controller_mutation_rate: 5/s for everyone is removed" in said.err

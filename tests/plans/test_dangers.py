@@ -256,7 +256,7 @@ def quota(entity: str, value: float | None, key: str = RATE) -> Callable[[kn.Sta
     return lambda stage: stage.add([Edit(DELETE if value is None else SET, whom, key, value and f"{value:.0f}")])
 
 
-TAKEN_AWAY = "1 MB/s for everyone is taken away, and nothing is behind it: all others are unlimited"
+TAKEN_AWAY = "1 MB/s for everyone is removed, with no other limit behind it: all others are unlimited"
 LIFTED = {
     "the default user's goes": ([quota("user=<default>", None)], [TAKEN_AWAY]),
     "another is behind it": ([quota("user=<default>", None), quota("client-id=<default>", 2e6)], []),
@@ -275,7 +275,7 @@ LIFTED = {
     "all of the named ones, with it behind": ([quota("user=a", None), quota("user=b", None)], []),
     "all of the named ones, and it": (
         [quota("user=a", None), quota("user=b", None), quota("user=<default>", None)],
-        ["all 2 quotas of the level USER are taken away, and none is for everyone", TAKEN_AWAY],
+        ["all 2 quotas of the level USER are removed, and none is for everyone", TAKEN_AWAY],
     ),
     "some of the named ones, and it": ([quota("user=a", None), quota("user=<default>", None)], [TAKEN_AWAY]),
     "one that is not there": ([quota("client-id=<default>", None)], []),

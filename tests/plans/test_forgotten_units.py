@@ -22,9 +22,9 @@ def _plan(key: str, before: float | None, after: float) -> kn.Plan:
 @pytest.mark.parametrize(
     ("key", "before", "after", "message"),
     [
-        (RATE, None, 5, "at 5 B/s one request of 16 KiB takes 55 min; was 5MB/s meant?"),
-        (RATE, 5e6, 5, "at 5 B/s one request of 16 KiB takes 55 min; was 5MB/s meant?"),
-        ("consumer_byte_rate", None, 200, "at 200 B/s one request of 16 KiB takes 1 min; was 200MB/s meant?"),
+        (RATE, None, 5, "at 5 B/s one request of 16 KiB takes 54.6 min; was 5MB/s meant?"),
+        (RATE, 5e6, 5, "at 5 B/s one request of 16 KiB takes 54.6 min; was 5MB/s meant?"),
+        ("consumer_byte_rate", None, 200, "at 200 B/s one request of 16 KiB takes 81.9 s; was 200MB/s meant?"),
         (RATE, 5e6, 5e3, "5 MB/s becomes 5 kB/s, a 1,000th; was a unit forgotten?"),
         (RATE, 5e6, 5e9, "5 MB/s becomes 5 GB/s, 1,000 times as much; was a unit forgotten?"),
         ("request_percentage", 50, 0.05, "50 % becomes 0.05 %, a 1,000th; was a unit forgotten?"),
@@ -51,5 +51,5 @@ def test_the_rows_tell_it_without_a_note(tmp_path) -> None:
     plan.save(tmp_path / "p.json")
     text = (tmp_path / "p.json").read_text()
     loaded = kn.Plan.load(tmp_path / "p.json")
-    assert "55 min" in text
+    assert "54.6 min" in text
     assert [row["danger"] for row in loaded.dangers().to_arrow().to_pylist()] == ["unit"]

@@ -50,7 +50,8 @@ def test_a_plan_says_that_it_has_expired(plan, tmp_path):
     for end, is_over in ends.items():
         loaded = Plan.load(replace(plan, expires=end).save(tmp_path / f"{end[:4]}.json"))
         assert loaded.has_expired() is is_over
-        said = f"expired {end[:19]}Z: it can no longer be started" if is_over else f"to be applied until {end[:19]}Z"
+        until = f"{end[:10]} {end[11:19]}Z"
+        said = f"expired {until}: it can no longer be started" if is_over else f"to be applied until {until}"
         assert said in repr(loaded)
         assert said in loaded._repr_html_()
         for text in (loaded.to_cell(), loaded.to_python(), loaded.to_kafka_configs()):

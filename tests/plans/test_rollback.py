@@ -133,7 +133,7 @@ def test_a_verify_beside_a_run_of_the_plan_says_that_it_is_not_written_down(clus
     with journals().open(half_applied):
         seen = cluster.verify(half_applied)
     assert rows(seen, "state") == [("verified",)] * 3
-    assert "not written into the journal, so that no rollback counts on it: another process" in seen._title()
+    assert "not written to the journal, so no rollback relies on it: another process" in seen._title()
 
 
 def test_a_secret_in_doubt_is_not_taken_for_ours_because_one_is_set():

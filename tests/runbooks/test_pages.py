@@ -99,7 +99,7 @@ def test_a_dangerous_plan_is_applied_with_what_allows_it() -> None:
 def test_an_expired_plan_is_not_said_to_be_applicable() -> None:
     """The page of an expired plan said how to apply it."""
     assert next_step({**PLANNED, "expires": "2026-11-21T10:00:00.000000+00:00"}) == (
-        "It expired 2026-11-21T10:00:00Z: plan again, unless it was begun before that"
+        "It expired 2026-11-21 10:00:00Z: plan again, unless it was begun before that"
     )
 
 

@@ -214,7 +214,7 @@ def test_what_a_history_held_is_exported(live, kadmin, seeded, cluster, tmp_path
     cluster.snapshot().save(saved)
     assert kadmin("export", "--snapshot", saved).out.count("\n") == old.out.count("\n")
     assert kadmin("export", "--snapshot", saved, "--history", where).err.startswith("UsageError: --snapshot and --hist")
-    assert kadmin("export", "--as-of", first).err.startswith("UsageError: --as-of and --cluster-id are of a --history")
+    assert kadmin("export", "--as-of", first).err.startswith("UsageError: --as-of and --cluster-id need --history")
 
 
 def test_the_options_of_an_export(kadmin, live, tmp_path):

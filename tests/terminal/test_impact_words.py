@@ -57,7 +57,11 @@ def test_a_saved_plan_says_it_too_as_rows(live, clients, lines, tmp_path):
 REFUSED = {
     "no such file": (["--impact", "nope.parquet"], 1, "NotFound: no such file: nope.parquet"),
     "no clients in it": (["--impact", "{bare}"], 2, "UsageError: the pairs have no column client_id"),
-    "and carried out at once": (["--impact", "{pairs}", "--apply"], 2, "UsageError: --impact is for looking"),
+    "and carried out at once": (
+        ["--impact", "{pairs}", "--apply"],
+        2,
+        "UsageError: --impact and --apply cannot be combined",
+    ),
 }
 
 

@@ -602,12 +602,12 @@ def test_an_older_broker_that_cannot_list_is_a_note(kadmin, kafka, monkeypatch):
     """The playbook describes all types in turn, and ended at the groups of a cluster of 3.9."""
 
     def no_list(configs, word):
-        raise kn.Unsupported("this broker can list no config resources but client-metrics")
+        raise kn.Unsupported("this broker can only list client-metrics")
 
     monkeypatch.setattr("kadmin_nb.cluster.configs.Configs.names", no_list)
     answer = kadmin("kafka-configs", *_at(kafka), "--describe", "--entity-type", "groups")
     assert (answer.code, answer.out) == (0, "")
-    assert answer.err.startswith("Note: no groups are listed: this broker can list no")
+    assert answer.err.startswith("Note: no groups are listed: this broker can only list")
 
 
 @pytest.mark.parametrize("typed", ["kafka-acls", "kafka-topics.sh", "kafka-consumer-groups"])
@@ -615,7 +615,7 @@ def test_a_tool_that_is_not_here_is_not_taken_for_another(kadmin, typed):
     """I typed kafka-acls, and was asked whether I meant kafka-configs."""
     answer = kadmin(typed, "--list")
     assert answer.code == 2
-    assert answer.err.splitlines()[1] == f"Hint: {typed} is Kafka's own, and nothing here stands in for it."
+    assert answer.err.splitlines()[1] == f"Hint: {typed} is Kafka's own, and has no equivalent here."
 
 
 @pytest.mark.parametrize("typed", ["kafka-configs.sh", "kafka-config"])

@@ -126,7 +126,7 @@ def test_who_uses_most_of_each_key():
     assert answer._title() == (
         "user=reader client-id=app uses most consumer_byte_rate (0.3 B/s, 100 % of all); "
         "user=big client-id=app uses most producer_byte_rate (22 B/s, 91.3 % of all). "
-        "Watched 10 s, 2026-11-21 12:00:00 to 12:00:10 UTC, brokers 1, 2; by s."
+        "Watched 10 s, 2026-11-21 12:00:00Z to 12:00:10Z, brokers 1, 2; by s."
     )
     only = kn.usage.top(rows, keys=[FETCH]).to_arrow()
     assert only["user"].to_pylist() == ["reader"]
@@ -175,7 +175,7 @@ def test_the_loudest_of_a_log(kadmin):
     assert said.code == 0, said.err
     lines = said.out.splitlines()
     assert lines[0].startswith(f"user=admin client-id=slow uses most {PRODUCE} (")
-    assert lines[0].endswith("Watched 5.43 min, 2026-11-21 11:59:51 to 12:05:17 UTC, brokers 1, 2; by request log.")
+    assert lines[0].endswith("Watched 5.43 min, 2026-11-21 11:59:51Z to 12:05:17Z, brokers 1, 2; by request log.")
     assert lines[2].split()[0] == PRODUCE  # the title says who
     assert "20.7 kB" in lines[-1]
 

@@ -57,7 +57,7 @@ def test_a_plan_that_was_begun_is_known_by_its_id(kadmin, live, saved, cluster):
     assert kadmin("plan", "show", plan_id[:8]).out == kadmin("plan", "show", place).out
     assert live("plan", "verify", plan_id[:8]).code == 0
     listed = kadmin("plan", "log").out
-    assert plan_id[:12] in listed
+    assert plan_id[:8] in listed
     assert "the fair" in listed
     again = live("plan", "resume", plan_id[:8])
     assert again.code == 0
@@ -173,7 +173,7 @@ def test_what_was_never_done_cannot_be_rolled_back(live, saved):
     said = live("plan", "rollback", place)
     assert (said.code, said.err.splitlines()[0]) == (
         1,
-        f"NotFound: plan {plan_id[:12]} has no journal: it was never applied from here, or nothing was to be done",
+        f"NotFound: plan {plan_id[:12]} has no journal: it was never applied from here, or there was nothing to do",
     )
 
 

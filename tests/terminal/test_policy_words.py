@@ -120,7 +120,7 @@ def test_a_profile_has_a_policy(kadmin, kafka, high, tmp_path, monkeypatch):
     ("words", "code", "says"),
     [
         (("check", "--as-of", "1h ago"), 2, "--as-of needs --history"),
-        (("check", "p.toml", "--history", "w", "--plan", "x"), 2, "--history is judged by itself"),
+        (("check", "p.toml", "--history", "w", "--plan", "x"), 2, "--history cannot be combined"),
         (("check", "--snapshot", "s.parquet"), 2, "a policy is required"),
         (("show", "gone.toml"), 1, "no such policy: gone.toml"),
         (("chek",), 2, "Did you mean check?"),

@@ -59,7 +59,7 @@ def test_a_config_is_printed_too():
 
 def test_printing_is_not_doing():
     """I only wanted to see the lines, and the change was made."""
-    with pytest.raises(kn.UsageError, match="--print is for looking, --apply for doing"):
+    with pytest.raises(kn.UsageError, match="--print and --apply cannot be combined"):
         said("quota", "set", "producer_byte_rate=5", "user=alice", "--print", "cell", "--apply")
 
 

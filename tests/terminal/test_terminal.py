@@ -244,14 +244,16 @@ def test_options_before_the_sub_command(kadmin, kafka, user, tmp_path):
 def test_json_and_files(live, user, tmp_path):
     """The table was for people only."""
     live("quota", "set", "producer_byte_rate=1kB", f"user={user}", "--apply")
-    [row] = json.loads(live("quota", "describe", f"user={user}", "--json").out)
+    printed = live("quota", "describe", f"user={user}", "--json").out
+    [row] = json.loads(printed)
     assert (row["user"], row["value"]) == (user, 1000.0)
-    for kind in (".parquet", ".csv", ".json"):
+    for kind in (".parquet", ".csv", ".json", ".jsonl"):
         said = live("quota", "describe", f"user={user}", "--out", str(tmp_path / f"q{kind}"))
         assert (said.code, said.out) == (0, "")
     assert pyarrow.parquet.read_table(tmp_path / "q.parquet")["value"].to_pylist() == [1000.0]
     assert pyarrow.csv.read_csv(tmp_path / "q.csv")["user"].to_pylist() == [user]
-    assert json.loads((tmp_path / "q.json").read_text())["user"] == user
+    assert (tmp_path / "q.json").read_text() == printed
+    assert (tmp_path / "q.jsonl").read_text() == f"{json.dumps(row)}\n"
     live("quota", "set", "producer_byte_rate=1kB", f"user=={'='}{user}", "--apply")
     for raw, written in ((["--raw"], f"={user}"), ([], f"'={user}")):
         live("quota", "describe", f"user==={user}", "--out", str(tmp_path / "f.csv"), *raw)

@@ -83,7 +83,12 @@ def test_help_is_printed_and_all_is_well(kadmin, line, says):
         ("quota describe --cluster nosuch.properties", 1, "nosuch.properties", ""),
         ("quota describe --property x --cluster a:1", 2, "x is not key=value", ""),
         ("quota describe --property x=y --cluster a:1", 2, "unknown Kafka client property left of the first", ""),
-        ("quota describe --out x.doc --cluster a:1", 2, "--out x.doc does not end in .parquet, .csv, .json", ""),
+        (
+            "quota describe --out x.doc --cluster a:1",
+            2,
+            "does not end in .parquet, .csv, .json, .jsonl",
+            "",
+        ),
         ("quota describe --out x.json --raw --cluster a:1", 2, "--raw is for --out FILE.csv", ""),
         ("quota resolve --pairs no.csv user=a", 1, "no such file: no.csv", ""),
         ("quota plan", 2, "the terminal keeps no tray", "kadmin-nb plan -f FILE"),

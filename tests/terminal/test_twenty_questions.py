@@ -105,11 +105,11 @@ QUESTIONS = {
     "which limits can never win": ("quota tree", ["user=q-team"]),
     "which limits repeat what would hold anyway": ("quota redundant", ["user=q-team client-id=same"]),
     "who has no limit": ("quota unlimited --pairs {pairs} --keys producer_byte_rate", ["client-id=job-"]),
-    "which client-ids are junk": ("quota client-ids {pairs}", ["job-*", "nothing limits them"]),
+    "which client-ids are junk": ("quota client-ids {pairs}", ["job-*", "unlimited"]),
     "who is near the limit": ("quota near --usage {usage}", ["user=ANONYMOUS", "q-app"]),
     "who uses most": ("quota top --usage {usage} --most 3", ["producer_byte_rate", "q-app"]),
     "who are the clients at all": ("quota usage --usage {usage} --clients", ["q-app"]),
-    "may I": ("may-i set producer_byte_rate=5MB/s user=q-team", ["no right is missing"]),
+    "may I": ("may-i set producer_byte_rate=5MB/s user=q-team", ["No right is missing"]),
     "one limit for many clients": ("quota set producer_byte_rate=5MB/s --pairs {pairs}", ["6 to set"]),
     "is this a slip": ("quota set producer_byte_rate=5 user=q-team", ["was 5MB/s meant?"]),
     "what is set on my topic, and where does it come from": (

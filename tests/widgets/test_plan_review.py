@@ -75,7 +75,7 @@ def test_stop_ends_between_two_requests_and_resume_goes_on(bench: Bench, unique:
     review.wait(LONG)
     assert states_of_rows(review) == [VERIFIED, "skipped"]
     assert "Interrupted" in review.status
-    assert "Resume goes on, Roll back takes back what is done." in review.status
+    assert "Resume continues, Roll back undoes what was done." in review.status
     assert (usable(review), len(bench.stage)) == (["Resume", "Verify", "Roll back", "Plan again"], 1)
     assert "1 unchanged, 1 verified" in done(review, review.apply)
     assert bench.limits() == {f"user={raised}": 6e6, f"user={lowered}": 4e6}

@@ -115,7 +115,7 @@ def test_closer_quotas_are_counted() -> None:
 def test_a_lifted_default_is_a_danger() -> None:
     """I emptied the cell of everybody's limit, and only the plan said what that means."""
     about = dict(remarks("user=<default>", {"user=<default>": "1MB/s"}, {"user=<default>": None}))
-    assert about["danger"] == "1 MB/s for everyone is taken away, and nothing is behind it: all others are unlimited"
+    assert about["danger"] == "1 MB/s for everyone is removed, with no other limit behind it: all others are unlimited"
 
 
 def test_a_forgotten_unit_is_a_danger() -> None:

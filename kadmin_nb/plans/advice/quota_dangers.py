@@ -10,6 +10,7 @@ import pyarrow as pa
 from ...admin.ports import Kafka
 from ...model.changes import Change, Target
 from ...model.entity import Entity
+from ...model.figures import digits, seconds
 from ...model.findings import DANGER, Finding
 from ...model.grammar import DEFAULT
 from ...model.levels import DEFAULT_IP
@@ -101,9 +102,10 @@ def _takes_part(change: Change) -> bool:
 
 def _lift_message(key: str, was: float, will: float | None) -> str | None:
     if will is None:
-        return f"{readable(key, was)} for everyone is taken away, and nothing is behind it: all others are unlimited"
+        return f"{readable(key, was)} for everyone is removed, with no other limit behind it: all others are unlimited"
     if will >= MANIFOLD * was:
-        return f"{readable(key, was)} for everyone becomes {readable(key, will)}, {will / was:,.0f} times as much"
+        times = digits(will / was)
+        return f"{readable(key, was)} for everyone becomes {readable(key, will)}, {times} times as much"
     return None
 
 
@@ -115,7 +117,7 @@ def _emptied(removed: Sequence[Change], after: Limits, stored: pa.Table) -> Iter
         everyones = DEFAULT_IP if level == "IP" else _CLIENTS[0].level
         left = {*of_place(stored, level, key)["entity"].to_pylist()} - {str(change.resource) for change in rows}
         if _limit(after, everyones, key) is None and not left:
-            message = f"all {len(rows):,} quotas of the level {level} are taken away, and none is for everyone"
+            message = f"all {len(rows):,} quotas of the level {level} are removed, and none is for everyone"
             yield Finding.about(rows[0], DANGER, QUOTA, message)
 
 
@@ -150,21 +152,18 @@ def _message(change: Change) -> str | None:
     after = float(change.after or "nan")
     before = None if change.old is None else float(change.old)
     if change.key in _BYTE_RATES and after * LONGEST < REQUEST_BYTES:
-        slow = _duration(REQUEST_BYTES / after)
+        slow = seconds(REQUEST_BYTES / after)
         return f"at {readable(change.key, after)} one request of 16 KiB takes {slow}; {_question(change.key, after)}"
     if before and after <= before / THOUSANDFOLD:
-        return f"{_way(change.key, before, after)}, a {before / after:,.0f}th; {_question(change.key, after)}"
+        return f"{_way(change.key, before, after)}, a {digits(before / after)}th; {_question(change.key, after)}"
     if before and after >= before * THOUSANDFOLD:
-        return f"{_way(change.key, before, after)}, {after / before:,.0f} times as much; {_question(change.key, after)}"
+        times = digits(after / before)
+        return f"{_way(change.key, before, after)}, {times} times as much; {_question(change.key, after)}"
     return None
 
 
 def _way(key: str, before: float, after: float) -> str:
     return f"{readable(key, before)} becomes {readable(key, after)}"
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds / 60:,.0f} min" if seconds < 7200 else f"{seconds / 3600:,.0f} h"
 
 
 def _question(key: str, after: float) -> str:

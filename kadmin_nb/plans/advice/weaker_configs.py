@@ -63,7 +63,7 @@ def _weakening(change: Change, state: ObservedState) -> str | None:
     if rule is None or change.is_done:
         return None
     if change.is_secret or not change.old_known:
-        return f"a value that is not shown {'is taken away' if change.after is None else 'is set or replaced'}"
+        return f"a value that is not shown {'is removed' if change.after is None else 'is set or replaced'}"
     old, new = ([value] if value is not None else [*below] for value in (change.old, change.after))
     if not old or not new:
         return f"{_value_text(change.key, old)} becomes {_value_text(change.key, new)}"

@@ -171,7 +171,7 @@ def value_text(key: str, value: object) -> str:
         None, or what is neither a text nor a number nor a list of these.
     """
     if value is None:
-        raise UsageError(f"{key} has no value", hint="To fall back to what is below, reset it.")
+        raise UsageError(f"{key} has no value", hint="To let its fallback apply, reset it.")
     try:
         return cell_text(value)
     except TypeError as exc:

@@ -394,6 +394,7 @@ function render({ model, el }) {
       cell.classList.toggle("kg-danger", state === "danger");
       cell.classList.toggle("kg-shadowed", state === "shadowed");
       cell.classList.toggle("kg-refused", state === "refused");
+      cell.classList.toggle("kg-chosen", state === "chosen");
       cell.toggleAttribute("aria-invalid", false);
       if (state === "refused") cell.setAttribute("aria-invalid", "true");
       if (mark && mark[4] !== null && mark[4] !== undefined) {
@@ -499,6 +500,18 @@ function render({ model, el }) {
     if (cell.getAttribute("aria-colindex") === "1") scroller.scrollLeft = 0;
     else if (left - sticky < scroller.scrollLeft) scroller.scrollLeft = left - sticky;
     else if (right > scroller.scrollLeft + scroller.clientWidth) scroller.scrollLeft = Math.min(left - sticky, right - scroller.clientWidth);
+  }
+
+  // Scrolls to a row that Python shows; the focus stays where it is.
+  function reveal() {
+    const row = model.get("revealed");
+    if (row < 0) return;
+    if (!hasFocus) {
+      active = [between(-1, row, rows.total - 1), 0];
+      anchor = [...active];
+    }
+    const [first, last] = visible();
+    row > first && row < last - 1 ? paint() : setTop((row - 2) * ROW);
   }
 
   function setTop(value) {
@@ -741,12 +754,19 @@ function render({ model, el }) {
   const greet = () => rows.send({ kind: "hello", epoch: rows.epoch }) || die();
   model.on("comm_live_update", greet); // after a restart nothing can be sent any more
   greet();
-  const watcher = new ResizeObserver(layout); // also the first drawing: `el` is not in the page yet
+  model.on("change:revealed", reveal);
+  let isDrawn = false;
+  const watcher = new ResizeObserver(() => {
+    layout();
+    if (!isDrawn) reveal();
+    isDrawn = true;
+  }); // also the first drawing: `el` is not in the page yet
   watcher.observe(scroller);
   return () => {
     rows.send({ kind: "bye" });
     model.off("msg:custom", received);
     model.off("comm_live_update", greet);
+    model.off("change:revealed", reveal);
     watcher.disconnect();
   };
 }
