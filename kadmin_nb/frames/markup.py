@@ -33,6 +33,7 @@ from .blocks import (
     Title,
 )
 from .colours import TONES
+from .meanings import UNLIMITED
 from .render import (
     AMOUNT,
     CUT,
@@ -212,7 +213,7 @@ def _breakable(text: str) -> str:
 
 
 def _bold(text: str) -> str:
-    return f"<b>{text}</b>" if text else ""
+    return f"<b>{text}</b>" if text and text != UNLIMITED else text
 
 
 def _struck(text: str) -> str:

@@ -18,7 +18,7 @@ from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Folded, Page
 from ..frames.schema_metadata import now, stamped
-from ..hints import Hint, Verb, python, sentence
+from ..hints import Hint, Syntax, Verb, python, sentence
 from ..model import rights
 from ..model.changes import FAILED, UNCHANGED, UNKNOWN, UNVERIFIED, VERIFIED, Outcome, Target
 from .kinds.registry import KINDS
@@ -50,6 +50,11 @@ class Outcomes(Answer):
     ) -> None:
         self._source, self._rollback, self._rows = table, rollback, rows
         self._states = None if rows is None else {outcome.state for outcome in rows}
+        self._syntax: Syntax = python
+
+    def _at(self, syntax: Syntax) -> Outcomes:
+        self._syntax = syntax
+        return self
 
     @cached_property
     def _table(self) -> pa.Table:
@@ -179,7 +184,7 @@ class Outcomes(Answer):
             return []
         proof = f"journal {_from_home(self.journal)}, chain head {(self.chain_head or '')[:12]}"
         log = Verb(f"plan log {self.plan_id[:12]}", f"cluster.log({self.plan_id[:12]!r})")
-        return [Folded(sentence("details: {}", log).at(page.syntax or python), [printable(proof)])]
+        return [Folded(sentence("details: {}", log).at(page.syntax or self._syntax), [printable(proof)])]
 
     @staticmethod
     def _states_of(rows: pa.Table) -> str:
