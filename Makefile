@@ -11,7 +11,7 @@ MORE_KAFKAS := 4.1.1 4.0.1
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help install browser spark-archive kafka kafkas demo test test-fast test-long test-versions check shape pictures reference bench bench-full lock binder clean
+.PHONY: help install browser spark-archive kafka kafkas demo test test-fast test-long test-versions check shape pictures reference bench bench-full docs docs-check docs-serve lock sbom release binder clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -99,6 +99,26 @@ lock: ## renew the locked requirements from pyproject.toml, and what Binder inst
 	@$(COMPILE) requirements/build.in -o requirements/build.txt
 	@$(COMPILE) pyproject.toml --extra all --group dev -c requirements/constraints.in -o requirements/dev.txt
 	@.lock/bin/python binder/derive.py
+	@rm -rf .lock
+
+docs: install ## the site in out/site, without a network; notebooks as make docs-check ran them last
+	@$(RUN) docs/build_site.py
+
+docs-check: kafka ## run what the pages show: typed lines, SQL, notebooks (10 minutes)
+	@$(RUN) -m pytest tests/approved/test_typed_pages.py tests/analytics/test_sql_page.py
+	@$(RUN) docs/build_site.py --run-notebooks
+
+docs-serve: docs ## the site on http://localhost:8000
+	@$(RUN) -m http.server 8000 --bind 127.0.0.1 --directory out/site
+
+sbom: install ## renew the bill of materials that the wheel carries, from the environment
+	@$(PYTHON) -m venv .lock && .lock/bin/python -m pip install --quiet cyclonedx-bom
+	@.lock/bin/cyclonedx-py environment --output-reproducible --pyproject pyproject.toml $(RUN) | $(RUN) requirements/sbom.py
+	@rm -rf .lock
+
+release: kafka ## the packages in dist/, built twice, looked into, and installed with each extra (20 minutes); all but the upload
+	@$(PYTHON) -m venv .lock && .lock/bin/python -m pip install --quiet uv
+	@$(RUN) -m tests.packaging.release
 	@rm -rf .lock
 
 binder: install ## what Binder installs, from the locked requirements

@@ -1,4 +1,4 @@
-"""This version of kadmin_nb; pyproject.toml says the same."""
+"""This version of kadmin_nb; pyproject.toml takes it from here."""
 
 VERSION = "0.1.0"
 TOOL = f"kadmin_nb {VERSION}"

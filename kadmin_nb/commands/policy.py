@@ -48,10 +48,11 @@ _file = click.argument("file", metavar="[POLICY]", required=False)
 @click.option("--as-of", metavar="TIME", help="at this time, such as '2h ago'; default: the newest.")
 @click.option("--pairs", metavar="NAME", help="The known clients: PAIRS or USAGE, a variable or a file.")
 @click.option("--junit", metavar="FILE", help="Also write it as JUnit XML.")
+@click.option("--sarif", metavar="FILE", help="Also write it as SARIF, for code scanning.")
 @options.detailed("a rule is broken")
 def check(
     session: Session, file: str | None, snapshot: str | None, which: str | None, where: str | None, as_of: str | None,
-    pairs: str | None, junit: str | None,
+    pairs: str | None, junit: str | None, sarif: str | None,
 ) -> Any:  # fmt: skip
     """Check each rule: on the current cluster, a snapshot, a plan as if applied, or every cluster of a history.
 
@@ -67,10 +68,11 @@ def check(
         answer = _of_snapshot(_policy(file), _snapshot(session, snapshot), plan, pair_frame)
     else:
         answer = session.cluster.check(file, plan, pairs=pair_frame)
-    if junit:
-        from ..policy.policy_answer import write_report
+    from ..policy.policy_answer import write_report, write_sarif
 
-        write_report(answer.findings, Path(junit), file or "policy")
+    for place, write in ((junit, write_report), (sarif, write_sarif)):
+        if place:
+            write(answer.findings, Path(place), file or "policy")
     return answer
 
 

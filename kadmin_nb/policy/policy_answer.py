@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import quote
 from xml.etree import ElementTree as xml
 
 import pyarrow as pa
@@ -19,6 +21,7 @@ from ..frames.blocks import NOTEBOOK, Page
 from ..frames.frame import FRAME
 from ..hints import Hint, Verb, sentence
 from ..model.findings import FAILED, OK, UNKNOWN, Finding
+from ..version import VERSION
 from .facts import CLUSTER_ID
 from .rules import AS_BEFORE, BROKEN, KEPT, REFUSE, WARN
 
@@ -192,3 +195,33 @@ def _case(findings: Sequence[Finding]) -> xml.Element:
 
 def _message_lines(findings: Iterable[Finding]) -> str:
     return "\n".join(printable(f"{finding.message} (wanted {finding.evidence['wanted']})") for finding in findings)
+
+
+# --- findings as SARIF 2.1.0, which code scanning shows beside a pull request: a result a breach ---
+
+
+def write_sarif(findings: Iterable[Finding], place: Path, policy: str) -> None:
+    """Write it to a file: each result is an error, or a warning where the rule warns, at the policy's file.
+
+    Raises
+    ------
+    NotFound, Invalid
+        The file cannot be written.
+    """
+    breaches = [finding for finding in findings if finding.severity != OK]
+    reasons = {finding.code: printable(finding.evidence["reason"]) for finding in breaches}
+    rules = [{"id": printable(code), "shortDescription": {"text": text}} for code, text in sorted(reasons.items())]
+    driver = {"name": "kadmin_nb", "version": VERSION, "rules": rules}
+    run = {"tool": {"driver": driver}, "results": [_result(finding, policy) for finding in breaches]}
+    files.write(place, json.dumps({"version": "2.1.0", "runs": [run]}, indent=1) + "\n")
+
+
+def _result(finding: Finding, policy: str) -> dict[str, Any]:
+    cluster_id = finding.evidence.get(CLUSTER_ID)
+    location = {"physicalLocation": {"artifactLocation": {"uri": quote(policy)}, "region": {"startLine": 1}}}
+    return {
+        "ruleId": printable(finding.code),
+        "level": "error" if finding.severity in (FAILED, UNKNOWN) else "warning",
+        "message": {"text": printable(f"{cluster_id}: {finding.message}" if cluster_id else finding.message)},
+        "locations": [location],
+    }

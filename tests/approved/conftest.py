@@ -23,12 +23,18 @@ LOGS = Path(__file__).parents[1] / "analytics" / "recorded"
 
 
 @pytest.fixture
-def seeded(monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalKafka]:
+def hostile(request: pytest.FixtureRequest) -> bool:
+    """Whether some names of the seeded Kafka are hostile: they are, but for a page that people read."""
+    return bool(getattr(request, "param", True))
+
+
+@pytest.fixture
+def seeded(monkeypatch: pytest.MonkeyPatch, hostile: bool) -> Iterator[LocalKafka]:
     """A Kafka with what `local seed` makes, and nothing of other tests."""
     monkeypatch.setattr("kadmin_nb.local.kafka.random_id", lambda: CLUSTER_ID)
     with kn.local.start() as running:
         with running.connect() as cluster:
-            seed(cluster, hostile=True)
+            seed(cluster, hostile=hostile)
         producer = Producer({"bootstrap.servers": running.bootstrap, "log_level": 0})
         producer.produce("orders", b"an order", partition=0)  # an empty topic has nothing to lose
         assert producer.flush(30) == 0

@@ -36,13 +36,14 @@ class Transcript:
     def type(self, lines: Iterable[str]) -> str:
         """The transcript of the lines."""
         for line in lines:
-            answer = self._answer(line)
+            answer = self.answer(line)
             if ids := re.findall(r"plan ([0-9a-f]{12})", answer):
                 self.plan = ids[-1]
-            self.lines += [f"$ {line}", self._settled(answer), ""]
+            self.lines += [f"$ {line}", self.settled(answer), ""]
         return "\n".join(self.lines)
 
-    def _answer(self, line: str) -> str:
+    def answer(self, line: str) -> str:
+        """What a line prints, of a terminal or, where it begins with %, of a notebook."""
         typed = line.replace("{plan}", self.plan).replace("BOOTSTRAP", self.bootstrap)
         if typed.startswith("%"):
             return self._shown(typed.replace("\\n", "\n"))
@@ -59,7 +60,7 @@ class Transcript:
         forms, _ = self.notebook.shell.display_formatter.format(result.result)
         return forms.get("text/plain", "")
 
-    def _settled(self, text: str) -> str:
+    def settled(self, text: str) -> str:
         """The text without what another run would print otherwise."""
         varied = text.replace(self.bootstrap, "localhost:9092").replace(str(self.desk), "DESK")
         varied = re.sub(r"(?<=127\.0\.0\.1)(\s+)\d+", r"\1PORT", varied)

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
 import runpy
 import shlex
+import shutil
 import subprocess
 import sys
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any, ClassVar
+from unittest.mock import MagicMock
 
 import pytest
+import yaml
 
+import kadmin_nb as kn
 from kadmin_nb.runbooks.catalogue import find
 
 ROOT = Path(__file__).parents[2]
@@ -104,3 +112,55 @@ def test_the_dag_of_airflow_runs_the_notebooks_in_their_order(airflow):
     commands = [task["bash_command"].replace("{{ macros.ds_add(ds, -1) }}", "2026-11-24") for task in airflow]
     assert [bind(command) for command in commands] == [*NOTEBOOKS]
     assert [task.get("after") for task in airflow] == [None, "record_history", "usage", "utilisation"]
+
+
+@pytest.mark.broker
+def test_the_op_of_dagster_runs_the_audit(kafka, tmp_path, monkeypatch):
+    """The op passed a parameter that the runbook did not have."""
+    dagster = ModuleType("dagster")
+    for name in ("Definitions", "OpExecutionContext", "RetryPolicy", "ScheduleDefinition", "MetadataValue"):
+        setattr(dagster, name, MagicMock(name=name))
+    dagster.job, dagster.op = (lambda work: None), (lambda **_: lambda work: work)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "dagster", dagster)
+    space = runpy.run_path(str(EXAMPLES / "dagster_job.py"))
+    audit, context = space["audit"], SimpleNamespace(run_id="1", add_output_metadata=lambda _: None)
+    audit.__globals__.update(CLUSTER=kafka.bootstrap, RUNS=str(tmp_path))
+    with contextlib.suppress(kn.KadminError):  # something in the tests' cluster always wants a look
+        audit(context)
+    assert (tmp_path / "quota_audit-1.ipynb").exists()
+    assert json.loads((tmp_path / "quota_audit-1.json").read_text())["parameters"]["cluster"] == kafka.bootstrap
+
+
+@pytest.mark.broker
+def test_a_pull_request_is_planned_and_judged_by_the_workflow(kafka, tmp_path, monkeypatch, unique):
+    """The workflow called a verb by the name that it had a year ago."""
+    user = unique("user")
+    (tmp_path / "kadmin-nb.toml").write_text(f'[profiles.review]\nbootstrap = "{kafka.bootstrap}"\n')
+    (tmp_path / "quotas.yaml").write_text(f"kadmin: 1\nquotas:\n  user={user}: {{producer_byte_rate: 5MB/s}}\n")
+    shutil.copy(ROOT / "kadmin-nb.policy.example.toml", tmp_path / "kadmin-nb.policy.toml")
+    workflow = yaml.safe_load((EXAMPLES / "ci" / "quotas.yml").read_text())["jobs"]["plan"]
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("KADMIN_CONFIG", str(tmp_path / "kadmin-nb.toml"))
+    for name, value in workflow["env"].items():
+        monkeypatch.setenv(name, value)
+    lines = [step["run"] for step in workflow["steps"] if step.get("run", "").startswith("kadmin-nb")]
+    planned, judged = (subprocess.run(line, shell=True, cwd=tmp_path, capture_output=True) for line in lines)
+    assert (planned.returncode, judged.returncode in (0, 1)) == (0, True), planned.stderr + judged.stderr
+    assert user in (tmp_path / "comment.md").read_text()
+    assert json.loads((tmp_path / "policy.sarif").read_text())["version"] == "2.1.0"
+
+
+def test_what_pre_commit_runs_reads_the_files(tmp_path):
+    """The hook passed a file that `plan from` refused."""
+    hooks = yaml.safe_load((EXAMPLES / "ci" / "pre-commit-config.yaml").read_text())["repos"][0]["hooks"]
+    schema, policy = (hook["entry"] for hook in hooks)
+    shutil.copy(ROOT / "kadmin-nb.policy.example.toml", tmp_path / "our.policy.toml")
+    run = partial(subprocess.run, cwd=tmp_path, capture_output=True, text=True)
+    env = {**os.environ, "PATH": f"{tmp_path}:{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    (tmp_path / "check-jsonschema").write_text('#!/bin/sh\necho "$@"\n')  # which is the library's own matter
+    (tmp_path / "check-jsonschema").chmod(0o755)
+    (tmp_path / ".git").mkdir()
+    assert run([*shlex.split(policy), "our.policy.toml"], env=env).returncode == 0
+    checked = run([*shlex.split(schema), "quotas.yaml"], env=env)
+    assert checked.stdout.split() == ["--schemafile", ".git/declared.json", "quotas.yaml"]
+    assert json.loads((tmp_path / ".git" / "declared.json").read_text())["required"] == ["kadmin"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 import sysconfig
@@ -12,8 +13,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.utils import canonicalize_name
 
 from kadmin_nb.local import LocalKafka
+from tests.packaging.release import unfit
 
 ROOT = Path(__file__).parents[2]
 
@@ -74,13 +77,23 @@ def test_a_runbook_is_begun_from_the_wheel(installed: Path, tmp_path: Path) -> N
     assert "rate: str" in _run(installed, "kadmin-nb", "runbook", "show", str(tmp_path / "mine.ipynb"))
 
 
-def test_the_sums_of_the_jars_are_in_it(wheel: Path) -> None:
-    """The local Kafka of an installed wheel had nothing to check its jars against."""
+def test_the_wheel_has_what_it_should_and_nothing_more(wheel: Path) -> None:
+    """The local Kafka of an installed wheel had nothing to check its jars against, and type checkers saw no types."""
     names = zipfile.ZipFile(wheel).namelist()
+    assert [*unfit(wheel)] == []
     assert {f"kadmin_nb/jars/sums/{release}.txt" for release in ("kafka-4.3.1", "kafka-3.9.2", "delta-4.4.0")} <= set(
         names
     )
-    assert not [name for name in names if name.startswith(("tests", "benchmarks"))]
+
+
+def test_the_bill_of_materials_is_that_of_the_lock() -> None:
+    """The versions in it were those of the release before: make sbom renews it."""
+    parts = json.loads((ROOT / "requirements" / "sbom.cdx.json").read_text())["components"]
+    names = runpy.run_path(str(ROOT / "binder" / "derive.py"))["wanted"]()
+    versions = {canonicalize_name(part["name"]): part["version"] for part in parts}
+    assert versions.keys() == names.keys()
+    lock = "".join((ROOT / "requirements" / name).read_text() for name in ("build.txt", "dev.txt"))
+    assert [name for name, version in versions.items() if f"{name}=={version} " not in lock] == []
 
 
 def test_the_schema_of_declarative_files_is_in_it(installed: Path) -> None:

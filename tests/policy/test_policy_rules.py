@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,7 +13,7 @@ import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.snapshots import snapshot
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.policy.policy_answer import write_report
+from kadmin_nb.policy.policy_answer import write_report, write_sarif
 from tests.policy.judged_snapshots import MB, breaches, configs, held, pairs, policy, quotas, states
 
 UNLIMITED = """
@@ -255,6 +256,12 @@ def test_a_hostile_name_stays_text(tmp_path):
     text = ElementTree.parse(tmp_path / "p.xml").getroot().find("testcase/failure").text
     assert "user=<script>alert(1)</script>" in text
     assert "user=\\x1b[31m\\x00" in text
+    write_sarif(answer.findings, tmp_path / "p.sarif", "rules/our policy.toml")
+    (run,) = json.loads((tmp_path / "p.sarif").read_text())["runs"]
+    assert [(row["ruleId"], row["level"]) for row in run["results"]] == [("r", "error")] * 2
+    assert "user=\\x1b[31m\\x00" in "".join(row["message"]["text"] for row in run["results"])
+    place = run["results"][0]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"] == {"uri": "rules/our%20policy.toml"}
 
 
 def test_the_answer_leads_with_counts_and_reasons():

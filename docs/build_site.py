@@ -1,0 +1,139 @@
+"""`make docs`: the site in out/site, out of docs/, the README and the notebooks, without a network.
+
+Beside each page stands its Markdown; `llms.txt` lists all of them for machines. A link to a file of the repository that
+is no page leads to a copy of it. It fails where a link leads nowhere.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+from nbconvert import MarkdownExporter
+
+ROOT = Path(__file__).resolve().parents[1]
+OUT = ROOT / "out"
+PAGES, SITE, EXECUTED = OUT / "pages", OUT / "site", OUT / "notebooks"
+PROJECT = ("ARCHITECTURE.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md")
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+LINK = re.compile(r"(\]\()([^)#\s:]+)(#[^)\s]*)?(\))")
+"""A link or picture of Markdown to a file."""
+BARE = "> The notebook without its outputs: `make docs-check` runs it.\n\n"
+
+
+def place_of(source: Path) -> Path:
+    """Where a file of the repository stands in the site's sources."""
+    name = source.relative_to(ROOT)
+    if name == Path("README.md"):
+        return Path("index.md")
+    if name.parts[0] == "docs":
+        return Path(*name.parts[1:])
+    if str(name) in PROJECT:
+        return Path("project") / name
+    return name.with_suffix(".md") if source in NOTEBOOKS else Path("files") / name
+
+
+def sources() -> Iterator[Path]:
+    """The files of the repository that are pages."""
+    yield ROOT / "README.md"
+    yield from (ROOT / name for name in PROJECT)
+    yield from sorted((ROOT / "docs").rglob("*.md"))
+    yield from NOTEBOOKS
+
+
+def text_of(source: Path) -> str:
+    """A page as Markdown; a notebook as it was run last."""
+    if source.suffix == ".md":
+        return source.read_text()
+    executed = EXECUTED / source.name
+    is_new = executed.exists() and executed.stat().st_mtime >= source.stat().st_mtime
+    document = nbformat.read(executed if is_new else source, as_version=4)
+    text, resources = MarkdownExporter().from_notebook_node(document)
+    for name, picture in resources.get("outputs", {}).items():
+        (PAGES / "notebooks").mkdir(parents=True, exist_ok=True)
+        (PAGES / "notebooks" / name).write_bytes(picture)
+    return text if is_new else text.replace("\n\n", f"\n\n{BARE}", 1)
+
+
+def write_pages() -> list[Path]:
+    """All pages below PAGES, their links rewritten; their places."""
+    shutil.rmtree(PAGES, ignore_errors=True)
+    places = []
+    for source in sources():
+        place = place_of(source)
+        (PAGES / place).parent.mkdir(parents=True, exist_ok=True)
+        text = LINK.sub(lambda match, source=source: _relinked(match, source), text_of(source))
+        (PAGES / place).write_text(text)
+        places.append(place)
+    return places
+
+
+def _relinked(match: re.Match[str], source: Path) -> str:
+    target = (source.parent / match[2]).resolve()
+    if not target.exists() or not target.is_relative_to(ROOT):
+        return match[0]
+    place = place_of(target)
+    if target.is_dir():
+        shutil.copytree(target, PAGES / place, dirs_exist_ok=True)
+        place = next(path.relative_to(PAGES) for path in sorted((PAGES / place).rglob("*")) if path.is_file())
+    elif target not in {*sources()}:
+        (PAGES / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(target, PAGES / place)
+    way = os.path.relpath(PAGES / place, (PAGES / place_of(source)).parent)
+    return f"{match[1]}{way}{match[3] or ''}{match[4]}"
+
+
+def write_for_machines(places: list[Path]) -> None:
+    """The Markdown beside each page of the site, and `llms.txt`."""
+    lines = ["# kadmin_nb", "", "> Kafka quotas and configs in notebooks, terminals and on Spark.", ""]
+    for place in places:
+        text = (PAGES / place).read_text()
+        folder = SITE / place.with_suffix("") if place.stem != "index" else SITE / place.parent
+        (folder / "index.md").write_text(text)
+        title = next((line.lstrip("# ") for line in text.splitlines() if line.startswith("# ")), place.stem)
+        first = next((line for line in text.splitlines() if line[:1].isalpha()), "")
+        lines.append(f"- [{title}]({(folder / 'index.md').relative_to(SITE)}): {first}")
+    (SITE / "llms.txt").write_text("\n".join(lines) + "\n")
+
+
+def run_notebooks() -> int:
+    """Run each notebook that is newer than its outputs; the exit code."""
+    EXECUTED.mkdir(parents=True, exist_ok=True)
+    jupyter = str(Path(sys.executable).with_name("jupyter-nbconvert"))
+    failed = []
+    for source in NOTEBOOKS:
+        executed = EXECUTED / source.name
+        if executed.exists() and executed.stat().st_mtime >= source.stat().st_mtime:
+            continue
+        command = [jupyter, "--to", "notebook", "--execute", "--output", str(executed), str(source)]
+        print(f"== {source.name}", flush=True)
+        if subprocess.run(command, cwd=ROOT, timeout=LONGEST_RUN).returncode:
+            failed.append(source.name)
+    print(f"failed: {', '.join(failed)}" if failed else f"all notebooks have run, in {EXECUTED.relative_to(ROOT)}/")
+    return bool(failed)
+
+
+LONGEST_RUN = 900
+"""Seconds that a notebook may take."""
+
+
+def main() -> int:
+    """Build it; the exit code."""
+    places = write_pages()
+    shutil.rmtree(SITE, ignore_errors=True)
+    command = [str(Path(sys.executable).with_name("zensical")), "build", "--strict", "-f", str(ROOT / "mkdocs.yml")]
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "NO_COLOR": "1"})
+    if done.returncode == 0:
+        write_for_machines(places)
+        print(f"{len(places)} pages are in {SITE.relative_to(ROOT)}/; open index.html")
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(run_notebooks() if sys.argv[1:] == ["--run-notebooks"] else main())
