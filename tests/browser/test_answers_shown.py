@@ -12,6 +12,7 @@ import pytest
 
 from tests.browser.conftest import new_page
 from tests.browser.lab import PICTURES, Notebook
+from tests.browser.widths import beyond, cut_names
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker]
 
@@ -32,9 +33,12 @@ LINES = {
     "top": f"%kquota top {LOG}",
     "set": "%kquota set producer_byte_rate=7MB/s user=shown-alice",
     "plan": "%kquota plan",
+    "edit": "%kquota edit",
+    "review": "%kquota plan --review",
     "discard": "%kquota discard",
     "configs-of-a-topic": "%kconfig describe topic=shown-topic",
     "configs-of-a-broker": "%kconfig describe broker=1",
+    "edit-configs": "%kconfig edit topic=shown-topic",
     "advise": "%kconfig advise",
     "cluster": "%kadmin cluster",
     "may-i": "%kadmin may-i",
@@ -67,14 +71,14 @@ def test_every_answer_is_there_to_be_looked_at(cells: list[str], open_notebook: 
             notebook.page.set_viewport_size({"width": width, "height": 4000})
             for name, output in zip(LINES, outputs, strict=True):
                 output.screenshot(path=ANSWERS / f"{name}-{width}-{theme}.png")
-                assert _hidden(output) == 0, f"{name} at {width} pixels"
+                assert beyond(output) <= 0, f"{name} at {width} pixels"
+                assert cut_names(output) == [], f"{name} at {width} pixels"
+            review = outputs[[*LINES].index("review")].locator(".kg-scroll")
+            assert review.evaluate("grid => grid.scrollWidth - grid.clientWidth") == 0, (
+                "state and note are on the screen"
+            )
         notebook.change_theme()
     assert not [name for name, output in zip(LINES, outputs, strict=True) if "Error" in output.inner_text()]
-
-
-def _hidden(output: Any) -> int:
-    """Pixels of an answer that are beyond the right edge of its cell."""
-    return int(output.evaluate("area => Math.max(0, area.scrollWidth - area.clientWidth)"))
 
 
 def test_a_document_of_answers_is_there_to_be_looked_at(cells: list[str], lab: Any, browser: Any) -> None:

@@ -2,7 +2,7 @@
 // Texts are only ever set as textContent, title or value: a name from a cluster is never markup.
 
 const LINE = 28; // pixels of a line of a row
-const HEAD = 42; // pixels of a line of column names, each of which may take two
+const HEAD = 42; // pixels of a line of column names, each of which may take two; what is above it takes 24
 const PAGE = 100; // rows of a page
 const TALLEST = 8e6; // pixels of an element: browsers have a limit
 const KEPT = 60; // pages that are kept
@@ -281,7 +281,7 @@ function render({ model, el }) {
     for (const some of parts) shared(some.map((n) => all[n]), room).forEach((width, at) => (widths[some[at]] = dragged.get(some[at]) ?? width));
     const widest = Math.max(room, ...parts.map(total));
     if (lines > 1) widths[parts[0].at(-1)] += widest - total(parts[0]); // the others begin a line
-    [rowHeight, headHeight] = [LINE * lines, HEAD * lines];
+    [rowHeight, headHeight] = [LINE * lines, HEAD + 24 * (lines - 1)];
     layer.style.minWidth = `${widest}px`;
     [head, ...drawn.values()].forEach(arrange);
   }
