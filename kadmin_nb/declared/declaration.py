@@ -266,7 +266,7 @@ class Declared:
         if self.cluster_id is not None and self.cluster_id != cluster_id and not any_cluster:
             raise WrongCluster(
                 f"{self.where} is about cluster {self.cluster_id}, and this is {cluster_id}",
-                hint=Hint("Nothing was sent.", sentence("{} takes it all the same.", Option("any_cluster"))),
+                hint=Hint("Nothing was sent.", sentence("{} skips this check.", Option("any_cluster"))),
             )
 
     def snapshot(self) -> Snapshot:

@@ -435,7 +435,7 @@ class PLAN(_Row, key="row"):
     old = OLD.or_null
     wanted = WANTED.or_null
     after = Field(TEXT, "what will be stored", unit=OF_KEY, null=True)
-    old_known = Field(FLAG, "false: the old value may not be read")
+    old_known = Field(FLAG, "false: the old value cannot be read")
     level = LEVEL.of(TEXT).or_null
     validated = Field(TEXT, "ok, the broker's error, or not possible", look=PROSE)
     note = NOTE.or_null

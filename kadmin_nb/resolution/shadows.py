@@ -265,7 +265,7 @@ def _reach(stored: Stored, entity: Entity, key: str) -> str:
 
 def _consequences(value: float | None, now: Effective, then: Effective) -> Iterator[str]:
     if then.value is None:
-        yield "nothing is behind it: unlimited then"
+        yield "no other limit applies, so unlimited"
     elif value is None:
         yield f"{then.entity} binds then, {readable(now.key, then.value)}"
     if now.is_shared and then.bucket not in (now.bucket, None):
