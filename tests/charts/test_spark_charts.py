@@ -36,4 +36,4 @@ def test_few_rows_leave_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kind, "toArrow", counting)
     draw(in_spark)
     assert collected
-    assert max(collected) <= 160
+    assert max(collected) <= 2000  # 500 clients, four keys each

@@ -91,7 +91,7 @@ def scene(kafka, cluster, tmp_path_factory) -> Scene:
 QUESTIONS = {
     "which limit binds my client, and why": (
         "quota why user=ANONYMOUS client-id={app}",
-        ["is limited: producer_byte_rate 500 kB/s", "To lift it:"],
+        ["is limited by producer_byte_rate", "To lift it:"],
     ),
     "am I throttled, and how often": (
         "quota why user=ANONYMOUS client-id={app} --usage {usage}",
