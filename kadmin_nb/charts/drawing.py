@@ -190,10 +190,13 @@ def empty(title: str) -> Any:
     return titled(filling(base([]).mark_point(), height=20), title)
 
 
-def names(field: str, rows: Sequence[Mapping[str, Any]], texts: Sequence[str] = ()) -> Any:
-    """A row a name, in the order of the rows, with room for them, or for all of `texts`, in a wide font."""
+def names(field: str, rows: Sequence[Mapping[str, Any]], texts: Sequence[str] = (), narrow: float | None = None) -> Any:
+    """A row a name, in the order of the rows, with room for them, or for all of `texts`, in a wide font.
+
+    `narrow` is the pixels that they have in a narrow cell, where that is fewer.
+    """
     room = room_of(texts or [row[field] for row in rows])
-    limit = in_a_cell(f"{NARROW_NAMES}", f"{room + 20:g}")
+    limit = in_a_cell(f"{narrow or room + 20:g}", f"{room + 20:g}")
     axis = alt.Axis(
         labelLimit=limit, minExtent=alt.ExprRef(f"containerSize()[0] > 0 ? 0 : {room:g}"), ticks=False, domain=False
     )
@@ -205,8 +208,8 @@ def in_a_cell(narrow: str, wide: str) -> Any:
     return alt.ExprRef(f"containerSize()[0] < {NARROW} ? {narrow} : {wide}")
 
 
-NARROW, NARROW_NAMES = 700, 195
-"""Pixels of a cell in which names have less room, and of the names there."""
+NARROW = 700
+"""Pixels of a cell in which names may have less room."""
 
 
 def room_of(texts: Iterable[str]) -> float:

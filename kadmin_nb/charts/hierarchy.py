@@ -158,12 +158,15 @@ def _label(node: Row) -> str:
     return short(text.strip())
 
 
+NARROW_NAMES = 195
+"""Pixels of the names in a narrow cell."""
+
 ROW, INDENT, TALLEST = 22, 24, 2.6
 """Pixels of a row and of a step to the right; rows that the headings need."""
 
 
 def _drawn(nodes: list[Row]) -> Any:
-    from .drawing import BLUE, GREY, INK, NARROW_NAMES, PURPLE, SKY, alt, base, filling, in_a_cell, room_of
+    from .drawing import BLUE, GREY, INK, PURPLE, SKY, alt, base, filling, in_a_cell, room_of
 
     keys = sorted({key for node in nodes for key in node["limits"]}, key=key_order)[:MOST_KEYS]
     tops = [*_tops(nodes)]
@@ -202,7 +205,7 @@ def _drawn(nodes: list[Row]) -> Any:
     limits = base(cells).encode(
         x=across,
         y=down(),
-        tooltip=["entity:N", "key:N", "limit:N", alt.Tooltip("shadowed:N", title="always wins")],
+        tooltip=["entity:N", "key:N", "limit:N", alt.Tooltip("winner:N", title="always wins")],
     )
     bars = limits.mark_rect(color=SKY, opacity=0.4, cornerRadius=2).encode(x2="end:Q", y=down("top"), y2="bottom")
     values = limits.mark_text(align="left", dx=5, color=INK).encode(
@@ -249,6 +252,7 @@ def _cells(nodes: list[Row], tops: list[float], labels: list[str], keys: list[st
                 row = node["limits"][key]
                 shadowed, text = row["shadowed_by"], limit(key, row["value"])
                 length = 0 if shadowed else 0.15 + 0.75 * height(row["value"], ends[key])
-                yield {"entity": label, "key": short(key), "limit": text, "shadowed": shadowed and short(shadowed),
+                yield {"entity": label, "key": short(key), "limit": text, "shadowed": bool(shadowed),
+                       "winner": short(shadowed or "no other quota"),
                        "x": column, "end": round(column + length, 3), "struck": 8 + 6.4 * len(text),
                        "y": top, "top": top - 0.38, "bottom": top + 0.38}  # fmt: skip

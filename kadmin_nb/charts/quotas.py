@@ -64,6 +64,7 @@ def effective(frame: Any) -> Any:
     groups = _groups(chosen, in_arrow(members(rows, chosen), MOST_CLIENTS * MOST_KEYS), keys)
     shown = [*groups.items()][:MOST_ROWS]
     remarks = [
+        "3 ×: three clients with the same limits, of which one is named" if len(groups) < len(chosen) else "",
         part_of(len(chosen), count, "clients with the highest limits"),
         part_of(len(shown), len(groups), "rows with the highest limits"),
         part_of(len(keys), len(by_key), "first keys"),
@@ -95,11 +96,12 @@ def _from_highest(limits: Limits) -> list[tuple[float, int]]:
 def _cells(groups: Sequence[tuple[Limits, list[str]]], keys: Sequence[str]) -> Iterator[Cell]:
     """A cell a row and key; also those without a limit."""
     for limits, names in groups:
-        some = names[0] if len(names) == 1 else f"{len(names):,} clients like {names[0]}"
-        others = "" if len(names) == 1 else ", ".join(names[:MOST_NAMES]) + (" …" if len(names) > MOST_NAMES else "")
+        some = names[0] if len(names) == 1 else f"{len(names):,} × {names[0]}"
+        everyone = ", ".join(names[:MOST_NAMES]) + (" …" if len(names) > MOST_NAMES else "")
+        row = {"client": some, "clients": everyone}
         for column, (key, one) in enumerate(zip(keys, limits, strict=True)):
             cell = _cell(key, *one, _values(groups, column)) if one else {"state": "not resolved", "text": "–"}
-            yield {"client": some, "clients": others, "key": in_lines(key), "ink": "currentColor", **cell}
+            yield {**row, "key": in_lines(key), "whole_key": short(key), "ink": "currentColor", **cell}
 
 
 MOST_NAMES = 8
@@ -157,9 +159,11 @@ def _heatmap(cells: list[Cell]) -> Any:
         domain=False,
     )
     x = alt.X("key:N", sort=None, title=None, axis=axis)
-    chart = base(cells).encode(
-        x=x, y=names("client", cells), tooltip=["client:N", "clients:N", "key:N", "text:N", "level:N"]
-    )
+    tooltip = [
+        alt.Tooltip(f"{field}:N", title=title)
+        for field, title in (("clients", "clients"), ("whole_key", "key"), ("text", "limit"), ("level", "set at"))
+    ]
+    chart = base(cells).encode(x=x, y=names("client", cells, narrow=245), tooltip=tooltip)
     colours = alt.Scale(domain=[n / 4 for n in range(5)], range=LOW_TO_HIGH)
     heights = alt.Color("height:Q", scale=colours, legend=None)
     frame = {"stroke": INK, "strokeOpacity": 0.35, "strokeDash": [3, 2], "color": "transparent"}

@@ -25,7 +25,8 @@ alt.layer(other, draw(frame(4, "</script><script>window.broken = 1</script>")))"
 INTERACTIVE = "kn.charts.interactive(draw(frame(4, *HOSTILE[:4])))"
 
 
-DRAWN_TEXT = ".kadmin-drawing svg text"
+DRAWN = ".jp-RenderedVega5"
+DRAWN_TEXT = f"{DRAWN} svg text"
 INTERACTIVE_TEXT = ".vega-embed svg .mark-text.role-mark text"
 
 
@@ -42,8 +43,8 @@ def test_every_chart_is_a_picture_that_runs_nothing(open_notebook: Open) -> None
     page.on("dialog", lambda dialog: notebook.complaints.errors.append(dialog.message))
     for number in range(3):
         notebook.run(number)
-    assert page.locator(".kadmin-drawing svg").count() == 21
-    assert page.locator(".kadmin-drawing :is(script, img, image, a, foreignObject)").count() == 0
+    page.wait_for_function("place => document.querySelectorAll(place).length == 21", arg=f"{DRAWN} svg.marks")
+    assert page.locator(f"{DRAWN} :is(script, img, image, a, foreignObject)").count() == 0
     drawn, text = (page.locator(place).first for place in (DRAWN_TEXT, INTERACTIVE_TEXT))
     for theme in ("light", "dark"):
         notebook.run(3)
