@@ -34,7 +34,7 @@ SKY, ORANGE, GREY = "#56B4E9", "#E69F00", "#8a8f98"
 LOW_TO_HIGH = ["#453781", "#2d708e", "#20a386", "#74d055", "#dce319"]
 """Viridis without its darkest, which no dark ground shows."""
 
-CHARACTER = 6.6
+CHARACTER = 7.2
 """Pixels of a character of a name in a wide font. Browsers have other fonts than vl-convert, which places the names."""
 
 VEGA = "application/vnd.vega.v5+json"
@@ -214,7 +214,7 @@ NARROW = 700
 
 def room_of(texts: Iterable[str]) -> float:
     """The pixels that the longest of these texts needs."""
-    return max(map(len, texts), default=0) * CHARACTER
+    return max(map(len, texts), default=0) * CHARACTER + 6
 
 
 def over_time(field: str, bins: Bins, **axis: Any) -> Any:

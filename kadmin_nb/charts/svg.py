@@ -40,7 +40,7 @@ LOOK: Mapping[str, Any] = {
     "legend": {
         **dict.fromkeys(("labelColor", "titleColor"), "currentColor"), "titleFontWeight": "normal",
         **dict.fromkeys(("labelFontSize", "titleFontSize"), TYPE), "labelLimit": 260, "titleLimit": 260,
-        "symbolOpacity": 1, "columnPadding": 16, "offset": 10,
+        "symbolOpacity": 1, "columnPadding": 32, "offset": 10,
     },
     "title": {"color": "currentColor", "subtitleColor": "currentColor", "fontSize": 15, "subtitleFontSize": TYPE,
               "subtitlePadding": 5, "anchor": "start", "frame": "bounds", "offset": 12},

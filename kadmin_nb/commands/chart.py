@@ -136,6 +136,8 @@ READERS: Mapping[str, Callable[[ChartSource], Any]] = {
 @click.option("--of", metavar="WHAT", help="A plan, by file or id; or WHERE a history is.")
 @click.option("--frame", metavar="NAME", help="The chart's frame itself: a variable, or a Parquet or CSV file.")
 @click.option("--out", "place", metavar="FILE", help=f"Write it to FILE: {', '.join(ENDINGS)}.")
+@click.option("--width", type=click.IntRange(200, 4000), metavar="PIXELS", help="Its width; else that of its cell.")
+@click.option("--interactive", "as_widget", is_flag=True, help="In a notebook, a widget that is drawn in the browser.")
 def chart(
     session: Session,
     name: str,
@@ -144,6 +146,8 @@ def chart(
     frame: str | None,
     of: str | None,
     place: str | None,
+    width: int | None,
+    as_widget: bool,
 ) -> ChartAnswer:
     """A picture of one question: hierarchy, effective, plan, drift, history, usage, utilisation, throttling, backtest.
 
@@ -158,10 +162,14 @@ def chart(
 
     if place is not None and not place.endswith(ENDINGS):
         raise UsageError(f"--out {place} does not end in {', '.join(ENDINGS)}")
+    if as_widget and session.lookup is None:
+        raise UsageError("--interactive is for a notebook", hint="--out chart.svg writes a picture.")
     source = ChartSource(session, usage, pairs, frame, of)
     rows = READERS[name](source) if frame is None else source.read_frame()
     limits = [source.quotas.describe()] if name == "usage" else []
     drawn = getattr(charts, name)(rows, *limits)
+    if width is not None:
+        drawn = drawn.properties(width=width)
     if place is not None:
         drawn.save(Path(place))
-    return ChartAnswer(drawn, place)
+    return ChartAnswer(charts.interactive(drawn) if as_widget else drawn, place)
