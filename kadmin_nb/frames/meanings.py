@@ -290,7 +290,7 @@ PARTS = {
                           lambda table: _bucket(table, "_before")),
     "bucket_after": Part("bucket after", ("bucket_user_after", "bucket_client_id_after"),
                          lambda table: _bucket(table, "_after")),
-    "shared": Part("shared", ("level",), _each(lambda level: SHARED.get(level, ""), "level"), PROSE),
+    "shared": Part("sharing", ("level",), _each(lambda level: SHARED.get(level, ""), "level"), PROSE),
     "overrides": Part("overrides", ("overridden",), _overridden, LOST),
     "binding": Part("limit", ("value",), _with_key(limit, "value"), BINDS),
     "config_value": Part("value", ("value", "is_sensitive"), _config_value),

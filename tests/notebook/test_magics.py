@@ -384,7 +384,7 @@ def test_answers_in_a_list_are_a_line_each(live, name):
     live["plan"], live["frame"] = live("%kquota plan"), live("%kquota describe user=nobody")
     shown = displayed(live, live("[plan, frame]"))["text/plain"]
     assert shown.startswith("[<plan ")
-    assert shown.endswith(": 1 to set>, <no quotas>]")
+    assert shown.endswith(": 1 to set; validated>, <no quotas>]")
     live("%kquota discard")
 
 
