@@ -180,7 +180,7 @@ def test_a_topic_without_any_acl_is_open(admin, kafka_admin) -> None:
     kafka_admin.create_topics([new], operation_timeout=30)[CONFIGS_TOPIC].result()
     eventually(lambda: checks(admin).get(CONFIGS_TOPIC, ("",))[0], "ok")
     state, note = checks(admin)["who may write entries"]
-    assert (state, "no ACL is about it" in note) == ("warning", True)
+    assert (state, "no ACL covers it" in note) == ("warning", True)
 
 
 def test_a_plan_of_who_may_not_see_clients(kafka, admin, kafka_admin, unique) -> None:

@@ -307,7 +307,7 @@ def test_a_second_ctrl_c_stops_at_once(scene, applied, tells):
     stopped = applied(plan, nth(points, "before an answer", 3), "SIGINT", "SIGINT", lock=True)
     assert stopped.code == 130
     assert f"Interrupted: plan {plan.id[:12]} was stopped by Ctrl-C, at once" in stopped.said
-    assert f"plan resume {plan.id[:12]} goes on" in stopped.said
+    assert f"plan resume {plan.id[:12]} continues" in stopped.said
     state = journals().find(plan.id).state
     assert (len(state.in_doubt), len(state.unsettled), state.verified) == (1, 3, set())
     scene.cluster.port.lease("another plan", "somebody else").release()  # the lock was given back
