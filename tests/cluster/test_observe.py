@@ -145,7 +145,7 @@ def test_it_says_what_log4j_threw_away(quiet, kafka, unique):
     assert answer.warnings == (f"WARNING: broker 1: {said}",)
     assert answer.warnings[0] in repr(answer)
     top = top_of(answer, None, 10)
-    assert f", {observation.beginning(Path(answer.logs[0])):%Y-%m-%d %H:%M:%S} to " in top.watched
+    assert f", {observation.beginning(Path(answer.logs[0])):%Y-%m-%d %H:%M:%SZ} to " in top.watched
     assert top.warnings == answer.warnings
     assert top.warnings[0] in repr(top)
 

@@ -71,6 +71,7 @@ def windows(rows: Sequence[Sequence[str]]) -> set[tuple[str, ...]]:
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_job_that_was_killed_is_simply_run_again(tmp_path: Path) -> None:
     """The job was killed, ran again, and yesterday was there twice; or it ran once, and yesterday was gone."""
     lake, snapshot = tmp_path / "lake", taken(1, {"admin": 1000.0})
@@ -116,6 +117,7 @@ OTHER_COLUMNS = "UsageError: lake.utilisation has the columns cluster_id, day, b
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.long
 def test_what_tables_cannot_take_is_refused_and_changes_nothing(tmp_path: Path) -> None:
     """The job ran once with another `every`, and all usage was there twice; a hyphen ended in lines of the JVM."""
     snapshot = taken(1, {"admin": 1000.0})

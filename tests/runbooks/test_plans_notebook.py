@@ -29,7 +29,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
         "--add-config producer_byte_rate=8000000,consumer_byte_rate=8000000",
         ": 2 verified",
         ": nothing to change, 2 unchanged",
-        '{"verified":"1-2"}',
+        "rows 1-2 verified",
         "1 of 2 rows changed since the plan",
         "1 verified, 1 skipped",
     ],
