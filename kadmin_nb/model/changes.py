@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Literal, Self
+from enum import StrEnum
+from typing import Any, Self
 
 from ..errors import Invalid, KadminError, UsageError, kind_of
 from .configurable import Configurable
@@ -36,10 +37,15 @@ SET, DELETE, APPEND, SUBTRACT = "set", "delete", "append", "subtract"
 UNCHANGED, VERIFIED, UNVERIFIED = "unchanged", "verified", "unverified"
 FAILED, UNKNOWN, SKIPPED = "failed", "unknown", "skipped"
 
-Verdict = Literal["ok", "not possible"]
-OK: Verdict = "ok"
-NOT_POSSIBLE: Verdict = "not possible"
-"""A validation that is not a refusal: the broker takes the row, or could not be asked."""
+
+class Verdict(StrEnum):
+    """A validation that is not a refusal: the broker takes the row, or could not be asked."""
+
+    OK = "ok"
+    NOT_POSSIBLE = "not possible"
+
+
+OK, NOT_POSSIBLE = Verdict.OK, Verdict.NOT_POSSIBLE
 
 
 LONGEST_TEXT = 32_767
@@ -178,7 +184,7 @@ class Change(_KeyOfTarget):
     @property
     def is_validated(self) -> bool:
         """True if the broker's validation took it."""
-        return self.validated == OK
+        return self.validated is OK
 
     @property
     def refusal(self) -> Refusal:

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from .. import documents, files
 from ..errors import Invalid, KadminError, UsageError
 from ..hints import Hint, Option, sentence
-from ..model.changes import NOT_POSSIBLE, OK, Change, Refusal, Target, Verdict, refuse_long
+from ..model.changes import Change, Refusal, Target, Verdict, refuse_long
 from ..model.configurable import Configurable
 from ..model.findings import DANGER, WARNING
 from . import advice
@@ -192,7 +192,7 @@ def _change_of_row(row: dict[str, Any], parse: Callable[[str, str], Configurable
     return change
 
 
-_VERDICTS: dict[str, Verdict] = {OK: OK, NOT_POSSIBLE: NOT_POSSIBLE}
+_VERDICTS = {verdict.value: verdict for verdict in Verdict}
 
 
 def _verdict(text: str) -> Refusal | Verdict:

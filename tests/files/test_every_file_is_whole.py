@@ -17,7 +17,7 @@ from kadmin_nb.frames import files as frames
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.snapshots import snapshot
 from kadmin_nb.local.process import remember
-from kadmin_nb.model.changes import Change
+from kadmin_nb.model.changes import OK, Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.approval import approved
 from kadmin_nb.plans.plan import Plan, document_of
@@ -27,7 +27,7 @@ from tests.full_disk import killed_before_call, no_more_than
 
 AT = "2026-08-01T12:00:00.000000+00:00"
 ROWS = tuple(
-    Change(n, "set", Entity.of({"user": f"user-{n}"}), "producer_byte_rate", None, "5", "5", validated="ok")
+    Change(n, "set", Entity.of({"user": f"user-{n}"}), "producer_byte_rate", None, "5", "5", validated=OK)
     for n in range(1, 51)
 )
 PLAN = Plan("cluster-id", AT, ROWS, "because", author="User:alice (a@b)")

@@ -9,7 +9,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
-from kadmin_nb.model.changes import SET, Change
+from kadmin_nb.model.changes import OK, SET, Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.quotas_after import table_after
 
@@ -19,7 +19,7 @@ NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 def change(row: int, entity: str, value: int) -> Change:
     whom = Entity.parse(entity)
-    return Change(row, SET, whom, KEY, wanted=str(value), after=str(value), validated="ok", level=whom.level)
+    return Change(row, SET, whom, KEY, wanted=str(value), after=str(value), validated=OK, level=whom.level)
 
 
 def plan_of(**limits: int) -> kn.Plan:

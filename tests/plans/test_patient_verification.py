@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from kadmin_nb.errors import TimedOut
-from kadmin_nb.model.changes import Change
+from kadmin_nb.model.changes import OK, Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.plan import Plan
@@ -23,7 +23,7 @@ def plan_of(kafka: FakeKafka, count: int) -> Plan:
     for user in users:
         kafka.cluster.write((user, RATE), 5.0)
     kafka.cluster.settle()
-    changes = (Change(n, "set", user, RATE, wanted="5", after="5", validated="ok") for n, user in enumerate(users, 1))
+    changes = (Change(n, "set", user, RATE, wanted="5", after="5", validated=OK) for n, user in enumerate(users, 1))
     return Plan(kafka.id, kafka.now().isoformat(), tuple(changes))
 
 

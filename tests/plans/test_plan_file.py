@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.model.changes import Change, Refusal
+from kadmin_nb.model.changes import OK, Change, Refusal
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.resources import Resource
@@ -21,7 +21,7 @@ def plan() -> Plan:
     names = ["<default>", "x y=z", "DOMAIN\\alice", "naïve 🦆", "'\"", "#;", "{x}"]
     entities = [Entity.of({"user": name, "client-id": DEFAULT}) for name in names]
     changes = [
-        Change(0, "set", e, "producer_byte_rate", None, "5000", "5000", level=e.level, validated="ok") for e in entities
+        Change(0, "set", e, "producer_byte_rate", None, "5000", "5000", level=e.level, validated=OK) for e in entities
     ]
     changes += [
         Change(0, "append", Resource("TOPIC", "t"), "cleanup.policy", None, "compact", "delete,compact", note="a\nb"),

@@ -13,7 +13,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb import documents
-from kadmin_nb.model.changes import Change
+from kadmin_nb.model.changes import OK, Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.journal import hash_chain, store
@@ -29,7 +29,7 @@ SET_IN_FORMAT_3: dict[str, Any] = {
 }
 ROWS = (
     Change(
-        1, "set", Entity.of({"user": "alice"}), "producer_byte_rate", None, "5000", "5000", level="USER", validated="ok"
+        1, "set", Entity.of({"user": "alice"}), "producer_byte_rate", None, "5000", "5000", level="USER", validated=OK
     ),
     Change(2, "delete", Resource("TOPIC", "t"), "retention.ms", "7", None, None, **SET_IN_FORMAT_3),
     Change(3, "set", Resource("BROKER", "1"), "ssl.key.password", None, "env:A", "env:A", False, is_secret=True),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import kadmin_nb as kn
 from kadmin_nb.errors import printable
-from kadmin_nb.model.changes import Change, Edit, Refusal
+from kadmin_nb.model.changes import OK, Change, Edit, Refusal
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import change_lines
@@ -288,8 +288,8 @@ def test_the_table_says_what_was_and_what_will_be():
     """The review did not show what was there before."""
     broker, topic = Resource("BROKER", "1"), Resource("TOPIC", "t")
     changes = [
-        Change(1, "set", Entity.parse("user=alice"), RATE, "1", "2", "2", level="USER", validated="ok", note="2 B/s"),
-        Change(2, "delete", topic, RETENTION, "1000", validated="ok"),
+        Change(1, "set", Entity.parse("user=alice"), RATE, "1", "2", "2", level="USER", validated=OK, note="2 B/s"),
+        Change(2, "delete", topic, RETENTION, "1000", validated=OK),
         Change(3, "set", broker, "ssl.key.password", None, "x", "x", old_known=False, note="it's hidden"),
     ]
     assert Shown(changes, plan="ab12", cluster="c_1", reason="a | b").to_markdown().splitlines() == [

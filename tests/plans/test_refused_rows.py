@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.model.changes import Change, Refusal
+from kadmin_nb.model.changes import OK, Change, Refusal
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.advice import dangers
@@ -96,7 +96,7 @@ def test_the_second_validation_sees_keys_that_are_wrong_together(cluster, topic,
     stage = cluster.stage()
     lags(stage, topic)
     made = stage.plan()
-    trusted = replace(made, changes=tuple(change.with_(validated="ok") for change in made.changes))
+    trusted = replace(made, changes=tuple(change.with_(validated=OK) for change in made.changes))
     monkeypatch.setattr(executor, "LOOK_AGE", 0.0)
     with pytest.raises(kn.PlanRefused, match="the broker refuses 2 of 2 rows"):
         cluster.apply(trusted)
@@ -149,7 +149,7 @@ def test_rows_that_tell_their_danger_tell_none_when_refused():
         validated=Refusal("INVALID_CONFIG", "no"),
     )
     assert dangers.certain([change]) == ()
-    assert len(dangers.certain([change.with_(validated="ok")])) == 1
+    assert len(dangers.certain([change.with_(validated=OK)])) == 1
 
 
 def test_a_row_that_was_refused_is_asked_about_again():

@@ -9,7 +9,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.cluster.changes import secret
 from kadmin_nb.errors import Conflict, KadminError
-from kadmin_nb.model.changes import Change, Refusal
+from kadmin_nb.model.changes import OK, Change, Refusal
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import planning, secret_resolver, validation
@@ -177,7 +177,7 @@ def test_a_plan_for_which_nobody_looks_secrets_up_sends_none():
 def test_a_plan_file_in_which_a_secret_is_a_text_is_refused(tmp_path):
     """Somebody wrote the plan by hand, with the password in it."""
     kafka = FakeKafka()
-    change = Change(1, "set", ONE, "ssl.key.password", None, CORE, CORE, validated="ok", is_secret=True)
+    change = Change(1, "set", ONE, "ssl.key.password", None, CORE, CORE, validated=OK, is_secret=True)
     plan = Plan(kafka.id, kafka.now().isoformat(), (change,))
     with pytest.raises(kn.PlanRefused, match="given only by reference") as refused:
         executor.apply(kafka, plan, Pages().opened(), hooks=Hooks(resolver=secret))

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.model.changes import FAILED, UNCHANGED, UNKNOWN, VERIFIED, Change, Outcome, Refusal
+from kadmin_nb.model.changes import FAILED, OK, UNCHANGED, UNKNOWN, VERIFIED, Change, Outcome, Refusal
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.execution.executor import ApplyResult
 
-CHANGE = Change(1, "set", Entity.parse("user=alice"), "producer_byte_rate", wanted="5", after="5", validated="ok")
+CHANGE = Change(1, "set", Entity.parse("user=alice"), "producer_byte_rate", wanted="5", after="5", validated=OK)
 PLAN = kn.Plan("cluster-1", "2026-01-01T00:00:00+00:00", (CHANGE,), "why")
 
 
