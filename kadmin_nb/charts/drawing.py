@@ -196,16 +196,16 @@ def names(field: str, rows: Sequence[Mapping[str, Any]], texts: Sequence[str] = 
     `narrow` is the pixels that they have in a narrow cell, where that is fewer.
     """
     room = room_of(texts or [row[field] for row in rows])
-    limit = in_a_cell(f"{narrow or room + 20:g}", f"{room + 20:g}")
+    limit = in_a_cell(narrow or room + 20, room + 20)
     axis = alt.Axis(
         labelLimit=limit, minExtent=alt.ExprRef(f"containerSize()[0] > 0 ? 0 : {room:g}"), ticks=False, domain=False
     )
     return alt.Y(f"{field}:N", sort=None, title=None, axis=axis)
 
 
-def in_a_cell(narrow: str, wide: str) -> Any:
-    """One of two expressions, by the width of the cell when the chart is drawn; a picture is wide."""
-    return alt.ExprRef(f"containerSize()[0] < {NARROW} ? {narrow} : {wide}")
+def in_a_cell(narrow: float, wide: float) -> Any:
+    """One of two numbers, by the width of the cell when the chart is drawn; a picture is wide."""
+    return alt.ExprRef(f"containerSize()[0] < {NARROW} ? {narrow:g} : {wide:g}")
 
 
 NARROW = 700

@@ -184,7 +184,7 @@ def _drawn(nodes: list[Row]) -> Any:
 
     pixels = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, 1000], range=[0, 1000], zero=False, nice=False))
     columns = alt.Scale(
-        domain=[0, len(keys)], range=[in_a_cell(f"{NARROW_NAMES}", f"{tree_width:g}"), alt.ExprRef("width")], nice=False
+        domain=[0, len(keys)], range=[in_a_cell(NARROW_NAMES, tree_width), alt.ExprRef("width")], nice=False
     )
     across = alt.X("x:Q", axis=None, scale=columns)
     present = {row["tone"] for row in names}
@@ -199,7 +199,7 @@ def _drawn(nodes: list[Row]) -> Any:
         x=pixels, y=down(), tooltip=tooltip, color=alt.Color("tone:N", scale=colours, legend=legend),
         shape=alt.Shape("tone:N", scale=shapes, legend=legend),
     )  # fmt: skip
-    room = in_a_cell(f"{NARROW_NAMES - 30}", f"{tree_width - 30:g}")
+    room = in_a_cell(NARROW_NAMES - 30, tree_width - 30)
     text = base(names).mark_text(align="left", dx=10, color=INK, limit=room)
     texts = text.encode(x=pixels, y=down(), text="name:N", tooltip=tooltip)
     limits = base(cells).encode(

@@ -174,7 +174,7 @@ def _heatmap(cells: list[Cell]) -> Any:
         "level:N",
         title="set at",
         scale=alt.Scale(domain=present, range=[_SIGNS[words.index(level)] for level in present]),
-        legend=alt.Legend(orient="bottom", symbolFillColor=INK, symbolStrokeWidth=0, columns=in_a_cell("1", "3")),
+        legend=alt.Legend(orient="bottom", symbolFillColor=INK, symbolStrokeWidth=0, columns=in_a_cell(1, 3)),
     )
     at_left = alt.X("key:N", sort=None, title=None, axis=axis, bandPosition=0.08)
     marks = chart.transform_filter("datum.level").mark_point(filled=True, size=45, opacity=0.85)
