@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import nbformat
@@ -39,12 +39,15 @@ def place_of(source: Path) -> Path:
     return name.with_suffix(".md") if source in NOTEBOOKS else Path("files") / name
 
 
-def sources() -> Iterator[Path]:
+@cache
+def sources() -> tuple[Path, ...]:
     """The files of the repository that are pages."""
-    yield ROOT / "README.md"
-    yield from (ROOT / name for name in PROJECT)
-    yield from sorted((ROOT / "docs").rglob("*.md"))
-    yield from NOTEBOOKS
+    return (
+        ROOT / "README.md",
+        *(ROOT / name for name in PROJECT),
+        *sorted((ROOT / "docs").rglob("*.md")),
+        *NOTEBOOKS,
+    )
 
 
 def text_of(source: Path) -> str:
@@ -82,7 +85,7 @@ def _relinked(match: re.Match[str], source: Path) -> str:
     if target.is_dir():
         shutil.copytree(target, PAGES / place, dirs_exist_ok=True)
         place = next(path.relative_to(PAGES) for path in sorted((PAGES / place).rglob("*")) if path.is_file())
-    elif target not in {*sources()}:
+    elif target not in sources():
         (PAGES / place).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(target, PAGES / place)
     way = os.path.relpath(PAGES / place, (PAGES / place_of(source)).parent)

@@ -25,7 +25,7 @@ _COUNTED = {"ms": 1, "seconds": 1000, "minutes": 60_000, "hours": 3_600_000}
 _NUMBER = re.compile(r"(?P<number>[+-]?[0-9][0-9_]*(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z]*)")
 
 
-_DECIMAL_COMMA = re.compile(r"(?P<whole>[+-]?[0-9_]+),(?P<part>[0-9]+)(?P<unit>[^0-9,.]*)")
+_DECIMAL_COMMA = re.compile(r"[+-]?[0-9_]+,[0-9]+[^0-9,.]*")
 _THOUSANDS = re.compile(r"[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?[^0-9,.]*")
 
 
