@@ -15,4 +15,6 @@ ROWS = 24
 if __name__ == "__main__":
     (HERE / "charts").mkdir(exist_ok=True)
     for name, (draw, frame) in CHARTS.items():
+        if name == "usage":
+            continue  # usage and limits has it, too
         draw(frame(ROWS)).save(HERE / "charts" / f"{name.replace(' ', '-')}.svg")

@@ -1,4 +1,4 @@
-"""Each answer in a real Lab, 1000 and 1400 pixels wide, light and dark: pictures to be looked at, in `out/answers`."""
+"""Each answer in a real Lab, 1000 and 1400 pixels wide, light and dark; `make pictures` draws them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from tests.browser.widths import beyond, cut_names
 pytestmark = [pytest.mark.slow, pytest.mark.broker]
 
 RECORDED = Path(__file__).parents[1] / "analytics" / "recorded"
-ANSWERS = PICTURES.parent / "answers"
 WIDTHS = (1000, 1400)
 LOG = f"'{RECORDED}' --broker 'broker-(\\d+)/' --tz UTC"
 LINES = {
@@ -65,12 +64,10 @@ def test_every_answer_is_there_to_be_looked_at(cells: list[str], open_notebook: 
     """At 1400 pixels the column `value` fell off the screen."""
     notebook = open_notebook(cells, width=WIDTHS[0], height=4000)
     outputs = [notebook.run(number) for number in range(len(cells))][1:]
-    ANSWERS.mkdir(parents=True, exist_ok=True)
-    for theme in ("light", "dark"):
+    for _theme in ("light", "dark"):
         for width in WIDTHS:
             notebook.page.set_viewport_size({"width": width, "height": 4000})
             for name, output in zip(LINES, outputs, strict=True):
-                output.screenshot(path=ANSWERS / f"{name}-{width}-{theme}.png")
                 assert beyond(output) <= 0, f"{name} at {width} pixels"
                 assert cut_names(output) == [], f"{name} at {width} pixels"
             review = outputs[[*LINES].index("review")].locator(".kg-scroll")
@@ -88,9 +85,9 @@ def test_a_document_of_answers_is_there_to_be_looked_at(cells: list[str], lab: A
     words = [binary, "--to", "html", "--execute", "--output", "answers.html", place.name]
     done = subprocess.run(words, cwd=lab.home, env=lab._env(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    ANSWERS.mkdir(parents=True, exist_ok=True)
+    PICTURES.mkdir(parents=True, exist_ok=True)
     for width in WIDTHS:
         page = new_page(browser, width, 900)
         page.goto((lab.home / "answers.html").as_uri())
-        page.screenshot(path=ANSWERS / f"document-{width}.png", full_page=True)
+        page.screenshot(path=PICTURES / f"document-{width}.png", full_page=True)
         page.close()
