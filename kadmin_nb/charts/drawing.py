@@ -75,7 +75,7 @@ class InHostColours:
         width = changes.pop("width")
         if not isinstance(self, VConcatChart):
             raise UsageError(
-                "charts beside each other have no width together",
+                "charts beside each other have no common width",
                 hint="Set the width of each: chart.properties(width=400) | other.properties(width=400).",
             )
         changed = super().properties(**changes)  # type: ignore[misc]

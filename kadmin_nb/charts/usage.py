@@ -124,7 +124,7 @@ def _over_finding(bands: list[dict[str, Any]], points: list[dict[str, Any]]) -> 
     """The number of bands over their limit."""
     limited = [band for band in bands if band["limit"] is not None]
     if not limited:
-        return f"The use of {count_of(len(bands), 'client')}, none of them beside a limit"
+        return f"The use of {count_of(len(bands), 'client')}, none of which has a limit"
     peaks = {band["band"]: max(row["used"] for row in points if row["band"] == band["band"]) for band in limited}
     over = sum(peaks[band["band"]] > band["limit"] for band in limited)
     return f"{over} of these {count_of(len(limited), 'limit')} {'was' if over == 1 else 'were'} exceeded"
@@ -257,12 +257,12 @@ def _near_finding(counts: dict[str, int]) -> str:
     if counts["near"]:
         over = f", {counts['over']} exceeded" if counts["over"] else ""
         return f"{count_of(counts['near'], 'limit')} {is_are(counts['near'])} more than 80 % used{over}"
-    return f"None of {count_of(counts['limits'], 'limit')} was used to 80 %"
+    return f"None of {count_of(counts['limits'], 'limit')} reached 80 %"
 
 
 def _bar_remarks(counts: dict[str, int], bars: int) -> str:
     unlimited = f"{counts['unlimited']:,} without a limit" if counts["unlimited"] else ""
-    unknown = f"{counts['unknown']:,} of unknown use" if counts["unknown"] else ""
+    unknown = f"{counts['unknown']:,} with unknown use" if counts["unknown"] else ""
     return "; ".join(filter(None, [part_of(bars, counts["limits"], "highest"), unlimited, unknown]))
 
 

@@ -205,7 +205,7 @@ def _without_limit(expected: Prediction, sighting: CanaryReading) -> tuple[bool 
         return True, None
     if expected.others:
         return None, "not conclusive: request_percentage binds this client too, and may be what throttles it"
-    return False, f"throttled for {milliseconds(sighting.throttle_ms)}, and no limit is stored that binds it"
+    return False, f"throttled for {milliseconds(sighting.throttle_ms)}, although no stored limit applies to it"
 
 
 def _with_limit(limit: float, sighting: CanaryReading, key: str) -> tuple[bool | None, str | None]:
@@ -222,7 +222,7 @@ def _with_limit(limit: float, sighting: CanaryReading, key: str) -> tuple[bool |
             f" once; then throttled for {milliseconds(sighting.throttle_ms)}"
         )
     if sighting.bytes >= _CERTAIN * limit:
-        return False, f"{passed} went through at once: {allowed} is stored and not in force"
+        return False, f"{passed} went through at once: {allowed} is stored, but not in force"
     return None, f"not conclusive: {passed} went through, and {allowed} lets up to {size(_CERTAIN * limit)} through"
 
 

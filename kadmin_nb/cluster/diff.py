@@ -79,7 +79,7 @@ def source_of(text: str) -> Source:
             raise UsageError(f"{quote(text)} is not a time of a history", hint="Write history:lake/kafka@'2h ago'.")
         return HistorySide(where, time)
     if not text:
-        raise UsageError("an empty word names nothing to compare", hint="A profile, host:port, or a file.")
+        raise UsageError("an empty name cannot be compared", hint="A profile, host:port, or a file.")
     suffix = Path(text).suffix
     return SnapshotSide(text) if suffix in SAVED else DeclaredSide(text) if suffix in DECLARED else LiveSide(text)
 

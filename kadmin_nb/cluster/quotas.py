@@ -123,7 +123,7 @@ class Quotas:
         if pairs is not None:
             return self._resolve_many(pairs, engine, keys, overridden, assume_default)
         if engine is not None:
-            raise UsageError("engine is for pairs", hint="One client, or a few, need none.")
+            raise UsageError("engine is for pairs", hint="Leave it out for one client, or a few.")
         clients = resolving.clients_of(self._kafka, user, client_id)
         marks = resolving.marks(self._kafka, assume_default)
         return resolving.of_clients(self._kafka, clients, keys, overridden, marks)

@@ -115,7 +115,7 @@ _gradual = click.option(
 _usage = click.option(
     "--usage",
     metavar="NAME",
-    help="Usage, a variable or file: a limit that would stop a client then needs --allow.",
+    help="USAGE, a variable or file: limits that would stall a client need --allow.",
 )
 _approval = click.option(
     "--require-approval", is_flag=True, help="Refuse a plan that no other person has approved (plan approve)."

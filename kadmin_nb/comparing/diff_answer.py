@@ -185,7 +185,7 @@ class Diff(Answer):
         cluster = onto if not isinstance(onto, str) else self._named(side).cluster
         if cluster is None:
             raise UsageError(
-                f"side {side}, {self._named(side).says}, was not handed in as a Cluster",
+                f"side {side}, {self._named(side).says}, was not passed as a Cluster",
                 hint="Pass one: onto=kn.connect(…).",
             )
         stage = cluster.stage()
@@ -195,7 +195,7 @@ class Diff(Answer):
     def _named(self, side: str) -> Side:
         side_named = self.a if side == "a" else self.b
         if side_named is None:
-            raise UsageError("a part of a comparison stages nothing", hint="Stage on the whole, with rows=….")
+            raise UsageError("a part of a comparison cannot be staged", hint="Stage from the whole, with rows=….")
         return side_named
 
     def _side(self, onto: Any) -> str:
@@ -235,7 +235,7 @@ class Diff(Answer):
         lines = [differences_finding(by_state), *sides]
         lines += [f"besides, {apart}{'' if len(self) > differing else ' (not shown: --all)'}"] if apart else []
         if self.passed_over:
-            lines.append(f"not compared, as one side says nothing of it: {', '.join(self.passed_over)}")
+            lines.append(f"not compared, as only one side has read it: {', '.join(self.passed_over)}")
         if self.secrets:
             plural = "s" * (self.secrets != 1)
             lines.append(f"not compared, as they cannot be read: {self.secrets:,} secret{plural} on both")
@@ -331,7 +331,7 @@ def _refusal(row: Row, like: str) -> str | None:
     if row["missing"] == _other(like):
         return "no such topic"
     if row["resource"] == ANY_BROKER:
-        return "it is what all brokers of a cluster have in common"
+        return "it is the common value of all brokers of a cluster"
     try:
         op = _op(row, like)
     except KadminError as exc:

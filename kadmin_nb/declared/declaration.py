@@ -197,10 +197,10 @@ class Difference:
     def __str__(self) -> str:
         """Counts, removals first."""
         removed = sum(edit.op == DELETE for edit in self.edits)
-        counts = [f"{removed:,} to remove by --prune"] if removed or self.left else []
+        counts = [f"{removed:,} to remove (--prune)"] if removed or self.left else []
         kept_lines = [f"{key} of {resource}: {why}" for (resource, key), why in self.left.items()]
         if kept_lines:
-            counts.append(f"{len(kept_lines):,} left alone ({kept_lines[0]}{', …' if len(kept_lines) > 1 else ''})")
+            counts.append(f"{len(kept_lines):,} left as is ({kept_lines[0]}{', …' if len(kept_lines) > 1 else ''})")
         return f"{self.where}: {', '.join([*counts, f'{len(self) - removed:,} to set'])}"
 
 
@@ -265,7 +265,7 @@ class Declared:
         """Raise WrongCluster where the file names another cluster."""
         if self.cluster_id is not None and self.cluster_id != cluster_id and not any_cluster:
             raise WrongCluster(
-                f"{self.where} is about cluster {self.cluster_id}, and this is {cluster_id}",
+                f"{self.where} is for cluster {self.cluster_id}, but this is {cluster_id}",
                 hint=Hint("Nothing was sent.", sentence("{} skips this check.", Option("any_cluster"))),
             )
 
@@ -304,7 +304,7 @@ class Declared:
 
     def _refuse_half(self, against: Snapshot) -> None:
         if not self.complete:
-            raise PlanRefused(f"{self.where} is not complete, so it prunes nothing", hint="Nothing was sent.")
+            raise PlanRefused(f"{self.where} is not complete, so nothing is pruned", hint="Nothing was sent.")
         failed = unread(against)
         of_these = [failed_resource for failed_resource in failed if kind_of(failed_resource.resource) in self.kinds]
         if of_these:
@@ -312,7 +312,7 @@ class Declared:
                 f"{told(of_these)}, so nothing is pruned", code=of_these[0].error, hint="Nothing was sent."
             )
         if not failed and not against.complete:
-            raise PlanRefused("what the cluster holds was not read in full, so nothing is pruned")
+            raise PlanRefused("the cluster could not be read in full, so nothing is pruned")
 
     def _pruned(
         self, current: CurrentValues, against: Snapshot, allow_unknown: Collection[str]
@@ -333,7 +333,7 @@ def _why_kept(target: Target, current: CurrentValues, allow_unknown: Collection[
     if current.is_secret(target):
         return "a secret"
     if resource.is_internal:
-        return "a topic of Kafka's own"
+        return "an internal topic of Kafka"
     strange = next((name for name in resource.unknown_names(key) if name not in allow_unknown), None)
     return f"{strange} is not known here" if strange is not None else None
 
@@ -343,7 +343,7 @@ def _refuse_empty_promise(entry: Entry, current: CurrentValues) -> None:
     if not current.is_secret(entry.target):
         entry.node.refuse(
             f"{entry.key} of {entry.resource} is {SHOWN} here, and not set on the cluster",
-            "Write where the secret is, env:NAME or file:PATH, or take the line out.",
+            "Write where the secret is, env:NAME or file:PATH, or remove the line.",
         )
 
 
@@ -363,5 +363,5 @@ def _refuse_unknown(entry: Entry, current: CurrentValues, allow_unknown: Collect
 def _meant(name: str, candidates: Sequence[str]) -> str:
     """The nearest words to an unknown one, as a hint."""
     if name in WORDS:
-        return f"What is set on a {name} stands under {CONFIGS}."
+        return f"The settings of a {name} go under {CONFIGS}."
     return did_you_mean(name, candidates)

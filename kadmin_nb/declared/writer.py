@@ -144,7 +144,7 @@ def _yaml(head: Mapping[str, str], chosen: Collection[str], complete: bool, sect
 
 
 _ABOVE = (
-    "# Quotas and configs of a Kafka cluster. What is not written here stays as it is there.",
+    "# Quotas and configs of a Kafka cluster. What this file does not mention stays as it is.",
     "# kadmin-nb plan from FILE shows what this file would change; nothing is changed without --apply.",
 )
 

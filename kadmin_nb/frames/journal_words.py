@@ -26,7 +26,7 @@ def _sentence(record: Record) -> str:
 
 
 def _planned(record: Record) -> str:
-    return f"plan {record['id'][:8]}, as it is carried out"
+    return f"plan {record['id'][:8]}, as applied"
 
 
 def _begun(record: Record) -> str:

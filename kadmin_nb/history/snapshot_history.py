@@ -168,7 +168,7 @@ class History:
         UsageError
             It is not a metadata log; nothing says of which cluster it is; what is there is not a history.
         Invalid
-            Records are missing, and no checkpoint tells what was set then; nothing was recorded.
+            Records are missing, and no checkpoint replaces them; nothing was recorded.
         TimedOut
             Others recorded at the same time, again and again.
         """
@@ -193,7 +193,7 @@ class History:
             except Moved:
                 time.sleep(random.uniform(0, 0.05 * 2 ** min(wait, 6)))
         raise TimedOut(
-            f"{self._place.where}: others recorded at the same time, {TRIES} times over", hint="Backfill it again."
+            f"{self._place.where}: others recorded at the same time, {TRIES} times", hint="Backfill it again."
         )
 
     def snapshots(self, cluster_id: str | None = None) -> Answer:
@@ -335,9 +335,7 @@ class History:
                 return _Stored(self._place.change(kind, cluster_id, edits, at, reading), True, is_known)
             except Moved:
                 time.sleep(random.uniform(0, 0.05 * 2 ** min(wait, 6)))
-        raise TimedOut(
-            f"{self._place.where}: others recorded at the same time, {TRIES} times over", hint="Record it again."
-        )
+        raise TimedOut(f"{self._place.where}: others recorded at the same time, {TRIES} times", hint="Record it again.")
 
     def _fence(self, kind: SnapshotKind, content: pa.Table, row: Row, version: int) -> None:
         """Make sure that the intervals still say what the content says now that the snapshot is among the others:
@@ -348,9 +346,7 @@ class History:
             except Moved:
                 time.sleep(random.uniform(0, 0.05 * 2 ** min(wait, 6)))
                 version = self._stored(kind, content, row).version
-        raise TimedOut(
-            f"{self._place.where}: others recorded at the same time, {TRIES} times over", hint="Record it again."
-        )
+        raise TimedOut(f"{self._place.where}: others recorded at the same time, {TRIES} times", hint="Record it again.")
 
     def _forget(self, cluster_id: str) -> None:
         """Remove what had ended before the time that is kept, but for the snapshots that say how it was then."""
@@ -405,8 +401,8 @@ def nothing_recorded(where: str = "") -> NotFound:
         f"kn.open_history({repr(where) if where else 'PATH'}).record(cluster.snapshot())",
     )
     return NotFound(
-        f"{'nothing has been recorded here yet' if where else 'no history is named'}, and Kafka keeps no past",
-        hint=Hint(sentence("{} begins one: changes are seen from then on, each time that it is run again.", begin)),
+        f"{'nothing has been recorded here yet' if where else 'no history is named'}, and Kafka keeps no history",
+        hint=Hint(sentence("{} starts one; each further record shows what changed since the one before.", begin)),
     )
 
 
@@ -418,7 +414,7 @@ def _only_one(clusters: Collection[str], where: str, cluster_id: str | None) -> 
         raise nothing_recorded(where)
     if len(clusters) > 1:
         raise UsageError(
-            "snapshots of several clusters are kept here", hint=f"Say cluster_id=: {', '.join(sorted(clusters))}."
+            "snapshots of several clusters are kept here", hint=f"Pass cluster_id=: {', '.join(sorted(clusters))}."
         )
     return next(iter(clusters))
 
@@ -543,7 +539,7 @@ def _taken(source: object) -> Snapshot:
     if not snapshot.complete:
         raise Invalid(
             f"the snapshot of {utc(snapshot.taken_at)} is not complete{_why(snapshot)}; nothing was recorded",
-            hint="What could not be read would look as if it had been deleted. Take another.",
+            hint="What could not be read would look as if it had been deleted. Take another snapshot.",
         )
     return snapshot
 
@@ -578,16 +574,14 @@ def _common_value(table: pa.Table, name: str, mark: str) -> object:
         values = table[name].unique().to_pylist()
         if len(values) == 1 and values[0] is not None:
             return values[0]
-        raise UsageError(
-            f"{name} is not one and the same in all rows", hint="Record one snapshot of one cluster a time."
-        )
+        raise UsageError(f"{name} is not the same in all rows", hint="Record one snapshot of one cluster at a time.")
     if mark_text := (table.schema.metadata or {}).get(mark.encode()):
         return mark_text.decode()
     if len(table):
         schemas.require_columns("the rows of the snapshot", [name], table.column_names)
     raise UsageError(
         f"a frame without rows, and nothing in it says {name}",
-        hint="Nothing there, or not read? Record cluster.snapshot(), which knows.",
+        hint="Is nothing set, or was it not read? Record cluster.snapshot(), which knows.",
     )
 
 

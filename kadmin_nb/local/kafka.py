@@ -250,7 +250,7 @@ def logs(name: str = "default", node: int = 1, lines: int = 50) -> str:
     """
     folder, run = runs.known(name)
     if not 1 <= node <= len(run.ports):
-        raise NotFound(f"the local Kafka {name!r} has no node {node}", hint=f"it has 1 to {len(run.ports)}")
+        raise NotFound(f"the local Kafka {name!r} has no node {node}", hint=f"It has 1 to {len(run.ports)}.")
     return "\n".join(log_tail(folder / f"node-{node}", lines))
 
 

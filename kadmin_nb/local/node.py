@@ -292,7 +292,7 @@ class Node:
         log_text = " | ".join(telling) or "(empty)"
         error = ConnectionFailed(
             f"node {self.id} of the local Kafka {self.run.name!r} {problem}; its log ends: {log_text}",
-            hint="a start that needs more time takes timeout=; more memory, heap=",
+            hint="If it needs more time, pass timeout=; if more memory, heap=.",
         )
         error.add_note("\n".join(tail[-40:]))
         return error
@@ -311,7 +311,7 @@ def wait_for(spawned: Mapping[Node, int], timeout: float) -> None:
         if dead := next((node for node in waiting if node.pid is None), None):
             raise dead._not_up("ended while starting")
         if time.monotonic() > end:
-            raise waiting[0]._not_up(f"took no clients within {timeout:.0f} s")
+            raise waiting[0]._not_up(f"accepted no clients within {timeout:.0f} s")
         time.sleep(0.05)
 
 

@@ -56,8 +56,8 @@ class ApplyOptions:
     def __post_init__(self) -> None:
         if self.gradual is not None and self.usage is None:
             raise UsageError(
-                "lowering in steps needs to know what clients use",
-                hint=Hint(sentence("{} is a USAGE frame.", Option("usage", "NAME"))),
+                "lowering in steps needs the clients' usage",
+                hint=Hint(sentence("Add {}, a USAGE frame.", Option("usage", "NAME"))),
             )
 
     @property

@@ -411,7 +411,7 @@ class Plan(PrintFormats, Tabular):
         return "; ".join([to_do or "nothing to change", *looks])
 
 
-TO_DO = {SET: "to set", DELETE: "to remove", APPEND: "to append to", SUBTRACT: "to subtract from"}
+TO_DO = {SET: "to set", DELETE: "to remove", APPEND: "to append", SUBTRACT: "to subtract"}
 """The sorts of changes, in the order in which a plan counts them."""
 
 
@@ -463,5 +463,5 @@ def read_plan(text: str, where: str) -> Plan:
     content = plan_file.content_of(text, where)
     plan = Plan(**content.head, changes=content.changes, notes=content.notes, _advice=content.advice)
     if plan.id != content.plan_id:
-        raise Invalid(f"{where} was changed after it was saved: its id does not fit", code="CORRUPT_PLAN")
+        raise Invalid(f"{where} was changed after it was saved: its id does not match", code="CORRUPT_PLAN")
     return plan

@@ -124,7 +124,7 @@ def _plan_row(row: int, edit: Edit, state: ObservedState, allow_unknown: Collect
     after, meant, is_let_through = kind.after(edit, state), kind.meant_key(edit, state), edit.key in allow_unknown
     notes = [*_notes(edit, now, is_let_through, meant), *kind.notes(edit, now, state)]
     if absence is None and now.is_known and same(now.value, after, now.type):
-        notes.append("already so")
+        notes.append("no change needed")
     if is_secret:
         notes.append(_when(edit))
     return Change(
@@ -151,7 +151,7 @@ def _notes(edit: Edit, now: ObservedValue, is_let_through: bool, meant: str | No
     if edit.note:
         yield edit.note
     if is_let_through:
-        yield "unknown key, let through by --allow-unknown"
+        yield "unknown key, allowed by --allow-unknown"
     if not now.is_known:
         yield "the old value is sensitive: it cannot be shown or restored"
     if meant:
@@ -204,8 +204,6 @@ def _refuse_unknown_key(edit: Edit, known_keys: Sequence[str]) -> None:
     raise Invalid(
         f"unknown key {edit.key}: neither Kafka nor {edit.resource} knows it",
         code="INVALID_CONFIG",
-        hint=Hint(
-            did_you_mean(edit.key, known_keys), sentence("{} lets it through.", Option("allow_unknown", [edit.key]))
-        ),
+        hint=Hint(did_you_mean(edit.key, known_keys), sentence("{} allows it.", Option("allow_unknown", [edit.key]))),
         targets=[edit.target],
     )

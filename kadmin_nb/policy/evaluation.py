@@ -74,8 +74,8 @@ class Policy(Display):
             checked: PolicyAnswer = target.check(self, pairs=pairs)
             return checked
         raise UsageError(
-            f"a {type(target).__name__} is nothing that a policy judges",
-            hint="A cluster, a snapshot, a plan; a fleet in Spark: kn.fleets.policy(policy, …).",
+            f"a policy cannot check a {type(target).__name__}",
+            hint="Pass a cluster, a snapshot or a plan; for a fleet in Spark: kn.fleets.policy(policy, …).",
         )
 
     def _of_plan(self, plan: Plan, pairs: Any, on: Any) -> PolicyAnswer:

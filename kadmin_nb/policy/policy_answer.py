@@ -77,7 +77,7 @@ class PolicyAnswer(Findings):
             One is broken, with its reason, or cannot be judged.
         """
         if complaint := self._blame():
-            raise Invalid(f"the policy is not kept: {complaint}", code="POLICY")
+            raise Invalid(f"the policy is broken: {complaint}", code="POLICY")
         return self
 
     def refuse(self, plan: Plan) -> Self:

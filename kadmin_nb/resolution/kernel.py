@@ -60,7 +60,7 @@ class Index:
         Raises
         ------
         UsageError
-            Not a frame, a column is missing or of another type, or a key is asked for twice.
+            Not a frame, a column is missing or of another type, or a key is named twice.
         Invalid
             An entity and key appear twice, a level is unknown or does not fit its row's names, or a null value.
         """
@@ -152,7 +152,7 @@ def asked_keys(keys: str | Iterable[str] | None) -> tuple[str, ...]:
     keys_asked = USER_CLIENT_KEYS if keys is None else (keys,) if isinstance(keys, str) else tuple(keys)
     twice = sorted({key for key in keys_asked if keys_asked.count(key) > 1})
     if twice:
-        raise UsageError(f"{', '.join(twice)} is asked for twice")
+        raise UsageError(f"{', '.join(twice)} is named twice")
     return keys_asked
 
 

@@ -128,7 +128,7 @@ class Client:
 
     def __post_init__(self) -> None:
         if not self.user and not self.client_id:
-            raise UsageError("neither user nor client_id is given", hint="A client is named by one of them, or both.")
+            raise UsageError("neither user nor client_id is given", hint="Pass one of them, or both.")
 
     @property
     def whom(self) -> dict[str, str]:

@@ -65,17 +65,17 @@ def reviewed(path: str, plan_id: str) -> Plan:
 
     if not path or len(plan_id) < _ENOUGH:
         raise UsageError(
-            "plan names no file"
+            "plan is required: the file of a plan"
             if not path
             else f"plan_id needs the id that was reviewed: {_ENOUGH} characters, or all",
-            hint=Hint(sentence("{} says it.", Verb("plan show FILE", "kn.Plan.load(FILE).id"))),
+            hint=Hint(sentence("{} shows it.", Verb("plan show FILE", "kn.Plan.load(FILE).id"))),
         )
     plan = Plan.load(path)
     if not plan.id.startswith(plan_id):
         raise PlanRefused(
-            printable(f"{path} holds plan {plan.id[:12]}, reviewed was {plan_id[:12]}"),
+            printable(f"{path} holds plan {plan.id[:12]}, but {plan_id[:12]} was reviewed"),
             code="ANOTHER_PLAN",
-            hint="Nothing was sent. Give the plan that was reviewed, or review this one.",
+            hint="Nothing was sent. Pass the plan that was reviewed, or review this one.",
         )
     return plan
 
@@ -104,12 +104,12 @@ def gate(plan: Plan, *, limit: int, changes_id: str = "", require_approval: bool
     _refuse_refused(plan)
     if len(plan) > limit:
         raise PlanRefused(
-            f"the plan has {len(plan)} changes, the limit is {limit}", hint="Raise limit if they are meant."
+            f"the plan has {len(plan)} changes, the limit is {limit}", hint="Raise limit if that is intended."
         )
     if changes_id and not plan.changes_id.startswith(changes_id):
         raise Conflict(
-            f"the changes are {plan.changes_id[:12]}, reviewed were {changes_id[:12]}",
-            hint="Nothing was sent. Review again, or give the lines that were reviewed.",
+            f"the changes are {plan.changes_id[:12]}, but {changes_id[:12]} were reviewed",
+            hint="Nothing was sent. Review again, or pass the lines that were reviewed.",
         )
 
     if require_approval:

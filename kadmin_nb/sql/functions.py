@@ -173,7 +173,7 @@ def _missing() -> Unsupported | None:
         return None
     return Unsupported(
         f"Spark {pyspark.__version__} has no Arrow functions: kafka_effective, kafka_units and kafka_request need 4.1",
-        hint="kafka_level and the data source kadmin_nb are there.",
+        hint="kafka_level and the data source kadmin_nb are available.",
     )
 
 
@@ -245,7 +245,7 @@ def _few(quotas: Any) -> Any:
     table = in_arrow(taken(quotas, schemas.QUOTAS.names, "the quotas"), MOST_QUOTAS + 1, "Spark reads the quotas")
     if table.num_rows > MOST_QUOTAS:
         raise Invalid(
-            f"more than {MOST_QUOTAS:,} quotas do not travel with a function", hint="kn.fleets.resolve joins them."
+            f"more than {MOST_QUOTAS:,} quotas are too many for a function", hint="kn.fleets.resolve joins them."
         )
     return table
 

@@ -87,10 +87,10 @@ class BacktestAnswer(Answer):
             return ""
         touched = sum(bucket in self.touched for bucket in buckets(throttled, ""))
         if not touched:
-            return "; the plan touches none of them: the limits of today throttle them, too"
+            return "; the plan changes none of them: today's limits throttle them too"
         if touched == len(throttled):
             return ""
-        return f"; the plan touches {touched:,} of them, and the limits of today throttle the others, too"
+        return f"; the plan changes {touched:,} of them, and today's limits throttle the others too"
 
 
 def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None) -> BacktestAnswer | DataFrame:

@@ -65,7 +65,7 @@ _OF_CLIENT: dict[str, Measure] = {
 _TASK = "Spark adds up"
 
 NAMED = 5
-"""Clients of unknown use that are named."""
+"""Clients with unknown use that are named."""
 
 MOST = 10
 """Clients of each key that are shown."""
@@ -85,7 +85,7 @@ class NearAnswer(Answer):
             return "No client in this usage has a limit."
         if not len(self):
             known = self.limits - self.unknown
-            return f"None of {known:,} limits was used to {self.percent:g} %, and no client was throttled."
+            return f"None of {known:,} limits reached {self.percent:g} %, and no client was throttled."
         over = pc.sum(pc.greater(self._table["utilisation"], 100)).as_py() or 0
         (worst,) = self._table.slice(0, 1).to_pylist()
         counts = f"{len(self):,} of {self.limits:,} limits are near or over, {over:,} of them over"

@@ -188,7 +188,7 @@ class _Client:
         if error.code in _REFUSALS:
             return _REFUSALS[error.code](f"{self.shown} refuses: HTTP {error.code} {error.reason}")
         if 300 <= error.code < 400:
-            return Invalid(f"{self.shown} sends elsewhere: HTTP {error.code}", hint="Does it want a login?")
+            return Invalid(f"{self.shown} redirects: HTTP {error.code}", hint="Does it require a login?")
         try:
             reason = documents.from_json(error.read(_LONGEST).decode())["error"]
         except (ValueError, KeyError, TypeError, OSError):
@@ -196,7 +196,7 @@ class _Client:
         return Invalid(f"{self.shown} refuses: HTTP {error.code} {reason}")
 
     def _too_late(self) -> TimedOut:
-        return TimedOut(f"no answer of {self.shown} in time", hint="Give it more timeout, or ask for less.")
+        return TimedOut(f"no answer of {self.shown} in time", hint="Raise timeout, or ask for less time.")
 
 
 _REFUSALS: dict[int, type[KadminError]] = {401: AuthenticationFailed, 403: NotAuthorized, 404: NotFound}
@@ -256,6 +256,6 @@ def _broker(labels: Mapping[str, str], label: str, brokers: Mapping[str, int]) -
     if number is None:
         raise UsageError(
             f"the label {label} of {labels.get('__name__')} names no broker: {address!r}",
-            hint=f"Say broker=…, one of {', '.join(sorted(labels))}, and brokers={{value: id}}.",
+            hint=f"Pass broker=…, one of {', '.join(sorted(labels))}, and brokers={{value: id}}.",
         )
     return int(number[1])

@@ -111,11 +111,11 @@ class Counts:
             ),
             (
                 self.ambiguous,
-                f"{self.ambiguous:,} requests fell into the hour that {self.tz} passes twice: the first is taken",
+                f"{self.ambiguous:,} requests are in the hour that {self.tz} has twice: the first is assumed",
             ),
             (
                 self.unsized,
-                f"{self.unsized:,} PRODUCE, FETCH or SHARE_FETCH do not tell their bytes, which are not counted",
+                f"{self.unsized:,} PRODUCE, FETCH or SHARE_FETCH do not report their bytes, so these are not counted",
             ),
         )
         return (*damage_warnings(self.damaged), *(f"WARNING: {text}" for count, text in texts if count))
@@ -123,7 +123,7 @@ class Counts:
 
 def damage_warnings(damaged: Iterable[str]) -> tuple[str, ...]:
     """A line for each file that could not be read to its end."""
-    return tuple(f"WARNING: {file} is damaged: only what comes before that was read" for file in damaged)
+    return tuple(f"WARNING: {file} is damaged: only the part before the damage was read" for file in damaged)
 
 
 class Lines(Protocol):

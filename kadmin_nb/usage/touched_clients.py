@@ -78,7 +78,7 @@ class ImpactAnswer(Answer):
         """Counts of the clients of each effect, key by key."""
         counted = self.counts.to_arrow().to_pylist()
         lines = [line for key, rows in groupby(counted, lambda row: row["key"]) if (line := _counted(key, list(rows)))]
-        return "\n".join(lines or ["no known client is touched"])
+        return "\n".join(lines or ["no known client is affected"])
 
     def _shadowed_lines(self) -> list[str]:
         """The shadowed quotas, a line each."""
@@ -95,7 +95,10 @@ class ImpactAnswer(Answer):
 
     def _sections(self) -> list[tuple[str, Answer]]:
         """The sections below the impact, with their headings."""
-        parts = (("backtest, these limits on the usage as it was", self.backtest), ("stalls when applied", self.stalls))
+        parts = (
+            ("backtest: these limits on this usage", self.backtest),
+            ("stalls when applied", self.stalls),
+        )
         return [(title, answer) for title, answer in parts if answer is not None]
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:

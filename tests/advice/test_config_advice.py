@@ -203,7 +203,7 @@ def test_without_its_columns_it_says_which():
     with pytest.raises(kn.UsageError, match="the configs have no column source"):
         findings_frame(frame().drop_columns(["source"]))
     twice = row("topic=t", "a", "1")
-    with pytest.raises(kn.Invalid, match="a of topic=t is there twice"):
+    with pytest.raises(kn.Invalid, match="a of topic=t occurs twice"):
         findings_frame(frame(twice, twice))
 
 

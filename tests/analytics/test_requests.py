@@ -342,7 +342,7 @@ def test_a_gzip_that_was_cut_short_does_not_stop_the_others(of, spark, torn):
         "broker-1%20none.log.gz",
         "broker-1-cut.log.gz",
     ]
-    assert counts.warnings[0].endswith(" is damaged: only what comes before that was read")
+    assert counts.warnings[0].endswith(" is damaged: only the part before the damage was read")
     assert counts.quarantined[request_rows.DAMAGED] == 2
     assert 1 < counts.requests <= 61  # of the torn one what was before the end
     assert counts.lines == counts.requests + counts.duplicates + sum(counts.quarantined.values())

@@ -147,7 +147,7 @@ WRONG = {
     "diff history:{lake}@ {kafka}": (2, "is not a time of a history"),
     "diff history:{lake}@tomorrow {kafka}": (2, "tomorrow is not a time"),
     "diff history:{lake}@now {kafka}": (1, "nothing has been recorded here yet"),
-    "diff a b --cluster {kafka}": (2, "--cluster is of the current cluster, and two others are named"),
+    "diff a b --cluster {kafka}": (2, "--cluster is about the current cluster, but two others are named"),
     "diff {kafka} --as-of now": (2, "--as-of needs --history"),
     "diff a b --rows 1": (2, "nothing is to be changed"),
     "diff a b --apply": (2, "nothing is to be changed"),

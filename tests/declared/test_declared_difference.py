@@ -71,9 +71,9 @@ def test_prune_leaves_secrets_and_what_nobody_knows():
         ("user=bob", "new_rate"): "new_rate is not known here",
         ("user=carol group=g", "producer_byte_rate"): "group is not known here",
         ("broker=1", "ssl.key.password"): "a secret",
-        ("topic=__consumer_offsets", "cleanup.policy"): "a topic of Kafka's own",
+        ("topic=__consumer_offsets", "cleanup.policy"): "an internal topic of Kafka",
     }
-    assert str(found).startswith("c.yaml: 7 to remove by --prune, 4 left alone (")
+    assert str(found).startswith("c.yaml: 7 to remove (--prune), 4 left alone (")
     named = kn.declared.read(f"{BEGIN}kinds: [quotas]\nquotas: {{}}\n").difference(
         HELD, prune=True, allow_unknown=["group", "new_rate"]
     )

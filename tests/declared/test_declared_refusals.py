@@ -29,10 +29,10 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "a word": (f"{BEGIN}quota: {{}}\n", "line 2, column 1: unknown key quota", "Did you mean quotas?"),
     "a key twice": (
         f"{ALICE}    producer_byte_rate: 1\n    producer_byte_rate: 2\n",
-        "line 5, column 5: producer_byte_rate is there twice, first in line 4",
+        "line 5, column 5: producer_byte_rate occurs twice, first in line 4",
         "",
     ),
-    "a section twice": (f"{BEGIN}quotas: {{}}\nquotas: {{}}\n", "line 3, column 1: quotas is there twice", ""),
+    "a section twice": (f"{BEGIN}quotas: {{}}\nquotas: {{}}\n", "line 3, column 1: quotas occurs twice", ""),
     "an entity in two spellings": (
         f"{BEGIN}quotas:\n  user=a client-id=b: {{}}\n  client-id=b user='a': {{}}\n",
         "line 4, column 3: client-id=b user='a' is the same as user=a client-id=b in line 3",
@@ -112,7 +112,7 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "JSON without end": ('{"a":' * 100_000, "it is nested too deeply", ""),
     "JSON with a key twice": (
         '{"kadmin": 1,\n "kadmin": 1}',
-        "line 2, column 2: kadmin is there twice, first in line 1",
+        "line 2, column 2: kadmin occurs twice, first in line 1",
         "",
     ),
     "JSON's true": (

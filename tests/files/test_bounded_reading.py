@@ -54,7 +54,7 @@ def test_a_pipe_that_is_closed(pipe, monkeypatch):
 def test_a_pipe_that_nobody_closes(pipe):
     """`plan show pipe` waited for ever."""
     began = time.monotonic()
-    with pytest.raises(kn.TimedOut, match=r"pipe did not come to its end within 0\.3 s"):
+    with pytest.raises(kn.TimedOut, match=r"pipe did not end within 0\.3 s"):
         plan_file(pipe)
     writer = os.open(pipe, os.O_RDWR)
     os.write(writer, b"the beginning")

@@ -120,7 +120,7 @@ def test_resolve_gives_its_reasons():
     for shown in (repr(df), df._repr_html_()):
         assert "1 limit binds user=a client-id=app; 1 is shared by all client-ids of this user" in shown
         assert "1 kB/s" in shown
-        assert "bound by user=a, shared by all client-ids of this user that nothing closer binds" in shown
+        assert "bound by user=a, shared by all client-ids of this user that no closer quota limits" in shown
 
 
 FINDING = Finding("leftover", WARNING, "left", Resource("TOPIC", "t"), "k", mend="config reset k topic=t")

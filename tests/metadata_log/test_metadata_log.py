@@ -133,7 +133,7 @@ def flipped(octets: bytes, place: int) -> bytes:
 
 
 FIRST, BOTH, ALL = (len(b"".join(GOOD[:count])) for count in (1, 2, 3))
-WRONG_SUM = "the batch of offset 1 is damaged: its sum is wrong."
+WRONG_SUM = "the batch of offset 1 is damaged: its checksum is wrong."
 DAMAGED = {
     "a bit of a value": ((GOOD[0], flipped(GOOD[1], 90), GOOD[2]), [0, 3], WRONG_SUM),
     "its length": ((GOOD[0], flipped(GOOD[1], 11), GOOD[2]), [0, 3], WRONG_SUM),

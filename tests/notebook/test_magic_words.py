@@ -50,7 +50,7 @@ def test_help_is_a_value(notebook, line, says):
         ("%kquota set producer_byte_rate=1 clientid=x", "Did you mean client-id?"),
         ("%kquota describe user={alise}", "Did you mean alice?"),
         ("%kquota resolve --pairs alise", "Did you mean alice?"),
-        ("%kquota describe user={d['x']}", "want quotes around the word"),
+        ("%kquota describe user={d['x']}", "need quotes around the word"),
     ],
 )
 def test_a_near_miss_gets_the_right_line(notebook, line, hint):

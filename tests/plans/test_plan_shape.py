@@ -201,7 +201,7 @@ TEXTS = {
     "NaN": (document_of(PLAN).replace('"row":1', '"row":NaN'), "NaN is not a JSON number"),
     "brackets": ("[" * 200_000, "Nested too deeply"),
     "digits": (document_of(PLAN).replace('"row":1', f'"row":{"1" * 6_000}'), "A number with too many digits"),
-    "a key twice": (document_of(PLAN).replace('"row":1', '"row":1,"row":1'), "A name is twice in one object"),
+    "a key twice": (document_of(PLAN).replace('"row":1', '"row":1,"row":1'), "A name occurs twice in one object"),
     "half a pair": (document_of(PLAN).replace('"ok"', r'"\ud800"'), "Half a surrogate pair is not text"),
     "a later kind": (
         json.dumps(with_right_id(json.loads(document_of(PLAN).replace('"kind":"quota"', '"kind":"acl"')))),

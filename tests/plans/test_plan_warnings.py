@@ -121,14 +121,14 @@ def test_whom_a_quota_of_a_user_reaches_is_said_once_for_many():
     [(_, said), *_] = told({"user=bob client-id=<default>": 262144.0}, {"user=bob": 5e6})
     assert said == (
         "producer_byte_rate of user=bob reaches only clients without a client-id; for all others "
-        "user=bob client-id=<default> (256 KiB/s) applies, where nothing closer does"
+        "user=bob client-id=<default> (256 KiB/s) applies, where no closer quota does"
     )
     held = {f"user=u{n} client-id=<default>": 1e6 for n in range(5)}
     [(_, said), *_] = told(held, {f"user=u{n}": 5e6 for n in range(5)})
     assert said == (
         "producer_byte_rate of user=u0, user=u1, user=u2 and 2 more reaches only clients without a client-id; for all "
         "others user=u0 client-id=<default> (1 MB/s), user=u1 client-id=<default> (1 MB/s), "
-        "user=u2 client-id=<default> (1 MB/s) and 2 more apply, where nothing closer does"
+        "user=u2 client-id=<default> (1 MB/s) and 2 more apply, where no closer quota does"
     )
 
 
@@ -154,7 +154,7 @@ def test_who_shares_is_said_before_and_after():
 def test_what_a_limit_is_on_all_brokers_is_said_once(key, value, brokers, says):
     """I allowed 5 MB/s, and the client sent 15."""
     found = told({}, {"user=alice": value, "user=bob": value}, key, brokers=brokers)
-    assert [said.removeprefix("each limit holds on each broker: ") for _, said in found] == says
+    assert [said.removeprefix("limits apply per broker: ") for _, said in found] == says
 
 
 ODD = {
@@ -231,7 +231,7 @@ def test_they_stand_below_the_plan_at_every_face_and_in_its_file(tmp_path):
     again = kn.Plan.load(plan.save(tmp_path / "p.json"))
     assert (again.id, again.notes, again == plan) == (plan.id, (), True)
     assert again.warnings().to_arrow().to_pylist() == plan.warnings().to_arrow().to_pylist()
-    said = "each limit holds on each broker: producer_byte_rate 9 MB/s of user=<default> is up to 27 MB/s on 3 brokers"
+    said = "limits apply per broker: producer_byte_rate 9 MB/s of user=<default> is up to 27 MB/s on 3 brokers"
     for one in (plan, again):
         for shown in (repr(one), one.to_markdown(), one.to_cell(), one.to_python(), one.to_kafka_configs()):
             assert f"warning: {said}" in shown

@@ -124,7 +124,7 @@ def test_formats_are_shown_as_they_are(stage):
         "stage.set_quota('producer_byte_rate', 5000000, user='alice', client_id=kn.DEFAULT)\n"
     )
     assert repr(stage.to_kafka_configs("k:9092", "client.properties")) == (
-        "# note: from wishes alone, without what is set now; a plan's lines raise before they lower\n"
+        "# note: made of the stage, without the current values; a plan's lines raise limits before lowering any\n"
         "kafka-configs.sh --bootstrap-server k:9092 --command-config client.properties --alter "
         "--entity-type users --entity-name alice --entity-type clients --entity-default "
         "--add-config producer_byte_rate=5000000\n"

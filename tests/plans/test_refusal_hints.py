@@ -114,7 +114,7 @@ def test_a_saved_plan_without_a_reason_is_to_be_planned_again(cluster, durable, 
     plan = stage.plan()
     given = {"cluster": cluster.settings.bootstrap, "plan": str(plan.save(tmp_path / "p.json")), "plan_id": plan.id}
     run = runbooks.run("apply_plan", given, output=tmp_path)
-    assert "It is dangerous, and was made without a reason, which applying it needs: plan again with one" in repr(run)
+    assert "It is dangerous, and can only be applied with a reason: plan again with one" in repr(run)
     with pytest.raises(kn.Dangerous) as refused:
         runbooks.run("apply_plan", {**given, "apply": True}, output=tmp_path)
     assert """-p 'allow=["retention.ms"]' lets it through, in a plan made with a reason.""" in str(refused.value.hint)

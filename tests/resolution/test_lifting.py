@@ -63,7 +63,7 @@ def test_side_effects_are_told() -> None:
     alone, everyone, removal = lifts({(USER, KEY): 5e6}, resolve_client({(USER, KEY): 5e6}, "alice", "app", KEY))
     assert (alone.reach, alone.consequence) == (
         "only this client",
-        "it no longer shares: the others keep their allowance",
+        "it leaves the shared bucket; the others keep its limit",
     )
     assert (everyone.consequence, everyone.after) == ("", 1e7)
     assert removal.after is None

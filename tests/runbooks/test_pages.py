@@ -187,7 +187,7 @@ def test_the_terminal_shows_what_was_planned_or_done(record: dict[str, Any], lin
     ("verdicts", "finding"),
     [
         (["ok", "ok"], "2 checks are ok"),
-        (["ok", "look", "not looked"], "1 of 2 checks want a look, 1 not made"),
+        (["ok", "look", "not looked"], "1 of 2 checks need a look, 1 not made"),
         (["not looked"], "finished; 1 not made"),
     ],
 )
@@ -207,4 +207,4 @@ def test_a_check_shows_its_verdict_beside_its_rows() -> None:
     assert repr(look).startswith("look: Mend it.\nof")
     assert "<img" not in look._repr_html_()
     assert repr(verdicts.look("c", ["a callback"], look="They decide.", ok="None.")) == "look: They decide.\na callback"
-    assert repr(verdicts.pass_over("d", "usage was not given")) == "not looked: usage was not given"
+    assert repr(verdicts.pass_over("d", "usage is not set")) == "not looked: usage is not set"

@@ -64,11 +64,11 @@ def test_two_live_clusters(live, kafka):
 @pytest.mark.parametrize(
     ("line", "finding", "remedy"),
     [
-        ("history changes", "no history is named, and Kafka keeps no past", "kadmin-nb history record PATH begins"),
-        ("history changes monday", "no history is named, and Kafka keeps no past", "history record PATH begins"),
+        ("history changes", "no history is named, and Kafka keeps no history", "kadmin-nb history record PATH begins"),
+        ("history changes monday", "no history is named, and Kafka keeps no history", "history record PATH begins"),
         (
             "history changes {lake} monday",
-            "nothing has been recorded here yet, and Kafka keeps no past",
+            "nothing has been recorded here yet, and Kafka keeps no history",
             "{lake} begins",
         ),
         ("quota history changes yesterday", "no history is named", "kadmin-nb history record PATH begins"),

@@ -169,7 +169,7 @@ def test_a_file_that_is_read_in_part_is_told(kadmin, bad, engine):
     words = ("--broker", "1", "--tz", "UTC", "--engine", engine, "--out", "out.csv")
     said = kadmin("quota", "usage", "cut.gz", "whole.gz", *words)
     assert said.code == 0
-    assert "cut.gz is damaged: only what comes before that was read" in said.err
+    assert "cut.gz is damaged: only the part before the damage was read" in said.err
     assert "whole.gz" not in said.err
     assert (bad / "out.csv").exists()
 
