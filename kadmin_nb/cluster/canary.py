@@ -204,7 +204,7 @@ def _without_limit(expected: Prediction, sighting: CanaryReading) -> tuple[bool 
     if not sighting.throttle_ms:
         return True, None
     if expected.others:
-        return None, "not conclusive: request_percentage binds this client too, and may be what throttles it"
+        return None, "not conclusive: request_percentage limits this client too, and may be what throttles it"
     return False, f"throttled for {milliseconds(sighting.throttle_ms)}, although no stored limit applies to it"
 
 
@@ -212,9 +212,9 @@ def _with_limit(limit: float, sighting: CanaryReading, key: str) -> tuple[bool |
     allowed, passed = readable(key, limit), size(sighting.bytes)
     if sighting.throttle_ms and sighting.bytes + REQUEST < _EARLY * _ALLOWED * limit:
         return None, (
-            f"throttled after {passed}, where {allowed} lets {size(_ALLOWED * limit)} through at first: "
-            f"what used this allowance in the last {_CERTAIN} s counts, this client's own runs too, or a tighter limit"
-            f" is in force; run it again after {_SENT} s"
+            f"throttled after {passed}, although {allowed} allows {size(_ALLOWED * limit)} at first: either traffic of"
+            f" the last {_CERTAIN} s counts, earlier canaries included, or a lower limit is in force; try again after"
+            f" {_SENT} s"
         )
     if sighting.throttle_ms:
         return True, (

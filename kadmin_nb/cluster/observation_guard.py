@@ -165,4 +165,4 @@ def _who(place: Path) -> str:
     try:
         return holder_file(place).read_text().strip()
     except OSError:
-        return "by a guard that has just begun"
+        return "by a guard that has just started"

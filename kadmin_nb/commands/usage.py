@@ -237,7 +237,7 @@ def usage(
 def near(session: Session, source: UsageSource, keys: tuple[str, ...], percent: float, assume_default: bool) -> Any:
     """List clients near or over a limit, or throttled.
 
-    The limits are those of the current cluster. The worst client comes first.
+    The limits are those of the current cluster. The worst is listed first.
 
     \b
     {here} logs/kafka-request.log* --broker 1 --tz UTC

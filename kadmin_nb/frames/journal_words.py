@@ -31,7 +31,7 @@ def _planned(record: Record) -> str:
 
 def _begun(record: Record) -> str:
     allowed = ", ".join(record.get("allowed") or ())
-    return f"run {record['run']} began, by {record['author']}" + (f"; dangers allowed: {allowed}" if allowed else "")
+    return f"run {record['run']} started, by {record['author']}" + (f"; dangers allowed: {allowed}" if allowed else "")
 
 
 def _answered(record: Record) -> str:

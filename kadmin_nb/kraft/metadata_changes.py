@@ -324,7 +324,7 @@ class _Reading:
     def _warn_at_the_end(self) -> None:
         if self._is_in_doubt:
             self.warnings.append(
-                f"No checkpoint tells what was set before offset {self._in_doubt_from:,}: only later changes are there."
+                f"No checkpoint shows what was set before offset {self._in_doubt_from:,}: only later changes are there."
             )
         self.warnings += [f"{count:,} records {kind} were skipped." for kind, count in self._unread.items()]
         if self._aborted:

@@ -147,7 +147,7 @@ class Outcomes(Answer):
         return Hint(
             "Applied rows stay.",
             *[sentence("Check again with {}.", again)] * may_come,
-            *[sentence("Go on with {}.", resume)] * begun,
+            *[sentence("Continue with {}.", resume)] * begun,
         )
 
     def _exit_state(self, detailed: bool = False) -> ExitState:

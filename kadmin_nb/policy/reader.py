@@ -164,7 +164,7 @@ class _Reader:
         for name in table:
             if name != "every" and not (name.isascii() and name.isdigit()):
                 raise self.wrong(
-                    name, f"{name} is not a broker", "A broker's id, or every; a cluster's own stand in a table."
+                    name, f"{name} is not a broker", "A broker's id, or every; the lines of one cluster go in a table."
                 )
         return {"" if name == "every" else name: self._speed(name, text) for name, text in table.items()}
 

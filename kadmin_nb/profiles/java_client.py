@@ -85,7 +85,7 @@ def _bootstrap(entries: Entries) -> str:
     address_list = addresses(text)
     if address_list is None:
         raise UsageError(f"{entries.source}: bootstrap.servers is not host:port[,host:port…]",
-                         hint="An IPv6 address stands in brackets, [::1]:9092; there is no '://'.")  # fmt: skip
+                         hint="Write an IPv6 address in brackets, [::1]:9092; there is no '://'.")  # fmt: skip
     return address_list
 
 

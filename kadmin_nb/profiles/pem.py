@@ -79,7 +79,7 @@ def _keystore(entries: Entries) -> PemStores:
 def _identity_of_texts(entries: Entries, present: Sequence[str]) -> PemStores:
     if len(present) == 1:
         missing = next(part for part in _PARTS if part not in present)
-        raise UsageError(f"{entries.source}: {present[0]} needs {missing} beside it")
+        raise UsageError(f"{entries.source}: {present[0]} needs {missing}, too")
     chain, key = (_as_written(_blocks(entries.text(part) or "", part, entries)) for part in _PARTS)
     return PemStores(None, chain, key, _key_password(entries))
 

@@ -61,7 +61,7 @@ class Quota(NamedTuple):
 def only_without(limits: object, *, are_many: bool = False) -> str:
     """The clients that a quota of a user reaches where these limits come first, in words."""
     applies = "apply" if are_many else "applies"
-    return f"only clients without a client-id; for all others {limits} {applies}, where no closer quota does"
+    return f"clients without a client-id only; for all others {limits} {applies}, where no closer quota does"
 
 
 def shadowers(entity: Entity) -> tuple[Entity, ...]:

@@ -125,7 +125,7 @@ def _cell(kind: str | None) -> click.Command:
         """
         if words:
             name = words[0].partition("=")[0]
-            raise UsageError(f"{name} is on the line of the magic", hint="Options go on that line, changes below it.")
+            raise UsageError(f"{name} is on the line of the magic", hint="Put options on that line, changes below it.")
         from kadmin_nb.plans import change_lines  # with Arrow, which help does not need
 
         edits = change_lines.edits(session.cell or "", session.lookup, kind, plan_options.allow_unknown)

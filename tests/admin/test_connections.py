@@ -180,7 +180,7 @@ def test_plain_text_to_a_sasl_port(secure_kafka, capfd):
     """`socket disconnected` told me nothing."""
     error, took = refused(Settings(secure_kafka.bootstrap))
     assert (type(error), str(error)) == (ConnectionFailed, f"{secure_kafka.bootstrap} closes the connection")
-    assert error.hint == "We speak PLAINTEXT: does this port want TLS or SASL?"  # type: ignore[attr-defined]
+    assert error.hint == "We speak PLAINTEXT: does this port require TLS or SASL?"  # type: ignore[attr-defined]
     assert took < SOON
     said_well(error, capfd)
 

@@ -108,7 +108,7 @@ def test_two_brokers_that_differ_have_no_right_one():
         ("1", None, None),
         ("2", None, None),
     ]
-    assert table[0]["message"] == "num.io.threads of broker=1 is 8, but 16 with broker 2"
+    assert table[0]["message"] == "num.io.threads of broker=1 is 8, but 16 on broker 2"
 
 
 @pytest.mark.parametrize("key", [*sorted(BY_NATURE), "listener.name.internal.ssl.keystore.location"])
@@ -287,7 +287,7 @@ def test_the_verb_shows_and_stages(kafka, cluster, unique):
         (one["op"], one["resource"], one["key"]) for one in staged.to_arrow().to_pylist()
     ]
     session.discard()
-    with pytest.raises(kn.UsageError, match="an option of a change, and none is asked for"):
+    with pytest.raises(kn.UsageError, match="options of a change need a change"):
         run(["config", "advise", "--reason", "tidy"], session)
 
 

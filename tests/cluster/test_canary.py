@@ -150,7 +150,7 @@ def test_a_limit_that_came_after_the_prediction_is_noticed(cluster, topic, uniqu
     asked, expected = CanaryRequest(app, topic, "producer_byte_rate", 5.0, 50_000_000), Prediction("ANONYMOUS")
     answer = room.compared(cluster.id, expected, room.tried(cluster.settings, asked, expected), asked)
     assert only_row(answer, "expected", "throttled", "agrees") == (False, True, False)
-    assert "and no limit is stored that binds it" in answer.warnings[0]
+    assert "although no stored limit applies to it" in answer.warnings[0]
 
 
 def test_too_few_bytes_prove_nothing(cluster, topic, unique):

@@ -265,5 +265,5 @@ def test_a_part_of_a_diff_stages_nothing() -> None:
     """The rows of .failed were numbered anew."""
     with pytest.raises(kn.UsageError, match="a part of a comparison cannot be staged"):
         _mixed().failed.stage("a", rows=[1])
-    with pytest.raises(kn.UsageError, match="was not handed in as a Cluster"):
+    with pytest.raises(kn.UsageError, match="was not passed as a Cluster"):
         _mixed().stage("a", rows=[1])

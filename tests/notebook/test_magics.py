@@ -405,7 +405,7 @@ def test_terminal_ipython(kafka, tmp_path):
         env={**os.environ, "IPYTHONDIR": str(tmp_path)},
     )  # fmt: skip
     assert "<Cluster " in done.stdout
-    assert "UsageError: user= has nothing right of the sign" in done.stdout
+    assert "UsageError: user= has no value" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
 
 

@@ -317,7 +317,7 @@ def test_nothing_is_sent_unconfirmed(kafka):
         "row 1, topic=t min.insync.replicas: 3 becomes 1: a write counts as acknowledged with fewer copies, and is "
         "lost with them"
     )
-    assert refused.value.hint == "Nothing was sent. allow=['min.insync.replicas'] lets it through."
+    assert refused.value.hint == "Nothing was sent. To apply it anyway: allow=['min.insync.replicas']."
     assert refused.value.code == "DANGEROUS"
     assert rows(refused.value.rows, "row", "key", "danger") == [(1, MIN_ISR, "durability")]
     assert not [call for call in kafka.alters if not call.validate_only]
@@ -327,8 +327,8 @@ def test_nothing_is_sent_unconfirmed(kafka):
 @pytest.mark.parametrize(
     ("allow", "says", "hint"),
     [
-        ("min.insync.replica", "is allowed, and no row of the plan has it", "Did you mean min.insync.replicas?"),
-        ("*", "is allowed, and no row of the plan has it", "Did you mean min.insync.replicas?"),
+        ("min.insync.replica", "is allowed, but no row of the plan has it", "Did you mean min.insync.replicas?"),
+        ("*", "is allowed, but no row of the plan has it", "Did you mean min.insync.replicas?"),
     ],
 )
 def test_an_allowance_of_another_key_is_a_typo(kafka, allow, says, hint):

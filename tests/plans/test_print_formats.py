@@ -211,16 +211,16 @@ def test_what_the_tool_cannot_say_is_a_note():
         "# note: row 10, delete producer_byte_rate team=x: the tool cannot name it",
         "# note: row 1, delete producer_byte_rate user=alice: it is not set, and the tool would fail",
         "# note: row 2, set new_rate=5 user=alice: the tool does not take this key",
-        "# note: row 4, append cleanup.policy=compact topic=t: the tool only sets whole lists: this is the one that it "
-        "comes to",
+        "# note: row 4, append cleanup.policy=compact topic=t: the tool only sets whole lists: this is the resulting "
+        "one",
         "# note: row 5, set a=[x] topic=t: the tool drops the brackets of a value",
         "# note: row 6, set b= x topic=t: the tool drops the space around a value",
         "# note: row 7, set c$=x topic=t: the tool does not take this key",
         "# note: row 9, set d= topic=t: the broker refuses it: INVALID_CONFIG: no\\nkafka-configs.sh",
         "kafka-configs.sh --bootstrap-server k:1 --alter --entity-type topics --entity-name t "
         "--add-config 'cleanup.policy=[delete,compact],d='",
-        "# note: row 8, set ssl.key.password=env:P broker=1: the tool knows no references: put the secret itself here, "
-        "or into an --add-config-file",
+        "# note: row 8, set ssl.key.password=env:P broker=1: the tool takes no references: write the secret itself "
+        "here, or into an --add-config-file",
     ]
 
 

@@ -160,7 +160,7 @@ def test_a_row_that_was_refused_is_asked_about_again():
 
 
 LONG = "x" * 40_000
-SAID = "has 40,000 bytes, and Kafka takes 32,767"
+SAID = "has 40,000 bytes, but Kafka takes at most 32,767"
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_what_was_not_given_is_not_called_well(kafka: LocalKafka) -> None:
 def test_a_job_may_fail_where_something_wants_a_look(kafka: LocalKafka, limited: str, folder: Path) -> None:
     """Nobody reads a green report."""
     parquet.write_table(pa.table({"user": ["free"], "client_id": ["x"]}), "clients.parquet")
-    with pytest.raises(kn.KadminError, match=r"checks need a look: .*known clients without a limit"):
+    with pytest.raises(kn.KadminError, match=r"checks needs? a look: .*known clients without a limit"):
         as_task("quota_audit", cluster=kafka.bootstrap, clients="clients.parquet", fail=True)
 
 
@@ -144,7 +144,7 @@ def test_drift_is_told_and_nothing_is_changed(
     cluster.apply(stage.plan()).raise_for_errors()
     said = as_task("drift_report", **given)
     assert [(row["verdict"], row["found"]) for row in said["verdicts"]] == [("look", 1)]
-    with pytest.raises(kn.KadminError, match="1 of 1 checks need a look: drift"):
+    with pytest.raises(kn.KadminError, match="1 of 1 checks needs a look: drift"):
         as_task("drift_report", **given, fail=True)
 
 

@@ -148,7 +148,7 @@ def test_a_secret_is_a_reference_and_never_exported(live, cluster, file, monkeyp
 
 
 REFUSED: dict[str, tuple[str, int, str]] = {
-    "another cluster": ("cluster_id: staging\n", 5, "WrongCluster: {file} is about cluster staging, and this is "),
+    "another cluster": ("cluster_id: staging\n", 5, "WrongCluster: {file} is for cluster staging, but this is "),
     "a tab": ("quotas:\n\tuser=a: {}\n", 2, "UsageError: {file}: line 3, column 1: a tab"),
     "a quota of zero": (
         "quotas:\n  user=a:\n    producer_byte_rate: 0\n",

@@ -542,7 +542,7 @@ def test_who_names_no_broker_looks_and_changes_nothing(kadmin, kafka, unique, mo
     refused = kadmin(*alter)
     assert (refused.code, refused.out) == (1, "")
     assert refused.err.startswith("UsageError: --bootstrap-server is required")
-    assert "--cluster TARGET and $KADMIN_PROFILE" in refused.err
+    assert "--cluster TARGET or $KADMIN_PROFILE" in refused.err
     assert "--bootstrap-server is required" not in kadmin("kafka-configs", "--describe", "--user", user).err
     assert kadmin(*alter, "--cluster", kafka.bootstrap).code == 0
     assert kadmin(*alter, "--cluster", kafka.bootstrap, *_at(kafka)).code == 1
@@ -615,7 +615,7 @@ def test_a_tool_that_is_not_here_is_not_taken_for_another(kadmin, typed):
     """I typed kafka-acls, and was asked whether I meant kafka-configs."""
     answer = kadmin(typed, "--list")
     assert answer.code == 2
-    assert answer.err.splitlines()[1] == f"Hint: {typed} is Kafka's own, and has no equivalent here."
+    assert answer.err.splitlines()[1] == f"Hint: {typed} is a tool of Kafka without an equivalent here."
 
 
 @pytest.mark.parametrize("typed", ["kafka-configs.sh", "kafka-config"])

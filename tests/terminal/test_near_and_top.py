@@ -81,7 +81,7 @@ def test_near_a_limit_of_the_cluster(live, unique, tmp_path):
     (row,) = json.loads(live("quota", "near", "--usage", str(place), "--json").out)
     assert (row["bucket_user"], row["limit"], row["utilisation"]) == (user, 1e6, 90.0)
     said = live("quota", "near", "--usage", str(place), "--percent", "95").out
-    assert said.startswith("None of 1 limits was used to 95 %")
+    assert said.startswith("None of 1 limits reached 95 %")
     codes = {percent: live("quota", "near", "--usage", str(place), "--percent", percent, "--detailed-exitcode").code
              for percent in ("90", "95")}  # fmt: skip
     assert codes == {"90": 3, "95": 0}

@@ -132,7 +132,7 @@ def test_a_danger_needs_its_key_typed_again_and_a_reason(bench: Bench) -> None:
     review = bench.review()
     refused = done(review, review.apply)
     assert refused.startswith("Dangerous: ")
-    assert refused.endswith(f"Nothing was sent. {KEY} typed again lets it through, in a plan made with a reason.")
+    assert refused.endswith(f"plan with a reason and apply with {KEY} typed again.")
     review.confirmations.type(KEY, KEY)
     assert "needs a reason" in done(review, review.apply)
     review.reason.value = "alice has left"

@@ -101,7 +101,7 @@ def test_a_user_whose_clients_go_by_another_quota_is_a_warning() -> None:
     stored = {"user=bob client-id=<default>": "256KiB/s"}
     assert remarks("user=bob", stored, {"user=bob": "5MB/s"})[0] == (
         "warning",
-        f"{RATE} of user=bob reaches only clients without a client-id; for all others user=bob client-id=<default> "
+        f"{RATE} of user=bob applies to clients without a client-id only; for all others user=bob client-id=<default> "
         "(256 KiB/s) applies, where no closer quota does",
     )
 
@@ -142,4 +142,4 @@ def test_addresses_are_apart() -> None:
     stored = {"ip=10.0.0.1": "5", "ip=<default>": "50"}
     assert remarks("ip=<default>", stored, key=key) == [("applies", "each address without a quota of its own: 50/s")]
     own = remarks("ip=10.0.0.1", stored, {"ip=10.0.0.1": None}, key=key)
-    assert own[-1][1] == f"{key} = 50/s for 10.0.0.1, bound by the default ip quota; each address has its own"
+    assert own[-1][1] == f"{key} = 50/s for 10.0.0.1, set by the default ip quota; each address has its own"

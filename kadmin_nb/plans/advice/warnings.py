@@ -118,7 +118,7 @@ def _coming_late(sets: Sequence[Change], levels: _Levels) -> Iterator[Finding]:
     for (_, key), pairs in reaching.items():
         limits = dict.fromkeys(limit for _, limit in pairs)
         whose, reach = several([c.resource for c, _ in pairs]), only_without(several(limits), are_many=len(limits) > 1)
-        yield Finding.about(pairs[0][0], WARNING, REACH, f"{key} of {whose} reaches {reach}")
+        yield Finding.about(pairs[0][0], WARNING, REACH, f"{key} of {whose} applies to {reach}")
 
 
 def _with_firsts(sets: Iterable[Change], levels: _Levels) -> Iterator[tuple[Change, Entity, float]]:
