@@ -293,7 +293,7 @@ def read(place: Path, what: str, most: int, *, pipe: bool = False, missing: str 
     UsageError
         It is a folder or a device, it has more bytes, or it cannot be read.
     TimedOut
-        It is a pipe that nobody closes.
+        It is a pipe that is never closed.
     """
     try:
         handle = os.open(place, os.O_RDONLY | os.O_NONBLOCK)

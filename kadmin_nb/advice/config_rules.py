@@ -97,7 +97,7 @@ def findings(configs: pa.Table, reassigning: bool | None = None) -> list[Finding
 
 
 def config_findings(configs: Any) -> pa.Table:
-    """FINDINGS: what in these configs somebody should look at; of fleets in Spark `kn.fleets.config_findings`.
+    """FINDINGS: configs that need a look; for fleets in Spark, `kn.fleets.config_findings`.
 
     A frame does not tell whether a reassignment is running: a throttle is a `throttle`, never a `leftover`.
 
@@ -111,7 +111,7 @@ def config_findings(configs: Any) -> pa.Table:
     UsageError
         Not a frame, or a column is missing.
     Invalid
-        A resource and key twice, in several clusters or snapshots that nothing tells apart.
+        A resource and key twice, in clusters or snapshots that cannot be distinguished.
     """
     if not hasattr(configs, "__arrow_c_stream__"):
         raise UsageError(f"the configs are a {type(configs).__name__}, not a frame", hint="Arrow, pandas or Polars.")

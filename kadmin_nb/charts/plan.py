@@ -49,7 +49,7 @@ class NumberChange:
 
 
 def plan(plan: Any) -> Any:
-    """A plan's numbers before and after: a line a change, a dot where it was, a triangle where it will be.
+    """A plan's numbers before and after: a line for each change, from a dot (before) to a triangle (after).
 
     Lower is a red triangle to the left, higher a blue one to the right, newly set a green diamond, removed a cross.
 
@@ -61,7 +61,8 @@ def plan(plan: Any) -> Any:
     Returns
     -------
     altair.VConcatChart
-        The 40 changes by the largest factor, a panel a unit. What is not a number is counted below the title.
+        The 40 changes with the largest factors, a panel for each unit. Changes of other values are counted below the
+        title.
 
     Raises
     ------
@@ -197,7 +198,7 @@ _COLUMNS_OF_BACKTEST = (
 
 
 def backtest(frame: Any) -> Any:
-    """The time in which clients wanted something, and how much of it their limits would have throttled.
+    """The time in which clients were active, and how much of it their limits would have throttled.
 
     Parameters
     ----------
@@ -207,7 +208,7 @@ def backtest(frame: Any) -> Any:
     Returns
     -------
     altair.LayerChart
-        A bar a bucket, on the broker where it would have been throttled longest; the 30 longest.
+        A bar for each bucket, on the broker where it would have been throttled longest; the 30 longest.
 
     Raises
     ------

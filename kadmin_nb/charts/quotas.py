@@ -24,7 +24,7 @@ Limits = tuple[tuple[float | None, str | None] | None, ...]
 
 
 def effective(frame: Any) -> Any:
-    """The limits of clients, a column a key: the darker, the lower, and a sign for the level that each comes from.
+    """The limits of clients, a column for each key: the darker, the lower, with a sign for the level of the quota.
 
     Clients with the same limits of the same levels are one row; those with the highest limits come first. The last
     row has the colours of each key, from its lowest limit to its highest, on a logarithmic scale. A client that
@@ -34,7 +34,7 @@ def effective(frame: Any) -> Any:
     Parameters
     ----------
     frame
-        EFFECTIVE, as Arrow, pandas, Spark or an answer; a client that is there several times counts once.
+        EFFECTIVE, as Arrow, pandas, Spark or an answer; each client counts once.
 
     Returns
     -------

@@ -38,20 +38,20 @@ _BUCKET_COLUMNS = ("bucket_user", "bucket_client_id", "key")
 
 
 def usage(usage: Any, quotas: Any = None) -> Any:
-    """The use of a limit over time, a band a bucket: on the broker where it was highest, beside the limit.
+    """The use of each limit over time: a band for each bucket, on the broker where it was highest, with the limit.
 
     Parameters
     ----------
     usage
         USAGE, as Arrow, pandas, Spark or an answer.
     quotas
-        QUOTAS, of which the limits are, as anything with `__arrow_c_stream__`. Without them a band is a client's.
+        QUOTAS for the limits, as anything with `__arrow_c_stream__`. Without them, each band is a client.
 
     Returns
     -------
     altair.VConcatChart
-        The 6 buckets nearest to their limit, or, without quotas, the 6 clients that used most. Of more than 120
-        windows each point is the highest of several. Clients whose use is unknown are counted below the title.
+        The 6 buckets nearest to their limit, or, without quotas, the 6 clients that used most. With more than 120
+        windows, each point is the highest of several. Clients with unknown use are counted below the title.
 
     Raises
     ------
@@ -193,7 +193,7 @@ _ZONES = ("below 80 %", "80 to 100 %", "over the limit")
 
 
 def utilisation(frame: Any) -> Any:
-    """The clients near a limit: a bar a bucket, its highest peak on any broker in percent of its limit.
+    """The clients near a limit: a bar for each bucket, its highest peak on any broker in percent of its limit.
 
     Parameters
     ----------
@@ -294,7 +294,7 @@ MOST_THROTTLED, MOST_PARTS = 15, 48
 
 
 def throttling(usage: Any) -> Any:
-    """The longest throttle of each client over time, as the brokers told it.
+    """The longest throttle of each client over time, as the brokers reported it.
 
     Parameters
     ----------
@@ -304,8 +304,8 @@ def throttling(usage: Any) -> Any:
     Returns
     -------
     altair.Chart
-        The 15 clients that were throttled longest at a time. A null `throttle_ms` is not a throttle of 0: where
-        nothing tells, the title says so.
+        The 15 clients that were throttled longest at a time. A null `throttle_ms` is unknown, not 0: if all are
+        unknown, the title says so.
 
     Raises
     ------

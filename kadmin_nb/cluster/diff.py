@@ -85,7 +85,7 @@ def source_of(text: str) -> Source:
 
 
 def diff(a: object, b: object, *, everything: bool = False, cluster_id: str | None = None) -> Diff:
-    """DIFF: what differs from `a` to `b`, a row a resource and key; chosen rows can be staged on either.
+    """DIFF: the differences from `a` to `b`, a row for each resource and key; rows can be staged on either side.
 
     Each side is a Cluster or what `connect` takes as target, both as they are now; a snapshot, or the `.parquet` file
     that one was saved to; a declarative file (`.yaml`, `.yml`, `.json`), or what was read from one;
@@ -96,16 +96,16 @@ def diff(a: object, b: object, *, everything: bool = False, cluster_id: str | No
     Parameters
     ----------
     everything
-        Show also what differs only by default, or by nature as brokers' ids do; they are counted anyway.
+        Also show rows that differ only by a default, or by nature, as ids of brokers do; they are always counted.
     cluster_id
-        Whose moment, where a history has several clusters; that of the other side, unless said.
+        The cluster, if a history has several; default: that of the other side.
 
     Raises
     ------
     UsageError
-        The same side twice; quotas and configs; what is not a side.
+        The same side twice; quotas with configs; something that is not a side.
     NotFound, Invalid, ConnectionFailed, NotAuthorized
-        A side that is not there, or cannot be read.
+        A side does not exist, or cannot be read.
     """
     sources = [_source(one) for one in (a, b)]
     _refuse_the_same(sources)

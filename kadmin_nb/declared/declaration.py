@@ -150,7 +150,7 @@ def told(failed: Sequence[UnreadResource]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One key of an entity or a resource, the text it is to have, and where the file says so.
+    """One key of an entity or a resource, its declared value, and its place in the file.
 
     `doubt` is why Kafka would refuse that value; one that the cluster holds all the same may stay. A `is_placeholder`
     stands for a secret that was there when the file was written.
@@ -171,7 +171,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Difference:
-    """The edits that lead to what a file says; `left` is what --prune leaves alone, with the reason."""
+    """The edits that lead to what a file declares; `left` is what --prune does not remove, with the reason."""
 
     edits: tuple[Edit, ...]
     left: Mapping[Target, str]
@@ -185,7 +185,7 @@ class Difference:
 
     @contextmanager
     def placed(self) -> Iterator[None]:
-        """Around planning the edits: an error that is about one of them begins with its line."""
+        """Use it around planning the edits: an error about one of them begins with its line."""
         try:
             yield
         except KadminError as exc:
@@ -206,7 +206,7 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class Declared:
-    """The declaration in a file of a cluster's quotas and configs; others stay as they are.
+    """The quotas and configs that a file declares; others stay as they are.
 
     `kinds` are those that it speaks of in full: only these are pruned. `complete` is False for what could not be read
     in full when it was written. `where` names the file in errors.
@@ -227,27 +227,27 @@ class Declared:
         any_cluster: bool = False,
         allow_unknown: Collection[str] = (),
     ) -> Difference:
-        """The least edits that lead from a snapshot to what the file says.
+        """The smallest set of edits from a snapshot to what the file declares.
 
         Parameters
         ----------
         prune
-            Also remove what the file does not mention, of the kinds that it speaks of. Secrets stay, and so do topics
-            of Kafka's own, and quotas that this version does not know.
+            Also remove what the file does not mention, of the kinds that it has. Secrets, internal topics of Kafka and
+            quotas that this version does not know stay.
         any_cluster
             Accept a file of another cluster.
         allow_unknown
-            Quota keys and entity types that nobody knows and that are meant.
+            Unknown quota keys and entity types to allow.
 
         Raises
         ------
         WrongCluster
-            The file is about another cluster.
+            The file is for another cluster.
         UsageError, Invalid
-            A key or an entity type that nobody knows, a placeholder for a secret that is not there, a value that no
-            quota can have; with its line.
+            An unknown key or entity type, a placeholder for a secret that does not exist, a value that no quota can
+            have; with its line.
         PlanRefused
-            To prune by what is not complete, or against what of these kinds could not be read.
+            Pruning with an incomplete file, or against kinds that could not be read in full.
         """
         refuse_other_than_snapshot(against)
         self.refuse_other_cluster(against.cluster_id, any_cluster=any_cluster)
@@ -262,7 +262,7 @@ class Declared:
         return Difference((*edits, *removals), not_removed, self.where)
 
     def refuse_other_cluster(self, cluster_id: str, *, any_cluster: bool = False) -> None:
-        """Raise WrongCluster where the file names another cluster."""
+        """Raise WrongCluster if the file names another cluster."""
         if self.cluster_id is not None and self.cluster_id != cluster_id and not any_cluster:
             raise WrongCluster(
                 f"{self.where} is for cluster {self.cluster_id}, but this is {cluster_id}",
@@ -270,7 +270,7 @@ class Declared:
             )
 
     def snapshot(self) -> Snapshot:
-        """The same as a snapshot, of the kinds that it speaks of; placeholders are sensitive values.
+        """The same as a snapshot, of the kinds that it has; placeholders are sensitive values.
 
         Levels of loggers are not in it: no snapshot reads them.
         """

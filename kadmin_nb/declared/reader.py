@@ -35,7 +35,7 @@ _R = TypeVar("_R", bound=Configurable)
 
 
 def load(path: str | os.PathLike[str]) -> Declared:
-    """Read a declared file; it is JSON where its name or its first character says so, else YAML.
+    """Read a declared file: JSON, by its name or its first character, or else YAML.
 
     Raises
     ------
@@ -44,9 +44,9 @@ def load(path: str | os.PathLike[str]) -> Declared:
     Invalid
         It is not UTF-8; a value that no quota can have.
     UsageError
-        It cannot be read, or is larger than 64 MiB; something in it is wrong: the line is named.
+        It cannot be read, or is larger than 64 MiB; something in it is wrong: the error names the line.
     TimedOut
-        It is a pipe that nobody closes.
+        It is a pipe that is never closed.
     Unsupported
         It is YAML, and PyYAML is not installed.
     """

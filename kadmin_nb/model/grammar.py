@@ -17,7 +17,7 @@ from ..errors import UsageError
 
 
 class Special(enum.Enum):
-    """The two values that are not names: the default entity, and any entity."""
+    """Two values that are not names: the default entity, and any entity."""
 
     DEFAULT = "<default>"
     ANY = "<any>"

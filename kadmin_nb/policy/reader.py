@@ -60,14 +60,15 @@ _SHARE = re.compile(r"(?P<percent>[0-9]+(?:\.[0-9]+)?)\s*% of line")
 
 
 def load(path: str | os.PathLike[str]) -> Policy:
-    """The policy in a TOML file; `docs/policy.md` says what may stand there.
+    """The policy in a TOML file, as `docs/policy.md` describes it.
 
     Raises
     ------
     NotFound
         No such file.
     UsageError
-        It is not TOML, or a word, column, operator or unit in it is not known: the line, the rule, the nearest word.
+        It is not TOML, or has an unknown word, column, operator or unit; the message has the line, the rule and the
+        nearest word.
     """
     place = Path(path)
     return read(_policy_text(place), str(path), place.parent)

@@ -66,23 +66,23 @@ def run(
     name_or_path
         A runbook that comes with kadmin_nb, or a notebook with a cell tagged `parameters`.
     parameters
-        Values, or texts that stand for them, as `runbook run -p` has; a list as JSON.
+        Values, or texts as for `runbook run -p`; a list as JSON.
     output
-        The executed document, or a folder for it; unless given `<name>-<time>.ipynb` in the working folder.
+        The executed document, or a folder for it; default: `<name>-<time>.ipynb` in the working folder.
     html
         Write `<document>.html` as well.
 
     Returns
     -------
     Run
-        The JSON record is `<document>.json`, beside the document, also when the run fails.
+        The JSON record is `<document>.json`, beside the document, even if the run fails.
 
     Raises
     ------
     NotFound, UsageError
-        No such runbook; a name that it does not declare, a value of another type, a secret. Nothing was started.
+        No such runbook; a parameter that it does not declare, a value of another type, a secret. Nothing was started.
     KadminError
-        What the notebook raised, as the same class when it is one of ours.
+        The error that the notebook raised, of the same class if it is one of kadmin_nb.
     """
     runbook = find(name_or_path)
     bound = _bound(runbook, parameters or {})

@@ -17,17 +17,17 @@ _ENOUGH = 12
 
 
 def preflight(cluster: Cluster, cluster_id: str = "") -> Answer:
-    """The brokers, when all of them are there and it is the right cluster.
+    """The brokers, if all of them are up and it is the right cluster.
 
     Parameters
     ----------
     cluster_id
-        The cluster that is meant; empty: this one.
+        The id of the cluster; empty: any.
 
     Raises
     ------
     WrongCluster
-        It is another.
+        It is another cluster.
     ConnectionFailed
         A broker is fenced: registered, but not serving. A change could not be verified on it.
     """
@@ -55,11 +55,11 @@ def reviewed(path: str, plan_id: str) -> Plan:
     Raises
     ------
     UsageError
-        No file or no id is given, or too little of one.
+        The file or the id is missing, or the id is too short.
     NotFound, Invalid
-        No such file; no plan, or one in which a byte was changed.
+        The file does not exist, is not a plan, or was changed.
     PlanRefused
-        It holds another plan.
+        The file has another plan.
     """
     from ..plans.plan import Plan
 
@@ -86,20 +86,20 @@ def gate(plan: Plan, *, limit: int, changes_id: str = "", require_approval: bool
     Parameters
     ----------
     limit
-        The most rows it may have.
+        The maximum number of rows.
     changes_id
-        The changes that were reviewed; empty: these.
+        The id of the reviewed changes; empty: any.
     require_approval
-        Somebody other than its author has to have approved it; see `Cluster.approve`.
+        Another person than its author must have approved it; see `Cluster.approve`.
 
     Raises
     ------
     NotAuthorized, PlanRefused
-        The broker, asked with validate-only, refuses a row: for want of a right, or for its value.
+        The broker's validation refuses a row: a right is missing, or its value is invalid.
     PlanRefused
         It has more rows than the limit, or is not approved.
     Conflict
-        It changes something else than what was reviewed.
+        Its changes are not the reviewed ones.
     """
     _refuse_refused(plan)
     if len(plan) > limit:

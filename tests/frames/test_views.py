@@ -79,7 +79,7 @@ def test_resolve_finds_says_why_and_what_is_unlimited():
         {"user": "alice", "client_id": "app", "key": e.key, "value": e.value, "level": e.level} for e in explanation
     ]
     lines = shown(EffectiveAnswer(schemas.table(schemas.EFFECTIVE, rows), explanation))
-    why = "bound by user=alice client-id=<default>, not shared: each client-id of this user has its own"
+    why = "set by user=alice client-id=<default>, not shared: each client-id of this user has its own"
     assert lines == [
         ["2 limits apply to user=alice client-id=app; none is shared"],
         ["key", "value", "level", "why"],

@@ -349,9 +349,9 @@ def test_a_cell_shows_what_belongs_to_its_answer(live, cluster, name):
     resolved = displayed(live, live(f"%kquota resolve user={who} client-id=app -k producer_byte_rate"))
     for form in ("text/plain", "text/html"):
         assert f"1 limit binds user={who} client-id=app; 1 is shared by all client-ids of this user" in resolved[form]
-        assert f"bound by user={who}" in resolved[form]
+        assert f"set by user={who}" in resolved[form]
     plain = displayed(live, live(f"%kquota resolve user={who} client-id=app -k producer_byte_rate --as pandas"))
-    assert "bound by" not in plain["text/plain"]
+    assert "set by" not in plain["text/plain"]
 
 
 def test_a_plan_with_refused_rows_says_so_below_them(live, name):

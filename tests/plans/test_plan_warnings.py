@@ -275,5 +275,5 @@ def test_long_lists_below_a_plan_end():
     assert lines[-2:] == ["danger: … and 80 more", "To apply it anyway: --allow k."]
     assert (
         Advice(several).refusal_lines(None, hints.terminal)[-1]
-        == "To apply it anyway, plan with --reason WHY and apply with --allow k"
+        == "To apply it anyway, plan with --reason WHY and apply with --allow k."
     )
