@@ -239,7 +239,7 @@ class Conflict(PlanRefused):
 
 
 class Dangerous(PlanRefused):
-    """The change weakens durability or security and was not allowed by name. `rows` has those rows, before and after."""
+    """The change weakens durability or security and was not allowed by name. `rows` are those: before, after."""
 
     def _render_traceback_(self) -> list[str]:
         return [*super()._render_traceback_(), *([repr(self.rows)] if self.rows is not None else [])]

@@ -205,8 +205,8 @@ def _json_type(kind: pa.DataType) -> dict[str, Any]:
 CLI_INTRO = """\
 # Command line
 
-Every command of `kadmin-nb`, with its options. In a notebook `%kquota`, `%kconfig`, `%kplan` and `%kadmin` take the same words.
-[commands.md](../commands.md) has the words that name users, client-ids and topics.
+Every command of `kadmin-nb`, with its options. In a notebook `%kquota`, `%kconfig`, `%kplan` and `%kadmin` take the same
+words. [commands.md](../commands.md) has the words that name users, client-ids and topics.
 
 ## Options of most commands
 """
@@ -328,11 +328,23 @@ TARGETS: dict[str, Configurable] = {
 """One of each kind of target that rights differ by."""
 
 
+RIGHTS_INTRO = """\
+# Rights by command
+
+The ACL operations that the brokers check. `kadmin-nb may-i` asks a live cluster for yours.
+
+| about | to see it: `describe`, `resolve`, `why`, a plan | to change it: `set`, `remove`, `reset`, `apply` |
+|---|---|---|"""
+
+RIGHTS_END = """
+ALTER_CONFIGS includes DESCRIBE_CONFIGS. The lease also needs WRITE on the transactional id `__kadmin_nb_lease`. Without
+these rights a plan is applied without the lease, and the result says so.
+"""
+
+
 def rights_page() -> Iterator[str]:
     """The page of the rights that commands need."""
-    yield "# Rights by command\n\nThe ACL operations that the brokers check. `kadmin-nb may-i` asks a live cluster for yours.\n"
-    yield "| about | to see it: `describe`, `resolve`, `why`, planning | to change it: `set`, `remove`, `reset`, `apply` |"
-    yield "|---|---|---|"
+    yield RIGHTS_INTRO
     for about, target in TARGETS.items():
         yield f"| {about} | {rights.to_describe(target)} | {rights.to_alter(target)} |"
     yield "\n| command | needs besides |\n|---|---|"
@@ -346,8 +358,7 @@ def rights_page() -> Iterator[str]:
         "`observe`": [rights.to_alter(TARGETS["configs of brokers, loggers, client-metrics"])],
     }.items():
         yield f"| {command} | {', '.join(map(str, needed))} |"
-    yield "\nALTER_CONFIGS includes DESCRIBE_CONFIGS. Without the rights to the lease's topic a plan is applied without the lease, and the"
-    yield "result says so. A client with a transactional id also needs WRITE on it: the lease's is the name of its topic.\n"
+    yield RIGHTS_END
 
 
 def runbooks() -> Iterator[str]:

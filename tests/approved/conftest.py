@@ -25,7 +25,7 @@ LOGS = Path(__file__).parents[1] / "analytics" / "recorded"
 
 @contextmanager
 def seeded_kafka(*, hostile: bool) -> Iterator[LocalKafka]:
-    """A Kafka with what `local seed` makes, and nothing of other tests; a page that people read has no hostile names."""
+    """A Kafka with what `local seed` makes, and nothing of other tests. Pages for people have no hostile names."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kadmin_nb.local.kafka.random_id", lambda: CLUSTER_ID)
         running = kn.local.start()

@@ -69,10 +69,8 @@ def test_the_form_follows_the_rule() -> None:
     stored += [subset(255, name, name) for name in HOSTILE]
     clients = [*CLIENTS, *((name, name) for name in HOSTILE)]
     told = json.dumps([[_quotas(one) for one in stored], clients])
-    answers = _evaluated(
-        f"(([all, clients]) => all.map((quotas) => clients.map(([user, client]) => resolve(quotas, user, client, {KEY!r}))))"
-        f"({told})"
-    )
+    of_each = f"clients.map(([user, client]) => resolve(quotas, user, client, {KEY!r}))"
+    answers = _evaluated(f"(([all, clients]) => all.map((quotas) => {of_each}))({told})")
     for one, of_clients in zip(stored, answers, strict=True):
         for (user, client_id), found in zip(clients, of_clients, strict=True):
             effective = resolve_client(one, user, client_id, KEY)
