@@ -1,8 +1,8 @@
 """`make docs`: the site in out/site, out of docs/, the README and the notebooks, without a network.
 
 Beside each page stands its Markdown; `llms.txt` lists all of them for machines. A link to a file of the repository that
-is no page leads to a copy of it. It fails where a link or an anchor leads nowhere, and where a page shows what was changed
-after `make docs-check` ran it; `--unchecked` builds it all the same.
+is no page leads to a copy of it. It fails where a link or an anchor leads nowhere, and where what a page shows has
+changed since `make docs-check` ran it; `--unchecked` builds it all the same.
 """
 
 from __future__ import annotations

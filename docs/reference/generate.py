@@ -205,8 +205,8 @@ def _json_type(kind: pa.DataType) -> dict[str, Any]:
 CLI_INTRO = """\
 # Command line
 
-Every command of `kadmin-nb`, with its options. In a notebook `%kquota`, `%kconfig`, `%kplan` and `%kadmin` take the same
-words. [commands.md](../commands.md) has the words that name users, client-ids and topics.
+Every command of `kadmin-nb`, with its options. In a notebook `%kquota`, `%kconfig`, `%kplan` and `%kadmin` take the
+same words. [commands.md](../commands.md) has the words that name users, client-ids and topics.
 
 ## Options of most commands
 """
