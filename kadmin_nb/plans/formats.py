@@ -7,6 +7,7 @@ import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Self
 
 import pyarrow as pa
@@ -187,8 +188,12 @@ _PLAIN_TEXT = re.compile(r"[A-Za-z0-9 ,;%'()-]*")
 
 def with_ends(rows: pa.Table, changes: Iterable[Change]) -> pa.Table:
     """The rows of these changes, with their ends where any has one."""
-    ends = [None if change.until is None else utc(change.until) for change in changes]
+    ends = [_end(change) for change in changes]
     return rows.append_column("until", pa.array(ends, pa.string())) if any(ends) else rows
+
+
+def _end(change: Change) -> str | None:
+    return None if change.until is None else utc(datetime.fromisoformat(change.until).astimezone(UTC))
 
 
 def as_markdown(subject: Subject) -> PlanText:
@@ -253,7 +258,7 @@ _CELLS: Mapping[str, Callable[[Change], str]] = {
     "level": lambda change: code(change.level) if change.level else "",
     "validated": lambda change: said(str(change.validated)),
     "note": lambda change: said(change.note or ""),
-    "until": lambda change: said(utc(change.until) if change.until else ""),
+    "until": lambda change: said(_end(change) or ""),
 }
 
 
