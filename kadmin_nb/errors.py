@@ -44,12 +44,12 @@ class ExitState(IntEnum):
     """Done, or nothing to do."""
 
     FAILED = 1
-    """Failed before anything changed."""
+    """Failed before anything changed; also where some of the asked rows could not be read."""
 
     WRONG_USAGE = 2
 
     DIFFERENCES = 3
-    """There is something to change, or a difference, and somebody asked with `--detailed-exitcode`."""
+    """There is something to change, or a difference, with `--detailed-exitcode`."""
 
     PARTLY = 4
     """Changed in part, or not verified everywhere."""

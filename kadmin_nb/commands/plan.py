@@ -11,7 +11,7 @@ from .. import files
 from ..errors import Invalid, UsageError
 from ..plans.apply_options import ApplyOptions
 from . import completions, options
-from .change_options import applying, changing, wait_clients
+from .change_options import applying, changing, ending, wait_clients
 from .click_glue import Text, Verbs, Words
 from .declared import plan_from
 from .options import Finite
@@ -29,7 +29,7 @@ _HEX = frozenset("0123456789abcdef")
 
 
 @click.group(cls=Verbs, invoke_without_command=True)
-@changing
+@ending
 @options.impact
 @click.option(
     "--file", "-f", metavar="FILE", help="A file of changes, one a line, as in a %%kquota cell; - reads standard input."
@@ -47,6 +47,7 @@ def plan(
     {here} apply p.json
     {here} log 3f9a27
     {here} rollback 3f9a27 --apply
+    {here} due
     {here} from cluster.yaml
     """
     if verb is not None:
@@ -61,11 +62,11 @@ def plan(
     if impact and plan_options.apply:
         raise UsageError("--impact and --apply cannot be combined", hint="Use one, then the other.")
     clients = usage_frame(session, impact) if impact else None
-    from ..plans import change_lines  # with Arrow, which help does not need
+    from ..plans import change_lines, change_words  # with Arrow, which help does not need
 
     edits = change_lines.edits(_change_lines_in(file), session.lookup, allow_unknown=plan_options.allow_unknown)
     stage = session.cluster.stage()
-    stage.add(edits)
+    stage.add(change_words.with_end(edits, plan_options.until))
     return session.save_or_apply(planned(stage, plan_options), plan_options, clients)
 
 
@@ -146,6 +147,27 @@ def rollback(session: Session, which: str, plan_options: PlanOptions) -> Any:
     It restores the rows that the other plan is verified to have changed. --apply applies it.
     """
     return session.save_or_apply(session.cluster.rollback(load_plan(which)), plan_options)
+
+
+@plan.command()
+@options.reading
+def due(session: Session) -> Any:
+    """List the changes from here that have an end (--until)."""
+    return session.cluster.due()
+
+
+@plan.command("return")
+@changing
+def return_(session: Session, plan_options: PlanOptions) -> Any:
+    """Plan the return of changes whose end has passed.
+
+    Each value becomes the one from before. --apply applies the plan.
+
+    
+    {here}
+    {here} --apply --allow producer_byte_rate
+    """
+    return session.save_or_apply(session.cluster.return_due(), plan_options)
 
 
 @plan.command()

@@ -94,7 +94,7 @@ class Policy(Display):
         return PolicyAnswer(self.findings(self._with_clients(facts, pairs)), facts.cluster_id)
 
     def judged_with(self, plan: Plan, facts: PolicyFacts, pairs: Any = None) -> PolicyAnswer:
-        """POLICY of these facts as if a plan were applied; rules that were broken before and are no worse are marked."""
+        """POLICY of these facts as if a plan were applied; rules broken before and no worse are marked."""
         now = self._with_clients(facts, pairs)
         then = after(now, plan)
         both = within(now, then)
