@@ -267,11 +267,16 @@ def _bar_remarks(counts: dict[str, int], bars: int) -> str:
 
 
 def _bar_chart(rows: list[dict[str, Any]]) -> Any:
-    from .drawing import BLUE, INK, ORANGE, VERMILLION, alt, base, filling, names, number_axis
+    from .drawing import BLUE, INK, ORANGE, VERMILLION, alt, base, filling, names, number_axis, room_of
 
     zones = alt.Scale(domain=[*_ZONES], range=[BLUE, ORANGE, VERMILLION])
-    end = 1.45 * max(100.0, *(row["share"] for row in rows))
-    share = alt.X("share:Q", title="peak, % of the limit", axis=number_axis(), scale=alt.Scale(domain=[0, end]))
+    room = room_of([row["text"] for row in rows])
+    scale = alt.Scale(
+        domain=[0, max(100.0, *(row["share"] for row in rows))],
+        nice=False,
+        range=[0, alt.ExprRef(f"max(width - {room:g}, width / 3)")],
+    )
+    share = alt.X("share:Q", title="peak, % of the limit", axis=number_axis(titleAnchor="start"), scale=scale)
     bars = (
         base(rows)
         .mark_bar(height={"band": 0.7})
@@ -282,9 +287,8 @@ def _bar_chart(rows: list[dict[str, Any]]) -> Any:
             tooltip=[alt.Tooltip("bucket:N"), alt.Tooltip("text:N", title="peak")],
         )
     )
-    texts = (
-        base(rows).mark_text(align="right", color=INK).encode(x=alt.datum(end), y=names("bucket", rows), text="text:N")
-    )
+    texts = base(rows).mark_text(align="right", color=INK)
+    texts = texts.encode(x=alt.value("width"), y=names("bucket", rows), text="text:N")
     rule = base([{"share": 100}]).mark_rule(color=INK, strokeDash=[4, 3], opacity=0.5).encode(x=share)
     return filling(rule, bars, texts)
 
