@@ -224,6 +224,17 @@ def over_time(field: str, bins: Bins, **axis: Any) -> Any:
     return alt.X(f"{field}:T", scale=scale, axis=alt.Axis(**{**look, **axis}))
 
 
+def beside(rows: Sequence[Mapping[str, Any]], highest: float) -> Any:
+    """The scale of bars from 0 to the highest, which leaves room at their right for the `text` of each row."""
+    room = room_of(row["text"] for row in rows)
+    return alt.Scale(domain=[0, highest], nice=False, range=[0, alt.ExprRef(f"max(width - {room:g}, width / 3)")])
+
+
+def texts_at_the_end(chart: Any) -> Any:
+    """The `text` of each row of a chart, in that room."""
+    return chart.mark_text(align="right", color=INK).encode(x=alt.value("width"), text="text:N")
+
+
 NUMBERS = ",.6~r"
 """The form of a number at a tick: two ticks that differ are two texts."""
 

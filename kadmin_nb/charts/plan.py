@@ -262,23 +262,21 @@ def _parts_of_bar(label: str, row: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _time_bars(rows: list[dict[str, Any]]) -> Any:
-    from .drawing import BLUE, INK, VERMILLION, alt, base, filling, names, number_axis
+    from .drawing import BLUE, VERMILLION, alt, base, beside, filling, names, number_axis, texts_at_the_end
 
     parts = alt.Scale(domain=["throttled", "active, not throttled"], range=[VERMILLION, BLUE])
     unit = unit_up_to("s", max(row["end"] for row in rows))
     rows = [{**row, **{end: unit.of(row[end]) for end in ("from", "to", "end")}} for row in rows]
     chart = base(rows).encode(y=names("bucket", rows))
-    end = max(row["end"] for row in rows) * (1 + ROOM_FOR_TEXTS)
     bars = chart.mark_bar(height={"band": 0.7}).encode(
         x=alt.X(
             "from:Q",
-            title=f"{unit.name} in which the bucket was used",
-            axis=number_axis(),
-            scale=alt.Scale(domain=[0, end]),
+            title=f"time in which the bucket was used, {unit.name}",
+            axis=number_axis(titleAnchor="start"),
+            scale=beside(rows, max(row["end"] for row in rows)),
         ),
         x2="to",
         color=alt.Color("part:N", scale=parts, title=None, legend=alt.Legend(orient="top")),
         tooltip=["bucket:N", "part:N", "text:N"],
     )
-    texts = chart.mark_text(align="right", color=INK).encode(x=alt.datum(end), text="text:N")
-    return filling(bars, texts)
+    return filling(bars, texts_at_the_end(chart))

@@ -267,15 +267,10 @@ def _bar_remarks(counts: dict[str, int], bars: int) -> str:
 
 
 def _bar_chart(rows: list[dict[str, Any]]) -> Any:
-    from .drawing import BLUE, INK, ORANGE, VERMILLION, alt, base, filling, names, number_axis, room_of
+    from .drawing import BLUE, INK, ORANGE, VERMILLION, alt, base, beside, filling, names, number_axis, texts_at_the_end
 
     zones = alt.Scale(domain=[*_ZONES], range=[BLUE, ORANGE, VERMILLION])
-    room = room_of([row["text"] for row in rows])
-    scale = alt.Scale(
-        domain=[0, max(100.0, *(row["share"] for row in rows))],
-        nice=False,
-        range=[0, alt.ExprRef(f"max(width - {room:g}, width / 3)")],
-    )
+    scale = beside(rows, max(100.0, *(row["share"] for row in rows)))
     share = alt.X("share:Q", title="peak, % of the limit", axis=number_axis(titleAnchor="start"), scale=scale)
     bars = (
         base(rows)
@@ -287,8 +282,7 @@ def _bar_chart(rows: list[dict[str, Any]]) -> Any:
             tooltip=[alt.Tooltip("bucket:N"), alt.Tooltip("text:N", title="peak")],
         )
     )
-    texts = base(rows).mark_text(align="right", color=INK)
-    texts = texts.encode(x=alt.value("width"), y=names("bucket", rows), text="text:N")
+    texts = texts_at_the_end(base(rows).encode(y=names("bucket", rows)))
     rule = base([{"share": 100}]).mark_rule(color=INK, strokeDash=[4, 3], opacity=0.5).encode(x=share)
     return filling(rule, bars, texts)
 
