@@ -293,7 +293,7 @@ def test_the_verb_shows_and_stages(kafka, cluster, unique):
 
 @pytest.mark.broker
 def test_the_verb_applies_what_mends(kafka, cluster, unique, tmp_path):
-    """advise --apply said that nothing is to be changed, with one finding."""
+    """advise --apply said that options of a change need --stage-on, with one finding."""
     topic, place = unique("topic"), tmp_path / "p.json"
     cluster.port.create_topics({topic: 1})
     cluster.port.configs.alter({Resource("TOPIC", topic): [ConfigOperation("set", "retention.bytes", "-1")]})

@@ -123,11 +123,11 @@ def test_a_large_apply_is_stopped_seen_again_and_carried_on(
     notebook.wait_for_text("sent 5,000 of 12,000, batch 1 of 3")
     notebook.picture("review-applying")
     _click(page, "Stop")
-    notebook.wait_for_text("stopping after the request that is under way")
+    notebook.wait_for_text("stopping after the current request")
     page.keyboard.press("Control+s")
     notebook.wait_for_text("Saving completed")
     page.reload()
-    notebook.wait_for_text("stopping after the request that is under way")
+    notebook.wait_for_text("stopping after the current request")
     assert notebook.output(2).endswith("2")
     notebook.wait_for_text("Resume continues, Roll back undoes what was done.")
     page.get_by_role("gridcell", name="skipped").first.wait_for(timeout=LONG)  # what is not done stands first

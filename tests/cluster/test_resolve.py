@@ -57,7 +57,7 @@ def test_it_says_why(cluster, quotas) -> None:
     """A level is a word; people want the sentence."""
     user, app = quotas
     said = repr(cluster.quotas.resolve(user, app))
-    assert said.startswith(f"1 limit binds user={user} client-id={app}; none is shared")
+    assert said.startswith(f"1 limit applies to user={user} client-id={app}; none is shared")
     row = next(line for line in said.splitlines() if line.startswith("producer_byte_rate"))
     assert "3 MB/s" in row
     assert f"set by user={user} client-id={app}, shared by the connections of this user and client-id" in row

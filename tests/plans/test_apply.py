@@ -264,7 +264,7 @@ def test_a_key_that_is_allowed_by_name_is_let_through_and_marked(cluster, clean_
     stage.set_config("my.plugin.key", "env:PLUGIN_KEY", broker=1)
     plan = stage.plan(allow_unknown=["my.plugin.key"])
     assert rows(plan, "validated", "note") == [
-        ("ok", "unknown key, let through by --allow-unknown; looked up when it is sent")
+        ("ok", "unknown key, allowed by --allow-unknown; looked up when it is sent")
     ]
     assert rows(plan.apply(), "state") == [("verified",)]
     stage.discard()
@@ -423,5 +423,5 @@ def test_of_many_rows_those_that_are_not_there_are_shown_with_the_ways_on(cluste
     failed.value.syntax = terminal
     hint = failed.value.lines()[-1]
     assert f"Check again with kadmin-nb plan verify {short}." in hint
-    assert f"Go on with kadmin-nb plan resume {short}." in hint
+    assert f"Continue with kadmin-nb plan resume {short}." in hint
     assert set(rows(cluster.verify(plan), "state")) == {("verified",)}

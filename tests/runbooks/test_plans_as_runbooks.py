@@ -64,7 +64,7 @@ def test_the_plan_that_was_reviewed_is_applied_and_taken_back(
 @pytest.mark.parametrize(
     ("given", "kind", "words"),
     [
-        ({"plan_id": "0" * 64}, kn.PlanRefused, "reviewed was 000000000000"),
+        ({"plan_id": "0" * 64}, kn.PlanRefused, "but 000000000000 was reviewed"),
         ({"plan_id": ""}, kn.UsageError, "needs the id that was reviewed"),
         ({"plan_id": "{id:.6}"}, kn.UsageError, "needs the id that was reviewed"),
         ({"plan": ""}, kn.UsageError, "plan is required: the file of a plan"),
