@@ -29,7 +29,7 @@ ANSWERED = {
     "am I throttled, and how often": "throttled",
     "what would lift it": "lift-a-limit",
     "which limits are stored": "stored-quotas",
-    "which limits can never win": "shadowed-quotas",
+    "which limits can never apply": "shadowed-quotas",
     "which limits repeat what would hold anyway": "redundant-quotas",
     "who has no limit": "unlimited-clients",
     "which client-ids are junk": "client-ids",
