@@ -13,7 +13,7 @@ from ..model.entity import ARGUMENTS, TYPES, entity_type
 from ..model.quota_keys import parse_value
 from ..plans import change_words
 from . import completions, options
-from .change_options import changing
+from .change_options import ending
 from .chart import chart
 from .click_glue import Verbs, words
 from .history import history
@@ -186,7 +186,7 @@ def client_ids(session: Session, clients: str | None) -> Any:
 
 
 @quota.command("set")
-@changing
+@ending
 @words(completions.quota_settings, "KEY=VALUE... TYPE=NAME...")
 @options.types(*TYPES)
 @_pairs("Set it on each of these clients: a frame with user and client_id; without KEY=VALUE also key and value.")
@@ -198,17 +198,22 @@ def set_(session: Session, words: tuple[str, ...], pairs: str | None, plan_optio
     {here} producer_byte_rate=5MB/s --pairs clients.csv
     {here} --pairs limits.csv
     """
-    return session.change(_edits("set", words, pairs, session, plan_options), plan_options)
+    return _change("set", words, pairs, session, plan_options)
 
 
 @quota.command()
-@changing
+@ending
 @words(completions.quota_removals, "KEY... TYPE=NAME...")
 @options.types(*TYPES)
 @_pairs("Remove it from each of these clients: a frame with user and client_id.")
 def remove(session: Session, words: tuple[str, ...], pairs: str | None, plan_options: PlanOptions) -> Any:
     """Remove key … from user=…, client-id=…, ip=…"""
-    return session.change(_edits("remove", words, pairs, session, plan_options), plan_options)
+    return _change("remove", words, pairs, session, plan_options)
+
+
+def _change(verb: str, words: Sequence[str], pairs: str | None, session: Session, plan_options: PlanOptions) -> Any:
+    edits = _edits(verb, words, pairs, session, plan_options)
+    return session.change(change_words.with_end(edits, plan_options.until), plan_options)
 
 
 def _edits(

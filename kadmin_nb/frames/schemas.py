@@ -462,6 +462,20 @@ class CONFLICTS(_Row, key="row"):
     wanted = WANTED.or_null
 
 
+class DUE(Frame, key="plan_id row"):
+    """The changes made from here that have an end, the next end first. `state` is waiting, due, or, where somebody has
+    set another value since, which then stays, changed."""
+
+    state = STATE
+    until = Field(MOMENT, "the end")
+    resource = RESOURCE
+    key = KEY.of(TEXT)
+    value = Field(TEXT, "what was set until then", unit=OF_KEY, null=True)
+    before = Field(TEXT, "what comes back; null: it is removed", unit=OF_KEY, null=True)
+    plan_id = PLAN_ID
+    row = ROW
+
+
 class DANGERS(_Row, key="row"):
     """The rows of a plan that weaken something, and need its key allowed. `danger` is durability, retention, listener,
     login, address, code, access, encryption, quota, unit or stop."""

@@ -55,6 +55,7 @@ ANSWERED = {
     "reset topic config to default": "reset-a-config",
     "compare two clusters": "drift",
     "undo a change": "undo",
+    "temporary quota": "for-a-while",
     "replace kafka-configs.sh": "kafka-configs",
     "daily report": "daily-audit",
     "get an alert": "alert",
