@@ -85,7 +85,7 @@ def test_the_table_of_a_dead_kernel_says_so(open_notebook: Open) -> None:
     page.get_by_role("menuitem", name="Kernel", exact=True).click()
     page.get_by_role("menuitem", name="Restart Kernel…").click()
     page.get_by_role("button", name="Confirm Kernel Restart").click()
-    page.locator(".kg-status", has_text="run the cell again to edit").wait_for()
+    page.locator(".kg-status", has_text="run the cell again.").wait_for()
     page.evaluate("document.querySelectorAll('.jp-InputPrompt').forEach(prompt => { prompt.innerText = '' })")
     notebook.run(0)
     notebook.run(1)

@@ -265,13 +265,13 @@ function render({ model, el }) {
     const says = columns.map((column, n) => !pages.some((page) => page.keys.length) || pages.some((page) => page.cells[n].some(Boolean)));
     columns.forEach((column, n) => {
       if (column.is_editable) says[n] ||= pages.some((page) => page.keys.some((_, row) => !isLocked(page.editors.get(`${row}:${n}`))));
-      for (const page of pages) page.cells[n].forEach((text, row) => {
+      for (const page of pages) if (!page.isMeasured) page.cells[n].forEach((text, row) => {
         const old = page.marks.get(`${row}:${n}`)?.[4], depth = n ? 0 : (page.branches[row]?.[0] || 0) * 16;
         const shown = text + (old === null || old === undefined ? "" : wasText(text, old));
-        if (shown.length * 4 < content[n]) return; // shorter than the widest in any font
         content[n] = Math.max(content[n], widthOf(shown) + depth);
       });
     });
+    pages.forEach((page) => (page.isMeasured = true));
     hidden = says.map((one) => !one);
     const shown = columns.map((_, n) => n).filter((n) => !hidden[n]);
     const room = scroller.clientWidth, all = columns.map(wanted), total = (some) => some.reduce((sum, n) => sum + widths[n], 0);
@@ -511,7 +511,7 @@ function render({ model, el }) {
       anchor = [...active];
     }
     const [first, last] = visible();
-    row > first && row < last - 1 ? paint() : setTop((row - 2) * ROW);
+    row > first && row < last - 1 ? paint() : setTop((row - 2) * rowHeight);
   }
 
   function setTop(value) {
@@ -747,7 +747,7 @@ function render({ model, el }) {
     if (isDead) return;
     isDead = true;
     el.classList.add("kg-dead");
-    say("The kernel that this table belongs to is gone: run the cell again to edit.", false);
+    say("The kernel that this table belongs to is gone: run the cell again.", false);
   }
 
   model.on("msg:custom", received);
