@@ -159,7 +159,8 @@ def test_who_stays_in_view_where_the_limits_are_scrolled(open_notebook: Open) ->
     page.get_by_role("gridcell", name="1.003 MB/s").click()
     for key in ("ArrowRight", "ArrowRight", "ArrowRight"):
         page.keyboard.press(key)
-    assert page.locator(".kg-scroll").evaluate("scroller => { scroller.scrollLeft = 200; return scroller.scrollLeft }") > 50
+    scroller = page.locator(".kg-scroll")
+    assert scroller.evaluate("scroller => { scroller.scrollLeft = 200; return scroller.scrollLeft }") > 50
     notebook.picture("narrow-grid")
     assert who.bounding_box()["x"] == left
     assert page.locator(".kg-head.kg-lines > .kg-above").all_inner_texts() == ["who", "level"]
