@@ -614,7 +614,7 @@ class BACKTEST(Frame, key="broker key bucket_user bucket_client_id"):
     clients = CLIENTS
     windows = Field(COUNT, "the seconds that it was active in")
     throttled_windows = Field(COUNT)
-    throttled_share = Field(NUMBER)
+    throttled_share = Field(NUMBER, unit=SHARE)
     throttled_s = Field(NUMBER, "how long it would have been throttled", unit=S)
     longest_s = Field(NUMBER, "in one go", unit=S)
     delay_s = Field(NUMBER, "how late it was at worst", unit=S)

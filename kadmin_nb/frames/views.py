@@ -90,7 +90,7 @@ def _others_last(heading: str) -> tuple[bool, str]:
 
 def counted_nouns(count: int, one: str, many: str) -> str:
     """So many, in words."""
-    return f"{count or 'no'} {many}" if count != 1 else f"1 {one}"
+    return f"1 {one}" if count == 1 else f"{count:,} {many}" if count else f"no {many}"
 
 
 def view_of(table: pa.Table) -> View:
