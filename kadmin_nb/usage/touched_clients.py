@@ -96,7 +96,7 @@ class ImpactAnswer(Answer):
     def _sections(self) -> list[tuple[str, Answer]]:
         """The sections below the impact, with their headings."""
         parts = (
-            ("backtest: these limits on this usage", self.backtest),
+            ("backtest, these limits on this usage", self.backtest),
             ("stalls when applied", self.stalls),
         )
         return [(title, answer) for title, answer in parts if answer is not None]
@@ -120,7 +120,9 @@ class ImpactAnswer(Answer):
         first, *more = self._title().split("\n")
         yield Folded(f"impact: {first}", [*more, *self._content(page)])
         for heading, answer in self._sections():
-            yield Folded(f"{heading}: {answer._short_form()}", [*answer._content(page), *answer._footer(page)])
+            yield Folded(
+                f"{heading.partition(',')[0]}: {answer._short_form()}", [*answer._content(page), *answer._footer(page)]
+            )
 
     def _complaint(self) -> str:
         """Nothing: the plan above it says what would be refused."""

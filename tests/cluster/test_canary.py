@@ -256,7 +256,7 @@ VERDICTS = {
         Prediction("u", MB, "USER"),
         CanaryReading(1, 0, MB, 5, 9000),
         None,
-        "throttled after 1 MB, where 1 MB/s",
+        "throttled after 1 MB, although 1 MB/s",
     ),
     "too little sent to be throttled": (
         Prediction("u", MB, "USER"),
