@@ -161,7 +161,7 @@ def why(
 def one_name(verb: str, kind: str, value: object) -> str:
     """The one name that a verb is about; a client-id may be blank."""
     if value is None:
-        raise UsageError(f"{kind} is required", hint="Such as user=alice client-id=app.")
+        raise UsageError(f"{kind} is required", hint="For example user=alice client-id=app.")
     names = parts(kind, value)
     if len(names) != 1 or not isinstance(names[0], str):
         raise UsageError(

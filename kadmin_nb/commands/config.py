@@ -95,7 +95,7 @@ def resolve(session: Session, words: tuple[str, ...]) -> Any:
 def advise(session: Session, only: tuple[str, ...], stage: bool, plan_options: PlanOptions) -> Any:
     """Find configs that look wrong.
 
-    Such as throttles left behind, brokers that differ from their peers, settings that change nothing.
+    For example throttles left behind, brokers that differ from their peers, settings that change nothing.
 
     \b
     {here} --only leftover
@@ -165,7 +165,7 @@ def _user_configs(words: tuple[str, ...], session: Session, keys: Sequence[str] 
 def _one_client(chosen: Mapping[str, tuple[Any, ...]]) -> list[Any]:
     names = [several for word in _CLIENT_WORDS if (several := chosen.get(word, ())) or word == "user"]
     if any(len(several) != 1 or not isinstance(several[0], str) for several in names):
-        raise UsageError("one client is required", hint="Such as user=alice client-id=app.")
+        raise UsageError("one client is required", hint="For example user=alice client-id=app.")
     return [name for (name,) in names]
 
 

@@ -254,7 +254,7 @@ def _users(chosen: Sequence[NamedType]) -> list[ScramUser]:
     """The users whose credentials are meant."""
     (entity_type, names), *others = chosen
     if entity_type != "users" or others or "" in names:
-        raise UsageError("SCRAM credentials belong to users", hint="Such as --entity-type users --entity-name alice.")
+        raise UsageError("SCRAM credentials belong to users", hint="For example --user alice.")
     return [*map(ScramUser.of, names)]
 
 

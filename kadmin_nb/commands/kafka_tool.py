@@ -123,7 +123,7 @@ def _refuse_others_than_brokers(chosen: Mapping[str, Any]) -> None:
 def _refuse_without_brokers(file: str | None, may_be_unnamed: object) -> None:
     if file or not may_be_unnamed:
         also = "" if file else " Or use --cluster TARGET or $KADMIN_PROFILE."
-        raise UsageError("--bootstrap-server is required", hint=f"Such as --bootstrap-server localhost:9092.{also}")
+        raise UsageError("--bootstrap-server is required", hint=f"For example --bootstrap-server localhost:9092.{also}")
 
 
 def _has_current(session: Session) -> bool:

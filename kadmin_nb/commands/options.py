@@ -90,7 +90,7 @@ def keys_of(text: tuple[str, ...]) -> list[str] | None:
     """
     keys = [key for part in text for key in part.split(",") if key]
     if text and not keys:
-        raise UsageError("--keys names no key", hint="Such as --keys producer_byte_rate,consumer_byte_rate.")
+        raise UsageError("--keys names no key", hint="For example --keys producer_byte_rate,consumer_byte_rate.")
     return keys or None
 
 

@@ -151,7 +151,7 @@ def _broker_ids(ctx: click.Context, option: click.Parameter, given: tuple[str, .
     """`broker=2`, or the number alone."""
     numbers = [text.removeprefix("broker=") for text in given]
     if strange := next((number for number in numbers if not number.isdecimal()), None):
-        raise UsageError(f"{strange} is not the id of a broker", hint="Such as --without broker=2.")
+        raise UsageError(f"{strange} is not the id of a broker", hint="For example --without broker=2.")
     return tuple(map(int, numbers))
 
 

@@ -122,6 +122,6 @@ def _credentials(text: str) -> list[str]:
     if _CREDENTIAL.sub("", text) or not text:
         raise UsageError(
             "--add does not list credentials",
-            hint="Such as --add 'SCRAM-SHA-512=[iterations=8192,password=env:NAME]'.",
+            hint="For example --add 'SCRAM-SHA-512=[iterations=8192,password=env:NAME]'.",
         )
     return _CREDENTIAL.findall(text)

@@ -248,7 +248,7 @@ class Diff(Answer):
 # --- from rows to edits that make one side like the other ---
 
 ALL = "all"
-_ROWS_HINT = "Such as 1-3,7, or all."
+_ROWS_HINT = "For example 1-3,7, or all."
 _WHY = {
     "unknown": "it could not be read",
     "default": "it differs only by default",

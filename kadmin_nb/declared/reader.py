@@ -143,7 +143,7 @@ def _moment(node: Node) -> datetime:
     except ValueError:
         moment = None
     if moment is None or moment.tzinfo is None:
-        time_node.refuse(f"{time_node.text} is not a time with a zone", "Such as 2026-11-21T12:00:00Z.")
+        time_node.refuse(f"{time_node.text} is not a time with a zone", "For example 2026-11-21T12:00:00Z.")
     return moment.astimezone(UTC)
 
 

@@ -115,7 +115,7 @@ def _remote(session: type[SparkSession], remote: str) -> SparkSession:
         server = urlsplit(remote)
         host, port = server.hostname or "", server.port or 15002
     except ValueError as exc:
-        raise UsageError(f"$SPARK_REMOTE is not an address: {exc}", hint="Such as sc://localhost:15002.") from None
+        raise UsageError(f"$SPARK_REMOTE is not an address: {exc}", hint="For example sc://localhost:15002.") from None
     if server.scheme == "sc":
         try:
             socket.create_connection((host, port), timeout=10).close()

@@ -68,11 +68,11 @@ def open_history(where: object, spark: SparkSession | None = None, keep: str | t
     """
     kept = length_of_time(keep) if isinstance(keep, str) else keep
     if keep is not None and (not isinstance(kept, timedelta) or kept <= timedelta(0)):
-        raise UsageError(f"keep={keep!r} is not a length of time", hint="Such as '90 days'.")
+        raise UsageError(f"keep={keep!r} is not a length of time", hint="For example '90 days'.")
     if isinstance(where, str) and _TABLE.fullmatch(where):
         schema = where.rpartition(".")[0]
         raise UsageError(
-            f"{where} is the name of a table, and a history is a schema of several", hint=f"Such as {schema}."
+            f"{where} is the name of a table, and a history is a schema of several", hint=f"For example {schema}."
         )
     if isinstance(where, str) and _SCHEMA.fullmatch(where):
         from .spark import SparkSchema
@@ -461,7 +461,7 @@ def _snapshot(frames: dict[str, pa.Table], last: Row, scopes: set[str]) -> Snaps
 
 def _window(between: Sequence[object]) -> tuple[datetime | None, datetime]:
     if isinstance(between, str) or not isinstance(between, Sequence) or len(between) != 2:
-        raise UsageError(f"between={between!r} is not two times", hint='Such as ("2026-11-21T00:00:00Z", None).')
+        raise UsageError(f"between={between!r} is not two times", hint='For example ("2026-11-21T00:00:00Z", None).')
     first, last = between
     return None if first is None else moment(first), datetime.now(UTC) if last is None else moment(last)
 

@@ -128,7 +128,7 @@ def _place(folder: Path) -> Path:
     place = folder / FOLDER if (folder / FOLDER).is_dir() else folder
     if not (_named(place, _SEGMENT) or _named(place, _CHECKPOINT)):
         raise NotFound(
-            f"no metadata log in {folder}", hint=f"Such as the folder of metadata.log.dir, with {FOLDER} in it."
+            f"no metadata log in {folder}", hint=f"For example the folder of metadata.log.dir, with {FOLDER} in it."
         )
     return place
 

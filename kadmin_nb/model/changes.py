@@ -67,7 +67,7 @@ def given_key(key: object) -> str:
         None, an empty one, or something that is not a text.
     """
     if key is None or key == "":
-        raise UsageError("no key is given", hint="Such as producer_byte_rate of a quota, retention.ms of a topic.")
+        raise UsageError("no key is given", hint="For example producer_byte_rate of a quota, retention.ms of a topic.")
     if not isinstance(key, str):
         raise UsageError(f"the key {key!r} is not a text")
     return key

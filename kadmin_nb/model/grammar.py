@@ -68,7 +68,7 @@ class Word:
 
 
 _SUCH_AS = (
-    "Such as producer_byte_rate=5MB/s, retention.ms=86400000, user=alice or topic=orders; a value with spaces "
+    "For example producer_byte_rate=5MB/s, retention.ms=86400000, user=alice or topic=orders; a value with spaces "
     "needs quotes."
 )
 _WORD = re.compile(r"(?P<name>[^=~\s]+)(?P<sign>==|~=|=)(?P<rest>.*)", re.DOTALL)

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from ..errors import UsageError
 from .config_units import TIME_WORDS, TIMES
 
-_TIME_HINT = "Such as 2026-11-21T12:00:00Z, '2h ago', monday, yesterday, or a datetime with a zone."
+_TIME_HINT = "For example 2026-11-21T12:00:00Z, '2h ago', monday, yesterday, or a datetime with a zone."
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
@@ -33,7 +33,7 @@ def moment(time: object) -> datetime:
     return read.astimezone(UTC)
 
 
-_END_HINT = "Such as 2h, '18:00 Europe/Berlin', 18:00Z, or 2026-11-21T18:00:00Z."
+_END_HINT = "For example 2h, '18:00 Europe/Berlin', 18:00Z, or 2026-11-21T18:00:00Z."
 
 
 def end_of(when: object, now: datetime | None = None) -> datetime:

@@ -52,7 +52,7 @@ def _refuse_single_word(words: Sequence[str]) -> None:
     """Refuse a word that stands alone. It is not repeated: below a line with a credential it may be the password."""
     if len(words) == 1 and words[0] not in _VERBS:
         raise UsageError(
-            "a single word is not a change", hint="Such as set producer_byte_rate=5MB/s user=alice, all in one line."
+            "a single word is not a change", hint="For example set producer_byte_rate=5MB/s user=alice, in one line."
         )
 
 

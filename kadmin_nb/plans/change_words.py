@@ -131,7 +131,7 @@ def _refuse_strange_keys(quotas: Sequence[Word], allow_unknown: Collection[str],
 def _client_entity(parts: Mapping[str, Part]) -> ClientEntity:
     """The entity of client configs of these parts. Raises Invalid where there is none."""
     if strange := parts.keys() - {*_CLIENT_PARTS}:
-        raise UsageError(f"{min(strange)}=… has no client configs", hint="Such as user=alice client-id=app.")
+        raise UsageError(f"{min(strange)}=… has no client configs", hint="For example user=alice client-id=app.")
     return ClientEntity.of(parts.get("user"), parts.get("client-id"))
 
 
@@ -174,7 +174,7 @@ def scram_edits(verb: str, words: Sequence[str], lookup: Lookup | None = None) -
 
 def _user(words: Sequence[Word]) -> ScramUser:
     if len(words) != 1:
-        raise UsageError("a credential belongs to one user", hint="Such as user=alice.")
+        raise UsageError("a credential belongs to one user", hint="For example user=alice.")
     return ScramUser.of(words[0].value)
 
 
@@ -283,7 +283,7 @@ def _parts(words: Iterable[Word]) -> dict[str, Part]:
 
 def _some(keys: Sequence[Word], op: str, example: str) -> Sequence[Word]:
     if not keys:
-        raise UsageError("no key is named", hint=f"Such as {example}{'' if op == DELETE else '=…'}.")
+        raise UsageError("no key is named", hint=f"For example {example}{'' if op == DELETE else '=…'}.")
     return keys
 
 

@@ -171,7 +171,7 @@ class _Reader:
 
     def _speed(self, name: str, text: object) -> float:
         if not isinstance(text, str):
-            raise self.wrong(name, f"the line of {name} is a text with a unit", 'Such as "1.25GB/s".')
+            raise self.wrong(name, f"the line of {name} is a text with a unit", 'For example "1.25GB/s".')
         return self._number(name, lambda: _of_quota(text, _BYTE_RATES))
 
     # -- rules
@@ -228,7 +228,7 @@ class _Reader:
         if frame not in (QUOTAS, EFFECTIVE, TREE):
             raise self.wrong("sum", f"sum adds up quotas, so it is for {QUOTAS}, {EFFECTIVE} and {TREE}")
         if not isinstance(raw, dict) or set(raw) != {"at_most"}:
-            raise self.wrong("sum", "sum needs one bound", 'Such as sum = { at_most = "80% of line" }.')
+            raise self.wrong("sum", "sum needs one bound", 'For example sum = { at_most = "80% of line" }.')
         if not keys:
             raise self.wrong("sum", "values of different keys do not add up", "Name the key in where.")
         return Sum(self._bound(raw["at_most"], keys, lines))
@@ -249,7 +249,7 @@ class _Reader:
     def _conditions(self, word: str, frame: str, raw: object, keys: Sequence[str]) -> tuple[Condition, ...]:
         """`{ column = … }`; `keys` say in which unit a value is counted."""
         if not isinstance(raw, dict):
-            raise self.wrong(word, f"{word} is a table of columns", 'Such as { key = "retention.ms" }.')
+            raise self.wrong(word, f"{word} is a table of columns", 'For example { key = "retention.ms" }.')
         self._known(raw, COLUMNS[frame], f"is not a column of {frame}")
         return tuple(condition for column, spec in raw.items() for condition in self._column(frame, column, spec, keys))
 

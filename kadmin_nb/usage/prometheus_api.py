@@ -203,7 +203,7 @@ _REFUSALS: dict[int, type[KadminError]] = {401: AuthenticationFailed, 403: NotAu
 
 
 def _not_an_address() -> UsageError:
-    return UsageError("the url is not the address of a Prometheus", hint="Such as http://prometheus:9090.")
+    return UsageError("the url is not the address of a Prometheus", hint="For example http://prometheus:9090.")
 
 
 def _authorization(parts: urllib.parse.SplitResult, token: Secret | str | None) -> dict[str, str]:

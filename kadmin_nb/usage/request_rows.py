@@ -217,7 +217,7 @@ def check_zone(tz: str | None) -> None:
     try:
         ZoneInfo(tz)
     except (KeyError, ValueError, OSError):
-        raise UsageError(f"{tz} is not a time zone", hint="Such as Europe/Berlin, UTC or +02:00.") from None
+        raise UsageError(f"{tz} is not a time zone", hint="For example Europe/Berlin, UTC or +02:00.") from None
 
 
 def has_offset(written: pa.Array) -> pa.Array:

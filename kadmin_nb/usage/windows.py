@@ -94,7 +94,7 @@ def length_of(every: str) -> int:
     """
     length = length_of_time(every)
     if not length or length % timedelta(milliseconds=1):
-        raise UsageError(f"{every} is not the length of a window", hint="Such as '1 second', or '5 minutes'.")
+        raise UsageError(f"{every} is not the length of a window", hint="For example '1 second', or '5 minutes'.")
     return length // timedelta(microseconds=1)
 
 

@@ -130,7 +130,7 @@ def _cell(kind: str | None) -> click.Command:
 
         edits = change_lines.edits(session.cell or "", session.lookup, kind, plan_options.allow_unknown)
         if not edits:
-            raise UsageError("the cell has no change in it", hint="Such as set producer_byte_rate=5MB/s user=alice")
+            raise UsageError("the cell has no change in it", hint="For example set producer_byte_rate=5MB/s user=alice")
         return session.change(edits, plan_options)
 
     return staged

@@ -69,7 +69,7 @@ def test_help_is_printed_and_all_is_well(kadmin, line, says):
         ("--topic orders", 2, "No such option '--topic'", "kadmin-nb config describe topic=orders?"),
         ("quota resolve alice", 2, "alice is neither type=value", "Did you mean user=alice?"),
         ("config describe orders", 2, "orders is neither type=value", "Did you mean topic=orders?"),
-        ("quota describe producer_byte_rate", 2, "producer_byte_rate is neither", "Such as producer_byte_rate=5MB/s"),
+        ("quota describe producer_byte_rate", 2, "producer_byte_rate is neither", "For example producer_byte_rate"),
         ("quota set producer_byte_rate=1 user=o --save", 2, "Option '--save' requires an argument", ""),
         ("quota describe usr=alice", 2, "usr is not one of user, client-id, ip", "Did you mean user=…?"),
         ("quota set producer_byte_rate=5XB user=a", 2, "does not fit producer_byte_rate", "It takes kB"),
