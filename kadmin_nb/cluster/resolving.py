@@ -117,7 +117,7 @@ def _finding(binding: Sequence[Effective], who: str) -> str:
     if not binding:
         return printable(f"nothing limits {who}")
     shared = [reason for reason in binding if reason.is_shared]
-    count = "1 limit binds" if len(binding) == 1 else f"{len(binding)} limits bind"
+    count = "1 limit applies to" if len(binding) == 1 else f"{len(binding)} limits apply to"
     sharing = SHARERS[shared[0].level or ""] if len(shared) == 1 else "shared with other clients"
     also = f"; {len(shared)} {'is' if len(shared) == 1 else 'are'} {sharing}" if shared else "; none is shared"
     return printable(f"{count} {who}{also}")

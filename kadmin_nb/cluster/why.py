@@ -117,7 +117,7 @@ class WhyAnswer(Answer):
         """The clients that this limit does not reach, and the others that draw from it."""
         beside = next((one for one in self.others if one.key == effective.key), effective)
         if beside.entity not in (None, effective.entity):
-            yield printable(f"{effective.key}: this holds for {_only_without(beside)}")
+            yield printable(f"{effective.key}: this applies to {_only_without(beside)}")
         if others := [pair for pair in self.sharing.get(effective.key, ()) if pair != _pair(effective)]:
             named = ", ".join(_words(*pair) for pair in others[:SHOWN])
             more = f" and {len(others) - SHOWN:,} more" if len(others) > SHOWN else ""

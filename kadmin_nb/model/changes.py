@@ -109,7 +109,7 @@ def refuse_long(what: str, text: str) -> None:
         return
     length = len(text.encode(errors="surrogatepass"))
     if length > LONGEST_TEXT:
-        raise Invalid(f"{what} has {length:,} bytes, and Kafka takes {LONGEST_TEXT:,}", code="INVALID_REQUEST")
+        raise Invalid(f"{what} has {length:,} bytes, but Kafka takes at most {LONGEST_TEXT:,}", code="INVALID_REQUEST")
 
 
 @dataclass(frozen=True, slots=True)

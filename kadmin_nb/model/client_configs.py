@@ -57,7 +57,7 @@ class ClientEntity(Configurable):
             raise Invalid(
                 f"client-id={client_id} has no client configs",
                 code="INVALID_REQUEST",
-                hint="Name one client-id, or none: then it is the user's own.",
+                hint="Name one client-id; or none, to set it on the user.",
             )
         return cls(user, client_id)
 

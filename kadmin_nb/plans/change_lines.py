@@ -36,7 +36,7 @@ def edits(
     Raises
     ------
     KadminError
-        A line that is wrong; its number leads the message.
+        A wrong line; the message begins with its number.
     """
     parsed: list[Edit] = []
     for number, words in _split_lines(text):
