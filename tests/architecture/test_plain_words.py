@@ -32,6 +32,7 @@ OWN = {
 
 COMMENT = re.compile(r"//.*|/\*(?s:.*?)\*/")
 PAGES = sorted([*ROOT.glob("kadmin_nb/**/*.js"), *ROOT.glob("kadmin_nb/**/*.j2"), ROOT / "README.md"])
+MANUAL = sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "reference")
 NOTEBOOKS = sorted(
     path for folder in ("kadmin_nb", "notebooks", "databricks") for path in ROOT.glob(f"{folder}/**/*.ipynb")
 )
@@ -53,6 +54,12 @@ def test_texts_of_the_program_are_plain(source):
 def test_texts_of_pages_are_plain(page):
     """The button said something else than the manual."""
     assert LISTED.findall(COMMENT.sub("", page.read_text())) == []
+
+
+@pytest.mark.parametrize("page", MANUAL, ids=place_of)
+def test_the_manual_is_plain(page):
+    """I stopped at *whom*, and began the sentence again."""
+    assert [word for word in LISTED.findall(page.read_text()) if word not in COLUMNS] == []
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=place_of)
