@@ -1,11 +1,14 @@
 """`make docs`: the site in out/site, out of docs/, the README and the notebooks, without a network.
 
 Beside each page stands its Markdown; `llms.txt` lists all of them for machines. A link to a file of the repository that
-is no page leads to a copy of it. It fails where a link leads nowhere.
+is no page leads to a copy of it. It fails where a link or an anchor leads nowhere, and where what a page shows has
+changed since `make docs-check` ran it; `--unchecked` builds it all the same.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 import shutil
@@ -25,6 +28,12 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 LINK = re.compile(r"(\]\()([^)#\s:]+)(#[^)\s]*)?(\))")
 """A link or picture of Markdown to a file."""
 BARE = "> The notebook without its outputs: `make docs-check` runs it.\n\n"
+SHOWN_HERE = re.compile(r"\n\*With its outputs it is on the site: .*\*\n")
+"""The sentence of a notebook that says where its outputs are."""
+RUN = re.compile(r"^```(?:console|sql)\n.*?^```$", re.MULTILINE | re.DOTALL)
+"""A block of a page that `make docs-check` runs."""
+CHECKED = OUT / "checked.json"
+"""What `make docs-check` ran last: a digest of the blocks of each page, and of each notebook."""
 
 
 def place_of(source: Path) -> Path:
@@ -50,23 +59,48 @@ def sources() -> tuple[Path, ...]:
     )
 
 
+def digest_of(source: Path) -> str:
+    """A digest of what a page shows and `make docs-check` runs; empty where that is nothing."""
+    text = source.read_text()
+    shown = text if source in NOTEBOOKS else "".join(RUN.findall(text))
+    return hashlib.sha256(shown.encode()).hexdigest() if shown else ""
+
+
+def digests() -> dict[str, str]:
+    """Those of all pages that show something."""
+    found = {str(source.relative_to(ROOT)): digest_of(source) for source in sources()}
+    return {name: digest for name, digest in found.items() if digest}
+
+
+def checked() -> dict[str, str]:
+    """The digests of what `make docs-check` ran last."""
+    return dict(json.loads(CHECKED.read_text())) if CHECKED.exists() else {}
+
+
 def text_of(source: Path) -> str:
     """A page as Markdown; a notebook as it was run last."""
     if source.suffix == ".md":
         return source.read_text()
-    executed = EXECUTED / source.name
-    is_new = executed.exists() and executed.stat().st_mtime >= source.stat().st_mtime
-    document = nbformat.read(executed if is_new else source, as_version=4)
+    has_run = _has_run(source)
+    document = nbformat.read(EXECUTED / source.name if has_run else source, as_version=4)
     text, resources = MarkdownExporter().from_notebook_node(document)
+    text = SHOWN_HERE.sub("", text, count=1)
     for name, picture in resources.get("outputs", {}).items():
         (PAGES / "notebooks").mkdir(parents=True, exist_ok=True)
         (PAGES / "notebooks" / name).write_bytes(picture)
-    return text if is_new else text.replace("\n\n", f"\n\n{BARE}", 1)
+    return text if has_run else text.replace("\n\n", f"\n\n{BARE}", 1)
+
+
+def _has_run(notebook: Path) -> bool:
+    """True if a notebook was run as it is now."""
+    done = EXECUTED / f"{notebook.name}.digest"
+    return (EXECUTED / notebook.name).exists() and done.exists() and done.read_text() == digest_of(notebook)
 
 
 def write_pages() -> list[Path]:
     """All pages below PAGES, their links rewritten; their places."""
     shutil.rmtree(PAGES, ignore_errors=True)
+    shutil.copytree(ROOT / "docs" / "assets", PAGES / "assets")
     places = []
     for source in sources():
         place = place_of(source)
@@ -106,28 +140,40 @@ def write_for_machines(places: list[Path]) -> None:
 
 
 def run_notebooks() -> int:
-    """Run each notebook that is newer than its outputs; the exit code."""
+    """Run each notebook that was changed since it ran; note what was checked. The exit code."""
     EXECUTED.mkdir(parents=True, exist_ok=True)
     jupyter = str(Path(sys.executable).with_name("jupyter-nbconvert"))
     failed = []
     for source in NOTEBOOKS:
-        executed = EXECUTED / source.name
-        if executed.exists() and executed.stat().st_mtime >= source.stat().st_mtime:
+        if _has_run(source):
             continue
-        command = [jupyter, "--to", "notebook", "--execute", "--output", str(executed), str(source)]
+        command = [jupyter, "--to", "notebook", "--execute", "--output", str(EXECUTED / source.name), str(source)]
         print(f"== {source.name}", flush=True)
         if subprocess.run(command, cwd=ROOT, timeout=LONGEST_RUN).returncode:
             failed.append(source.name)
-    print(f"failed: {', '.join(failed)}" if failed else f"all notebooks have run, in {EXECUTED.relative_to(ROOT)}/")
-    return bool(failed)
+        else:
+            (EXECUTED / f"{source.name}.digest").write_text(digest_of(source))
+    if failed:
+        print(f"failed: {', '.join(failed)}")
+        return 1
+    CHECKED.write_text(json.dumps(digests(), indent=1) + "\n")
+    print(f"all notebooks have run, in {EXECUTED.relative_to(ROOT)}/")
+    return 0
 
 
 LONGEST_RUN = 900
 """Seconds that a notebook may take."""
 
 
-def main() -> int:
-    """Build it; the exit code."""
+def build(*, unchecked: bool = False) -> int:
+    """Build the site; the exit code."""
+    known = checked()
+    stale = [name for name, digest in digests().items() if known.get(name) != digest]
+    if stale and not unchecked:
+        print(
+            f"{len(stale)} pages were changed after make docs-check ran them (first: {stale[0]}). Run make docs-check."
+        )
+        return 1
     places = write_pages()
     shutil.rmtree(SITE, ignore_errors=True)
     command = [str(Path(sys.executable).with_name("zensical")), "build", "--strict", "-f", str(ROOT / "mkdocs.yml")]
@@ -139,4 +185,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(run_notebooks() if sys.argv[1:] == ["--run-notebooks"] else main())
+    words = sys.argv[1:]
+    sys.exit(run_notebooks() if words == ["--run-notebooks"] else build(unchecked=words == ["--unchecked"]))

@@ -38,18 +38,18 @@ if TYPE_CHECKING:
 
 
 class ExitState(IntEnum):
-    """The exit codes of the README. Answers and errors say their own; the terminal exits with it."""
+    """The exit codes of the terminal. Answers and errors say their own."""
 
     DONE = 0
     """Done, or nothing to do."""
 
     FAILED = 1
-    """Failed before anything changed."""
+    """Failed before anything changed; also where some of the asked rows could not be read."""
 
     WRONG_USAGE = 2
 
     DIFFERENCES = 3
-    """There is something to change, or a difference, and somebody asked with `--detailed-exitcode`."""
+    """There is something to change, or a difference, with `--detailed-exitcode`."""
 
     PARTLY = 4
     """Changed in part, or not verified everywhere."""
@@ -232,14 +232,14 @@ class PlanRefused(KadminError):
 
 
 class Conflict(PlanRefused):
-    """The cluster is no longer as the plan saw it. `rows` are those that moved: old, now, wanted."""
+    """The cluster is no longer as the plan saw it. `rows` are those that changed since: old, now, wanted."""
 
     def _render_traceback_(self) -> list[str]:
         return [*super()._render_traceback_(), *([repr(self.rows)] if self.rows is not None else [])]
 
 
 class Dangerous(PlanRefused):
-    """The change weakens durability or security and nobody allowed it by name. `rows` are those: from what to what."""
+    """The change weakens durability or security and was not allowed by name. `rows` are those: before, after."""
 
     def _render_traceback_(self) -> list[str]:
         return [*super()._render_traceback_(), *([repr(self.rows)] if self.rows is not None else [])]

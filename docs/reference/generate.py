@@ -9,22 +9,38 @@ from __future__ import annotations
 import inspect
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import click
 import pyarrow as pa
 
 import kadmin_nb as kn
+from kadmin_nb import errors
+from kadmin_nb.admin import lease
 from kadmin_nb.cluster.configs import Configs
 from kadmin_nb.cluster.quotas import Quotas
 from kadmin_nb.cluster.scram import Scram
+from kadmin_nb.commands.root import root
 from kadmin_nb.comparing.diff_answer import Diff
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.answer import Tabular
 from kadmin_nb.frames.frame import Field, Frame
+from kadmin_nb.model import rights
+from kadmin_nb.model.client_configs import ClientEntity
+from kadmin_nb.model.configurable import Configurable
+from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.figures import SIZE_UNITS
+from kadmin_nb.model.levels import LEVELS, SHARED
+from kadmin_nb.model.quota_keys import USER_CLIENT_KEYS
+from kadmin_nb.model.resources import Resource
+from kadmin_nb.model.scram import ScramUser
+from kadmin_nb.resolution.rules import entity_at
+from kadmin_nb.runbooks import catalogue
 from kadmin_nb.usage.backtesting import BacktestAnswer
 from kadmin_nb.usage.touched_clients import ImpactAnswer
 
@@ -82,12 +98,45 @@ class Written(str):
 
 def pages() -> dict[Path, str]:
     """The text of each page."""
+    whole = {
+        "frames": frames,
+        "api": api,
+        "cli": cli,
+        "errors": errors_page,
+        "rights": rights_page,
+        "runbooks": runbooks,
+    }
     schema = json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n"
-    return {HERE / "frames.md": _page(frames()), HERE / "frames.json": schema, HERE / "api.md": _page(api())}
+    return {
+        HERE / "frames.json": schema,
+        **{HERE / f"{name}.md": NOTE + "\n".join(parts()) for name, parts in whole.items()},
+        **dict(
+            [_with_part("how-quotas-resolve.md", "levels", levels()), _with_part("resolver.js", "tables", tables())]
+        ),
+    }
 
 
-def _page(parts: Iterator[str]) -> str:
-    return NOTE + "\n".join(parts)
+def _with_part(name: str, part: str, lines: Iterator[str]) -> tuple[Path, str]:
+    """A page of docs/explanation whose lines between two comments are made."""
+    path = HERE.parent / "explanation" / name
+    before, start, rest = re.split(rf"^(.*{part}: made by.*\n)", path.read_text(), maxsplit=1, flags=re.MULTILINE)
+    _, end, after = re.split(rf"^(.*end of {part}.*\n)", rest, maxsplit=1, flags=re.MULTILINE)
+    return path, before + start + "\n".join(lines) + "\n" + end + after
+
+
+def levels() -> Iterator[str]:
+    """The levels of quotas, the most specific first."""
+    yield "| | quota of | who shares the limit |\n|---|---|---|"
+    for level in LEVELS:
+        yield f"| {level.number + 1} | `{entity_at(level, 'NAME', 'NAME')}` | {SHARED[level.name]} |"
+
+
+def tables() -> Iterator[str]:
+    """What the script of that page reads: levels, who shares, keys and units, as the rule has them."""
+    steps = [{"name": level.name, "user": level.user, "client_id": level.client_id} for level in LEVELS]
+    named = {"LEVELS": steps, "SHARED": SHARED, "KEYS": USER_CLIENT_KEYS, "UNITS": SIZE_UNITS}
+    for name, value in named.items():
+        yield f"const {name} = {json.dumps(value, indent=2)};"
 
 
 def frames() -> Iterator[str]:
@@ -151,6 +200,175 @@ def _json_type(kind: pa.DataType) -> dict[str, Any]:
         if test(kind):
             return {"type": name}
     return {"type": "string"}
+
+
+CLI_INTRO = """\
+# Command line
+
+Every command of `kadmin-nb`, with its options. In a notebook `%kquota`, `%kconfig`, `%kplan` and `%kadmin` take the
+same words. [commands.md](../commands.md) has the words that name users, client-ids and topics.
+
+## Options of most commands
+"""
+
+SHARED_BY = 12
+"""An option of so many commands is described once."""
+
+
+def cli() -> Iterator[str]:
+    """The page of the commands, out of the click tree."""
+    yield CLI_INTRO
+    commands = list(_commands(root, click.Context(root, info_name="kadmin-nb")))
+    counted = Counter(row for command, _ in commands for row in _option_rows(command))
+    shared = [row for row, times in counted.items() if times >= SHARED_BY]
+    yield _option_table(shared)
+    for command, context in commands:
+        arguments = command.collect_usage_pieces(context)
+        yield f"## {context.command_path}\n\n```\n{' '.join([context.command_path, *arguments])}\n```\n"
+        yield _help_text(command, context)
+        if own := [row for row in _option_rows(command) if row not in shared]:
+            yield _option_table(own)
+
+
+def _commands(command: click.Command, context: click.Context) -> Iterator[tuple[click.Command, click.Context]]:
+    """Each command that can be run, with its context."""
+    if not isinstance(command, click.Group):
+        yield command, context
+        return
+    for name in command.list_commands(context):
+        verb = command.get_command(context, name)
+        if verb is not None and not verb.hidden:
+            yield from _commands(verb, click.Context(verb, info_name=name, parent=context))
+
+
+def _option_rows(command: click.Command) -> Iterator[tuple[str, str]]:
+    for option in command.params:
+        if isinstance(option, click.Option) and not option.hidden and (record := option.get_help_record(_NOWHERE)):
+            yield record
+
+
+_NOWHERE = click.Context(click.Command("kadmin-nb"))
+
+
+def _option_table(rows: list[tuple[str, str]]) -> str:
+    lines = (f"| `{name.replace('|', ', ')}` | {_in_a_cell(text)} |\n" for name, text in rows)
+    return "| option | |\n|---|---|\n" + "".join(lines)
+
+
+def _in_a_cell(text: str) -> str:
+    return _without_tags(text).replace("|", ", ")
+
+
+def _without_tags(text: str) -> str:
+    """A text in which `<default>` is code and no tag."""
+    return re.sub(r"(?<!`)<([^>]*)>", r"`<\1>`", text)
+
+
+def _help_text(command: click.Command, context: click.Context) -> str:
+    """A command's help as Markdown: its examples are blocks."""
+    parts = []
+    for part in _paragraphs(inspect.cleandoc(command.help or "").replace("{here}", context.command_path)):
+        is_block = part.startswith("\b")
+        parts.append(f"```\n{part[1:].strip()}\n```" if is_block else _without_tags(part))
+    return "\n\n".join(parts) + "\n"
+
+
+REMEDIES: dict[type[BaseException], str] = {
+    errors.UsageError: "Correct the words; the hint names the nearest one.",
+    errors.ConnectionFailed: "`kadmin-nb doctor` tries the connection step by step.",
+    errors.AuthenticationFailed: "Check user, password and mechanism; `kadmin-nb doctor` shows which were used.",
+    errors.NotAuthorized: "`kadmin-nb may-i` prints the line of `kafka-acls.sh` that grants the right.",
+    errors.NotFound: "Check the name; a hint has the nearest one.",
+    errors.Invalid: "Change the value; the message has the broker's words.",
+    errors.Unsupported: "Use a newer broker, or install the extra that the hint names.",
+    errors.NotKnowable: "Ask the owner of the cluster: a class of its own decides.",
+    errors.PlanRefused: "Read the message; nothing was sent.",
+    errors.Conflict: "Make the plan again, or apply with `--skip-conflicts`.",
+    errors.Dangerous: "If you mean it, plan with `--reason` and apply with `--allow KEY`.",
+    errors.Expired: "Make the plan again.",
+    errors.WrongCluster: "Apply it to the cluster that it was made for.",
+    errors.TimedOut: "After a change, `kadmin-nb plan resume ID` checks what happened.",
+    errors.PartlyFailed: "The rows say what failed; `kadmin-nb plan resume ID` goes on.",
+    errors.Interrupted: "`kadmin-nb plan resume ID` goes on.",
+}
+"""What to do, by error."""
+
+
+def errors_page() -> Iterator[str]:
+    """The page of exit codes, errors, and Kafka's codes."""
+    yield "# Errors and exit codes\n\n## Exit codes\n\n| code | means |\n|---|---|"
+    source = inspect.getsource(errors.ExitState)
+    for name, number, meaning in re.findall(r'    ([A-Z_]+) = (\d+)(?:\n    """(.*)""")?', source):
+        yield f"| {number} | {meaning or name.lower().replace('_', ' ')} |"
+    yield "\n`kafka-configs` and `scram-credentials` exit with 0 or 1, as Kafka's own tools do.\n"
+    yield "## Errors\n\nA command prints one line, `Name: message`, and a hint. In Python the name is the class.\n"
+    yield "| error | exit code | means | what to do |\n|---|---|---|---|"
+    for kind, remedy in REMEDIES.items():
+        state = kind.exit_state if isinstance(kind.exit_state, int) else EXIT_OF[kind]
+        meaning = " ".join(_paragraphs(inspect.getdoc(kind) or "")[0].split())
+        yield f"| `{kind.__name__}` | {state:d} | {meaning} | {remedy} |"
+    yield "\n## Kafka's codes\n\nEach code of a broker becomes one of these errors; any other becomes `Invalid`.\n"
+    yield "| code | error |\n|---|---|"
+    for code, kind in errors._CLASS_OF_CODE.items():
+        yield f"| `{code}` | `{kind.__name__}` |"
+    yield ""
+
+
+EXIT_OF = {errors.UsageError: errors.ExitState.WRONG_USAGE, errors.PartlyFailed: errors.ExitState.PARTLY}
+"""The exit code of those that have one of several: the usual one."""
+
+TARGETS: dict[str, Configurable] = {
+    "quotas": Entity.of({"user": "NAME"}),
+    "configs of a topic": Resource("TOPIC", "NAME"),
+    "configs of a group": Resource("GROUP", "NAME"),
+    "configs of brokers, loggers, client-metrics": Resource("BROKER", "1"),
+    "SCRAM credentials": ScramUser("NAME"),
+    "dynamic client configs": ClientEntity("NAME"),
+}
+"""One of each kind of target that rights differ by."""
+
+
+RIGHTS_INTRO = """\
+# Rights by command
+
+The ACL operations that the brokers check. `kadmin-nb may-i` asks a live cluster for yours.
+
+| about | to see it: `describe`, `resolve`, `why`, a plan | to change it: `set`, `remove`, `reset`, `apply` |
+|---|---|---|"""
+
+RIGHTS_END = """
+ALTER_CONFIGS includes DESCRIBE_CONFIGS. The lease also needs WRITE on the transactional id `__kadmin_nb_lease`. Without
+these rights a plan is applied without the lease, and the result says so.
+"""
+
+
+def rights_page() -> Iterator[str]:
+    """The page of the rights that commands need."""
+    yield RIGHTS_INTRO
+    for about, target in TARGETS.items():
+        yield f"| {about} | {rights.to_describe(target)} | {rights.to_alter(target)} |"
+    yield "\n| command | needs besides |\n|---|---|"
+    for command, needed in {
+        "`users`": [rights.on_cluster("DESCRIBE")],
+        "`snapshot`, `export`, `history record`": [rights.on_cluster("DESCRIBE_CONFIGS")],
+        "`plan apply`, for the lease that keeps two editors apart": [
+            rights.on_topic(operation, lease.TOPIC) for operation in ("CREATE", "DESCRIBE", "READ", "WRITE")
+        ],
+        "`plan verify --canary --topic T`": [rights.on_topic(operation, "T") for operation in ("WRITE", "READ")],
+        "`observe`": [rights.to_alter(TARGETS["configs of brokers, loggers, client-metrics"])],
+    }.items():
+        yield f"| {command} | {', '.join(map(str, needed))} |"
+    yield RIGHTS_END
+
+
+def runbooks() -> Iterator[str]:
+    """The page of the runbooks that come with kadmin_nb."""
+    yield "# Runbooks that come with kadmin_nb\n\n[runbooks.md](../runbooks.md) says how they run.\n"
+    for runbook in catalogue.runbooks():
+        yield f"## {runbook.name}\n\n{runbook.description}\n\n| parameter | type | default | |\n|---|---|---|---|"
+        for each in runbook.parameters:
+            yield f"| `{each.name}` | {each.kind} | `{each.default!r}` | {_in_a_cell(each.help)} |"
+        yield ""
 
 
 def api() -> Iterator[str]:

@@ -341,6 +341,21 @@ class Cluster:
         """
         return self._changes.rollback(plan)
 
+    def due(self) -> Answer:
+        """DUE: the changes made from here that have an end (`until`), and which of them are due to end.
+
+        The journals here tell of them. A value that somebody has set since stays, and is `changed`.
+        """
+        return self._changes.due()
+
+    def return_due(self) -> Plan:
+        """The plan that brings back what was there before the changes that are due; an empty one where none is.
+
+        It is an ordinary plan: a row that somebody has changed since is a conflict. What comes back was in force when
+        the end was agreed on; a return that is dangerous needs its key allowed all the same.
+        """
+        return self._changes.return_due()
+
     def stalls(self, plan: Plan, usage: object) -> Answer:
         """STALLS: for how long a plan would throttle each client that USAGE knows; see `apply(gradual=…)`."""
         return self._changes.stalls(plan, usage)

@@ -21,7 +21,7 @@ from ..hints import Hint, Verb, sentence
 from ..model.changes import Change, Edit
 from ..model.findings import Finding
 from ..paths import journal_dir
-from ..plans import QUIET_PERIOD, VERIFY_TIMEOUT, gradual, plan, planning, sending, stalls, validation
+from ..plans import QUIET_PERIOD, VERIFY_TIMEOUT, ends, gradual, plan, planning, sending, stalls, validation
 from ..plans.advice.dangers import Gate, advice_on
 from ..plans.apply_options import ApplyOptions
 from ..plans.approval import approval_of, approved, author
@@ -232,6 +232,25 @@ class Changes:
         )
         return self._made(validation.validated(self._kafka, rows), reason, undoes=journal.plan.id)
 
+    def due(self) -> Answer:
+        """DUE; see `Cluster.due`."""
+        return ends.due_answer(self._endings())
+
+    @plan.at_rest()
+    def return_due(self) -> Plan:
+        """The plan that ends what is due; see `Cluster.return_due`."""
+        due = [ending for ending, state in self._endings().items() if state == ends.DUE]
+        plans = ", ".join(dict.fromkeys(ending.plan_id[:12] for ending in due))
+        reason = f"the time of changes of plan {plans} is over" if due else "no change is due to end"
+        return self._plan([ending.edit for ending in due], reason, (), None)
+
+    def _endings(self) -> dict[ends.Ending, str]:
+        """The changes from here that have an end, and their states."""
+        found = ends.endings(journals().of_cluster(self._kafka.id))
+        observed, now = registry.take(self._kafka, [ending.change.target for ending in found]), self._kafka.now()
+        states = {ending: ending.state(now, observed) for ending in found}
+        return {ending: state for ending, state in states.items() if state is not None}
+
     def stalls(self, plan: Plan, usage: object) -> Answer:
         """STALLS; see `Cluster.stalls`."""
         self._refuse_other_cluster(plan)
@@ -279,7 +298,7 @@ class Changes:
         reason
             Another reason; that of the plan unless said.
         """
-        edits = [Edit(change.op, change.resource, change.key, change.wanted) for change in plan.changes]
+        edits = [Edit(c.op, c.resource, c.key, c.wanted, until=c.until) for c in plan.changes]
         made = self._plan(edits, reason or plan.reason, planning.let_through(plan.changes), None)
         return replace(made, undoes=plan.undoes, _origin=origin_of(plan))
 
@@ -308,7 +327,8 @@ class Changes:
         state: ObservedState | None = None,
     ) -> Plan:
         now = self._kafka.now()
-        expires = _written(now + (lifetime or LIFETIME))
+        ends_at = [datetime.fromisoformat(change.until) for change in rows if change.until]
+        expires = _written(min([now + (lifetime or LIFETIME), *ends_at]))
         plan = Plan(self._kafka.id, _written(now), tuple(rows), reason, author(self._named()), expires, undoes)
         return bound(plan, self, advice_on(self._kafka, rows, state, secret))
 

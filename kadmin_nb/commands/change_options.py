@@ -35,6 +35,11 @@ def changing(command: Command) -> Command:
     return planning(detailed("there is something to change")(_apply(_allow(command))))
 
 
+def ending(command: Command) -> Command:
+    """`--until`, and the options of `changing`: for a verb whose changes may have an end."""
+    return changing(_until(command))
+
+
 def applying(command: Command) -> Command:
     """`--allow`, `--skip-conflicts`, `--gradual`, `--usage`, `--no-lock`, …: for a verb that applies a plan.
 
@@ -90,6 +95,11 @@ _lifetime = click.option(
     callback=_hours,
     metavar="HOURS",
     help="How long the plan may be applied; default: 7 days.",
+)
+_until = click.option(
+    "--until",
+    metavar="WHEN",
+    help="When the change ends: 2h, '18:00 Europe/Berlin'; plan return then restores what was there before.",
 )
 _allow_unknown = click.option("--allow-unknown", multiple=True, metavar="KEY", help="Allow a key that is not known.")
 _policy = click.option(

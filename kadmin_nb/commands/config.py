@@ -12,7 +12,7 @@ from ..errors import UsageError
 from ..model.resources import WORDS
 from ..plans import change_words
 from . import completions, options
-from .change_options import changing
+from .change_options import changing, ending
 from .click_glue import Verbs, words
 from .options import read_selectors
 from .session import PlanOptions, Session
@@ -106,7 +106,7 @@ def advise(session: Session, only: tuple[str, ...], stage: bool, plan_options: P
 
 
 @config.command("set")
-@changing
+@ending
 @words(completions.config_settings, "KEY=VALUE... TYPE=NAME...")
 @options.types(*RESOURCES)
 def set_(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
@@ -115,7 +115,7 @@ def set_(session: Session, words: tuple[str, ...], plan_options: PlanOptions) ->
 
 
 @config.command()
-@changing
+@ending
 @words(completions.config_resets, "KEY... TYPE=NAME...")
 @options.types(*RESOURCES)
 def reset(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
@@ -124,7 +124,7 @@ def reset(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -
 
 
 @config.command()
-@changing
+@ending
 @words(completions.config_settings, "KEY=VALUE... TYPE=NAME...")
 @options.types(*RESOURCES)
 def append(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
@@ -133,7 +133,7 @@ def append(session: Session, words: tuple[str, ...], plan_options: PlanOptions) 
 
 
 @config.command()
-@changing
+@ending
 @words(completions.config_settings, "KEY=VALUE... TYPE=NAME...")
 @options.types(*RESOURCES)
 def subtract(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
@@ -142,9 +142,8 @@ def subtract(session: Session, words: tuple[str, ...], plan_options: PlanOptions
 
 
 def _change_configs(verb: str, session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
-    return session.change(
-        change_words.config_edits(verb, words, session.lookup, plan_options.allow_unknown), plan_options
-    )
+    edits = change_words.config_edits(verb, words, session.lookup, plan_options.allow_unknown)
+    return session.change(change_words.with_end(edits, plan_options.until), plan_options)
 
 
 def _user_configs(words: tuple[str, ...], session: Session, keys: Sequence[str] | None, only_set: bool) -> Any:

@@ -11,7 +11,7 @@ from .. import files
 from ..errors import Invalid, UsageError
 from ..plans.apply_options import ApplyOptions
 from . import completions, options
-from .change_options import applying, changing, wait_clients
+from .change_options import applying, changing, ending, wait_clients
 from .click_glue import Text, Verbs, Words
 from .declared import plan_from
 from .options import Finite
@@ -29,7 +29,7 @@ _HEX = frozenset("0123456789abcdef")
 
 
 @click.group(cls=Verbs, invoke_without_command=True)
-@changing
+@ending
 @options.impact
 @click.option("--file", "-f", metavar="FILE", help="Lines as a %%kquota cell holds them; - reads standard input.")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of saved plans.")
@@ -45,6 +45,7 @@ def plan(
     {here} apply p.json
     {here} log 3f9a27
     {here} rollback 3f9a27 --apply
+    {here} due
     {here} from cluster.yaml
     """
     if verb is not None:
@@ -59,11 +60,11 @@ def plan(
     if impact and plan_options.apply:
         raise UsageError("--impact and --apply cannot be combined", hint="Use one, then the other.")
     clients = usage_frame(session, impact) if impact else None
-    from ..plans import change_lines  # with Arrow, which help does not need
+    from ..plans import change_lines, change_words  # with Arrow, which help does not need
 
     edits = change_lines.edits(_change_lines_in(file), session.lookup, allow_unknown=plan_options.allow_unknown)
     stage = session.cluster.stage()
-    stage.add(edits)
+    stage.add(change_words.with_end(edits, plan_options.until))
     return session.save_or_apply(planned(stage, plan_options), plan_options, clients)
 
 
@@ -133,6 +134,25 @@ def resume(session: Session, which: str, apply_options: ApplyOptions) -> Any:
 def rollback(session: Session, which: str, plan_options: PlanOptions) -> Any:
     """Plan the undo of another plan, of the rows verified as done by it; --apply applies it."""
     return session.save_or_apply(session.cluster.rollback(load_plan(which)), plan_options)
+
+
+@plan.command()
+@options.reading
+def due(session: Session) -> Any:
+    """The changes made from here that have an end (--until), and those that are due to end."""
+    return session.cluster.due()
+
+
+@plan.command("return")
+@changing
+def return_(session: Session, plan_options: PlanOptions) -> Any:
+    """Plan the return of what is due to what was there before; --apply applies it.
+
+    
+    {here}
+    {here} --apply --allow producer_byte_rate
+    """
+    return session.save_or_apply(session.cluster.return_due(), plan_options)
 
 
 @plan.command()

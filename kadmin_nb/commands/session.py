@@ -46,6 +46,7 @@ class PlanOptions:
     apply: bool = False
     allow_unknown: Collection[str] = ()
     lifetime: timedelta | None = None
+    until: str | None = None
     apply_options: ApplyOptions = field(default_factory=ApplyOptions)
 
     @property

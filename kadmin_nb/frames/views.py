@@ -212,6 +212,14 @@ def _plans_finding(table: pa.Table) -> str:
     return f"{count}, of cluster {clusters[0]}" if len(clusters) == 1 and clusters[0] else count
 
 
+def _due_finding(table: pa.Table) -> str:
+    counts = Counter(table["state"].to_pylist())
+    states = ", ".join(f"{count:,} {state}" for state, count in counts.items())
+    return (
+        f"{counted_nouns(table.num_rows, 'change with an end', 'changes with an end')}{': ' if states else ''}{states}"
+    )
+
+
 # --- differences ---
 
 DIFFERENCES = {
@@ -347,6 +355,7 @@ VIEWS: Mapping[type, View] = {
         )
     ),
     schemas.LIFTS: View(("number", "line", "limit", "reach", "consequence"), ("change", "changes")),
+    schemas.REACH: View(("key", "case", "value", "on_paper", "total", "leaders", "busiest", "share", "offline")),
     schemas.REDUNDANT: View(("who", "key", "value", "safe", "reason")),
     schemas.CLIENT_IDS: View(
         ("pattern", "sort", "client_ids", "users", "example", "binds", "advice"),
@@ -358,6 +367,11 @@ VIEWS: Mapping[type, View] = {
         ("plan_id", "created", "author", "what", "came_to", "reason", "error", "message"),
         ("plan with a journal here", "plans with a journal here"),
         _plans_finding,
+    ),
+    schemas.DUE: View(
+        ("state", "resource", "key", "value", "before", "until", "plan_id"),
+        ("change with an end", "changes with an end"),
+        _due_finding,
     ),
     schemas.JOURNAL: View(("line", "at", "what_was_done"), ("record", "records")),
     schemas.LOCAL: View(

@@ -116,7 +116,8 @@ def refuse_long(what: str, text: str) -> None:
 class Edit(_KeyOfTarget):
     """One staged wish: this `op` on this `key`, with `value` as the text that the broker takes.
 
-    `note` is what staging had to say, such as that an earlier wish was replaced.
+    `note` is what staging had to say, such as that an earlier wish was replaced. `until` is the end of the change, ISO
+    8601 with a zone.
     """
 
     op: str
@@ -124,6 +125,7 @@ class Edit(_KeyOfTarget):
     key: str
     value: str | None = None
     note: str | None = None
+    until: str | None = None
 
     @property
     def reference(self) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from ..errors import UsageError
 from ..hints import Hint, Option, Verb, did_you_mean, nearest, sentence
@@ -15,6 +16,7 @@ from ..model.levels import Part
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, parse_value, text_of
 from ..model.resources import WORDS, Resource
 from ..model.scram import Credential, ScramUser, mechanism_of
+from ..model.times import end_of
 from ..secrets import SCRAM, is_called_so, is_credential, mentions_secret, redacted
 
 QUOTA_VERBS = {"set": SET, "remove": DELETE}
@@ -24,6 +26,12 @@ USER_CONFIG_VERBS = {"set": SET, "reset": DELETE}
 """The verbs of lines that change quotas and client configs of a user together."""
 
 QUOTA_KEY_NAMES = (*USER_CLIENT_KEYS, *IP_KEYS)
+
+
+def with_end(edits: Iterable[Edit], until: object) -> list[Edit]:
+    """The edits, each with this end (`model.times.end_of`); as they are where it is None."""
+    end = None if until is None else end_of(until).isoformat(timespec="milliseconds")
+    return [edit if end is None else replace(edit, until=end) for edit in edits]
 
 
 def quota_edits(

@@ -30,7 +30,7 @@ from . import advice, plan_file
 from .advice import Advice, answer, dangers
 from .apply_options import ApplyOptions, with_arguments
 from .execution.progress import Progress, Stopped, never, silent
-from .formats import PrintFormats, Subject
+from .formats import PrintFormats, Subject, with_ends
 from .kinds.registry import remedy
 from .plan_file import FORMAT, columns_of, row_of
 
@@ -358,9 +358,7 @@ class Plan(PrintFormats, Tabular):
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The dangers first, then the rows."""
-        brief, ends = self.to_arrow().select(_SHOWN), [change.until for change in self.changes]
-        rows = brief.append_column("until", pa.array(ends, pa.string())) if any(ends) else brief
-        return [*self._alerts(page), rows]
+        return [*self._alerts(page), with_ends(self.to_arrow().select(_SHOWN), self.changes)]
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The warnings."""

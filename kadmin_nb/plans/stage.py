@@ -25,8 +25,8 @@ from ..model.resources import WORDS, Resource
 from ..model.scram import FEWEST_ITERATIONS, Credential, ScramUser, mechanism_of
 from ..secrets import Secret, is_called_so
 from . import change_lines, stored_values
-from .change_words import client_config_edit
-from .formats import PrintFormats, Subject
+from .change_words import client_config_edit, with_end
+from .formats import PrintFormats, Subject, with_ends
 from .kinds.configs import CONFIGS, value_text
 from .kinds.quotas import QUOTAS
 from .kinds.registry import kind_of
@@ -179,18 +179,21 @@ class Stage(PrintFormats, Tabular):
         client_id: object = LEFT_OUT,
         ip: object = LEFT_OUT,
         entity: Entity | Mapping[str, object] | None = None,
+        until: object = None,
     ) -> Edit:
         """Stage a quota: `user=`, `client_id=`, `ip=` or `entity={…}` say whose.
 
-        `value` is a number in the key's unit or a text such as `10MB/s`.
+        `value` is a number in the key's unit or a text such as `10MB/s`. `until` is the end of the change, if it has
+        one: `2h`, `18:00 Europe/Berlin`, or a datetime with a zone; see `Cluster.return_due`.
 
         Raises
         ------
         UsageError, Invalid
-            An entity that is none, a unit that does not fit, a value that no quota can have.
+            An entity that is none, a unit that does not fit, a value that no quota can have, an end that has passed or
+            has no zone.
         """
         whose = _entity_of(user, client_id, ip, entity)
-        return self._stage(Edit(SET, whose, given_key(key), text_of(parse_value(key, value))))
+        return self._stage(Edit(SET, whose, given_key(key), text_of(parse_value(key, value))), until)
 
     def remove_quota(
         self,
@@ -200,9 +203,10 @@ class Stage(PrintFormats, Tabular):
         client_id: object = LEFT_OUT,
         ip: object = LEFT_OUT,
         entity: Entity | Mapping[str, object] | None = None,
+        until: object = None,
     ) -> Edit:
-        """Stage the removal of a quota."""
-        return self._stage(Edit(DELETE, _entity_of(user, client_id, ip, entity), given_key(key)))
+        """Stage the removal of a quota; with an end as in `set_quota`."""
+        return self._stage(Edit(DELETE, _entity_of(user, client_id, ip, entity), given_key(key)), until)
 
     def set_quotas(self, frame: object) -> None:
         """Stage every row of a frame with QUOTAS' columns; a null value removes.
@@ -224,14 +228,16 @@ class Stage(PrintFormats, Tabular):
         broker_logger: object = LEFT_OUT,
         client_metrics: object = LEFT_OUT,
         group: object = LEFT_OUT,
+        until: object = None,
     ) -> Edit:
         """Stage a config: one of `topic=`, `broker=`, `broker_logger=`, `client_metrics=`, `group=` says whose.
 
         `broker=kn.DEFAULT` is the cluster-wide default. A secret is given by reference, `env:NAME`, `file:PATH` (from
         the folder that it is planned and applied in), `keyring:NAME` or `databricks:SCOPE/KEY`: `plan` refuses others.
+        `until` is its end, as in `set_quota`.
         """
         resource = _resource_of(topic, broker, broker_logger, client_metrics, group)
-        return self._stage(Edit(SET, resource, given_key(key), stored_text(key, value_text(key, value))))
+        return self._stage(Edit(SET, resource, given_key(key), stored_text(key, value_text(key, value))), until)
 
     def reset_config(
         self,
@@ -242,10 +248,11 @@ class Stage(PrintFormats, Tabular):
         broker_logger: object = LEFT_OUT,
         client_metrics: object = LEFT_OUT,
         group: object = LEFT_OUT,
+        until: object = None,
     ) -> Edit:
         """Stage the removal of an override, so that the key falls back to what is below it."""
         resource = _resource_of(topic, broker, broker_logger, client_metrics, group)
-        return self._stage(Edit(DELETE, resource, given_key(key)))
+        return self._stage(Edit(DELETE, resource, given_key(key)), until)
 
     def append_config(
         self,
@@ -325,8 +332,8 @@ class Stage(PrintFormats, Tabular):
         """
         self.add(change_lines.frame_edits(frame, CONFIGS))
 
-    def _stage(self, edit: Edit) -> Edit:
-        return self._edits.add([edit])[0]
+    def _stage(self, edit: Edit, until: object = None) -> Edit:
+        return self._edits.add(with_end([edit], until))[0]
 
     def add(self, edits: Iterable[Edit]) -> list[Edit]:
         """Stage edits that were read elsewhere, all of them or none.
@@ -398,7 +405,8 @@ class Stage(PrintFormats, Tabular):
         return len(self._edits)
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return [self.to_arrow().select(["row", "op", "resource", "key", "wanted", "note"])]
+        brief = self.to_arrow().select(["row", "op", "resource", "key", "wanted", "note"])
+        return [with_ends(brief, wishes(self._edits.staged().values()))]
 
     def _title(self) -> str:
         return f"{len(self)} staged change{'s' * (len(self) != 1)}"
@@ -446,11 +454,11 @@ class Origin:
 
 def _merged(earlier: Edit, edit: Edit) -> Edit:
     """Two wishes for one target as one: items add up, whatever else comes later replaces."""
-    if (earlier.op, earlier.value) == (edit.op, edit.value):
+    if (earlier.op, earlier.value, earlier.until) == (edit.op, edit.value, edit.until):
         return earlier
     was = f"{earlier.op} {earlier.value}" if earlier.value is not None else earlier.op
     if edit.op not in _LIST_OPS or earlier.op == DELETE:
-        return Edit(edit.op, edit.resource, edit.key, edit.value, f"replaces the earlier {was}")
+        return replace(edit, note=f"replaces the earlier {was}")
     if earlier.op not in (SET, edit.op):
         raise UsageError(
             f"{edit.key} of {edit.resource}: {edit.op} {edit.value} cannot be planned together with {was}",
@@ -458,7 +466,7 @@ def _merged(earlier: Edit, edit: Edit) -> Edit:
         )
     join = stored_values.subtract if (earlier.op, edit.op) == (SET, SUBTRACT) else stored_values.append
     items = join(earlier.value, edit.value or "")
-    return Edit(earlier.op, edit.resource, edit.key, items, f"joins the earlier {was}")
+    return replace(edit, op=earlier.op, value=items, note=f"joins the earlier {was}")
 
 
 _LIST_OPS = (APPEND, SUBTRACT)
@@ -474,7 +482,7 @@ def _hidden(edit: Edit) -> Edit:
     """The edit with a value that is not shown; a reference may be seen."""
     if edit.value is None or edit.reference is not None:
         return edit
-    return Edit(edit.op, edit.resource, edit.key, Secret(edit.value), edit.note)
+    return replace(edit, value=Secret(edit.value))
 
 
 def _without(edits: list[Edit], rows: set[int]) -> list[Edit]:

@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .audit import broken_rules, callbacks, shadowed, throttled, unlimited, unlimited_unnamed, utilisation
+    from .audit import broken_rules, callbacks, overdue, shadowed, throttled, unlimited, unlimited_unnamed, utilisation
     from .binder import bind
     from .catalogue import Runbook, find, new, show
     from .catalogue import listed as list
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from .preconditions import gate, preflight, reviewed
     from .run_record import Record, record
 
-_AUDITS = ("broken_rules", "callbacks", "shadowed", "throttled", "unlimited", "unlimited_unnamed", "utilisation")
+_AUDITS = (
+    *("broken_rules", "callbacks", "overdue", "shadowed"),
+    *("throttled", "unlimited", "unlimited_unnamed", "utilisation"),
+)
 _LAZY = {
     "bind": ("binder", "bind"),
     "preflight": ("preconditions", "preflight"),
@@ -61,6 +64,7 @@ __all__ = [
     "gate",
     "list",
     "new",
+    "overdue",
     "preflight",
     "record",
     "reviewed",

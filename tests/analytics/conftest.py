@@ -100,9 +100,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 @pytest.fixture
-def connect_child() -> Iterator[Child]:
-    """This folder's tests in a process that speaks Spark Connect."""
-    child = Child()
+def connect_child(request: pytest.FixtureRequest) -> Iterator[Child | None]:
+    """This folder's tests, those that the test names, in a process that speaks Spark Connect; it has none itself."""
+    if CONNECT:
+        yield None
+        return
+    child = Child(request.param)
     yield child
     child.stop()
 

@@ -18,9 +18,10 @@ BOUND = 1800
 class Child:
     """It runs beside the tests of other processes."""
 
-    def __init__(self) -> None:
+    def __init__(self, chosen: str) -> None:
+        """`chosen` is pytest's `-k`; an empty text is all of them."""
         self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115  # as long as the child
-        words = ["-m", "spark", "-q", "-x", "-p", "no:cacheprovider", str(Path(__file__).parent)]
+        words = ["-m", "spark", "-k", chosen, "-q", "-x", "-p", "no:cacheprovider", str(Path(__file__).parent)]
         self._process = subprocess.Popen(
             [sys.executable, "-m", "pytest", *words],
             env={**os.environ, "KADMIN_TEST_SPARK": "connect"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,22 +23,25 @@ CLUSTER_ID = "YXBwcm92ZWQta2Fma2EtMQ"
 LOGS = Path(__file__).parents[1] / "analytics" / "recorded"
 
 
-@pytest.fixture
-def hostile(request: pytest.FixtureRequest) -> bool:
-    """Whether some names of the seeded Kafka are hostile: they are, but for a page that people read."""
-    return bool(getattr(request, "param", True))
-
-
-@pytest.fixture
-def seeded(monkeypatch: pytest.MonkeyPatch, hostile: bool) -> Iterator[LocalKafka]:
-    """A Kafka with what `local seed` makes, and nothing of other tests."""
-    monkeypatch.setattr("kadmin_nb.local.kafka.random_id", lambda: CLUSTER_ID)
-    with kn.local.start() as running:
+@contextmanager
+def seeded_kafka(*, hostile: bool) -> Iterator[LocalKafka]:
+    """A Kafka with what `local seed` makes, and nothing of other tests. Pages for people have no hostile names."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kadmin_nb.local.kafka.random_id", lambda: CLUSTER_ID)
+        running = kn.local.start()
+    with running:
         with running.connect() as cluster:
             seed(cluster, hostile=hostile)
         producer = Producer({"bootstrap.servers": running.bootstrap, "log_level": 0})
         producer.produce("orders", b"an order", partition=0)  # an empty topic has nothing to lose
         assert producer.flush(30) == 0
+        yield running
+
+
+@pytest.fixture
+def seeded() -> Iterator[LocalKafka]:
+    """One for each test, with hostile names."""
+    with seeded_kafka(hostile=True) as running:
         yield running
 
 

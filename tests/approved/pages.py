@@ -10,6 +10,8 @@ from tests.approved.transcript import Transcript
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 """A block of typed lines: `$ kadmin-nb …` of a terminal, `%kquota …` of a notebook; under each what it prints."""
 TYPED = re.compile(r"^(?:\$ kadmin-nb .*|%k\w+ .*|%load_ext .*)$", re.MULTILINE)
+ADDRESS = "localhost:9092"
+"""The Kafka, as a page names it."""
 _PLAN = re.compile(r"plan ([0-9a-f]{12})")
 
 
@@ -34,7 +36,8 @@ def _lines(block: str) -> Iterator[tuple[str, str]]:
 def _answered(line: str, said: str, transcript: Transcript, ids: dict[str, str]) -> str:
     for old, new in ids.items():
         line = line.replace(old, new)
-    answer = transcript.answer(line.removeprefix("$ kadmin-nb ")).replace(f"{transcript.desk}/", "")
+    typed = line.removeprefix("$ kadmin-nb ").replace(ADDRESS, transcript.bootstrap)
+    answer = transcript.answer(typed).replace(f"{transcript.desk}/", "").replace(transcript.bootstrap, ADDRESS)
     ids.update(zip(_PLAN.findall(said), _PLAN.findall(answer), strict=False))
     gap = "\n" if said == "\n" or said.endswith("\n\n") else ""
     return f"{line}\n{answer}\n{gap}" if answer else f"{line}\n{gap}"

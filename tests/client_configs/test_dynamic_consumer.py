@@ -64,12 +64,13 @@ def rebalances(kafka: LocalKafka, group: str) -> int:
     return sum("Preparing to rebalance group" in line and f" {group} " in line for line in lines)
 
 
-def test_100_flips_skip_no_message_and_rebalance_nothing(config, kafka, topic, caplog) -> None:
+@pytest.mark.parametrize("flips", [20, pytest.param(100, marks=pytest.mark.long)])
+def test_flips_skip_no_message_and_rebalance_nothing(flips, config, kafka, topic, caplog) -> None:
     """Each change of a timeout stopped the group for a minute."""
     numbers, received = itertools.count(), Counter()
     with closing(Producer(broker(config))) as producer, DynamicConsumer(config | STATIC) as consumer:
         consumer.subscribe([topic])
-        for flip in range(100):
+        for flip in range(flips):
             revision = set_session(config, 20_000 + flip)
             while not was_taken(caplog, revision):
                 producer.produce(topic, str(next(numbers)))

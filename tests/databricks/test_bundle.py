@@ -29,6 +29,7 @@ BUNDLE = ROOT / "databricks"
 FILES = [BUNDLE / "databricks.yml", *sorted(BUNDLE.glob("resources/*.yml"))]
 MAIN: dict[str, Any] = yaml.safe_load((BUNDLE / "databricks.yml").read_text())
 TASKS = ("record_history", "usage", "utilisation", "audit")
+JOBS = ("kadmin_nb_daily", "kadmin_nb_return_limits")
 KNOWN = {
     "workspace.current_user.userName": "ann@example.com",
     "workspace.file_path": "/Workspace/files",
@@ -88,7 +89,7 @@ def _referred(name: str, variables: Mapping[str, Any], resources: Mapping[str, A
 
 
 JOB = deployed("dev")["jobs"]["kadmin_nb_daily"]
-BY_KEY = {task["task_key"]: task for task in JOB["tasks"]}
+BY_KEY = {task["task_key"]: task for job in JOBS for task in deployed("dev")["jobs"][job]["tasks"]}
 
 
 def _notebook(task: Mapping[str, Any]) -> Path:
@@ -97,7 +98,7 @@ def _notebook(task: Mapping[str, Any]) -> Path:
 
 def test_the_daily_job_is_one_flow():
     """Utilisation was judged by limits that were recorded an hour later."""
-    assert list(BY_KEY) == [*TASKS]
+    assert [task["task_key"] for task in JOB["tasks"]] == [*TASKS]
     before = [[one["task_key"] for one in task.get("depends_on", ())] for task in JOB["tasks"]]
     assert before == [[], ["record_history"], ["usage"], ["utilisation"]]
     assert all(task["max_retries"] for task in JOB["tasks"])
@@ -105,7 +106,7 @@ def test_the_daily_job_is_one_flow():
     assert {"health", "email_notifications", "run_as", "permissions", "tags", "schedule"} <= set(JOB)
 
 
-@pytest.mark.parametrize("key", TASKS)
+@pytest.mark.parametrize("key", BY_KEY)
 def test_a_task_passes_what_its_notebook_declares(key):
     """The notebook refused the first run: there is no parameter clutser."""
     task = BY_KEY[key]
@@ -127,7 +128,7 @@ def test_what_one_task_writes_the_next_one_reads():
     assert given["record_history"]["profiles"] == "/Workspace/files/databricks/kadmin-nb.toml"
 
 
-@pytest.mark.parametrize("key", TASKS)
+@pytest.mark.parametrize("key", BY_KEY)
 def test_the_notebook_goes_to_the_workspace(key):
     """Notebook not found: only the bundle's own folder had been synced."""
     folders = [(BUNDLE / path).resolve() for path in MAIN["sync"]["paths"]]
@@ -135,10 +136,11 @@ def test_the_notebook_goes_to_the_workspace(key):
     assert ROOT not in folders
 
 
+@pytest.mark.parametrize("name", JOBS)
 @pytest.mark.parametrize("target", MAIN["targets"])
-def test_each_task_has_compute_and_the_wheel(target):
+def test_each_task_has_compute_and_the_wheel(target, name):
     """ModuleNotFoundError: kadmin_nb."""
-    job = deployed(target)["jobs"]["kadmin_nb_daily"]
+    job = deployed(target)["jobs"][name]
     clusters = {one["job_cluster_key"]: one["new_cluster"] for one in job.get("job_clusters", [])}
     environments = {one["environment_key"]: one["spec"] for one in job["environments"]}
     (built,) = MAIN["artifacts"]["kadmin_nb"]["files"]

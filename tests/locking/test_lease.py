@@ -476,7 +476,7 @@ def test_an_editor_who_is_above_its_own_quota_gets_the_lease_too(kafka, cluster,
     """IndexError: the broker answers a throttled fetch with nothing."""
     slow = unique("slow")
     limit = cluster.stage()
-    limit.set_quota("consumer_byte_rate", 1000, client_id=slow)
+    limit.set_quota("consumer_byte_rate", 3000, client_id=slow)
     limit.plan().apply().raise_for_errors()
     with kn.connect(kafka.bootstrap, properties={"client.id": slow}) as throttled:
         for rate in (5000, 6000):

@@ -209,23 +209,35 @@ def wrongs(scene: Scene, plan: Plan, tells: list[str], *, lock: bool = False) ->
         yield f"rolled back to {stored}"
 
 
-def test_killed_at_every_point_it_goes_on_to_the_same_end(scene, applied, tells):
+def every(points: list[str]) -> list[tuple[int, str]]:
+    """Each point with its number, from 1."""
+    return [*enumerate(points, 1)]
+
+
+def last_of_each_kind(points: list[str]) -> list[tuple[int, str]]:
+    """One point of each kind, with its number."""
+    return [(number, point) for point, number in {point: number for number, point in every(points)}.items()]
+
+
+@pytest.mark.parametrize("chosen", [pytest.param(every, marks=pytest.mark.long), last_of_each_kind])
+def test_killed_at_every_point_it_goes_on_to_the_same_end(chosen, scene, applied, tells):
     """The job was killed half-way, and nobody could say what was done, or the second run did it twice."""
     points = scene.points(applied)
     assert {"before a line", "in the middle of a line", "before a sync", "before an answer"} < set(points)
     assert (points.count("before a request"), points[-1]) == (5, "afterwards")
-    for number, point in enumerate(points, 1):
+    for number, point in chosen(points):
         plan = scene.plan()
         assert applied(plan, number).points == points[:number]
         assert (number, point, [*wrongs(scene, plan, tells)]) == (number, point, [])
 
 
-def test_killed_at_every_commit_of_its_lease_it_goes_on_at_once(scene, applied, tells):
+@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.long), 3])
+def test_killed_at_every_commit_of_its_lease_it_goes_on_at_once(step, scene, applied, tells):
     """What the dead one held kept the next from resuming for minutes."""
     points = scene.points(applied, lock=True)
     commits = [number for number, point in enumerate(points, 1) if point == "before a commit"]
     assert len(commits) == 7  # taken, renewed before each of five requests, given back
-    for number in commits:
+    for number in commits[::step]:
         plan = scene.plan()
         assert applied(plan, number, lock=True).points == points[:number]
         assert (number, [*wrongs(scene, plan, tells, lock=True)]) == (number, [])

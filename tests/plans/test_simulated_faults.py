@@ -21,7 +21,8 @@ from tests.plans.simulation import Scene, Schedule
 
 ALL = {**SCENES, **SMALL}
 SAMPLE = 60
-"""Pairs a scene in `make test`; `make test-long` runs all of the small scenes' and ten times as many of the others'."""
+"""Pairs a scene in `make test`; `make test-long` runs all of the small scenes', and of the others each single fault and
+ten times as many pairs."""
 
 Ran = tuple[int, list[str]]
 
@@ -59,7 +60,7 @@ def pairs_from(name: str, first: Schedule) -> Ran:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", [*SMALL, *[pytest.param(name, marks=pytest.mark.long) for name in SCENES]])
 def test_every_fault_at_every_call(name, schedules_ran):
     """Something broke in the middle of a plan, and what the table said of it was not so."""
     none_is_wrong(name, play(ALL[name], ALL[name].singles()), schedules_ran)

@@ -201,7 +201,7 @@ def quotas_of(cluster: kn.Cluster, broker: int | None = None) -> dict[tuple[str,
 USERS, LARGEST = 2_000, 400
 
 
-@pytest.mark.parametrize("through", ["the controller", "another broker"])
+@pytest.mark.parametrize("through", [pytest.param("the controller", marks=pytest.mark.long), "another broker"])
 def test_the_controller_is_killed_in_the_middle_of_a_batch(through, three, wide, unique, monkeypatch):
     """The controller died under the third of five requests, and the table told of rows that were not there."""
     quotas_before, stage, names = quotas_of(wide), wide.stage(), [unique("user") for _ in range(USERS)]

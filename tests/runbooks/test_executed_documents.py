@@ -69,6 +69,7 @@ def runs(home: Path, secure_kafka: LocalKafka) -> dict[str, Run]:
         run("change_configs", changes=["set consumer.session.timeout.ms=50000 group=mia"])
         run("quota_audit", clients=str(home / "clients.parquet"))
         run("offboard_client", user=HOSTILE)
+        run("return_limits")
         run("record_history", history=str(home / "history"))
 
     with kn.connect(str(home / "prod.properties")) as cluster:
@@ -84,6 +85,7 @@ def test_every_shipped_runbook_runs(runs: dict[str, Run]) -> None:
     """One had a typing error in its fourth cell."""
     states = {name: run.result["state"] for name, run in runs.items()}
     assert states.pop("offboard_client") in ("planned", "nothing to do")
+    assert states.pop("return_limits") == "nothing to do"
     assert {name for name, state in states.items() if state == "applied"} == {"apply_plan", "rollback_plan"}
     assert {name for name, state in states.items() if state == "finished"} == {
         "drift_report", "quota_audit", "record_history",

@@ -58,6 +58,7 @@ must = { value = { at_least = 1 } }
 OK = {
     "custom callbacks": "There is none: these quotas decide.",
     "shadowed quotas": "Every quota can apply to somebody.",
+    "changes whose time is over": "None has outlived its end.",
     "a client that no quota names": "A default limits how much it may produce and consume.",
     "known clients without a limit": "Each of them has a limit to produce and to consume.",
     "configs": "Nothing in the configs needs a look.",

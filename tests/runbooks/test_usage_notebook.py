@@ -11,7 +11,7 @@ import kadmin_nb as kn
 from tests.runbooks.notebook_output import shown_by
 
 pytest.importorskip("papermill")
-pytestmark = [pytest.mark.broker, pytest.mark.spark]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.long]
 
 NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "usage_and_quotas.ipynb"
 

@@ -155,7 +155,7 @@ def apply(
         The cluster could not be read. Nothing was sent.
     """
     before = replay.replayed(journal.before)
-    if not before.runs:
+    if not before.runs or any(change.until for change in plan.changes):
         refuse_expired(kafka, plan)
     refuse_invalid(plan.refused, len(plan))
     with closing(PlanLock(kafka, plan, lock=options.lock, steal=options.steal)) as lock:
