@@ -244,8 +244,8 @@ def utilisation_daily(
     """
     windows, by = _windows_of(usage, quotas, keys, unwatched_after, watched, days or ALL_DAYS)
     frame = schemas.UTILISATION_DAILY
-    days = {"day": types.DAY, "window_s": types.NUMBER, "histogram": schemas.HISTOGRAM}
-    figures = _figures(windows, by, bucket_days, {**_COUNTS, **_FIGURES, **days})
+    of_days = {"day": types.DAY, "window_s": types.NUMBER, "histogram": schemas.HISTOGRAM}
+    figures = _figures(windows, by, bucket_days, {**_COUNTS, **_FIGURES, **of_days})
     return framed(figures, led(frame.schema) if CLUSTER in by else frame.schema)
 
 
