@@ -25,7 +25,7 @@ MAKER = str(ROOT / "docs" / "build_site.py")
 pytestmark = pytest.mark.slow
 
 ANSWERED = {
-    "which limit binds my client, and why": "why-limited",
+    "which limit applies to my client, and why": "why-limited",
     "am I throttled, and how often": "throttled",
     "what would lift it": "lift-a-limit",
     "which limits are stored": "stored-quotas",
@@ -44,8 +44,8 @@ ANSWERED = {
     "what is wrong in the configs": "wrong-configs",
     "what changed since then": "what-changed",
     "what differs from then": "drift",
-    "what was done, by whom": "who-changed",
-    "whom would my change touch": "impact",
+    "what was done, and who did it": "who-changed",
+    "which clients would my change touch": "impact",
     "how do I take it back": "undo",
     "which quota applies to my client": "why-limited",
     "raise the limit of one client": "lift-a-limit",
