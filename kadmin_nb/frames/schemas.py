@@ -54,6 +54,9 @@ PASSED_OVER, TOPIC_MISSING = "kadmin.passed_over", "kadmin.topic_missing"
 OF_BUCKETS = "metrics: the broker's own rate of a bucket"
 """The `source` of a row of USAGE whose names are a bucket's: who shares one it does not tell."""
 
+NO_OWNER = "(nobody)"
+"""The team of clients that nobody owns."""
+
 # --- columns of many frames ---
 
 CLUSTER_ID = Field(TEXT, "the id of the cluster, of frames of several", look=NAME)
@@ -766,6 +769,22 @@ class TOP(Frame, key="key user client_id"):
     share = Field(NUMBER, "of what all clients used", unit=PERCENT, null=True)
     peak = Field(NUMBER, "the most in a window on one broker", unit=MEASURED, null=True)
     throttle_ms = THROTTLE_MS.or_null
+
+
+class COST(Frame, key="day team"):
+    """The use of each team's clients in a month or a day, and its price; those that nobody owns come first, as the team
+    (nobody). All figures but `clients` add up over days and teams."""
+
+    day = Field(DAY, "the day in UTC, of a month its first; a window counts on the day on which it begins")
+    every = Field(WORD, "the length of time: month or day")
+    team = Field(TEXT, look=NAME)
+    clients = Field(COUNT, "clients, and buckets that a broker measured itself")
+    bytes_in = bytes_out = Field(COUNT, "of producers, and to consumers", unit=BYTES)
+    request_s = Field(NUMBER, "time of threads that worked for requests", unit=S)
+    throttled_s = Field(NUMBER, "the longest throttle of each window, added up", unit=S)
+    windows_unknown = Field(COUNT, "windows whose use is unknown: figures are the least that it can be")
+    cost = Field(NUMBER, "null without rates", null=True)
+    currency = Field(TEXT, null=True)
 
 
 class OBSERVED(Frame):

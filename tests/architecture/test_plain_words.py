@@ -21,8 +21,8 @@ LISTED = re.compile(rf"\b(?:{'|'.join(WORDS)})\b", re.I)
 COLUMNS = {name for frame in schemas.FRAMES.values() for name in frame.names}
 """Names of columns stay: they are the Contract's."""
 
-OWN = {"nobody named", "(nobody named)"}
-"""The bucket of clients that no quota names."""
+OWN = {"nobody named", "(nobody named)", "(nobody)"}
+"""The bucket of clients that no quota names, and the team of those that have no owner."""
 
 COMMENT = re.compile(r"//.*|/\*.*?\*/", re.S)
 PAGES = sorted([*ROOT.glob("kadmin_nb/**/*.js"), *ROOT.glob("kadmin_nb/**/*.j2")])
