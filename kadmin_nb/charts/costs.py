@@ -15,7 +15,7 @@ from .labels import distinct, part_of, short, unit_up_to
 MOST_TEAMS = 40
 """Bars that the chart has at most."""
 
-_COLUMNS = ("day", "team", "bytes_in", "bytes_out", "cost", "currency")
+_COLUMNS = ("day", "every", "team", "bytes_in", "bytes_out", "cost", "currency")
 _OWNED = ("a team's", "without an owner")
 
 
@@ -47,7 +47,7 @@ def cost(frame: Any) -> Any:
 
     costs = checked(frame, schemas.COST.schema, _COLUMNS, "the rows of costs")
     sums = {name: ("sum", name) for name in ("bytes_in", "bytes_out", "cost")}
-    ends = {"first": ("min", "day"), "last": ("max", "day"), "currency": ("max", "currency")}
+    ends = {"first": ("min", "day"), "last": ("max", "day"), "currency": ("max", "currency"), "every": ("min", "every")}
     teams = in_arrow(added_up(costs, ["team"], {**sums, **ends}))
     amount = pc.coalesce(teams["cost"], pc.add(teams["bytes_in"], teams["bytes_out"]).cast("double"))
     teams = teams.append_column("amount", amount).sort_by([("amount", "descending"), ("team", "ascending")])
@@ -55,12 +55,11 @@ def cost(frame: Any) -> Any:
     if not total:
         return empty("No client used anything")
     rows = _bars(teams.slice(0, MOST_TEAMS).to_pylist(), total)
-    first, last = pc.min(teams["first"]).as_py(), pc.max(teams["last"]).as_py()
-    when = f"{first:%Y-%m-%d}" if first == last else f"{first:%Y-%m-%d} to {last:%Y-%m-%d}"
+    form = "%Y-%m-%d" if pc.min(teams["every"]).as_py() == "day" else "%Y-%m"
+    first, last = pc.min(teams["first"]).as_py().strftime(form), pc.max(teams["last"]).as_py().strftime(form)
+    when = first if first == last else f"{first} to {last}"
     finding = f"{rows[0]['team']} used most: {rows[0]['text']}"
-    return titled(
-        _chart(rows), finding, "; ".join(filter(None, [f"from {when}", part_of(len(rows), len(teams), "most")]))
-    )
+    return titled(_chart(rows), finding, "; ".join(filter(None, [when, part_of(len(rows), len(teams), "most")])))
 
 
 def _bars(teams: list[dict[str, Any]], total: float) -> list[dict[str, Any]]:
