@@ -6,11 +6,7 @@ import hashlib
 import json
 import re
 import tomllib
-from pathlib import Path
 from typing import Any
-
-from . import files
-from .errors import UsageError
 
 MOST_DOTS = 16
 """In a line of TOML, outside of texts. The time and memory of a dotted key grow with the square of its parts."""
@@ -65,27 +61,6 @@ def from_toml(text: str) -> dict[str, Any]:
         raise ValueError(_TOO_DEEP) from None
     except ValueError:
         raise ValueError(_TOO_LONG) from None
-
-
-def toml_file(place: Path, what: str, most: int = 1 << 20) -> tuple[dict[str, Any], str]:
-    """The table of a TOML file, and its text; `what` is how messages call it: "the owners".
-
-    Raises
-    ------
-    NotFound
-        No such file.
-    UsageError
-        It is not UTF-8 or not TOML, or has more bytes than the most.
-    """
-    content = files.read(place, what, most, missing=f"no such file of {what}: {place}")
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise UsageError(f"{place} is not UTF-8") from None
-    try:
-        return from_toml(text), text
-    except ValueError as error:
-        raise UsageError(f"{place} is not TOML: {str(error).splitlines()[0]}") from None
 
 
 def _outside_of_texts(line: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import pathlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from .. import documents
+from .. import documents, files
 from ..errors import UsageError
 from ..files import expanded
 from ..frames.schemas import NO_OWNER
@@ -21,6 +22,7 @@ from ..model.grammar import ANY, DEFAULT, Selector, format_word, matcher, parse_
 
 _TYPES = ("user", "client-id")
 _EXAMPLE = '[owners] has a line a pattern: "user~=pay-* client-id=app" = "payments".'
+_MOST_BYTES = 1 << 20
 _TWICE = re.compile(r"Cannot overwrite a value \(at line (\d+)")
 PRICES = ("gb_in", "gb_out", "request_hour")
 _RATES_EXAMPLE = 'A rate card has currency = "EUR", and gb_in, gb_out and request_hour, each a number.'
@@ -71,12 +73,7 @@ def read_owners(source: OwnersSource) -> Owners:
     if isinstance(source, Mapping):
         return _owners(source, "the owners")
     place = expanded(source)
-    try:
-        document, _ = documents.toml_file(place, "the owners")
-    except UsageError as error:
-        if twice := _TWICE.search(str(error)):
-            raise UsageError(f"{place}:{twice[1]}: this pattern has an owner already", hint=_EXAMPLE) from None
-        raise
+    document = toml_table(place, "the owners", "a pattern")
     table = document.get("owners")
     if not isinstance(table, dict) or len(document) > 1:
         raise UsageError(f"{place} is not a file of owners", hint=_EXAMPLE)
@@ -128,7 +125,7 @@ def read_rates(source: RatesSource) -> Rates:
     if isinstance(source, Mapping):
         return _rates(source, "the rates")
     place = expanded(source)
-    return _rates(documents.toml_file(place, "the rates")[0], str(place))
+    return _rates(toml_table(place, "the rates", "a price"), str(place))
 
 
 def _rates(table: Mapping[str, object], source: str) -> Rates:
@@ -149,6 +146,28 @@ def _price(key: str, value: object, source: str) -> float:
     if not is_number or not 0 <= float(value) < math.inf:  # type: ignore[arg-type]  # it is a number
         raise UsageError(f"{source}: {key} is not a price", hint=_RATES_EXAMPLE)
     return float(value)  # type: ignore[arg-type]
+
+
+def toml_table(place: pathlib.Path, what: str, noun: str) -> dict[str, Any]:
+    """The table in a TOML file; `what` it is, and the `noun` of a key, are for messages.
+
+    Raises
+    ------
+    NotFound
+        No such file.
+    UsageError
+        It is not UTF-8 or not TOML, has the same key twice, or has more than a MiB.
+    """
+    content = files.read(place, what, _MOST_BYTES, missing=f"no such file of {what}: {place}")
+    try:
+        return documents.from_toml(content.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise UsageError(f"{place} is not UTF-8") from None
+    except ValueError as error:
+        problem, twice = str(error).splitlines()[0], _TWICE.search(str(error))
+        raise UsageError(
+            f"{place}:{twice[1]}: {noun} is there twice" if twice else f"{place} is not TOML: {problem}"
+        ) from None
 
 
 def with_owners(clients: pa.Table, owners: Owners) -> pa.Table:

@@ -154,7 +154,7 @@ def test_spark_adds_up_the_same_whatever_the_order(spark):
 
 
 WRONG_OWNERS = [
-    ('[owners]\n"user=a" = "x"\n"user=a" = "y"\n', r"owners\.toml:3: this pattern has an owner already"),
+    ('[owners]\n"user=a" = "x"\n"user=a" = "y"\n', r"owners\.toml:3: a pattern is there twice"),
     ('[owners]\n"user=a" = "x"\n"user==a" = "y"\n', r"owners\.toml: user=a has two owners, x and y"),
     ('[owners]\n"user=a" = 3\n', r"the owner of user=a is not the name of a team"),
     ('[owners]\n"user=a" = "(nobody)"\n', r"\(nobody\) is the word for clients without an owner"),
