@@ -815,6 +815,35 @@ class COST(Frame, key="day team"):
     currency = Field(TEXT, null=True)
 
 
+class CAPACITY(Frame, key="broker key case"):
+    """The sum of the limits that bind the known clients, on each broker, beside what it can do. `case` is now, or what
+    if. A bucket's limit counts once."""
+
+    broker = BROKER
+    key = KEY
+    case = Field(TEXT, look=NAME)
+    clients = Field(COUNT, "the known clients")
+    buckets = Field(COUNT, "those with a limit, and clients that are expected or added")
+    unlimited = Field(COUNT, "clients without a limit")
+    promised = Field(NUMBER, "the sum of the limits", unit=OF_KEY)
+    capacity = Field(NUMBER, "what the broker can do; null is not known", unit=MEASURED, null=True)
+    source = Field(TEXT, "stated, or seen at most", look=BADGE, null=True)
+    seen = Field(NUMBER, "what was used at most in a window", unit=MEASURED, null=True)
+    headroom = Field(NUMBER, "the capacity less the limits", unit=MEASURED, null=True)
+    oversubscription = Field(NUMBER, "the limits over the capacity", null=True)
+    fill = Field(COUNT, "the buckets that reach the capacity together, the largest first; null: all do not", null=True)
+
+
+class FILLERS(Frame, key="key value example"):
+    """The limits that reach the smallest capacity of a broker together, the largest first."""
+
+    key = KEY
+    value = VALUE
+    buckets = Field(COUNT, "the buckets with this limit")
+    example = Field(TEXT, "one of them", look=NAME)
+    total = Field(NUMBER, "the limits up to this one", unit=OF_KEY)
+
+
 class OBSERVED(Frame):
     """The request logger of each broker after an observation. `state` is restored, kept (on already before), moved
     (somebody set another level), left (still on) or skipped (not observed)."""

@@ -14,6 +14,7 @@ from ..errors import Unsupported
 
 if TYPE_CHECKING:
     from .backtesting import backtest
+    from .capacity import CapacityAnswer, capacity
     from .costs import CostAnswer, cost, showback
     from .limits_used import known_clients, over_days, utilisation, utilisation_daily
     from .metrics import usage_from_metrics
@@ -25,10 +26,12 @@ if TYPE_CHECKING:
     from .windows import usage
 
 _PLACES = {
+    "CapacityAnswer": "capacity",
     "CostAnswer": "costs",
     "Requests": "request_log",
     "alerts": "near_and_top",
     "backtest": "backtesting",
+    "capacity": "capacity",
     "check_tables": "tables",
     "cost": "costs",
     "impact": "touched_clients",
@@ -49,10 +52,12 @@ _PLACES = {
 }
 
 __all__ = [
+    "CapacityAnswer",
     "CostAnswer",
     "Requests",
     "alerts",
     "backtest",
+    "capacity",
     "check_tables",
     "cost",
     "impact",
