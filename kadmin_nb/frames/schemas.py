@@ -830,7 +830,7 @@ class CAPACITY(Frame, key="broker key case"):
     source = Field(TEXT, "stated, or seen at most", look=BADGE, null=True)
     seen = Field(NUMBER, "what was used at most in a window", unit=MEASURED, null=True)
     headroom = Field(NUMBER, "the capacity less the limits", unit=MEASURED, null=True)
-    oversubscription = Field(NUMBER, "the limits over the capacity", null=True)
+    oversubscription = Field(NUMBER, "the limits over the capacity", unit=SHARE, null=True)
     fill = Field(COUNT, "the buckets that reach the capacity together, the largest first; null: all do not", null=True)
 
 

@@ -409,7 +409,7 @@ VIEWS: Mapping[type, View] = {
     ),
     schemas.CAPACITY: View(
         (
-            *("case", "broker", "key", "promised", "capacity", "source", "oversubscription", "headroom", "seen"),
+            *("case", "broker", "key", "promised", "capacity", "source", "oversubscription", "seen"),
             *("buckets", "fill", "clients", "unlimited"),
         )
     ),

@@ -26,6 +26,7 @@ from ..frames.relational import added_up, each_once, in_arrow, names_of, select,
 from ..frames.schema_metadata import stamped
 from ..frames.spark import is_spark
 from ..hints import did_you_mean
+from ..model.figures import share
 from ..model.quota_keys import USER_CLIENT_KEYS, parse_value, readable, rounded
 from ..resolution.kernel import resolve
 from ..resolution.rules import explain, stored_of
@@ -297,9 +298,9 @@ def _told(row: Mapping[str, Any]) -> str:
     if row["capacity"] is None:
         return promised
     of = f"{rounded(row['key'], row['capacity'])} {row['source']}"
-    times = "" if row["oversubscription"] is None else f", {row['oversubscription']:.2g} times"
+    times = "" if row["oversubscription"] is None else f", {share(row['oversubscription'])}"
     fill = f"; {row['fill']:,} of {row['buckets']:,} buckets could fill it" if row["fill"] else ""
-    return f"{promised}{times} the {of} of broker {row['broker']}{fill}"
+    return f"{promised}{times} of the {of} of broker {row['broker']}{fill}"
 
 
 def _keys_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:

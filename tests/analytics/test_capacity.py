@@ -94,18 +94,18 @@ def test_a_bucket_counts_once_however_many_share_it(clients, stated):
         {"key": PRODUCE, "value": 30 * MB, "buckets": 1, "example": "user=alice", "total": 30 * MB}
     ]
     assert str(answer).splitlines()[0] == (
-        "producer_byte_rate: limits of 60 MB/s on each broker, 2.4 times the 25 MB/s stated of broker 2; "
+        "producer_byte_rate: limits of 60 MB/s on each broker, 240 % of the 25 MB/s stated of broker 2; "
         "1 of 4 buckets could fill it"
     )
 
 
 def test_clients_that_are_expected_have_the_limits_of_the_defaults(stated):
     """Twenty teams were to come, and nobody had counted what the default gives each."""
-    answer = kn.capacity(QUOTAS, CLIENTS, brokers=[2], stated=stated, expected=20)
+    answer = kn.capacity(QUOTAS, CLIENTS, brokers=[1, 2], stated=stated, expected=20)
     row = row_of(answer, 2)
     assert (row["promised"], row["buckets"], row["clients"]) == (160 * MB, 24, 6)
     assert row_of(answer, 2, FETCH)["unlimited"] == 26
-    alone = kn.capacity(QUOTAS, brokers=[2], stated=stated, expected=20)
+    alone = kn.capacity(QUOTAS, brokers=[1, 2], stated=stated, expected=20)
     assert (row_of(alone, 2)["promised"], row_of(alone, 2)["fill"]) == (100 * MB, 5)
 
 
