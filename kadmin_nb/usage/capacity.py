@@ -297,10 +297,10 @@ def _told(row: Mapping[str, Any]) -> str:
     promised = f"{case}limits of {readable(row['key'], row['promised'])} on each broker"
     if row["capacity"] is None:
         return promised
-    of = f"{rounded(row['key'], row['capacity'])} {row['source']}"
-    times = "" if row["oversubscription"] is None else f", {share(row['oversubscription'])}"
+    able = f"{rounded(row['key'], row['capacity'])} {row['source']} of broker {row['broker']}"
+    part = share(row["oversubscription"]) if row["oversubscription"] is not None else "more"
     fill = f"; {row['fill']:,} of {row['buckets']:,} buckets could fill it" if row["fill"] else ""
-    return f"{promised}{times} of the {of} of broker {row['broker']}{fill}"
+    return f"{promised}, {part} of the {able}{fill}"
 
 
 def _keys_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:
