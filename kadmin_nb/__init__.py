@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from .resolution.kernel import resolve, resolve_ip
     from .resolution.rules import metric_tags
     from .usage.backtesting import backtest
-    from .usage.capacity import capacity
+    from .usage.oversubscription import capacity
     from .usage.touched_clients import impact
 
 
@@ -73,7 +73,7 @@ _LAZY = {
     "Stage": ("plans.stage", "Stage"),
     "config_findings": ("advice.config_rules", "config_findings"),
     "backtest": ("usage.backtesting", "backtest"),
-    "capacity": ("usage.capacity", "capacity"),
+    "capacity": ("usage.oversubscription", "capacity"),
     "connect": ("cluster", "connect"),
     "diff": ("cluster.diff", "diff"),
     "doctor": ("cluster.doctor", "doctor"),

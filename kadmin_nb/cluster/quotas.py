@@ -21,8 +21,8 @@ from . import near_names
 
 if TYPE_CHECKING:
     from ..plans.plan import Plan
-    from ..usage.capacity import CapacityAnswer
     from ..usage.near_and_top import NearAnswer
+    from ..usage.oversubscription import CapacityAnswer
     from .quota_reviews import RedundantAnswer
     from .resolving import TreeAnswer
     from .why import WhyAnswer
@@ -247,8 +247,8 @@ class Quotas:
         NotKnowable
             A broker sets `client.quota.callback.class`.
         """
-        from ..usage.capacity import capacity
         from ..usage.engines import Usage
+        from ..usage.oversubscription import capacity
         from . import resolve_engines, resolving
 
         resolving.marks(self._kafka, assume_default)

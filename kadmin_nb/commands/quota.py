@@ -329,9 +329,11 @@ def capacity(
     clients = None if pairs is None else frame_or_file(session, pairs)
     used = None if usage is None else usage_frame(session, usage)
     what_if: dict[str, Any] = {"add": add, "without": without, "plan": None if plan is None else load_plan(plan)}
-    more = {"stated": stated, "keys": options.keys_of(keys), "expected": expected, "assume_default": assume_default}
+    more: dict[str, Any] = {"stated": stated, "keys": options.keys_of(keys), "expected": expected}
     with spark_for(session, engine, form):
-        return session.cluster.quotas.capacity(clients, usage=used, engine=engine, **what_if, **more)
+        return session.cluster.quotas.capacity(
+            clients, usage=used, engine=engine, assume_default=assume_default, **what_if, **more
+        )
 
 
 @quota.command()

@@ -839,7 +839,7 @@ class FILLERS(Frame, key="key value example"):
     key = KEY
     value = VALUE
     buckets = Field(COUNT, "the buckets with this limit")
-    example = Field(TEXT, "one of them", look=NAME)
+    example = Field(TEXT, "one of them")
     total = Field(NUMBER, "the limits up to this one", unit=OF_KEY)
 
 

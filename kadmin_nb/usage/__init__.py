@@ -14,11 +14,11 @@ from ..errors import Unsupported
 
 if TYPE_CHECKING:
     from .backtesting import backtest
-    from .capacity import CapacityAnswer, capacity
     from .costs import CostAnswer, cost, showback
     from .limits_used import known_clients, over_days, utilisation, utilisation_daily
     from .metrics import usage_from_metrics
     from .near_and_top import alerts, near, top
+    from .oversubscription import CapacityAnswer, capacity
     from .prometheus_api import prometheus
     from .request_log import Requests, requests
     from .tables import check_tables, store_cost, store_usage, store_utilisation
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from .windows import usage
 
 _PLACES = {
-    "CapacityAnswer": "capacity",
+    "CapacityAnswer": "oversubscription",
     "CostAnswer": "costs",
     "Requests": "request_log",
     "alerts": "near_and_top",
     "backtest": "backtesting",
-    "capacity": "capacity",
+    "capacity": "oversubscription",
     "check_tables": "tables",
     "cost": "costs",
     "impact": "touched_clients",
