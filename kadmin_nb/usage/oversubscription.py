@@ -158,7 +158,7 @@ def capacity(
     rows = [*_rows(NOW, now, there, able, seen, chosen)]
     if lost or more or after is not None:
         then = now if after is None else promises(after, known, chosen, expected)
-        then = {key: [*then[key], *more.get(key, ())] for key in chosen}
+        then = {key: _largest_first([*then[key], *more.get(key, ())]) for key in chosen}
         left, case = [broker for broker in there if broker not in lost], _case(add, lost, after)
         rows += _rows(case, then, left, able, _carried(seen, lost, left), chosen, seen)
         now = then
@@ -177,7 +177,11 @@ def promises(quotas: Any, clients: Any, keys: Sequence[str], expected: int = 0) 
     if expected:
         for limit in _defaults(quotas, keys):
             found[limit.key].append(Promise(limit.value, expected, 0, "expected clients"))
-    return {key: sorted(those, key=lambda one: -(one.value or 0.0)) for key, those in found.items()}
+    return {key: _largest_first(those) for key, those in found.items()}
+
+
+def _largest_first(promised: Iterable[Promise]) -> list[Promise]:
+    return sorted(promised, key=lambda one: -(one.value or 0.0))
 
 
 def _values(quotas: Any, clients: Any, keys: Sequence[str]) -> pa.Table:

@@ -127,6 +127,8 @@ def test_what_ifs_stand_beside_now(stated):
     ]  # fmt: skip
     *_, then = answer
     assert (then["promised"], then["buckets"], then["seen"]) == (30 * MB + 60 * MB, 6, 9 * MB)
+    more = kn.capacity(QUOTAS, CLIENTS, brokers=[1, 2], stated=stated, add=["producer_byte_rate=4x20MB/s"])
+    assert row_of(more, 1, case="with producer_byte_rate=4x20MB/s")["fill"] == 5
 
 
 def test_clients_from_usage_count_once(clients):
