@@ -29,6 +29,7 @@ BENCHES = (
     "analytics",
     "backtest",
     "requests",
+    "showback",
     "charts",
     "dynamic_clients",
 )

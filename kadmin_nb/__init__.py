@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from .resolution.kernel import resolve, resolve_ip
     from .resolution.rules import metric_tags
     from .usage.backtesting import backtest
+    from .usage.oversubscription import capacity
     from .usage.touched_clients import impact
 
 
@@ -72,6 +73,7 @@ _LAZY = {
     "Stage": ("plans.stage", "Stage"),
     "config_findings": ("advice.config_rules", "config_findings"),
     "backtest": ("usage.backtesting", "backtest"),
+    "capacity": ("usage.oversubscription", "capacity"),
     "connect": ("cluster", "connect"),
     "diff": ("cluster.diff", "diff"),
     "doctor": ("cluster.doctor", "doctor"),
@@ -125,6 +127,7 @@ __all__ = [
     "UsageError",
     "WrongCluster",
     "backtest",
+    "capacity",
     "charts",
     "clients",
     "config_findings",

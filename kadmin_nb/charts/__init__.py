@@ -7,6 +7,7 @@ gives the one with tooltips. Altair is imported when the first chart is made: `p
 
 from __future__ import annotations
 
+from .costs import cost
 from .hierarchy import hierarchy
 from .history import drift, history
 from .interactive import interactive
@@ -16,6 +17,7 @@ from .usage import throttling, usage, utilisation
 
 __all__ = [
     "backtest",
+    "cost",
     "drift",
     "effective",
     "hierarchy",

@@ -20,7 +20,9 @@ from ..model.quota_keys import QUOTA_KEYS, find
 from . import near_names
 
 if TYPE_CHECKING:
+    from ..plans.plan import Plan
     from ..usage.near_and_top import NearAnswer
+    from ..usage.oversubscription import CapacityAnswer
     from .quota_reviews import RedundantAnswer
     from .resolving import TreeAnswer
     from .why import WhyAnswer
@@ -207,6 +209,64 @@ class Quotas:
         if topics or what_if or reassignment:
             raise UsageError("usage does not name topics", hint="Leave it out, or leave out topics and what-ifs.")
         return reach.of_usage(self._kafka, user, client_id, usage, assume_default)
+
+    def capacity(
+        self,
+        clients: object = None,
+        *,
+        stated: str | None = None,
+        usage: object = None,
+        keys: Sequence[str] | None = None,
+        expected: int = 0,
+        add: Iterable[str] = (),
+        without: Iterable[int] = (),
+        plan: Plan | None = None,
+        engine: str | None = None,
+        assume_default: bool = False,
+    ) -> CapacityAnswer:
+        """CAPACITY: what the limits of the known clients add up to on each broker, beside what it can do.
+
+        Parameters
+        ----------
+        clients
+            PAIRS or USAGE, as anything that `resolve` takes for pairs; those of the usage unless given.
+        stated, keys, expected, add, without
+            As of `kn.usage.capacity`.
+        usage
+            USAGE: where no capacity is stated, what was used at most in a window stands for it; of several clusters
+            only the rows of this one.
+        plan
+            What if this plan is applied.
+        engine, assume_default
+            As of `resolve`; clients in Spark stay there.
+
+        Raises
+        ------
+        UsageError, NotFound
+            As of `kn.usage.capacity`.
+        NotKnowable
+            A broker sets `client.quota.callback.class`.
+        """
+        from ..usage.engines import Usage
+        from ..usage.oversubscription import capacity
+        from . import resolve_engines, resolving
+
+        resolving.marks(self._kafka, assume_default)
+        quotas = self._kafka.quotas.describe()
+        used = None if usage is None else Usage.of(usage, engine).of_cluster(self._kafka.id).frame
+        answer = capacity(
+            quotas,
+            None if clients is None else resolve_engines.chosen(clients, engine).frame,
+            brokers=[broker.id for broker in self._kafka.brokers() if not broker.is_fenced],
+            stated=stated,
+            usage=used,
+            keys=keys,
+            expected=expected,
+            add=add,
+            without=without,
+            after=None if plan is None else plan.quotas_after(quotas),
+        )
+        return answer.of_cluster(self._kafka.id)
 
     def redundant(self) -> RedundantAnswer:
         """REDUNDANT: quotas without which the same limits apply, and whether each is safe to remove.

@@ -95,6 +95,10 @@ def _backtest(source: ChartSource) -> Any:
     return backtest(source.quotas.describe(), source.read_usage())
 
 
+def _cost(source: ChartSource) -> Any:
+    raise UsageError("--frame is required", hint="quota cost … --out cost.parquet writes one: --frame cost.parquet.")
+
+
 def _plan(source: ChartSource) -> Any:
     from .plan import load_plan
 
@@ -116,6 +120,7 @@ def _drift(source: ChartSource) -> Any:
 
 READERS: Mapping[str, Callable[[ChartSource], Any]] = {
     "backtest": _backtest,
+    "cost": _cost,
     "drift": _drift,
     "effective": _effective,
     "hierarchy": _hierarchy,
@@ -154,9 +159,10 @@ def chart(
     width: int | None,
     as_widget: bool,
 ) -> ChartAnswer:
-    """Draw one of nine charts.
+    """Draw one of ten charts.
 
-    They are hierarchy, effective, plan, drift, history, usage, utilisation, throttling and backtest.
+    They are hierarchy, effective, plan, drift, history, usage, utilisation, throttling,
+    backtest and cost.
 
     \b
     {here} hierarchy --out quotas.svg

@@ -19,7 +19,7 @@ from .click_glue import Verbs, words
 from .history import history
 from .options import Length, read_selectors
 from .session import PlanOptions, Session, frame_in_arrow, frame_or_file, spark_for, usage_frame, with_progress
-from .usage import near, top, usage
+from .usage import cost, near, top, usage
 
 TO_READ = "[TYPE=NAME]..."
 
@@ -300,6 +300,44 @@ def reach(
 
 @quota.command()
 @options.reading
+@_pairs("The known clients, PAIRS or USAGE: a variable, or a Parquet or CSV file.")
+@click.option("--usage", metavar="NAME", help="A USAGE frame: its clients, and what was used at most.")
+@click.option("--capacity", "stated", metavar="FILE", help="What brokers can do: [[brokers]] in TOML.")
+@options.keys(completions.quota_keys)
+@click.option(
+    "--expected", type=click.IntRange(0, 10**9), default=0, metavar="N", help="So many clients more, of defaults."
+)
+@click.option("--add", multiple=True, metavar="NxLIMIT", help="What if 3x20MB/s: three clients more of that limit.")
+@click.option("--without", multiple=True, metavar="BROKER", callback=_broker_ids, help="What if broker=2 is lost.")
+@click.option("--plan", metavar="PLAN", help="What if this plan, a file or an id, is applied.")
+@options.engine("The engine for the clients; default: by their number.")
+@options.assume_default
+@options.from_context(form=lambda ctx: ctx.meta.get("form"))
+def capacity(
+    session: Session, pairs: str | None, usage: str | None, stated: str | None, keys: tuple[str, ...], expected: int,
+    add: tuple[str, ...], without: tuple[int, ...], plan: str | None, engine: str | None, assume_default: bool,
+    form: str | None,
+) -> Any:  # fmt: skip
+    """What the limits of all clients add up to on a broker, beside its capacity, and which limits could fill it.
+
+    \b
+    {here} --pairs clients.csv --capacity capacity.toml
+    {here} --usage usage.parquet --expected 20 --add 3x20MB/s --without broker=2
+    """
+    from .plan import load_plan
+
+    clients = None if pairs is None else frame_or_file(session, pairs)
+    used = None if usage is None else usage_frame(session, usage)
+    what_if: dict[str, Any] = {"add": add, "without": without, "plan": None if plan is None else load_plan(plan)}
+    more: dict[str, Any] = {"stated": stated, "keys": options.keys_of(keys), "expected": expected}
+    with spark_for(session, engine, form):
+        return session.cluster.quotas.capacity(
+            clients, usage=used, engine=engine, assume_default=assume_default, **what_if, **more
+        )
+
+
+@quota.command()
+@options.reading
 @words(completions.entities, "[user=NAME] [client-id=NAME]")
 @click.option("--usage", metavar="NAME", help="A USAGE frame: a variable, or a Parquet or CSV file.")
 def explore(session: Session, words: tuple[str, ...], usage: str | None) -> Any:
@@ -315,7 +353,7 @@ def explore(session: Session, words: tuple[str, ...], usage: str | None) -> Any:
     return session.cluster.explore(**chosen_entities(words, session), usage=used)
 
 
-for more in (chart, history, near, top, usage):
+for more in (chart, cost, history, near, top, usage):
     quota.add_command(more)
 
 

@@ -283,6 +283,34 @@ def top(session: Session, source: UsageSource, keys: tuple[str, ...], most: int,
         return top_of(used.answer(), **more)
 
 
+@click.command(cls=Verb)
+@_reading
+@source
+@click.option("--owners", metavar="FILE", required=True, help='Its [owners] has lines such as "user~=pay-*" = "pay".')
+@click.option("--rates", metavar="FILE", help="Prices: currency, gb_in, gb_out, request_hour.")
+@click.option("--by", type=click.Choice(("month", "day")), default="month", show_default=True,
+              help="A row a team and month, or day, in UTC.")  # fmt: skip
+@options.from_context(is_shown=lambda ctx: not _FORMS & {*ctx.meta})
+def cost(session: Session, source: UsageSource, owners: str, rates: str | None, by: str, is_shown: bool) -> Any:
+    """The use of each team's clients by month, and what it costs: bytes in and out, request time, throttled time.
+
+    \b
+    {here} --usage usage.parquet --owners owners.toml --rates rates.toml
+    {here} logs/kafka-request.log* --broker 1 --tz UTC --owners owners.toml --by day
+    """
+    from ..usage.owners import read_owners, read_rates
+
+    source.check()
+    prices = (read_owners(owners), None if rates is None else read_rates(rates))
+    used = source.read(session)
+    with where_spark_is(session, used.is_on_spark):
+        from ..usage import showback
+
+        answer = showback(used.answer(), *prices, by)
+        note(session, () if is_shown else answer.warnings)
+        return answer
+
+
 def _of_lines(session: Session, source: UsageSource, quarantine: bool) -> Answer:
     """The lines of a request log, counted, or those in quarantine."""
     from ..frames.answer import Answer

@@ -21,7 +21,7 @@ from ..errors import printable
 from ..model.config_fallback import in_unit_of
 from ..model.config_units import with_unit
 from ..model.config_values import ConfigValue
-from ..model.figures import milliseconds, moment, percent, seconds, share, size
+from ..model.figures import milliseconds, moment, percent, price, seconds, share, size
 from ..model.grammar import DEFAULT, Value, format_word, quote
 from ..model.levels import SHARED
 from ..model.quota_keys import find, readable, rounded
@@ -273,6 +273,16 @@ def _last_use(table: pa.Table) -> list[str]:
     return ["not in the usage" if used is False else cell(last_used) for used, last_used in pairs]
 
 
+def _periods(table: pa.Table) -> list[str]:
+    """The month or the day of a cost."""
+    pairs = zip(values_of(table, "day"), values_of(table, "every"), strict=True)
+    return [f"{day:%Y-%m}" if every == "month" else f"{day:%Y-%m-%d}" for day, every in pairs]
+
+
+def _prices(table: pa.Table) -> list[str]:
+    return [*map(price, values_of(table, "cost"), values_of(table, "currency"))]
+
+
 def _supported_keys(table: pa.Table) -> list[str]:
     """The keys that a client follows."""
     return [", ".join(keys or ()) for keys in values_of(table, "keys")]
@@ -304,6 +314,8 @@ PARTS = {
     "supported_keys": Part("keys", ("keys",), _supported_keys),
     "what_was_done": Part("what was done", ("kind", "rows", "says"), what_was_done, PROSE),
     "came_to": Part("done", ("changes", "runs", "verified", "in_doubt"), came_to),
+    "period": Part("time", ("day", "every"), _periods),
+    "price": Part("cost", ("cost", "currency"), _prices, NUMBER),
     "last_use": Part("last used", ("used", "last_used"), _last_use),
     **{name: Part(name, (column,), _measures(column), NUMBER) for name, column in USED.items()},
 }  # fmt: skip

@@ -31,6 +31,7 @@ Expression = Any
 Measure = tuple[str, str]
 """A function of FUNCTIONS and the column that it is of."""
 
+_DAY = 86_400_000_000
 _IN_FULL = pc.ScalarAggregateOptions(skip_nulls=False)
 _FROM_NOTHING = pc.ScalarAggregateOptions(min_count=0)
 
@@ -186,6 +187,16 @@ class ArrowWords:
         """Of a division of whole numbers; it has the sign of the number."""
         return number - pc.divide(number, divisor) * divisor
 
+    @staticmethod
+    def rounded(number: Expression) -> Expression:
+        """The nearest whole number, of two the higher one."""
+        return pc.floor(number + 0.5).cast(pa.int64())
+
+    @staticmethod
+    def first_day(time: Expression, every: str) -> Expression:
+        """The date of a time in UTC, of a month its first."""
+        return pc.floor_temporal(time.cast(MOMENT), unit=every).cast(pa.date32())
+
 
 class SparkWords:
     """The same, as Spark has them."""
@@ -211,6 +222,15 @@ class SparkWords:
     def remainder(self, number: Expression, divisor: int) -> Expression:
         """Of a division of whole numbers; it has the sign of the number."""
         return number % divisor
+
+    def rounded(self, number: Expression) -> Expression:
+        """The nearest whole number, of two the higher one."""
+        return self._f.floor(number + 0.5).cast("bigint")
+
+    def first_day(self, time: Expression, every: str) -> Expression:
+        """The date of a time in UTC, of a month its first; the session's time zone does not matter."""
+        day = self._f.date_from_unix_date(self._f.floor(self._f.unix_micros(time) / _DAY).cast("int"))
+        return day if every == "day" else self._f.trunc(day, every)
 
 
 def words_of(frame: Frame) -> ArrowWords | SparkWords:

@@ -54,6 +54,9 @@ PASSED_OVER, TOPIC_MISSING = "kadmin.passed_over", "kadmin.topic_missing"
 OF_BUCKETS = "metrics: the broker's own rate of a bucket"
 """The `source` of a row of USAGE whose names are a bucket's: who shares one it does not tell."""
 
+NO_OWNER = "(nobody)"
+"""The team of clients that nobody owns."""
+
 # --- columns of many frames ---
 
 CLUSTER_ID = Field(TEXT, "the id of the cluster, of frames of several", look=NAME)
@@ -793,6 +796,51 @@ class TOP(Frame, key="key user client_id"):
     share = Field(NUMBER, "of what all clients used", unit=PERCENT, null=True)
     peak = Field(NUMBER, "the most in a window on one broker", unit=MEASURED, null=True)
     throttle_ms = THROTTLE_MS.or_null
+
+
+class COST(Frame, key="day team"):
+    """The use of each team's clients in a month or a day, and its price; those that nobody owns come first, as the team
+    (nobody). All figures but `clients` add up over days and teams."""
+
+    day = Field(DAY, "the day in UTC, of a month its first; a window counts on the day on which it begins")
+    every = Field(WORD, "the length of time: month or day")
+    team = Field(TEXT, look=NAME)
+    clients = Field(COUNT, "clients, and buckets that a broker measured itself")
+    bytes_in = bytes_out = Field(COUNT, "of producers, and to consumers", unit=BYTES)
+    request_s = Field(NUMBER, "time of threads that worked for requests", unit=S)
+    throttled_s = Field(NUMBER, "the longest throttle of each window, added up", unit=S)
+    windows_unknown = Field(COUNT, "windows whose use is unknown: figures are the least that it can be")
+    cost = Field(NUMBER, "null without rates", null=True)
+    currency = Field(TEXT, null=True)
+
+
+class CAPACITY(Frame, key="broker key case"):
+    """The sum of the limits that bind the known clients, on each broker, beside what it can do. `case` is now, or what
+    if. A bucket's limit counts once."""
+
+    broker = BROKER
+    key = KEY
+    case = Field(TEXT, look=NAME)
+    clients = Field(COUNT, "the known clients")
+    buckets = Field(COUNT, "those with a limit, and clients that are expected or added")
+    unlimited = Field(COUNT, "clients without a limit")
+    promised = Field(NUMBER, "the sum of the limits", unit=OF_KEY)
+    capacity = Field(NUMBER, "what the broker can do; null is not known", unit=MEASURED, null=True)
+    source = Field(TEXT, "stated, or seen at most", look=BADGE, null=True)
+    seen = Field(NUMBER, "what was used at most in a window", unit=MEASURED, null=True)
+    headroom = Field(NUMBER, "the capacity less the limits", unit=MEASURED, null=True)
+    oversubscription = Field(NUMBER, "the limits over the capacity", unit=SHARE, null=True)
+    fill = Field(COUNT, "the buckets that reach the capacity together, the largest first; null: all do not", null=True)
+
+
+class FILLERS(Frame, key="key value example"):
+    """The limits that reach the smallest capacity of a broker together, the largest first."""
+
+    key = KEY
+    value = VALUE
+    buckets = Field(COUNT, "the buckets with this limit")
+    example = Field(TEXT, "one of them")
+    total = Field(NUMBER, "the limits up to this one", unit=OF_KEY)
 
 
 class OBSERVED(Frame):

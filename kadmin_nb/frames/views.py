@@ -409,6 +409,14 @@ VIEWS: Mapping[type, View] = {
     schemas.UTILISATION: View(
         ("broker", "bucket", "key", "limit", "peak", "p95", "utilisation", "share_throttled", "clients", "level")
     ),
+    schemas.CAPACITY: View(
+        (
+            *("case", "broker", "key", "promised", "capacity", "source", "oversubscription", "seen"),
+            *("buckets", "fill", "clients", "unlimited"),
+        )
+    ),
+    schemas.FILLERS: View(schemas.FILLERS.names),
+    schemas.COST: View(("period", "team", "price", "bytes_in", "bytes_out", "request_s", "throttled_s", "clients")),
     schemas.TREE: View(
         ("branch", "key", "value", "level", "shadowed", "shadowed_by"), ("quota", "quotas"), _tree_finding
     ),

@@ -50,8 +50,10 @@ def use_profiles(file: str) -> None:
         os.environ["KADMIN_CONFIG"] = str(expanded(file).absolute())
 
 
-def frame(where: str) -> Any:
+def frame(where: str, cluster_id: str = "") -> Any:
     """The Arrow table in a .parquet or .csv file, or, if a session is active, the Spark table of that name.
+
+    Of a frame of several clusters the rows of the one with this id, if one is given.
 
     Raises
     ------
@@ -60,14 +62,18 @@ def frame(where: str) -> Any:
     """
     place = expanded(where)
     if place.is_file():
-        return files.typed(files.read_table(place), schemas.USAGE.schema)
+        return _of_cluster(files.typed(files.read_table(place), schemas.USAGE.schema), cluster_id)
     session = sparks.active_session()
     if session is None or not _TABLE.fullmatch(where) or place.suffix in files.FILES:
         raise NotFound(f"no such file: {where}", hint="A .parquet or .csv file; with a Spark session also a table.")
     with sparks.at_work(f"Spark reads the table {where}"):
         table = session.table(where)
         table.schema  # noqa: B018  # over Connect a table that is not there is found out here
-    return table
+    return _of_cluster(table, cluster_id)
+
+
+def _of_cluster(table: Any, cluster_id: str) -> Any:
+    return relational.of_cluster(table, cluster_id) if cluster_id else table
 
 
 def clients(given: Any) -> Any:

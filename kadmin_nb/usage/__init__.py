@@ -14,26 +14,34 @@ from ..errors import Unsupported
 
 if TYPE_CHECKING:
     from .backtesting import backtest
+    from .costs import CostAnswer, cost, showback
     from .limits_used import known_clients, over_days, utilisation, utilisation_daily
     from .metrics import usage_from_metrics
     from .near_and_top import alerts, near, top
+    from .oversubscription import CapacityAnswer, capacity
     from .prometheus_api import prometheus
     from .request_log import Requests, requests
-    from .tables import check_tables, store_usage, store_utilisation
+    from .tables import check_tables, store_cost, store_usage, store_utilisation
     from .touched_clients import impact
     from .windows import usage
 
 _PLACES = {
+    "CapacityAnswer": "oversubscription",
+    "CostAnswer": "costs",
     "Requests": "request_log",
     "alerts": "near_and_top",
     "backtest": "backtesting",
+    "capacity": "oversubscription",
     "check_tables": "tables",
+    "cost": "costs",
     "impact": "touched_clients",
     "known_clients": "limits_used",
     "near": "near_and_top",
     "over_days": "limits_used",
     "prometheus": "prometheus_api",
     "requests": "request_log",
+    "showback": "costs",
+    "store_cost": "tables",
     "store_usage": "tables",
     "store_utilisation": "tables",
     "top": "near_and_top",
@@ -44,16 +52,22 @@ _PLACES = {
 }
 
 __all__ = [
+    "CapacityAnswer",
+    "CostAnswer",
     "Requests",
     "alerts",
     "backtest",
+    "capacity",
     "check_tables",
+    "cost",
     "impact",
     "known_clients",
     "near",
     "over_days",
     "prometheus",
     "requests",
+    "showback",
+    "store_cost",
     "store_usage",
     "store_utilisation",
     "top",

@@ -259,11 +259,11 @@ def top(
     parts = members(asked, spans, by)
     parts = with_columns(parts, {"mean": words.column("value") / words.number(words.column("windows"))})
     ranked = _ranked(in_arrow(added_up(parts, ["key", "user", "client_id"], _OF_CLIENT), task=_TASK))
-    firsts = schemas.marked(_first_of_each_key(ranked, most), _kadmin_metadata(usage))
+    firsts = schemas.marked(_first_of_each_key(ranked, most), kadmin_metadata(usage))
     return TopAnswer(firsts, _watched_sentence(watched, time), [*_unknown_sentences(ranked)])
 
 
-def _kadmin_metadata(usage: Any) -> dict[bytes, bytes]:
+def kadmin_metadata(usage: Any) -> dict[bytes, bytes]:
     """The metadata of an answer: where it was taken, and by which engine."""
     if isinstance(usage, SparkAnswer):
         return {name.encode(): text.encode() for name, text in usage.marks.items()}

@@ -116,6 +116,11 @@ def rate(total: Any, length: int, per_unit: float) -> Any:
     return total / (length / 1e6) / per_unit
 
 
+def amount(value: Any, length: Any, per_unit: float) -> Any:
+    """The sum that a rate is of, of a window of so many microseconds."""
+    return value * (length / 1e6) * per_unit
+
+
 def is_measured(value: Any) -> Any:
     """Is it an amount? NaN, infinite and negative ones are not; of null, which is an unknown amount, null."""
     return (value >= 0) & (value < float("inf"))

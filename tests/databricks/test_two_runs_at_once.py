@@ -41,7 +41,7 @@ def main(folder: Path) -> None:
     spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     spark.sql(f"CREATE DATABASE lake LOCATION '{folder}'")
     spark.sql(f"CREATE TABLE lake.{LEFT} (a INT) USING delta")
-    parts = (at_once, a_hundred_clusters, halves, days_of_utilisation, refused)
+    parts = (at_once, a_hundred_clusters, halves, days_of_utilisation, days_of_costs, refused)
     print(json.dumps({part.__name__: part(spark, folder) for part in parts}, default=str))
 
 
@@ -144,6 +144,20 @@ def days_of_utilisation(spark: Any, folder: Path) -> dict[str, Any]:
     }
 
 
+def days_of_costs(spark: Any, folder: Path) -> dict[str, Any]:
+    """A day that is stored again with another owner and twice the use, and a month in place of days."""
+
+    def costs(every: str, team: str, *of: tuple[str, int]) -> Any:
+        usage = to_spark(schemas.table(USAGE, [used(cluster, day) for cluster, day in of]), spark)
+        return kn.usage.cost(usage, {"user=alice": team}, every=every)
+
+    kn.usage.store_cost(costs("day", "old", ("here", 0), ("here", 1), ("there", 0)), "lake.costs")
+    kn.usage.store_cost(costs("day", "new", ("here", 1), ("here", 1)), "lake.costs")
+    rows = spark.table("lake.costs").select("cluster_id", "day", "team", "bytes_in").orderBy("cluster_id", "day")
+    month = _lines(lambda: kn.usage.store_cost(costs("month", "old", ("here", 0)), "lake.costs"))
+    return {"rows": [list(map(str, row)) for row in rows.collect()], "month": month}
+
+
 USAGE = pa.schema([pa.field("cluster_id", pa.string()), *schemas.USAGE.schema])
 
 
@@ -228,6 +242,17 @@ class TestStored:
             ["there", "2026-11-21", "10.0", "1"],
         ]
         assert said["month"] == [[8.0, 40.0, 8.0]]
+
+    def test_costs_of_a_day_are_replaced_by_team_and_all(self, found):
+        """After a correction of the owners the day was billed twice, to the old team and to the new one."""
+        said = found["days_of_costs"]
+        assert said["rows"] == [
+            ["here", "2026-11-21", "old", "8"],
+            ["here", "2026-11-22", "new", "16"],
+            ["there", "2026-11-21", "old", "8"],
+        ]
+        assert said["month"][0] == "Invalid"
+        assert "every is not day in a row of the costs of days" in said["month"][1]
 
     def test_what_does_not_fit_is_one_line(self, found):
         """A table of last year took half of the rows, with nulls in the new columns."""

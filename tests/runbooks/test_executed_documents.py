@@ -9,6 +9,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ import pytest
 from pyarrow import parquet
 
 import kadmin_nb as kn
+from kadmin_nb.frames import schemas
+from kadmin_nb.frames.schemas import table
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.runbooks import Run
 from tests.persons import let_in
@@ -44,13 +47,20 @@ def home(secure_kafka: LocalKafka, tmp_path_factory: pytest.TempPathFactory) -> 
         yield home
 
 
+def _used(user: str) -> pa.Table:
+    """USAGE of a client: one window."""
+    start = datetime(2026, 11, 21, 12, tzinfo=UTC)
+    window = {"window_start": start, "window_end": start + timedelta(seconds=1), "value": 5.0, "source": "test"}
+    return table(schemas.USAGE, [{"broker": 1, "user": user, "client_id": "", "key": "producer_byte_rate", **window}])
+
+
 @pytest.fixture(scope="module")
 def runs(home: Path, secure_kafka: LocalKafka) -> dict[str, Run]:
     """A run of each, some at the same time: a client's plan is made, applied and taken back; the rest only looks."""
     done: dict[str, Run] = {}
 
     def run(name: str, html: bool = False, **given: object) -> dict[str, Any]:
-        given = {"cluster": str(home / "prod.properties"), **given}
+        given = given if name == "showback" else {"cluster": str(home / "prod.properties"), **given}
         done[name] = kn.runbooks.run(name, given, output=home / f"{name}.ipynb", html=html)
         return done[name].result
 
@@ -70,8 +80,11 @@ def runs(home: Path, secure_kafka: LocalKafka) -> dict[str, Run]:
         run("quota_audit", clients=str(home / "clients.parquet"))
         run("offboard_client", user=HOSTILE)
         run("return_limits")
+        run("showback", usage=str(home / "usage.parquet"), owners=str(home / "owners.toml"))
         run("record_history", history=str(home / "history"))
 
+    parquet.write_table(_used(HOSTILE), home / "usage.parquet")
+    (home / "owners.toml").write_text('[owners]\n"user=bob" = "bobs"\n')
     with kn.connect(str(home / "prod.properties")) as cluster:
         cluster.snapshot().save(home / "before.parquet")
     let_in(secure_kafka, "bob")
@@ -88,7 +101,7 @@ def test_every_shipped_runbook_runs(runs: dict[str, Run]) -> None:
     assert states.pop("return_limits") == "nothing to do"
     assert {name for name, state in states.items() if state == "applied"} == {"apply_plan", "rollback_plan"}
     assert {name for name, state in states.items() if state == "finished"} == {
-        "drift_report", "quota_audit", "record_history",
+        "drift_report", "quota_audit", "record_history", "showback",
     }  # fmt: skip
     assert set(states.values()) == {"planned", "applied", "finished"}
     assert sorted(runs) == NAMES
@@ -141,7 +154,7 @@ def test_a_name_is_no_script_in_the_page(runs: dict[str, Run]) -> None:
     ("given", "words"),
     [
         ({"clutser": "prod"}, "unknown parameter clutser"),
-        ({"cluster": 7}, "cluster is declared str"),
+        ({"cluster_id": 7}, "cluster_id is declared str"),
         ({"cluster_id": "a:b@c"}, "looks like a secret"),
     ],
     ids=["unknown", "wrong", "secret"],
@@ -165,6 +178,6 @@ def test_a_tasks_parameter_that_is_none_is_refused(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "record_history"])  # which has no flag
 def test_a_tasks_flag_is_true_or_false(name: str) -> None:
     """On Databricks everything is text, and perhaps was true."""
-    flag = "fail" if name in ("quota_audit", "drift_report") else "apply"
+    flag = "fail" if name in ("quota_audit", "drift_report", "showback") else "apply"
     with pytest.raises(kn.UsageError, match=f"{flag} is declared bool"):
         as_task(name, **{flag: "perhaps"})

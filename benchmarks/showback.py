@@ -1,0 +1,99 @@
+"""`kn.usage.cost` on Spark beside the plain `groupBy` of 20 million rows of USAGE (50 with `full`); `kn.capacity` of
+a million clients beside `kn.fleets.resolve` of them.
+
+The rows are made by Spark out of a seed and kept as Parquet; both works read the files. The machine may be busy, so CPU
+seconds are compared, of this process and all below it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+from pyarrow import parquet
+
+from benchmarks import resolve as fleet
+from benchmarks.resolve import _timed
+from benchmarks.timing import Row
+
+ROUNDS = 2
+USERS, CLIENT_IDS, TEAMS = 2_000, 5, 50
+KEYS = ("producer_byte_rate", "consumer_byte_rate", "request_percentage")
+PRICES = {"currency": "EUR", "gb_in": 0.02, "gb_out": 0.05, "request_hour": 0.8}
+
+
+def run(full: bool = False) -> list[Row]:
+    """The figures."""
+    import kadmin_nb as kn
+
+    millions = 50 if full else 20
+    with tempfile.TemporaryDirectory(prefix="kadmin-nb-bench-") as folder:
+        spark = kn.spark_session()
+        place = str(Path(folder) / "usage.parquet")
+        usage_of(spark, millions * 10**6).write.parquet(place)
+        usage = spark.read.parquet(place)
+        owners = {f"user~=team-{number}-*": f"team-{number}" for number in range(TEAMS)}
+        works = (lambda: kn.usage.cost(usage, owners, PRICES), lambda: plain_groups(usage))
+        _, *turns = [[_cpu(work) for work in works] for _ in range(ROUNDS + 1)]
+        ours, plain = ([turn[number] for turn in turns] for number in range(2))
+        at_capacity = _at_capacity(spark, Path(folder))
+    figure = f"usage.cost, {millions} million rows of USAGE, {TEAMS} teams, to"
+    plainly = f"{figure} the plain groupBy of the same rows"
+    return [_timed(plainly, ours, plain, 2.0, "CPU"), at_capacity]
+
+
+def _at_capacity(spark: Any, folder: Path) -> Row:
+    """The limits of a million clients added up, beside resolving them."""
+    import kadmin_nb as kn
+
+    quotas = fleet.quotas_of_a_fleet()
+    parquet.write_table(fleet.pairs_of_a_fleet(10**6), folder / "pairs.parquet", row_group_size=250_000)
+    pairs = spark.read.parquet(str(folder / "pairs.parquet"))
+
+    def added_up() -> float:
+        before = _spent()
+        kn.capacity(quotas, pairs, brokers=[1, 2, 3])
+        return _spent() - before
+
+    _, *turns = [(added_up(), _cpu(lambda: kn.fleets.resolve(quotas, pairs, keys=KEYS))) for _ in range(ROUNDS + 1)]
+    ours, resolved = ([turn[number] for turn in turns] for number in range(2))
+    figure = f"capacity, 1 million clients, {quotas.num_rows:,} quotas, to fleets.resolve of the same"
+    return _timed(figure, ours, resolved, 2.0, "CPU")
+
+
+def usage_of(spark: Any, rows: int) -> Any:
+    """USAGE, a fifth of it of users without an owner."""
+    return spark.range(rows).selectExpr(
+        "cast(id % 3 as int) broker",
+        f"concat('team-', pmod(hash(id, 1), {TEAMS + TEAMS // 4}), '-', pmod(hash(id, 2), {USERS // TEAMS})) user",
+        f"concat('app-', pmod(hash(id, 3), {CLIENT_IDS})) client_id",
+        f"element_at(array({', '.join(map(repr, KEYS))}), pmod(hash(id, 4), 3) + 1) key",
+        "timestamp_micros(1793491200000000 + (id div 100) * 1000000) window_start",
+        "timestamp_micros(1793491200000000 + (id div 100 + 1) * 1000000) window_end",
+        "cast(pmod(hash(id, 5), 1000000) as double) value",
+        "if(id % 50 = 0, 12.0, 0.0) throttle_ms",
+        "'request log' source",
+    )
+
+
+def plain_groups(usage: Any) -> Any:
+    """What somebody would write by hand: sums of the values of each client and key by month."""
+    from pyspark.sql import functions as F
+
+    month = F.date_trunc("month", "window_start").alias("month")
+    return usage.groupBy("user", "client_id", "key", month).agg(F.sum("value"), F.sum("throttle_ms"))
+
+
+def _cpu(work: Callable[[], Any]) -> float:
+    """CPU seconds of Spark, its workers and this process for all rows of a frame."""
+    before = _spent()
+    work().write.format("noop").mode("overwrite").save()
+    return _spent() - before
+
+
+def _spent() -> float:
+    me = psutil.Process()
+    return sum(sum(process.cpu_times()[:4]) for process in (me, *me.children(recursive=True)))
