@@ -17,7 +17,7 @@ from kafka.protocol.metadata import MetadataRequest
 
 from ..errors import TimedOut
 from ..model.connection_settings import Settings
-from ..model.resources import Resource
+from ..model.resources import Partition, Resource
 from . import acls, error_codes, topics
 from .configs import WireConfigs
 from .ports import Broker, Lease
@@ -87,6 +87,10 @@ class WireKafka:
             doing="asking for the ids of topics",
         )
         return {topic.name: _id_text(topic.topic_id) for topic in answer.topics if topic.topic_id}
+
+    def partitions(self, names: Collection[str]) -> list[Partition]:
+        """The partitions of these topics; without topics that are not there or that we may not describe."""
+        return topics.partitions(self.wire, names)
 
     def groups(self) -> list[str]:
         """The consumer and other groups that we may describe; each broker is asked for those that it coordinates."""

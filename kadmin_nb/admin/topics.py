@@ -14,6 +14,7 @@ from kafka.protocol.metadata import MetadataRequest
 from ..errors import KadminError
 from ..model import rights
 from ..model.connection_settings import Settings
+from ..model.resources import Partition
 from . import error_codes
 from .wire import Wire
 
@@ -70,6 +71,29 @@ def _empty(wire: Wire, names: Collection[str], until: float) -> set[str]:
     for leader, partitions in led.items():
         with_records |= _with_records(wire, leader, partitions, until)
     return {*names} & {topic.name for topic in answer.topics} - with_records
+
+
+def partitions(wire: Wire, names: Collection[str]) -> list[Partition]:
+    """The partitions of these topics; without topics that are not there or that we may not describe."""
+    ordered = sorted(names)
+    starts = range(0, len(ordered), _TOPICS_TOGETHER)
+    found = [topic for start in starts for topic in _described(wire, ordered[start : start + _TOPICS_TOGETHER])]
+    return [_partition(topic.name, partition) for topic in found for partition in topic.partitions]
+
+
+def _described(wire: Wire, names: Collection[str]) -> list[Any]:
+    """Kafka's description of those that are there."""
+    topics = [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
+    answer = wire.ask(
+        lambda: MetadataRequest(topics=topics, allow_auto_topic_creation=False),
+        doing="asking for the leaders of topics",
+    )
+    return [topic for topic in answer.topics if not topic.error_code]
+
+
+def _partition(topic: str, found: Any) -> Partition:
+    leader = None if found.leader_id < 0 else found.leader_id
+    return Partition(topic, found.partition_index, leader, tuple(found.replica_nodes), tuple(found.isr_nodes))
 
 
 def _with_records(wire: Wire, leader: int, partitions: _Partitions, until: float) -> set[str]:

@@ -135,6 +135,18 @@ def why(
     return answer if number is None else session.change([answer.lift(number).edit], PlanOptions())
 
 
+def _names(ctx: click.Context, option: click.Parameter, text: str | None) -> tuple[str, ...]:
+    return tuple(filter(None, (text or "").split(",")))
+
+
+def _broker_ids(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> tuple[int, ...]:
+    """`broker=2`, or the number alone."""
+    numbers = [text.removeprefix("broker=") for text in given]
+    if strange := next((number for number in numbers if not number.isdecimal()), None):
+        raise UsageError(f"{strange} is not the id of a broker", hint="Such as --without broker=2.")
+    return tuple(map(int, numbers))
+
+
 def _wanted_limit(text: str) -> tuple[str, float]:
     """The key and the value of `--to`."""
     key, value = options.pair(text, "--to")
@@ -231,6 +243,38 @@ def _edits(
         raise UsageError(f"{whom} and --pairs both name clients", hint="Use one of them.")
     pattern = change_words.quota_edits(verb, [*words, "user=x"], session.lookup, plan_options.allow_unknown)
     return on_each_pair(pattern, clients)
+
+
+@quota.command()
+@options.reading
+@words(completions.entities, "user=NAME [client-id=NAME]")
+@click.option("--topics", metavar="NAME,...", callback=_names, help="The topics that it reads or writes evenly.")
+@click.option("--usage", metavar="NAME", help="A USAGE frame instead: how its load is spread over brokers.")
+@click.option("--without", multiple=True, metavar="BROKER", callback=_broker_ids, help="What if broker=2 is lost.")
+@click.option("--reassignment", metavar="FILE", help="What if partitions move as in this JSON of Kafka's own tool.")
+@options.assume_default
+def reach(
+    session: Session,
+    words: tuple[str, ...],
+    topics: tuple[str, ...],
+    usage: str | None,
+    without: tuple[int, ...],
+    reassignment: str | None,
+    assume_default: bool,
+) -> Any:
+    """What a client gets from all brokers together: its limits hold on each, and its topics have leaders on some.
+
+    \b
+    {here} user=alice client-id=app --topics orders,payments
+    {here} user=alice client-id=app --topics orders --without broker=2
+    {here} user=alice client-id=app --usage usage.parquet
+    """
+    whom = chosen_entities(words, session)
+    used = None if usage is None else usage_frame(session, usage)
+    more: dict[str, Any] = {"without": without, "reassignment": reassignment, "assume_default": assume_default}
+    return session.cluster.quotas.reach(
+        whom.pop("user", None), whom.pop("client_id", ""), topics=topics, usage=used, **more, **whom
+    )
 
 
 @quota.command()

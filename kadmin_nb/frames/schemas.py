@@ -184,6 +184,23 @@ class LIFTS(Frame, key="number"):
     consequence = Field(TEXT, "what else comes of it", look=PROSE)
 
 
+class REACH(_Client, key="key case"):
+    """What a client gets from all brokers together. `case` is now, or what if."""
+
+    key = KEY
+    case = Field(TEXT, look=NAME)
+    value = Field(NUMBER, "the limit on each broker", unit=OF_KEY)
+    brokers = Field(WHOLE)
+    on_paper = Field(NUMBER, "the limit on all brokers together", unit=OF_KEY)
+    total = Field(
+        NUMBER, "what is reached: the busiest broker is the first at the limit; null: nothing", unit=OF_KEY, null=True
+    )
+    leaders = Field(WHOLE, "the brokers that have a part of the load")
+    busiest = Field(WHOLE, "the broker with the largest part", null=True)
+    share = Field(NUMBER, "its part of the load", unit=SHARE, null=True)
+    offline = Field(WHOLE, "partitions without a leader")
+
+
 class TREE(Frame, key="entity key"):
     """The hierarchy of quotas."""
 

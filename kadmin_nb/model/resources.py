@@ -147,3 +147,14 @@ class Resource(Configurable):
     def __str__(self) -> str:
         word = next((w for w, kind in WORDS.items() if kind == self.type), self.type.lower())
         return format_word(word, DEFAULT if self.is_default_broker else self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A partition: the broker that leads it, none where it is offline, and its replicas in the order of preference."""
+
+    topic: str
+    number: int
+    leader: int | None
+    replicas: tuple[int, ...] = ()
+    in_sync: tuple[int, ...] = ()
