@@ -97,11 +97,10 @@ def resolve(
 @options.reading
 @words(completions.entities, "user=NAME [client-id=NAME]")
 @options.keys(completions.quota_keys)
-@click.option("--usage", metavar="NAME", help="A USAGE frame: a variable, or a Parquet or CSV file.")
+@click.option("--usage", metavar="NAME", help="USAGE or REQUESTS: a variable, or a Parquet or CSV file.")
 @click.option("--for", "seconds", type=Length(), metavar="TIME", help="Observe for this long, and use that.")
 @click.option("--to", metavar="KEY=VALUE", help="The limit you want, such as producer_byte_rate=20MB/s.")
-@click.option("--stage", "number", type=int, metavar="N", help="Stage change N of those that would lift a limit.")
-@options.assume_default
+@click.option("--stage", "number", type=int, metavar="N", help="Stage change N of those that lift a brake or limit.")
 def why(
     session: Session,
     words: tuple[str, ...],
@@ -110,9 +109,8 @@ def why(
     seconds: float | None,
     to: str | None,
     number: int | None,
-    assume_default: bool,
 ) -> Any:
-    """Explain the limits of a client: which quota applies, who shares it, how much of it is used, and how to lift it.
+    """Show what slows a client, and its limits: which quota applies, who shares it, its use, and how to lift it.
 
     \b
     {here} user=alice client-id=app
@@ -124,15 +122,14 @@ def why(
         raise UsageError("--for observes, --usage has what was observed before", hint="One of them.")
     used = None if usage is None else usage_frame(session, usage)
     if seconds is not None:
-        used = session.cluster.usage_now(seconds, progress=session.progress)
+        used = session.cluster.requests_now(seconds, progress=session.progress)
     answer = session.cluster.quotas.why(
         **{"user": None, **chosen_entities(words, session)},
         keys=options.keys_of(keys),
         usage=used,
         to=None if to is None else _wanted_limit(to),
-        assume_default=assume_default,
     )
-    return answer if number is None else session.change([answer.lift(number).edit], PlanOptions())
+    return answer if number is None else session.change([answer.edit(number)], PlanOptions())
 
 
 def _names(ctx: click.Context, option: click.Parameter, text: str | None) -> tuple[str, ...]:

@@ -354,6 +354,10 @@ VIEWS: Mapping[type, View] = {
             *("clients", "peak", "utilisation", "throttle_ms", "share_throttled"),
         )
     ),
+    schemas.BRAKES: View(
+        ("number", "brake", "culprit", "key", "state", "throttle_ms", "share_throttled", "since", "message", "mend"),
+        ("brake", "brakes"),
+    ),
     schemas.LIFTS: View(("number", "line", "limit", "reach", "consequence"), ("change", "changes")),
     schemas.REACH: View(("key", "case", "value", "on_paper", "total", "leaders", "busiest", "share", "offline")),
     schemas.REDUNDANT: View(("who", "key", "value", "safe", "reason")),
