@@ -139,6 +139,22 @@ def write_for_machines(places: list[Path]) -> None:
     (SITE / "llms.txt").write_text("\n".join(lines) + "\n")
 
 
+ASKED = re.compile(r"^\*Asked as: (.*?)\*$", re.MULTILINE | re.DOTALL)
+"""The questions that a page answers, as people write them."""
+
+
+def teach_search(places: list[Path]) -> None:
+    """The search finds a page by the questions that it answers, and nothing of the project's own pages."""
+    index = json.loads((SITE / "search.json").read_text())
+    items = [item for item in index["items"] if not item["location"].startswith("project/")]
+    for place in places:
+        asked = ASKED.search((PAGES / place).read_text())
+        page = next((item for item in items if item["location"] == f"{place.with_suffix('')}/"), None)
+        for question in re.findall(r"[^?]+\?", asked[1]) if asked and page else ():
+            items.append({**page, "title": " ".join(question.split())})
+    (SITE / "search.json").write_text(json.dumps({**index, "items": items}))
+
+
 def run_notebooks() -> int:
     """Run each notebook that was changed since it ran; note what was checked. The exit code."""
     EXECUTED.mkdir(parents=True, exist_ok=True)
@@ -180,6 +196,7 @@ def build(*, unchecked: bool = False) -> int:
     done = subprocess.run(command, cwd=ROOT, env={**os.environ, "NO_COLOR": "1"})
     if done.returncode == 0:
         write_for_machines(places)
+        teach_search(places)
         print(f"{len(places)} pages are in {SITE.relative_to(ROOT)}/; open index.html")
     return done.returncode
 

@@ -14,13 +14,18 @@ import pyarrow as pa
 from ..admin.configs import RESOURCES_A_CALL, chunks
 from ..comparing import Diff, Side, compare
 from ..comparing.differences import table_of
-from ..declared import Declared, load
+from ..declared import Declared, Migration, load
+from ..declared.migration import totals
 from ..errors import KadminError, UsageError
+from ..frames import schemas
+from ..frames.answer import Answer
 from ..frames.snapshot_kinds import CONFIGS
 from ..frames.snapshots import Snapshot
 from ..history import open_history
 from ..model.grammar import quote
 from ..model.resources import Resource
+from ..resolution import kernel
+from ..resolution.impact import known_clients
 from . import Cluster, connect
 
 HISTORY = "history:"
@@ -84,7 +89,14 @@ def source_of(text: str) -> Source:
     return SnapshotSide(text) if suffix in SAVED else DeclaredSide(text) if suffix in DECLARED else LiveSide(text)
 
 
-def diff(a: object, b: object, *, everything: bool = False, cluster_id: str | None = None) -> Diff:
+def diff(
+    a: object,
+    b: object,
+    *,
+    everything: bool = False,
+    cluster_id: str | None = None,
+    migration: Migration | None = None,
+) -> Diff:
     """DIFF: what differs from `a` to `b`, a row a resource and key; chosen rows can be staged on either.
 
     Each side is a Cluster or what `connect` takes as target, both as they are now; a snapshot, or the `.parquet` file
@@ -99,6 +111,8 @@ def diff(a: object, b: object, *, everything: bool = False, cluster_id: str | No
         Show also what differs only by default, or by nature as brokers' ids do; they are counted anyway.
     cluster_id
         Whose moment, where a history has several clusters; that of the other side, unless said.
+    migration
+        Compare `a` as it is to be on `b`: other numbers of brokers, other names of principals.
 
     Raises
     ------
@@ -121,7 +135,46 @@ def diff(a: object, b: object, *, everything: bool = False, cluster_id: str | No
         _refuse_one_cluster(sides[0], sides[1])
         for place, cluster in clusters.items():
             sides[1 - place] = _with_synonyms(sides[1 - place], cluster, sides[place])
+    if migration is not None:
+        sides[0] = replace(sides[0], content=migration.snapshot(_snapshot_of(sides[0])))
     return compare(sides[0], sides[1], everything=everything)
+
+
+def compare_totals(a: object, b: object, clients: object, migration: Migration) -> Answer:
+    """TOTALS: what each client could get from all brokers of `a`, and what it can get on `b`: the proof of a migration.
+
+    Parameters
+    ----------
+    a, b
+        The two clusters, files, snapshots or moments, as of `diff`.
+    clients
+        PAIRS, or USAGE, by the names that they have on `a`.
+    migration
+        The numbers of brokers, and the names on `b`.
+    """
+    quotas = []
+    with ExitStack() as connections:
+        for source in map(_source, (a, b)):
+            if isinstance(source, LiveSide | Cluster):
+                quotas.append(_reached(source, connections).quotas.describe())
+            else:
+                quotas.append(_snapshot_of(_kept(source, None, [])).quotas.to_arrow().select(schemas.QUOTAS.names))
+    before = known_clients(clients, by_cluster=False)
+    after = schemas.table(schemas.PAIRS, map(migration.client, before.to_pylist()))
+    return Answer(totals(kernel.resolve(quotas[0], before), kernel.resolve(quotas[1], after), migration))
+
+
+def _snapshot_of(side: Side) -> Snapshot:
+    """The snapshot of a side.
+
+    Raises
+    ------
+    UsageError
+        It is a frame.
+    """
+    if not isinstance(side.content, Snapshot):
+        raise UsageError("a frame cannot be migrated", hint="A cluster, a declarative file, a snapshot, or a history.")
+    return side.content
 
 
 def _source(side: object) -> object:

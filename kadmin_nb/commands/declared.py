@@ -20,6 +20,14 @@ from .session import PlanOptions, Session, usage_frame
 if TYPE_CHECKING:
     from ..frames.snapshots import Snapshot
 
+
+def migrating(command: options.Command) -> options.Command:
+    """`--scale` and `--mapping`: limits of another cluster, as they are to be here."""
+    scale = "Scale limits that hold on each broker from 6 to 12 brokers, so that totals stay."
+    command = click.option("--mapping", metavar="FILE", help="TOML with the new names: [users], [client-ids].")(command)
+    return click.option("--scale", metavar="6:12", help=scale)(command)
+
+
 FORMATS = ("yaml", "json")
 _KINDS_OPTION = CommaSeparated(lambda before: ("quotas", "configs", *WORDS, "client-configs"))
 _FILES = {".yaml": "yaml", ".yml": "yaml", ".json": "json"}
@@ -82,10 +90,12 @@ def export(
 @click.argument("file", metavar="FILE")
 @click.option("--prune", is_flag=True, help="Also remove what the file does not mention, of the kinds that it has.")
 @click.option("--any-cluster", is_flag=True, help="Accept a file of another cluster.")
+@migrating
 @options.impact
 def plan_from(
-    session: Session, file: str, prune: bool, any_cluster: bool, impact: str | None, plan_options: PlanOptions
-) -> Any:
+    session: Session, file: str, prune: bool, any_cluster: bool, scale: str | None, mapping: str | None,
+    impact: str | None, plan_options: PlanOptions,
+) -> Any:  # fmt: skip
     """Plan the changes that bring the cluster to what FILE declares; - reads standard input.
 
     Whatever FILE does not mention stays, unless --prune is given: then the plan has a row for each removal.
@@ -93,14 +103,18 @@ def plan_from(
     \b
     {here} cluster.yaml
     {here} cluster.yaml --prune --save p.json --reason "the fair"
+    {here} old.yaml --any-cluster --scale 6:12 --mapping names.toml
     """
     from .. import declared
 
     if impact and plan_options.apply:
         raise UsageError("--impact and --apply cannot be combined", hint="Use one, then the other.")
     clients = usage_frame(session, impact) if impact else None
+    wished = declared.load(file) if file != "-" else declared.read(_standard_input(), "standard input")
+    if scale or mapping:
+        wished = wished.moved(declared.Migration.read(scale, mapping))
     plan = session.cluster.plan_from(
-        declared.load(file) if file != "-" else declared.read(_standard_input(), "standard input"),
+        wished,
         prune=prune,
         any_cluster=any_cluster,
         allow_unknown=plan_options.allow_unknown,

@@ -12,10 +12,12 @@ from ..model.grammar import quote
 from . import completions, options
 from .change_options import changing
 from .click_glue import Verb, Words
-from .session import PlanOptions, Session
+from .declared import migrating
+from .session import PlanOptions, Session, frame_in_arrow
 
 if TYPE_CHECKING:
     from ..comparing import Diff
+    from ..declared import Migration
 
 _SIDE = click.Choice(["a", "b"], case_sensitive=False)
 
@@ -32,11 +34,13 @@ _SIDE = click.Choice(["a", "b"], case_sensitive=False)
 )
 @click.option("--rows", metavar="ROWS", help="Which rows: 1-3,7, or all that can be staged.")
 @click.option("--of", "which", metavar="ID", help="The id of the diff whose rows are meant.")
+@migrating
+@click.option("--clients", metavar="NAME", help="Compare what each of these clients can get in total; a frame or file.")
 @options.from_context(cluster_options=lambda ctx: {"cluster", "property"} & set(ctx.meta))
 def diff(
     session: Session, sides: tuple[str, ...], where: str | None, as_of: str | None, cluster_id: str | None,
-    everything: bool, onto: str | None, rows: str | None, which: str | None, plan_options: PlanOptions,
-    cluster_options: set[str],
+    everything: bool, onto: str | None, rows: str | None, which: str | None, scale: str | None, mapping: str | None,
+    clients: str | None, plan_options: PlanOptions, cluster_options: set[str],
 ) -> Any:  # fmt: skip
     """Differences from A to B. Each is a profile, a .properties file or host:port; a declarative file (.yaml, .json);
     a saved snapshot (.parquet); or history:WHERE@TIME. B is the current cluster by default.
@@ -46,10 +50,14 @@ def diff(
     {here} cluster.yaml --detailed-exitcode
     {here} 'history:lake/kafka@2h ago' prod --all
     {here} staging prod --stage-on b --rows 1-3,7 --of 3f9a27c41b2e --apply
+    {here} old prod --scale 6:12 --mapping names.toml --clients clients.csv
     """
     _refuse_half_a_wish(onto, rows, which, plan_options)
     sources = _two(session, sides, where, as_of, cluster_options)
-    answer = _compared(sources, everything, cluster_id)
+    migration = _migration(scale, mapping)
+    if clients is not None:
+        return _totals(session, sources, clients, migration)
+    answer = _compared(sources, everything, cluster_id, migration)
     if onto is None:
         return answer
     _refuse_another(answer, which)
@@ -101,10 +109,23 @@ def _given(session: Session, word: str) -> Any:
     return word
 
 
-def _compared(sources: tuple[Any, Any], everything: bool, cluster_id: str | None) -> Diff:
+def _migration(scale: str | None, mapping: str | None) -> Migration | None:
+    from ..declared import Migration
+
+    return Migration.read(scale, mapping) if scale or mapping else None
+
+
+def _totals(session: Session, sources: tuple[Any, Any], clients: str, migration: Migration | None) -> Any:
+    from ..cluster.diff import compare_totals
+    from ..declared import Migration
+
+    return compare_totals(*sources, frame_in_arrow(session, clients), migration or Migration())
+
+
+def _compared(sources: tuple[Any, Any], everything: bool, cluster_id: str | None, migration: Migration | None) -> Diff:
     from ..cluster.diff import diff as compared
 
-    return compared(*sources, everything=everything, cluster_id=cluster_id)
+    return compared(*sources, everything=everything, cluster_id=cluster_id, migration=migration)
 
 
 def _refuse_another(answer: Diff, which: str | None) -> None:

@@ -4,7 +4,8 @@ It takes texts and snapshots, not clusters.
 """
 
 from .declaration import Declared, Difference, Entry
+from .migration import Migration
 from .reader import load, read
 from .writer import export, schema
 
-__all__ = ["Declared", "Difference", "Entry", "export", "load", "read", "schema"]
+__all__ = ["Declared", "Difference", "Entry", "Migration", "export", "load", "read", "schema"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import PurePath
 
@@ -20,6 +20,7 @@ from ..model.findings import Row
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS
 from ..model.resources import WORDS, Resource
 from ..secrets import SHOWN
+from .migration import Migration, refuse_twice
 from .nodes import Node
 
 QUOTA_KEY_NAMES = (*USER_CLIENT_KEYS, *IP_KEYS)
@@ -269,6 +270,18 @@ class Declared:
                 hint=Hint("Nothing was sent.", sentence("{} skips this check.", Option("any_cluster"))),
             )
 
+    def moved(self, migration: Migration) -> Declared:
+        """The same for another cluster: quotas by its number of brokers, users and client-ids by their names there.
+
+        Raises
+        ------
+        Invalid
+            Two entities have one name there.
+        """
+        entries = [_moved(entry, migration) for entry in self.entries]
+        refuse_twice(entry.target for entry in entries)
+        return replace(self, entries=tuple(entries))
+
     def snapshot(self) -> Snapshot:
         """The same as a snapshot, of the kinds that it speaks of; placeholders are sensitive values.
 
@@ -326,6 +339,14 @@ class Declared:
         }
         note = f"not in {self._name}"
         return [Edit(DELETE, *target, note=note) for target in undeclared if target not in reasons], reasons
+
+
+def _moved(entry: Entry, migration: Migration) -> Entry:
+    kind = snapshot_kinds.kind_of_scope(entry.resource.scope)
+    if kind is None:
+        return entry
+    resource, value = kind.migrated(entry.resource, entry.key, entry.value, migration)
+    return replace(entry, resource=resource, value=value)
 
 
 def _why_kept(target: Target, current: CurrentValues, allow_unknown: Collection[str]) -> str | None:

@@ -45,12 +45,12 @@ class AnswerFrame(pd.DataFrame):  # type: ignore[misc]  # pandas has no types he
 
     def __repr__(self) -> str:
         if self._is_unchanged():
-            return self.answer.as_text(_page())
+            return self.answer.as_text(page())
         return printable_lines(super().__repr__())
 
     def _repr_html_(self) -> str | None:
         if self._is_unchanged():
-            return self.answer.as_html(_page())
+            return self.answer.as_html(page())
         html = super()._repr_html_()
         return html if html is None else printable_lines(html)
 
@@ -64,7 +64,7 @@ class AnswerFrame(pd.DataFrame):  # type: ignore[misc]  # pandas has no types he
         return bool(self.equals(self._as_made))
 
 
-def _page() -> Page:
+def page() -> Page:
     """A notebook's page, with as many rows as pandas was told to show; 0 leaves that to the window."""
     rows = pd.get_option("display.max_rows")
     return Page(ROWS if rows == 0 else rows, longest=NOTEBOOK.longest, rest="the DataFrame has all of it")

@@ -77,7 +77,7 @@ def _style() -> str:
 def _narrow_pages(body: str) -> str:
     """The style of each table where its page is too narrow for it."""
     needed = sorted({*map(int, _NEEDED.findall(body))})
-    narrow = (f"@container (max-width: {width}em) {{ .kadmin-{width} {_NARROW} }}\n" for width in needed)
+    narrow = (f"@container (max-width: {width}ch) {{ .kadmin-{width} {_NARROW} }}\n" for width in needed)
     labels = (
         f".kadmin td:nth-child({n}):not(:empty)::before {{ content: var(--kadmin-{n}, none); }}\n" for n in LABELS
     )
@@ -167,12 +167,17 @@ def _fit(columns: Sequence[Column]) -> str:
     takes several lines, and each value has the name of its column beside it.
     """
     names = [column for column in columns if column.look in (NAME, BRANCH) and column.widest > SHORT]
-    others = sum(least(column) * CHARACTER for column in columns if column not in names)
-    others += sum(PADDING + 1.5 * (column.look == BADGE) for column in columns)
+    others = sum(_least(column) for column in columns if column not in names) + PADDING * len(columns)
     needed = others + sum(min(column.widest * CHARACTER, LEAST_NAME) for column in names)
-    room = f"--kadmin-room: calc((100cqi - {others:.0f}em) / {len(names)});" if names else ""
+    room = f"--kadmin-room: calc((100cqi - {others:.0f}ch) / {len(names)});" if names else ""
     labels = (_label(number, column.name) for number, column in enumerate(columns, 1) if not column.identifies)
     return f' class="dataframe kadmin-{needed * FONT:.0f}" style="{html.escape(room + "".join(labels))}"'
+
+
+def _least(column: Column) -> float:
+    """The width below which a column is not worth showing; words in a badge are smaller, and have a border."""
+    width = least(column) * CHARACTER
+    return 0.9 * width + 2.2 if column.look == BADGE else width
 
 
 def _label(number: int, name: str) -> str:
@@ -180,8 +185,9 @@ def _label(number: int, name: str) -> str:
     return f'--kadmin-{number}: "{re.sub(r"[^a-z0-9 _%-]", "?", name, flags=re.IGNORECASE)} ";'
 
 
-CHARACTER, PADDING, LEAST_NAME, FONT = 0.58, 1.5, 15, 0.93
-"""The widths of a character, of the space around a cell and of names, in em of a table's font; and that font's size."""
+CHARACTER, PADDING, LEAST_NAME, FONT = 0.92, 1.8, 19, 0.93
+"""The widths of a character, of the space around a cell and of names, in `ch`, the width of the digit 0 of a table's
+font: what fits where letters are narrow does not where they are wide. And that font's size."""
 
 LABELS = range(1, 17)
 """The columns that have their names beside their values on a narrow page."""

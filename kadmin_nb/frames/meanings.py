@@ -241,6 +241,10 @@ def _shadowed(entity: str | None) -> str:
     return "shadowed" if entity else ""
 
 
+def _sharers(level: str | None) -> str:
+    return SHARED.get(level or "", "").removeprefix("shared by ")
+
+
 def _predicted(table: pa.Table) -> list[str]:
     """The limit that is predicted; nothing where nobody can predict one."""
     texts = map(limit, values_of(table, "key"), values_of(table, "limit"))
@@ -290,7 +294,7 @@ PARTS = {
                           lambda table: _bucket(table, "_before")),
     "bucket_after": Part("bucket after", ("bucket_user_after", "bucket_client_id_after"),
                          lambda table: _bucket(table, "_after")),
-    "shared": Part("sharing", ("level",), _each(lambda level: SHARED.get(level, ""), "level"), PROSE),
+    "shared": Part("shared by", ("level",), _each(_sharers, "level"), PROSE),
     "overrides": Part("overrides", ("overridden",), _overridden, LOST),
     "binding": Part("limit", ("value",), _with_key(limit, "value"), BINDS),
     "config_value": Part("value", ("value", "is_sensitive"), _config_value),

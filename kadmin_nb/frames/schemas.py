@@ -494,6 +494,17 @@ class CONFLICTS(_Row, key="row"):
     wanted = WANTED.or_null
 
 
+class TOTALS(_Client, key="user client_id key"):
+    """What each client could get from all brokers together before a migration, and what it can get after it. `state` is
+    same, lower or higher; null is unlimited."""
+
+    new_user = Field(TEXT, "its name there")
+    new_client_id = Field(TEXT, "its client-id there", null=True)
+    key = KEY
+    total_before = total_after = Field(NUMBER, unit=OF_KEY, null=True)
+    state = STATE
+
+
 class DUE(Frame, key="plan_id row"):
     """The changes made from here that have an end, the next end first. `state` is waiting, due, or, where somebody has
     set another value since, which then stays, changed."""
@@ -618,7 +629,7 @@ class BACKTEST(Frame, key="broker key bucket_user bucket_client_id"):
     clients = CLIENTS
     windows = Field(COUNT, "the seconds that it was active in")
     throttled_windows = Field(COUNT)
-    throttled_share = Field(NUMBER)
+    throttled_share = Field(NUMBER, unit=SHARE)
     throttled_s = Field(NUMBER, "how long it would have been throttled", unit=S)
     longest_s = Field(NUMBER, "in one go", unit=S)
     delay_s = Field(NUMBER, "how late it was at worst", unit=S)

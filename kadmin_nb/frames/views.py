@@ -90,7 +90,7 @@ def _others_last(heading: str) -> tuple[bool, str]:
 
 def counted_nouns(count: int, one: str, many: str) -> str:
     """So many, in words."""
-    return f"{count or 'no'} {many}" if count != 1 else f"1 {one}"
+    return f"1 {one}" if count == 1 else f"{count:,} {many}" if count else f"no {many}"
 
 
 def view_of(table: pa.Table) -> View:
@@ -210,6 +210,13 @@ def _plans_finding(table: pa.Table) -> str:
     count = counted_nouns(table.num_rows, "plan with a journal here", "plans with a journal here")
     clusters = pc.unique(table["cluster_id"]).to_pylist()
     return f"{count}, of cluster {clusters[0]}" if len(clusters) == 1 and clusters[0] else count
+
+
+def _totals_finding(table: pa.Table) -> str:
+    counts = Counter(table["state"].to_pylist())
+    others = [f"{counts[state]:,} {state}" for state in ("lower", "higher") if counts[state]]
+    found = f"all {table.num_rows:,} the same" if not others else f"{', '.join(others)}, {counts['same']:,} the same"
+    return f"Totals of clients before and after: {found}"
 
 
 def _due_finding(table: pa.Table) -> str:
@@ -371,6 +378,10 @@ VIEWS: Mapping[type, View] = {
         ("plan_id", "created", "author", "what", "came_to", "reason", "error", "message"),
         ("plan with a journal here", "plans with a journal here"),
         _plans_finding,
+    ),
+    schemas.TOTALS: View(
+        ("state", "client", "new_user", "new_client_id", "key", "total_before", "total_after"),
+        finding=_totals_finding,
     ),
     schemas.DUE: View(
         ("state", "resource", "key", "value", "before", "until", "plan_id"),

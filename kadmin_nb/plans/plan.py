@@ -361,9 +361,11 @@ class Plan(PrintFormats, Tabular):
         return [*self._alerts(page), with_ends(self.to_arrow().select(_SHOWN), self.changes)]
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """The warnings."""
-        warning_lines = self._told.warning_lines(_shown_on(page))
-        return ["\n".join(warning_lines)] if warning_lines else []
+        """The warnings; of which cluster it is, whose and why; and what was noted."""
+        reason = f"; reason: {self.reason}" if self.reason else ""
+        made = f"for cluster {self.cluster_id}, made by {self.author or 'an unknown author'}, {utc(self.created)}"
+        about = map(printable, [made + self._end + reason, *self._noted])
+        return ["\n".join([*self._told.warning_lines(_shown_on(page)), *about])]
 
     def _exit_state(self, detailed: bool = False) -> ExitState:
         if self.refused:
@@ -392,10 +394,7 @@ class Plan(PrintFormats, Tabular):
         return [f"{note.get('kind')} by {note.get('author')}: {note.get('text')}" for note in self.notes]
 
     def _title(self) -> str:
-        reason = f"; reason: {self.reason}" if self.reason else ""
-        made = f"for cluster {self.cluster_id}, made by {self.author or 'an unknown author'}, {utc(self.created)}"
-        lines = [f"plan {self.id[:12]}: {self._counts}", made + self._end + reason, *self._noted]
-        return "\n".join(map(printable, lines))
+        return printable(f"plan {self.id[:12]}: {self._counts}")
 
     @property
     def _counts(self) -> str:

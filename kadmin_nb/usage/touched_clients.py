@@ -117,7 +117,9 @@ class ImpactAnswer(Answer):
         first, *more = self._title().split("\n")
         yield Folded(f"impact: {first}", [*more, *self._content(page)])
         for heading, answer in self._sections():
-            yield Folded(f"{heading}: {answer._short_form()}", [*answer._content(page), *answer._footer(page)])
+            yield Folded(
+                f"{heading.partition(',')[0]}: {answer._short_form()}", [*answer._content(page), *answer._footer(page)]
+            )
 
     def _complaint(self) -> str:
         """Nothing: the plan above it says what would be refused."""

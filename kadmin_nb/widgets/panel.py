@@ -11,7 +11,7 @@ from ..frames.answer import Tabular
 from ..frames.blocks import NOTEBOOK
 from .hosts import has_front_end, publish, shell
 
-REMARK = "As it was when the cell ran; run the cell again to edit."
+REMARK = "As it was when the cell ran; run the cell again to use it."
 
 _STYLE = (
     ".jp-OutputArea-child:has(.kadmin-static) + .jp-OutputArea-child .jp-OutputArea-output:not(:has(*)){display:none}"
@@ -33,6 +33,9 @@ def static_html(table: str, static_id: str, is_live: bool) -> str:
 
 class Panel(Tabular):
     """Shows a widget in a browser, with the table beside it that stands for it once the kernel is gone."""
+
+    page = NOTEBOOK
+    """The page that the table is for."""
 
     @abstractmethod
     def build(self) -> Any:
@@ -64,12 +67,12 @@ class Panel(Tabular):
     def _ipython_display_(self) -> None:
         """A table for whoever reads the notebook later, and over it the widget, where there is a browser."""
         if shell() is None or getattr(shell(), "kernel", None) is None:
-            print(self.as_text(NOTEBOOK))
+            print(self.as_text(self.page))
             return
         is_live = has_front_end()
         widget = self._displayed if is_live else None
-        html = static_html(self.as_html(NOTEBOOK), self.static_id, is_live)
-        publish({"text/plain": self.as_text(NOTEBOOK), "text/html": html})
+        html = static_html(self.as_html(self.page), self.static_id, is_live)
+        publish({"text/plain": self.as_text(self.page), "text/html": html})
         if widget is not None:
             publish({**_bundle(widget), "text/plain": ""})
 

@@ -107,20 +107,24 @@ class PlanReview(Panel):
         self.buttons = self._make_buttons()
         self.reason = controls.text("why", width="24em", label="reason")
         self._bar, self._status, self._below = controls.progress(), StatusLine(), StatusLine()
+        self._alerts, self._proof = controls.paragraphs(), controls.paragraphs()
         self._place = controls.column(
-            controls.paragraphs(Title(self._title()), *self.plan._alerts(_PAGE)),
-            Grid(self.sheet, height=min(360, 80 + 28 * len(self.plan))),
+            controls.paragraphs(Title(self._title())),
+            self._alerts,
+            Grid(self.sheet),
             self.confirmations.widget,
             controls.row(self.reason, *self.buttons),
             self._bar,
             self._status,
             self._below,
+            self._proof,
             controls.paragraphs(*self._footer(_PAGE)),
             self.copies.widget,
         )
         so_far, self._is_built = self._live.states_so_far(self.plan), True
         self._is_begun = so_far is not None
         self.sheet.show((row, (state, None)) for row, state in (so_far or {}).items())
+        self.sheet.failures_first()
         if self.origin is not None:
             self.origin.staged.watch(self._refresh)
         self._refresh()
@@ -140,8 +144,11 @@ class PlanReview(Panel):
         """Show what can be done now, and what was done."""
         with self._guard:
             if self._is_built:
-                self._show_buttons(self._work.is_busy, self.outcomes is not None and self.outcomes.ok)
+                is_done = self.outcomes is not None and self.outcomes.ok
+                self._show_buttons(self._work.is_busy, is_done)
                 self._show_progress()
+                self._controls.rewrite(self._alerts, *([] if is_done else self.plan._alerts(_PAGE)))
+                self._controls.rewrite(self._proof, *(self.outcomes._footer(_PAGE) if self.outcomes else []))
 
     def _show_buttons(self, is_busy: bool, is_done: bool) -> None:
         show, begun = self._controls.show, self._is_begun
@@ -272,7 +279,10 @@ class PlanReview(Panel):
             self.confirmations.add(dict.fromkeys(row["key"] for row in rows))
         self.sheet.show((row["row"], (CONFLICT, f"is now {row['now'] or 'not set'}")) for row in rows if "now" in row)
         self._is_begun, self._is_failed = self._live.states_so_far(self.plan) is not None, True
-        self._text = "\n".join([*_lines_of(exc), *([outcomes._title()] if outcomes is not None else [])])
+        lines = _lines_of(exc)
+        if isinstance(exc, Dangerous) and {row["row"] for row in rows} <= {row["row"] for row in self.dangers}:
+            lines = [str(exc.hint)]  # the dangers stand above the rows
+        self._text = "\n".join([*([outcomes._title()] if outcomes is not None else []), *lines])
 
 
 def _lines_of(exc: BaseException) -> list[str]:

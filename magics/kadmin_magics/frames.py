@@ -15,23 +15,26 @@ from typing import Any
 from IPython.core.formatters import BaseFormatter
 from IPython.core.interactiveshell import InteractiveShell
 
-from kadmin_nb.errors import printable_lines
+from kadmin_nb.errors import KadminError, printable_lines
 from kadmin_nb.frames.display import print_lines
 
 _HOMES = ("pandas.core.frame", "pandas")
 """The modules in which DataFrame says that it lives: before pandas 3, and since."""
 
 _ANSWERS = ("kadmin_nb.frames.answer_frame", "AnswerFrame")
+_LONG = (("kadmin_nb.frames.answer", "Answer"), ("kadmin_nb.plans.plan", "Plan"))
+"""Other values that may have more rows than a screen."""
 
 _OURS = "kadmin.cluster_id"
 _ENGINE = "kadmin.engine"
 
 
 class Frames:
-    """The two formatters of a shell, in and out again."""
+    """The formatters of a shell, in and out again."""
 
     def __init__(self, shell: InteractiveShell) -> None:
-        formatters = shell.display_formatter.formatters  # type: ignore[union-attr]
+        formatter: Any = shell.display_formatter
+        formatters, self._widgets = formatter.formatters, formatter.ipython_display_formatter
         self._with: list[tuple[BaseFormatter, Callable[..., Any], Callable[..., Any]]] = [
             (formatters["text/plain"], _print_plain, _print_answer),
             (formatters["text/html"], _html, _answer_html),
@@ -43,10 +46,13 @@ class Frames:
             formatter.for_type_by_name(*_ANSWERS, answer)  # type: ignore[no-untyped-call]
             for home in _HOMES:
                 _offer(formatter, home, plain)
+        self._widgets.for_type_by_name(*_ANSWERS, _show_frame)
+        for name in _LONG:
+            self._widgets.for_type_by_name(*name, _show_long)
 
     def unregister(self) -> None:
         """Frames show themselves again as they did before."""
-        for formatter, *ours in self._with:
+        for formatter, *ours in [*self._with, (self._widgets, _show_frame, _show_long)]:
             for printers in (formatter.deferred_printers, formatter.type_printers):
                 for kind in [kind for kind, printer in printers.items() if printer in ours]:
                     del printers[kind]
@@ -55,6 +61,33 @@ class Frames:
 def _offer(formatter: Any, home: str, ours: Callable[..., Any]) -> None:
     if formatter.for_type_by_name(home, "DataFrame") is None:
         formatter.for_type_by_name(home, "DataFrame", ours)
+
+
+def _show_frame(frame: Any) -> None:
+    """The answer of a frame, as long as it still is that."""
+    from kadmin_nb.frames.answer_frame import page
+
+    if not frame._is_unchanged():
+        raise NotImplementedError
+    _show_long(frame.answer, page())
+
+
+def _show_long(value: Any, *page: Any) -> None:
+    """A value of more rows than a screen has, as a table to sort and search, in a browser that shows widgets.
+
+    IPython goes on to text and HTML where it is not implemented.
+    """
+    from kadmin_nb import databricks
+    from kadmin_nb.widgets.hosts import has_front_end
+    from kadmin_nb.widgets.table_sheet import AnswerPanel
+
+    panel = AnswerPanel(value, *page)
+    try:
+        if databricks.is_here() or not has_front_end() or not panel.is_long:
+            raise NotImplementedError
+        panel._ipython_display_()
+    except KadminError:  # no widgets are installed, or its rows cannot be read, which the text will say
+        raise NotImplementedError from None
 
 
 def _print_answer(frame: Any, printer: Any, cycle: bool) -> None:

@@ -40,3 +40,19 @@ def test_a_client_is_picked_in_the_hierarchy(
     assert tree.get_by_role("row", expanded=False).count() == 1
     page.keyboard.press("Enter")
     child.wait_for()
+
+
+def test_a_tall_tree_scrolls_to_its_client_and_marks_it(open_notebook: Open) -> None:
+    """I typed my client, and the tree still showed the letter a."""
+    explorer = "from tests.widgets.every_widget import explorer; explorer(*(f'u{n:03}' for n in range(300)))"
+    notebook = open_notebook([explorer])
+    notebook.run(0)
+    page = notebook.page
+    page.get_by_role("combobox", name="user").or_(page.get_by_label("user", exact=True)).first.fill("u250")
+    page.keyboard.press("Enter")
+    row = page.get_by_role("treegrid").get_by_role("rowheader", name="user=u250")
+    row.wait_for()
+    assert "kg-chosen" in row.get_attribute("class")
+    tree, place = page.locator(".kg-scroll").bounding_box(), row.bounding_box()
+    assert tree["y"] < place["y"] < tree["y"] + tree["height"] - place["height"]
+    notebook.picture("tall-tree")

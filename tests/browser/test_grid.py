@@ -85,7 +85,7 @@ def test_the_table_of_a_dead_kernel_says_so(open_notebook: Open) -> None:
     page.get_by_role("menuitem", name="Kernel", exact=True).click()
     page.get_by_role("menuitem", name="Restart Kernel…").click()
     page.get_by_role("button", name="Confirm Kernel Restart").click()
-    page.locator(".kg-status", has_text="run the cell again to edit").wait_for()
+    page.locator(".kg-status", has_text="run the cell again.").wait_for()
     page.evaluate("document.querySelectorAll('.jp-InputPrompt').forEach(prompt => { prompt.innerText = '' })")
     notebook.run(0)
     notebook.run(1)
@@ -148,3 +148,37 @@ def test_axe_finds_nothing(open_notebook: Open) -> None:
         found = Axe().run(page, context=".kadmin-grid")
         assert [(one["id"], one["nodes"][0]["html"]) for one in found.response["violations"]] == [], theme
         notebook.change_theme()
+
+
+def test_who_stays_in_view_where_the_limits_are_scrolled(open_notebook: Open) -> None:
+    """Beside the list of files the table is narrow: I scrolled to a limit, and could not see whose it is."""
+    notebook = opened(open_notebook, "numbered(50)", width=800)
+    page = notebook.page
+    who = page.get_by_role("rowheader", name="user=u0000003")
+    left = who.bounding_box()["x"]
+    page.get_by_role("gridcell", name="1.003 MB/s").click()
+    for key in ("ArrowRight", "ArrowRight", "ArrowRight"):
+        page.keyboard.press(key)
+    scroller = page.locator(".kg-scroll")
+    assert scroller.evaluate("scroller => { scroller.scrollLeft = 200; return scroller.scrollLeft }") > 50
+    notebook.picture("narrow-grid")
+    assert who.bounding_box()["x"] == left
+    assert page.locator(".kg-head.kg-lines > .kg-above").all_inner_texts() == ["who", "level"]
+
+
+def test_a_column_is_as_wide_as_one_drags_it(open_notebook: Open) -> None:
+    """The name was longer than its column, and nothing could be done about it."""
+    notebook = opened(open_notebook, "numbered(50)", width=1400)
+    page = notebook.page
+    head = page.get_by_role("columnheader", name="producer_byte_rate")
+    place, before = head.locator(".kg-grip").bounding_box(), head.bounding_box()["width"]
+    page.mouse.move(place["x"] + 3, place["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(place["x"] + 83, place["y"] + 10, steps=4)
+    page.mouse.up()
+    assert abs(head.bounding_box()["width"] - before - 80) < 2
+    cells = page.get_by_role("gridcell", name="1.003 MB/s")
+    assert cells.bounding_box()["width"] == head.bounding_box()["width"]
+    assert head.get_attribute("aria-sort") == "none"
+    head.locator(".kg-grip").dblclick()
+    assert head.bounding_box()["width"] == before

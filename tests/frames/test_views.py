@@ -105,10 +105,10 @@ def test_many_clients_are_counted_and_say_who_shares():
         {"user": "a", "client_id": "", "key": RATE, "value": 1e6, "level": "DEFAULT_USER"},
         {"user": "", "client_id": "b", "key": RATE},
     ]
-    shared = "shared by all client-ids of this user that nothing closer binds; each user has its own"
+    shared = "all client-ids of this user that nothing closer binds; each user has its own"
     assert shown(kn.Answer(schemas.table(schemas.EFFECTIVE, rows))) == [
         ["1 limit binds; 1 unlimited"],
-        ["who", "key", "value", "level", "sharing"],
+        ["who", "key", "value", "level", "shared by"],
         ["user=a (no client-id)", RATE, "1 MB/s", "default user", shared],
         ["(empty user) client-id=b", RATE, "unlimited"],
     ]

@@ -25,7 +25,7 @@ STYLES = ("text-align: right;", "text-align: left;", "white-space: pre-line;")
 ATTRIBUTES = {("class", "dataframe"), ("class", "kadmin"), *(("style", style) for style in STYLES)}
 OURS = {
     "class": re.compile(r"kadmin-[a-z]+( kadmin-[a-z]+)?|dataframe kadmin-\d+"),
-    "style": re.compile(r'(--kadmin-room: calc\(\(100cqi - \d+em\) / \d\);)?(--kadmin-\d+: "[\w -]+ ";)*'),
+    "style": re.compile(r'(--kadmin-room: calc\(\(100cqi - \d+ch\) / \d\);)?(--kadmin-\d+: "[\w -]+ ";)*'),
     "title": re.compile(".*"),
 }
 

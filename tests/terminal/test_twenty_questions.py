@@ -102,7 +102,7 @@ QUESTIONS = {
         ["set producer_byte_rate=2MB/s user=ANONYMOUS client-id=q-app", "only this client"],
     ),
     "which limits are stored": ("quota describe user=q-team", ["3 quotas", "2 MB/s"]),
-    "which limits can never win": ("quota tree", ["user=q-team"]),
+    "which limits can never apply": ("quota tree", ["user=q-team"]),
     "which limits repeat what would hold anyway": ("quota redundant", ["user=q-team client-id=same"]),
     "who has no limit": ("quota unlimited --pairs {pairs} --keys producer_byte_rate", ["client-id=job-"]),
     "which client-ids are junk": ("quota client-ids {pairs}", ["job-*", "unlimited"]),

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from html import unescape
 
 import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.frames import schemas
+from kadmin_nb.frames.markup import document
 from kadmin_nb.model.changes import VERIFIED
 from kadmin_nb.plans.stage import edits_of
 from kadmin_nb.widgets.background import stop_all
@@ -31,6 +36,7 @@ def test_applying_shows_each_row_and_empties_the_stage(bench: Bench, unique: Uni
     assert usable(review) == ["Apply", "Plan again"]
     assert "1 verified" in done(review, review.apply)
     assert (states_of_rows(review), len(bench.stage)) == ([VERIFIED], 0)
+    assert "<summary>details: %kplan log" in review._proof.value
     assert bench.limits() == {f"user={user}": 5e6}
     assert usable(review) == ["Verify", "Roll back", "Plan again"]
 
@@ -92,13 +98,16 @@ def test_while_it_is_resumed_rows_show_what_they_are(bench: Bench, unique: Uniqu
     review = plan.review()
     assert review.widget
     assert states_of_rows(review) == [VERIFIED, "skipped"]
+    assert review.sheet.keys(0, 2) == ["2", "1"]  # what is not done first
     bench.held_back = len(bench.kafka.alters) + 1
     review.apply()
     assert bench.arrived.wait(LONG)
     assert states_of_rows(review) == ["unchanged", "waiting"]
+    assert review.sheet.keys(0, 2) == ["2", "1"]
     bench.gate.set()
     review.wait(LONG)
     assert states_of_rows(review) == ["unchanged", VERIFIED]
+    assert review.sheet.keys(0, 2) == ["1", "2"]
 
 
 def test_rolling_back_shows_a_plan_first(bench: Bench, unique: Unique) -> None:
@@ -130,9 +139,9 @@ def test_a_danger_needs_its_key_typed_again_and_a_reason(bench: Bench) -> None:
     """A click must not do what the command line refuses without --allow and --reason."""
     _lifted_for_all(bench)
     review = bench.review()
-    refused = done(review, review.apply)
-    assert refused.startswith("Dangerous: ")
-    assert refused.endswith(f"Nothing was sent. {KEY} typed again lets it through, in a plan made with a reason.")
+    assert f"row 1, user=<default> {KEY}" in unescape(review._alerts.value)
+    refused = done(review, review.apply)  # without the danger, which stands above the rows
+    assert refused == f"Nothing was sent. {KEY} typed again lets it through, in a plan made with a reason."
     review.confirmations.type(KEY, KEY)
     assert "needs a reason" in done(review, review.apply)
     review.reason.value = "alice has left"
@@ -140,10 +149,11 @@ def test_a_danger_needs_its_key_typed_again_and_a_reason(bench: Bench) -> None:
     again = review.next
     assert again is not None
     assert (again.plan.reason, again.plan.id == review.plan.id) == ("alice has left", False)
-    assert "Dangerous" in done(again, again.apply)
+    assert "Nothing was sent." in done(again, again.apply)
+    assert "To apply it anyway" in again._alerts.value
     again.confirmations.type(KEY, KEY)
     assert "1 verified" in done(again, again.apply)
-    assert bench.limits() == {}
+    assert (again._alerts.value, bench.limits()) == ("", {})
 
 
 def test_a_key_that_is_mistyped_allows_nothing(bench: Bench) -> None:
@@ -271,6 +281,26 @@ def test_the_impact_on_known_clients_stands_below_the_plan(bench: Bench, unique:
     review = bench.review(usage=pairs)
     assert "becomes limited" in review.as_text()
     assert review.as_text().count(review.plan.id[:12]) == 1
+
+
+def test_impact_backtest_and_stalls_are_folded_behind_their_findings(bench: Bench, unique: Unique) -> None:
+    """Three tables stood between the plan and its buttons."""
+    user = unique("alice")
+    bench.stage.set_quota(KEY, "1MB/s", user=user)
+    bench.stage.plan().apply()
+    bench.stage.discard()
+    bench.stage.set_quota(KEY, "100kB/s", user=user)
+    hour = datetime(2026, 11, 25, 12, tzinfo=UTC)
+    window = {"broker": 1, "user": user, "client_id": "app", "key": KEY, "value": 1e6, "source": "log"}
+    times = [(hour + timedelta(seconds=n), hour + timedelta(seconds=n + 1)) for n in range(60)]
+    rows = [{**window, "window_start": start, "window_end": end} for start, end in times]
+    review = bench.review(usage=schemas.table(schemas.USAGE, rows))
+    shown = document(*review._footer())
+    titles = [unescape(title) for title in re.findall("<summary>(.*?)</summary>", shown)]
+    impact, backtest, stalls = titles
+    assert impact == f"impact: {KEY}: lowered 1"
+    assert backtest.startswith("backtest: 1 of 1 buckets would have been throttled")
+    assert stalls.endswith(f"would be throttled when it is applied; the longest: user={user} client-id=app, 99 s")
 
 
 def test_whoever_shows_the_cluster_hears_of_an_apply(bench: Bench, unique: Unique) -> None:

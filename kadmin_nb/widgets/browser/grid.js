@@ -120,7 +120,8 @@ function shared(columns, room) {
     }
   }
   const last = columns.findLastIndex(({ look }) => look === "text" || look === "prose");
-  widths[Math.max(0, last)] += Math.max(0, room - sum());
+  const wide = last >= 0 || columns.at(-1)?.look === "number" ? Math.max(0, last) : columns.length - 1;
+  widths[wide] += Math.max(0, room - sum());
   return widths;
 }
 
@@ -197,7 +198,7 @@ function render({ model, el }) {
   let top = 0, scale = 1, height = model.get("height"), ownScroll = null;
   const measure = document.createElement("canvas").getContext("2d");
   const content = columns.map(() => 0), dragged = new Map(); // pixels of the widest text; widths that somebody chose
-  let hidden = columns.map(() => false), widths = [], lines = 1, rowHeight = LINE, headHeight = HEAD;
+  let hidden = columns.map(() => false), widths = [], above = [], lines = 1, rowHeight = LINE, headHeight = HEAD;
   let active = [0, 0], anchor = [0, 0], sorted = ["", false], editing = null, hasFocus = false, isDead = false;
   let isJudged = false; // after an edit: the remarks stay on the edited cell until somebody moves on
 
@@ -257,7 +258,8 @@ function render({ model, el }) {
   const identifies = (n) => ["name", "branch", "key"].includes(columns[n].look);
 
   // A column in which nothing stands, and nothing can be typed, is not shown. Where the page is too narrow for all that
-  // are, what identifies a row is on a line of its own.
+  // are, what identifies a row is on a line of its own, with the words that find room there. It stays where the other
+  // line is scrolled sideways.
   function fit() {
     const style = getComputedStyle(el);
     measure.font = `600 ${style.fontSize} ${style.fontFamily}`;
@@ -265,22 +267,24 @@ function render({ model, el }) {
     const says = columns.map((column, n) => !pages.some((page) => page.keys.length) || pages.some((page) => page.cells[n].some(Boolean)));
     columns.forEach((column, n) => {
       if (column.is_editable) says[n] ||= pages.some((page) => page.keys.some((_, row) => !isLocked(page.editors.get(`${row}:${n}`))));
-      for (const page of pages) page.cells[n].forEach((text, row) => {
+      for (const page of pages) if (!page.isMeasured) page.cells[n].forEach((text, row) => {
         const old = page.marks.get(`${row}:${n}`)?.[4], depth = n ? 0 : (page.branches[row]?.[0] || 0) * 16;
         const shown = text + (old === null || old === undefined ? "" : wasText(text, old));
-        if (shown.length * 4 < content[n]) return; // shorter than the widest in any font
         content[n] = Math.max(content[n], widthOf(shown) + depth);
       });
     });
+    pages.forEach((page) => (page.isMeasured = true));
     hidden = says.map((one) => !one);
     const shown = columns.map((_, n) => n).filter((n) => !hidden[n]);
     const room = scroller.clientWidth, all = columns.map(wanted), total = (some) => some.reduce((sum, n) => sum + widths[n], 0);
-    const isTight = shown.reduce((sum, n) => sum + Math.min(all[n].least, all[n].whole), 0) > room;
-    const parts = isTight ? [shown.filter(identifies), shown.filter((n) => !identifies(n))].filter((some) => some.length) : [shown];
+    const needs = (some) => some.reduce((sum, n) => sum + Math.min(all[n].least, all[n].whole), 0), isTight = needs(shown) > room;
+    above = isTight ? shown.filter(identifies) : [];
+    if (isTight) shown.forEach((n) => columns[n].look === "badge" && needs([...above, n]) <= room && above.push(n));
+    above.sort((one, other) => one - other);
+    const parts = [above, shown.filter((n) => !above.includes(n))].filter((some) => some.length);
     lines = parts.length;
     for (const some of parts) shared(some.map((n) => all[n]), room).forEach((width, at) => (widths[some[at]] = dragged.get(some[at]) ?? width));
     const widest = Math.max(room, ...parts.map(total));
-    if (lines > 1) widths[parts[0].at(-1)] += widest - total(parts[0]); // the others begin a line
     [rowHeight, headHeight] = [LINE * lines, HEAD + 24 * (lines - 1)];
     layer.style.minWidth = `${widest}px`;
     [head, ...drawn.values()].forEach(arrange);
@@ -288,10 +292,15 @@ function render({ model, el }) {
 
   function arrange(row) {
     row.style.height = `${row === head ? headHeight : rowHeight}px`;
+    row.classList.toggle("kg-lines", lines > 1);
+    let left = 0;
     [...row.children].forEach((cell, n) => {
+      const isAbove = lines > 1 && above.includes(n);
       cell.classList.toggle("kg-hidden", hidden[n]);
+      cell.classList.toggle("kg-above", isAbove);
       cell.style.width = `${widths[n]}px`;
-      cell.classList.toggle("kg-above", lines > 1 && identifies(n));
+      cell.style.left = isAbove ? `${left}px` : "";
+      if (isAbove) left += widths[n];
     });
   }
 
@@ -493,7 +502,9 @@ function render({ model, el }) {
   }
 
   function showColumn(cell) {
-    const named = [...head.children].find((column) => getComputedStyle(column).position === "sticky"); // stays in view
+    if (cell.classList.contains("kg-above")) return;
+    const stays = (column) => getComputedStyle(column).position === "sticky" && !column.classList.contains("kg-above");
+    const named = [...head.children].find(stays);
     const isBehind = named && named.compareDocumentPosition(cellAt(-1, active[1])) & Node.DOCUMENT_POSITION_FOLLOWING;
     const sticky = isBehind ? named.offsetWidth : 0;
     const left = cell.offsetLeft, right = left + cell.offsetWidth;
@@ -511,7 +522,7 @@ function render({ model, el }) {
       anchor = [...active];
     }
     const [first, last] = visible();
-    row > first && row < last - 1 ? paint() : setTop((row - 2) * ROW);
+    row > first && row < last - 1 ? paint() : setTop((row - 2) * rowHeight);
   }
 
   function setTop(value) {
@@ -747,7 +758,7 @@ function render({ model, el }) {
     if (isDead) return;
     isDead = true;
     el.classList.add("kg-dead");
-    say("The kernel that this table belongs to is gone: run the cell again to edit.", false);
+    say("The kernel that this table belongs to is gone: run the cell again.", false);
   }
 
   model.on("msg:custom", received);

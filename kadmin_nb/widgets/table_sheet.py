@@ -1,0 +1,182 @@
+"""The rows of an answer as a table to sort and search, with what the answer says about them around it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeGuard
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import UsageError
+from ..frames.answer import Tabular
+from ..frames.blocks import BINDS, BRANCH, LOST, NOTEBOOK, NUMBER, STANDING, TEXT, Block, Page, Title
+from ..frames.meanings import Part
+from ..frames.render import columns, engine_line
+from ..frames.views import view_of
+from . import sheet
+from .panel import Panel
+from .sheet import Arrangement, Column, ReadOnlySheet, Result
+
+SCREEN = 20
+"""Rows up to which a table is read as it stands."""
+
+HEIGHT = 420
+"""Pixels of the table."""
+
+SHORT = 40
+"""Characters of a cell that is not repeated below the table while it has the focus."""
+
+_LOOKS = {BINDS: NUMBER, LOST: TEXT, STANDING: TEXT}
+"""The looks of a grid's columns, where they are not those of an answer's."""
+
+_NUMBER = r"^-?\d{1,18}(\.\d+)?$"
+_BETWEEN = "\x1f"
+"""Stands between the texts of a row that is searched: no text that is shown has it."""
+
+
+class TableSheet(ReadOnlySheet):
+    """The rows of a table under their titles, in any order; each column shows and sorts what its view says."""
+
+    not_edited = "the rows of an answer cannot be edited"
+    edit_hint = "kquota edit and kconfig edit edit what is stored."
+
+    def __init__(self, table: pa.Table, title: str = "") -> None:
+        super().__init__()
+        view = view_of(table)
+        self._table, self._lock = view.ordered(table), threading.RLock()
+        self._parts = {str(number): part for number, part in enumerate(view.parts(table, title))}
+        self._texts: dict[str, pa.Array] = {}
+        self._order = np.arange(table.num_rows)
+        self.label = title.partition("\n")[0] or "Rows"
+        self.columns = [
+            Column(name, part.heading, _LOOKS.get(part.look, part.look)) for name, part in self._parts.items()
+        ]
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def keys(self, first: int, count: int) -> Sequence[str]:
+        return [f"row {row + 1}" for row in self._order[first : first + count].tolist()]
+
+    def page(self, first: int, count: int) -> sheet.Page:
+        with self._lock:
+            rows = self._table.take(pa.array(self._order[first : first + count]))
+            return sheet.Page(first, self.keys(first, count), [c.cells for c in columns(rows, [*self._parts.values()])])
+
+    def arrange(self, arrangement: Arrangement) -> None:
+        with self._lock:
+            rows, is_shown = np.arange(self._table.num_rows), self._matching(arrangement.words)
+            if arrangement.column is not None:
+                rows = self._sorted(arrangement.column, arrangement.descending)
+            self._order = rows[is_shown[rows]]
+
+    def whole(self, key: str, column: str) -> str:
+        """A cell with the name of its column, where it may be too long for its place; else nothing."""
+        row, part = int(key.removeprefix("row ")) - 1, self._parts[column]
+        text = columns(self._table.slice(row, 1), [part])[0].cells[0]
+        return f"{part.heading}: {text}" if len(text) > SHORT else ""
+
+    def _matching(self, words: str) -> np.ndarray:
+        """A flag for each row: each of the words is a part of what it shows."""
+        flags = np.ones(self._table.num_rows, dtype=bool)
+        if words.strip():
+            shown = pc.binary_join_element_wise(*map(self._shown, self._parts), pa.scalar(_BETWEEN, pa.large_string()))
+            for word in words.split():
+                flags &= np.asarray(pc.match_substring(shown, word, ignore_case=True))
+        return flags
+
+    def _shown(self, name: str) -> pa.Array:
+        """The texts of a column, made when they are first searched or sorted."""
+        if name not in self._texts:
+            self._texts[name] = pa.array(columns(self._table, [self._parts[name]])[0].cells, pa.large_string())
+        return self._texts[name]
+
+    def _sorted(self, name: str, descending: bool) -> np.ndarray:
+        if name not in self._parts:
+            raise UsageError(f"rows cannot be sorted by {name}")
+        keys = pa.table({str(number): key for number, key in enumerate(self._sort_keys(name))})
+        order = [(key, "descending" if descending else "ascending") for key in keys.column_names]
+        return np.asarray(pc.sort_indices(keys, sort_keys=order))  # nulls last, in either order)
+
+    def _sort_keys(self, name: str) -> list[pa.Array]:
+        """The values of a column: numbers, times and flags; of texts, those that are numbers first, by their value."""
+        values = _values(self._parts[name], self._table)
+        if values is not None and not pa.types.is_string(values.type):
+            return [values]
+        shown = self._shown(name)
+        texts = pc.if_else(pc.equal(shown, ""), None, shown)
+        return [texts] if values is None else [_numbers(values), texts]
+
+
+def _values(part: Part, table: pa.Table) -> pa.ChunkedArray | None:
+    """The values behind a column's texts; None where they have no order."""
+    name = next((name for name in part.sources if name in table.column_names), None)
+    if name is None or pa.types.is_nested(table[name].type):
+        return None
+    column = table[name]
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def _numbers(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.if_else(pc.match_substring_regex(texts, _NUMBER), texts, None).cast(pa.float64())
+
+
+def is_long(block: Block) -> TypeGuard[pa.Table]:
+    """True of a table with more rows than one reads at a glance; a tree is read from its top."""
+    if not isinstance(block, pa.Table) or block.num_rows <= SCREEN:
+        return False
+    return all(part.look != BRANCH for part in view_of(block).parts(block))
+
+
+class AnswerPanel(Panel):
+    """An answer whose long tables are sorted, searched and scrolled; the rest of it stands around them as ever."""
+
+    def __init__(self, shown: Tabular, page: Page = NOTEBOOK) -> None:
+        self._shown, self.page = shown, page
+
+    def to_arrow(self) -> pa.Table:
+        return self._shown.to_arrow()
+
+    def _blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        return self._shown._blocks(page)
+
+    @property
+    def is_long(self) -> bool:
+        """True if it has a table that is worth it."""
+        return any(map(is_long, self._blocks(self.page)))
+
+    def build(self) -> Any:
+        from . import controls
+
+        parts: list[Any] = []
+        around: list[Block] = []
+        title = ""
+        for block in self._blocks(self.page):
+            title = block if isinstance(block, Title) else title
+            if is_long(block):
+                parts += [controls.paragraphs(*around), *_searched(block, title)]
+                around = [engine_line(block)]
+            else:
+                around.append(block)
+        return controls.column(*parts, controls.paragraphs(*around))
+
+
+def _searched(table: pa.Table, title: str) -> Iterable[Any]:
+    """A box of words, the table, and the cell in focus where it is long."""
+    from . import controls
+    from .grid import Grid
+
+    rows = TableSheet(table, title)
+    grid, focus = Grid(rows, height=HEIGHT), controls.StatusLine()
+
+    def search(words: str) -> None:
+        grid.arrange(words=words)
+        grid.notify(Result(f"{len(rows):,} of {table.num_rows:,} rows"))
+
+    box = controls.text("any part of what a row shows", width="24em", label="search", act=search)
+    box.continuous_update = True
+    grid.focused = lambda key, column: focus.show(rows.whole(key, column))
+    return box, grid, focus

@@ -1,0 +1,83 @@
+"""Answers of more rows than a screen has: sorted, searched and scrolled in JupyterLab, and read without a kernel."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.browser.conftest import Open
+from tests.browser.lab import Lab, Notebook, document
+from tests.browser.test_accessibility import assert_nothing
+from tests.browser.test_hosts import outputs_of, run
+
+pytestmark = pytest.mark.slow
+
+BEGIN = """
+%load_ext kadmin_nb
+from kadmin_nb.frames.answer import Answer
+from tests.widgets.stored_quotas import quotas
+def limits(*names):
+    return Answer(quotas({f"user={name}": f"{n + 1}MB/s" for n, name in enumerate(names)}))
+"""
+MANY = "limits('<b>bob</b>', *(f'u{n:04}' for n in range(1, 5000)))._in_cell()"
+
+
+def opened(open_notebook: Open, *cells: str) -> Notebook:
+    """A notebook whose second cell shows 5,000 rows."""
+    notebook = open_notebook([BEGIN, MANY, *cells])
+    for number in range(2 + len(cells)):
+        notebook.run(number)
+    notebook.page.get_by_role("rowheader").first.wait_for()
+    return notebook
+
+
+def test_an_answer_is_sorted_searched_and_scrolled(open_notebook: Open) -> None:
+    """Of 5,000 quotas I saw the first sixty, and had to write pandas to see another."""
+    notebook = opened(open_notebook, "_.shape, Out[2].value.max()", "limits('few')._in_cell()")
+    page, grid = notebook.page, notebook.page.get_by_role("grid")
+    first = grid.locator('[aria-rowindex="2"] [role=rowheader]')
+    grid.get_by_role("columnheader", name="value").click()
+    grid.get_by_role("columnheader", name="value").click()
+    page.get_by_role("rowheader", name="user=u4999").wait_for()
+    assert "u4999" in first.inner_text()
+    page.get_by_role("gridcell", name="5 GB/s", exact=True).click()
+    page.keyboard.press("Control+End")
+    page.get_by_role("rowheader", name="user=<b>bob</b>").wait_for()
+    page.get_by_role("textbox", name="search").fill("u123")
+    page.get_by_role("status").get_by_text("10 of 5,000 rows").wait_for()
+    page.get_by_role("rowheader", name="user=u1239").wait_for()
+    assert "u1239" in first.inner_text()
+    page.get_by_role("gridcell", name="1.24 GB/s").click()
+    page.keyboard.type("5")
+    page.get_by_role("status").get_by_text("cannot be edited").wait_for()
+    assert grid.count() == 1
+    assert page.locator(".kadmin-static").filter(visible=True).count() == 0
+    assert "((5000, 7), np.float64(5000000000.0))" in notebook.text()
+    assert_nothing(notebook, "answer-table")
+
+
+def test_without_a_kernel_it_is_a_page(open_notebook: Open, lab: Lab) -> None:
+    """I opened yesterday's notebook, and the answers were gone."""
+    notebook = opened(open_notebook)
+    page = notebook.page
+    page.keyboard.press("Control+s")
+    notebook.wait_for_text("Saving completed")
+    saved = json.loads(next(lab.home.glob("test_without_a_kernel*.ipynb")).read_text())
+    assert "widgets" not in saved["metadata"]
+    (lab.home / "yesterday-table.ipynb").write_text(json.dumps(saved))
+    again = Notebook(page.context.new_page(), f"{lab.url}/lab/tree/yesterday-table.ipynb?reset")
+    again.page.get_by_role("cell", name="user=u0007").wait_for()
+    assert again.page.get_by_text("model not found").filter(visible=True).count() == 0
+    again.picture("yesterday-table")
+    again.page.close()
+
+
+def test_an_executed_document_has_text_and_html_alone(tmp_path: Path) -> None:
+    """The report of the night's run said: Error displaying widget."""
+    (tmp_path / "many.ipynb").write_text(json.dumps(document([BEGIN, MANY])))
+    run("jupyter-nbconvert", "--to", "notebook", "--execute", "--output", "done.ipynb", "many.ipynb", folder=tmp_path)
+    [[output]] = outputs_of(tmp_path / "done.ipynb")
+    assert (output["output_type"], sorted(output["data"])) == ("execute_result", ["text/html", "text/plain"])
+    assert "the DataFrame has all of it" in "".join(output["data"]["text/html"])
