@@ -7,9 +7,8 @@ A finding's target is the culprit, its edit the smallest change that lifts the b
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
 
 from ..model import figures
 from ..model.changes import DELETE, SET, Edit
@@ -92,6 +91,11 @@ class Throttling:
     utilisation: float | None
     has_unknown: bool
 
+    def __str__(self) -> str:
+        share = "" if self.share is None else f", in {figures.share(self.share)} of the windows"
+        since = "" if self.since is None else f", first at {figures.utc(self.since)}"
+        return f"throttled for up to {figures.milliseconds(self.longest_ms)}{share}{since}"
+
 
 @dataclass(frozen=True, slots=True)
 class Address:
@@ -145,17 +149,25 @@ def _in_order(found: Iterable[Finding]) -> list[Finding]:
 
 def _brake(
     code: str, culprit: Configurable, key: str, message: str, edit: Edit | None = None, *,
-    state: str = BITES, mend: str | None = None, **evidence: Any,
+    state: str = BITES, mend: str | None = None,
 ) -> Finding:  # fmt: skip
     severity = OK if state == STANDS else WARNING
-    line = mend if edit is None else line_of(edit)
-    return Finding(code, severity, message, culprit, key, evidence={"state": state, **evidence}, edit=edit, mend=line)
+    return Finding(code, severity, message, culprit, key, evidence={"state": state}, edit=edit, mend=mend)
 
 
-def line_of(edit: Edit) -> str:
-    """The line that makes a change, after `kadmin-nb`."""
-    if edit.kind != "quota":
-        return mending_line(edit)
+def _by_quota(code: str, culprit: Configurable, key: str, message: str, edit: Edit | None) -> Finding:
+    """One that a change of a quota lifts."""
+    return _brake(code, culprit, key, message, edit, mend=None if edit is None else quota_line(edit))
+
+
+def _by_reset(code: str, whose: Configurable, key: str, message: str, state: str) -> Finding:
+    """One that the removal of a config lifts."""
+    edit = Edit(DELETE, whose, key)
+    return _brake(code, whose, key, message, edit, state=state, mend=mending_line(edit))
+
+
+def quota_line(edit: Edit) -> str:
+    """The line that changes a quota, after `kadmin-nb`."""
     if edit.value is None:
         return f"quota remove {edit.key} {edit.resource}"
     return f"quota set {format_word(edit.key, typed(edit.key, float(edit.value)))} {edit.resource}"
@@ -182,7 +194,8 @@ def _of_limit(facts: ClientFacts, limit: Effective) -> Finding:
     causes = (_noisy_neighbour, _blank, _shadowed, _stale, _share_group, _leaders)
     found = next(filter(None, (cause(facts, limit) for cause in causes)), None) or _plain(facts, limit)
     seen = facts.throttles.get(limit.key) or max(facts.throttles.values(), key=lambda one: one.longest_ms)
-    return found.with_(throttle_ms=seen.longest_ms, share_throttled=seen.share, since=seen.since)
+    figures_seen = {"throttle_ms": seen.longest_ms, "share_throttled": seen.share, "since": seen.since}
+    return replace(found, message=f"{found.message}; {seen}").with_(**figures_seen)
 
 
 def _noisy_neighbour(facts: ClientFacts, limit: Effective) -> Finding | None:
@@ -194,7 +207,7 @@ def _noisy_neighbour(facts: ClientFacts, limit: Effective) -> Finding | None:
         return None
     neighbour = Entity.of({kind: name for kind, name in zip(("user", "client-id"), noisy, strict=True) if name})
     message = f"{_limit_text(limit)} is shared with {neighbour}, which used most of it"
-    return _brake("shared-bucket", neighbour, limit.key, message, _own(limit, limit.value))
+    return _by_quota("shared-bucket", neighbour, limit.key, message, _own(limit, limit.value))
 
 
 def _blank(facts: ClientFacts, limit: Effective) -> Finding | None:
@@ -202,7 +215,8 @@ def _blank(facts: ClientFacts, limit: Effective) -> Finding | None:
     if beside is None or beside.entity in (None, limit.entity) or not _is_higher(beside.value, limit):
         return None
     message = f"{_limit_text(limit)} holds for clients without a client-id; with one it would be {_limit_text(beside)}"
-    return _brake("blank-client-id", _entity(limit), limit.key, message, _set(_entity(limit), limit.key, beside.value))
+    edit = _set(_entity(limit), limit.key, beside.value)
+    return _by_quota("blank-client-id", _entity(limit), limit.key, message, edit)
 
 
 def _shadowed(facts: ClientFacts, limit: Effective) -> Finding | None:
@@ -211,7 +225,7 @@ def _shadowed(facts: ClientFacts, limit: Effective) -> Finding | None:
     if meant is None:
         return None
     message = f"{_limit_text(limit)} comes before {meant.entity} ({readable(limit.key, meant.value)}), which names it"
-    return _brake("shadowing-default", _entity(limit), limit.key, message, _own(limit, meant.value))
+    return _by_quota("shadowing-default", _entity(limit), limit.key, message, _own(limit, meant.value))
 
 
 def _stale(facts: ClientFacts, limit: Effective) -> Finding | None:
@@ -219,7 +233,7 @@ def _stale(facts: ClientFacts, limit: Effective) -> Finding | None:
     if beneath is None or _entity(limit) != closest(limit) or not _is_higher(beneath.value, limit):
         return None
     message = f"{_limit_text(limit)} overrides {beneath.entity}, which has {readable(limit.key, beneath.value)}"
-    return _brake("stale-override", _entity(limit), limit.key, message, Edit(DELETE, _entity(limit), limit.key))
+    return _by_quota("stale-override", _entity(limit), limit.key, message, Edit(DELETE, _entity(limit), limit.key))
 
 
 def _share_group(facts: ClientFacts, limit: Effective) -> Finding | None:
@@ -227,7 +241,7 @@ def _share_group(facts: ClientFacts, limit: Effective) -> Finding | None:
     if seen is None or not seen.has_unknown:
         return None
     message = f"{_limit_text(limit)} counts what share consumers fetch, too; a request log does not tell these bytes"
-    return _brake("share-group", _entity(limit), limit.key, message, _first_lift(facts, limit))
+    return _by_quota("share-group", _entity(limit), limit.key, message, _first_lift(facts, limit))
 
 
 def _leaders(facts: ClientFacts, limit: Effective) -> Finding | None:
@@ -241,13 +255,13 @@ def _leaders(facts: ClientFacts, limit: Effective) -> Finding | None:
         f"{_limit_text(limit)} holds on each of {facts.brokers} brokers, {readable(limit.key, everywhere)} in all, "
         f"and its leaders are all on broker {busiest}; spread leaders, or allow there what all have together"
     )
-    return _brake("leaders", Resource("BROKER", str(busiest)), limit.key, message, _own(limit, everywhere))
+    return _by_quota("leaders", Resource("BROKER", str(busiest)), limit.key, message, _own(limit, everywhere))
 
 
 def _plain(facts: ClientFacts, limit: Effective) -> Finding:
     code = "request-quota" if limit.key == "request_percentage" else "client-quota"
     message = f"{_limit_text(limit)} is used up"
-    return _brake(code, _entity(limit), limit.key, message, _first_lift(facts, limit))
+    return _by_quota(code, _entity(limit), limit.key, message, _first_lift(facts, limit))
 
 
 def _first_lift(facts: ClientFacts, limit: Effective) -> Edit | None:
@@ -300,14 +314,14 @@ def _connections(facts: ClientFacts) -> Iterator[Finding]:
         most = _most_connections(facts.configs)
         if most is not None and address.seen >= (exact_number(most.text) or 0):
             message = f"{address.seen} connections of {address.ip} were seen at once, as many as it takes"
-            yield _brake("connection-limit", most.resource, PER_ADDRESS, message, state=MAY_BITE)
+            yield _config_brake("connection-limit", most, message, MAY_BITE)
 
 
 def _new_connections(address: Address, entity: Entity, limit: float) -> Finding:
     key = "connection_creation_rate"
     message = f"{address.ip} opened {address.opened:.3g} connections a second, and {readable(key, limit)} are accepted"
     edit = _set(entity, key, float(round(TIMES * limit)))
-    return _brake("connection-limit", entity, key, message, edit)
+    return _by_quota("connection-limit", entity, key, message, edit)
 
 
 def _most_connections(configs: Iterable[ConfigValue]) -> ConfigValue | None:
@@ -325,7 +339,7 @@ def _client_configs(facts: ClientFacts) -> Iterator[Finding]:
     waits = "" if facts.waits_ms is None else f"; a PRODUCE waits {figures.milliseconds(facts.waits_ms)} for them"
     message = f"acks={facts.entries[entity, ACKS]}: a producer that follows it waits for all replicas in sync{waits}"
     state = MAY_BITE if facts.waits_ms is None else BITES
-    yield _brake("client-config", entity, ACKS, message, Edit(DELETE, entity, ACKS), state=state)
+    yield _by_reset("client-config", entity, ACKS, message, state)
 
 
 # --- topics and brokers ---
@@ -368,9 +382,8 @@ def _throttled_replicas(facts: ConfigFacts) -> Iterator[Finding]:
         rate_key = value.key.replace(".replicas", ".rate")
         limited = [rate for rate in rates if rate.key == rate_key and _is_listed(value, rate.resource)]
         state = BITES if limited and facts.behind else STANDS
-        edit = Edit(DELETE, value.resource, value.key)
         message = _throttle_text(limited, facts)
-        yield _brake("replication-throttle", value.resource, value.key, message, edit, state=state)
+        yield _by_reset("replication-throttle", value.resource, value.key, message, state)
 
 
 def _is_listed(value: ConfigValue, broker: Resource) -> bool:
@@ -436,7 +449,7 @@ def _config_brake(code: str, value: ConfigValue, message: str, state: str) -> Fi
         how = f"remove {value.key} from the server.properties of {value.resource}, and restart it"
         return _brake(code, value.resource, value.key, message, state=state, mend=how)
     where = Resource("BROKER", "") if value.source == Source.ALL_BROKERS else value.resource
-    return _brake(code, where, value.key, message, Edit(DELETE, where, value.key), state=state)
+    return _by_reset(code, where, value.key, message, state)
 
 
 def _rate(value: ConfigValue) -> str:

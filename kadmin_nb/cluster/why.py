@@ -13,17 +13,16 @@ import pyarrow as pa
 from ..advice.brakes import ClientFacts, Load, Throttling
 from ..client_configs.kafka import LiveKafka
 from ..errors import NotFound, UsageError, printable
-from ..frames import meanings, schemas
+from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.meanings import client
 from ..frames.relational import Frame, names_of
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Syntax, Verb, python, sentence
-from ..model import figures
 from ..model.findings import Row
 from ..model.grammar import format_word, parts
-from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers, readable
+from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers
 from ..resolution.rules import Effective, Stored, explain, stored_of
 from ..resolution.shadows import UNNAMED, Lift, Quota, lifts, only_without
 from ..usage.engines import Usage
@@ -263,22 +262,9 @@ def _title(client: str, bound: Sequence[Effective], rows: Sequence[Row]) -> str:
         return f"{client} is unlimited."
     first, last = ", ".join(e.key for e in bound[:-1]), bound[-1].key
     limits = f"{first} and {last}" if first else last
-    throttled = [row for row in rows if row["share_throttled"]]
-    if throttled:
-        worst = max(throttled, key=lambda row: row["share_throttled"])
-        return f"{client} is throttled by {worst['key']}: it used {_used_text(worst)}."
     if any(row["windows_unknown"] is not None for row in rows):
         return f"{client} was not throttled in the time observed. It is limited by {limits}, on each broker."
     return f"{client} is limited by {limits}, on each broker."
-
-
-def _used_text(row: Row) -> str:
-    """The use of a limit in words, measured values in three digits."""
-    most = meanings.measured(row["key"], row["peak"], row["windows_unknown"])
-    used = "an unknown amount" if row["peak"] is None else most if row["windows_unknown"] else f"up to {most}"
-    of_limit = f"{used} of {readable(row['key'], row['value'])}" if row["value"] is not None else used
-    throttled = row["share_throttled"]
-    return f"{of_limit}, throttled in {figures.share(throttled)} of the windows" if throttled else of_limit
 
 
 def _lift_row(number: int, lift: Lift) -> dict[str, object]:
