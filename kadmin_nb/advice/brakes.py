@@ -220,8 +220,8 @@ def _blank(facts: ClientFacts, limit: Effective) -> Finding | None:
 
 
 def _shadowed(facts: ClientFacts, limit: Effective) -> Finding | None:
-    named = (lost for lost in limit.overridden if not _is_default(lost.entity) and _is_higher(lost.value, limit))
-    meant = next(named, None) if _is_default(_entity(limit)) else None
+    closer = (lost for lost in limit.overridden if _named(lost.entity) - _named(_entity(limit)))
+    meant = next((lost for lost in closer if _is_higher(lost.value, limit)), None)
     if meant is None:
         return None
     message = f"{_limit_text(limit)} comes before {meant.entity} ({readable(limit.key, meant.value)}), which names it"
@@ -290,8 +290,9 @@ def _is_higher(value: float | None, limit: Effective) -> bool:
     return value is not None and limit.value is not None and value > limit.value
 
 
-def _is_default(entity: Entity) -> bool:
-    return any(entity.get(kind) is DEFAULT for kind in ("user", "client-id"))
+def _named(entity: Entity) -> set[str]:
+    """The parts that an entity names, and does not leave to a default."""
+    return {kind for kind in ("user", "client-id") if entity.get(kind) not in (None, DEFAULT)}
 
 
 # --- beside the quotas ---

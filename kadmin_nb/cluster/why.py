@@ -111,11 +111,11 @@ class WhyAnswer(Answer):
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         yield from filter(None, ("\n".join(self._reasons(effective)) for effective in self.explanation))
-        if len(self.brakes):
+        if len(self.brakes) > 1:
             yield "What slows it:"
             yield self.brakes.to_arrow()
         if self.lifts:
-            yield "To lift its limit:" if len(self._bound) == 1 else "To lift one of its limits:"
+            yield "To lift it:" if len(self._bound) == 1 else "To lift one of them:"
             yield self.to_lifts().to_arrow()
             yield self._next_step(page.syntax or self._syntax)
         if unknown := [row["key"] for row in self._rows if row["windows_unknown"]]:
@@ -183,7 +183,8 @@ def why(
     table = stamped(schemas.table(schemas.WHY, _rows(explanation, brokers, used)), kafka.id, marks)
     facts = _facts(ClientFacts(explanation, others, stored, brokers), used)
     found = brakes.of_client(kafka, facts, requests)
-    return WhyAnswer(table, explanation, others, tuple(_all_lifts(stored, explanation, to)), used, found)
+    further = tuple(lift for lift in _all_lifts(stored, explanation, to) if lift.edit not in found.edits())
+    return WhyAnswer(table, explanation, others, further, used, found)
 
 
 def _requests_and_usage(given: object) -> tuple[Frame | None, object]:

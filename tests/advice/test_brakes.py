@@ -22,6 +22,7 @@ from kadmin_nb.advice.brakes import (
 from kadmin_nb.model.config_values import ConfigValue
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.findings import Finding
+from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.resources import Partition, Resource, Source
 from kadmin_nb.resolution.rules import explain
 
@@ -52,6 +53,16 @@ def test_a_request_quota_throttles_writes_far_below_their_limit() -> None:
     near = client(*quotas, throttles={"producer_byte_rate": throttled(99.0)})
     assert [one.code for one in of_client(far)] == ["request-quota"]
     assert [one.code for one in of_client(near)] == ["client-quota"]
+
+
+def test_the_share_of_each_client_id_shadows_nothing() -> None:
+    """5 MB/s for each job out of 20 MB/s for the team: that was no mistake, and was reported as one."""
+    each = Entity.of({"user": "alice", "client-id": DEFAULT})
+    quotas = (each, "producer_byte_rate", 5e6), (ALICE, "producer_byte_rate", 20e6)
+    facts = client(*quotas, throttles={"producer_byte_rate": throttled(99.0)})
+    assert told(of_client(facts)) == [
+        ("client-quota", str(each), BITES, "quota set producer_byte_rate=10MB/s user=alice client-id=app")
+    ]
 
 
 def test_a_throttle_that_no_stored_quota_explains_is_nobodys() -> None:
