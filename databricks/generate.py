@@ -32,12 +32,12 @@ class Part(NamedTuple):
 WHO = {"cluster_id": "cluster", "key": "key", "user": "user", "client_id": "client-id", "limit": "limit"}
 PAGES: dict[str, tuple[Part, ...]] = {
     "Limits": (
-        Part("near", "Near a limit, or over it, in seven days", WHO | {"level": "set by", "peak": "peak"} | {
+        Part("near", "Near or over a limit in the last seven days", WHO | {"level": "set by", "peak": "peak"} | {
             "peak_percent": "peak, % of the limit",
             "percent_of_time_above_80": "% of time above 80 %",
             "last_day": "last on",
         }),
-        Part("throttled", "Throttled in thirty days", WHO | {
+        Part("throttled", "Throttled in the last thirty days", WHO | {
             "throttled_s": "seconds throttled",
             "longest_throttle_ms": "longest throttle, ms",
             "longest_above_limit_s": "longest above the limit, s",
@@ -46,18 +46,18 @@ PAGES: dict[str, tuple[Part, ...]] = {
         }),
     ),
     "Changes": (
-        Part("changes", "Changed in thirty days", {
+        Part("changes", "Changed in the last thirty days", {
             "at": "recorded at", "cluster_id": "cluster", "resource": "of", "key": "key", "change": "change",
             "before": "before", "after": "after", "author": "author", "plan_id": "plan", "frame": "kind",
         }),
-        Part("since", "Limits of now, and since when", {
+        Part("since", "Current limits, and since when", {
             "cluster_id": "cluster", "entity": "of", "key": "key", "value": "limit", "since": "since",
             "author": "author", "plan_id": "plan",
         }),
-        Part("drift", "Where clusters differ", {
+        Part("drift", "Differences between clusters", {
             "frame": "kind", "resource": "of", "key": "key", "difference": "difference", "values": "values",
         }),
-        Part("recorded", "What was recorded", {
+        Part("recorded", "Recorded snapshots", {
             "cluster_id": "cluster", "frame": "kind", "snapshots": "snapshots", "since": "since",
             "last_taken_at": "last", "rows_now": "rows now",
         }),
@@ -79,7 +79,7 @@ ALERT_OF = {
     "alert_near": Alert("Kafka: clients near their limit", 0),
     "alert_throttled": Alert("Kafka: clients are throttled", 0),
     "alert_changed": Alert("Kafka: limits changed without a plan", 0),
-    "alert_not_recorded": Alert("Kafka: nothing was recorded, in hours", 26),
+    "alert_not_recorded": Alert("Kafka: hours since the last snapshot", 26),
 }
 
 

@@ -80,7 +80,8 @@ def checked() -> dict[str, str]:
 def text_of(source: Path) -> str:
     """A page as Markdown; a notebook as it was run last."""
     if source.suffix == ".md":
-        return source.read_text()
+        text = source.read_text()
+        return text.replace(FIGURES, figures()) if FIGURES in text else text
     has_run = _has_run(source)
     document = nbformat.read(EXECUTED / source.name if has_run else source, as_version=4)
     text, resources = MarkdownExporter().from_notebook_node(document)
@@ -137,6 +138,24 @@ def write_for_machines(places: list[Path]) -> None:
         first = next((line for line in text.splitlines() if line[:1].isalpha()), "")
         lines.append(f"- [{title}]({(folder / 'index.md').relative_to(SITE)}): {first}")
     (SITE / "llms.txt").write_text("\n".join(lines) + "\n")
+
+
+FIGURES = "<!-- figures -->"
+BENCH = OUT / "bench.json"
+"""The figures of `make bench`, and the place that they take in the page about performance."""
+
+
+def figures() -> str:
+    """The figures of the last `make bench`, as a table."""
+    if not BENCH.exists():
+        return "`make bench` was not run before this site was built, so there are no figures here."
+    measured = json.loads(BENCH.read_text())
+    size = "full size" if measured["full"] else "the daily size"
+    lines = [f"Measured on {measured['at'][:10]}, {size}; seconds unless the figure says otherwise.", ""]
+    lines += ["| figure | kadmin_nb | reference | ratio | bound |", "|---|---|---|---|---|"]
+    columns = ("figure", "ours", "reference", "ratio", "bound")
+    lines += [f"| {' | '.join(str(row[column]) for column in columns)} |" for row in measured["figures"]]
+    return "\n".join(lines)
 
 
 ASKED = re.compile(r"^\*Asked as: (.*?)\*$", re.MULTILINE | re.DOTALL)

@@ -1,4 +1,4 @@
-"""Clients of an application that follow dynamic client configs (KIP-649): confluent-kafka's, with one changed import.
+"""Application clients that follow dynamic client configs (KIP-649): confluent-kafka's, with one changed import.
 
     from kadmin_nb.clients import DynamicProducer as Producer
 

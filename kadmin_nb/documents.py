@@ -76,7 +76,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Of a name that is twice, readers take the first, the last, or both."""
     value = dict(pairs)
     if len(value) < len(pairs):
-        raise _Ambiguous("A name is twice in one object")
+        raise _Ambiguous("A name occurs twice in one object")
     return value
 
 

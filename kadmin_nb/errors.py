@@ -3,22 +3,22 @@
 KadminError
 ├── UsageError            the words or arguments do not make sense
 ├── ConnectionFailed      no broker could be reached
-├── AuthenticationFailed  a broker was reached and refused who we are
-├── NotAuthorized         who we are may not do this
-├── NotFound              the topic, broker, profile, plan is not there
-├── Invalid               Kafka refuses the value or the entity, the system a file
-├── Unsupported           this broker, or this installation, cannot do it
-├── NotKnowable           the cluster decides by rules nobody outside can see
-├── PlanRefused           a plan was not started, nothing was sent
-│   ├── Conflict          the cluster is no longer as the plan saw it
-│   ├── Dangerous         the change has to be confirmed
+├── AuthenticationFailed  a broker was reached and refused the login
+├── NotAuthorized         the principal lacks a right
+├── NotFound              the topic, broker, profile or plan does not exist
+├── Invalid               Kafka refuses the value or the entity, or a file cannot be used
+├── Unsupported           this broker, or this installation, does not support it
+├── NotKnowable           the cluster uses rules that cannot be seen from outside
+├── PlanRefused           a plan was not started, and nothing was sent
+│   ├── Conflict          the cluster has changed since the plan
+│   ├── Dangerous         the change must be confirmed
 │   ├── Expired           the plan is too old
 │   └── WrongCluster      the plan was made for another cluster
 ├── TimedOut              no answer in time: the outcome is unknown
-└── PartlyFailed          some rows failed; `.outcomes` says which
+└── PartlyFailed          some rows failed; `.outcomes` has all rows
 
 KeyboardInterrupt
-└── Interrupted           a plan was stopped by Ctrl-C; `.outcomes` says how far it came
+└── Interrupted           a plan was stopped by Ctrl-C; `.outcomes` has the result so far
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class ExitState(IntEnum):
-    """The exit codes of the terminal. Answers and errors say their own."""
+    """The exit codes of the terminal. Answers and errors have one each."""
 
     DONE = 0
     """Done, or nothing to do."""
@@ -147,10 +147,11 @@ class Hinted(BaseException):
 
 
 class KadminError(Hinted, Exception):
-    """The root. `code` is Kafka's name of the error or None, `hint` says what would work; neither repeats a secret.
+    """The root of all errors. `code` is Kafka's name of the error or None, `hint` says what to do; neither has a
+    secret.
 
-    `targets` are the keys that it is about, each with its entity or resource; empty where it is about none.
-    `document` is the path of the executed runbook that failed with it, None for all others.
+    `targets` are the keys that it is about, each with its entity or resource; empty if it is about none. `document` is
+    the path of the executed runbook that failed with this error, or None.
     """
 
     def __init__(
@@ -168,7 +169,7 @@ class KadminError(Hinted, Exception):
         self.document: object = None
 
     def within(self, place: object) -> Self:
-        """The same error with its place before the message, `line 3: …`; all else that it carries stays."""
+        """The same error with a place before the message, `line 3: …`; everything else stays."""
         return self.reworded(f"{place}: {self}")
 
     def reworded(self, message: str) -> Self:
@@ -214,7 +215,7 @@ class NotFound(KadminError):
 
 
 class Invalid(KadminError):
-    """The broker refuses this value, key or entity, or a file cannot be taken or written: in their own words."""
+    """The broker refuses this value, key or entity, or a file cannot be read or written; in their own words."""
 
 
 class Unsupported(KadminError):
@@ -222,7 +223,7 @@ class Unsupported(KadminError):
 
 
 class NotKnowable(KadminError):
-    """The cluster decides by a custom callback class; no tool can predict it."""
+    """The cluster uses a custom quota callback; no tool can predict its limits."""
 
 
 class PlanRefused(KadminError):
@@ -232,21 +233,21 @@ class PlanRefused(KadminError):
 
 
 class Conflict(PlanRefused):
-    """The cluster is no longer as the plan saw it. `rows` are those that changed since: old, now, wanted."""
+    """The cluster has changed since the plan. `rows` are the rows that changed: old, now, wanted."""
 
     def _render_traceback_(self) -> list[str]:
         return [*super()._render_traceback_(), *([repr(self.rows)] if self.rows is not None else [])]
 
 
 class Dangerous(PlanRefused):
-    """The change weakens durability or security and was not allowed by name. `rows` are those: before, after."""
+    """The change weakens durability or security, and was not allowed by name. `rows` are the dangerous rows."""
 
     def _render_traceback_(self) -> list[str]:
         return [*super()._render_traceback_(), *([repr(self.rows)] if self.rows is not None else [])]
 
 
 class Expired(PlanRefused):
-    """The plan is older than it says it may be."""
+    """The plan has expired."""
 
 
 class WrongCluster(PlanRefused):
@@ -254,7 +255,7 @@ class WrongCluster(PlanRefused):
 
 
 class TimedOut(KadminError):
-    """No answer within the bound; after an alter the outcome is unknown."""
+    """No answer in time; after an alter the outcome is unknown."""
 
 
 _CLASS_OF_CODE = {
@@ -281,7 +282,7 @@ def kind_of(code: str | None) -> type[KadminError]:
 
 
 class Interrupted(Hinted, KeyboardInterrupt):
-    """A plan was stopped by Ctrl-C, between two requests; `outcomes` says what became of every row."""
+    """A plan was stopped by Ctrl-C, between two requests; `outcomes` has the result of every row."""
 
     exit_state = ExitState.INTERRUPTED
 

@@ -293,7 +293,7 @@ def read(place: Path, what: str, most: int, *, pipe: bool = False, missing: str 
     UsageError
         It is a folder or a device, it has more bytes, or it cannot be read.
     TimedOut
-        It is a pipe that nobody closes.
+        It is a pipe that is never closed.
     """
     try:
         handle = os.open(place, os.O_RDONLY | os.O_NONBLOCK)
@@ -380,8 +380,8 @@ def _wait(handle: int, name: str, until: float | None, patience: float) -> None:
     left = None if until is None else max(0.0, until - time.monotonic())
     if left == 0 or not poll.poll(None if left is None else left * 1000):
         raise TimedOut(
-            f"{name} did not come to its end within {patience:g} s",
-            hint="It is a pipe: its writer has not ended, or there is none. A file can be read at any time.",
+            f"{name} did not end within {patience:g} s",
+            hint="It is a pipe whose writer has not finished, or that has none. Use a file instead.",
         )
 
 

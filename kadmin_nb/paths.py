@@ -46,7 +46,7 @@ def journal_dir() -> Path:
 
 
 _LOST = (
-    "{folder} is on the disk of this compute, and journals in it are gone when it ends; "
+    "{folder} is on the disk of this compute, so its journals are lost when it ends; "
     "os.environ['KADMIN_STATE'] = '{volumes}/CATALOG/SCHEMA/VOLUME/kadmin-nb' keeps them"
 )
 
@@ -56,7 +56,7 @@ def _place(ours: str, xdg: str, of_user: Callable[[Unix], Path]) -> Path:
         return files.expanded(named).absolute()
     home = files.home()
     if not os.path.isabs(os.environ.get(xdg, "")) and (home is None or not home.is_absolute()):
-        reason = "HOME is not set" if home is None else f"HOME is {str(home)!r}, which is not a whole path"
+        reason = "HOME is not set" if home is None else f"HOME is {str(home)!r}, which is not an absolute path"
         raise NotFound(
             f"no home folder to keep files in: {reason}",
             hint=f"Set {ours}=/a/folder to a folder that you can write to.",

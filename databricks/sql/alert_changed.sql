@@ -1,4 +1,4 @@
--- Limits that changed on the last day that was recorded without a plan of kadmin_nb's.
+-- Limits that changed on the last recorded day without a plan of kadmin_nb.
 SELECT count(*) AS value
 FROM quotas_history AS limits
 JOIN snapshots AS taken

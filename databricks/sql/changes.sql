@@ -1,4 +1,4 @@
--- What changed, when, from what to what, and with which plan: the last thirty days that were recorded, the latest first.
+-- What changed, when, the values before and after, and the plan: the last thirty recorded days, the latest first.
 WITH recorded AS (
   SELECT 'quotas' AS frame, cluster_id, entity AS resource, key, CAST(value AS STRING) AS value, valid_from, valid_to
   FROM quotas_history

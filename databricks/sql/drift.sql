@@ -1,4 +1,4 @@
--- Where clusters differ now: quotas, and configs of topics and groups that are not the same on all of them.
+-- Quotas, and configs of topics and groups, that differ between clusters now.
 WITH now AS (
   SELECT 'quotas' AS frame, cluster_id, entity AS resource, key, CAST(value AS STRING) AS value
   FROM quotas_history

@@ -1,4 +1,4 @@
--- Who is near a limit, or over it: the last seven days that the table has, the worst first.
+-- Clients near or over a limit: the last seven days in the table, the worst first.
 SELECT
   cluster_id,
   key,

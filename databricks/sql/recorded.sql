@@ -1,4 +1,4 @@
--- What was recorded of each cluster: since when, how often, and when last.
+-- The snapshots of each cluster: since when, how many, and the last one.
 SELECT
   cluster_id,
   frame,

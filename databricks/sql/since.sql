@@ -1,4 +1,4 @@
--- The limits that hold now, since when, and whose plan set them.
+-- The current limits, since when they apply, and the plan that set them.
 SELECT
   limits.cluster_id,
   limits.entity,

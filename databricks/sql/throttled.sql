@@ -1,4 +1,4 @@
--- Who was throttled, for how long, and since when: the last thirty days that the table has.
+-- Clients that were throttled, for how long, and since when: the last thirty days in the table.
 SELECT
   cluster_id,
   key,

@@ -47,10 +47,10 @@ const LEVELS = [
 const SHARED = {
   "CLIENT_OF_USER": "shared by the connections of this user and client-id",
   "DEFAULT_CLIENT_OF_USER": "not shared: each client-id of this user has its own",
-  "USER": "shared by all client-ids of this user that nothing closer binds",
+  "USER": "shared by all client-ids of this user without a closer quota",
   "CLIENT_OF_DEFAULT_USER": "not shared: each user of this client-id has its own",
   "DEFAULT_CLIENT_OF_DEFAULT_USER": "not shared: each user and client-id has its own",
-  "DEFAULT_USER": "shared by all client-ids of this user that nothing closer binds; each user has its own",
+  "DEFAULT_USER": "shared by all client-ids of this user without a closer quota; each user has its own",
   "CLIENT": "shared by all users that send this client-id",
   "DEFAULT_CLIENT": "shared by all users that send this client-id; each client-id has its own"
 };

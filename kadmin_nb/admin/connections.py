@@ -153,7 +153,7 @@ class AnswerParser(KafkaProtocol):  # type: ignore[misc]
             raise kafka.errors.CorrelationIdError(f"the answer to request {number}, not to {header.correlation_id}")
         answer = kind.decode(frame)
         if getattr(answer, "throttle_time_ms", 0) > LONGEST_THROTTLE * 1000:
-            raise kafka.errors.KafkaProtocolError(f"held back for {answer.throttle_time_ms} ms")
+            raise kafka.errors.KafkaProtocolError(f"throttled for {answer.throttle_time_ms} ms")
         return number, answer
 
 

@@ -16,7 +16,7 @@ _OWN_WORDS = {
     "THROTTLING_QUOTA_EXCEEDED": "The throttling quota has been exceeded.",
 }
 _LONGEST_MESSAGE = 400
-UNNAMED = Refusal("REQUEST_TIMED_OUT", "the answer does not name it: it may have happened")
+UNNAMED = Refusal("REQUEST_TIMED_OUT", "the answer does not mention it: the change may have been made")
 """The error of a row that was requested and not answered."""
 
 
@@ -69,9 +69,9 @@ def translated(exc: BaseException, doing: str) -> errors.KadminError:
             f"broker {_argument(exc)} is not in the cluster, while {doing}", code="BROKER_NOT_AVAILABLE"
         )
     if isinstance(exc, kafka.errors.IncompatibleBrokerVersion | kafka.errors.UnsupportedVersionError):
-        return errors.Unsupported(f"this broker cannot do it, while {doing}: {exc}", code="UNSUPPORTED_VERSION")
+        return errors.Unsupported(f"this broker does not support it, while {doing}: {exc}", code="UNSUPPORTED_VERSION")
     if isinstance(exc, kafka.errors.KafkaProtocolError | kafka.errors.InvalidReceiveError):
-        return errors.Unsupported(f"an answer that cannot be read, while {doing}: {exc}", code="CORRUPT_MESSAGE")
+        return errors.Unsupported(f"the answer cannot be read, while {doing}: {exc}", code="CORRUPT_MESSAGE")
     return errors.ConnectionFailed(f"the connection failed while {doing}: {exc}", code="NETWORK_EXCEPTION")
 
 

@@ -108,11 +108,11 @@ class _Probe:
 
     def silence(self, timeout: float) -> KadminError:
         """The error where no cause has come."""
-        protocol = "does it speak TLS" if self.settings.uses_tls else "does it want TLS"
+        protocol = "does it speak TLS" if self.settings.uses_tls else "does it require TLS"
         return TimedOut(
             f"no answer from {self.settings.bootstrap} within {timeout:g} s",
             code="REQUEST_TIMED_OUT",
-            hint=f"Is this a broker's port, {protocol}, is a firewall in between?",
+            hint=f"Is this a broker's port for {protocol}? Is a firewall in between?",
         )
 
 
@@ -226,7 +226,7 @@ def _is_closed(cause: KafkaError) -> bool:
 
 
 def _closed(settings: Settings) -> KadminError:
-    wants = "does this port want a certificate or SASL?" if settings.uses_tls else "does this port want TLS or SASL?"
+    wants = f"does this port require {'a certificate' if settings.uses_tls else 'TLS'} or SASL?"
     return ConnectionFailed(
         f"{settings.bootstrap} closes the connection",
         code="NETWORK_EXCEPTION",
@@ -238,7 +238,7 @@ def _another_protocol(settings: Settings) -> KadminError:
     return ConnectionFailed(
         f"{settings.bootstrap} answers with something else than {'TLS' if settings.uses_tls else 'the Kafka protocol'}",
         code="NETWORK_EXCEPTION",
-        hint=f"We speak {settings.security_protocol}: is this a broker's port, and which protocol does it want?",
+        hint=f"We speak {settings.security_protocol}: is this a broker's port, and which protocol does it require?",
     )
 
 
@@ -252,7 +252,7 @@ _MECHANISMS = "supported mechanisms:"
 def _credentials_hint(text: str, settings: Settings) -> str:
     if settings.uses_sasl and text.rstrip().endswith(_MECHANISMS):
         protocol = settings.security_protocol.removeprefix("SASL_")
-        return f"This listener names none: it wants no login. Is it one for security.protocol={protocol}?"
+        return f"This listener names none: it requires no login. Is it meant for security.protocol={protocol}?"
     if _MECHANISMS in text:
         return "Choose one of the mechanisms that the broker names." if settings.uses_sasl else ""
     if settings.token_login:

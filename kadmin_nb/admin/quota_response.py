@@ -68,7 +68,7 @@ def decode(frame: bytes) -> QuotaResponse:
     try:
         return _decode(frame)
     except (IndexError, ValueError, UnicodeDecodeError):
-        raise Unsupported("DescribeClientQuotas: an answer that cannot be read", code="CORRUPT_MESSAGE") from None
+        raise Unsupported("DescribeClientQuotas: the answer cannot be read", code="CORRUPT_MESSAGE") from None
 
 
 def _decode(frame: bytes) -> QuotaResponse:
@@ -215,7 +215,7 @@ def _one_by_one(frame: bytes, at: int, count: int) -> tuple[ResponseEntries, int
 def _few(frame: bytes, at: int) -> tuple[int, int]:
     """A number of parts, or values, and the place after it."""
     if not 0 < frame[at] < 128:
-        raise ValueError("an entity of no, or too many, parts or values")
+        raise ValueError("an entity without parts, or with too many parts or values")
     return frame[at] - 1, at + 1
 
 

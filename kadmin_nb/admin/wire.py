@@ -262,7 +262,8 @@ class Wire:
             raise error_codes.translated(exc, doing) from None
         except kafka.errors.KafkaError as exc:
             raise TimedOut(
-                f"the connection gave no answer while {doing} ({exc}): it may have happened", code="REQUEST_TIMED_OUT"
+                f"the connection gave no answer while {doing} ({exc}): the change may have been made",
+                code="REQUEST_TIMED_OUT",
             ) from None
 
     def _why_not_sent(self, exc: NotSent, doing: str) -> KadminError:
@@ -432,5 +433,6 @@ def understood(read: Callable[[], T], doing: str, *, may_have_happened: bool = F
     except (AttributeError, TypeError, ValueError):
         pass
     if may_have_happened:
-        raise TimedOut(f"an answer that cannot be read while {doing}: it may have happened", code="REQUEST_TIMED_OUT")
-    raise Unsupported(f"an answer that cannot be read, while {doing}", code="CORRUPT_MESSAGE")
+        text = f"the answer cannot be read, while {doing}: the change may have been made"
+        raise TimedOut(text, code="REQUEST_TIMED_OUT")
+    raise Unsupported(f"the answer cannot be read, while {doing}", code="CORRUPT_MESSAGE")

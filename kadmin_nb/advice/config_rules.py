@@ -97,7 +97,7 @@ def findings(configs: pa.Table, reassigning: bool | None = None) -> list[Finding
 
 
 def config_findings(configs: Any) -> pa.Table:
-    """FINDINGS: what in these configs somebody should look at; of fleets in Spark `kn.fleets.config_findings`.
+    """FINDINGS: configs that need a look; for fleets in Spark, `kn.fleets.config_findings`.
 
     A frame does not tell whether a reassignment is running: a throttle is a `throttle`, never a `leftover`.
 
@@ -111,7 +111,7 @@ def config_findings(configs: Any) -> pa.Table:
     UsageError
         Not a frame, or a column is missing.
     Invalid
-        A resource and key twice, in several clusters or snapshots that nothing tells apart.
+        A resource and key twice, in clusters or snapshots that cannot be distinguished.
     """
     if not hasattr(configs, "__arrow_c_stream__"):
         raise UsageError(f"the configs are a {type(configs).__name__}, not a frame", hint="Arrow, pandas or Polars.")
@@ -310,7 +310,7 @@ def _refuse_twice(values: Iterable[ConfigValue]) -> None:
         place = (value.resource, value.key)
         if place in identities:
             raise Invalid(
-                f"{_key_and_resource(value)} is there twice",
+                f"{_key_and_resource(value)} occurs twice",
                 hint="Name one of several clusters by cluster_id, one of several snapshots by snapshot_id.",
             )
         identities.add(place)
@@ -351,9 +351,9 @@ def _same(value: ConfigValue, below: Synonym) -> bool:
 
 def _needless(value: ConfigValue, below: Synonym) -> Finding:
     if below.source == Source.BUILT_IN:
-        word, says = DEFAULT, "the default anyway"
+        word, says = DEFAULT, "Kafka's default"
     else:
-        word, says = REPEATS, f"as {_where(below)} says already"
+        word, says = REPEATS, f"the same as {_where(below)}"
     unit = "" if below.key == value.key else f" ({below.key}={below.text})"
     message = f"{_key_and_resource(value)} is {value.text}, {says}{unit}"
     if value.source == Source.FILE:
@@ -363,7 +363,7 @@ def _needless(value: ConfigValue, below: Synonym) -> Finding:
 
 def _where(below: Synonym) -> str:
     places = {Source.ALL_BROKERS: "the default of all brokers", Source.FILE: "server.properties"}
-    return places.get(below.source, "the broker")
+    return places.get(below.source, "the value of the broker")
 
 
 def _finding(
@@ -395,14 +395,14 @@ def _removal(value: ConfigValue) -> str | None:
 def _tied(config: ConfigValue, values: Mapping[str, str | None]) -> Finding:
     """A broker beside peers of which none is the usual one."""
     others = ((_value_text(value), name) for name, value in values.items() if name != config.resource.name)
-    peers = ", ".join(f"{value} with broker {name}" for value, name in others)
+    peers = ", ".join(f"{value} on broker {name}" for value, name in others)
     return _finding(DIFFERS, config, f"{_key_and_resource(config)} is {_value_text(config.text)}, but {peers}")
 
 
 def _odd(config: ConfigValue, usual: ConfigValue, count: int) -> Finding:
     """A broker beside its peers, of which so many are alike."""
     peers = f"broker {usual.resource.name}" if count == 1 else f"{count} others"
-    message = f"{_key_and_resource(config)} is {_value_text(config.text)}, but {_value_text(usual.text)} with {peers}"
+    message = f"{_key_and_resource(config)} is {_value_text(config.text)}, but {_value_text(usual.text)} on {peers}"
     return _finding(DIFFERS, config, message, usual.text, usual.source, _alike(config, usual.text))
 
 

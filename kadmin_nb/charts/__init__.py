@@ -1,4 +1,4 @@
-"""Charts: one question a picture, out of the frames that everything else answers with.
+"""Charts of the frames that the other functions return, one question each.
 
 Each function takes a frame (Arrow, pandas, Spark or an answer) and returns a chart of Altair's that can be changed
 further. In a notebook it shows as SVG in the host's colours, without scripts and without a network; `interactive`

@@ -75,7 +75,7 @@ class InHostColours:
         width = changes.pop("width")
         if not isinstance(self, VConcatChart):
             raise UsageError(
-                "charts beside each other have no width together",
+                "charts beside each other have no common width",
                 hint="Set the width of each: chart.properties(width=400) | other.properties(width=400).",
             )
         changed = super().properties(**changes)  # type: ignore[misc]
@@ -222,6 +222,17 @@ def over_time(field: str, bins: Bins, **axis: Any) -> Any:
     scale = alt.Scale(type="utc", domain=bins.span)
     look = {"title": bins.title, "format": bins.tick_format, "values": bins.ticks, "grid": False, "labelOverlap": True}
     return alt.X(f"{field}:T", scale=scale, axis=alt.Axis(**{**look, **axis}))
+
+
+def beside(rows: Sequence[Mapping[str, Any]], highest: float) -> Any:
+    """The scale of bars from 0 to the highest, which leaves room at their right for the `text` of each row."""
+    room = room_of(row["text"] for row in rows)
+    return alt.Scale(domain=[0, highest], nice=False, range=[0, alt.ExprRef(f"max(width - {room:g}, width / 3)")])
+
+
+def texts_at_the_end(chart: Any) -> Any:
+    """The `text` of each row of a chart, in that room."""
+    return chart.mark_text(align="right", color=INK).encode(x=alt.value("width"), text="text:N")
 
 
 NUMBERS = ",.6~r"

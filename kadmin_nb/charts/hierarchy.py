@@ -29,7 +29,7 @@ _MOST_ROWS = 1000
 
 
 def hierarchy(quotas: Any) -> Any:
-    """The tree of quotas: each user above its client-ids, then the defaults, with their limits in a column a key.
+    """The tree of quotas: each user above its client-ids, then the defaults, with a column of limits for each key.
 
     The longer the bar behind a limit, the higher it is, from the lowest to the highest of its key on a logarithmic
     scale. A limit that can never apply, as others always come first, is struck through.
@@ -42,7 +42,7 @@ def hierarchy(quotas: Any) -> Any:
     Returns
     -------
     altair.LayerChart
-        The tree of the 10 users that have most quotas, and of 6 names at most below each and at the other levels.
+        The 10 users with the most quotas, and at most 6 names below each and at the other levels.
 
     Raises
     ------

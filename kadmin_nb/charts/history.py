@@ -29,8 +29,7 @@ def history(frame: Any) -> Any:
     Returns
     -------
     altair.LayerChart
-        At most 60 bars; each is of the snapshots of a minute, an hour or a day, by how long it is from the first to
-        the last.
+        At most 60 bars, each of a minute, an hour or a day, depending on the time from the first to the last.
 
     Raises
     ------
@@ -105,7 +104,7 @@ DIFFERENCES = ("removed", "changed", "added", "source", "unknown")
 
 
 def drift(frame: Any) -> Any:
-    """The keys that differ: a bar a key, as long as the number of resources, in the colours of the states.
+    """The keys that differ: a bar for each key, as long as its number of resources, in the colours of the states.
 
     Parameters
     ----------
@@ -115,7 +114,7 @@ def drift(frame: Any) -> Any:
     Returns
     -------
     altair.LayerChart
-        The 40 keys that differ most. What differs by a default only is counted below the title.
+        The 40 keys that differ most. Rows that differ only by a default are counted below the title.
 
     Raises
     ------

@@ -21,7 +21,7 @@ def interactive(chart: Any) -> Any:
     Returns
     -------
     altair.JupyterChart
-        The widget. Without a kernel, as in a saved notebook, nothing of it is shown: the chart itself is.
+        The widget. It needs a kernel: in a saved notebook, show the chart itself.
 
     Raises
     ------

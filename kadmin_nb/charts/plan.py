@@ -49,7 +49,7 @@ class NumberChange:
 
 
 def plan(plan: Any) -> Any:
-    """A plan's numbers before and after: a line a change, a dot where it was, a triangle where it will be.
+    """A plan's numbers before and after: a line for each change, from a dot (before) to a triangle (after).
 
     Lower is a red triangle to the left, higher a blue one to the right, newly set a green diamond, removed a cross.
 
@@ -61,7 +61,8 @@ def plan(plan: Any) -> Any:
     Returns
     -------
     altair.VConcatChart
-        The 40 changes by the largest factor, a panel a unit. What is not a number is counted below the title.
+        The 40 changes with the largest factors, a panel for each unit. Changes of other values are counted below the
+        title.
 
     Raises
     ------
@@ -197,7 +198,7 @@ _COLUMNS_OF_BACKTEST = (
 
 
 def backtest(frame: Any) -> Any:
-    """The time in which clients wanted something, and how much of it their limits would have throttled.
+    """The time in which clients were active, and how much of it their limits would have throttled.
 
     Parameters
     ----------
@@ -207,7 +208,7 @@ def backtest(frame: Any) -> Any:
     Returns
     -------
     altair.LayerChart
-        A bar a bucket, on the broker where it would have been throttled longest; the 30 longest.
+        A bar for each bucket, on the broker where it would have been throttled longest; the 30 longest.
 
     Raises
     ------
@@ -261,23 +262,21 @@ def _parts_of_bar(label: str, row: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _time_bars(rows: list[dict[str, Any]]) -> Any:
-    from .drawing import BLUE, INK, VERMILLION, alt, base, filling, names, number_axis
+    from .drawing import BLUE, VERMILLION, alt, base, beside, filling, names, number_axis, texts_at_the_end
 
     parts = alt.Scale(domain=["throttled", "active, not throttled"], range=[VERMILLION, BLUE])
     unit = unit_up_to("s", max(row["end"] for row in rows))
     rows = [{**row, **{end: unit.of(row[end]) for end in ("from", "to", "end")}} for row in rows]
     chart = base(rows).encode(y=names("bucket", rows))
-    end = max(row["end"] for row in rows) * (1 + ROOM_FOR_TEXTS)
     bars = chart.mark_bar(height={"band": 0.7}).encode(
         x=alt.X(
             "from:Q",
-            title=f"{unit.name} in which the bucket was used",
-            axis=number_axis(),
-            scale=alt.Scale(domain=[0, end]),
+            title=f"time in which the bucket was used, {unit.name}",
+            axis=number_axis(titleAnchor="start"),
+            scale=beside(rows, max(row["end"] for row in rows)),
         ),
         x2="to",
         color=alt.Color("part:N", scale=parts, title=None, legend=alt.Legend(orient="top")),
         tooltip=["bucket:N", "part:N", "text:N"],
     )
-    texts = chart.mark_text(align="right", color=INK).encode(x=alt.datum(end), text="text:N")
-    return filling(bars, texts)
+    return filling(bars, texts_at_the_end(chart))

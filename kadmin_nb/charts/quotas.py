@@ -24,17 +24,17 @@ Limits = tuple[tuple[float | None, str | None] | None, ...]
 
 
 def effective(frame: Any) -> Any:
-    """The limits of clients, a column a key: the darker, the lower, and a sign for the level that each comes from.
+    """The limits of clients, a column for each key: the darker, the lower, with a sign for the level of the quota.
 
     Clients with the same limits of the same levels are one row; those with the highest limits come first. The last
-    row has the colours of each key, from its lowest limit to its highest, on a logarithmic scale. A client that
-    nothing limits has an empty frame and *unlimited*; a limit of 0 a colour of its own; where the frame has no row
-    for a client and key, there is a dash.
+    rows have the colours of each key's lowest and highest limit, on a logarithmic scale. A client without a limit has
+    an empty frame and *unlimited*; a limit of 0 has its own colour; where the frame has no row for a client and key,
+    there is a dash.
 
     Parameters
     ----------
     frame
-        EFFECTIVE, as Arrow, pandas, Spark or an answer; a client that is there several times counts once.
+        EFFECTIVE, as Arrow, pandas, Spark or an answer; each client counts once.
 
     Returns
     -------
@@ -124,12 +124,13 @@ def _cell(key: str, value: float | None, level: str | None, values: Sequence[flo
 
 
 def _scales(groups: Sequence[tuple[Limits, list[str]]], keys: Sequence[str]) -> Iterator[Cell]:
-    """The lowest and the highest limit of each key."""
-    for column, key in enumerate(keys):
-        positive = [value for value in _values(groups, column) if value]
-        if positive and min(positive) < max(positive):
-            ends = {name: limit(key, pick(positive)).removesuffix("/s") for name, pick in (("low", min), ("high", max))}
-            yield {"client": "colours, lowest to highest", "key": in_lines(key), "state": "scale", **ends}
+    """The colours of the lowest and of the highest limit of each key."""
+    positive = [[value for value in _values(groups, column) if value] for column in range(len(keys))]
+    ends = [(key, values) for key, values in zip(keys, positive, strict=True) if values and min(values) < max(values)]
+    for name, pick, place, ink in (("darkest: lowest", min, 0, "white"), ("lightest: highest", max, 1, "black")):
+        for key, values in ends:
+            column = {"client": name, "clients": name, "key": in_lines(key), "whole_key": short(key)}
+            yield {**column, "state": "scale", "height": place, "text": limit(key, pick(values)), "ink": ink}
 
 
 _PLACES = {level.name: place for place, level in enumerate(LEVELS)}
@@ -178,25 +179,15 @@ def _heatmap(cells: list[Cell]) -> Any:
     )
     at_left = alt.X("key:N", sort=None, title=None, axis=axis, bandPosition=0.08)
     marks = chart.transform_filter("datum.level").mark_point(filled=True, size=45, opacity=0.85)
-    gradient = alt.Gradient(
-        gradient="linear", x1=0, x2=1, y1=0, y2=0,
-        stops=[alt.GradientStop(offset=n / 4, color=colour) for n, colour in enumerate(LOW_TO_HIGH)],
-    )  # fmt: skip
-    scales = chart.transform_filter("datum.state == 'scale'").encode(tooltip=alt.value(None))
-    ends = [
-        scales.mark_text(align=align, color=ink).encode(
-            x=alt.X("key:N", sort=None, title=None, axis=axis, bandPosition=place), text=f"{end}:N"
-        )
-        for end, align, ink, place in (("low", "left", "white", 0.04), ("high", "right", "black", 0.96))
-    ]
     layers = filling(
         chart.mark_rect(opacity=0),
         chart.mark_rect().encode(color=heights).transform_filter("datum.state == 'limited'"),
         chart.mark_rect(color=VERMILLION).transform_filter("datum.state == 'zero'"),
         chart.mark_rect(**frame).transform_filter("datum.state == 'unlimited'"),
         marks.encode(x=at_left, shape=signs, color=ink),
+        chart.mark_rect(height={"band": 0.8}, width={"band": 0.7})
+        .encode(color=heights)
+        .transform_filter("datum.state == 'scale'"),
         chart.mark_text().encode(text="text:N", color=ink),
-        scales.mark_rect(height={"band": 0.7}, color=gradient),
-        *ends,
     )
     return layers.resolve_scale(color="independent")

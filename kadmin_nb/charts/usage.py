@@ -38,20 +38,20 @@ _BUCKET_COLUMNS = ("bucket_user", "bucket_client_id", "key")
 
 
 def usage(usage: Any, quotas: Any = None) -> Any:
-    """The use of a limit over time, a band a bucket: on the broker where it was highest, beside the limit.
+    """The use of each limit over time: a band for each bucket, on the broker where it was highest, with the limit.
 
     Parameters
     ----------
     usage
         USAGE, as Arrow, pandas, Spark or an answer.
     quotas
-        QUOTAS, of which the limits are, as anything with `__arrow_c_stream__`. Without them a band is a client's.
+        QUOTAS for the limits, as anything with `__arrow_c_stream__`. Without them, each band is a client.
 
     Returns
     -------
     altair.VConcatChart
-        The 6 buckets nearest to their limit, or, without quotas, the 6 clients that used most. Of more than 120
-        windows each point is the highest of several. Clients whose use is unknown are counted below the title.
+        The 6 buckets nearest to their limit, or, without quotas, the 6 clients that used most. With more than 120
+        windows, each point is the highest of several. Clients with unknown use are counted below the title.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def _over_finding(bands: list[dict[str, Any]], points: list[dict[str, Any]]) -> 
     """The number of bands over their limit."""
     limited = [band for band in bands if band["limit"] is not None]
     if not limited:
-        return f"The use of {count_of(len(bands), 'client')}, none of them beside a limit"
+        return f"The use of {count_of(len(bands), 'client')}, none of which has a limit"
     peaks = {band["band"]: max(row["used"] for row in points if row["band"] == band["band"]) for band in limited}
     over = sum(peaks[band["band"]] > band["limit"] for band in limited)
     return f"{over} of these {count_of(len(limited), 'limit')} {'was' if over == 1 else 'were'} exceeded"
@@ -193,7 +193,7 @@ _ZONES = ("below 80 %", "80 to 100 %", "over the limit")
 
 
 def utilisation(frame: Any) -> Any:
-    """The clients near a limit: a bar a bucket, its highest peak on any broker in percent of its limit.
+    """The clients near a limit: a bar for each bucket, its highest peak on any broker in percent of its limit.
 
     Parameters
     ----------
@@ -257,21 +257,21 @@ def _near_finding(counts: dict[str, int]) -> str:
     if counts["near"]:
         over = f", {counts['over']} exceeded" if counts["over"] else ""
         return f"{count_of(counts['near'], 'limit')} {is_are(counts['near'])} more than 80 % used{over}"
-    return f"None of {count_of(counts['limits'], 'limit')} was used to 80 %"
+    return f"None of {count_of(counts['limits'], 'limit')} reached 80 %"
 
 
 def _bar_remarks(counts: dict[str, int], bars: int) -> str:
     unlimited = f"{counts['unlimited']:,} without a limit" if counts["unlimited"] else ""
-    unknown = f"{counts['unknown']:,} of unknown use" if counts["unknown"] else ""
+    unknown = f"{counts['unknown']:,} with unknown use" if counts["unknown"] else ""
     return "; ".join(filter(None, [part_of(bars, counts["limits"], "highest"), unlimited, unknown]))
 
 
 def _bar_chart(rows: list[dict[str, Any]]) -> Any:
-    from .drawing import BLUE, INK, ORANGE, VERMILLION, alt, base, filling, names, number_axis
+    from .drawing import BLUE, INK, ORANGE, VERMILLION, alt, base, beside, filling, names, number_axis, texts_at_the_end
 
     zones = alt.Scale(domain=[*_ZONES], range=[BLUE, ORANGE, VERMILLION])
-    end = 1.45 * max(100.0, *(row["share"] for row in rows))
-    share = alt.X("share:Q", title="peak, % of the limit", axis=number_axis(), scale=alt.Scale(domain=[0, end]))
+    scale = beside(rows, max(100.0, *(row["share"] for row in rows)))
+    share = alt.X("share:Q", title="peak, % of the limit", axis=number_axis(titleAnchor="start"), scale=scale)
     bars = (
         base(rows)
         .mark_bar(height={"band": 0.7})
@@ -282,9 +282,7 @@ def _bar_chart(rows: list[dict[str, Any]]) -> Any:
             tooltip=[alt.Tooltip("bucket:N"), alt.Tooltip("text:N", title="peak")],
         )
     )
-    texts = (
-        base(rows).mark_text(align="right", color=INK).encode(x=alt.datum(end), y=names("bucket", rows), text="text:N")
-    )
+    texts = texts_at_the_end(base(rows).encode(y=names("bucket", rows)))
     rule = base([{"share": 100}]).mark_rule(color=INK, strokeDash=[4, 3], opacity=0.5).encode(x=share)
     return filling(rule, bars, texts)
 
@@ -294,7 +292,7 @@ MOST_THROTTLED, MOST_PARTS = 15, 48
 
 
 def throttling(usage: Any) -> Any:
-    """The longest throttle of each client over time, as the brokers told it.
+    """The longest throttle of each client over time, as the brokers reported it.
 
     Parameters
     ----------
@@ -304,8 +302,8 @@ def throttling(usage: Any) -> Any:
     Returns
     -------
     altair.Chart
-        The 15 clients that were throttled longest at a time. A null `throttle_ms` is not a throttle of 0: where
-        nothing tells, the title says so.
+        The 15 clients that were throttled longest at a time. A null `throttle_ms` is unknown, not 0: if all are
+        unknown, the title says so.
 
     Raises
     ------

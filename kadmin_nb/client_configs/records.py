@@ -78,7 +78,7 @@ def _once(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
     """The fields of an object; JSON leaves open which of two of one name counts."""
     values = dict(pairs)
     if len(values) < len(pairs):
-        raise ValueError("a field is there twice")
+        raise ValueError("a field occurs twice")
     return values
 
 

@@ -137,7 +137,7 @@ class WireClientRegistry:
         )
 
     def forget(self, names: Iterable[RegistrationKey]) -> None:
-        """Remove these registrations; clients that are alive register again within their interval.
+        """Remove these registrations; live clients register again within their interval.
 
         Raises
         ------

@@ -319,7 +319,7 @@ def _is_same(current: str, value: str) -> bool:
 
 
 _CHECK = "client configs"
-_MAKE = "kadmin-nb client-configs init shows what is missing; with --apply it makes it."
+_MAKE = "kadmin-nb client-configs init shows what is missing; with --apply it creates it."
 
 
 def checks_of(kafka: WireKafka) -> Iterator[Finding]:

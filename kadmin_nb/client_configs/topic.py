@@ -292,7 +292,7 @@ class _Alteration:
 
         text = error_text(exc, self._topic.name)
         if self._may_be_done:
-            raise TimedOut(f"altering client configs: {text}; it may have happened", code="REQUEST_TIMED_OUT")
+            raise TimedOut(f"altering client configs: {text}; the change may have been made", code="REQUEST_TIMED_OUT")
         code = error_name(exc) if isinstance(exc, KafkaException) else getattr(exc, "code", None)
         certain = _NOT_WRITTEN if is_worth_retrying(exc) else code or _NOT_WRITTEN
         return dict.fromkeys(self._wishes, Refusal(certain, f"nothing was written: {text}"))

@@ -252,7 +252,7 @@ class ClientConfigs:
 
 def _chosen_names(kind: str, value: Any) -> Selector:
     if value is None:
-        raise Invalid(f"{kind} is required", code="INVALID_REQUEST", hint="Such as user=alice; user=<any> for all.")
+        raise Invalid(f"{kind} is required", code="INVALID_REQUEST", hint="For example user=alice; user=<any> for all.")
     chosen = selector(kind, value)
     if DEFAULT in chosen:
         raise Invalid(

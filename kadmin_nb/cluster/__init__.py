@@ -57,7 +57,7 @@ __all__ = ["Cluster", "connect"]
 def connect(
     target: str | None = None, *, properties: Mapping[str, str] | None = None, timeout: float | None = None
 ) -> Cluster:
-    """Reach a cluster.
+    """Connect to a cluster.
 
     Parameters
     ----------
@@ -67,13 +67,13 @@ def connect(
     properties
         Java client properties on top.
     timeout
-        Seconds that connecting, and each reading call, may take; `default.api.timeout.ms` of the properties, which
-        holds for alters too, or else 30.
+        The time limit in seconds of connecting and of each reading call; default: `default.api.timeout.ms` of the
+        properties, which limits alters too, or 30.
 
     Raises
     ------
     ConnectionFailed, AuthenticationFailed, TimedOut, UsageError
-        With the cause named, within a second where the broker or the network names one.
+        The message has the cause, within a second if the broker or the network reports one.
 
     Warns
     -----
@@ -134,21 +134,21 @@ class Cluster:
         return Answer(stamped(schemas.table(schemas.BROKERS, rows), self.id))
 
     def users(self, *, user: object = ANY, usage: object = None) -> UsersAnswer:
-        """USERS: each user that SCRAM credentials, quotas or ACLs name, what each of these has, and orphans.
+        """USERS: each user that has SCRAM credentials, quotas or ACLs, what it has, and orphans.
 
-        A source that may not be read is a sentence in `.notes`, and its columns are null.
+        If a source cannot be read, `.notes` says so and its columns are null.
 
         Parameters
         ----------
         user
             A name, `kn.Pattern("team-*")` or a list of them: only these.
         usage
-            USAGE: who was at work, and when; its users are rows too.
+            USAGE: when each user was active. Its users are rows, too.
 
         Raises
         ------
         NotAuthorized
-            Nothing may be read: DESCRIBE and DESCRIBE_CONFIGS on the cluster are missing.
+            Nothing can be read: DESCRIBE and DESCRIBE_CONFIGS on the cluster are missing.
         """
         from .users import users
 
@@ -164,14 +164,14 @@ class Cluster:
     ) -> Answer:
         """USER_CONFIGS: all that is set on these users: quotas, client configs, and SCRAM credentials.
 
-        What cannot be read beside the quotas is a row that says so. With a client-id there are no credentials.
+        Where something other than quotas cannot be read, a row says so. With a client-id, credentials are left out.
 
         Parameters
         ----------
         user, client_id
             As of `quotas.describe`.
         keys
-            Only these keys, and the versions of clients that support one of them.
+            Only these keys, and client versions that support one of them.
         only_set
             Without the keys that clients support.
 
@@ -180,7 +180,7 @@ class Cluster:
         Invalid
             A key that users do not have.
         NotAuthorized
-            The quotas may not be seen.
+            The quotas cannot be read.
         """
         from .user_configs import user_configs
 
@@ -200,14 +200,14 @@ class Cluster:
         reason: str | None = None,
         lifetime: timedelta | None = None,
     ) -> Plan:
-        """The least plan that makes the cluster hold what a file declares; one without rows where it does.
+        """The smallest plan that brings the cluster to what a file declares; without rows if it is there already.
 
         Parameters
         ----------
         declared
-            A file's name, or what `kn.declared.load` gives.
+            The name of a file, or the result of `kn.declared.load`.
         prune
-            Also remove what the file does not mention, of the kinds that it speaks of.
+            Also remove what the file does not mention, of the kinds that it has.
         any_cluster
             Accept a file of another cluster.
 
@@ -252,10 +252,11 @@ class Cluster:
         quiet_period: float | None = None,
         wait_clients: float | None = None,
     ) -> Outcomes:
-        """Carry out a plan and read every change back from every broker.
+        """Apply a plan, and verify every change on every broker.
 
-        What is meant and what comes of it is written to a journal first (`$KADMIN_STATE/journal`). Ctrl-C stops
-        between two requests. A row whose answer was lost is looked for until it is there, or for `quiet_period`.
+        A journal (`$KADMIN_STATE/journal`) records what will be sent before it is sent, and the result. Ctrl-C stops
+        between two requests. If the answer for a row is lost, the brokers are checked until they show it, or for
+        `quiet_period`.
 
         Parameters
         ----------
@@ -264,37 +265,38 @@ class Cluster:
         progress
             Called with an `Advance` now and then.
         stop
-            Asked between two requests; true ends it there, as Ctrl-C does.
+            Called between two requests; true stops there, as Ctrl-C does.
 
         Returns
         -------
         Outcomes
-            A row a change; `.raise_for_errors()` raises when any is not verified.
+            A row for each change; `.raise_for_errors()` raises if one is not verified.
 
         Raises
         ------
         WrongCluster, Expired, Conflict, Dangerous, PlanRefused
             Nothing was sent.
         UsageError
-            A dangerous plan without a reason; an allowance that none of its rows needs. Nothing was sent.
+            A dangerous plan without a reason; an allowed key that no row has. Nothing was sent.
         PartlyFailed
-            The journal could not be written any more or is gone, or another had the lease while rows were sent;
-            `.outcomes` says what became of each row.
+            The journal could no longer be written or was removed, or another editor took the lease while rows were
+            sent; `.outcomes` has the result of each row.
         Interrupted
-            By Ctrl-C or `stop`; `.outcomes` says how far it came.
+            Stopped by Ctrl-C or `stop`; `.outcomes` has the result so far.
         """
         return self._changes.apply(plan, with_arguments(options, locals()), progress, stop)
 
     def approve(self, plan: Plan, text: str = "") -> Plan:
-        """The same plan, of the same id, with our approval beside it; save it again.
+        """The same plan, with the same id, and our approval; save it again.
 
-        Author and approver are whom the broker logged in, or whom Databricks names: over a connection without a login
-        nobody can approve. It is a check, not a lock: whoever can write the file can write into it.
+        Author and approver are the users that the broker, or Databricks, knows; over a connection without a login no
+        one can approve. It is a check, not a lock: anyone who can write the file can add an approval.
 
         Raises
         ------
         PlanRefused
-            We are its author, or one of the two is not named so (`APPROVAL`); expired; of another cluster.
+            We are its author, or one of the two is not confirmed (`APPROVAL`); it has expired; it is for another
+            cluster.
         """
         return self._changes.approve(plan, text)
 
@@ -317,39 +319,39 @@ class Cluster:
         quiet_period: float | None = None,
         wait_clients: float | None = None,
     ) -> Outcomes:
-        """Carry on a plan that was begun from here; it may be named by (the beginning of) its id.
+        """Continue a plan that was started here; it may be given by its id, or the beginning of it.
 
-        The journal explains, the cluster decides: what is there is verified, what is not is sent. Options, results
-        and errors as of `apply`.
+        The cluster is read again: rows that it has are verified, the others are sent. Options, results and errors as
+        for `apply`.
 
         Raises
         ------
         NotFound
-            No journal of it here: it was not begun.
+            There is no journal of it here: it was not started.
         """
         return self._changes.resume(plan, with_arguments(options, locals()), progress, stop)
 
     def rollback(self, plan: Plan | str) -> Plan:
-        """The plan that takes back what was verified as done by another; `reason` lists what cannot be.
+        """The plan that undoes the verified changes of another plan; `reason` lists what cannot be undone.
 
-        It is an ordinary plan: a row that somebody has changed since is a conflict.
+        It is an ordinary plan: a row that has changed since is a conflict.
 
         Raises
         ------
         NotFound, PlanRefused
-            No journal of it here; nothing to take back, or an alter of it that may still land (`UNSETTLED`).
+            There is no journal of it here; there is nothing to undo, or a request may still take effect (`UNSETTLED`).
         """
         return self._changes.rollback(plan)
 
     def due(self) -> Answer:
-        """DUE: the changes made from here that have an end (`until`), and which of them are due to end.
+        """DUE: the changes from here that have an end (`until`), with their states.
 
-        The journals here tell of them. A value that somebody has set since stays, and is `changed`.
+        They come from the journals here. A value that was changed since stays, and is `changed`.
         """
         return self._changes.due()
 
     def return_due(self) -> Plan:
-        """The plan that brings back what was there before the changes that are due; an empty one where none is.
+        """The plan that restores the values from before the changes that are due; empty if none is.
 
         It is an ordinary plan: a row that somebody has changed since is a conflict. What comes back was in force when
         the end was agreed on; a return that is dangerous needs its key allowed all the same.
@@ -357,32 +359,33 @@ class Cluster:
         return self._changes.return_due()
 
     def stalls(self, plan: Plan, usage: object) -> Answer:
-        """STALLS: for how long a plan would throttle each client that USAGE knows; see `apply(gradual=…)`."""
+        """STALLS: for how long a plan would throttle each client in USAGE; see `apply(gradual=…)`."""
         return self._changes.stalls(plan, usage)
 
     def impact(self, plan: Plan, clients: object) -> ImpactAnswer:
-        """IMPACT: whom a plan touches, counts first; `clients` are PAIRS, or USAGE for a backtest and stalls too.
+        """IMPACT: the clients that a plan affects, counts first; `clients` are PAIRS, or USAGE to add a backtest and
+        stalls.
 
-        Custom callbacks are passed over: these are Kafka's own rules.
+        Custom callbacks are ignored: this follows Kafka's own rules.
         """
         return self._changes.impact(plan, clients)
 
     def check(self, policy: Given | None = None, plan: Plan | None = None, *, pairs: object = None) -> PolicyAnswer:
-        """POLICY: how each rule of a policy is kept here, as it is now, or as if a plan were applied.
+        """POLICY: whether each rule of a policy is kept on this cluster, now or as if a plan were applied.
 
         Parameters
         ----------
         policy
-            A policy or its file; those in force, of the profile and of `$KADMIN_POLICY`, unless said.
+            A policy or its file; default: those in force, of the profile and of `$KADMIN_POLICY`.
         plan
-            What is broken without it, and no worse with it, is `as before`.
+            A rule that is broken without it, and no worse with it, is `as before`.
         pairs
-            The known clients: PAIRS or USAGE, for rules about EFFECTIVE; those that the policy names unless said.
+            The known clients, PAIRS or USAGE, for rules about EFFECTIVE; default: those that the policy names.
 
         Raises
         ------
         UsageError, NotFound
-            There is no policy; it is not there, or is none: the line.
+            There is no policy; its file does not exist, or is not a policy: the error names the line.
         WrongCluster
             The plan was made for another cluster.
         """
@@ -391,29 +394,29 @@ class Cluster:
         return policies.check(self.port, policies.policy_in_force(self.settings, policy), plan, pairs)
 
     def guard(self, plan: Plan, policy: Given | Iterable[Given] | None = None) -> PolicyAnswer | None:
-        """Refuse a plan that breaks a rule of the policies in force, or of these, as `apply` does.
+        """Refuse a plan that breaks a rule of the policies in force, or of these policies, as `apply` does.
 
-        The profile's policy and `$KADMIN_POLICY` are in force; what is given adds to them. A rule that is broken
-        already refuses nothing that makes it no worse. Rules about what the plan does not touch are not judged.
+        The profile's policy and `$KADMIN_POLICY` are in force; the given ones add to them. A rule that is broken
+        already refuses only plans that make it worse. Rules about rows that the plan does not change are not checked.
 
         Returns
         -------
         PolicyAnswer or None
-            What was judged, warnings among it; None where no rule is about what the plan touches.
+            The results, warnings included; None if no rule is about the rows of the plan.
 
         Raises
         ------
         PlanRefused
             The rule, and its reason.
         UsageError, NotFound
-            A policy is not there, or is none.
+            A policy does not exist, or is not a policy.
         """
         from . import policies
 
         return policies.guard(self.port, policies.in_force(self.settings, policy), plan)
 
     def may_i(self, changes: str | Iterable[Edit] = "", *, on: Iterable[Resource] = ()) -> PermissionsAnswer:
-        """PERMISSIONS: whether we may read and make these changes; each right by its name, and the line that grants it.
+        """PERMISSIONS: whether we have the rights to read and make these changes, and the line that grants each.
 
         The broker is asked to validate the changes, and makes none.
 
@@ -422,7 +425,7 @@ class Cluster:
         changes
             Lines as `stage.add_lines` takes them, or edits. Without any, and without `on`: quotas and brokers' configs.
         on
-            Config resources that are to be read and changed.
+            Config resources to read and change.
         """
         from .permissions import may_i
 
@@ -438,12 +441,12 @@ class Cluster:
         ip: object = LEFT_OUT,
         entity: Mapping[str, object] | None = None,
     ) -> QuotaEditor:
-        """Quotas as a spreadsheet in the notebook; what is typed into it is staged.
+        """Edit quotas in a spreadsheet in the notebook; edits are staged.
 
         Parameters
         ----------
         stage
-            Takes the edits; `tray` unless given.
+            The stage for the edits; default: `tray`.
         user, client_id, ip, entity
             As of `quotas.describe`: only these entities.
         """
@@ -463,12 +466,12 @@ class Cluster:
         client_metrics: object = LEFT_OUT,
         group: object = LEFT_OUT,
     ) -> ConfigEditor:
-        """Configs as a spreadsheet in the notebook; what is typed into it is staged.
+        """Edit configs in a spreadsheet in the notebook; edits are staged.
 
         Parameters
         ----------
         stage
-            Takes the edits; `tray` unless given.
+            The stage for the edits; default: `tray`.
         topic, broker, broker_logger, client_metrics, group
             As of `configs.describe`: the resources whose configs are shown.
         """
@@ -478,16 +481,16 @@ class Cluster:
         return edit_configs(self.port, self.tray if stage is None else stage, resources)
 
     def explore(self, user: object = "", client_id: object = "", *, usage: object = None) -> ClientExplorer:
-        """The levels of one client in their order, what applies, what lost and who shares it, beside the hierarchy.
+        """Show the levels of one client in order: which quota applies, which ones it overrides, and who shares it.
 
-        A widget where somebody can click, to choose another client in; else tables.
+        A widget, in which another client can be chosen; tables where widgets cannot be shown.
 
         Parameters
         ----------
         user, client_id
-            The client that is shown first; a blank client-id is one that sends none. Without a user the hierarchy.
+            The client that is shown first; a blank client-id means a client without one. Without a user: the hierarchy.
         usage
-            USAGE: completes names, and tells what the client used.
+            USAGE: completes names, and shows what the client used.
 
         Raises
         ------
@@ -517,7 +520,7 @@ class Cluster:
         quiet_period: float | None = None,
         wait_clients: float | None = None,
     ) -> Display:
-        """A widget to look at a plan, apply it and see what comes of it; see `Plan.review`.
+        """A widget to review and apply a plan; see `Plan.review`.
 
         Raises
         ------
@@ -527,23 +530,23 @@ class Cluster:
         return self._changes.bind(plan).review(with_arguments(options, locals()))
 
     def log(self, plan: Plan | str | None = None) -> Answer:
-        """JOURNAL: what was done for a plan, proven by the chain of hashes; without one PLANS, those begun here.
+        """JOURNAL: what was done for a plan, proven by a chain of hashes; without a plan, PLANS: those started here.
 
         Raises
         ------
         Invalid
-            A line was edited, taken out or put in; it is named.
+            A line was edited, removed or added; the error names it.
         """
         return self._changes.log(plan)
 
     def verify(self, plan: Plan, *, verify_timeout: float = VERIFY_TIMEOUT, wait_clients: float = 0.0) -> Outcomes:
-        """Ask every broker whether it holds what the plan wanted; nothing is sent.
+        """Check that every broker has the values of a plan; nothing is changed.
 
-        Rows that a run from here has sent and not seen on every broker are written into its journal when they are seen
-        now, so that `rollback` takes them back too.
+        Rows that were sent from here, but not seen on every broker then, are noted in the journal when they are seen
+        now, so that `rollback` undoes them too.
 
-        With `wait_clients` also, of dynamic client configs, every registered client that is alive, for so many
-        seconds: a row is verified once each has said in its status that it follows the newest value, or refuses it.
+        With `wait_clients`, rows of dynamic client configs also wait for every live registered client, for so many
+        seconds: a row is verified when each client has reported that it follows the newest value, or refuses it.
         """
         return self._changes.verify(plan, verify_timeout, wait_clients)
 
@@ -558,22 +561,21 @@ class Cluster:
         user: str | None = None,
         profile: str | None = None,
     ) -> CanaryAnswer:
-        """CANARY: what each broker does to a real client, beside what resolve predicts; it warns where they differ.
+        """CANARY: what each broker does to a real client, beside the prediction of resolve; warns if they differ.
 
         The client has this client-id and logs in as this cluster's connection does. It writes zeros to the topic, or
-        reads from it, just enough that a limit shows.
+        reads from it, just enough to show a limit.
 
         Parameters
         ----------
         key
             producer_byte_rate, or consumer_byte_rate.
         seconds, max_bytes
-            The most that it may take, for all brokers together; with less than a limit lets through the answer is
-            not conclusive.
+            The maximum for all brokers together; with less than a limit allows, the answer is not conclusive.
         user
-            What the brokers call the client, where a certificate or another mechanism decides that.
+            The brokers' name for the client, if a certificate or another mechanism decides it.
         profile
-            Log in by this profile, properties file or address instead; what `connect` takes as target.
+            Log in with this profile, properties file or address instead, as the target of `connect`.
 
         Raises
         ------
@@ -588,12 +590,12 @@ class Cluster:
         return look(self.port, settings, request)
 
     def observe(self, seconds: float = 60.0, *, progress: Progress = silent) -> ObservationAnswer:
-        """OBSERVED: every broker writes its request log for so long, and then no more.
+        """OBSERVED: switch on every broker's request log for a while.
 
-        It switches `kafka.request.logger` to DEBUG through a plan, waits, and takes each level back to what it was. A
-        process of its own takes it back when this one is killed. Ctrl-C ends it early. Brokers do not tell where they
-        write the log; of a local Kafka its files are in `logs`, those that log4j rolled meanwhile among them, and
-        `warnings` says so where log4j has deleted some.
+        It sets `kafka.request.logger` to DEBUG through a plan, waits, and restores each level. A separate process
+        restores it if this one is killed. Ctrl-C ends it early. Brokers do not reveal where they write the log; for a
+        local Kafka, `logs` has its files, including those that log4j rolled in the meantime, and `warnings` says if
+        log4j has deleted some.
 
         Parameters
         ----------
@@ -605,11 +607,11 @@ class Cluster:
         Raises
         ------
         PlanRefused
-            The brokers refuse it, or this cluster is being observed from here already (LOCKED); nothing was sent.
+            The brokers refuse it, or this machine already observes this cluster (LOCKED); nothing was sent.
         NotAuthorized
             DESCRIBE_CONFIGS on the cluster is missing.
         Interrupted
-            By Ctrl-C; all is taken back, `.outcomes` is the answer.
+            Stopped by Ctrl-C; all levels are restored, and `.outcomes` is the answer.
         """
         from .observation import observe
 
@@ -623,10 +625,10 @@ class Cluster:
         most: int = 10,
         progress: Progress = silent,
     ) -> TopAnswer:
-        """TOP: who uses most of each quota key right now, by observing the brokers for a moment.
+        """TOP: the clients that use most of each quota key right now, by observing the brokers for a moment.
 
-        It reads the request logs of a local Kafka. Other brokers do not tell where theirs are: let them write one
-        (`observe`), read it (`kn.usage.requests`), and ask `kn.usage.top` of its USAGE.
+        It reads the request logs of a local Kafka. Other brokers do not reveal where theirs are: switch the log on with
+        `observe`, read it with `kn.usage.requests`, and pass its USAGE to `kn.usage.top`.
 
         Parameters
         ----------
@@ -635,12 +637,12 @@ class Cluster:
         keys
             Only these keys.
         most
-            Clients of each key.
+            The number of clients of each key.
 
         Raises
         ------
         NotKnowable
-            Nobody knows where the request logs are; nothing was sent.
+            It is unknown where the request logs are; nothing was sent.
         PlanRefused, NotAuthorized, Interrupted
             As `observe`.
         """
@@ -649,7 +651,7 @@ class Cluster:
         return top_of(self._observed(seconds, progress), keys, most)
 
     def requests_now(self, seconds: float = 10.0, *, progress: Progress = silent) -> pa.Table:
-        """REQUESTS of right now, by observing the brokers for a moment; of a local Kafka, as `top`.
+        """REQUESTS right now, by observing the brokers for a moment; for a local Kafka, as `top`.
 
         Parameters
         ----------
@@ -672,10 +674,11 @@ class Cluster:
         return self.observe(seconds, progress=progress).raise_for_errors()
 
     def snapshot(self) -> Snapshot:
-        """All quotas, and every config that is set somewhere: on topics, groups, client-metrics, brokers and for all.
+        """All quotas, and every config that is set on topics, groups, client-metrics, brokers and for all brokers.
 
-        `kn.open_history(where).record(…)` keeps it. A value that is a secret is never in it. Where a resource could not
-        be read it is not `complete`. Topics that we may not see are missing before Kafka 4.1, and groups altogether.
+        `kn.open_history(where).record(…)` records it. It never has the value of a secret. It is not `complete` if a
+        resource could not be read. Before Kafka 4.1, topics that we have no right to see are missing, and all groups
+        are.
 
         Raises
         ------
@@ -687,7 +690,7 @@ class Cluster:
         return snapshot_of(self.port)
 
     def diff(self, other: object, *, everything: bool = False, cluster_id: str | None = None) -> Diff:
-        """DIFF from this cluster, side `a`, to another, a file, a snapshot or a moment; see `kn.diff`."""
+        """DIFF from this cluster, side `a`, to another, a file, a snapshot or a time of a history; see `kn.diff`."""
         from .diff import diff
 
         return diff(self, other, everything=everything, cluster_id=cluster_id)
@@ -709,7 +712,7 @@ class Cluster:
                 raise
 
     def summary(self) -> str:
-        """The cluster in a line: `1 broker, Kafka 4.3, 38 quotas`; quotas that may not be read are not counted."""
+        """The cluster in a line: `1 broker, Kafka 4.3, 38 quotas`; without quotas if they cannot be read."""
         from ..frames.views import counted_nouns
 
         parts = [counted_nouns(len(self.port.brokers()), "broker", "brokers"), f"Kafka {self.port.version}"]

@@ -204,17 +204,17 @@ def _without_limit(expected: Prediction, sighting: CanaryReading) -> tuple[bool 
     if not sighting.throttle_ms:
         return True, None
     if expected.others:
-        return None, "not conclusive: request_percentage binds this client too, and may be what throttles it"
-    return False, f"throttled for {milliseconds(sighting.throttle_ms)}, and no limit is stored that binds it"
+        return None, "not conclusive: request_percentage limits this client too, and may be what throttles it"
+    return False, f"throttled for {milliseconds(sighting.throttle_ms)}, although no stored limit applies to it"
 
 
 def _with_limit(limit: float, sighting: CanaryReading, key: str) -> tuple[bool | None, str | None]:
     allowed, passed = readable(key, limit), size(sighting.bytes)
     if sighting.throttle_ms and sighting.bytes + REQUEST < _EARLY * _ALLOWED * limit:
         return None, (
-            f"throttled after {passed}, where {allowed} lets {size(_ALLOWED * limit)} through at first: "
-            f"what used this allowance in the last {_CERTAIN} s counts, this client's own runs too, or a tighter limit"
-            f" is in force; run it again after {_SENT} s"
+            f"throttled after {passed}, although {allowed} allows {size(_ALLOWED * limit)} at first: either traffic of"
+            f" the last {_CERTAIN} s counts, earlier canaries included, or a lower limit is in force; try again after"
+            f" {_SENT} s"
         )
     if sighting.throttle_ms:
         return True, (
@@ -222,7 +222,7 @@ def _with_limit(limit: float, sighting: CanaryReading, key: str) -> tuple[bool |
             f" once; then throttled for {milliseconds(sighting.throttle_ms)}"
         )
     if sighting.bytes >= _CERTAIN * limit:
-        return False, f"{passed} went through at once: {allowed} is stored and not in force"
+        return False, f"{passed} went through at once: {allowed} is stored, but not in force"
     return None, f"not conclusive: {passed} went through, and {allowed} lets up to {size(_CERTAIN * limit)} through"
 
 

@@ -108,7 +108,7 @@ class Changes:
             try:
                 done = executor.apply(self._kafka, plan, journal, options, hooks)
             except KeyboardInterrupt:
-                raise _interrupted(plan, "at once; requests on their way have an unknown outcome") from None
+                raise _interrupted(plan, "at once; the outcome of requests that were on their way is unknown") from None
             done = self._awaited(done, options.wait_clients, stopped, progress)
             is_lost = journal.is_lost and not done.unwritten
             outcomes = Outcomes.of(plan, done, None if is_lost else journal, lambda: self.rollback(plan))
@@ -241,7 +241,7 @@ class Changes:
         """The plan that ends what is due; see `Cluster.return_due`."""
         due = [ending for ending, state in self._endings().items() if state == ends.DUE]
         plans = ", ".join(dict.fromkeys(ending.plan_id[:12] for ending in due))
-        reason = f"the time of changes of plan {plans} is over" if due else "no change is due to end"
+        reason = f"changes of plan {plans} have reached their end" if due else "no change is due to end"
         return self._plan([ending.edit for ending in due], reason, (), None)
 
     def _endings(self) -> dict[ends.Ending, str]:
@@ -276,7 +276,7 @@ class Changes:
         raise NotFound(
             f"plan {plan.id[:12]} has no journal: it was never applied from here, or there was nothing to do",
             hint=Hint(
-                sentence("{} begins it.", Verb("plan apply FILE", "cluster.apply(plan)")),
+                sentence("{} starts it.", Verb("plan apply FILE", "cluster.apply(plan)")),
                 "KADMIN_STATE says where journals are.",
             ),
         )
@@ -347,7 +347,7 @@ def _unwritten(plan: Plan, why: PlanRefused, outcomes: Outcomes) -> PartlyFailed
         outcomes=outcomes,
         code=why.code,
         hint=Hint(
-            "What was sent stays.",
+            "Changes that were sent stay.",
             sentence("When the journal can be written again, {} continues.", _verb("resume", plan)),
         ),
     )
@@ -360,7 +360,7 @@ def _lost(plan: Plan, journal: Path, outcomes: Outcomes) -> PartlyFailed:
         outcomes=outcomes,
         code="JOURNAL",
         hint=Hint(
-            "What was sent stays.",
+            "Changes that were sent stay.",
             sentence("{} shows what is in force.", Verb("plan verify FILE", "cluster.verify(plan)")),
         ),
     )

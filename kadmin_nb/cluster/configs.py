@@ -48,24 +48,24 @@ class Configs:
         only_set: bool = False,
         documentation: bool = False,
     ) -> Answer:
-        """CONFIGS of these resources, sorted; a resource that failed is one row with a null key and its error.
+        """CONFIGS of these resources, sorted; a resource that cannot be read is one row with a null key and an error.
 
         Parameters
         ----------
         topic, broker, broker_logger, client_metrics, group
             A name, `kn.ANY` or `kn.Pattern("orders-*")`, for `broker` also a number, and `kn.DEFAULT` for the
-            cluster-wide default; a list of them is their union. Several kinds may be asked for in one call.
+            cluster-wide default; a list of them is their union. Several types may be given in one call.
         keys
             Only these config keys.
         only_set
-            Only what is set on the resource itself, by an alter; not what it inherits.
+            Only configs that are set on the resource itself, by an alter; not inherited ones.
         documentation
             Also fetch Kafka's description of each key.
 
         Raises
         ------
         UsageError
-            A key that no such resource has; the nearest is given.
+            A key that no such resource has; the hint has the nearest one.
         """
         resources = self.select(topic, broker, broker_logger, client_metrics, group)
         table = self._kafka.configs.describe(resources, keys, documentation=documentation)
@@ -74,7 +74,7 @@ class Configs:
         return Answer(stamped(table.filter(_is_set(table)) if only_set else table, self._kafka.id))
 
     def advise(self) -> ConfigFindings:
-        """FINDINGS: what in the configs of brokers, topics, groups and client-metrics somebody should look at.
+        """FINDINGS: configs of brokers, topics, groups and client-metrics that need a look.
 
         `finding` is `leftover` (a replication throttle, and no reassignment is running), `throttle` (the same, and
         nobody may tell whether one is), `differs` (a broker beside its peers; what is so by nature is left out,
@@ -115,7 +115,7 @@ class Configs:
     def select(
         self, topic: object, broker: object, broker_logger: object, client_metrics: object, group: object
     ) -> list[Resource]:
-        """The resources that these arguments of `describe` name, as far as they are listed somewhere.
+        """The resources that these arguments of `describe` name, if the cluster lists them.
 
         Raises
         ------
@@ -135,7 +135,7 @@ class Configs:
         return [resource for word, value in what.items() for resource in self._resources(word, value)]
 
     def names(self, word: str) -> list[str]:
-        """The names of all resources of a type, `topic` say: the brokers that serve, and groups without configs too.
+        """The names of all resources of a type, such as `topic`; serving brokers, and groups without configs, too.
 
         Raises
         ------
@@ -148,7 +148,7 @@ class Configs:
         return sorted({*self._all[word](), *others})
 
     def near_miss(self, answer: Answer) -> str | None:
-        """A hint for what `describe` did not find: the nearest topic or client-metrics, or the brokers there are."""
+        """A hint if `describe` found nothing: the nearest topic or client-metrics, or the ids of the brokers."""
         if answer.ok:
             return near_names.client_metrics(self._kafka, _without_configs(answer))
         rows = (row for row in answer.failed.to_arrow().to_pylist() if row["error"] in near_names.NOT_FOUND)

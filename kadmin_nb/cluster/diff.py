@@ -84,7 +84,7 @@ def source_of(text: str) -> Source:
             raise UsageError(f"{quote(text)} is not a time of a history", hint="Write history:lake/kafka@'2h ago'.")
         return HistorySide(where, time)
     if not text:
-        raise UsageError("an empty word names nothing to compare", hint="A profile, host:port, or a file.")
+        raise UsageError("an empty name cannot be compared", hint="A profile, host:port, or a file.")
     suffix = Path(text).suffix
     return SnapshotSide(text) if suffix in SAVED else DeclaredSide(text) if suffix in DECLARED else LiveSide(text)
 
@@ -97,7 +97,7 @@ def diff(
     cluster_id: str | None = None,
     migration: Migration | None = None,
 ) -> Diff:
-    """DIFF: what differs from `a` to `b`, a row a resource and key; chosen rows can be staged on either.
+    """DIFF: the differences from `a` to `b`, a row for each resource and key; rows can be staged on either side.
 
     Each side is a Cluster or what `connect` takes as target, both as they are now; a snapshot, or the `.parquet` file
     that one was saved to; a declarative file (`.yaml`, `.yml`, `.json`), or what was read from one;
@@ -108,18 +108,18 @@ def diff(
     Parameters
     ----------
     everything
-        Show also what differs only by default, or by nature as brokers' ids do; they are counted anyway.
+        Also show rows that differ only by a default, or by nature, as ids of brokers do; they are always counted.
     cluster_id
-        Whose moment, where a history has several clusters; that of the other side, unless said.
+        The cluster, if a history has several; default: that of the other side.
     migration
-        Compare `a` as it is to be on `b`: other numbers of brokers, other names of principals.
+        Compare `a` as it would be on `b`: another number of brokers, other names of principals.
 
     Raises
     ------
     UsageError
-        The same side twice; quotas and configs; what is not a side.
+        The same side twice; quotas with configs; something that is not a side.
     NotFound, Invalid, ConnectionFailed, NotAuthorized
-        A side that is not there, or cannot be read.
+        A side does not exist, or cannot be read.
     """
     sources = [_source(one) for one in (a, b)]
     _refuse_the_same(sources)

@@ -75,7 +75,7 @@ def doctor(
     target, properties
         As of `connect`.
     timeout
-        Seconds that each step may take; `default.api.timeout.ms` of the properties, or else 5.
+        The time limit in seconds of each step; default: `default.api.timeout.ms` of the properties, or 5.
     """
     from ..profiles import settings_for
 

@@ -75,7 +75,7 @@ class Guard:
             self._process.stdin.flush()
         heard, _, _ = select.select([self._process.stdout], [], [], _READY_WITHIN)
         line = self._process.stdout.readline() if heard else b""
-        answer = json.loads(line or '{"kind": "TimedOut", "said": "the guard of the observation did not come up"}')
+        answer = json.loads(line or '{"kind": "TimedOut", "said": "the guard of the observation did not start"}')
         if answer:
             kind = getattr(errors, answer["kind"], KadminError)
             raise kind(answer["said"], code=answer.get("code"), hint=answer.get("hint"))
@@ -165,4 +165,4 @@ def _who(place: Path) -> str:
     try:
         return holder_file(place).read_text().strip()
     except OSError:
-        return "by a guard that has just begun"
+        return "by a guard that has just started"

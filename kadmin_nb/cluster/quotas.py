@@ -48,7 +48,7 @@ class Quotas:
         ----------
         user, client_id, ip
             A name, `kn.DEFAULT`, `kn.ANY` (the default included) or `kn.Pattern("team-*")`; a list of them is their
-            union. What is left out is not asked about.
+            union.
         entity
             KIP-546's open map, `{"user": "alice", "group": kn.DEFAULT}`.
         keys
@@ -59,7 +59,7 @@ class Quotas:
         Raises
         ------
         UsageError
-            A key that neither Kafka nor any quota of this cluster has; the nearest is given.
+            A key that neither Kafka nor any quota of this cluster has; the hint has the nearest one.
         NotAuthorized
             DESCRIBE_CONFIGS on the cluster is missing.
         """
@@ -84,29 +84,28 @@ class Quotas:
         assume_default: bool = False,
         engine: str | None = None,
     ) -> Answer:
-        """EFFECTIVE: which quota binds each client, key by key, at which level, and who shares it.
+        """EFFECTIVE: which quota applies to each client, key by key, at which level, and who shares it.
 
         Parameters
         ----------
         user, client_id
-            One client, or lists of names (every user with every client-id). `kn.ANY` and `kn.Pattern("team-*")` stand
-            for the names that quotas are set on; who has none of its own is asked for by name. `kn.DEFAULT`, and no
-            user beside a client-id, stand for each that no quota names: null in the answer. A blank client-id
-            escapes every client-scoped level.
+            One client, or lists of names (every user with every client-id). `kn.ANY` and `kn.Pattern("team-*")` mean
+            the names that quotas are set on; give other clients by name. `kn.DEFAULT`, and a client-id without a user,
+            mean each user that no quota names: null in the answer. No quota of client-ids applies to a blank client-id.
         pairs
             Instead: PAIRS as a list of (user, client_id), any Arrow, pandas or polars frame, a Spark DataFrame, or the
-            path of a Parquet or CSV file. In this process a pair without a user is a row at the end, with `error` and
+            path of a Parquet or CSV file. Without Spark, a pair without a user is a row at the end, with `error` and
             `message`.
         ip
             Instead: an address, a pattern, or a list of them; the answer is EFFECTIVE_IP.
         overridden
-            Also list the entries that lost, most specific first.
+            Also list the overridden quotas, most specific first.
         assume_default
-            Answer by Kafka's own rules although a custom callback decides; the answer's metadata says so.
+            Answer by Kafka's own rules even if a custom callback decides; the answer's metadata says so.
         engine
-            "arrow", in this process, or "spark". Unless said, Arrow takes up to two million pairs, and Spark more where
-            there is a session; `kadmin.engine` in the metadata says which and why. An answer of Spark's is lazy: it
-            shows its first rows, `to_spark()` is all of it.
+            "arrow", in this process, or "spark". Default: Arrow up to two million pairs, Spark above that if there is a
+            session; `kadmin.engine` in the metadata says which and why. An answer of Spark is lazy: it shows its first
+            rows, `to_spark()` has all rows.
 
         Raises
         ------
@@ -123,7 +122,7 @@ class Quotas:
         if pairs is not None:
             return self._resolve_many(pairs, engine, keys, overridden, assume_default)
         if engine is not None:
-            raise UsageError("engine is for pairs", hint="One client, or a few, need none.")
+            raise UsageError("engine is for pairs", hint="Leave it out for one client, or a few.")
         clients = resolving.clients_of(self._kafka, user, client_id)
         marks = resolving.marks(self._kafka, assume_default)
         return resolving.of_clients(self._kafka, clients, keys, overridden, marks)
@@ -137,7 +136,7 @@ class Quotas:
         usage: object = None,
         to: tuple[str, float] | None = None,
     ) -> WhyAnswer:
-        """WHY: what slows one client, its limits, who shares them, what was used of them, and what would lift them.
+        """WHY: what slows one client, its limits, who shares them, how much of them is used, and what would lift them.
 
         `.brakes` is BRAKES: quotas that throttled it, new connections of its addresses, a dynamic client config, a
         custom callback, each with its culprit and the change that lifts it. Where a broker sets
@@ -146,14 +145,14 @@ class Quotas:
         Parameters
         ----------
         user, client_id
-            One client; a blank client-id is one that sends none.
+            One client; a blank client-id means a client without one.
         keys
             Only these quota keys.
         usage
-            USAGE, in Spark or as anything with `__arrow_c_stream__`: with it the answer tells the use of each limit,
-            how often it throttled, and which known clients share it. Or REQUESTS, which tell connections, too.
+            USAGE, in Spark or as anything with `__arrow_c_stream__`: adds the use of each limit, how often it
+            throttled, and which known clients share it. REQUESTS add new connections, too.
         to
-            A key and the limit that is wanted for it; changes that would lift any limit to twice its value unless said.
+            A key and the limit that you want for it; default: changes that would double any limit.
 
         Raises
         ------
@@ -205,11 +204,11 @@ class Quotas:
             replicas = None if reassignment is None else reach.read_reassignment(reassignment)
             return reach.of_topics(self._kafka, user, client_id, topics, what_if, replicas, assume_default)
         if topics or what_if or reassignment:
-            raise UsageError("usage tells of no topic", hint="Leave it out, or leave out topics and what-ifs.")
+            raise UsageError("usage does not name topics", hint="Leave it out, or leave out topics and what-ifs.")
         return reach.of_usage(self._kafka, user, client_id, usage, assume_default)
 
     def redundant(self) -> RedundantAnswer:
-        """REDUNDANT: the quotas that repeat what would hold without them, and whether each is safe to remove.
+        """REDUNDANT: quotas without which the same limits apply, and whether each is safe to remove.
 
         `edits()` of the answer are the removals that are safe.
         """
@@ -220,12 +219,12 @@ class Quotas:
     def unlimited(
         self, pairs: object = None, *, keys: Sequence[str] | None = None, assume_default: bool = False
     ) -> Answer:
-        """UNLIMITED: the clients that nothing limits, by key.
+        """UNLIMITED: the clients without a limit, by key.
 
         Parameters
         ----------
         pairs
-            The known clients, PAIRS or USAGE. Without: each user that quotas name, and everybody else, with a client-id
+            The known clients, PAIRS or USAGE. Default: each user that quotas name, and any other user, with a client-id
             that no quota names and without one.
         keys, assume_default
             As of `resolve`.
@@ -241,7 +240,8 @@ class Quotas:
         return quota_reviews.unlimited(self._kafka, pairs, keys, resolving.marks(self._kafka, assume_default))
 
     def client_ids(self, clients: object) -> Answer:
-        """CLIENT_IDS: client-ids that look made up (random suffixes, UUIDs, numbers), by pattern, and what covers them.
+        """CLIENT_IDS: client-ids that look generated (random suffixes, UUIDs, numbers), by pattern, and which quotas
+        cover them.
 
         Parameters
         ----------
@@ -260,7 +260,7 @@ class Quotas:
         ip: object = LEFT_OUT,
         entity: Mapping[str, object] | None = None,
     ) -> str | None:
-        """A hint for `describe` that found nothing: the nearest name that has quotas; None without one."""
+        """A hint if `describe` found nothing: the nearest name that has quotas, or None."""
         return near_names.entities(self._kafka, _chosen(user, client_id, ip, entity))
 
     def _refuse_unknown(self, keys: Sequence[str] | None) -> None:
@@ -292,17 +292,17 @@ class Quotas:
         assume_default: bool = False,
         engine: str | None = None,
     ) -> Answer:
-        """UTILISATION of this cluster's limits: `kn.usage.utilisation(usage, …)` beside what is stored now.
+        """UTILISATION of this cluster's current limits, as `kn.usage.utilisation(usage, …)`.
 
         Parameters
         ----------
         usage
-            USAGE, in Spark or as anything with `__arrow_c_stream__`; of several clusters only the rows of this one.
+            USAGE, in Spark or as anything with `__arrow_c_stream__`; rows of other clusters are ignored.
         keys, assume_default
             As of `resolve`.
         engine
-            "arrow", in this process, or "spark". Unless said, usage that is in Spark stays there, and of other usage
-            Arrow takes up to `usage.engines.ARROW_ROWS` rows. An answer of Spark's is lazy.
+            "arrow", in this process, or "spark". Default: usage in Spark stays there; other usage uses Arrow up to
+            `usage.engines.ARROW_ROWS` rows. An answer of Spark is lazy.
 
         Raises
         ------
@@ -324,14 +324,14 @@ class Quotas:
         assume_default: bool = False,
         engine: str | None = None,
     ) -> NearAnswer:
-        """NEAR: who is near a limit of this cluster, over it, or throttled; the worst first.
+        """NEAR: clients near or over a limit of this cluster, or throttled; the worst first.
 
         Parameters
         ----------
         usage, keys, assume_default, engine
             As of `utilisation`.
         percent
-            A bucket is near its limit that used so much of it in a window.
+            The share of a limit, in percent, from which a bucket counts as near.
 
         Raises
         ------
@@ -356,7 +356,7 @@ class Quotas:
         ip: object = LEFT_OUT,
         entity: Mapping[str, object] | None = None,
     ) -> TreeAnswer:
-        """TREE: the hierarchy, and which quotas are shadowed; it shows itself as a tree. Arguments as `describe`."""
+        """TREE: the hierarchy, and which quotas are shadowed; shown as a tree. Arguments as for `describe`."""
         from .resolving import tree_of
 
         return tree_of(self._kafka, _chosen(user, client_id, ip, entity))

@@ -125,7 +125,7 @@ def _row(limit: Effective, case: str, brokers: int, shares: Mapping[int, float],
 
 def _partitions(kafka: LiveKafka, topics: Collection[str]) -> list[Partition]:
     if not topics:
-        raise UsageError("no topics are given", hint="The topics that the client reads or writes.")
+        raise UsageError("topics are required", hint="The topics that the client reads or writes.")
     partitions = kafka.partitions(topics)
     missing = sorted({*topics} - {partition.topic for partition in partitions})
     if missing:

@@ -110,7 +110,7 @@ def pairs_of(pairs: object) -> pa.Table:
         return _pairs_frame(pairs)
     for number, pair in enumerate(pairs, 1):
         if not isinstance(pair, list | tuple) or len(pair) != 2:
-            raise UsageError(f"row {number} of {_PAIRS} is not a pair", hint="Such as ('alice', 'app').")
+            raise UsageError(f"row {number} of {_PAIRS} is not a pair", hint="For example ('alice', 'app').")
     users, ids = zip(*pairs, strict=True) if pairs else ((), ())
     names = {"user": users, "client_id": ids}
     return pa.table([column_of(names[name], name, _PAIRS) for name in names], schema=schemas.PAIRS.schema)

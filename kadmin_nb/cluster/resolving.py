@@ -117,7 +117,7 @@ def _finding(binding: Sequence[Effective], who: str) -> str:
     if not binding:
         return printable(f"nothing limits {who}")
     shared = [reason for reason in binding if reason.is_shared]
-    count = "1 limit binds" if len(binding) == 1 else f"{len(binding)} limits bind"
+    count = "1 limit applies to" if len(binding) == 1 else f"{len(binding)} limits apply to"
     sharing = SHARERS[shared[0].level or ""] if len(shared) == 1 else "shared with other clients"
     also = f"; {len(shared)} {'is' if len(shared) == 1 else 'are'} {sharing}" if shared else "; none is shared"
     return printable(f"{count} {who}{also}")
@@ -258,7 +258,7 @@ def clients_of(kafka: LiveKafka, user: object, client_id: object) -> pa.Table:
         A pattern that no name matches on which a quota is set.
     """
     if user is None and client_id in ("", None):
-        raise UsageError("resolve needs a user or a client-id", hint=Hint("Such as user=alice client-id=app.", MANY))
+        raise UsageError("resolve needs a user or client-id", hint=Hint("For example user=alice client-id=app.", MANY))
     users, client_ids = _names(kafka, "user", DEFAULT if user is None else user), _names(kafka, "client-id", client_id)
     most = resolve_engines.ARROW_PAIRS
     if len(users) * len(client_ids) > most:
@@ -275,7 +275,7 @@ def _names(kafka: LiveKafka, kind: str, value: object) -> list[str]:
     The default of users and client-ids stands for each that no quota names.
     """
     if value is None:
-        raise UsageError(f"resolve needs a {kind}", hint=Hint("Such as user=alice client-id=app.", MANY))
+        raise UsageError(f"resolve needs a {kind}", hint=Hint("For example user=alice client-id=app.", MANY))
     chosen = parts(kind, value)
     if DEFAULT in chosen and kind == "ip":
         raise UsageError("ip=<default> is not an address", hint="Ask for one that no quota names.")

@@ -23,7 +23,7 @@ class Scram:
         self._kafka = kafka
 
     def describe(self, *, user: Any = ANY) -> Answer:
-        """SCRAM: the mechanisms and iterations of each user. No broker shows more of a credential.
+        """SCRAM: the mechanisms and iterations of each user. Brokers show nothing else of a credential.
 
         Parameters
         ----------
@@ -44,7 +44,7 @@ class Scram:
         return self._answer(table.filter(pa.array([fits(name) for name in table["user"].to_pylist()], pa.bool_())))
 
     def near_miss(self, answer: Answer) -> str | None:
-        """A hint for the users that `describe` did not find: the nearest who has a credential; None without one."""
+        """A hint if `describe` found nothing: the nearest user that has a credential, or None."""
         rows = answer.failed.to_arrow().to_pylist()
         return near_names.scram_users(self._kafka, [row["user"] for row in rows if row["error"] == _NO_CREDENTIAL])
 

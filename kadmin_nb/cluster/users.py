@@ -162,9 +162,9 @@ def _is_user(principal: str) -> bool:
 def _acls_of_others(counts: Counter[str]) -> Iterator[str]:
     """Sentences on ACLs that are not for one user."""
     if everybody := counts.pop(_EVERYBODY, 0):
-        yield f"ACLs for everybody, {_EVERYBODY}, beside these: {everybody:,}."
+        yield f"Other ACLs, for everyone ({_EVERYBODY}): {everybody:,}."
     if others := counts.total():
-        yield f"ACLs for principals that are not users, beside these: {others:,}."
+        yield f"Other ACLs, for principals that are not users: {others:,}."
 
 
 def _usage(kafka: LiveKafka, usage: object) -> _Source:

@@ -141,7 +141,7 @@ class WhyAnswer(Answer):
         """The clients that this limit does not reach, and the others that draw from it."""
         beside = next((one for one in self.others if one.key == effective.key), effective)
         if beside.entity not in (None, effective.entity):
-            yield printable(f"{effective.key}: this holds for {_only_without(beside)}")
+            yield printable(f"{effective.key}: this applies to {_only_without(beside)}")
         if others := [pair for pair in self.sharing.get(effective.key, ()) if pair != _pair(effective)]:
             named = ", ".join(_words(*pair) for pair in others[:SHOWN])
             more = f" and {len(others) - SHOWN:,} more" if len(others) > SHOWN else ""
@@ -217,7 +217,7 @@ def _throttling(used: BucketUsage, key: str) -> Throttling | None:
 def one_name(verb: str, kind: str, value: object) -> str:
     """The one name that a verb is about; a client-id may be blank."""
     if value is None:
-        raise UsageError(f"{kind} is required", hint="Such as user=alice client-id=app.")
+        raise UsageError(f"{kind} is required", hint="For example user=alice client-id=app.")
     names = parts(kind, value)
     if len(names) != 1 or not isinstance(names[0], str):
         raise UsageError(

@@ -99,7 +99,7 @@ _lifetime = click.option(
 _until = click.option(
     "--until",
     metavar="WHEN",
-    help="When the change ends: 2h, '18:00 Europe/Berlin'; plan return then restores what was there before.",
+    help="When the change ends: 2h, '18:00 Europe/Berlin'; `plan return` then restores the value from before.",
 )
 _allow_unknown = click.option("--allow-unknown", multiple=True, metavar="KEY", help="Allow a key that is not known.")
 _policy = click.option(
@@ -125,7 +125,7 @@ _gradual = click.option(
 _usage = click.option(
     "--usage",
     metavar="NAME",
-    help="Usage, a variable or file: a limit that would stop a client then needs --allow.",
+    help="USAGE, a variable or file: limits that would stall a client need --allow.",
 )
 _approval = click.option(
     "--require-approval", is_flag=True, help="Refuse a plan that no other person has approved (plan approve)."

@@ -133,11 +133,16 @@ READERS: Mapping[str, Callable[[ChartSource], Any]] = {
 @click.argument("name", metavar="NAME", type=click.Choice([*READERS]))
 @click.option("--usage", metavar="NAME", help="A USAGE frame: a variable, or a Parquet or CSV file.")
 @click.option("--pairs", metavar="NAME", help="A frame with user and client_id: a variable, or a Parquet or CSV file.")
-@click.option("--of", metavar="WHAT", help="A plan, by file or id; or WHERE a history is.")
+@click.option("--of", metavar="WHAT", help="A plan (file or id), or the place of a history.")
 @click.option("--frame", metavar="NAME", help="The chart's frame itself: a variable, or a Parquet or CSV file.")
 @click.option("--out", "place", metavar="FILE", help=f"Write it to FILE: {', '.join(ENDINGS)}.")
-@click.option("--width", type=click.IntRange(200, 4000), metavar="PIXELS", help="Its width; else that of its cell.")
-@click.option("--interactive", "as_widget", is_flag=True, help="In a notebook, a widget that is drawn in the browser.")
+@click.option(
+    "--width",
+    type=click.IntRange(200, 4000),
+    metavar="PIXELS",
+    help="The width in pixels; default: the width of the cell.",
+)
+@click.option("--interactive", "as_widget", is_flag=True, help="In a notebook: an interactive widget.")
 def chart(
     session: Session,
     name: str,
@@ -149,7 +154,9 @@ def chart(
     width: int | None,
     as_widget: bool,
 ) -> ChartAnswer:
-    """A picture of one question: hierarchy, effective, plan, drift, history, usage, utilisation, throttling, backtest.
+    """Draw one of nine charts.
+
+    They are hierarchy, effective, plan, drift, history, usage, utilisation, throttling and backtest.
 
     \b
     {here} hierarchy --out quotas.svg

@@ -85,18 +85,18 @@ OPTIONS = {
 }
 
 
-_NO_TRAY, _NO_WIDGETS = "the terminal keeps no tray", "the terminal has no widgets"
+_NO_TRAY, _NO_WIDGETS = "the terminal has no tray", "the terminal has no widgets"
 _OF_THE_TRAY: dict[str, tuple[str, str | None]] = {
     "plan": (_NO_TRAY, "kadmin-nb plan -f FILE plans many lines."),
     "apply": (_NO_TRAY, "kadmin-nb plan apply FILE applies a saved plan."),
     "discard": (f"{_NO_TRAY}: there is nothing to discard", None),
 }
-_EDIT = {"edit": (_NO_WIDGETS, "A notebook has: %kquota edit, %kconfig edit.")}
+_EDIT = {"edit": (_NO_WIDGETS, "In a notebook: %kquota edit, %kconfig edit.")}
 ONLY_IN_A_NOTEBOOK: Mapping[str, Mapping[str, tuple[str, str | None]]] = {
     "quota": _OF_THE_TRAY | _EDIT,
     "config": _OF_THE_TRAY | _EDIT,
     "scram": _OF_THE_TRAY,
-    "plan": {"review": (_NO_WIDGETS, "A notebook has: %kplan review. Here plan show prints a plan.")},
+    "plan": {"review": (_NO_WIDGETS, "In a notebook: %kplan review. In the terminal, plan show prints a plan.")},
 }
 """The verbs that a terminal does not have: why, and what to type instead."""
 
@@ -187,7 +187,7 @@ class Verbs(_HelpAtWidth, click.Group):
             return f"Did you mean {' or '.join(deeper)}?"
         if name.startswith("kafka-"):
             near = nearest(name, words, likeness=_SAME_TOOL)
-            return f"Did you mean {near}?" if near else f"{name} is Kafka's own, and has no equivalent here."
+            return f"Did you mean {near}?" if near else f"{name} is a tool of Kafka without an equivalent here."
         return did_you_mean(name, words, f"One of {', '.join(words)}.")
 
 

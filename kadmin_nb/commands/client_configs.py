@@ -18,7 +18,7 @@ _SELECTORS = ("user", "client-id")
 
 @click.group("client-configs", cls=Verbs)
 def client_configs() -> None:
-    """Clients that follow dynamic configs: which ones, with which values, and who would obey a new one (config set …).
+    """Clients that follow dynamic configs: which ones, their values, and which would follow a new value.
 
     \b
     {here} init
@@ -35,7 +35,10 @@ _client_words = words(completions.client_entities, "[user=NAME] [client-id=NAME]
 @options.reading
 @_client_words
 def registrations(session: Session, words: tuple[str, ...]) -> Any:
-    """The clients that registered and are alive: software, version, the keys that they support, their group."""
+    """List the registered clients that are alive.
+
+    Each with its software, version, supported keys and group.
+    """
     return session.cluster.client_configs.registrations(**_selectors(session, words))
 
 
@@ -43,7 +46,10 @@ def registrations(session: Session, words: tuple[str, ...]) -> Any:
 @options.reading
 @_client_words
 def status(session: Session, words: tuple[str, ...]) -> Any:
-    """The values that each client reports, since when, and why it refuses others."""
+    """Show the values that each client reports.
+
+    Each with the time since when it has it, or the reason why it refuses another.
+    """
     return session.cluster.client_configs.status(**_selectors(session, words))
 
 
@@ -51,9 +57,11 @@ def status(session: Session, words: tuple[str, ...]) -> Any:
 @options.reading
 @_client_words
 @click.option("--key", type=click.Choice(CLIENT_KEYS), default=ACKS, show_default=True)
-@click.option("--usage", metavar="NAME", help="Also clients that were active and never registered, of a USAGE frame.")
+@click.option("--usage", metavar="NAME", help="A USAGE frame: also list its clients that never registered.")
 def followers(session: Session, words: tuple[str, ...], key: str, usage: str | None) -> Any:
-    """The clients that would obey a new value of a key, and those that would not, with the reason.
+    """List the clients that would follow a new value.
+
+    Those that would not are listed too, with the reason.
 
     \b
     {here} user=alice
@@ -67,7 +75,10 @@ def followers(session: Session, words: tuple[str, ...], key: str, usage: str | N
 @options.reading
 @_client_words
 def compatibility(session: Session, words: tuple[str, ...]) -> Any:
-    """The software versions that registered under one user, or one client-id of it, and the keys they support."""
+    """List the software versions of a user's registered clients.
+
+    Each with the keys that it supports.
+    """
     return session.cluster.client_configs.compatibility(**_one_entity(session, words))
 
 
@@ -75,10 +86,13 @@ def compatibility(session: Session, words: tuple[str, ...]) -> Any:
 @options.reading
 @_client_words
 def forget(session: Session, words: tuple[str, ...]) -> Any:
-    """Remove the registrations of a user, or of one client-id of it; clients that are alive register again."""
+    """Remove registrations.
+
+    They are those of a user, or of one of its client-ids. Clients that are alive register again.
+    """
     count = session.cluster.client_configs.forget(**_one_entity(session, words))
     removed = counted_nouns(count, "registration", "registrations")
-    return Text(f"{removed} removed; clients that are alive register again within their interval.")
+    return Text(f"{removed} removed; live clients register again within their interval.")
 
 
 @client_configs.command()
@@ -90,13 +104,14 @@ def forget(session: Session, words: tuple[str, ...]) -> Any:
     default=("User:*",),
     show_default=True,
     metavar="PRINCIPAL",
-    help="Principals whose applications may follow: they read entries and report about themselves.",
+    help="Principals of the applications that follow: they read entries and report their own state.",
 )
 @click.option("--admin", metavar="PRINCIPAL", help="Who may write entries; default: your own login.")
 def init(session: Session, apply: bool, clients: tuple[str, ...], admin: str | None) -> Any:
-    """Check the three topics of dynamic client configs, and the rights to them; --apply creates what is missing.
+    """Check the topics of dynamic client configs, or create them.
 
-    Existing topics stay as they are: if one has other settings, that is an error and nothing is created.
+    The three topics and the rights to them are checked; --apply creates what is missing. Existing topics are never
+    changed: if one has other settings, the command fails and creates nothing.
     """
     cluster = session.cluster_to_change if apply else session.cluster
     setup = cluster.client_configs.setup(clients=clients, admin=admin)

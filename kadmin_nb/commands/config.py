@@ -58,9 +58,11 @@ def describe(
     only_set: bool,
     documentation: bool,
 ) -> Any:
-    """The configs of topic=…, broker=…, broker=<default>, broker-logger=…, group=…, client-metrics=…
+    """Show configs with their sources.
 
-    Of user=… [client-id=…] its quotas, dynamic client configs, keys that its clients support, and SCRAM credentials.
+    They are those of topic=…, broker=…, broker=<default>, broker-logger=…, group=… or client-metrics=….
+
+    For user=… [client-id=…]: its quotas, dynamic client configs, the keys that its clients support, SCRAM credentials.
     """
     if words and all(word.startswith(_OF_USERS) for word in words):
         return _user_configs(words, session, options.keys_of(keys), only_set)
@@ -77,9 +79,10 @@ def describe(
 @words(completions.entities, "user=NAME [client-id=NAME]")
 @options.types("user", "client-id")
 def resolve(session: Session, words: tuple[str, ...]) -> Any:
-    """The dynamic configs that a client follows (KIP-649): its own, and those of its user.
+    """Show the dynamic configs that a client follows (KIP-649).
 
-    Without a client-id those of the user alone, which clients without entries of their own follow.
+    They are its own and those of its user. Without a client-id: only the user's, which apply to clients that have no
+    entries of their own.
     """
     chosen = _one_client(read_selectors(words, _CLIENT_WORDS, session.lookup))
     return session.cluster.client_configs.resolve(*chosen)
@@ -88,9 +91,11 @@ def resolve(session: Session, words: tuple[str, ...]) -> Any:
 @config.command()
 @changing
 @click.option("--only", multiple=True, type=click.Choice(FINDINGS), help="Only these findings.")
-@click.option("--stage", is_flag=True, help="Stage the lines that fix them; in the terminal, plan them.")
+@click.option("--stage", is_flag=True, help="Stage their fixes; in the terminal: plan them.")
 def advise(session: Session, only: tuple[str, ...], stage: bool, plan_options: PlanOptions) -> Any:
-    """Findings in the configs: throttles left behind, odd brokers, settings that change nothing.
+    """Find configs that look wrong.
+
+    For example throttles left behind, brokers that differ from their peers, settings that change nothing.
 
     \b
     {here} --only leftover
@@ -99,7 +104,7 @@ def advise(session: Session, only: tuple[str, ...], stage: bool, plan_options: P
     """
     is_changing = stage or plan_options.apply or plan_options.save is not None
     if plan_options.is_typed and not is_changing:
-        raise UsageError("an option of a change, and none is asked for", hint="--stage, --save FILE or --apply asks.")
+        raise UsageError("options of a change need a change", hint="Add --stage, --save FILE or --apply.")
     findings = session.cluster.configs.advise().only(*only)
     edits = findings.edits() if is_changing else []
     return session.change(edits, plan_options) if edits else findings
@@ -111,7 +116,9 @@ def advise(session: Session, only: tuple[str, ...], stage: bool, plan_options: P
 @options.types("topic", "broker")
 @click.option("--stage", "number", type=int, metavar="N", help="Stage the change that lifts brake N.")
 def why(session: Session, words: tuple[str, ...], number: int | None) -> Any:
-    """Show what slows a topic or a broker now, and the smallest change that lifts it.
+    """Show what slows a topic or a broker now.
+
+    Each brake has its culprit, and the smallest change that lifts it.
 
     \b
     {here} topic=orders
@@ -128,7 +135,9 @@ def why(session: Session, words: tuple[str, ...], number: int | None) -> Any:
 @words(completions.config_settings, "KEY=VALUE... TYPE=NAME...")
 @options.types(*RESOURCES)
 def set_(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
-    """Set key=value … on a resource, or on several of one type: topic=orders topic=payments."""
+    """Set configs of a resource.
+
+    Or of several of one type, such as topic=orders topic=payments."""
     return _change_configs("set", session, words, plan_options)
 
 
@@ -137,7 +146,7 @@ def set_(session: Session, words: tuple[str, ...], plan_options: PlanOptions) ->
 @words(completions.config_resets, "KEY... TYPE=NAME...")
 @options.types(*RESOURCES)
 def reset(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
-    """Remove the override of key …, so that its fallback applies again."""
+    """Remove configs, so that their fallbacks apply again."""
     return _change_configs("reset", session, words, plan_options)
 
 
@@ -167,14 +176,16 @@ def _change_configs(verb: str, session: Session, words: tuple[str, ...], plan_op
 def _user_configs(words: tuple[str, ...], session: Session, keys: Sequence[str] | None, only_set: bool) -> Any:
     chosen = read_selectors(words, _CLIENT_WORDS, session.lookup)
     if "user" not in chosen:
-        raise UsageError("user=… is required: client configs belong to users", hint="Or: quota describe client-id=…")
+        raise UsageError(
+            "user=… is required: client configs belong to users", hint="For quotas: quota describe client-id=…"
+        )
     return session.cluster.describe_user(chosen["user"], chosen.get("client-id"), keys=keys, only_set=only_set)
 
 
 def _one_client(chosen: Mapping[str, tuple[Any, ...]]) -> list[Any]:
     names = [several for word in _CLIENT_WORDS if (several := chosen.get(word, ())) or word == "user"]
     if any(len(several) != 1 or not isinstance(several[0], str) for several in names):
-        raise UsageError("one client is required", hint="Such as user=alice client-id=app.")
+        raise UsageError("one client is required", hint="For example user=alice client-id=app.")
     return [name for (name,) in names]
 
 

@@ -25,17 +25,17 @@ def use(session: Session, target: str, property: tuple[str, ...]) -> Any:
 @click.command(cls=Verb)
 @options.reading
 def cluster(session: Session) -> Any:
-    """The current cluster's brokers."""
+    """List the current cluster's brokers."""
     return session.cluster.brokers
 
 
 @click.command(cls=Verb)
 @options.reading
 def doctor(session: Session) -> Any:
-    """Check the connection, from the settings to your rights: each step, what failed, and how to fix it.
+    """Check the connection step by step, from the settings to your rights: what failed, and how to fix it.
 
-    --timeout is the time of each step (default: 5 seconds). Nothing is changed, and no secret is shown: the page is
-    fit for a ticket.
+    --timeout limits each step (default: 5 seconds). Nothing is changed and no secret is shown, so the output can go
+    into a ticket.
 
     \b
     {here} --cluster prod
@@ -50,7 +50,7 @@ def doctor(session: Session) -> Any:
 @options.reading
 @words(completions.change_lines, "[CHANGE]... | TYPE=NAME...")
 def may_i(session: Session, words: tuple[str, ...]) -> Any:
-    """Check your rights: which a change needs, which you have, and the line that grants the others.
+    """Show which rights a change needs, which of them you have, and the command that grants the others.
 
     \b
     {here}
@@ -70,7 +70,7 @@ def may_i(session: Session, words: tuple[str, ...]) -> Any:
 @options.reading
 @click.argument("file", metavar="FILE.parquet")
 def snapshot(session: Session, file: str) -> Any:
-    """Save the quotas of the current cluster and all configs that are set, for diff."""
+    """Save the quotas of the current cluster, and all configs that are set, to a file for diff."""
     current = session.cluster.snapshot()
     current.save(file)
     return current
@@ -78,11 +78,13 @@ def snapshot(session: Session, file: str) -> Any:
 
 @click.command(cls=Verb)
 @options.reading
-@click.option("--for", "seconds", default="60s", show_default=True, type=Length(), metavar="TIME", help="At most 1h.")
+@click.option(
+    "--for", "seconds", default="60s", show_default=True, type=Length(), metavar="TIME", help="How long; at most 1h."
+)
 def observe(session: Session, seconds: float) -> Any:
-    """Switch the request log of every broker on for a while; it is switched off again whatever happens.
+    """Switch on the request log of every broker for a while.
 
-    It sets kafka.request.logger to DEBUG through a plan and restores it; Ctrl-C ends it early.
+    It sets kafka.request.logger to DEBUG through a plan, and always restores it; Ctrl-C ends it early.
 
     \b
     {here} --for 60s
@@ -99,7 +101,7 @@ def observe(session: Session, seconds: float) -> Any:
 @words(completions.scram_users, "[user=NAME]...")
 @click.option("--usage", metavar="NAME", help="A USAGE frame: a variable, or a Parquet or CSV file.")
 def users(session: Session, words: tuple[str, ...], usage: str | None) -> Any:
-    """Each known user: SCRAM credentials, quotas, ACLs, with --usage when it was active; and orphans.
+    """List each known user: SCRAM credentials, quotas, ACLs, last use (with --usage), and orphans.
 
     \b
     {here}

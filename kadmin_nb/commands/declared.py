@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def migrating(command: options.Command) -> options.Command:
     """`--scale` and `--mapping`: limits of another cluster, as they are to be here."""
-    scale = "Scale limits that hold on each broker from 6 to 12 brokers, so that totals stay."
+    scale = "Scale limits per broker from 6 to 12 brokers, so that totals stay the same."
     command = click.option("--mapping", metavar="FILE", help="TOML with the new names: [users], [client-ids].")(command)
     return click.option("--scale", metavar="6:12", help=scale)(command)
 
@@ -48,7 +48,9 @@ def _bind_out(ctx: click.Context, session: Session, params: dict[str, Any]) -> N
 @click.command(cls=Verb)
 @partial(options.connecting, bind=_bind_out)
 @click.option("--out", metavar="NAME", help="Write it to this .yaml or .json file; in a notebook also a variable.")
-@click.option("--format", "form", type=click.Choice(FORMATS), help="YAML unless --out names a .json file.")
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), help="Default: yaml, or json if --out names a .json file."
+)
 @click.option(
     "--kinds",
     multiple=True,
@@ -58,17 +60,19 @@ def _bind_out(ctx: click.Context, session: Session, params: dict[str, Any]) -> N
 )
 @click.option("--snapshot", "saved", metavar="FILE", help="Export a saved snapshot, instead of a live cluster.")
 @click.option(
-    "--history", "where", metavar="WHERE", help="Export from the history kept there, instead of a live cluster."
+    "--history", "where", metavar="WHERE", help="Export from the history at this place, instead of a live cluster."
 )
-@click.option("--as-of", "time", metavar="TIME", help="The history's newest snapshot up to then; default: now.")
-@click.option("--cluster-id", metavar="ID", help="The cluster, where a history has several.")
+@click.option(
+    "--as-of", "time", metavar="TIME", help="Use the history's newest snapshot up to this time; default: now."
+)
+@click.option("--cluster-id", metavar="ID", help="The cluster, if the history has several.")
 @click.option("--allow-incomplete", is_flag=True, help="Write the rest even if something cannot be read.")
-@click.option("--schema", is_flag=True, help="Print the JSON Schema of such files.")
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of these files.")
 def export(
     session: Session, out: str | None, form: str | None, kinds: tuple[str, ...], saved: str | None, where: str | None,
     time: str | None, cluster_id: str | None, allow_incomplete: bool, schema: bool,
 ) -> Any:  # fmt: skip
-    """All quotas, configs and client configs that are set, as a YAML or JSON file that `plan from` reads back.
+    """Write all quotas, configs and client configs that are set, as YAML or JSON; `plan from` reads it.
 
     \b
     {here} > cluster.yaml
@@ -88,7 +92,7 @@ def export(
 @click.command("from", cls=Verb)
 @changing
 @click.argument("file", metavar="FILE")
-@click.option("--prune", is_flag=True, help="Also remove what the file does not mention, of the kinds that it has.")
+@click.option("--prune", is_flag=True, help="Also remove what FILE does not mention, of the kinds that it has.")
 @click.option("--any-cluster", is_flag=True, help="Accept a file of another cluster.")
 @migrating
 @options.impact
@@ -96,9 +100,10 @@ def plan_from(
     session: Session, file: str, prune: bool, any_cluster: bool, scale: str | None, mapping: str | None,
     impact: str | None, plan_options: PlanOptions,
 ) -> Any:  # fmt: skip
-    """Plan the changes that bring the cluster to what FILE declares; - reads standard input.
+    """Plan what brings the cluster to the state in FILE.
 
-    Whatever FILE does not mention stays, unless --prune is given: then the plan has a row for each removal.
+    - reads standard input. What FILE does not mention stays, unless --prune is given: then the plan removes it, row by
+    row.
 
     \b
     {here} cluster.yaml
@@ -154,7 +159,7 @@ def _loaded(saved: str) -> Snapshot:
 def _as_of(session: Session, where: str, time: str | None, cluster_id: str | None) -> Snapshot:
     from ..history import open_history
 
-    with session.at_work("looking back"):
+    with session.at_work("reading the history"):
         return open_history(where).as_of(time or "now", cluster_id)
 
 

@@ -25,25 +25,36 @@ _SIDE = click.Choice(["a", "b"], case_sensitive=False)
 @click.command(cls=Verb)
 @changing
 @click.argument("sides", nargs=-1, metavar="[A] [B]", type=Words(lambda before: completions.profiles()))
-@click.option("--history", "where", metavar="WHERE", help="Side a is read from the history kept there,")
-@click.option("--as-of", metavar="TIME", help="at this time, such as '2h ago'; default: the newest.")
-@click.option("--cluster-id", metavar="ID", help="The cluster of that time, where a history has several.")
-@click.option("--all", "everything", is_flag=True, help="Also rows that differ only by default or by nature.")
+@click.option("--history", "where", metavar="WHERE", help="Read side a from the history at this place.")
 @click.option(
-    "--stage-on", "--onto", "onto", type=_SIDE, help="Stage the chosen rows on this side, to make it like the other."
+    "--as-of", metavar="TIME", help="The time in that history, such as '2h ago'; default: its newest snapshot."
 )
-@click.option("--rows", metavar="ROWS", help="Which rows: 1-3,7, or all that can be staged.")
-@click.option("--of", "which", metavar="ID", help="The id of the diff whose rows are meant.")
+@click.option("--cluster-id", metavar="ID", help="The cluster, if the history has several.")
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Also rows that differ only by a default, or by nature, as ids of brokers do.",
+)
+@click.option(
+    "--stage-on", "--onto", "onto", type=_SIDE, help="Stage rows on this side, to make it equal to the other."
+)
+@click.option("--rows", metavar="ROWS", help="The rows to stage: 1-3,7, or all.")
+@click.option("--of", "which", metavar="ID", help="The id of the diff that has these row numbers.")
 @migrating
-@click.option("--clients", metavar="NAME", help="Compare what each of these clients can get in total; a frame or file.")
+@click.option(
+    "--clients", metavar="NAME", help="Compare the totals that each of these clients can get; a frame or file."
+)
 @options.from_context(cluster_options=lambda ctx: {"cluster", "property"} & set(ctx.meta))
 def diff(
     session: Session, sides: tuple[str, ...], where: str | None, as_of: str | None, cluster_id: str | None,
     everything: bool, onto: str | None, rows: str | None, which: str | None, scale: str | None, mapping: str | None,
     clients: str | None, plan_options: PlanOptions, cluster_options: set[str],
 ) -> Any:  # fmt: skip
-    """Differences from A to B. Each is a profile, a .properties file or host:port; a declarative file (.yaml, .json);
-    a saved snapshot (.parquet); or history:WHERE@TIME. B is the current cluster by default.
+    """Compare two clusters, files or times.
+
+    Each is a profile, a .properties file or host:port; a declarative file (.yaml, .json); a saved snapshot (.parquet);
+    or history:WHERE@TIME. B is the current cluster by default.
 
     \b
     {here} staging prod
@@ -67,7 +78,9 @@ def diff(
 def _refuse_half_a_wish(onto: str | None, rows: str | None, which: str | None, plan_options: PlanOptions) -> None:
     """Refuse what cannot be meant, before anything is read."""
     if onto is None and (rows or which or plan_options.is_typed):
-        raise UsageError("nothing is to be changed", hint="--stage-on a|b --rows 1-3,7 stages rows on one side.")
+        raise UsageError(
+            "options of a change need --stage-on", hint="--stage-on a|b --rows 1-3,7 stages rows on one side."
+        )
     if onto is not None and not rows:
         raise UsageError("--rows is required", hint="--rows 1-3,7, or --rows all.")
     if plan_options.apply and not which:
@@ -93,11 +106,12 @@ def _two(
         raise UsageError("two sides are required", hint="diff A B, or diff FILE: against the current cluster.")
     if len(sources) > 2:
         raise UsageError(
-            f"{len(sources)} sides are too many: two are compared", hint="A TIME of two words needs quotes."
+            f"{len(sources)} sides are too many: diff compares two", hint="A TIME of two words needs quotes."
         )
     if len(sources) == 2 and cluster_options:
         raise UsageError(
-            f"--{min(cluster_options)} is of the current cluster, and two others are named", hint="diff A --cluster B"
+            f"--{min(cluster_options)} is about the current cluster, but two others are named",
+            hint="diff A --cluster B",
         )
     return (sources[0], sources[1] if len(sources) == 2 else session.cluster)
 
@@ -152,7 +166,7 @@ def _staged(
     with session.at(target, {}) as there:
         if there is not session and not (plan_options.apply or plan_options.save):
             raise UsageError(
-                f"side {onto} is not the current cluster, which the tray belongs to",
+                f"side {onto} is not the current cluster, and the tray has changes of that one only",
                 hint=f"%kadmin use {quote(target)} first; or --save FILE, or --apply.",
             )
         _refuse_another_cluster(there, answer, onto)
@@ -163,7 +177,7 @@ def _refuse_another_cluster(there: Session, answer: Diff, onto: str) -> None:
     """Refuse an address that leads elsewhere by now."""
     side = answer.a if onto == "a" else answer.b
     if side is not None and there.cluster.id != side.cluster_id:
-        raise WrongCluster(f"side {onto} was {side}, and now it is cluster {there.cluster.id}")
+        raise WrongCluster(f"side {onto} was {side}, but now it is cluster {there.cluster.id}")
 
 
 def _refuse_what_stays(target: Any, onto: str) -> None:

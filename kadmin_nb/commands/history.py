@@ -22,9 +22,10 @@ NOW = "now"
 
 @click.group(cls=Verbs)
 def history() -> None:
-    """Snapshots and changes of clusters, kept at WHERE, a path (Delta tables) or a schema of Spark's, a.b.
+    """Record clusters over time, and look up what was set when.
 
-    A TIME is UTC as 2026-11-21T12:00:00Z, how long ago: '2h ago', or a day: monday, yesterday, today.
+    WHERE is a path (Delta tables) or a schema of Spark's, a.b. A TIME is a time in UTC (2026-11-21T12:00:00Z), a time
+    ago ('2h ago') or a day (monday, yesterday, today).
 
     \b
     {here} record lake/kafka
@@ -36,17 +37,19 @@ def history() -> None:
 
 
 _where = click.argument("where", metavar="WHERE")
-_whose = click.option("--cluster-id", metavar="ID", help="The cluster, where a history has several.")
+_whose = click.option("--cluster-id", metavar="ID", help="The cluster, if the history has several.")
 _detailed = options.detailed("something differs")
 
 
 @history.command()
 @options.reading
 @_where
-@click.option("--plan", metavar="PLAN", help="The plan, by file or id, that was applied since the last snapshot.")
-@click.option("--keep", metavar="LENGTH", help="Remove rows that ended longer ago, such as '90 days'.")
+@click.option("--plan", metavar="PLAN", help="The plan (file or id) that was applied since the last snapshot.")
+@click.option("--keep", metavar="LENGTH", help="Remove rows that ended longer ago than this: '90 days'.")
 def record(session: Session, where: str, plan: str | None, keep: str | None) -> Any:
-    """Record the current cluster: all quotas, configs and client configs. Unchanged rows take no space."""
+    """Record the current cluster.
+
+    All quotas, configs and client configs are recorded. Unchanged rows take no space."""
     applied = _plan_of(plan) if plan else None
     with session.at_work("recording"):
         return _at(where, keep).record(session.cluster.snapshot(), applied)
@@ -58,8 +61,10 @@ def record(session: Session, where: str, plan: str | None, keep: str | None) -> 
 @click.argument("log", metavar="LOG")
 @_whose
 def backfill(session: Session, where: str, log: str, cluster_id: str | None) -> Any:
-    """Add the changes in a metadata log before the first snapshot: LOG is a controller's metadata.log.dir, or a "
-    "copy of it."""
+    """Add earlier changes from a metadata log.
+
+    They are those before the first snapshot. LOG is a controller's metadata.log.dir, or a copy of it.
+    """
     from ..kraft import metadata_log
 
     with session.at_work("recording"):
@@ -74,8 +79,8 @@ def backfill(session: Session, where: str, log: str, cluster_id: str | None) -> 
 @_where
 @_whose
 def snapshots(session: Session, where: str, cluster_id: str | None) -> Any:
-    """The snapshots that are kept, oldest first."""
-    with session.at_work("looking back"):
+    """List the recorded snapshots, oldest first."""
+    with session.at_work("reading the history"):
         return _at(where).snapshots(cluster_id)
 
 
@@ -89,14 +94,17 @@ def snapshots(session: Session, where: str, cluster_id: str | None) -> Any:
     "--client-configs", "kind", flag_value="client_configs", help="Its client configs, instead of its quotas."
 )
 def as_of(session: Session, where: str, time: tuple[str, ...], cluster_id: str | None, kind: str | None) -> Any:
-    """The state of the cluster at TIME, from the newest snapshot up to then."""
+    """Show what was set at TIME.
+
+    It comes from the newest snapshot up to then.
+    """
     from ..frames.snapshot_kinds import KINDS
 
-    with session.at_work("looking back"):
+    with session.at_work("reading the history"):
         snapshot = _at(where).as_of(" ".join(time), cluster_id)
     asked_for = KINDS[kind or "quotas"]
     if asked_for not in snapshot.kinds:
-        raise NotFound(f"no {asked_for.title} were read by the snapshot of {utc(snapshot.taken_at)}")
+        raise NotFound(f"the snapshot of {utc(snapshot.taken_at)} has not read the {asked_for.title}")
     return snapshot.frames[asked_for.name]
 
 
@@ -107,11 +115,16 @@ def as_of(session: Session, where: str, time: tuple[str, ...], cluster_id: str |
 @click.argument("times", nargs=-1, metavar="[SINCE] [UNTIL]")
 @_whose
 def changes(session: Session, where: str | None, times: tuple[str, ...], cluster_id: str | None) -> Any:
-    """The changes from snapshot to snapshot, from SINCE or the beginning to UNTIL or now, each with its plan."""
+    """List the changes between snapshots, each with its plan.
+
+    From SINCE (default: the first snapshot) to UNTIL (default: now).
+    """
     if len(times) > 2:
-        raise UsageError(f"{times[2]} is one word too many: since, until", hint="A TIME of two words needs quotes.")
+        raise UsageError(
+            f"{times[2]} is too much: changes takes SINCE and UNTIL", hint="A TIME of two words needs quotes."
+        )
     since, until = (*times, None, None)[:2]
-    with session.at_work("looking back"):
+    with session.at_work("reading the history"):
         return _recorded_at(where).changes((since, until), cluster_id)
 
 
@@ -120,10 +133,13 @@ def changes(session: Session, where: str | None, times: tuple[str, ...], cluster
 @_where
 @click.argument("plan", metavar="PLAN")
 def who(session: Session, where: str, plan: str) -> Any:
-    """The changes of a plan, named by its file or (the beginning of) its id."""
+    """List the changes of a plan.
+
+    PLAN is its file, its id or the beginning of its id.
+    """
     from ..plans.plan import Plan
 
-    with session.at_work("looking back"):
+    with session.at_work("reading the history"):
         return _at(where).who(Plan.load(plan) if Path(plan).exists() else plan)
 
 
@@ -137,9 +153,10 @@ def who(session: Session, where: str, plan: str) -> Any:
 def drift(
     session: Session, where: str | None, times: tuple[str, ...], against: str | None, cluster_id: str | None,
 ) -> Any:  # fmt: skip
-    """Differences from a to b: two times of a history, a time (or the newest) and the live cluster, or two clusters.
+    """Compare two times of a history, or two clusters.
 
-    Rows in state `default` differ only by a default, and do not affect the exit code.
+    Or a time of a history (default: the newest) with the live cluster. Rows in state `default` differ only by a
+    default, and do not affect the exit code.
     """
     from ..history import drift as compared
 
@@ -156,7 +173,7 @@ def _sides(
             "a history or --against is required", hint="drift WHERE [TIME] [TIME], or drift --against TARGET."
         )
     if len(times) + (against is not None) > 2:
-        raise UsageError(f"{times[-1]} is one too many: two are compared", hint="A TIME of two words needs quotes.")
+        raise UsageError(f"{times[-1]} is too much: drift compares two times", hint="A TIME of two words needs quotes.")
     live = len(times) + (against is not None) < 2
     whose = cluster_id or (session.cluster.id if live and against is None else None)
     past = [_at(where).as_of(time, whose) for time in times or (NOW,)] if where is not None else []

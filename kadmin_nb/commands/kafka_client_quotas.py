@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 
 @click.command("kafka-client-quotas", cls=Verb)
-@click.option("--describe", "--list", "describe", is_flag=True, help="Print the quotas of the entities that fit.")
+@click.option("--describe", "--list", "describe", is_flag=True, help="Print the quotas of the entities that match.")
 @click.option("--resolve", is_flag=True, help="Print the limits of one client, and the entity that sets each.")
 @click.option("--alter", is_flag=True, help="Change the quotas of one entity.")
-@click.option("--names", multiple=True, metavar="TYPE=NAME,…", help="Entity types with their names.")
-@click.option("--defaults", multiple=True, metavar="TYPE,…", help="Entity types whose default is meant.")
-@click.option("--prefix", multiple=True, metavar="TYPE=TEXT,…", help="With --describe: names that begin with this.")
-@click.option("--show-overridden", is_flag=True, help="With --resolve: also the limits that lost, each with a star.")
+@click.option("--names", multiple=True, metavar="TYPE=NAME,…", help="Entities by type and name, such as user=alice.")
+@click.option("--defaults", multiple=True, metavar="TYPE,…", help="Entity types whose default entity is meant.")
+@click.option("--prefix", multiple=True, metavar="TYPE=TEXT,…", help="With --describe: the beginning of the names.")
+@click.option("--show-overridden", is_flag=True, help="With --resolve: also the overridden limits, marked with a star.")
 @click.option("--add", multiple=True, metavar="KEY=VALUE,…", help="With --alter: quotas to set.")
 @click.option("--delete", multiple=True, metavar="KEY,…", help="With --alter: quotas to remove.")
-@click.option("--validate-only", is_flag=True, help="With --alter: let the brokers validate, and change nothing.")
+@click.option("--validate-only", is_flag=True, help="With --alter: validate on the brokers, and change nothing.")
 @kafka_tool.kafka_tool
 def kafka_client_quotas(session: Session, options: ToolOptions, **typed: Any) -> Any:
-    """Describe, resolve and alter client quotas, with the words and the lines of KIP-546; success is silent.
+    """Describe, resolve and alter client quotas with the arguments and output of KIP-546; success prints nothing.
 
     \b
     {here} --bootstrap-server localhost:9092 --describe --names=client-id=my-client
@@ -60,7 +60,7 @@ def _quotas_shown(session: Session, words: Words, options: ToolOptions) -> Any:
 def _resolved(session: Session, words: Words, options: ToolOptions) -> Any:
     parts = words.parts()
     if unknown := next((kind for kind in parts if kind not in TYPES), None):
-        raise UsageError(f"{unknown} cannot be resolved: Kafka's rule knows {', '.join(TYPES)}")
+        raise UsageError(f"{unknown} cannot be resolved: Kafka's rule takes {', '.join(TYPES)}")
     whom: dict[str, Any] = {kind.replace("-", "_"): name for kind, name in parts.items()}
     if not whom:
         raise UsageError("--resolve needs --names or --defaults")

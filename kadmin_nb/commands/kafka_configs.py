@@ -62,18 +62,19 @@ def _flag_options(command: Command) -> Command:
     for flag, entity_type in reversed(FLAGS.items()):
         name = f"--{flag.replace('_', '-')}"
         if flag.endswith("_defaults"):
-            described = f"The default configs of {entity_type}."
+            described = f"Short for --entity-type {entity_type} --entity-default."
             option = click.option(name, flag, is_flag=True, help=described)
         else:
-            option = click.option(name, flag, multiple=True, metavar="NAME", help=f"One of the {entity_type}.")
+            described = f"Short for --entity-type {entity_type} --entity-name NAME."
+            option = click.option(name, flag, multiple=True, metavar="NAME", help=described)
         command = option(command)
     return command
 
 
 def _change_options(command: Command) -> Command:
     described = {
-        "add-config": ("K=V,K=[V,V]", "Set configs; brackets around a value with commas."),
-        "add-config-file": ("FILE", "Set the configs in a properties file; a plan has references to its secrets."),
+        "add-config": ("K=V,K=[V,V]", "Set configs; put a value with commas in brackets."),
+        "add-config-file": ("FILE", "Set the configs in a properties file; the plan stores references to its secrets."),
         "delete-config": ("K,K", "Remove configs."),
         "append-config": ("K=V", f"Add items to a list. {_ADDITION}"),
         "subtract-config": ("K=V", f"Remove items from a list. {_ADDITION}"),
@@ -86,24 +87,26 @@ def _change_options(command: Command) -> Command:
 @click.command("kafka-configs", cls=Verb)
 @click.option("--describe", is_flag=True, help="Print the configs of the entity.")
 @click.option("--alter", is_flag=True, help="Change the configs of the entity.")
-@click.option("--all", is_flag=True, help="With --describe: also what is not set on the entity itself.")
+@click.option("--all", is_flag=True, help="With --describe: also values that are not set on the entity itself.")
 @click.option("--entity-type", "entity_types", multiple=True, metavar="TYPE", help="topics, users, clients, …")
-@click.option("--entity-name", "entity_names", multiple=True, metavar="NAME", help="The name for that type.")
+@click.option(
+    "--entity-name", "entity_names", multiple=True, metavar="NAME", help="The name of the entity of that type."
+)
 @click.option(
     "--entity-default",
     "entity_names",
     multiple=True,
     is_flag=True,
     flag_value="",
-    help="Its default, instead of a name.",
+    help="The default entity, instead of a name.",
 )
 @_flag_options
 @_change_options
 @kafka_tool.kafka_tool
 def kafka_configs(session: Session, options: ToolOptions, **params: Any) -> Any:
-    """kafka-configs.sh of Kafka 4.3, its arguments and its lines; a change is planned, noted in a journal, verified.
+    """kafka-configs.sh of Kafka 4.3: its arguments and output, with changes that are planned, journalled and verified.
 
-    In addition, an entity flag may be repeated, to describe or change several.
+    Entity flags may be repeated, to describe or change several entities.
 
     \b
     {here} --bootstrap-server localhost:9092 --describe --topic orders
@@ -160,7 +163,7 @@ def _carried_out(session: Session, arguments: Arguments, chosen: Sequence[NamedT
     return kafka_tool.shown(outcomes.to_arrow(), options.output)
 
 
-_UNCONFIRMED = "kafka-configs lets dangers through"
+_UNCONFIRMED = "kafka-configs, which asks for no confirmation"
 """The reason of a dangerous plan that was typed without one."""
 
 
@@ -195,7 +198,7 @@ def _registrations_removed(
     for entity in () if options.dry_run else changed_entities(chosen):
         session.cluster.client_configs.forget(*client_names(entity))
     if options.dry_run:
-        return others or kafka_tool.lines(["Nothing is changed: without --dry-run registrations are removed."])
+        return others or kafka_tool.lines(["Nothing was changed; without --dry-run, registrations are removed."])
     return others or kafka_tool.lines(configs_lines.completed(chosen))
 
 
@@ -251,7 +254,7 @@ def _users(chosen: Sequence[NamedType]) -> list[ScramUser]:
     """The users whose credentials are meant."""
     (entity_type, names), *others = chosen
     if entity_type != "users" or others or "" in names:
-        raise UsageError("SCRAM credentials belong to users", hint="Such as --entity-type users --entity-name alice.")
+        raise UsageError("SCRAM credentials belong to users", hint="For example --user alice.")
     return [*map(ScramUser.of, names)]
 
 
@@ -286,7 +289,7 @@ def _present_and_absent(
         listed = cluster.configs.names(CONFIG_TYPES[entity_type])
     except Unsupported as exc:
         if not names:
-            warnings.warn(f"no {entity_type} are listed: {exc.in_one_line()}", stacklevel=2)
+            warnings.warn(f"{entity_type} cannot be listed: {exc.in_one_line()}", stacklevel=2)
         return names, ()
     listed += [""] if entity_type in WITH_DEFAULT else []
     if not names:

@@ -97,7 +97,7 @@ def _connection(ctx: click.Context, params: dict[str, Any]) -> tuple[str | None,
     _refuse_others_than_brokers(chosen)
     bootstrap, file = chosen["bootstrap_server"], chosen["command_config"]
     if bootstrap and target:
-        raise UsageError("--bootstrap-server and --cluster both name the brokers", hint="One of the two is enough.")
+        raise UsageError("--bootstrap-server and --cluster both name the brokers", hint="Use one of them.")
     may_be_unnamed = target or _has_current(ctx.obj) or not any(map(params.get, _ALTERING))
     if not bootstrap:
         _refuse_without_brokers(file, may_be_unnamed)
@@ -115,14 +115,15 @@ def _refuse_others_than_brokers(chosen: Mapping[str, Any]) -> None:
         raise UsageError("--zookeeper: Kafka 4 has no ZooKeeper", hint="--bootstrap-server host:port instead.")
     if chosen["bootstrap_controller"]:
         raise UsageError(
-            "--bootstrap-controller: only brokers can be asked", hint="--bootstrap-server with a broker's address."
+            "--bootstrap-controller: kadmin_nb connects to brokers only",
+            hint="--bootstrap-server with a broker's address.",
         )
 
 
 def _refuse_without_brokers(file: str | None, may_be_unnamed: object) -> None:
     if file or not may_be_unnamed:
-        also = "" if file else " --cluster TARGET and $KADMIN_PROFILE name them, too."
-        raise UsageError("--bootstrap-server is required", hint=f"Such as --bootstrap-server localhost:9092.{also}")
+        also = "" if file else " Or use --cluster TARGET or $KADMIN_PROFILE."
+        raise UsageError("--bootstrap-server is required", hint=f"For example --bootstrap-server localhost:9092.{also}")
 
 
 def _has_current(session: Session) -> bool:
@@ -210,7 +211,7 @@ _CONNECTING: tuple[Callable[[Command], Command], ...] = (
         "--adminclient-property",
         multiple=True,
         metavar="KEY=VALUE,…",
-        help=f"Properties of a client, on top of the file (KIP-248). {_NOT_KAFKAS}",
+        help=f"Client properties that override the file (KIP-248). {_NOT_KAFKAS}",
     ),
     click.option("--bootstrap-controller", metavar="HOST:PORT", hidden=True),
     click.option("--zookeeper", metavar="URL", hidden=True),
@@ -219,11 +220,12 @@ _OPTIONS: tuple[Callable[[Command], Command], ...] = (
     *_CONNECTING,
     cluster,
     click.option(
-        "--output", type=click.Choice(OUTPUTS), default=TEXT, help="Kafka's own text, or KIP-248's table, JSON, CSV."
+        "--output",
+        type=click.Choice(OUTPUTS),
+        default=TEXT,
+        help="Kafka's own output, or the table, JSON or CSV of KIP-248.",
     ),
-    click.option(
-        "--dry-run", is_flag=True, help=f"Show the plan of --alter, validated, and change nothing. {_NOT_KAFKAS}"
-    ),
+    click.option("--dry-run", is_flag=True, help=f"Plan and validate --alter, and change nothing. {_NOT_KAFKAS}"),
     click.option("--allow", multiple=True, metavar="KEY", type=Words(dangerous), help="Allow a dangerous change."),
     click.option("--allow-unknown", multiple=True, metavar="KEY", help="Allow a key that is not known."),
     click.option("--reason", help="The reason, stored in the plan."),

@@ -23,19 +23,23 @@ from .click_glue import Text, Verbs
 from .session import Session
 from .windows import fitted_lines
 
-_name_option = click.option("--name", default="default", show_default=True, help="Which local Kafka.")
+_name_option = click.option("--name", default="default", show_default=True, help="The name of the local Kafka.")
 
 
 @click.group(cls=Verbs)
 def local() -> None:
-    """A real Kafka on loopback, for demos, tutorials and tests; it runs until local stop."""
+    """Real Kafkas on this machine, for demos, tutorials and tests."""
 
 
 @local.command()
 @click.option(
-    "--nodes", type=click.Choice(["1", "3"]), default="1", show_default=True, help="Brokers, each also a controller."
+    "--nodes",
+    type=click.Choice(["1", "3"]),
+    default="1",
+    show_default=True,
+    help="The number of brokers; each is a controller too.",
 )
-@click.option("--secure", is_flag=True, help="SASL/SCRAM and the standard authorizer.")
+@click.option("--secure", is_flag=True, help="With SASL/SCRAM logins and the standard authorizer.")
 @click.option("--version", help="Kafka's version (4.3.1).")
 @_name_option
 @click.pass_obj
@@ -57,7 +61,7 @@ def stop(name: str) -> Any:
 
 @local.command()
 def status() -> Any:
-    """The local Kafkas: address, start time, live nodes."""
+    """List the local Kafkas: address, start time, live nodes."""
     from ..frames.answer import Answer
     from ..frames.schemas import LOCAL, table
 
@@ -74,20 +78,23 @@ def status() -> Any:
     default=50,
     show_default=True,
     metavar="N",
-    help="How many of its last lines.",
+    help="The number of lines.",
 )
 @_name_option
 def logs(node: int, lines: int, name: str) -> Any:
-    """The last lines of a node's log."""
+    """Print the last lines of a node's log."""
     return Text(kn.local.logs(name, node, lines))
 
 
 @local.command()
-@click.option("--hostile", is_flag=True, help="Also misleading names: markup, options, scripts.")
+@click.option("--hostile", is_flag=True, help="Also add misleading names: markup, options, scripts.")
 @_name_option
 @click.pass_obj
 def seed(session: Session, name: str, hostile: bool) -> Any:
-    """Fill it as a company would: quotas at all eight levels and of ips, topics, configs."""
+    """Add the quotas, topics and configs of a typical company.
+
+    There are quotas at all eight levels, and of ips.
+    """
     with kn.local.find(name).connect() as cluster:
         return kn.local.seed(cluster, hostile=hostile, progress=session.note)
 
@@ -138,12 +145,12 @@ def steps(kafka: LocalKafka) -> Iterator[Step]:
     yield Step(
         "Configs with their sources", ("config", "describe", "topic=orders", "topic=orders.dlq", "--keys", _KEYS)
     )
-    yield Step("Which limit binds a client, and why", ("quota", "resolve", *CLIENT, "--overridden"))
+    yield Step("Which quota limits a client, and why", ("quota", "resolve", *CLIENT, "--overridden"))
     yield Step("A planned change: before, after, and the broker's validation", ("quota", *shlex.split(CHANGE)))
     yield Step("The same as a runbook, run by papermill, applied and verified on every broker", (
         "runbook", "run", "change_quotas", *runbook, "-o", str(document)))  # fmt: skip
     yield Step(
-        "Which limit binds it now", ("quota", "resolve", *CLIENT, "--keys", "producer_byte_rate", "--overridden")
+        "Which quota limits it now", ("quota", "resolve", *CLIENT, "--keys", "producer_byte_rate", "--overridden")
     )
 
 
@@ -161,7 +168,7 @@ def _print_note(text: str) -> None:
 
 def _goodbye(kafka: LocalKafka, keep: bool) -> str:
     if keep:
-        return f"\nIt keeps running at {kafka.bootstrap} until: kadmin-nb local stop --name demo"
+        return f"\nIt keeps running at {kafka.bootstrap}. To stop it: kadmin-nb local stop --name demo"
     return (
         "\nThe local Kafka is stopped; kadmin-nb demo --keep leaves it running.\nIn a notebook: notebooks/tour.ipynb."
     )

@@ -90,7 +90,7 @@ def keys_of(text: tuple[str, ...]) -> list[str] | None:
     """
     keys = [key for part in text for key in part.split(",") if key]
     if text and not keys:
-        raise UsageError("--keys names no key", hint="Such as --keys producer_byte_rate,consumer_byte_rate.")
+        raise UsageError("--keys names no key", hint="For example --keys producer_byte_rate,consumer_byte_rate.")
     return keys or None
 
 
@@ -237,14 +237,16 @@ _form = _remembered("--as", "form", type=click.Choice(FORMS), help="The frame ty
 _out = _remembered(
     "--out", metavar="NAME", help="Write the answer to this variable, or file (.parquet, .csv, .json, .jsonl)."
 )
-_raw = _remembered("--raw", is_flag=True, help="CSV without quoting formulas: a name may start one in a spreadsheet.")
-_json = _remembered("--json", is_flag=True, help="The rows as JSON, as --out FILE.json has them.")
+_raw = _remembered(
+    "--raw", is_flag=True, help="CSV without quoted formulas: a spreadsheet may run a name as a formula."
+)
+_json = _remembered("--json", is_flag=True, help="Print the rows as JSON, as in --out FILE.json.")
 _no_pager = _remembered("--no-pager", is_flag=True, help="Print a long answer without a pager.")
 _no_color = _remembered("--no-color", is_flag=True, help="No colours, as with $NO_COLOR.")
 printing = _remembered(
     "--print",
     type=click.Choice(PRINT_FORMATS),
-    help="As lines of a cell, Python, kafka-configs.sh, or a table for a PR.",
+    help="Print it as cell lines, Python, kafka-configs.sh, or a table for a PR.",
 )
 """`--print`: for every verb that returns a stage or a plan."""
 assume_default = click.option(
@@ -252,7 +254,7 @@ assume_default = click.option(
 )
 """`--assume-default`: for every verb that resolves."""
 impact = click.option(
-    "--impact", metavar="NAME", help="Show which of these clients it affects: PAIRS, or USAGE, which is replayed too."
+    "--impact", metavar="NAME", help="Show which of these clients it affects, PAIRS or USAGE; USAGE is replayed too."
 )
 """`--impact`: for every verb that shows a plan."""
 

@@ -31,13 +31,15 @@ _HEX = frozenset("0123456789abcdef")
 @click.group(cls=Verbs, invoke_without_command=True)
 @ending
 @options.impact
-@click.option("--file", "-f", metavar="FILE", help="Lines as a %%kquota cell holds them; - reads standard input.")
+@click.option(
+    "--file", "-f", metavar="FILE", help="A file of changes, one a line, as in a %%kquota cell; - reads standard input."
+)
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of saved plans.")
 @options.from_context(verb=lambda ctx: ctx.invoked_subcommand)
 def plan(
     session: Session, file: str | None, schema: bool, impact: str | None, plan_options: PlanOptions, verb: str | None
 ) -> Any:
-    """Plans: from the many lines of -f FILE, from a file, or from the journals here.
+    """Make plans from a file of changes; show, apply, verify, resume and roll back plans.
 
     \b
     {here} -f changes.txt --save p.json
@@ -81,12 +83,14 @@ which_plan = click.argument("which", metavar="PLAN", type=_PLAN)
 @which_plan
 @options.impact
 @click.option(
-    "--usage", metavar="NAME", help="Show which clients it would throttle, and for how long; a USAGE frame or file."
+    "--usage", metavar="NAME", help="USAGE, a variable or file: show which clients it would throttle, and for how long."
 )
 @click.option("--dangers", "told", flag_value="dangers", help="Only its dangers, as a frame.")
 @click.option("--warnings", "told", flag_value="warnings", help="Only its warnings, as a frame.")
 def show(session: Session, which: str, usage: str | None, impact: str | None, told: str | None) -> Any:
-    """Show a plan, from its file or by its id; a cluster is asked for --usage and --impact only."""
+    """Show a plan.
+
+    PLAN is its file or id. Only --usage and --impact connect to the cluster."""
     if told and (usage or impact):
         raise UsageError(f"--{told} cannot be combined with other options", hint="Use one, then the other.")
     if told:
@@ -101,9 +105,12 @@ def show(session: Session, which: str, usage: str | None, impact: str | None, to
 @plan.command()
 @options.reading
 @click.argument("file", metavar="FILE")
-@click.option("--note", default="", metavar="TEXT", help="What you reviewed, or your condition.")
+@click.option("--note", default="", metavar="TEXT", help="A comment, such as what you reviewed.")
 def approve(session: Session, file: str, note: str) -> Any:
-    """Approve the plan of another person, in its file; apply --require-approval needs that."""
+    """Approve another person's plan, in its file.
+
+    apply --require-approval needs an approval.
+    """
     from ..plans.plan import Plan
 
     approved = session.cluster.approve(Plan.load(file), note)
@@ -115,7 +122,7 @@ def approve(session: Session, file: str, note: str) -> Any:
 @applying
 @which_plan
 def apply(session: Session, which: str, apply_options: ApplyOptions) -> Any:
-    """Apply a plan to its cluster and read every change back from every broker."""
+    """Apply a plan, and verify it on every broker."""
     return session.save_or_apply(load_plan(which), PlanOptions(apply=True, apply_options=apply_options))
 
 
@@ -123,7 +130,10 @@ def apply(session: Session, which: str, apply_options: ApplyOptions) -> Any:
 @applying
 @which_plan
 def resume(session: Session, which: str, apply_options: ApplyOptions) -> Any:
-    """Continue a plan that was begun here: verify the rows that are applied, send the others."""
+    """Continue a plan that was started here.
+
+    Applied rows are verified, the others are sent.
+    """
     plan, options = load_plan(which), session.with_policies(apply_options)
     return session.cluster_to_change.resume(plan, options, progress=session.progress)
 
@@ -132,21 +142,26 @@ def resume(session: Session, which: str, apply_options: ApplyOptions) -> Any:
 @changing
 @which_plan
 def rollback(session: Session, which: str, plan_options: PlanOptions) -> Any:
-    """Plan the undo of another plan, of the rows verified as done by it; --apply applies it."""
+    """Plan the undo of another plan.
+
+    It restores the rows that the other plan is verified to have changed. --apply applies it.
+    """
     return session.save_or_apply(session.cluster.rollback(load_plan(which)), plan_options)
 
 
 @plan.command()
 @options.reading
 def due(session: Session) -> Any:
-    """The changes made from here that have an end (--until), and those that are due to end."""
+    """List the changes from here that have an end (--until)."""
     return session.cluster.due()
 
 
 @plan.command("return")
 @changing
 def return_(session: Session, plan_options: PlanOptions) -> Any:
-    """Plan the return of what is due to what was there before; --apply applies it.
+    """Plan the return of changes whose end has passed.
+
+    Each value becomes the one from before. --apply applies the plan.
 
     
     {here}
@@ -159,7 +174,10 @@ def return_(session: Session, plan_options: PlanOptions) -> Any:
 @options.reading
 @click.argument("which", metavar="[PLAN]", required=False, type=_PLAN)
 def log(session: Session, which: str | None) -> Any:
-    """The journal of a plan, its hash chain checked; without PLAN, all plans begun here."""
+    """Show the journal of a plan, or list all plans.
+
+    The hash chain of the journal is checked. Without PLAN, the plans that were started here are listed.
+    """
     from ..cluster.changes import journals
     from ..frames.answer import Answer
 
@@ -186,7 +204,9 @@ def verify(
     session: Session, which: str, wait: float, wait_clients: float, canary: str | None, topic: str | None, key: str,
     seconds: float, as_user: str | None,
 ) -> Any:  # fmt: skip
-    """Ask every broker whether it has the values of a plan; nothing is changed. --canary also tries a real client."""
+    """Check that every broker has the values of a plan.
+
+    Nothing is changed. --canary also tries a real client."""
     if canary is None:
         return session.cluster.verify(load_plan(which), verify_timeout=wait, wait_clients=wait_clients)
     if topic is None:

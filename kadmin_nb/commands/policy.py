@@ -24,10 +24,10 @@ NOW = "now"
 
 @click.group(cls=Verbs)
 def policy() -> None:
-    """Rules of a team, in a TOML file: which rows of which frame, and what must be true of them.
+    """A team's rules for quotas and configs, in a TOML file.
 
-    The file that a profile names (policy = "FILE") and $KADMIN_POLICY are in force: a plan that breaks one of their
-    rules is refused. --policy FILE adds another, on any verb that plans or applies.
+    The policies of the profile (policy = "FILE") and of $KADMIN_POLICY apply to every plan: one that breaks a rule is
+    refused. --policy FILE adds another, on any verb that plans or applies.
 
     \b
     {here} check kadmin-nb.policy.toml --cluster prod
@@ -43,9 +43,11 @@ _file = click.argument("file", metavar="[POLICY]", required=False)
 @options.reading
 @_file
 @click.option("--snapshot", metavar="NAME", help="Check a saved snapshot, or a variable, instead of the cluster.")
-@click.option("--plan", "which", metavar="PLAN", help="As if this plan, a file or an id, were applied.")
-@click.option("--history", "where", metavar="WHERE", help="Check a history, cluster by cluster,")
-@click.option("--as-of", metavar="TIME", help="at this time, such as '2h ago'; default: the newest.")
+@click.option("--plan", "which", metavar="PLAN", help="Check as if this plan (file or id) were applied.")
+@click.option("--history", "where", metavar="WHERE", help="Check each cluster of the history at this place.")
+@click.option(
+    "--as-of", metavar="TIME", help="The time in that history, such as '2h ago'; default: its newest snapshot."
+)
 @click.option("--pairs", metavar="NAME", help="The known clients: PAIRS or USAGE, a variable or a file.")
 @click.option("--junit", metavar="FILE", help="Also write it as JUnit XML.")
 @click.option("--sarif", metavar="FILE", help="Also write it as SARIF, for code scanning.")
@@ -54,10 +56,12 @@ def check(
     session: Session, file: str | None, snapshot: str | None, which: str | None, where: str | None, as_of: str | None,
     pairs: str | None, junit: str | None, sarif: str | None,
 ) -> Any:  # fmt: skip
-    """Check each rule: on the current cluster, a snapshot, a plan as if applied, or every cluster of a history.
+    """Check each rule of a policy.
 
-    Exit 0 when no refusing rule is broken, 1 when one is, or cannot be checked; with --detailed-exitcode 3
-    when rules are broken and all could be checked.
+    It is checked on the current cluster, a snapshot, a plan as if it were applied, or every cluster of a history.
+
+    Exit 0: no refusing rule is broken. Exit 1: one is broken, or cannot be checked. With --detailed-exitcode, exit 3:
+    rules are broken, and all could be checked.
     """
     _refuse_what_does_not_go_together(snapshot, which, where, as_of)
     pair_frame = session.find_frame(pairs) if pairs else None
@@ -87,7 +91,7 @@ def _refuse_what_does_not_go_together(
     snapshot: str | None, which: str | None, where: str | None, as_of: str | None
 ) -> None:
     if where is not None and (snapshot or which):
-        raise UsageError("--history cannot be combined", hint="Without --snapshot and --plan.")
+        raise UsageError("--history cannot be combined", hint="Leave out --snapshot and --plan.")
     if as_of and where is None:
         raise UsageError("--as-of needs --history", hint="--history WHERE.")
 
@@ -122,10 +126,10 @@ def _of_history(session: Session, policy: Policy, where: str, time: str, pairs: 
     from ..policy.policy_answer import together
 
     recorded = open_history(where)
-    with session.at_work("looking back"):
+    with session.at_work("reading the history"):
         answers = {snapshot.cluster_id: policy.check(snapshot, pairs=pairs) for snapshot in _each(recorded, time)}
     if not answers:
-        raise NotFound(f"{where} holds no snapshot of {time}")
+        raise NotFound(f"{where} has no snapshot of {time}")
     return together(answers)
 
 

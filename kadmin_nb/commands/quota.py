@@ -52,7 +52,10 @@ def describe(
     keys: tuple[str, ...],
     strict: bool,
 ) -> Any:
-    """The quotas as stored: all of them, or those of user=…, client-id=…, ip=… (also user~=team-*)."""
+    """List the quotas as they are stored.
+
+    All of them, or those of user=…, client-id=… or ip=…; also user~=team-*.
+    """
     whom = _whom_of_any_type(words, session)
     answer = session.cluster.quotas.describe(**whom, keys=options.keys_of(keys), strict=strict)
     if not len(answer):
@@ -79,7 +82,10 @@ def resolve(
     assume_default: bool,
     form: str | None,
 ) -> Any:
-    """Show the quota that limits user=… client-id=…, key by key: its level, value, bucket, and what it overrides."""
+    """Show which quota limits a client, key by key.
+
+    Each with its level, value and bucket, and the quotas that it overrides.
+    """
     whom = chosen_entities(words, session)
     more: dict[str, Any] = {"keys": options.keys_of(keys), "overridden": overridden, "assume_default": assume_default}
     if pairs is None:
@@ -97,10 +103,10 @@ def resolve(
 @options.reading
 @words(completions.entities, "user=NAME [client-id=NAME]")
 @options.keys(completions.quota_keys)
-@click.option("--usage", metavar="NAME", help="USAGE or REQUESTS: a variable, or a Parquet or CSV file.")
-@click.option("--for", "seconds", type=Length(), metavar="TIME", help="Observe for this long, and use that.")
+@click.option("--usage", metavar="NAME", help="A USAGE frame: a variable, or a Parquet or CSV file.")
+@click.option("--for", "seconds", type=Length(), metavar="TIME", help="Observe the brokers for this long first.")
 @click.option("--to", metavar="KEY=VALUE", help="The limit you want, such as producer_byte_rate=20MB/s.")
-@click.option("--stage", "number", type=int, metavar="N", help="Stage change N of those that lift a brake or limit.")
+@click.option("--stage", "number", type=int, metavar="N", help="Stage number N of the changes that would lift it.")
 def why(
     session: Session,
     words: tuple[str, ...],
@@ -110,7 +116,10 @@ def why(
     to: str | None,
     number: int | None,
 ) -> Any:
-    """Show what slows a client, and its limits: which quota applies, who shares it, its use, and how to lift it.
+    """Show what slows a client, its limits, and how to lift them.
+
+    It begins with the brake, its culprit and the smallest change. It shows which quota applies, who shares it, and how
+    much of it is used.
 
     \b
     {here} user=alice client-id=app
@@ -119,7 +128,7 @@ def why(
     {here} user=alice client-id=app --to producer_byte_rate=20MB/s --stage 1
     """
     if usage is not None and seconds is not None:
-        raise UsageError("--for observes, --usage has what was observed before", hint="One of them.")
+        raise UsageError("--for and --usage cannot be combined", hint="Use one of them.")
     used = None if usage is None else usage_frame(session, usage)
     if seconds is not None:
         used = session.cluster.requests_now(seconds, progress=session.progress)
@@ -140,7 +149,7 @@ def _broker_ids(ctx: click.Context, option: click.Parameter, given: tuple[str, .
     """`broker=2`, or the number alone."""
     numbers = [text.removeprefix("broker=") for text in given]
     if strange := next((number for number in numbers if not number.isdecimal()), None):
-        raise UsageError(f"{strange} is not the id of a broker", hint="Such as --without broker=2.")
+        raise UsageError(f"{strange} is not the id of a broker", hint="For example --without broker=2.")
     return tuple(map(int, numbers))
 
 
@@ -158,7 +167,7 @@ def tree(
     session: Session,
     words: tuple[str, ...],
 ) -> Any:
-    """The hierarchy as a tree, with the shadowed quotas."""
+    """Show the hierarchy as a tree, with the shadowed quotas."""
     return session.cluster.quotas.tree(**chosen_entities(words, session))
 
 
@@ -166,7 +175,10 @@ def tree(
 @options.reading
 @click.option("--stage", "is_staged", is_flag=True, help="Stage the removals that are safe.")
 def redundant(session: Session, is_staged: bool) -> Any:
-    """Redundant quotas, without which the same limits apply; and whether each is safe to remove."""
+    """List redundant quotas.
+
+    Without them the same limits apply. Each is shown with whether it is safe to remove.
+    """
     answer = session.cluster.quotas.redundant()
     edits = answer.edits() if is_staged else []
     return session.change(edits, PlanOptions()) if edits else answer
@@ -178,7 +190,10 @@ def redundant(session: Session, is_staged: bool) -> Any:
 @_pairs("The known clients, PAIRS or USAGE: a variable, or a Parquet or CSV file.")
 @options.assume_default
 def unlimited(session: Session, keys: tuple[str, ...], pairs: str | None, assume_default: bool) -> Any:
-    """Clients without a limit, by key: of --pairs, or the users that quotas name and everyone else."""
+    """List clients without a limit, by key.
+
+    They are those of --pairs; default: the users that quotas name, and everyone else.
+    """
     clients = None if pairs is None else frame_in_arrow(session, pairs)
     return session.cluster.quotas.unlimited(clients, keys=options.keys_of(keys), assume_default=assume_default)
 
@@ -187,7 +202,10 @@ def unlimited(session: Session, keys: tuple[str, ...], pairs: str | None, assume
 @options.reading
 @click.argument("clients", metavar="NAME", required=False)
 def client_ids(session: Session, clients: str | None) -> Any:
-    """Client-ids that look generated, by pattern, and which quota would cover them; NAME is a frame: PAIRS or USAGE."""
+    """List client-ids that look generated, by pattern.
+
+    Each pattern with the quota that would cover it. NAME is a frame: PAIRS or USAGE.
+    """
     if clients is None:
         hint = "NAME is a frame of clients, PAIRS or USAGE: a variable, or a Parquet or CSV file."
         raise UsageError("NAME is required", hint=hint)
@@ -200,7 +218,9 @@ def client_ids(session: Session, clients: str | None) -> Any:
 @options.types(*TYPES)
 @_pairs("Set it on each of these clients: a frame with user and client_id; without KEY=VALUE also key and value.")
 def set_(session: Session, words: tuple[str, ...], pairs: str | None, plan_options: PlanOptions) -> Any:
-    """Set key=value … on user=…, client-id=…, ip=…; units such as 5MB/s and 50%.
+    """Set quotas of a user, a client-id, both, or an ip.
+
+    Values have units, such as 5MB/s and 50%.
 
     \b
     {here} producer_byte_rate=5MB/s user=alice client-id=app
@@ -216,7 +236,7 @@ def set_(session: Session, words: tuple[str, ...], pairs: str | None, plan_optio
 @options.types(*TYPES)
 @_pairs("Remove it from each of these clients: a frame with user and client_id.")
 def remove(session: Session, words: tuple[str, ...], pairs: str | None, plan_options: PlanOptions) -> Any:
-    """Remove key … from user=…, client-id=…, ip=…"""
+    """Remove quotas of a user, a client-id, both, or an ip."""
     return _change("remove", words, pairs, session, plan_options)
 
 
@@ -259,7 +279,9 @@ def reach(
     reassignment: str | None,
     assume_default: bool,
 ) -> Any:
-    """What a client gets from all brokers together: its limits hold on each, and its topics have leaders on some.
+    """Show what a client gets from all brokers together.
+
+    Its limits apply per broker, and its topics have leaders on some of them.
 
     \b
     {here} user=alice client-id=app --topics orders,payments
@@ -279,7 +301,9 @@ def reach(
 @words(completions.entities, "[user=NAME] [client-id=NAME]")
 @click.option("--usage", metavar="NAME", help="A USAGE frame: a variable, or a Parquet or CSV file.")
 def explore(session: Session, words: tuple[str, ...], usage: str | None) -> Any:
-    """The levels of a client in order, with the quota that applies and those that lost; without a user, the hierarchy.
+    """Show a client's levels in order, and the quota that applies.
+
+    The quotas that it overrides are shown too. Without a user: the hierarchy.
 
     \b
     {here} user=alice client-id=app

@@ -13,24 +13,24 @@ SECTIONS = {
         "quota": ("quota", "Client quotas: list, explain and change them."),
         "config": ("config", "Configs of topics, brokers, loggers, groups, metrics."),
         "client-configs": ("client_configs", "Clients that follow dynamic configs."),
-        "scram": ("scram", "Users that log in with SCRAM, and new passwords."),
-        "users": ("current_cluster", "Each known user: credentials, quotas, ACLs, usage."),
+        "scram": ("scram", "SCRAM users: list them, set passwords, delete."),
+        "users": ("current_cluster", "List users: credentials, quotas, ACLs, usage."),
     },
     "Plans and files": {
         "plan": ("plan", "Saved plans: show, apply, verify, resume, roll back."),
-        "export": ("declared", "All quotas, and the configs that are set, as a file."),
+        "export": ("declared", "Write quotas and configs to a YAML or JSON file."),
         "snapshot": ("current_cluster", "Save the quotas and configs of a cluster, for diff."),
-        "diff": ("diff", "Differences from A to B."),
-        "policy": ("policy", "The rules that a team keeps, in a TOML file."),
-        "history": ("history", "Record what clusters hold, and look back."),
+        "diff": ("diff", "Compare two clusters, files or times."),
+        "policy": ("policy", "A team's rules for quotas and configs."),
+        "history": ("history", "Record clusters, and look up what was set when."),
         "runbook": ("runbook", "Runbooks: notebooks with parameters."),
     },
     "Clusters": {
         "use": ("current_cluster", "Make TARGET the current cluster."),
-        "cluster": ("current_cluster", "The current cluster's brokers."),
+        "cluster": ("current_cluster", "List the current cluster's brokers."),
         "doctor": ("current_cluster", "Check a connection, step by step."),
-        "may-i": ("current_cluster", "Your rights: what a change needs, what grants it."),
-        "observe": ("current_cluster", "Let brokers write their request logs for a while."),
+        "may-i": ("current_cluster", "Show the rights a change needs, and what grants them."),
+        "observe": ("current_cluster", "Switch on the brokers' request logs for a while."),
         "local": ("local", "A real Kafka on this machine, for demos and tests."),
     },
     "Kafka's own command lines": {
@@ -55,7 +55,7 @@ def root() -> None:
 
 @root.command()
 def version() -> Any:
-    """The versions of kadmin_nb and of what it stands on."""
+    """Show the versions of kadmin_nb and its dependencies."""
     from importlib.metadata import version as of
 
     return Text("\n".join(f"{name} {of(name)}" for name in ("kadmin_nb", "kafka-python", "confluent-kafka", "pyarrow")))
@@ -64,7 +64,7 @@ def version() -> Any:
 @root.command()
 @click.option("--keep", is_flag=True, help="Leave the local Kafka running.")
 def demo(keep: bool) -> Any:
-    """From a real Kafka to a verified change in a minute."""
+    """See it in a minute: a real Kafka, a verified change."""
     from .local import demo as run
 
     return run(keep)

@@ -29,7 +29,7 @@ def runbook() -> None:
 
 @runbook.command("list")
 def list_() -> Any:
-    """The runbooks that come with kadmin_nb."""
+    """List the runbooks that come with kadmin_nb."""
     from .. import runbooks
 
     return runbooks.list()
@@ -61,13 +61,16 @@ def show(name: str) -> Any:
 
 @runbook.command()
 @click.argument("name")
-@click.option("--folder", metavar="FOLDER", help="The folder; default: the working folder.")
+@click.option("--folder", metavar="FOLDER", help="Write it to this folder; default: the working folder.")
 def new(name: str, folder: str | None) -> Any:
-    """Write NAME.ipynb, a working runbook to start from; no file is overwritten."""
+    """Write a working runbook to start from.
+
+    The file is NAME.ipynb; no file is overwritten.
+    """
     from .. import runbooks
 
     place = runbooks.new(name, folder)
-    return Text(f"{place}\nkadmin-nb runbook show {place.name} says what it takes; runbook run {place.name} runs it")
+    return Text(f"{place}\nkadmin-nb runbook show {place.name} shows its parameters; runbook run {place.name} runs it")
 
 
 @runbook.command()
@@ -79,12 +82,12 @@ def new(name: str, folder: str | None) -> Any:
     multiple=True,
     type=Parameter(),
     metavar="NAME=VALUE",
-    help="A parameter; its text is read by the declared type.",
+    help="A parameter, read as its declared type.",
 )
 @click.option("--parameters-file", "-f", "file", metavar="FILE", help="Parameters as a JSON object; -p overrides it.")
 @click.option("--output", "-o", metavar="FILE", help="Where the executed notebook goes.")
 def run(name: str, parameters: tuple[str, ...], file: str | None, output: str | None) -> Any:
-    """Run a runbook; the executed notebook stays, even if it fails."""
+    """Run a runbook; the executed notebook is kept, even if it fails."""
     from .. import runbooks
 
     typed = _once(options.pair(text, "-p", "name=value") for text in parameters)

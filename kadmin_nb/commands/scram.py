@@ -35,7 +35,10 @@ def scram() -> None:
 @words(completions.scram_users, "[user=NAME]...")
 @options.types("user")
 def describe(session: Session, words: tuple[str, ...]) -> Any:
-    """The mechanisms and iterations of all users, or of user=… (also user~=team-*)."""
+    """Show the mechanisms and iterations of users.
+
+    All of them, or those of user=…; also user~=team-*.
+    """
     answer = session.cluster.scram.describe(**read_selectors(words, ("user",), session.lookup))
     if not answer.ok:
         answer.hint = session.cluster.scram.near_miss(answer)
@@ -46,7 +49,10 @@ def describe(session: Session, words: tuple[str, ...]) -> Any:
 @changing
 @words(completions.scram_settings, "MECHANISM[=REFERENCE]... [iterations=N] user=NAME")
 def set_(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
-    """Set a password: SCRAM-SHA-512=env:NAME user=…; without a reference it is asked for when it is sent."""
+    """Set the password of a user.
+
+    It is given by reference, SCRAM-SHA-512=env:NAME. Without one, it is asked for when it is sent.
+    """
     return session.change(change_words.scram_edits("set", words, session.lookup), plan_options)
 
 
@@ -54,7 +60,10 @@ def set_(session: Session, words: tuple[str, ...], plan_options: PlanOptions) ->
 @changing
 @words(completions.scram_deletions, "MECHANISM... user=NAME")
 def delete(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
-    """Delete SCRAM-SHA-256 … of user=…; a deleted credential cannot be restored."""
+    """Delete credentials of a user.
+
+    A deleted credential cannot be restored.
+    """
     return session.change(change_words.scram_edits("delete", words, session.lookup), plan_options)
 
 
@@ -79,7 +88,7 @@ def scram_credentials(
     printed: bool,
     plan_options: PlanOptions,
 ) -> Any:
-    """The scram-credentials tool of KIP-248: it changes at once, through a plan and its journal.
+    """The scram-credentials tool of KIP-248: changes are made at once, through a plan with a journal.
 
     \b
     {here} --bootstrap-server localhost:9092 --list
@@ -90,9 +99,9 @@ def scram_credentials(
     typed = {"--describe": is_described, "--add": add is not None, "--delete": deleted is not None}
     actions = [action for action, is_typed in typed.items() if is_typed]
     if len(actions) != 1:
-        together = f"{' and '.join(actions)} do not go together"
+        together = f"{' and '.join(actions)} cannot be combined"
         raise UsageError(
-            together if actions else f"one of {', '.join(typed)} is required", hint="One action in a call."
+            together if actions else f"one of {', '.join(typed)} is required", hint="Use one action in each call."
         )
     if is_described:
         return session.cluster.scram.describe(**({"user": username} if username else {})).raise_for_errors()
@@ -113,6 +122,6 @@ def _credentials(text: str) -> list[str]:
     if _CREDENTIAL.sub("", text) or not text:
         raise UsageError(
             "--add does not list credentials",
-            hint="Such as --add 'SCRAM-SHA-512=[iterations=8192,password=env:NAME]'.",
+            hint="For example --add 'SCRAM-SHA-512=[iterations=8192,password=env:NAME]'.",
         )
     return _CREDENTIAL.findall(text)

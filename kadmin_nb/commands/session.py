@@ -135,7 +135,7 @@ class Session:
     def find_frame(self, name: str) -> Any:
         """The frame of that name: a notebook's variable, in the terminal a Parquet or CSV file."""
         if self.frames is None:
-            raise UsageError(f"there is nothing to look {name} up in")
+            raise UsageError(f"{name} cannot be looked up here")
         return self.frames(name)
 
     @contextmanager
@@ -164,7 +164,7 @@ class Session:
         found = lasting(target)
         choose(found)
         profile = os.environ.get("KADMIN_PROFILE")
-        wins = f"\n$KADMIN_PROFILE is set, and comes first: {profile}" if profile else ""
+        wins = f"\n$KADMIN_PROFILE is set, and takes precedence: {profile}" if profile else ""
         return Text(f"current cluster: {found}{wins}")
 
     def use_line(self, target: str) -> str:
@@ -255,7 +255,7 @@ class Session:
 
         running = [local.bootstrap for local in status() if local.state == "running" and not local.secure]
         if not running:
-            return "kadmin-nb local start makes a Kafka on this machine."
+            return "kadmin-nb local start starts a Kafka on this machine."
         return f"A local Kafka is running: {self.use_line(running[0])}."
 
 
@@ -313,7 +313,7 @@ def spark_for(session: Session, *names: str | None) -> Iterator[None]:
     if "spark" in names:
         with session.at_work("Spark starts"):
             spark_session()
-    with session.at_work("Spark is at work"):
+    with session.at_work("Spark is working"):
         yield
 
 

@@ -251,7 +251,7 @@ def _complain(exc: Hinted, colour: bool) -> None:
 def _say(exc: Hinted, colour: bool) -> None:
     """The error in a line, its hint, and the rows that it is about."""
     exc.syntax = terminal
-    rest = "2> FILE saves all of it"
+    rest = "2> FILE saves the whole text"
     table = [] if exc.rows is None else fitted_lines(exc.rows, sys.stderr, rest=rest, colour=colour)
     _write_lines(sys.stderr, [*_in_colours(exc.lines(), colour), *table])
 

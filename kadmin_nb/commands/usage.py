@@ -59,12 +59,12 @@ class UsageSource:
         """Refuse what cannot be meant, before anything is read."""
         sources = [source for source in (self.paths, self.prometheus, self.usage) if source]
         if len(sources) != 1:
-            problem = "a source of usage is required" if not sources else "usage comes from one source"
+            problem = "a source of usage is required" if not sources else "usage takes one source"
             raise UsageError(problem, hint="Paths of a request log, --prometheus URL, or --usage NAME, a USAGE frame.")
         if of_lines and not self.paths:
             raise UsageError("only a request log has lines", hint="Give its paths.")
         if self.every and not self.paths:
-            raise UsageError("--every is for a request log", hint="Metrics and frames have windows of their own.")
+            raise UsageError("--every is for a request log", hint="Metrics and frames have their own windows.")
         for path in self.paths:
             _refuse_what_is_no_path(path)
         if self.paths and self.broker is None:
@@ -151,11 +151,13 @@ _OPTIONS = (
         metavar="WHO",
         help=r"The broker that wrote the log: an id, a pattern such as 'broker-(\d+)/', or cluster.",
     ),
-    click.option("--tz", metavar="ZONE", help="The brokers' time zone, such as Europe/Berlin, where times have none."),
-    click.option("--names", metavar="PATTERN", help="Only files with such a name: '*request*'."),
+    click.option("--tz", metavar="ZONE", help="The brokers' time zone, such as Europe/Berlin, if times have none."),
+    click.option("--names", metavar="PATTERN", help="Only files with names like this: '*request*'."),
     click.option("--dedupe/--no-dedupe", default=True, help="Count a request once even if its line is read twice."),
-    click.option("--strict", is_flag=True, help="Fail on a damaged compressed file, instead of a warning."),
-    click.option("--every", metavar="LENGTH", help=f"The windows' length, such as '5 minutes'; default: {EVERY}."),
+    click.option("--strict", is_flag=True, help="Fail on a damaged compressed file, instead of warning."),
+    click.option(
+        "--every", metavar="LENGTH", help=f"The length of the windows, such as '5 minutes'; default: {EVERY}."
+    ),
     click.option("--prometheus", metavar="URL", help="Read the quota metrics of this Prometheus."),
     click.option(
         "--since", default=UsageSource.since, show_default=True, metavar="TIME", help="Start of the Prometheus range."
@@ -173,7 +175,7 @@ def _refuse_what_is_no_path(path: str) -> None:
     if path.startswith(("http://", "https://")):
         raise UsageError(f"{path} is not a path", hint="Did you mean --prometheus URL?")
     if path.isidentifier() and not Path(path).exists():
-        raise UsageError(f"no such path: {path}", hint=f"Of a frame: --usage {path}.")
+        raise UsageError(f"no such path: {path}", hint=f"For a frame: --usage {path}.")
 
 
 _FORMS = {"json", "out", "form"}
@@ -198,7 +200,9 @@ def usage(
     session: Session, source: UsageSource, utilisation: bool, clients: bool, lines: bool, quarantine: bool,
     assume_default: bool,
 ) -> Any:  # fmt: skip
-    """The usage of each client on each broker, window by window: USAGE.
+    """Show the usage of each client on each broker, by window.
+
+    The answer is a USAGE frame.
 
     \b
     {here} logs/kafka-request.log* --broker 1 --tz UTC
@@ -206,7 +210,9 @@ def usage(
     {here} --prometheus http://prometheus:9090 --since '2h ago' --utilisation
     """
     if utilisation + clients + lines + quarantine > 1:
-        raise UsageError("--utilisation, --clients, --lines and --quarantine are four answers", hint="One at a time.")
+        raise UsageError(
+            "--utilisation, --clients, --lines and --quarantine cannot be combined", hint="Use one at a time."
+        )
     source.check(lines or quarantine)
     if lines or quarantine:
         return _of_lines(session, source, quarantine)
@@ -225,11 +231,13 @@ def usage(
     type=Finite(min=0, max=10**6),
     default=80.0,
     show_default=True,
-    help="Near means at least this share of a limit.",
+    help="The share of a limit from which it counts as near.",
 )
 @options.assume_default
 def near(session: Session, source: UsageSource, keys: tuple[str, ...], percent: float, assume_default: bool) -> Any:
-    """Clients near a limit of the current cluster, over it, or throttled: the worst first.
+    """List clients near or over a limit, or throttled.
+
+    The limits are those of the current cluster. The worst is listed first.
 
     \b
     {here} logs/kafka-request.log* --broker 1 --tz UTC
@@ -247,16 +255,16 @@ def near(session: Session, source: UsageSource, keys: tuple[str, ...], percent: 
 @_reading
 @source
 @options.keys(completions.quota_keys)
-@click.option("--most", type=int, default=10, show_default=True, help="Clients of each key.")
+@click.option("--most", type=int, default=10, show_default=True, help="The number of clients of each key.")
 @click.option(
     "--for", "seconds", default="10s", show_default=True, type=Length(), metavar="TIME", help="Observe for this long."
 )
 @options.from_context(is_shown=lambda ctx: not _FORMS & {*ctx.meta})
 def top(session: Session, source: UsageSource, keys: tuple[str, ...], most: int, seconds: float, is_shown: bool) -> Any:
-    """The clients that use most of each key: in a log, metrics or a USAGE frame, or right now, by observing.
+    """List the clients that use most of each key.
 
-    Observing reads the brokers' request logs, which is possible where `local` started them: others do not reveal where
-    their log is.
+    The usage is that of a log, metrics or a USAGE frame, or of right now, by observing. Observing reads the brokers'
+    request logs, so it works only with brokers that `local` started: others do not reveal where their log is.
 
     \b
     {here} --for 20s

@@ -48,7 +48,7 @@ def compare(a: Side, b: Side, *, everything: bool = False) -> Diff:
     UsageError
         Quotas and configs, which do not compare.
     Invalid
-        A row is in one of them twice.
+        One of them has a row twice.
     """
     contents = [_as_sent(side.content) if a.is_declared or b.is_declared else side.content for side in (a, b)]
     if others := None not in (a.cluster_id, b.cluster_id) and a.cluster_id != b.cluster_id:

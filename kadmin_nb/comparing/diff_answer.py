@@ -86,7 +86,7 @@ class Side:
 
 
 class Diff(Answer):
-    """DIFF: what differs from `a` to `b`, a row a resource and key. Its display leads with counts.
+    """DIFF: the differences from `a` to `b`, a row for each resource and key. Its display begins with counts.
 
     `only_by_default` and `by_nature` have what counts for no difference; they are among the rows only where
     everything was asked for. `counts` is DIFF_COUNTS. `id` is the same for the same differences. `passed_over` are the
@@ -115,7 +115,7 @@ class Diff(Answer):
 
     @property
     def only_by_default(self) -> Answer:
-        """Keys that one side sets to the other's default, and pairs of defaults."""
+        """Keys that one side sets to the other side's default, and keys whose defaults differ."""
         return Answer(self._of(["default"]))
 
     @property
@@ -133,7 +133,7 @@ class Diff(Answer):
 
     @property
     def counts(self) -> Answer:
-        """DIFF_COUNTS: how many rows of each state there are, those not shown included."""
+        """DIFF_COUNTS: the number of rows in each state, hidden ones included."""
         counted = Counter(zip(*(self._whole[name].to_pylist() for name in ("state", "kind")), strict=True))
         states = [state for state in (*DIFFERENCES, *APART) if any(counted[state, k.kind] for k in KINDS.values())]
         rows = ({"state": s, **{name: counted[s, k.kind] for name, k in KINDS.items()}} for s in states)
@@ -141,23 +141,23 @@ class Diff(Answer):
 
     @property
     def id(self) -> str:
-        """The value of `--of`: rows chosen by their numbers are those of this very answer."""
+        """The value of `--of`: it makes sure that row numbers are those of this answer."""
         rows = self.differing.to_arrow().to_pylist()
         return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()[:12]
 
     def edits(self, rows: object, like: str) -> list[Edit]:
-        """The edits that make the chosen rows like side `a`, or `b`, in the other one.
+        """The edits that give the other side the values of side `a` or `b` in these rows.
 
         Parameters
         ----------
         rows
-            Numbers of rows, a text such as `1-3,7`, or `all`: all that can be staged.
+            Row numbers, a text such as `1-3,7`, or `all`: all rows that can be staged.
 
         Raises
         ------
         UsageError
-            A row that is not there, or that cannot be staged: a secret, one that differs only by default or by
-            nature, one that could not be read, one of the brokers in common or of their files.
+            A row that does not exist or cannot be staged: a secret, a row that differs only by a default or by nature
+            or could not be read, a common value of all brokers, or a value from a broker's file.
         """
         if like not in ("a", "b"):
             raise UsageError(f"unknown side like={like!r}", hint="It is a or b.")
@@ -165,12 +165,12 @@ class Diff(Answer):
         return _edits(whole, _chosen(rows, whole, like), like, self.id)
 
     def stage(self, onto: Any, rows: object) -> Stage:
-        """Chosen rows, staged on a cluster so that it becomes like the other side. The plan is an ordinary one.
+        """Stage rows on a cluster, to make it equal to the other side. The plan is an ordinary one.
 
         Parameters
         ----------
         onto
-            `a` or `b`, where that was given as a Cluster; or the Cluster.
+            `a` or `b`, if that side was passed as a Cluster; or the Cluster.
         rows
             As of `edits`.
 
@@ -179,13 +179,13 @@ class Diff(Answer):
         UsageError
             A row that cannot be staged, or a side that is not a Cluster.
         WrongCluster
-            It is neither side.
+            The cluster is neither side.
         """
         side = self._side(onto)
         cluster = onto if not isinstance(onto, str) else self._named(side).cluster
         if cluster is None:
             raise UsageError(
-                f"side {side}, {self._named(side).says}, was not handed in as a Cluster",
+                f"side {side}, {self._named(side).says}, was not passed as a Cluster",
                 hint="Pass one: onto=kn.connect(…).",
             )
         stage = cluster.stage()
@@ -195,7 +195,7 @@ class Diff(Answer):
     def _named(self, side: str) -> Side:
         side_named = self.a if side == "a" else self.b
         if side_named is None:
-            raise UsageError("a part of a comparison stages nothing", hint="Stage on the whole, with rows=….")
+            raise UsageError("a part of a comparison cannot be staged", hint="Stage from the whole, with rows=….")
         return side_named
 
     def _side(self, onto: Any) -> str:
@@ -235,7 +235,7 @@ class Diff(Answer):
         lines = [differences_finding(by_state), *sides]
         lines += [f"besides, {apart}{'' if len(self) > differing else ' (not shown: --all)'}"] if apart else []
         if self.passed_over:
-            lines.append(f"not compared, as one side says nothing of it: {', '.join(self.passed_over)}")
+            lines.append(f"not compared, as only one side has read it: {', '.join(self.passed_over)}")
         if self.secrets:
             plural = "s" * (self.secrets != 1)
             lines.append(f"not compared, as they cannot be read: {self.secrets:,} secret{plural} on both")
@@ -248,7 +248,7 @@ class Diff(Answer):
 # --- from rows to edits that make one side like the other ---
 
 ALL = "all"
-_ROWS_HINT = "Such as 1-3,7, or all."
+_ROWS_HINT = "For example 1-3,7, or all."
 _WHY = {
     "unknown": "it could not be read",
     "default": "it differs only by default",
@@ -331,7 +331,7 @@ def _refusal(row: Row, like: str) -> str | None:
     if row["missing"] == _other(like):
         return "no such topic"
     if row["resource"] == ANY_BROKER:
-        return "it is what all brokers of a cluster have in common"
+        return "it is the common value of all brokers of a cluster"
     try:
         op = _op(row, like)
     except KadminError as exc:

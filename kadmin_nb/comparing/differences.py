@@ -46,7 +46,7 @@ def drift(a: object, b: object) -> Diff:
     UsageError
         Not such frames, or one of quotas and one of configs.
     Invalid
-        A row is in one of them twice.
+        One of them has a row twice.
     """
     return Diff(schemas.table(schemas.DRIFT, differences(a, b)))
 

@@ -1,4 +1,4 @@
-"""Declarative files: what a cluster is to hold, as YAML or JSON, and the changes that make it so.
+"""Declarative files: the quotas and configs that a cluster should have, as YAML or JSON, and the changes to get there.
 
 It takes texts and snapshots, not clusters.
 """

@@ -151,7 +151,7 @@ def told(failed: Sequence[UnreadResource]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One key of an entity or a resource, the text it is to have, and where the file says so.
+    """One key of an entity or a resource, its declared value, and its place in the file.
 
     `doubt` is why Kafka would refuse that value; one that the cluster holds all the same may stay. A `is_placeholder`
     stands for a secret that was there when the file was written.
@@ -172,7 +172,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Difference:
-    """The edits that lead to what a file says; `left` is what --prune leaves alone, with the reason."""
+    """The edits that lead to what a file declares; `left` is what --prune does not remove, with the reason."""
 
     edits: tuple[Edit, ...]
     left: Mapping[Target, str]
@@ -186,7 +186,7 @@ class Difference:
 
     @contextmanager
     def placed(self) -> Iterator[None]:
-        """Around planning the edits: an error that is about one of them begins with its line."""
+        """Use it around planning the edits: an error about one of them begins with its line."""
         try:
             yield
         except KadminError as exc:
@@ -198,16 +198,16 @@ class Difference:
     def __str__(self) -> str:
         """Counts, removals first."""
         removed = sum(edit.op == DELETE for edit in self.edits)
-        counts = [f"{removed:,} to remove by --prune"] if removed or self.left else []
+        counts = [f"{removed:,} to remove (--prune)"] if removed or self.left else []
         kept_lines = [f"{key} of {resource}: {why}" for (resource, key), why in self.left.items()]
         if kept_lines:
-            counts.append(f"{len(kept_lines):,} left alone ({kept_lines[0]}{', …' if len(kept_lines) > 1 else ''})")
+            counts.append(f"{len(kept_lines):,} left as is ({kept_lines[0]}{', …' if len(kept_lines) > 1 else ''})")
         return f"{self.where}: {', '.join([*counts, f'{len(self) - removed:,} to set'])}"
 
 
 @dataclass(frozen=True, eq=False)
 class Declared:
-    """The declaration in a file of a cluster's quotas and configs; others stay as they are.
+    """The quotas and configs that a file declares; others stay as they are.
 
     `kinds` are those that it speaks of in full: only these are pruned. `complete` is False for what could not be read
     in full when it was written. `where` names the file in errors.
@@ -228,27 +228,27 @@ class Declared:
         any_cluster: bool = False,
         allow_unknown: Collection[str] = (),
     ) -> Difference:
-        """The least edits that lead from a snapshot to what the file says.
+        """The smallest set of edits from a snapshot to what the file declares.
 
         Parameters
         ----------
         prune
-            Also remove what the file does not mention, of the kinds that it speaks of. Secrets stay, and so do topics
-            of Kafka's own, and quotas that this version does not know.
+            Also remove what the file does not mention, of the kinds that it has. Secrets, internal topics of Kafka and
+            quotas that this version does not know stay.
         any_cluster
             Accept a file of another cluster.
         allow_unknown
-            Quota keys and entity types that nobody knows and that are meant.
+            Unknown quota keys and entity types to allow.
 
         Raises
         ------
         WrongCluster
-            The file is about another cluster.
+            The file is for another cluster.
         UsageError, Invalid
-            A key or an entity type that nobody knows, a placeholder for a secret that is not there, a value that no
-            quota can have; with its line.
+            An unknown key or entity type, a placeholder for a secret that does not exist, a value that no quota can
+            have; with its line.
         PlanRefused
-            To prune by what is not complete, or against what of these kinds could not be read.
+            Pruning with an incomplete file, or against kinds that could not be read in full.
         """
         refuse_other_than_snapshot(against)
         self.refuse_other_cluster(against.cluster_id, any_cluster=any_cluster)
@@ -263,10 +263,10 @@ class Declared:
         return Difference((*edits, *removals), not_removed, self.where)
 
     def refuse_other_cluster(self, cluster_id: str, *, any_cluster: bool = False) -> None:
-        """Raise WrongCluster where the file names another cluster."""
+        """Raise WrongCluster if the file names another cluster."""
         if self.cluster_id is not None and self.cluster_id != cluster_id and not any_cluster:
             raise WrongCluster(
-                f"{self.where} is about cluster {self.cluster_id}, and this is {cluster_id}",
+                f"{self.where} is for cluster {self.cluster_id}, but this is {cluster_id}",
                 hint=Hint("Nothing was sent.", sentence("{} skips this check.", Option("any_cluster"))),
             )
 
@@ -283,7 +283,7 @@ class Declared:
         return replace(self, entries=tuple(entries))
 
     def snapshot(self) -> Snapshot:
-        """The same as a snapshot, of the kinds that it speaks of; placeholders are sensitive values.
+        """The same as a snapshot, of the kinds that it has; placeholders are sensitive values.
 
         Levels of loggers are not in it: no snapshot reads them.
         """
@@ -317,7 +317,7 @@ class Declared:
 
     def _refuse_half(self, against: Snapshot) -> None:
         if not self.complete:
-            raise PlanRefused(f"{self.where} is not complete, so it prunes nothing", hint="Nothing was sent.")
+            raise PlanRefused(f"{self.where} is not complete, so nothing is pruned", hint="Nothing was sent.")
         failed = unread(against)
         of_these = [failed_resource for failed_resource in failed if kind_of(failed_resource.resource) in self.kinds]
         if of_these:
@@ -325,7 +325,7 @@ class Declared:
                 f"{told(of_these)}, so nothing is pruned", code=of_these[0].error, hint="Nothing was sent."
             )
         if not failed and not against.complete:
-            raise PlanRefused("what the cluster holds was not read in full, so nothing is pruned")
+            raise PlanRefused("the cluster could not be read in full, so nothing is pruned")
 
     def _pruned(
         self, current: CurrentValues, against: Snapshot, allow_unknown: Collection[str]
@@ -354,7 +354,7 @@ def _why_kept(target: Target, current: CurrentValues, allow_unknown: Collection[
     if current.is_secret(target):
         return "a secret"
     if resource.is_internal:
-        return "a topic of Kafka's own"
+        return "an internal topic of Kafka"
     strange = next((name for name in resource.unknown_names(key) if name not in allow_unknown), None)
     return f"{strange} is not known here" if strange is not None else None
 
@@ -364,7 +364,7 @@ def _refuse_empty_promise(entry: Entry, current: CurrentValues) -> None:
     if not current.is_secret(entry.target):
         entry.node.refuse(
             f"{entry.key} of {entry.resource} is {SHOWN} here, and not set on the cluster",
-            "Write where the secret is, env:NAME or file:PATH, or take the line out.",
+            "Write where the secret is, env:NAME or file:PATH, or remove the line.",
         )
 
 
@@ -384,5 +384,5 @@ def _refuse_unknown(entry: Entry, current: CurrentValues, allow_unknown: Collect
 def _meant(name: str, candidates: Sequence[str]) -> str:
     """The nearest words to an unknown one, as a hint."""
     if name in WORDS:
-        return f"What is set on a {name} stands under {CONFIGS}."
+        return f"The settings of a {name} go under {CONFIGS}."
     return did_you_mean(name, candidates)

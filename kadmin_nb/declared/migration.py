@@ -101,7 +101,7 @@ def _brokers(scale: str) -> tuple[int, int]:
     """`6:12`."""
     before, _, after = scale.partition(":")
     if not (before.isdecimal() and after.isdecimal() and int(before) and int(after)):
-        raise UsageError(f"{scale} are not two numbers of brokers", hint="Such as 6:12, from 6 to 12 brokers.")
+        raise UsageError(f"{scale} are not two numbers of brokers", hint="For example 6:12, from 6 to 12 brokers.")
     return int(before), int(after)
 
 

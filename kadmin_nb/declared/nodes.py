@@ -77,7 +77,7 @@ class MappingNode(Node):
         if not isinstance(node, TextNode):
             node.refuse("a key is a text, not a mapping or a list")
         if earlier := self.items.get(node.text):
-            node.refuse(f"{node.text} is there twice, first in line {earlier[0].line}")
+            node.refuse(f"{node.text} occurs twice, first in line {earlier[0].line}")
         self._key = node
 
 
@@ -143,7 +143,7 @@ def expect(node: Node, kind: type[_Kind], noun: str, hint: str | None = None) ->
     if isinstance(node, TextNode) and node.is_nothing:
         node.refuse(f"{noun} has no value", hint)
     if not isinstance(node, kind):
-        node.refuse(f"{noun} is {_NAMES[kind]}, and here is {_NAMES[type(node)]}", hint)
+        node.refuse(f"{noun} is {_NAMES[kind]}, not {_NAMES[type(node)]}", hint)
     return node
 
 
@@ -248,11 +248,11 @@ def _yaml_token(event: Any) -> Iterator[Token]:
 
 def _refuse_what_is_not_needed(event: Any, documents: int) -> None:
     if type(event).__name__ == "AliasEvent" or getattr(event, "anchor", None):
-        _raise_at(event, "anchors and aliases (&name, *name) are not read", "Write out what it stands for.")
+        _raise_at(event, "anchors and aliases (&name, *name) are not read", "Write the value itself.")
     if tag := getattr(event, "tag", None):
-        _raise_at(event, f"the tag {tag} is not read", "Write the text alone: every value is a text here.")
+        _raise_at(event, f"the tag {tag} is not read", "Write the text without a tag: every value is text.")
     if documents > 1:
-        _raise_at(event, "a second document begins", "One file is one document.")
+        _raise_at(event, "a second document begins", "A file has one document.")
 
 
 def _raise_at(event: Any, message: str, hint: str) -> None:

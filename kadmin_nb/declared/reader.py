@@ -35,7 +35,7 @@ _R = TypeVar("_R", bound=Configurable)
 
 
 def load(path: str | os.PathLike[str]) -> Declared:
-    """Read a declared file; it is JSON where its name or its first character says so, else YAML.
+    """Read a declared file: JSON, by its name or its first character, or else YAML.
 
     Raises
     ------
@@ -44,9 +44,9 @@ def load(path: str | os.PathLike[str]) -> Declared:
     Invalid
         It is not UTF-8; a value that no quota can have.
     UsageError
-        It cannot be read, or is larger than 64 MiB; something in it is wrong: the line is named.
+        It cannot be read, or is larger than 64 MiB; something in it is wrong: the error names the line.
     TimedOut
-        It is a pipe that nobody closes.
+        It is a pipe that is never closed.
     Unsupported
         It is YAML, and PyYAML is not installed.
     """
@@ -113,7 +113,7 @@ def _refuse_other_format(root: Node, head: Mapping[str, tuple[TextNode, Node]]) 
         format_node.refuse(f"format {format_node.text} is not known to this version", _BEGIN)
 
 
-_BEGIN = "It begins with kadmin: 1."
+_BEGIN = "The file begins with kadmin: 1."
 
 
 def _refuse_word(key: TextNode, name: str, allowed: list[str]) -> NoReturn:
@@ -143,14 +143,14 @@ def _moment(node: Node) -> datetime:
     except ValueError:
         moment = None
     if moment is None or moment.tzinfo is None:
-        time_node.refuse(f"{time_node.text} is not a time with a zone", "Such as 2026-11-21T12:00:00Z.")
+        time_node.refuse(f"{time_node.text} is not a time with a zone", "For example 2026-11-21T12:00:00Z.")
     return moment.astimezone(UTC)
 
 
 def _flag(node: Node) -> bool:
     flag_node = expect(node, TextNode, "complete")
     if flag_node.text not in ("true", "false"):
-        flag_node.refuse(f"complete is true or false, and not {flag_node.text}")
+        flag_node.refuse(f"complete is true or false, not {flag_node.text}")
     return flag_node.text == "true"
 
 
@@ -195,7 +195,7 @@ def _resource_of(words: str) -> Resource:
 def _quotas(entity: Entity, keys: Map) -> Iterator[Entry]:
     for key, node in keys.items.values():
         value, doubt = _quota(
-            _key_text(key), expect(node, TextNode, key.text, "To lift a quota, take the line out and --prune.")
+            _key_text(key), expect(node, TextNode, key.text, "To remove a quota, remove its line and use --prune.")
         )
         yield Entry(entity, key.text, value, key, doubt)
 
@@ -210,7 +210,7 @@ def _configs(resource: Resource, keys: Map) -> Iterator[Entry]:
 def _client_configs(entity: ClientEntity, keys: Map) -> Iterator[Entry]:
     for key, node in keys.items.values():
         _placed(key, refuse_unknown_key, key.text)
-        text = expect(node, TextNode, key.text, "To remove one, take the line out and --prune.").text
+        text = expect(node, TextNode, key.text, "To remove one, remove its line and use --prune.").text
         yield Entry(entity, key.text, _placed(node, partial(stored_value, key.text), text), key)
 
 
@@ -261,7 +261,7 @@ def _refuse_half_a_file(head: Mapping[str, tuple[TextNode, Node]], sections: Col
         if (section := section_of(kind)) not in head:
             head["kinds"][0].refuse(
                 f"kinds names {kind} without {section}:",
-                f"Take {kind} out of kinds, or write {section}: {{}} for none.",
+                f"Remove {kind} from kinds, or write {section}: {{}} for none.",
             )
 
 

@@ -29,7 +29,7 @@ def export(
     kinds: Collection[str] | str | None = None,
     allow_incomplete: bool = False,
 ) -> str:
-    """A snapshot as a declarative file: quotas of all shapes, and the configs that an alter has set.
+    """A snapshot as a declarative file: all quotas, and the configs that an alter has set.
 
     Defaults, and what a broker has from its own file, are not in it. A secret is `[secure]`, which changes nothing.
 
@@ -38,14 +38,14 @@ def export(
     format
         `yaml` or `json`.
     kinds
-        Of what: `quotas`, `configs`, or `topic`, `broker`, `client-metrics`, `group`; all that was read unless said.
+        `quotas`, `configs`, or `topic`, `broker`, `client-metrics`, `group`; default: all that was read.
     allow_incomplete
-        Write what could be read. Such a file says so, and prunes nothing.
+        Write what could be read. The file is marked as incomplete, and prunes nothing.
 
     Raises
     ------
     UsageError
-        Another format; a kind that is none, or was not read.
+        An unknown format; an unknown kind, or one that was not read.
     NotAuthorized, KadminError
         Something could not be read.
     """
@@ -63,7 +63,7 @@ def export(
 
 
 def schema() -> str:
-    """The JSON Schema (draft 2020-12) of what `load` reads, as text, for editors and checks elsewhere."""
+    """The JSON Schema (draft 2020-12) of what `load` reads, as text, for editors and other checks."""
     return files(__package__).joinpath("schema.json").read_text(encoding="utf-8")
 
 
@@ -144,7 +144,7 @@ def _yaml(head: Mapping[str, str], chosen: Collection[str], complete: bool, sect
 
 
 _ABOVE = (
-    "# Quotas and configs of a Kafka cluster. What is not written here stays as it is there.",
+    "# Quotas and configs of a Kafka cluster. What this file does not mention stays as it is.",
     "# kadmin-nb plan from FILE shows what this file would change; nothing is changed without --apply.",
 )
 

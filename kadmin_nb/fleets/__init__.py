@@ -1,4 +1,4 @@
-"""Whole fleets, on Spark: every client resolved, every snapshot judged, by the rules of one cluster."""
+"""Whole fleets, on Spark: resolve every client and check every snapshot, by the same rules as for one cluster."""
 
 from __future__ import annotations
 

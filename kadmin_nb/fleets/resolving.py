@@ -68,22 +68,22 @@ def resolve(
     overridden: bool = False,
     shape: Shape = "long",
 ) -> DataFrame:
-    """The quota that binds each client, key by key, as EFFECTIVE: `kn.resolve` over a Spark DataFrame of any size.
+    """The quota that applies to each client, key by key, as EFFECTIVE: `kn.resolve` for a Spark DataFrame of any size.
 
     Parameters
     ----------
     quotas
-        QUOTAS: a Spark DataFrame, or anything that `kn.resolve` takes. They are read at once; those with names stay
-        in Spark when they are too many to send to the workers (about a million), those of exact pairs first.
+        QUOTAS: a Spark DataFrame, or anything that `kn.resolve` takes. They are read at once. If they are too many to
+        send to the workers (about a million), those with names stay in Spark, exact pairs first.
     pairs
-        PAIRS: a Spark DataFrame with `user` and `client_id`; other columns are passed over. It is read when the
-        result is. With a `cluster_id` on both sides it is part of the match.
+        PAIRS: a Spark DataFrame with `user` and `client_id`; other columns are ignored. It is read when the result is
+        read. A `cluster_id` on both sides is part of the match.
     keys
-        The keys to resolve, any name; the four of users and clients unless said. Fewer keys are less work.
+        The keys to resolve, any name; default: the four of users and clients. Fewer keys are less work.
     overridden
-        Also the column `overridden`: the quotas that fit and lost, most specific first. Long form only.
+        Also the column `overridden`: the quotas that match but lost, most specific first. Long form only.
     shape
-        "long": a row a key and pair, in no order. "wide": a row a pair, a struct a key.
+        "long": a row for each key and pair, unordered. "wide": a row for each pair, a struct for each key.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def resolve(
     Invalid
         An entity and key twice in the quotas, a level that is unknown or does not fit its names.
     pyspark.errors.SparkRuntimeException
-        When the result is read: a null user, with its row; a quota that is there twice, where quotas stay in Spark.
+        When the result is read: a null user, with its row; a quota that occurs twice, if quotas stay in Spark.
 
     Examples
     --------

@@ -51,19 +51,19 @@ def policy(
     *,
     pairs: Any = None,
 ) -> DataFrame:
-    """POLICY of a whole fleet: how each cluster, at each time, keeps each rule; what `Policy.check` says of one.
+    """POLICY of a whole fleet: whether each cluster, at each time, keeps each rule, as `Policy.check` does for one.
 
     Parameters
     ----------
     policy
-        A policy or its file. It is read here, and sent to the workers with what judges it.
+        A policy or its file. It is read here, and sent to the workers.
     quotas, configs, client_configs
-        SNAPSHOT frames, such as a history has, with their `cluster_id`; of several times with their `snapshot_id`.
-        Rules about a frame that is not given are `unknown`. All rows of one cluster and time go to one worker; a
-        cluster without any is not there.
+        SNAPSHOT frames, as in a history, with `cluster_id`; for several times with `snapshot_id`. Rules about a missing
+        frame are `unknown`. All rows of one cluster and time go to one worker; a cluster without rows is missing in the
+        result.
     pairs
-        The known clients, with their `cluster_id` where they differ: PAIRS or USAGE; those that the policy names unless
-        said. Those of a Spark DataFrame stay there: a worker has the clients of one cluster at a time.
+        The known clients, PAIRS or USAGE, with `cluster_id` if clusters have different ones; default: those that the
+        policy names. A Spark DataFrame stays in Spark: a worker has the clients of one cluster at a time.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def policy(
     Raises
     ------
     UsageError
-        None of the three, not a Spark DataFrame, or a column is missing.
+        All three are missing; one is not a Spark DataFrame; a column is missing.
     pyspark.errors.PythonException
         When the result is read: an entity and key, or a resource and key, twice at one time.
 
@@ -144,28 +144,28 @@ def _one(name: str, tables: Iterable[pa.Table]) -> Any:
 
 
 def config_findings(configs: DataFrame) -> DataFrame:
-    """FINDINGS: what in these configs somebody should look at; the words are `Configs.advise`'s.
+    """FINDINGS: configs that need a look, with the words of `Configs.advise`.
 
     A frame does not tell whether a reassignment is running: a throttle is a `throttle`, never a `leftover`.
 
     Parameters
     ----------
     configs
-        CONFIGS as `describe` answers them, with the synonyms, or SNAPSHOT frames of configs, such as a history has:
-        of several clusters with their `cluster_id`, of several times with their `snapshot_id`.
+        CONFIGS as from `describe`, with the synonyms, or SNAPSHOT frames of configs, as in a history; for several
+        clusters with `cluster_id`, for several times with `snapshot_id`.
 
     Returns
     -------
     DataFrame
-        FINDINGS, with those of `cluster_id`, `taken_at` and `snapshot_id` that the configs have. A snapshot has only
-        what is set: what a broker's value falls back to is known there as far as a peer's synonyms say it.
+        FINDINGS, with the `cluster_id`, `taken_at` and `snapshot_id` of the configs. A snapshot has only values that
+        are set: the fallback of a broker's value is known only from the synonyms of a peer.
 
     Raises
     ------
     UsageError
         Not a Spark DataFrame, or a column is missing.
     pyspark.errors.PythonException
-        When the result is read: a resource and key twice, in several clusters that nothing tells apart.
+        When the result is read: a resource and key twice, in clusters that cannot be distinguished.
     """
     columns = _columns_of(configs, "the configs")
     schemas.require_columns("the configs", COLUMNS, columns)

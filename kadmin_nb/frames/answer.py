@@ -40,7 +40,7 @@ class Tabular(Display, ABC):
 
     @abstractmethod
     def to_arrow(self) -> pa.Table:
-        """The Arrow table; its schema metadata says of which cluster and when, where it came from one."""
+        """The Arrow table; its schema metadata has the cluster and the time, if it came from one."""
 
     def to_pandas(self) -> pandas.DataFrame:
         """A plain DataFrame with the same columns."""
@@ -74,7 +74,7 @@ class Tabular(Display, ABC):
 
 
 class Answer(Tabular):
-    """A frame that came from a cluster: show it, go through its rows, or take it as Arrow, pandas or Spark.
+    """A frame that came from a cluster: show it, iterate over its rows, or convert it to Arrow, pandas or Spark.
 
     Rows that failed stay in it with their error: *forbidden* never looks like *empty*. Arrow's libraries take it as it
     is. `pandas.DataFrame(answer)` goes through its rows, and has no columns where there are none: `to_pandas()` has.
@@ -126,7 +126,7 @@ class Answer(Tabular):
         return self._table[column]
 
     def head(self, rows: int = 5) -> Answer:
-        """The first rows, as an answer of their own."""
+        """The first rows, as an answer."""
         return Answer(self._table.slice(0, rows))
 
     @property
@@ -161,7 +161,7 @@ class Answer(Tabular):
 
     @property
     def differing(self) -> Sized:
-        """The rows that are something to change, or a difference."""
+        """The rows that are a change or a difference."""
         return self
 
     def _exit_state(self, detailed: bool = False) -> ExitState:

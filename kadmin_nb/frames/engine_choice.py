@@ -17,7 +17,7 @@ from .schemas import marked
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_WAY = "kn.spark_session() first, or --engine spark, shares them out"
+_WAY = "kn.spark_session() first, or --engine spark, uses Spark"
 
 
 @dataclass(frozen=True)

@@ -26,12 +26,12 @@ def _sentence(record: Record) -> str:
 
 
 def _planned(record: Record) -> str:
-    return f"plan {record['id'][:8]}, as it is carried out"
+    return f"plan {record['id'][:8]}, as applied"
 
 
 def _begun(record: Record) -> str:
     allowed = ", ".join(record.get("allowed") or ())
-    return f"run {record['run']} began, by {record['author']}" + (f"; dangers allowed: {allowed}" if allowed else "")
+    return f"run {record['run']} started, by {record['author']}" + (f"; dangers allowed: {allowed}" if allowed else "")
 
 
 def _answered(record: Record) -> str:

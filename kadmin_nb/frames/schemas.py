@@ -77,12 +77,12 @@ REASON = Field(TEXT, look=PROSE)
 ERROR = Field(TEXT, "Kafka's name of the error of this row", look=PROSE)
 MESSAGE = Field(TEXT, look=PROSE)
 PLAN_ID = Field(TEXT, "the plan's id", unit=ID)
-THROTTLE_MS = Field(NUMBER, "the longest throttle that was told", unit=MS)
+THROTTLE_MS = Field(NUMBER, "the longest throttle that was reported", unit=MS)
 LIMIT = Field(NUMBER, unit=OF_KEY)
 PEAK = Field(NUMBER, "the most in a window; null is unknown", unit=MEASURED, null=True)
-WINDOWS_UNKNOWN = Field(COUNT, "windows in which a part of the use is unknown: figures are the least that it can be")
-CLIENTS = Field(COUNT, "the known clients that draw from the bucket")
-SOFTWARE = Field(TEXT, "as clients call it")
+WINDOWS_UNKNOWN = Field(COUNT, "windows in which a part of the use is unknown: figures are lower bounds")
+CLIENTS = Field(COUNT, "the known clients that share the bucket")
+SOFTWARE = Field(TEXT, "the client software's own name")
 REVISION = Field(COUNT, "the offset of its record")
 RESOURCE_TYPE = Field(WORD, "Kafka's name of the type")
 RESOURCE_NAME = Field(TEXT, '"": the cluster-wide default of brokers')
@@ -180,8 +180,8 @@ class LIFTS(Frame, key="number"):
     key = KEY
     line = Field(TEXT, "what to type after `quota`")
     limit = Field(NUMBER, "the client's limit then", unit=OF_KEY, null=True)
-    reach = Field(TEXT, "the clients that the change binds")
-    consequence = Field(TEXT, "what else comes of it", look=PROSE)
+    reach = Field(TEXT, "the clients that the change limits")
+    consequence = Field(TEXT, "its side effects", look=PROSE)
 
 
 class REACH(_Client, key="key case"):
@@ -224,7 +224,7 @@ class TREE(Frame, key="entity key"):
     level = LEVEL.of(TEXT)
     key = KEY.of(TEXT).or_null
     value = VALUE.or_null
-    shadowed_by = Field(TEXT, "the entities that always come first", look=NAME, null=True)
+    shadowed_by = Field(TEXT, "the entities that always win", look=NAME, null=True)
 
 
 class REDUNDANT(Frame, key="entity key"):
@@ -234,8 +234,8 @@ class REDUNDANT(Frame, key="entity key"):
     level = LEVEL
     key = KEY
     value = VALUE
-    behind = Field(TEXT, "the entity that gives the same")
-    safe = Field(FLAG, "the clients would draw from the same bucket too")
+    behind = Field(TEXT, "the entity that gives the same limit")
+    safe = Field(FLAG, "the clients would also share the same bucket")
     reason = REASON
 
 
@@ -309,10 +309,10 @@ class FINDINGS(Frame):
     key = KEY.of(TEXT).or_null
     value = VALUE.of(TEXT).or_null
     source = Field(TEXT, "where the value is set", look=BADGE, null=True)
-    expected = Field(TEXT, "what holds without it, or what a broker's peers have", unit=OF_KEY, null=True)
+    expected = Field(TEXT, "the value without it, or the value of a broker's peers", unit=OF_KEY, null=True)
     expected_source = Field(TEXT, null=True)
     message = MESSAGE
-    op = Field(TEXT, "set (to `expected`) or delete; null: nothing of ours fixes it", look=BADGE, null=True)
+    op = Field(TEXT, "set (to `expected`) or delete; null: no change fixes it", look=BADGE, null=True)
     mend = Field(TEXT, "the line that fixes it", look=PROSE, null=True)
     error = ERROR.or_null
 
@@ -419,7 +419,7 @@ class STATUS(_Client):
     value = VALUE.of(TEXT).or_null
     state = STATE.of(WORD)
     reason = REASON.or_null
-    at = Field(MOMENT, "the broker's time of its last word; it repeats the same one each day", null=True)
+    at = Field(MOMENT, "the broker's time of its last report; an unchanged one is repeated each day", null=True)
 
 
 class COMPATIBILITY(Frame):
@@ -506,15 +506,16 @@ class TOTALS(_Client, key="user client_id key"):
 
 
 class DUE(Frame, key="plan_id row"):
-    """The changes made from here that have an end, the next end first. `state` is waiting, due, or, where somebody has
-    set another value since, which then stays, changed."""
+    """The changes made from here that have an end, the next end first. `state` is waiting, due or changed: then another
+    value was set since, and stays.
+    """
 
     state = STATE
     until = Field(MOMENT, "the end")
     resource = RESOURCE
     key = KEY.of(TEXT)
-    value = Field(TEXT, "what was set until then", unit=OF_KEY, null=True)
-    before = Field(TEXT, "what comes back; null: it is removed", unit=OF_KEY, null=True)
+    value = Field(TEXT, "the value until then", unit=OF_KEY, null=True)
+    before = Field(TEXT, "the value that returns; null: it is removed", unit=OF_KEY, null=True)
     plan_id = PLAN_ID
     row = ROW
 
@@ -526,7 +527,7 @@ class DANGERS(_Row, key="row"):
     resource = RESOURCE
     key = KEY.of(TEXT)
     danger = Field(TEXT, look=BADGE)
-    message = Field(TEXT, "from what to what, and what is weaker then", look=PROSE)
+    message = Field(TEXT, "the old and the new value, and what gets weaker", look=PROSE)
 
 
 class WARNINGS(Frame):
@@ -583,7 +584,7 @@ class IMPACT(_Client, key="user client_id key"):
     level_before = level_after = Field(WORD, look=BADGE, null=True)
     bucket_user_before = bucket_client_id_before = Field(TEXT, null=True)
     bucket_user_after = bucket_client_id_after = Field(TEXT, null=True)
-    clients_before = clients_after = Field(COUNT, "the known clients that draw from the bucket", null=True)
+    clients_before = clients_after = Field(COUNT, "the known clients that share the bucket", null=True)
 
 
 class IMPACT_COUNTS(Frame):
@@ -601,7 +602,7 @@ class SHADOWED(Frame, key="entity key"):
     entity = ENTITY
     key = KEY.of(TEXT)
     value = VALUE
-    shadowed_by = Field(TEXT, "the entity that always comes first", look=NAME)
+    shadowed_by = Field(TEXT, "the entity that always wins", look=NAME)
 
 
 class STALLS(Frame):
@@ -631,8 +632,8 @@ class BACKTEST(Frame, key="broker key bucket_user bucket_client_id"):
     throttled_windows = Field(COUNT)
     throttled_share = Field(NUMBER, unit=SHARE)
     throttled_s = Field(NUMBER, "how long it would have been throttled", unit=S)
-    longest_s = Field(NUMBER, "in one go", unit=S)
-    delay_s = Field(NUMBER, "how late it was at worst", unit=S)
+    longest_s = Field(NUMBER, "at a time, at most", unit=S)
+    delay_s = Field(NUMBER, "the longest delay", unit=S)
     first_throttled = Field(MOMENT, null=True)
 
 
@@ -648,8 +649,8 @@ class REQUESTS(Frame):
     user = USER
     client_id = CLIENT_ID
     api = Field(TEXT)
-    bytes_in = Field(COUNT, "record bytes of a PRODUCE; null where not told", unit=BYTES, null=True)
-    bytes_out = Field(COUNT, "bytes that a FETCH was answered with", unit=BYTES, null=True)
+    bytes_in = Field(COUNT, "record bytes of a PRODUCE; null: not reported", unit=BYTES, null=True)
+    bytes_out = Field(COUNT, "bytes in the answer to a FETCH", unit=BYTES, null=True)
     io_ms = Field(NUMBER, "time of an I/O thread", unit=MS, null=True)
     total_ms = Field(NUMBER, unit=MS, null=True)
     throttle_ms = THROTTLE_MS.or_null
@@ -741,16 +742,14 @@ class UTILISATION_DAILY(Frame):
     limit = LIMIT.or_null
     window_s = Field(NUMBER, "the length of a window", unit=S)
     brokers = Field(WHOLE, "of the cluster, as the usage has them; a longer time has the most of a day")
-    clients = Field(
-        COUNT, "the known clients that draw from the bucket; a longer time has the most of a day", null=True
-    )
+    clients = Field(COUNT, "the known clients that share the bucket; a longer time has the most of a day", null=True)
     windows = Field(COUNT, "watched windows in which the limit was in force, idle ones included; add them up")
     windows_seen = Field(COUNT, "those with a row of the bucket, 0: not used on this day; add them up")
     windows_unknown = Field(COUNT, "those in which a part of the use is unknown; add them up")
     windows_above_80 = windows_above_100 = Field(
         COUNT, "those above so many percent of the limit; null without a limit; add them up", null=True
     )
-    windows_throttled = Field(COUNT, "null where nothing tells; add them up", null=True)
+    windows_throttled = Field(COUNT, "null: unknown; add them up", null=True)
     used_sum = Field(
         NUMBER, "divided by `windows` it is the mean; null is unknown, or not used; add it up", unit=MEASURED, null=True
     )
@@ -758,7 +757,7 @@ class UTILISATION_DAILY(Frame):
         NUMBER, "the most in a window; null is unknown, or not used; take the maximum", unit=MEASURED, null=True
     )
     longest_above_100_s = Field(NUMBER, "the longest run within the day; take the maximum", unit=S, null=True)
-    throttle_ms = Field(NUMBER, "the longest throttle that was told; take the maximum", unit=MS, null=True)
+    throttle_ms = Field(NUMBER, "the longest throttle that was reported; take the maximum", unit=MS, null=True)
     histogram = Field(
         HISTOGRAM,
         "windows by use: bin n has those from 2^(n/32) up to 2^((n+1)/32); idle windows are in none; add up by bin",
@@ -792,7 +791,7 @@ class ALERTS(Frame, key="broker key bucket_user bucket_client_id window_start"):
     limit = LIMIT
     window_start = window_end = Field(MOMENT)
     used = Field(NUMBER, "as far as it is known; null is unknown", unit=OF_KEY, null=True)
-    unknown = Field(FLAG, "a part of the use is unknown: it is the least that it can be")
+    unknown = Field(FLAG, "a part of the use is unknown: it is a lower bound")
     utilisation = Field(NUMBER, unit=PERCENT, null=True)
     throttle_ms = THROTTLE_MS.or_null
 
@@ -819,7 +818,7 @@ class OBSERVED(Frame):
     state = STATE
     level_before = level_after = Field(TEXT, look=BADGE, null=True)
     since = until = Field(MOMENT, null=True)
-    logs = Field(TEXTS, "the files that the requests are in, the oldest first, where that is known", null=True)
+    logs = Field(TEXTS, "the files that the requests are in, the oldest first, if that is known", null=True)
     complete = Field(FLAG, "false: log4j has deleted some of them meanwhile", null=True)
     message = MESSAGE.or_null
 
@@ -850,7 +849,7 @@ class SNAPSHOTS(_OfCluster, key="snapshot_id kind"):
     taken_at = Field(MOMENT)
     snapshot_id = Field(TEXT)
     kind = Field(TEXT, "quotas, configs or client_configs")
-    rows = Field(COUNT, "0: certainly nothing was set")
+    rows = Field(COUNT, "0: nothing was set")
     unchanged = Field(FLAG)
     scopes = Field(TEXT)
     plan_id = PLAN_ID.or_null
@@ -910,8 +909,8 @@ class HISTORY_SNAPSHOTS(_OfCluster, key="cluster_id frame snapshot_id"):
     snapshot_id = Field(TEXT)
     plan_id = Field(TEXT, "the plan that was applied since the snapshot before", unit=ID, null=True)
     author = Field(TEXT, "the plan's", null=True)
-    scopes = Field(TEXT, "what it has read of the frame, words with blanks between")
-    rows = Field(COUNT, "what the cluster held; 0: certainly nothing was set")
+    scopes = Field(TEXT, "the parts of the frame that it has read, separated by spaces")
+    rows = Field(COUNT, "the rows of the cluster; 0: nothing was set")
 
 
 class HISTORY_CHANGES(_OfCluster):
@@ -966,7 +965,7 @@ class METADATA_CHANGES(Frame):
     mechanism) that was set or deleted, or a topic that was created or deleted, which takes its configs with it. Where
     the beginning of the log is gone, or a part of it is damaged, all that the next checkpoint holds stands there."""
 
-    offset = Field(COUNT, "of its record; of a checkpoint the last offset that it is about")
+    offset = Field(COUNT, "of its record; of a checkpoint its last offset")
     time = Field(MOMENT, "the controller's; of a change within a metadata transaction that of its end")
     epoch = Field(WHOLE, "the controller's")
     source = Field(TEXT, "log or checkpoint", look=BADGE)

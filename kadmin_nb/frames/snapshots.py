@@ -27,7 +27,7 @@ _RESOURCES = "kadmin.resources"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Snapshot(Display):
-    """What is set on a cluster at a time; what is in no scope was not read, and says nothing.
+    """What is set on a cluster at one time; `scopes` says what was read.
 
     `frames` are SNAPSHOT frames by the name of their kind: Answers, for Arrow, pandas or Spark. `resources` are all
     that could be listed, also those on which nothing is set; None where nobody tells, as in a history.

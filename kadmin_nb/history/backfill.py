@@ -58,12 +58,12 @@ class LoggedChanges:
         cluster_id, since = mark(table, CLUSTER_ID), mark(table, KNOWN_SINCE)
         if cluster_id is None:
             raise UsageError(
-                "nothing says of which cluster the metadata log is",
-                hint="Copy the meta.properties beside it too, or say cluster_id=.",
+                "the cluster of the metadata log is unknown",
+                hint="Copy the meta.properties beside it too, or pass cluster_id=.",
             )
         if since is None:
             raise Invalid(
-                "records of the metadata log are missing, and no checkpoint tells what was set then",
+                "records of the metadata log are missing, and no checkpoint replaces them",
                 hint="Copy the checkpoints beside it too.",
             )
         return cls(table, cluster_id, datetime.fromisoformat(since))

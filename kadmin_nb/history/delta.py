@@ -145,7 +145,7 @@ class DeltaFolder:
                     return write_deltalake(table, rows, mode="append", writer_properties=properties, **_hooks())
             except Moved:
                 time.sleep(random.uniform(0, 0.05 * 2 ** min(wait, 6)))
-        raise TimedOut(f"{self.where}: others recorded at the same time, {TRIES} times over", hint="Record it again.")
+        raise TimedOut(f"{self.where}: others recorded at the same time, {TRIES} times", hint="Record it again.")
 
     def forget(self, cluster_id: str, until: datetime, but: Sequence[str]) -> None:
         whose, ids = f"cluster_id = {_text(cluster_id)}", ", ".join(map(_text, but))
@@ -268,7 +268,7 @@ class DeltaFolder:
                 until = time.monotonic() + _PATIENCE
                 while not files.lock_open_file(file.fileno()):
                     if time.monotonic() > until:
-                        raise TimedOut(f"{self.where}: another process records, since {_PATIENCE:.0f} s and more")
+                        raise TimedOut(f"{self.where}: another process has been recording for over {_PATIENCE:.0f} s")
                     time.sleep(random.uniform(0.005, 0.02))
                 yield
         except OSError as error:

@@ -43,7 +43,7 @@ TRIES = 10
 
 
 def open_history(where: object, spark: SparkSession | None = None, keep: str | timedelta | None = None) -> History:
-    """The history kept at a path or in a schema of a catalog; nothing is made before something is recorded.
+    """The history at a path or in a schema of a catalog; nothing is created before the first snapshot is recorded.
 
     It is four tables: `quotas_history`, `configs_history` and `client_configs_history`, whose rows hold from
     `valid_from` up to `valid_to`, and `snapshots`.
@@ -51,14 +51,13 @@ def open_history(where: object, spark: SparkSession | None = None, keep: str | t
     Parameters
     ----------
     where
-        A path (a folder with a Delta table each, through `deltalake`; object stores by their address, with credentials
-        that are configured: no metadata address of a cloud is asked for some), or `catalog.schema`, kept through Spark
-        SQL. What could be both is a schema: write `./a.b` for a path.
+        A path (a folder of Delta tables, through `deltalake`; object stores by address, with configured credentials
+        only), or `catalog.schema`, through Spark SQL. `a.b` is a schema: write `./a.b` for a path.
     spark
-        The session for a schema; the active one, or a local one, unless said.
+        The session for a schema; default: the active one, or a local one.
     keep
-        How long, such as `90 days`: `record` removes what had ended before, once that is a tenth of that time. The
-        state at each time since then can still be read. All is kept unless said.
+        How long to keep rows that have ended, such as `90 days`; `record` removes older ones now and then. The state at
+        each time since then can still be read. Default: everything is kept.
 
     Raises
     ------
@@ -69,11 +68,11 @@ def open_history(where: object, spark: SparkSession | None = None, keep: str | t
     """
     kept = length_of_time(keep) if isinstance(keep, str) else keep
     if keep is not None and (not isinstance(kept, timedelta) or kept <= timedelta(0)):
-        raise UsageError(f"keep={keep!r} is not a length of time", hint="Such as '90 days'.")
+        raise UsageError(f"keep={keep!r} is not a length of time", hint="For example '90 days'.")
     if isinstance(where, str) and _TABLE.fullmatch(where):
         schema = where.rpartition(".")[0]
         raise UsageError(
-            f"{where} is the name of a table, and a history is a schema of several", hint=f"Such as {schema}."
+            f"{where} is the name of a table, and a history is a schema of several", hint=f"For example {schema}."
         )
     if isinstance(where, str) and _SCHEMA.fullmatch(where):
         from .spark import SparkSchema
@@ -97,14 +96,14 @@ class _Stored:
 
 
 class History:
-    """What one cluster or many held, as intervals. Get one by `kn.open_history(where)`."""
+    """The history of one or many clusters, as intervals. Open one with `kn.open_history(where)`."""
 
     def __init__(self, place: Place, keep: timedelta | None = None) -> None:
         self._place, self._keep = place, keep
 
     def record(self, snapshot: object, plan_id: object = None) -> Answer:
-        """Keep a snapshot: what differs from the intervals that are open closes some and opens some, in one commit a
-        kind; an unchanged one adds a row a kind to the table of snapshots.
+        """Record a snapshot. Changed values close open intervals and open new ones, in one commit for each kind; an
+        unchanged snapshot adds only a row for each kind to the table of snapshots.
 
         That nothing was there is recorded too. Several may record at once. One that is recorded late takes its place
         in time.
@@ -114,7 +113,7 @@ class History:
         snapshot
             `cluster.snapshot()`, or a SNAPSHOT frame.
         plan_id
-            The plan, or its id, that was applied since the last one.
+            The plan, or its id, that was applied since the last snapshot.
 
         Returns
         -------
@@ -124,13 +123,13 @@ class History:
         Raises
         ------
         Invalid
-            It is not complete, or holds something twice, or two intervals of one key are open; nothing was recorded.
+            It is not complete, or has a key twice, or two intervals of one key are open; nothing was recorded.
         UsageError
-            It is not a snapshot; what is there is not a history.
+            It is not a snapshot; the place has something that is not a history.
         Unsupported
             The session has no Delta.
         TimedOut
-            Others recorded at the same time, again and again.
+            Other processes recorded at the same time, repeatedly.
         """
         taken = _taken(snapshot)
         plan, author = _plan_and_author(plan_id)
@@ -147,8 +146,8 @@ class History:
         return Answer(schemas.table(schemas.SNAPSHOTS, told))
 
     def backfill(self, log: object) -> Answer:
-        """Put the past before what was recorded, out of the cluster's own metadata log: quotas and configs, each change
-        at its time, as if a snapshot had been taken after it.
+        """Add the time before the first snapshot, from the cluster's own metadata log: each change of quotas and
+        configs at its time, as if a snapshot had been taken after it.
 
         Nothing that was recorded changes, and a log that is backfilled again adds nothing. Values that brokers read
         from their own files are in no log.
@@ -161,16 +160,16 @@ class History:
         Returns
         -------
         Answer
-            SNAPSHOTS: the rows that were added, none where the log does not reach back further.
+            SNAPSHOTS: the rows that were added; none if the log does not reach back further.
 
         Raises
         ------
         UsageError
-            It is not a metadata log; nothing says of which cluster it is; what is there is not a history.
+            It is not a metadata log; its cluster is unknown; the place has something that is not a history.
         Invalid
-            Records are missing, and no checkpoint tells what was set then; nothing was recorded.
+            Records are missing, and no checkpoint replaces them; nothing was recorded.
         TimedOut
-            Others recorded at the same time, again and again.
+            Other processes recorded at the same time, repeatedly.
         """
         changes = LoggedChanges.of(log)
         with self._place.recording():
@@ -193,11 +192,11 @@ class History:
             except Moved:
                 time.sleep(random.uniform(0, 0.05 * 2 ** min(wait, 6)))
         raise TimedOut(
-            f"{self._place.where}: others recorded at the same time, {TRIES} times over", hint="Backfill it again."
+            f"{self._place.where}: others recorded at the same time, {TRIES} times", hint="Backfill it again."
         )
 
     def snapshots(self, cluster_id: str | None = None) -> Answer:
-        """SNAPSHOTS: what is kept here, oldest first."""
+        """SNAPSHOTS: the recorded snapshots, oldest first."""
         rows = _snapshot_rows(self._place.snapshots(cluster_id))
         changed_at = {kind.name: self._times_of_changes(kind, cluster_id) for kind in KINDS.values()}
         last: dict[tuple[str, str], datetime] = {}
@@ -212,23 +211,24 @@ class History:
 
     @property
     def clusters(self) -> tuple[str, ...]:
-        """The ids of the clusters that snapshots are kept of."""
+        """The ids of the recorded clusters."""
         return tuple(sorted(self._place.clusters()))
 
     def intervals(self, kind: str = "quotas", cluster_id: str | None = None) -> pa.Table | DataFrame:
-        """QUOTAS_HISTORY, CONFIGS_HISTORY or CLIENT_CONFIGS_HISTORY: a row each time in which something was the same.
+        """QUOTAS_HISTORY, CONFIGS_HISTORY or CLIENT_CONFIGS_HISTORY: a row for each interval in which a value stayed
+        the same.
 
         Parameters
         ----------
         kind
             `quotas`, `configs` or `client_configs`.
         cluster_id
-            Of this cluster alone; of all unless said.
+            Only this cluster; default: all.
 
         Returns
         -------
         pyarrow.Table or pyspark.sql.DataFrame
-            At a path an Arrow table; in a catalog a DataFrame of Spark's, which nothing has run yet.
+            At a path an Arrow table; in a catalog a lazy DataFrame of Spark.
 
         Raises
         ------
@@ -244,22 +244,22 @@ class History:
         return self._place.interval_frame(KINDS[kind], cluster_id)
 
     def as_of(self, time: object, cluster_id: str | None = None) -> Snapshot:
-        """The state of the cluster at a time, as the newest snapshots saw it that were taken then or before: what the
-        last one could not read is as the last one saw it that could.
+        """The state of the cluster at a time, from the newest snapshots up to then: what the last snapshot could not
+        read is taken from the last one that could.
 
         Parameters
         ----------
         time
             A datetime with a zone, or text such as `2026-11-21T12:00:00Z`, `2h ago`, or `monday`.
         cluster_id
-            Whose; needed where snapshots of several clusters are kept.
+            The cluster; required if the history has several.
 
         Raises
         ------
         NotFound
-            No snapshot is that old.
+            There is no snapshot up to that time.
         Invalid
-            Two intervals of one key hold at that time.
+            Two intervals of one key overlap at that time.
         """
         until = moment(time)
         snapshots = self._place.snapshots(cluster_id)
@@ -280,7 +280,7 @@ class History:
         )
 
     def changes(self, between: Sequence[object], cluster_id: str | None = None) -> Answer:
-        """HISTORY_CHANGES that were first seen by a snapshot between two times, oldest first.
+        """HISTORY_CHANGES that a snapshot between two times was the first to see, oldest first.
 
         Each is compared with the last snapshot before it that has read the same.
 
@@ -298,7 +298,8 @@ class History:
         )
 
     def who(self, plan_id: object) -> Answer:
-        """HISTORY_CHANGES seen by the snapshots that were recorded with this plan, or with (the beginning of) its id.
+        """HISTORY_CHANGES of the snapshots that were recorded with this plan, given by itself, its id or the beginning
+        of it.
 
         What others changed since the snapshot before is among them: record one before, and one after a plan.
 
@@ -335,9 +336,7 @@ class History:
                 return _Stored(self._place.change(kind, cluster_id, edits, at, reading), True, is_known)
             except Moved:
                 time.sleep(random.uniform(0, 0.05 * 2 ** min(wait, 6)))
-        raise TimedOut(
-            f"{self._place.where}: others recorded at the same time, {TRIES} times over", hint="Record it again."
-        )
+        raise TimedOut(f"{self._place.where}: others recorded at the same time, {TRIES} times", hint="Record it again.")
 
     def _fence(self, kind: SnapshotKind, content: pa.Table, row: Row, version: int) -> None:
         """Make sure that the intervals still say what the content says now that the snapshot is among the others:
@@ -348,9 +347,7 @@ class History:
             except Moved:
                 time.sleep(random.uniform(0, 0.05 * 2 ** min(wait, 6)))
                 version = self._stored(kind, content, row).version
-        raise TimedOut(
-            f"{self._place.where}: others recorded at the same time, {TRIES} times over", hint="Record it again."
-        )
+        raise TimedOut(f"{self._place.where}: others recorded at the same time, {TRIES} times", hint="Record it again.")
 
     def _forget(self, cluster_id: str) -> None:
         """Remove what had ended before the time that is kept, but for the snapshots that say how it was then."""
@@ -405,8 +402,8 @@ def nothing_recorded(where: str = "") -> NotFound:
         f"kn.open_history({repr(where) if where else 'PATH'}).record(cluster.snapshot())",
     )
     return NotFound(
-        f"{'nothing has been recorded here yet' if where else 'no history is named'}, and Kafka keeps no past",
-        hint=Hint(sentence("{} begins one: changes are seen from then on, each time that it is run again.", begin)),
+        f"{'nothing has been recorded here yet' if where else 'no history is named'}, and Kafka keeps no history",
+        hint=Hint(sentence("{} starts one; each further record shows what changed since the one before.", begin)),
     )
 
 
@@ -418,7 +415,7 @@ def _only_one(clusters: Collection[str], where: str, cluster_id: str | None) -> 
         raise nothing_recorded(where)
     if len(clusters) > 1:
         raise UsageError(
-            "snapshots of several clusters are kept here", hint=f"Say cluster_id=: {', '.join(sorted(clusters))}."
+            "snapshots of several clusters are kept here", hint=f"Pass cluster_id=: {', '.join(sorted(clusters))}."
         )
     return next(iter(clusters))
 
@@ -464,7 +461,7 @@ def _snapshot(frames: dict[str, pa.Table], last: Row, scopes: set[str]) -> Snaps
 
 def _window(between: Sequence[object]) -> tuple[datetime | None, datetime]:
     if isinstance(between, str) or not isinstance(between, Sequence) or len(between) != 2:
-        raise UsageError(f"between={between!r} is not two times", hint='Such as ("2026-11-21T00:00:00Z", None).')
+        raise UsageError(f"between={between!r} is not two times", hint='For example ("2026-11-21T00:00:00Z", None).')
     first, last = between
     return None if first is None else moment(first), datetime.now(UTC) if last is None else moment(last)
 
@@ -543,7 +540,7 @@ def _taken(source: object) -> Snapshot:
     if not snapshot.complete:
         raise Invalid(
             f"the snapshot of {utc(snapshot.taken_at)} is not complete{_why(snapshot)}; nothing was recorded",
-            hint="What could not be read would look as if it had been deleted. Take another.",
+            hint="What could not be read would look as if it had been deleted. Take another snapshot.",
         )
     return snapshot
 
@@ -578,16 +575,14 @@ def _common_value(table: pa.Table, name: str, mark: str) -> object:
         values = table[name].unique().to_pylist()
         if len(values) == 1 and values[0] is not None:
             return values[0]
-        raise UsageError(
-            f"{name} is not one and the same in all rows", hint="Record one snapshot of one cluster a time."
-        )
+        raise UsageError(f"{name} is not the same in all rows", hint="Record one snapshot of one cluster at a time.")
     if mark_text := (table.schema.metadata or {}).get(mark.encode()):
         return mark_text.decode()
     if len(table):
         schemas.require_columns("the rows of the snapshot", [name], table.column_names)
     raise UsageError(
         f"a frame without rows, and nothing in it says {name}",
-        hint="Nothing there, or not read? Record cluster.snapshot(), which knows.",
+        hint="Is nothing set, or was it not read? Record cluster.snapshot(), which knows.",
     )
 
 

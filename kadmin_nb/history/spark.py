@@ -133,7 +133,7 @@ class SparkSchema:
                 return self._run(f"INSERT INTO {self._name(SNAPSHOTS)} SELECT * FROM {{rows}}", rows=rows)
             except Moved:
                 time.sleep(random.uniform(0, 0.2 * 2**wait))
-        raise TimedOut(f"{self.where}: others recorded at the same time, {TRIES} times over", hint="Record it again.")
+        raise TimedOut(f"{self.where}: others recorded at the same time, {TRIES} times", hint="Record it again.")
 
     def forget(self, cluster_id: str, until: datetime, but: Sequence[str]) -> None:
         ended = {kind.history_table: f"{TO} <= {_time(until)}" for kind in KINDS.values()}

@@ -68,7 +68,7 @@ class Release:
         folder = cache_dir() / self.product.lower() / self.version
         if not folder.is_dir():
             _download(self, sums, folder, progress or _silent)
-        _check(self, folder, sums, hint=f"remove {folder} and it is downloaded again")
+        _check(self, folder, sums, hint=f"Remove {folder}: it is then downloaded again.")
         return tuple(sorted(folder.glob("*.jar")))
 
 
@@ -118,7 +118,7 @@ def _download(release: Release, sums: Mapping[str, str], folder: Path, progress:
 
 def _keep(release: Release, half: Path, folder: Path, work: Path, sums: Mapping[str, str]) -> None:
     try:
-        _check(release, half, sums, hint="try again; if it stays, the download is not the published one")
+        _check(release, half, sums, hint="Try again. If it stays like this, the download is not the published one.")
         half.chmod(0o755)
         half.rename(folder)
     finally:

@@ -143,7 +143,7 @@ def _refuse_names(entity_type: str, names: Sequence[str], arguments: Arguments) 
     (_refuse_to_describe if arguments.describe else _refuse_to_alter)(entity_type, names)
 
 
-_DEFAULT_APART = "The default of a type goes in a call of its own."
+_DEFAULT_APART = "Use a separate call for the default of a type."
 
 
 def _refuse_to_describe(entity_type: str, names: Sequence[str]) -> None:

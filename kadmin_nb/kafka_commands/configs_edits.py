@@ -100,7 +100,7 @@ def _refuse_keys(every: Sequence[str]) -> None:
         _refuse_key(key)
     if any(key.upper().startswith(SCRAM) for key in every) and not set(every) <= {*MECHANISMS}:
         raise UsageError(
-            "SCRAM credentials are changed by themselves, and not together with other keys",
+            "SCRAM credentials cannot be changed together with other keys",
             hint=f"The mechanisms are {' and '.join(MECHANISMS)}.",
         )
     if repeated := next((key for place, key in enumerate(every) if key in every[:place]), None):

@@ -85,7 +85,7 @@ def records_of(data: bytes, first: int) -> Iterator[list[Record] | Damage]:
         position, is_sure = len(data) if following is None else following, False
 
 
-_WRONG_SUM = "is damaged: its sum is wrong"
+_WRONG_SUM = "is damaged: its checksum is wrong"
 
 
 def _framed(data: bytes, position: int) -> list[_Batch]:
@@ -148,7 +148,7 @@ def _unframed(data: bytes, position: int, following: int | None) -> Damage:
 def _records(data: bytes, batch: _Batch, due: int) -> list[Record] | Damage:
     """The records of a batch whose sum is right. Its offset is not part of it, but follows from those before."""
     if batch.offset != due:
-        return Damage(batch.start, batch.offset, f"is damaged: the offset {due:,} is due")
+        return Damage(batch.start, batch.offset, f"is damaged: the offset {due:,} was expected")
     if batch.attributes & _COMPRESSION:
         return Damage(batch.start, batch.offset, "is compressed, which no metadata log is: it was skipped")
     records, position = [], batch.start + _LEAST

@@ -80,7 +80,7 @@ _NOUNS = {records.QUOTA: "quotas", records.CONFIG: "configs", records.TOPIC: "to
 
 
 def metadata_log(folder: str | os.PathLike[str], *, cluster_id: str | None = None) -> MetadataLog:
-    """METADATA_CHANGES: who was given which quota, config and credential, and which topics came and went.
+    """METADATA_CHANGES: changes of quotas, configs and credentials, and which topics were created and deleted.
 
     They are read from KRaft's own files, in this process, and without Kafka: a copy of a controller's or broker's
     folder will do. No secret is read. A record counts that is written: of the last seconds of a log that a controller
@@ -91,20 +91,20 @@ def metadata_log(folder: str | os.PathLike[str], *, cluster_id: str | None = Non
     folder
         `metadata.log.dir`, `log.dirs`, or the `__cluster_metadata-0` in it.
     cluster_id
-        The cluster that it has to be of; where no meta.properties stands beside it, the one that it is of.
+        The cluster that it must belong to; required if there is no meta.properties beside it.
 
     Returns
     -------
     MetadataLog
-        Changes in their order. Of a log whose beginning is gone, what the checkpoint there holds comes first. A
-        change within a metadata transaction is there if that has ended, at the time of its end.
+        Changes in order. If the beginning of the log was deleted, the contents of the checkpoint come first. A change
+        within a metadata transaction counts if the transaction has ended, at that time.
 
     Raises
     ------
     NotFound
         There is no metadata log.
     WrongCluster
-        It is of another cluster.
+        It belongs to another cluster.
     UsageError, Invalid
         A file that cannot be read; a transaction of more than a million changes.
 
@@ -128,7 +128,7 @@ def _place(folder: Path) -> Path:
     place = folder / FOLDER if (folder / FOLDER).is_dir() else folder
     if not (_named(place, _SEGMENT) or _named(place, _CHECKPOINT)):
         raise NotFound(
-            f"no metadata log in {folder}", hint=f"Such as the folder of metadata.log.dir, with {FOLDER} in it."
+            f"no metadata log in {folder}", hint=f"For example the folder of metadata.log.dir, with {FOLDER} in it."
         )
     return place
 
@@ -324,7 +324,7 @@ class _Reading:
     def _warn_at_the_end(self) -> None:
         if self._is_in_doubt:
             self.warnings.append(
-                f"No checkpoint tells what was set before offset {self._in_doubt_from:,}: only later changes are there."
+                f"No checkpoint shows what was set before offset {self._in_doubt_from:,}: only later changes are there."
             )
         self.warnings += [f"{count:,} records {kind} were skipped." for kind, count in self._unread.items()]
         if self._aborted:

@@ -1,4 +1,4 @@
-"""A real Kafka on loopback, one to five nodes, from jars fetched once: the demo, the tutorial, the test bed.
+"""A real Kafka on this machine, with one to five nodes, for demos, tutorials and tests; its jars are downloaded once.
 
 >>> from kadmin_nb import local
 >>> with local.start() as kafka:      # doctest: +SKIP

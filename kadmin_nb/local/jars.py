@@ -43,7 +43,7 @@ class Distribution:
 
 
 def find_jars(version: str | None = None, *, progress: Progress | None = None) -> Distribution:
-    """The jars of a Kafka version (4.3.1 unless said), downloaded if the cache does not have them.
+    """The jars of a Kafka version (default: 4.3.1), downloaded if the cache does not have them.
 
     With `$KADMIN_KAFKA_HOME` set, the `libs` of that installed distribution, unchecked. Jars in the cache
     are checked every time (0.1 s). Two processes may call this at once; the second waits for the first.

@@ -166,9 +166,9 @@ def start(
     secure
         SASL (PLAIN and SCRAM) and the standard authorizer; `admin` is the super user, with a random password.
     version
-        Kafka's: "4.3.1" unless said, or "3.9.2".
+        Kafka's version, "4.3.1" (the default) or "3.9.2".
     name
-        What `status` and `logs` call it; one of its own unless said.
+        Its name in `status` and `logs`; default: a generated one.
     users
         PLAIN users that may log in and have no rights, with random passwords; `connect(user)` logs them in.
     tls
@@ -177,13 +177,13 @@ def start(
         Ports of TCP proxies, one a node, for a further listener `PROXIED`: its clients are told to connect there, and
         `address("PROXIED")` is where the proxies lead.
     extra
-        Server properties that win over the recipe's.
+        Server properties that override the defaults here.
     plugins
         Jars or folders of classes for the brokers' class path: a policy, a quota callback.
     heap
         Each JVM's `-Xmx`.
     timeout
-        Seconds that the nodes may take to format, and again to take clients.
+        Seconds that the nodes may take to format, and again to accept clients.
     progress
         Called with a line of text where something takes long: the download, the first start.
 
@@ -214,7 +214,7 @@ def launch(
 
 
 def find(name: str = "default") -> LocalKafka:
-    """The local Kafka of this name, whoever started it.
+    """The local Kafka of this name, even if another process started it.
 
     Raises
     ------
@@ -250,7 +250,7 @@ def logs(name: str = "default", node: int = 1, lines: int = 50) -> str:
     """
     folder, run = runs.known(name)
     if not 1 <= node <= len(run.ports):
-        raise NotFound(f"the local Kafka {name!r} has no node {node}", hint=f"it has 1 to {len(run.ports)}")
+        raise NotFound(f"the local Kafka {name!r} has no node {node}", hint=f"It has 1 to {len(run.ports)}.")
     return "\n".join(log_tail(folder / f"node-{node}", lines))
 
 

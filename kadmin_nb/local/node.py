@@ -209,7 +209,7 @@ class Node:
             raise self._not_up("could not be formatted")
 
     def start(self, timeout: float = 60.0) -> None:
-        """Start the node and wait until it takes clients.
+        """Start the node and wait until it accepts clients.
 
         Raises
         ------
@@ -219,7 +219,7 @@ class Node:
         wait_for({self: self.spawn()}, timeout)
 
     def spawn(self) -> int:
-        """Start the node's process, unless it runs, and return at once, with where its log goes on."""
+        """Start the node's process, unless it runs, and return at once, with the position in its log."""
         goes_on = self.log_path.stat().st_size if self.log_path.exists() else 0
         if self.pid is None:
             words = [
@@ -232,7 +232,7 @@ class Node:
         return goes_on
 
     def takes_clients(self, since: int = 0) -> bool:
-        """Every clients' port accepts, and the log says, after byte `since`, that the node has started.
+        """True if every port for clients accepts, and the log says, after byte `since`, that the node has started.
 
         A node opens its ports when the controller has let it in. The log tells that they are its own: another
         process may have been quicker to take one.
@@ -256,7 +256,7 @@ class Node:
         process.freeze(self._pid_file)
 
     def resume(self) -> None:
-        """Let a frozen node go on."""
+        """Resume a frozen node."""
         process.send(self._pid_file, signal.SIGCONT)
 
     def restart(self, timeout: float = 60.0) -> None:
@@ -292,7 +292,7 @@ class Node:
         log_text = " | ".join(telling) or "(empty)"
         error = ConnectionFailed(
             f"node {self.id} of the local Kafka {self.run.name!r} {problem}; its log ends: {log_text}",
-            hint="a start that needs more time takes timeout=; more memory, heap=",
+            hint="If it needs more time, pass timeout=; if more memory, heap=.",
         )
         error.add_note("\n".join(tail[-40:]))
         return error
@@ -311,7 +311,7 @@ def wait_for(spawned: Mapping[Node, int], timeout: float) -> None:
         if dead := next((node for node in waiting if node.pid is None), None):
             raise dead._not_up("ended while starting")
         if time.monotonic() > end:
-            raise waiting[0]._not_up(f"took no clients within {timeout:.0f} s")
+            raise waiting[0]._not_up(f"accepted no clients within {timeout:.0f} s")
         time.sleep(0.05)
 
 

@@ -76,21 +76,22 @@ SHORTENED = ("retention.ms", "log.retention.ms")
 
 
 def seed(cluster: Cluster, *, hostile: bool = False, progress: Callable[[str], None] | None = None) -> Outcomes:
-    """Fill a cluster as a company would: quotas at all eight levels and of ips, topics, configs at several sources.
+    """Add the quotas, topics and configs of a typical company: quotas at all eight levels and of ips, configs at
+    several sources.
 
     Seeding twice changes nothing.
 
     Parameters
     ----------
     hostile
-        Quotas too of names that are not what they look like: markup, options, a user called `<default>`.
+        Also add quotas with misleading names: markup, options, a user called `<default>`.
     progress
-        Is told what goes on, a line a step.
+        Called with a line for each step.
 
     Returns
     -------
     Outcomes
-        A row a quota and config, read back from every broker.
+        A row for each quota and config, verified on every broker.
     """
 
     say = progress or (lambda text: None)

@@ -67,7 +67,7 @@ def given_key(key: object) -> str:
         None, an empty one, or something that is not a text.
     """
     if key is None or key == "":
-        raise UsageError("no key is given", hint="Such as producer_byte_rate of a quota, retention.ms of a topic.")
+        raise UsageError("no key is given", hint="For example producer_byte_rate of a quota, retention.ms of a topic.")
     if not isinstance(key, str):
         raise UsageError(f"the key {key!r} is not a text")
     return key
@@ -109,7 +109,7 @@ def refuse_long(what: str, text: str) -> None:
         return
     length = len(text.encode(errors="surrogatepass"))
     if length > LONGEST_TEXT:
-        raise Invalid(f"{what} has {length:,} bytes, and Kafka takes {LONGEST_TEXT:,}", code="INVALID_REQUEST")
+        raise Invalid(f"{what} has {length:,} bytes, but Kafka takes at most {LONGEST_TEXT:,}", code="INVALID_REQUEST")
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,12 +52,12 @@ class ClientEntity(Configurable):
             whose = (
                 "a client config belongs to one user" if user in (None, "") else f"user={user} has no client configs"
             )
-            raise Invalid(whose, code="INVALID_REQUEST", hint="Such as user=alice client-id=app.")
+            raise Invalid(whose, code="INVALID_REQUEST", hint="For example user=alice client-id=app.")
         if client_id is not None and (not isinstance(client_id, str) or not client_id):
             raise Invalid(
                 f"client-id={client_id} has no client configs",
                 code="INVALID_REQUEST",
-                hint="Name one client-id, or none: then it is the user's own.",
+                hint="Name one client-id; or none, to set it on the user.",
             )
         return cls(user, client_id)
 
@@ -65,7 +65,7 @@ class ClientEntity(Configurable):
     def parse(cls, text: str) -> ClientEntity:
         parts = {word.name: word.value for word in map(parse_word, split(text))}
         if strange := parts.keys() - {"user", "client-id"}:
-            raise UsageError(f"{min(strange)}=… has no client configs", hint="Such as user=alice client-id=app.")
+            raise UsageError(f"{min(strange)}=… has no client configs", hint="For example user=alice client-id=app.")
         return cls.of(parts.get("user"), parts.get("client-id"))
 
     @property

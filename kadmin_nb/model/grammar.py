@@ -17,7 +17,7 @@ from ..errors import UsageError
 
 
 class Special(enum.Enum):
-    """The two values that are not names: the default entity, and any entity."""
+    """Two values that are not names: the default entity, and any entity."""
 
     DEFAULT = "<default>"
     ANY = "<any>"
@@ -68,8 +68,8 @@ class Word:
 
 
 _SUCH_AS = (
-    "Such as producer_byte_rate=5MB/s, retention.ms=86400000, user=alice or topic=orders; a value with spaces in it "
-    "wants quotes."
+    "For example producer_byte_rate=5MB/s, retention.ms=86400000, user=alice or topic=orders; a value with spaces "
+    "needs quotes."
 )
 _WORD = re.compile(r"(?P<name>[^=~\s]+)(?P<sign>==|~=|=)(?P<rest>.*)", re.DOTALL)
 _SUBSTITUTED = re.compile(r"\{(?P<expr>[^{}]+)\}")
@@ -137,7 +137,7 @@ def without_sign(word: str, instead: str = "") -> UsageError:
 
 def nothing_right_of(word: str) -> UsageError:
     """The error of a word that names nobody."""
-    return UsageError(f"{word} has nothing right of the sign", hint="Kafka has no empty names.")
+    return UsageError(f"{word} has no value", hint="Kafka has no empty names.")
 
 
 def _value(sign: str, right_side: str, lookup: Lookup | None) -> Value:

@@ -41,7 +41,7 @@ LEVELS: tuple[Level, ...] = (
 
 LEVELS_BY_NAME = {level.name: level for level in LEVELS}
 
-_OF_THE_USER = "shared by all client-ids of this user that nothing closer binds"
+_OF_THE_USER = "shared by all client-ids of this user without a closer quota"
 _OF_THE_CLIENT = "shared by all users that send this client-id"
 
 SHARERS = {

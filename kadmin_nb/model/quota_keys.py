@@ -96,7 +96,7 @@ def _parse_number(key: str, value: object) -> float:
         hint = comma_hint(value) if find(key) else None
         raise UsageError(
             f"{key}={_shown(key, value)} is not a number with a unit",
-            hint=hint or "Such as 1000000, 10MB/s, 512KiB, 50%.",
+            hint=hint or "For example 1000000, 10MB/s, 512KiB, 50%.",
         )
     factor = _factor(key, match["unit"], match["rate"])
     try:

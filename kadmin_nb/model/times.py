@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from ..errors import UsageError
 from .config_units import TIME_WORDS, TIMES
 
-_TIME_HINT = "Such as 2026-11-21T12:00:00Z, '2h ago', monday, yesterday, or a datetime with a zone."
+_TIME_HINT = "For example 2026-11-21T12:00:00Z, '2h ago', monday, yesterday, or a datetime with a zone."
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
@@ -33,11 +33,11 @@ def moment(time: object) -> datetime:
     return read.astimezone(UTC)
 
 
-_END_HINT = "Such as 2h, '18:00 Europe/Berlin', 18:00Z, or 2026-11-21T18:00:00Z."
+_END_HINT = "For example 2h, '18:00 Europe/Berlin', 18:00Z, or 2026-11-21T18:00:00Z."
 
 
 def end_of(when: object, now: datetime | None = None) -> datetime:
-    """A time to come, as UTC: a length from now, a time of day with its zone (the next one), or a moment.
+    """A time in the future, in UTC: a length from now, a time of day with its zone (the next one), or a moment.
 
     Raises
     ------
@@ -49,12 +49,12 @@ def end_of(when: object, now: datetime | None = None) -> datetime:
         return now + length
     of_day = _time_of_day(text)
     if of_day is None and isinstance(when, str) and not is_time(text):
-        raise UsageError(f"{text} is not a time to come", hint=_END_HINT)
+        raise UsageError(f"{text} is not a time in the future", hint=_END_HINT)
     if of_day is not None and of_day.tzinfo is None:
         raise UsageError(f"{text} has no time zone", hint=_END_HINT)
     end = moment(when) if of_day is None else _next(of_day, now)
     if end <= now:
-        raise UsageError(f"{text} has passed: an end is a time to come", hint=_END_HINT)
+        raise UsageError(f"{text} has passed: an end is in the future", hint=_END_HINT)
     return end
 
 

@@ -13,27 +13,28 @@ from . import QUIET_PERIOD, VERIFY_TIMEOUT
 
 @dataclass(frozen=True, slots=True)
 class ApplyOptions:
-    """The choices of carrying out a plan. Every verb that applies takes it whole, or its fields as keyword arguments.
+    """The options of applying a plan. Every verb that applies takes this object, or its fields as keyword arguments.
 
     Parameters
     ----------
     skip_conflicts
-        Leave rows alone that somebody has moved since the plan; else they refuse the whole plan.
+        Skip rows that changed since the plan. Without it, such rows refuse the whole plan.
     allow
-        The keys of dangerous rows, `plan.dangers()`, that are meant; the plan then needs a reason.
+        The keys of dangerous rows, `plan.dangers()`, to allow; the plan then needs a reason.
     gradual, usage
-        Lower quotas in steps, so that no client that USAGE knows is throttled for more than so many seconds. A usage
-        alone makes a limit dangerous under which one of its clients would stand still for two minutes.
+        Lower quotas in steps, so that no client in USAGE is throttled for more than this many seconds. A usage alone
+        makes limits dangerous that would stall one of its clients for two minutes.
     lock, steal
-        Hold the cluster's lease while it runs; take it from one who holds it.
+        Hold the cluster's lease while the plan is applied; take the lease from its holder.
     require_approval
-        Refuse a plan that nobody but its author has approved; see `Cluster.approve`.
+        Refuse a plan that no other person has approved; see `Cluster.approve`.
     policy
-        Refuse a plan that breaks a rule of it; so do `$KADMIN_POLICY` and the profile's policy. See `Cluster.guard`.
+        Refuse a plan that breaks a rule of this policy, besides `$KADMIN_POLICY` and the profile's. See
+        `Cluster.guard`.
     verify_timeout, quiet_period
-        Seconds that brokers are given to show a change, and that a lost alter is waited for.
+        Seconds to wait until brokers show a change, and until a lost alter can no longer take effect.
     wait_clients
-        Seconds that registered clients are given to say that they follow a dynamic client config: see `Cluster.verify`.
+        Seconds to wait until registered clients follow a dynamic client config: see `Cluster.verify`.
 
     Raises
     ------
@@ -56,18 +57,18 @@ class ApplyOptions:
     def __post_init__(self) -> None:
         if self.gradual is not None and self.usage is None:
             raise UsageError(
-                "lowering in steps needs to know what clients use",
-                hint=Hint(sentence("{} is a USAGE frame.", Option("usage", "NAME"))),
+                "lowering in steps needs the clients' usage",
+                hint=Hint(sentence("Add {}, a USAGE frame.", Option("usage", "NAME"))),
             )
 
     @property
     def allowed_keys(self) -> Collection[str]:
-        """`allow`, of which a single key may be a text."""
+        """`allow` as keys; a single key may be given as text."""
         return [self.allow] if isinstance(self.allow, str) else self.allow
 
     @property
     def policies(self) -> list[Any]:
-        """`policy`, which may be several."""
+        """`policy` as a tuple; it may be several."""
         return [*self.policy] if isinstance(self.policy, list | tuple) else [self.policy] if self.policy else []
 
 

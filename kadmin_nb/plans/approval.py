@@ -52,11 +52,11 @@ def _why_not(plan: Plan, author: str) -> str:
     """The reason why this author's approval does not count; empty when it does."""
     plan_author, ours = named_by_others(plan.author), named_by_others(author)
     if plan_author is None:
-        return f"its author, {plan.author or 'unknown'}, was named by no broker and no platform"
+        return f"its author, {plan.author or 'unknown'}, is confirmed by no broker and no platform"
     if ours is None:
-        return f"no broker and no platform names {author or 'the approver'}"
+        return f"no broker and no platform confirms {author or 'the approver'}"
     if _source(plan_author) != _source(ours):
-        return f"{ours} and its author, {plan_author}, are not named by the same side, and may be one person"
+        return f"{ours} and its author, {plan_author}, are confirmed by different systems, and may be one person"
     return f"{ours} is its author" if plan_author == ours else ""
 
 

@@ -36,7 +36,7 @@ def edits(
     Raises
     ------
     KadminError
-        A line that is wrong; its number leads the message.
+        A wrong line; the message begins with its number.
     """
     parsed: list[Edit] = []
     for number, words in _split_lines(text):
@@ -52,7 +52,7 @@ def _refuse_single_word(words: Sequence[str]) -> None:
     """Refuse a word that stands alone. It is not repeated: below a line with a credential it may be the password."""
     if len(words) == 1 and words[0] not in _VERBS:
         raise UsageError(
-            "a single word is not a change", hint="Such as set producer_byte_rate=5MB/s user=alice, all in one line."
+            "a single word is not a change", hint="For example set producer_byte_rate=5MB/s user=alice, in one line."
         )
 
 

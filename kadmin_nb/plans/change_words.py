@@ -79,7 +79,7 @@ def _resources(words: Sequence[Word], keys: Iterable[Word]) -> list[Resource]:
         raise UsageError("a config change names a resource", hint=_which_resource([word.name for word in keys]))
     if len(types) > 1:
         raise UsageError(
-            f"a config change names resources of one type, and these are of several: {', '.join(types)}",
+            f"a config change names resources of one type, but these are of several: {', '.join(types)}",
             hint="One line for each type.",
         )
     return list(dict.fromkeys(Resource.of(word.name, name) for word in words for name in choices(word.value)))
@@ -131,7 +131,7 @@ def _refuse_strange_keys(quotas: Sequence[Word], allow_unknown: Collection[str],
 def _client_entity(parts: Mapping[str, Part]) -> ClientEntity:
     """The entity of client configs of these parts. Raises Invalid where there is none."""
     if strange := parts.keys() - {*_CLIENT_PARTS}:
-        raise UsageError(f"{min(strange)}=… has no client configs", hint="Such as user=alice client-id=app.")
+        raise UsageError(f"{min(strange)}=… has no client configs", hint="For example user=alice client-id=app.")
     return ClientEntity.of(parts.get("user"), parts.get("client-id"))
 
 
@@ -152,7 +152,7 @@ def _mixed_levels(verb: str, configs: Sequence[Word], quotas: Sequence[Word], pa
         for words in (configs, quotas)
     )
     return UsageError(
-        "client-id=<default> is a level of quotas, and client configs have none",
+        "client-id=<default> is for quotas: client configs have no default",
         hint=f"Two lines: config {verb} {one} {user} and quota {'set' if verb == 'set' else 'remove'} {other} {whom}",
     )
 
@@ -174,7 +174,7 @@ def scram_edits(verb: str, words: Sequence[str], lookup: Lookup | None = None) -
 
 def _user(words: Sequence[Word]) -> ScramUser:
     if len(words) != 1:
-        raise UsageError("a credential belongs to one user", hint="Such as user=alice.")
+        raise UsageError("a credential belongs to one user", hint="For example user=alice.")
     return ScramUser.of(words[0].value)
 
 
@@ -196,7 +196,7 @@ def _config_text(op: str, word: Word) -> str | None:
     text = _single(word)
     if not is_called_so(word.name) and redacted(text) != text:
         raise UsageError(
-            f"the value of {word.name} holds another word with a secret, so it is not repeated",
+            f"the value of {word.name} contains another word with a secret, so it is not shown",
             hint="Quotes around several words make them one value. A secret is a reference: KEY=env:NAME.",
         )
     return stored_text(word.name, text) if op == SET else text
@@ -266,7 +266,7 @@ def read_words(
     except UsageError:
         if any(map(mentions_secret, words)):
             raise UsageError(
-                "a word is neither type=value nor key=value; it is not repeated, as a secret is set beside it"
+                "a word is neither type=value nor key=value; it is not shown, as a secret is set beside it"
             ) from None
         raise
 
@@ -283,7 +283,7 @@ def _parts(words: Iterable[Word]) -> dict[str, Part]:
 
 def _some(keys: Sequence[Word], op: str, example: str) -> Sequence[Word]:
     if not keys:
-        raise UsageError("no key is named", hint=f"Such as {example}{'' if op == DELETE else '=…'}.")
+        raise UsageError("no key is named", hint=f"For example {example}{'' if op == DELETE else '=…'}.")
     return keys
 
 

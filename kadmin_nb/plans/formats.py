@@ -296,9 +296,9 @@ def _warnings(subject: Subject, tool_lines: Sequence[str], bootstrap: str | None
     if not bootstrap:
         yield "BOOTSTRAP=host:port"
     if any(not line.isascii() or "$'" in line for line in tool_lines):
-        yield "note: in bash, under a UTF-8 locale, or Java reads other names than are written here"
+        yield "note: run it in bash under a UTF-8 locale; otherwise Java reads other names than are written here"
     if not subject.is_seen:
-        yield "note: from wishes alone, without what is set now; a plan's lines raise before they lower"
+        yield "note: made of the stage, without the current values; a plan's lines raise limits before lowering any"
         if any(_may_fail(change) for change in subject.changes):
             yield "note: the tool fails where a quota to delete is not set"
 
@@ -379,7 +379,7 @@ def _tool_problem(change: Change, is_seen: bool) -> str | None:
     if is_bare_secret(change):
         return "a secret is not written down"
     if is_secret(change) and change.reference is not None:
-        return "the tool knows no references: put the secret itself here, or into an --add-config-file"
+        return "the tool takes no references: write the secret itself here, or into an --add-config-file"
     if change.op in (APPEND, SUBTRACT) and not is_seen:
         return "the tool only sets whole lists; a plan knows the list"
     return _unsayable(change.after or "")
@@ -396,7 +396,7 @@ def _unsayable(value: str) -> str | None:
 
 def _remarks(change: Change) -> Iterator[str]:
     if change.op in (APPEND, SUBTRACT) and change.after != change.wanted:
-        yield "the tool only sets whole lists: this is the one that it comes to"
+        yield "the tool only sets whole lists: this is the resulting one"
     if change.is_refused:
         yield f"{kind_of(change).judge} refuses it: {change.validated}"
 

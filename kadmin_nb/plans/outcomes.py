@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Outcomes(Answer):
-    """OUTCOMES as a frame. A row is good when it was verified on every broker, or was so before.
+    """OUTCOMES as a frame. A row is good if it is verified on every broker, or needed no change.
 
     Its schema metadata has `kadmin.plan_id`, `kadmin.journal` (where it is), `kadmin.chain_head` (the hash of its
     last line), `kadmin.slowest` (the last broker to show a change) and `kadmin.lock` (why other editors were not
@@ -75,7 +75,7 @@ class Outcomes(Answer):
     def of(
         cls, plan: Plan, done: ApplyResult, journal: Journal | None = None, rollback: Callable[[], Plan] | None = None
     ) -> Outcomes:
-        """The frame of what was done."""
+        """The class of the frame."""
         slowest = f"broker {done.slowest[0]}, {done.slowest[1]} ms" if done.slowest else None
         marks = {"plan_id": plan.id, "slowest": slowest, "lock": done.note}
         if journal is not None and journal.is_written:
@@ -98,16 +98,16 @@ class Outcomes(Answer):
 
     @property
     def journal(self) -> str | None:
-        """The journal's place; None where nothing of the plan was ever sent."""
+        """The path of the journal; None if nothing of the plan was ever sent."""
         return self._mark("journal")
 
     @property
     def chain_head(self) -> str | None:
-        """The hash of the journal's last line: kept elsewhere, it proves the journal."""
+        """The hash of the journal's last line; keep it elsewhere to prove the journal."""
         return self._mark("chain_head")
 
     def rollback(self) -> Plan:
-        """The plan that takes back what was verified as done here; see `Cluster.rollback`."""
+        """The plan that undoes the verified changes; see `Cluster.rollback`."""
         if self._rollback is None:
             raise UsageError("these outcomes are bound to no cluster", hint="cluster.rollback(plan_id)")
         return self._rollback()
@@ -147,7 +147,7 @@ class Outcomes(Answer):
         return Hint(
             "Applied rows stay.",
             *[sentence("Check again with {}.", again)] * may_come,
-            *[sentence("Go on with {}.", resume)] * begun,
+            *[sentence("Continue with {}.", resume)] * begun,
         )
 
     def _exit_state(self, detailed: bool = False) -> ExitState:

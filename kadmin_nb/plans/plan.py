@@ -94,7 +94,7 @@ _CHANGED = {"kind", "op", "resource", "key", "wanted", "until"}
 
 @dataclass(frozen=True, repr=False)
 class Plan(PrintFormats, Tabular):
-    """Changes to one cluster, each with the value seen before. `id` is the SHA-256 of all it says.
+    """Changes to one cluster, each with the value before. `id` is the SHA-256 of the whole plan.
 
     `created` and `expires` are ISO 8601, UTC; `undoes` is the id of the plan that this one rolls back; `format` is that
     of its file. `notes`, approvals among them, stand beside the hashed body. Bound to a cluster, by `stage.plan()`, it
@@ -130,12 +130,12 @@ class Plan(PrintFormats, Tabular):
 
     @property
     def changes_id(self) -> str:
-        """The SHA-256 of the changes alone: two plans that want the same have the same."""
+        """The SHA-256 of the changes alone: plans with the same changes have the same."""
         wanted = [{name: row[name] for name in _CHANGED & row.keys()} for row in self._rows()]
         return documents.digest(documents.to_json(wanted))
 
     def has_expired(self, now: datetime | None = None) -> bool:
-        """True if its time is over, now or at that time: `apply` refuses to start it then."""
+        """True if it has expired, now or at that time: `apply` then refuses to start it."""
         return self.expires is not None and (now or datetime.now(UTC)) > datetime.fromisoformat(self.expires)
 
     @property
@@ -145,16 +145,16 @@ class Plan(PrintFormats, Tabular):
 
     @property
     def differing(self) -> tuple[Change, ...]:
-        """The rows that are not as wanted yet."""
+        """The rows that would change something."""
         return tuple(c for c in self.changes if not c.is_done)
 
     def raise_for_errors(self) -> Plan:
-        """Itself when the brokers would take every row.
+        """The plan itself if the brokers would accept every row.
 
         Raises
         ------
         Invalid
-            They would refuse some of it.
+            They would refuse some rows.
         """
         if self.refused:
             raise Invalid(
@@ -181,7 +181,7 @@ class Plan(PrintFormats, Tabular):
         quiet_period: float | None = None,
         wait_clients: float | None = None,
     ) -> Outcomes:
-        """Carry it out on its cluster; see `Cluster.apply`."""
+        """Apply it to its cluster; see `Cluster.apply`."""
         chosen = with_arguments(options, locals())
         if self._live is None:
             raise UsageError("this plan is bound to no cluster", hint="cluster.apply(plan) applies it.")
@@ -203,13 +203,13 @@ class Plan(PrintFormats, Tabular):
         quiet_period: float | None = None,
         wait_clients: float | None = None,
     ) -> Display:
-        """A widget to look at it, apply it and see what comes of it; a table where nobody can click.
+        """A widget to review and apply it; a table where widgets cannot be shown.
 
         Parameters
         ----------
         options
-            The options that it is applied with; its fields may also be given as keyword arguments. With `usage`, PAIRS
-            or USAGE, its impact on these clients is shown.
+            The options for applying it; their fields may also be given as keyword arguments. With `usage`, PAIRS or
+            USAGE, the impact on these clients is shown.
 
         Raises
         ------
@@ -222,17 +222,17 @@ class Plan(PrintFormats, Tabular):
         return self._live.review(self, chosen)
 
     def quotas_after(self, before: Any = None) -> pa.Table:
-        """QUOTAS as they are when it is done.
+        """QUOTAS after the plan.
 
         Parameters
         ----------
         before
-            QUOTAS as they are now, of this cluster or several; asked of its cluster unless given.
+            QUOTAS before it, of this cluster or several; default: read from its cluster.
 
         Raises
         ------
         UsageError
-            They are not given, and it is bound to no cluster.
+            `before` is missing, and the plan is bound to no cluster.
         """
         from ..frames.relational import of_cluster
         from ..resolution import input_columns
@@ -242,19 +242,19 @@ class Plan(PrintFormats, Tabular):
         return table_after(of_cluster(quotas, self.cluster_id), self.changes)
 
     def impact(self, clients: Any, *, quotas: Any = None) -> ImpactAnswer:
-        """The known clients that it touches: limit, level and bucket before and after, counts first.
+        """The known clients that it affects: limit, level and bucket before and after, counts first.
 
         Parameters
         ----------
         clients
-            PAIRS, or USAGE, which also tells whom the new limits would have throttled, and whom applying it stalls.
+            PAIRS, or USAGE, which also shows which clients the new limits would have throttled, and which would stall.
         quotas
-            All QUOTAS before it; asked of its cluster unless given.
+            All QUOTAS before it; default: read from its cluster.
 
         Raises
         ------
         UsageError
-            A column is missing; it is bound to no cluster, and the quotas are not given.
+            A column is missing; the quotas are missing, and the plan is bound to no cluster.
         """
         from .impact import of_plan
 
@@ -270,7 +270,7 @@ class Plan(PrintFormats, Tabular):
         return self._live.quotas()
 
     def dangers(self) -> Answer:
-        """DANGERS: the rows that weaken something, and are refused by `apply` unless their keys are allowed.
+        """DANGERS: the rows that weaken something. `apply` refuses them unless their keys are allowed.
 
         They are those of the moment it was made, or, of a saved plan, what it was saved with and what its rows tell
         by themselves; `apply` judges anew, by what holds then.
@@ -283,7 +283,7 @@ class Plan(PrintFormats, Tabular):
         return replace(self, _advice=self._told.with_dangers(danger for danger in more if danger.row not in rows))
 
     def warnings(self) -> Answer:
-        """WARNINGS: what a reader of its rows may not see, as it was when it was made; nothing is refused for one."""
+        """WARNINGS: consequences that the rows do not show, found when the plan was made; they refuse nothing."""
         return answer(schemas.WARNINGS, self._told.warnings)
 
     @cached_property
@@ -294,23 +294,23 @@ class Plan(PrintFormats, Tabular):
         return self._advice.with_dangers(missing) if missing else self._advice
 
     def to_arrow(self) -> pa.Table:
-        """PLAN. Its schema metadata has `kadmin.plan_id`, and `kadmin.expires` where it does."""
+        """PLAN. Its schema metadata has `kadmin.plan_id`, and `kadmin.expires` if the plan expires."""
         marks = {"kadmin.plan_id": self.id, **({"kadmin.expires": self.expires} if self.expires else {})}
         table = schemas.from_columns(schemas.PLAN, columns_of(self.changes))
         return stamped(table, self.cluster_id, marks, at=self.created)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write it as canonical JSON, its id and its notes beside the body, whole or not at all.
+        """Write it as canonical JSON with its id and notes, whole or not at all.
 
         Parameters
         ----------
         overwrite
-            Replace another plan, or any other file; else only this plan is, where it has gained notes.
+            Replace another plan, or any other file. Without it, only a copy of this plan with fewer notes is replaced.
 
         Raises
         ------
         UsageError
-            Something else is there, or this plan with notes that this one lacks.
+            Another file is there, or a copy of this plan with notes that this one lacks.
         NotFound, Invalid
             It cannot be written there.
         """
@@ -326,7 +326,7 @@ class Plan(PrintFormats, Tabular):
         Raises
         ------
         NotFound, Invalid
-            No such file; a file that is not a plan, or one in which a byte was changed.
+            The file does not exist, is not a plan, or was changed.
         """
         return read_plan(plan_file.text_of(Path(path)), str(path))
 
@@ -408,7 +408,7 @@ class Plan(PrintFormats, Tabular):
         return "; ".join([to_do or "nothing to change", *looks])
 
 
-TO_DO = {SET: "to set", DELETE: "to remove", APPEND: "to append to", SUBTRACT: "to subtract from"}
+TO_DO = {SET: "to set", DELETE: "to remove", APPEND: "to append", SUBTRACT: "to subtract"}
 """The sorts of changes, in the order in which a plan counts them."""
 
 
@@ -460,5 +460,5 @@ def read_plan(text: str, where: str) -> Plan:
     content = plan_file.content_of(text, where)
     plan = Plan(**content.head, changes=content.changes, notes=content.notes, _advice=content.advice)
     if plan.id != content.plan_id:
-        raise Invalid(f"{where} was changed after it was saved: its id does not fit", code="CORRUPT_PLAN")
+        raise Invalid(f"{where} was changed after it was saved: its id does not match", code="CORRUPT_PLAN")
     return plan

@@ -178,7 +178,7 @@ def _refuse_doubles(changes: Iterable[Change]) -> None:
 def _change_of_row(row: dict[str, Any], parse: Callable[[str, str], Configurable]) -> Change:
     kind = KINDS[row["kind"]]
     if row["op"] not in kind.verbs:
-        raise Invalid(f"{row['op']} is nothing that can be done to a {row['kind']}")
+        raise Invalid(f"{row['op']} cannot be done to a {row['kind']}")
     if row["after"] is not None:
         kind.read_value(row["after"])
     columns = {**row, "resource": parse(row["kind"], row["resource"]), "validated": _verdict(row["validated"])}

@@ -126,7 +126,7 @@ def _plan_row(row: int, edit: Edit, state: ObservedState, allow_unknown: Collect
     after, meant, is_let_through = kind.after(edit, state), kind.meant_key(edit, state), edit.key in allow_unknown
     notes = [*_notes(edit, now, is_let_through, meant), *kind.notes(edit, now, state)]
     if absence is None and now.is_known and same(now.value, after, now.type):
-        notes.append("already so")
+        notes.append("no change needed")
     if is_secret:
         notes.append(_when(edit))
     return Change(
@@ -154,7 +154,7 @@ def _notes(edit: Edit, now: ObservedValue, is_let_through: bool, meant: str | No
     if edit.note:
         yield edit.note
     if is_let_through:
-        yield "unknown key, let through by --allow-unknown"
+        yield "unknown key, allowed by --allow-unknown"
     if not now.is_known:
         yield "the old value is sensitive: it cannot be shown or restored"
     if meant:
@@ -192,12 +192,12 @@ def _refuse_each(edits: Iterable[Edit], refuse: Callable[[Edit], None]) -> None:
 
 
 def _refuse_end_without_return(edits: Iterable[Edit], state: ObservedState) -> None:
-    """Refuse an end after which nobody could say what was there before."""
+    """Refuse an end for a change whose old value is unknown."""
     lost = next((edit for edit in edits if edit.until and not state.of(edit.target).is_known), None)
     if lost is not None:
         raise UsageError(
             f"{lost.key} of {lost.resource} cannot have an end: its old value is sensitive, and cannot be restored",
-            hint=Hint(sentence("Leave {} out.", Option("until", [lost.until or ""]))),
+            hint=Hint(sentence("Leave out {}.", Option("until", [lost.until or ""]))),
         )
 
 
@@ -217,8 +217,6 @@ def _refuse_unknown_key(edit: Edit, known_keys: Sequence[str]) -> None:
     raise Invalid(
         f"unknown key {edit.key}: neither Kafka nor {edit.resource} knows it",
         code="INVALID_CONFIG",
-        hint=Hint(
-            did_you_mean(edit.key, known_keys), sentence("{} lets it through.", Option("allow_unknown", [edit.key]))
-        ),
+        hint=Hint(did_you_mean(edit.key, known_keys), sentence("{} allows it.", Option("allow_unknown", [edit.key]))),
         targets=[edit.target],
     )

@@ -164,7 +164,9 @@ class StagedEdits:
 
 
 class Stage(PrintFormats, Tabular):
-    """Wishes, in the order they were staged. Of the same key staged twice the last wins; items of lists add up."""
+    """Edits, in the order in which they were staged. If a key is staged twice, the last edit wins; items of lists add
+    up.
+    """
 
     def __init__(self, planner: Planner) -> None:
         self._planner = planner
@@ -181,7 +183,7 @@ class Stage(PrintFormats, Tabular):
         entity: Entity | Mapping[str, object] | None = None,
         until: object = None,
     ) -> Edit:
-        """Stage a quota: `user=`, `client_id=`, `ip=` or `entity={…}` say whose.
+        """Stage a quota of `user=`, `client_id=`, `ip=` or `entity={…}`.
 
         `value` is a number in the key's unit or a text such as `10MB/s`. `until` is the end of the change, if it has
         one: `2h`, `18:00 Europe/Berlin`, or a datetime with a zone; see `Cluster.return_due`.
@@ -189,8 +191,8 @@ class Stage(PrintFormats, Tabular):
         Raises
         ------
         UsageError, Invalid
-            An entity that is none, a unit that does not fit, a value that no quota can have, an end that has passed or
-            has no zone.
+            Not an entity, a unit that does not fit, a value that no quota can have, an end that has passed or has no
+            zone.
         """
         whose = _entity_of(user, client_id, ip, entity)
         return self._stage(Edit(SET, whose, given_key(key), text_of(parse_value(key, value))), until)
@@ -214,7 +216,7 @@ class Stage(PrintFormats, Tabular):
         Raises
         ------
         UsageError, Invalid
-            A row that cannot be staged, by its number from 1; then none is.
+            A row that cannot be staged, by its number from 1; then none is staged.
         """
         self.add(change_lines.frame_edits(frame, QUOTAS))
 
@@ -230,7 +232,7 @@ class Stage(PrintFormats, Tabular):
         group: object = LEFT_OUT,
         until: object = None,
     ) -> Edit:
-        """Stage a config: one of `topic=`, `broker=`, `broker_logger=`, `client_metrics=`, `group=` says whose.
+        """Stage a config of one of `topic=`, `broker=`, `broker_logger=`, `client_metrics=`, `group=`.
 
         `broker=kn.DEFAULT` is the cluster-wide default. A secret is given by reference, `env:NAME`, `file:PATH` (from
         the folder that it is planned and applied in), `keyring:NAME` or `databricks:SCOPE/KEY`: `plan` refuses others.
@@ -250,7 +252,7 @@ class Stage(PrintFormats, Tabular):
         group: object = LEFT_OUT,
         until: object = None,
     ) -> Edit:
-        """Stage the removal of an override, so that the key falls back to what is below it."""
+        """Stage the removal of an override, so that the key's fallback applies."""
         resource = _resource_of(topic, broker, broker_logger, client_metrics, group)
         return self._stage(Edit(DELETE, resource, given_key(key)), until)
 
@@ -265,7 +267,7 @@ class Stage(PrintFormats, Tabular):
         client_metrics: object = LEFT_OUT,
         group: object = LEFT_OUT,
     ) -> Edit:
-        """Stage items, with commas between, to be added to a list."""
+        """Stage items, separated by commas, to add to a list."""
         resource = _resource_of(topic, broker, broker_logger, client_metrics, group)
         return self._stage(Edit(APPEND, resource, given_key(key), value_text(key, items)))
 
@@ -280,7 +282,7 @@ class Stage(PrintFormats, Tabular):
         client_metrics: object = LEFT_OUT,
         group: object = LEFT_OUT,
     ) -> Edit:
-        """Stage items, with commas between, to be taken out of a list."""
+        """Stage items, separated by commas, to remove from a list."""
         resource = _resource_of(topic, broker, broker_logger, client_metrics, group)
         return self._stage(Edit(SUBTRACT, resource, given_key(key), value_text(key, items)))
 
@@ -302,7 +304,7 @@ class Stage(PrintFormats, Tabular):
         return self._stage(Edit(SET, whose, mechanism_of(mechanism), str(credential)))
 
     def delete_scram(self, user: str, mechanism: str) -> Edit:
-        """Stage the deletion of a SCRAM credential. Nobody can bring it back: no rollback restores it."""
+        """Stage the deletion of a SCRAM credential. It cannot be restored, not even by a rollback."""
         return self._stage(Edit(DELETE, ScramUser.of(user), mechanism_of(mechanism)))
 
     def set_client_config(self, key: str, value: object, *, user: str, client_id: str | None = None) -> Edit:
@@ -318,7 +320,7 @@ class Stage(PrintFormats, Tabular):
         return self._stage(client_config_edit(SET, ClientEntity.of(user, client_id), given_key(key), str(value)))
 
     def reset_client_config(self, key: str, *, user: str, client_id: str | None = None) -> Edit:
-        """Stage the removal of a dynamic client config: the user's own applies, or what the client itself says."""
+        """Stage the removal of a dynamic client config: then the user's applies, or the client's own configuration."""
         return self._stage(client_config_edit(DELETE, ClientEntity.of(user, client_id), given_key(key), None))
 
     def set_configs(self, frame: object) -> None:
@@ -327,8 +329,8 @@ class Stage(PrintFormats, Tabular):
         Raises
         ------
         UsageError
-            A row that cannot be staged, by its number from 1; then none is. So is a row that failed when it was read,
-            and a secret without its value, which brokers never show.
+            A row that cannot be staged, by its number from 1; then none is staged. Rows that could not be read, and
+            secrets without a value, cannot be staged.
         """
         self.add(change_lines.frame_edits(frame, CONFIGS))
 
@@ -355,12 +357,12 @@ class Stage(PrintFormats, Tabular):
         Raises
         ------
         UsageError, Invalid
-            A line that is wrong; its number leads the message.
+            A wrong line; the message begins with its number.
         """
         return self.add(change_lines.edits(text, kind=kind, allow_unknown=allow_unknown))
 
     def discard(self, rows: Iterable[int] | None = None) -> None:
-        """Forget the staged rows of these numbers (from 1), or all."""
+        """Discard the staged rows with these numbers (from 1), or all."""
         self._edits.discard(rows)
 
     def plan(
@@ -371,16 +373,16 @@ class Stage(PrintFormats, Tabular):
         Parameters
         ----------
         lifetime
-            How long it may be applied; seven days unless said.
+            How long it may be applied; default: seven days.
 
         Raises
         ------
         UsageError
             Nothing is staged, or a secret that is not given by reference.
         NotFound
-            A secret that is not where its reference says.
+            A reference to a secret that does not exist.
         Invalid
-            A key that neither Kafka nor the target knows; `allow_unknown` names those that are meant.
+            A key that neither Kafka nor the target knows; `allow_unknown` allows such keys.
         """
         origin = Origin(self, self._edits.version, self._edits.staged())
         if not origin.edits:
@@ -393,7 +395,7 @@ class Stage(PrintFormats, Tabular):
             raise
 
     def to_arrow(self) -> pa.Table:
-        """PLAN's columns for what is staged; what only the cluster knows is null."""
+        """PLAN's columns for the staged edits; columns that only the cluster knows are null."""
         rows = wishes(self._edits.staged().values())
         unknown: dict[str, list[object]] = {"after": [None] * len(rows), "old_known": [False] * len(rows)}
         return schemas.from_columns(schemas.PLAN, columns_of(rows) | unknown)

@@ -65,7 +65,7 @@ class StallsAnswer(Answer):
         """The number of clients that would be throttled, and the one that would be for longest."""
         rows = self._table.to_pylist()
         if not rows:
-            return "no known client is touched"
+            return "no known client is affected"
         touched, stalled = (
             {(row["user"], row["client_id"]) for row in some}
             for some in (rows, (row for row in rows if row["stall_s"] > 0))
@@ -150,7 +150,7 @@ def _of_cluster(usage: pa.Table, cluster_id: str | None) -> pa.Table:
     if input_columns.CLUSTER not in usage.column_names:
         return usage
     if cluster_id is None:
-        raise UsageError(f"{_USAGE} have a cluster_id", hint="Say which of them: cluster_id=…")
+        raise UsageError(f"{_USAGE} have a cluster_id", hint="Pass cluster_id=…")
     return usage.filter(pc.equal(text_column(usage, input_columns.CLUSTER, _USAGE), cluster_id))
 
 

@@ -56,7 +56,7 @@ def refusals(kafka: Kafka, changes: Sequence[Change], resolver: Resolver = nowhe
     return [c for c in validated(kafka, unjudged, resolver) if c.is_refused]
 
 
-_COMBINATION = "taken alone, and refused together with the other keys of {}"
+_COMBINATION = "accepted alone, but refused together with the other keys of {}"
 
 
 def _judged(change: Change, answers: Answers, alone: Mapping[int, Refusal | None], together: Answers) -> Change:

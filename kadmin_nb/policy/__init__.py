@@ -1,4 +1,4 @@
-"""Rules that a team keeps, as data in a file, judged on the same frames wherever they come from.
+"""A team's rules, as data in a file, checked on clusters, snapshots, plans and histories.
 
 `kn.policy.load("kadmin-nb.policy.toml").check(cluster)`; a snapshot, a plan, or a fleet on Spark alike. Nothing in a
 policy is ever evaluated as code: a rule chooses rows of a frame and says what must hold of them.

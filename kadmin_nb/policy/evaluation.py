@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Policy(Display):
-    """The rules of one file. `source` is what errors call it, `clients` the file of PAIRS that it names.
+    """The rules of one file. `source` is its name in errors, `clients` the file of PAIRS that it names.
 
     `refuses_dangers` is for kafka-configs, which lets dangers through where no policy says that; all others refuse.
     """
@@ -46,23 +46,23 @@ class Policy(Display):
     refuses_dangers: bool = False
 
     def check(self, target: Any, *, pairs: Any = None, on: Any = None) -> PolicyAnswer:
-        """POLICY: how each rule is kept.
+        """POLICY: whether each rule is kept.
 
         Parameters
         ----------
         target
-            A cluster, a snapshot, or a plan: as if it were applied, beside what is broken without it. A fleet of
-            snapshots in Spark is for `kn.fleets.policy`.
+            A cluster, a snapshot, or a plan: as if it were applied, compared with the rules that are broken without it.
+            For a fleet of snapshots in Spark, use `kn.fleets.policy`.
         pairs
-            The known clients: PAIRS or USAGE, for rules about EFFECTIVE; those of the policy unless said. Without any
-            the clients are all that quotas can tell apart.
+            The known clients, PAIRS or USAGE, for rules about EFFECTIVE; default: those of the policy, or all clients
+            that quotas distinguish.
         on
-            What a plan is applied to: a cluster or a snapshot.
+            The cluster or snapshot that a plan is applied to.
 
         Raises
         ------
         UsageError
-            Something else; a plan, and nothing said what it is applied to.
+            Something else; a plan without `on`.
         WrongCluster
             The plan was made for another cluster.
         """
@@ -74,8 +74,8 @@ class Policy(Display):
             checked: PolicyAnswer = target.check(self, pairs=pairs)
             return checked
         raise UsageError(
-            f"a {type(target).__name__} is nothing that a policy judges",
-            hint="A cluster, a snapshot, a plan; a fleet in Spark: kn.fleets.policy(policy, …).",
+            f"a policy cannot check a {type(target).__name__}",
+            hint="Pass a cluster, a snapshot or a plan; for a fleet in Spark: kn.fleets.policy(policy, …).",
         )
 
     def _of_plan(self, plan: Plan, pairs: Any, on: Any) -> PolicyAnswer:
@@ -94,7 +94,7 @@ class Policy(Display):
         return PolicyAnswer(self.findings(self._with_clients(facts, pairs)), facts.cluster_id)
 
     def judged_with(self, plan: Plan, facts: PolicyFacts, pairs: Any = None) -> PolicyAnswer:
-        """POLICY of these facts as if a plan were applied to it; what was broken before and is no worse says so."""
+        """POLICY of these facts as if a plan were applied; rules broken before and no worse are marked."""
         now = self._with_clients(facts, pairs)
         then = after(now, plan)
         both = within(now, then)
@@ -116,11 +116,11 @@ class Policy(Display):
 
     @property
     def asks_for_clients(self) -> bool:
-        """Is one of its rules about the quotas that bind clients?"""
+        """True if one of its rules is about EFFECTIVE, the limits of clients."""
         return any(rule.frame == EFFECTIVE for rule in self.rules)
 
     def known_clients(self, pairs: Any = None) -> pa.Table | None:
-        """PAIRS, each once, perhaps with a `cluster_id`: these, else those that the policy names; None without."""
+        """PAIRS, each once, perhaps with a `cluster_id`: these, or those that the policy names, or None."""
         if not self.asks_for_clients:
             return None
         if pairs is None and self.clients is not None:

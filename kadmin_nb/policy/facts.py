@@ -139,7 +139,7 @@ class PolicyFacts:
         if kind.name not in self.frames or not (len(kind.scopes) > 1 or self._reads(kind.scopes[0])):
             yield f"the {kind.title} were not read"
         elif frame == EFFECTIVE and self._decides_by_callback:
-            yield f"a broker sets {CALLBACK}: what binds a client is not known outside"
+            yield f"a broker sets {CALLBACK}, so the limits of clients cannot be known"
         elif len(kind.scopes) > 1:
             if not self.complete and not self.forbidden(frame):
                 yield "the snapshot is not complete"

@@ -47,7 +47,9 @@ _SAID = {
 
 
 class PolicyAnswer(Findings):
-    """POLICY. A row fails where a rule that refuses is broken, or nobody can tell; of a plan, where it is to blame."""
+    """POLICY. A row fails if a refusing rule is broken, or cannot be checked; for a plan, only if the plan is the
+    cause.
+    """
 
     _is_frame = False
     schema = schemas.POLICY
@@ -65,28 +67,28 @@ class PolicyAnswer(Findings):
 
     @property
     def broken(self) -> Self:
-        """The rows that are not kept, warnings among them."""
+        """The rules that are broken, warnings included."""
         return self.of(finding for finding in self.findings if finding.severity != OK)
 
     def raise_for_errors(self) -> Self:
-        """Itself when every rule that refuses is kept.
+        """Itself if every refusing rule is kept.
 
         Raises
         ------
         Invalid
-            One is broken, with its reason, or cannot be judged.
+            One is broken, with its reason, or cannot be checked.
         """
         if complaint := self._blame():
-            raise Invalid(f"the policy is not kept: {complaint}", code="POLICY")
+            raise Invalid(f"the policy is broken: {complaint}", code="POLICY")
         return self
 
     def refuse(self, plan: Plan) -> Self:
-        """Itself when the plan breaks nothing.
+        """Itself if the plan breaks no rule.
 
         Raises
         ------
         PlanRefused
-            It breaks a rule, or makes it worse: the rule and its reason.
+            It breaks a rule, or makes it worse; the message has the rule and its reason.
         """
         if complaint := self._blame():
             hint = Hint("Nothing was sent.", sentence("{} shows all of it.", CHECK))
@@ -95,7 +97,7 @@ class PolicyAnswer(Findings):
 
     @property
     def remarks(self) -> list[str]:
-        """A line for each rule that is not kept and does not make it fail: it warns, or was broken before."""
+        """A line for each broken rule that does not fail: it only warns, or was broken before."""
         failed = {finding.code for finding in self.failed.findings}
         others = (finding for finding in self.broken.findings if finding.code not in failed)
         return [f"policy: {breach}" for breach in _breach_texts(others)]

@@ -60,14 +60,15 @@ _SHARE = re.compile(r"(?P<percent>[0-9]+(?:\.[0-9]+)?)\s*% of line")
 
 
 def load(path: str | os.PathLike[str]) -> Policy:
-    """The policy in a TOML file; `docs/policy.md` says what may stand there.
+    """The policy in a TOML file, as `docs/policy.md` describes it.
 
     Raises
     ------
     NotFound
         No such file.
     UsageError
-        It is not TOML, or a word, column, operator or unit in it is not known: the line, the rule, the nearest word.
+        It is not TOML, or has an unknown word, column, operator or unit; the message has the line, the rule and the
+        nearest word.
     """
     place = Path(path)
     return read(_policy_text(place), str(path), place.parent)
@@ -124,7 +125,7 @@ class _Reader:
     name: str = ""
 
     def policy(self, document: Mapping[str, Any]) -> Policy:
-        self._known(document, _TOP, "is nothing that a policy has")
+        self._known(document, _TOP, "is not a word of a policy")
         tables = document.get("rule", [])
         if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
             raise self.wrong("rule", "rules are tables, [[rule]]")
@@ -138,7 +139,7 @@ class _Reader:
         name = table.get("name")
         reader = _Reader(self.source, self.places, self.folder, number, name if isinstance(name, str) else "")
         if not isinstance(name, str) or not name.strip():
-            raise reader.wrong("name", f"rule {number + 1} has no name", "It is how a refusal calls it.")
+            raise reader.wrong("name", f"rule {number + 1} has no name", "Refusals show it.")
         return reader
 
     def _refuse_twice(self, names: Sequence[str]) -> None:
@@ -164,19 +165,19 @@ class _Reader:
         for name in table:
             if name != "every" and not (name.isascii() and name.isdigit()):
                 raise self.wrong(
-                    name, f"{name} is not a broker", "A broker's id, or every; a cluster's own stand in a table."
+                    name, f"{name} is not a broker", "A broker's id, or every; the lines of one cluster go in a table."
                 )
         return {"" if name == "every" else name: self._speed(name, text) for name, text in table.items()}
 
     def _speed(self, name: str, text: object) -> float:
         if not isinstance(text, str):
-            raise self.wrong(name, f"the line of {name} is a text with a unit", 'Such as "1.25GB/s".')
+            raise self.wrong(name, f"the line of {name} is a text with a unit", 'For example "1.25GB/s".')
         return self._number(name, lambda: _of_quota(text, _BYTE_RATES))
 
     # -- rules
 
     def _rule(self, table: Mapping[str, Any], lines: LineRates) -> Rule:
-        self._known(table, _RULE, "is nothing that a rule has")
+        self._known(table, _RULE, "is not a word of a rule")
         frame = self._one_of("frame", table.get("frame"), tuple(COLUMNS))
         severity = self._one_of("severity", table.get("severity", REFUSE), SEVERITIES)
         where_keys = _keys_in(table.get("where"))
@@ -195,7 +196,7 @@ class _Reader:
     def _assertion(self, table: Mapping[str, Any], frame: str, keys: Sequence[str], lines: LineRates) -> Assertion:
         assertions = [word for word in ASSERTIONS if word in table]
         if len(assertions) != 1:
-            problem = "says nothing that must hold" if not assertions else f"says {' and '.join(assertions)}"
+            problem = "has no assertion" if not assertions else f"has several assertions: {', '.join(assertions)}"
             raise self.wrong(assertions[-1] if assertions else "name", problem, f"One of {', '.join(ASSERTIONS)}.")
         made = {"forbid": self._forbid, "must": self._must, "required": self._required, "sum": self._sum}
         return made[assertions[0]](table[assertions[0]], frame, keys, lines)
@@ -208,7 +209,7 @@ class _Reader:
     def _must(self, raw: object, frame: str, keys: Sequence[str], lines: LineRates) -> Assertion:
         conditions = self._conditions("must", frame, raw, keys)
         if not conditions:
-            raise self.wrong("must", "must says of no column what must hold")
+            raise self.wrong("must", "must has no column")
         return Must(conditions)
 
     def _required(self, raw: object, frame: str, keys: Sequence[str], lines: LineRates) -> Assertion:
@@ -216,7 +217,7 @@ class _Reader:
             allowed = f"{', '.join(_REQUIRED[:-1])} and {_REQUIRED[-1]}"
             raise self.wrong("required", f"required is for {allowed}, not for {frame}")
         if keys:
-            raise self.wrong("required", "required names the keys, so where names none")
+            raise self.wrong("required", "required names the keys, so where takes none")
         if not isinstance(raw, list) or not raw or not all(isinstance(key, str) for key in raw):
             raise self.wrong("required", "required is a list of keys")
         for key in raw if frame in _KEYS else ():
@@ -227,9 +228,9 @@ class _Reader:
         if frame not in (QUOTAS, EFFECTIVE, TREE):
             raise self.wrong("sum", f"sum adds up quotas, so it is for {QUOTAS}, {EFFECTIVE} and {TREE}")
         if not isinstance(raw, dict) or set(raw) != {"at_most"}:
-            raise self.wrong("sum", "sum wants one bound", 'Such as sum = { at_most = "80% of line" }.')
+            raise self.wrong("sum", "sum needs one bound", 'For example sum = { at_most = "80% of line" }.')
         if not keys:
-            raise self.wrong("sum", "values of different keys do not add up", "where names the key.")
+            raise self.wrong("sum", "values of different keys do not add up", "Name the key in where.")
         return Sum(self._bound(raw["at_most"], keys, lines))
 
     def _bound(self, raw: object, keys: Sequence[str], lines: LineRates) -> LimitBound:
@@ -248,7 +249,7 @@ class _Reader:
     def _conditions(self, word: str, frame: str, raw: object, keys: Sequence[str]) -> tuple[Condition, ...]:
         """`{ column = … }`; `keys` say in which unit a value is counted."""
         if not isinstance(raw, dict):
-            raise self.wrong(word, f"{word} is a table of columns", 'Such as { key = "retention.ms" }.')
+            raise self.wrong(word, f"{word} is a table of columns", 'For example { key = "retention.ms" }.')
         self._known(raw, COLUMNS[frame], f"is not a column of {frame}")
         return tuple(condition for column, spec in raw.items() for condition in self._column(frame, column, spec, keys))
 
@@ -285,7 +286,7 @@ class _Reader:
             raise self.wrong(word, f"{word} is a number, or a text with a unit")
         number = self._number(word, parse) if isinstance(raw, str) else float(raw)
         if number != number:
-            raise self.wrong(word, "nan is beyond no bound")
+            raise self.wrong(word, "nan cannot be a bound")
         return number
 
     def _text(self, frame: str, column: str, operator: str, raw: object, keys: Sequence[str]) -> Wanted:
@@ -325,7 +326,7 @@ class _Reader:
 
     def _sentence(self, word: str, raw: object) -> str:
         if not isinstance(raw, str) or not raw.strip():
-            raise self.wrong(word, f"{word} is required", "It is what people read when the rule is broken.")
+            raise self.wrong(word, f"{word} is required", "It is shown when the rule is broken.")
         return raw.strip()
 
     def _number(self, word: str, parse: Any) -> float:

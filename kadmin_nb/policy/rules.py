@@ -54,12 +54,12 @@ class Forbid:
     """There must be no such row."""
 
     def __str__(self) -> str:
-        return "not there"
+        return "not set"
 
     def judge(self, rule: Rule, facts: PolicyFacts, rows: pa.Table, lines: LineRates) -> Iterator[Finding]:
         """A row for each that is there."""
         for row in rows.to_pylist():
-            is_there = row.get("message") or f"{row['key']} is there: {value_text(rule.frame, row)}"
+            is_there = row.get("message") or f"{row['key']} is set: {value_text(rule.frame, row)}"
             yield rule.said(facts, row, is_there, str(self), excess=0.0)
 
 
@@ -196,11 +196,9 @@ class Sum:
         total, bound = sums
         resource = None if broker is None else "broker=<any>" if broker == "" else format_word("broker", broker)
         if math.isinf(total):
-            message = f"{key} adds up without end: {free:,} client{'s are' if free > 1 else ' is'} unlimited"
+            message = f"{key} adds up to no limit: {free:,} client{'s are' if free > 1 else ' is'} unlimited"
         else:
-            made_up = (
-                "" if facts.knows_clients or rule.frame != EFFECTIVE else ", for the clients that quotas distinguish"
-            )
+            made_up = "" if facts.knows_clients or rule.frame != EFFECTIVE else ", for the clients that quotas name"
             message = f"{key} adds up to {readable(key, total)} on each broker{made_up}, not to {readable(key, bound)}"
         value = "unlimited" if math.isinf(total) else text_of(total)
         return rule.row(resource, key, value, message, str(self), BROKEN, total - bound)

@@ -87,7 +87,7 @@ def _tokens(text: str, at: str) -> Iterator[Token]:
     while place < len(text):
         match = _TOKEN.match(text, place)
         if not match:
-            raise _malformed(at, "a quote is open, or something stands there that must be in quotes")
+            raise _malformed(at, "a quote is not closed, or a value must be in quotes")
         place = match.end()
         yield _token(match)
 
@@ -139,9 +139,9 @@ def _ends(token: Token, at: str) -> None:
     """Nothing after the semicolon, above all no second login module."""
     kind, name = token
     if name.endswith("LoginModule") and _CLASS_NAME.fullmatch(name):
-        raise Unsupported(f"{at} goes on to {name}: a second login module is refused")
+        raise Unsupported(f"{at} has a second login module, {name}, which is refused")
     if kind != "end":
-        raise _malformed(at, "something stands after the ';'")
+        raise _malformed(at, "there is text after the ';'")
 
 
 def password_login(module: LoginModule) -> Login:
@@ -172,7 +172,7 @@ def _malformed(at: str, problem: str) -> UsageError:
     )
 
 
-_TICKETS = "Tickets come from this machine's cache: {} makes one before we connect."
+_TICKETS = "Tickets come from this machine's cache: run {} before connecting."
 _ELSEWHERE = {
     "useKeyTab": _TICKETS.format("kinit -kt KEYTAB PRINCIPAL"),
     "ticketCache": "Name the cache in the environment: KRB5CCNAME=FILE:PATH.",
@@ -236,7 +236,7 @@ def _region(entries: Entries) -> str:
     region = match[1] if match else os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
     if not region:
         raise UsageError(f"{entries.source}: the region of AWS is not known, and bootstrap.servers does not name it",
-                         hint="AWS_REGION=eu-west-1 names it.")  # fmt: skip
+                         hint="Set it, such as AWS_REGION=eu-west-1.")  # fmt: skip
     return region
 
 
@@ -278,7 +278,7 @@ def _refuse_unknown_options(options: Mapping[str, str], at: str) -> None:
     for name in options:
         if name not in (*_JAAS_OPTIONS, _LIFETIME) and not name.startswith((_EXTENSION, _CLAIM, "ssl.")):
             hint = f"Supported are {', '.join(_JAAS_OPTIONS)}, {_EXTENSION}…, ssl.…, {_CLAIM}… and {_LIFETIME}."
-            raise Unsupported(f"{at} sets an option that OAUTHBEARER does not have here", hint=hint)
+            raise Unsupported(f"{at} sets an option that is not supported for OAUTHBEARER", hint=hint)
 
 
 def _below(prefix: str, options: Mapping[str, str]) -> dict[str, str]:

@@ -85,7 +85,7 @@ def _bootstrap(entries: Entries) -> str:
     address_list = addresses(text)
     if address_list is None:
         raise UsageError(f"{entries.source}: bootstrap.servers is not host:port[,host:port…]",
-                         hint="An IPv6 address stands in brackets, [::1]:9092; there is no '://'.")  # fmt: skip
+                         hint="Write an IPv6 address in brackets, [::1]:9092; there is no '://'.")  # fmt: skip
     return address_list
 
 
@@ -115,7 +115,7 @@ def _refuse_unknown_class(entries: Entries, key: str) -> None:
     if name and name not in understood:
         supported = ", ".join(dict.fromkeys(known.rpartition(".")[2] for known in understood))
         raise Unsupported(f"{entries.source}: {key} is refused: no class is loaded",
-                          hint=f"Understood by their names are {supported}.")  # fmt: skip
+                          hint=f"Supported by name: {supported}.")  # fmt: skip
 
 
 def _mechanism(entries: Entries, module: LoginModule | None) -> str:
@@ -169,7 +169,7 @@ def _check_hostname(entries: Entries) -> bool:
     algorithm = entries.text("ssl.endpoint.identification.algorithm")
     if algorithm is not None and algorithm.lower() not in ("https", ""):
         raise UsageError(f"{entries.source}: ssl.endpoint.identification.algorithm is neither https nor empty",
-                         hint="Empty switches the check of the host name off.")  # fmt: skip
+                         hint="An empty value switches the check of the host name off.")  # fmt: skip
     return algorithm != ""
 
 
@@ -207,7 +207,7 @@ def _check_assurances(entries: Entries) -> None:
     for key, enough in _WE_DO_THAT.items():
         assurances = {value.strip() for value in (entries.text(key) or "").split(",")} - {""}
         if assurances and not assurances & enough:
-            raise Unsupported(f"{entries.source}: {key} asks for what we cannot promise",
+            raise Unsupported(f"{entries.source}: {key} asks for something that kadmin_nb cannot guarantee",
                               hint=f"{key} may contain {' or '.join(sorted(enough))}, or be left out.")  # fmt: skip
 
 

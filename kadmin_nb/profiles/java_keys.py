@@ -97,9 +97,9 @@ IGNORED = frozenset(_PASSED_OVER.split())
 """They change how a Java client waits, batches or counts, never whom it trusts or who it is."""
 
 _CLASS = "it makes a Java client load a class"
-_TLS = "it restricts TLS in a way that we cannot keep"
+_TLS = "it restricts TLS in a way that kadmin_nb cannot follow"
 REFUSED = {
-    "bootstrap.controllers": "we speak to brokers, not to controllers",
+    "bootstrap.controllers": "kadmin_nb connects to brokers, not to controllers",
     "config.providers": _CLASS,
     "interceptor.classes": _CLASS,
     "metric.reporters": _CLASS,
@@ -141,7 +141,7 @@ def refuse_unknown_key(key: str, where: str, also: Iterable[str] = ()) -> None:
         No key of a Java client; the nearest word is given.
     """
     if reason := _refusal_reason(key):
-        raise Unsupported(f"{where}: {key} is refused: {reason}", hint=f"Take {key} out, or use another file.")
+        raise Unsupported(f"{where}: {key} is refused: {reason}", hint=f"Remove {key}, or use another file.")
     if key not in USED and key not in IGNORED and key not in also:
         raise _unknown(key, where, also)
 

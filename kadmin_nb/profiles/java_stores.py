@@ -261,7 +261,7 @@ def _unreadable(location: str, store: str, error: Exception, *, has_password: bo
     """The error of a store that does not open; the library's words tell a wrong password from another file."""
     if isinstance(error, WrongKeyPassword):
         return UsageError(f"the key in {location}, named by {store}.location, does not open: ssl.key.password is wrong",
-                          hint="Where it is not set, the password of the store is tried.")  # fmt: skip
+                          hint="If it is not set, the password of the store is tried.")  # fmt: skip
     if not isinstance(error, WrongPassword) and "password" not in str(error).lower():
         return UsageError(f"{location}, named by {store}.location, is not a PKCS12 or JKS store",
                           hint=f"A file of PEM text needs {store}.type=PEM.")  # fmt: skip

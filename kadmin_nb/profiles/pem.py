@@ -41,7 +41,7 @@ def stores(entries: Entries) -> PemStores:
     Unsupported
         A JCEKS store, with the command that converts it.
     NotFound, UsageError
-        No such file; a wrong password; not of its type; parts that do not go together.
+        No such file; a wrong password; not of its type; parts that cannot be combined.
     """
     identity = _keystore(entries)
     if identity.key_file and not identity.key_password and _is_encrypted(identity.key_file):
@@ -79,7 +79,7 @@ def _keystore(entries: Entries) -> PemStores:
 def _identity_of_texts(entries: Entries, present: Sequence[str]) -> PemStores:
     if len(present) == 1:
         missing = next(part for part in _PARTS if part not in present)
-        raise UsageError(f"{entries.source}: {present[0]} needs {missing} beside it")
+        raise UsageError(f"{entries.source}: {present[0]} needs {missing}, too")
     chain, key = (_as_written(_blocks(entries.text(part) or "", part, entries)) for part in _PARTS)
     return PemStores(None, chain, key, _key_password(entries))
 
@@ -103,7 +103,7 @@ def _location(entries: Entries, store: str, inline: str | None) -> str | None:
     if location is None and inline is None:
         return None
     if location and inline:
-        raise UsageError(f"{entries.source}: ssl.{store}.location and {inline} are both given; one is enough")
+        raise UsageError(f"{entries.source}: ssl.{store}.location and {inline} are both given; use one")
     kind = _store_type(entries, store)
     if inline and kind != "PEM":
         described = entries.text(f"ssl.{store}.type") or "not set, which means JKS"

@@ -116,8 +116,8 @@ def _prompt(name: str, _folder: Path) -> str:
             f"prompt:{name}: there is no terminal to ask in", hint=f"Use another kind of reference here: {FORMS}."
         )
     text = _asked(f"prompt:{name}", lambda: getpass.getpass(f"Password for {printable(name)}: "))
-    if text != _asked(f"prompt:{name}", lambda: getpass.getpass("The same again: ")):
-        raise UsageError(f"prompt:{name}: the two were not the same", hint="Nothing was sent.")
+    if text != _asked(f"prompt:{name}", lambda: getpass.getpass("Repeat it: ")):
+        raise UsageError(f"prompt:{name}: the two entries differ", hint="Nothing was sent.")
     return text or ""
 
 

@@ -15,7 +15,7 @@ from . import java_client, java_keys, java_properties, secret_references, toml
 from .java_properties import Entries
 
 _OVERRIDES = "properties"
-_EXAMPLE = "A broker is written host:port, localhost:9092 say."
+_EXAMPLE = "A broker is host:port, such as localhost:9092."
 
 
 def settings_for(target: str | os.PathLike[str] | None = None, properties: Mapping[str, str] | None = None) -> Settings:
@@ -115,7 +115,7 @@ def _only(profiles: toml.Profiles) -> str:
 
 def _nothing_fits(target: str, profiles: toml.Profiles) -> KadminError:
     if "@" in target or "://" in target:
-        return UsageError("the target is a URL, or holds a login: it is not repeated here", hint=_EXAMPLE)
+        return UsageError("the target is a URL, or holds a login: it is not shown here", hint=_EXAMPLE)
     if os.sep in target or target.endswith(".properties"):
         return _no_file(target)
     if ":" in target or "," in target:

@@ -54,7 +54,7 @@ def find_file() -> Path | None:
         return None if configured == os.devnull else files.expanded(configured).absolute()
     upwards = next((path for path in _upwards() if os.path.isfile(path)), None)
     if upwards and upwards.stat().st_uid not in (0, os.geteuid()):
-        raise UsageError(f"{upwards} belongs to another user", hint="KADMIN_CONFIG=… names a file that you trust.")
+        raise UsageError(f"{upwards} belongs to another user", hint="Set KADMIN_CONFIG to a file that you trust.")
     base = _config_home()
     personal = base / "kadmin-nb" / NAME if base else None
     return upwards or (personal if personal and os.path.isfile(personal) else None)
@@ -87,7 +87,7 @@ def load_profiles() -> Profiles:
         return Profiles()
     document = _parse_file(path)
     for word in document.keys() - {"profiles"}:
-        raise UsageError(f"{path}: {word} is not known", hint="Connections stand under [profiles.NAME].")
+        raise UsageError(f"{path}: {word} is not known", hint="Connections go under [profiles.NAME].")
     tables = document.get("profiles", {})
     if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
         raise UsageError(f"{path}: profiles are tables, [profiles.NAME]")
@@ -175,7 +175,7 @@ class _Profile:
             java_keys.refuse_unknown_key(key, self.where, _OURS)
         for one, other in _ONCE:
             if one in self.given and other in self.given:
-                raise UsageError(f"{self.where} has both {one} and {other}; one is enough")
+                raise UsageError(f"{self.where} has both {one} and {other}; use one")
 
     def _value(self, key: str) -> str | Secret:
         if key in java_keys.SECRET:

@@ -59,7 +59,7 @@ def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | N
         The known clients: PAIRS, or any frame with `user` and `client_id`; each counts once. With a `cluster_id` in
         all three it is part of the match.
     keys
-        The keys to compare; the four of users and clients unless said.
+        The keys to compare; default: the four of users and clients.
 
     Raises
     ------

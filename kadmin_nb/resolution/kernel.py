@@ -53,14 +53,14 @@ class Index:
         quotas
             Anything with `__arrow_c_stream__` that has `level`, `user`, `client_id`, `key`, `value`.
         keys
-            The keys to resolve, any name; the four of users and clients unless said.
+            The keys to resolve, any name; default: the four of users and clients.
         overridden
             Keep what is needed to list overridden quotas too.
 
         Raises
         ------
         UsageError
-            Not a frame, a column is missing or of another type, or a key is asked for twice.
+            Not a frame, a column is missing or of another type, or a key is named twice.
         Invalid
             An entity and key appear twice, a level is unknown or does not fit its row's names, or a null value.
         """
@@ -106,28 +106,28 @@ def resolve(
     overridden: bool = False,
     shape: Shape = "long",
 ) -> pa.Table:
-    """The quota that binds each client, key by key, as EFFECTIVE; pure, no broker is asked.
+    """The quota that applies to each client, key by key, as EFFECTIVE; no broker is asked.
 
     Parameters
     ----------
     quotas
-        QUOTAS, as anything with `__arrow_c_stream__` (Arrow, pandas, Polars, an Answer). Read are `level`,
-        `user`, `client_id`, `key`, `value` and `cluster_id`; ip quotas and unknown entities are passed over.
+        QUOTAS, as anything with `__arrow_c_stream__` (Arrow, pandas, Polars, an Answer). The columns `level`, `user`,
+        `client_id`, `key`, `value` and `cluster_id` are read; ip quotas and unknown entities are ignored.
     pairs
-        PAIRS: `user`, and `client_id` (null or "" = the client sends none, and escapes every client quota).
-        Order and duplicates are kept. With a `cluster_id` on both sides it is part of the match.
+        PAIRS: `user`, and `client_id` (null or "" = the client sends none, so no quota of client-ids applies). Order
+        and duplicates are kept. A `cluster_id` on both sides is part of the match.
     keys
-        The keys to resolve, any name; the four of users and clients unless said.
+        The keys to resolve, any name; default: the four of users and clients.
     overridden
-        Also the column `overridden`: the quotas that fit and lost, most specific first.
+        Also the column `overridden`: the quotas that match but lost, most specific first.
     shape
-        "long": a row a key and pair, key by key. "wide": a row a pair, a struct a key.
+        "long": a row for each key and pair, key by key. "wide": a row for each pair, a struct for each key.
 
     Returns
     -------
     pyarrow.Table
-        `user`, `client_id`, `key`, then: `value` in the key's unit, per broker, null = unlimited; `level` that
-        won; `bucket_user` and `bucket_client_id`, who shares the allowance, "" where that part is not in it.
+        `user`, `client_id`, `key`, then: `value` in the key's unit, per broker, null = unlimited; `level` that won;
+        `bucket_user` and `bucket_client_id`, the bucket that shares the limit, "" if that part is not in it.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def asked_keys(keys: str | Iterable[str] | None) -> tuple[str, ...]:
     keys_asked = USER_CLIENT_KEYS if keys is None else (keys,) if isinstance(keys, str) else tuple(keys)
     twice = sorted({key for key in keys_asked if keys_asked.count(key) > 1})
     if twice:
-        raise UsageError(f"{', '.join(twice)} is asked for twice")
+        raise UsageError(f"{', '.join(twice)} is named twice")
     return keys_asked
 
 
@@ -194,21 +194,21 @@ Named = dict[tuple[Place, str], list[tuple[str, float]]]
 
 
 def resolve_ip(quotas: Any, ips: Any) -> pa.Table:
-    """The quota that binds new connections from each address, as EFFECTIVE_IP; pure, no broker is asked.
+    """The quota that applies to new connections from each address, as EFFECTIVE_IP; no broker is asked.
 
     Parameters
     ----------
     quotas
-        QUOTAS, as anything with `__arrow_c_stream__`; read are `level`, `ip`, `key`, `value` and `cluster_id`.
+        QUOTAS, as anything with `__arrow_c_stream__`; `level`, `ip`, `key`, `value` and `cluster_id` are read.
     ips
         A list of addresses, or a frame with the column `ip`. Order and duplicates are kept.
 
     Returns
     -------
     pyarrow.Table
-        `ip`, `key` (connection_creation_rate), `value` in connections a second, per broker, null = unlimited,
-        `level`: `IP`, `DEFAULT_IP` or null. Addresses are compared as addresses; a quota stored on a host name
-        is found under that very name only, since only brokers know what they resolve it to.
+        `ip`, `key` (connection_creation_rate), `value` in connections a second, per broker, null = unlimited, `level`:
+        `IP`, `DEFAULT_IP` or null. Addresses are compared as addresses; a quota on a host name is found by that name
+        only, since only brokers know its address.
 
     Raises
     ------
@@ -217,7 +217,7 @@ def resolve_ip(quotas: Any, ips: Any) -> pa.Table:
     Invalid
         A null address, or an entity and key twice in the quotas.
     NotKnowable
-        An address that is asked for has quotas under two spellings; Kafka keeps whichever came last.
+        An address has quotas under two spellings; Kafka uses whichever was written last.
     """
     stored = input_columns.read_columns(quotas, ("level", "ip", "key", "value"), QUOTAS_LABEL)
     addresses = input_columns.read_columns(

@@ -65,7 +65,7 @@ class Effective:
         if self.level is None:
             return ""
         lost = ", ".join(f"{o.entity} ({readable(self.key, o.value)})" for o in self.overridden)
-        return f"bound by {self.entity}, {SHARED[self.level]}" + (f"; overrides {lost}" if lost else "")
+        return f"set by {self.entity}, {SHARED[self.level]}" + (f"; overrides {lost}" if lost else "")
 
     def without_it(self) -> Effective:
         """The quota that would bind the client next; where none would, it is unlimited."""
@@ -102,7 +102,7 @@ class EffectiveIp:
         if self.value is None:
             return printable(f"{self.key} is unlimited for {self.ip}")
         whose = "its own quota" if self.level == IP else "the default ip quota; each address has its own"
-        return printable(f"{self.key} = {readable(self.key, self.value)} for {self.ip}, bound by {whose}")
+        return printable(f"{self.key} = {readable(self.key, self.value)} for {self.ip}, set by {whose}")
 
 
 def entity_at(level: Level, user: str, client_id: str) -> Entity:

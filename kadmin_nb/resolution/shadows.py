@@ -61,7 +61,7 @@ class Quota(NamedTuple):
 def only_without(limits: object, *, are_many: bool = False) -> str:
     """The clients that a quota of a user reaches where these limits come first, in words."""
     applies = "apply" if are_many else "applies"
-    return f"only clients without a client-id; for all others {limits} {applies}, where nothing closer does"
+    return f"clients without a client-id only; for all others {limits} {applies}, where no closer quota does"
 
 
 def shadowers(entity: Entity) -> tuple[Entity, ...]:
@@ -165,12 +165,12 @@ TIMES = 2.0
 REACH = {
     "CLIENT_OF_USER": "only this client",
     "DEFAULT_CLIENT_OF_USER": "every client-id of this user without a quota of its own",
-    "USER": "all client-ids of this user together, where nothing closer binds",
+    "USER": "all client-ids of this user without a closer quota, together",
     "CLIENT_OF_DEFAULT_USER": "this client-id of every user without a quota of its own",
     "DEFAULT_CLIENT_OF_DEFAULT_USER": "every client of every user without a quota of its own",
     "DEFAULT_USER": "every user without a quota of its own",
-    "CLIENT": "this client-id, all its users together, where nothing closer binds",
-    "DEFAULT_CLIENT": "every client-id without a quota of its own, where nothing closer binds",
+    "CLIENT": "this client-id, all its users together, where no closer quota applies",
+    "DEFAULT_CLIENT": "every client-id without a quota of its own, where no closer quota applies",
 }
 """The clients that a quota of a level binds, in words."""
 
@@ -267,6 +267,6 @@ def _consequences(value: float | None, now: Effective, then: Effective) -> Itera
     if then.value is None:
         yield "no other limit applies, so unlimited"
     elif value is None:
-        yield f"{then.entity} binds then, {readable(now.key, then.value)}"
+        yield f"{then.entity} applies then, {readable(now.key, then.value)}"
     if now.is_shared and then.bucket not in (now.bucket, None):
-        yield "it no longer shares: the others keep their allowance"
+        yield "it leaves the shared bucket; the others keep its limit"

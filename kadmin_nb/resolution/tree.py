@@ -1,4 +1,4 @@
-"""The hierarchy of quotas as stored: who hangs below whom, and what can never bind."""
+"""The hierarchy of quotas as stored: who hangs below whom, and what can never apply."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def tree(quotas: Any) -> pa.Table:
 
 def _check_one_cluster(table: pa.Table) -> None:
     if input_columns.CLUSTER in table.column_names and len(table.column(input_columns.CLUSTER).unique()) > 1:
-        raise UsageError("a tree is of one cluster", hint="Filter the quotas by cluster_id first.")
+        raise UsageError("a tree shows one cluster", hint="Filter the quotas by cluster_id first.")
 
 
 def _parent(row: Row) -> str | None:

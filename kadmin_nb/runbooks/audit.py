@@ -30,7 +30,7 @@ RATES = ("producer_byte_rate", "consumer_byte_rate")
 
 
 def callbacks(cluster: Cluster) -> list[str]:
-    """The reason why Kafka's own rules do not tell what binds a client, where they do not."""
+    """The custom callbacks on brokers, with which Kafka's own rules do not hold."""
     try:
         cluster.quotas.resolve("ANONYMOUS")
     except NotKnowable as exc:
@@ -39,7 +39,7 @@ def callbacks(cluster: Cluster) -> list[str]:
 
 
 def shadowed(tree: Any) -> Answer:
-    """The rows of TREE that something else always wins over."""
+    """The rows of TREE over which another quota always wins."""
     return Answer(pa.table(tree).filter(field("shadowed_by").is_valid()))
 
 
@@ -49,7 +49,7 @@ def overdue(cluster: Cluster) -> Answer:
 
 
 def unlimited(quotas: Any, clients: Any) -> Answer:
-    """The clients, and the rates of theirs, that no quota binds: `user`, `client_id`, `key`; of Spark's the first."""
+    """The clients without a limit of a rate: `user`, `client_id`, `key`; for clients in Spark, the first rows."""
     rows = effective(quotas, clients, RATES)
     words = relational.words_of(rows)
     free = relational.select(relational.where(rows, words.is_null(words.column("value"))), _RATE_OF_A_CLIENT)
@@ -62,13 +62,13 @@ _RATE_OF_A_CLIENT = ["user", "client_id", "key"]
 
 
 def unlimited_unnamed(quotas: Any) -> Answer:
-    """The rates that no default binds: `key`. Asked of a client that no quota can name."""
+    """The rates that no default quota limits: `key`. It resolves a client that no quota can name."""
     nobody = schemas.table(schemas.PAIRS, [{"user": uuid.uuid4().hex, "client_id": uuid.uuid4().hex}])
     return Answer(unlimited(quotas, nobody).to_arrow().select(["key"]))
 
 
 def broken_rules(cluster: Cluster, policy: str, clients: Any) -> Answer:
-    """POLICY of the rules that are broken. Clients in Spark stay there: a worker judges what binds them."""
+    """POLICY of the broken rules. Clients in Spark stay there: workers check their limits."""
     rules, quotas = load(policy), cluster.quotas.describe()
     if not sparks.is_spark(clients) or not rules.asks_for_clients or not len(quotas):
         return cluster.check(rules, pairs=None if sparks.is_spark(clients) else clients).broken
@@ -94,7 +94,7 @@ def throttled(quotas: Any, usage: Any) -> Answer:
 
 
 def utilisation(cluster: Cluster, usage: Any) -> Answer | Check:
-    """UTILISATION of the buckets, the fullest first: counted in this process, or on Spark where the usage is large.
+    """UTILISATION of the buckets, the fullest first: computed in this process, or on Spark for large usage.
 
     Spark is not started for it: where there is no session, the check says so.
     """

@@ -21,7 +21,7 @@ _WIDEST = 200
 
 
 def bind(namespace: MutableMapping[str, Any] | None = None, *, show: Callable[[str], object] = print) -> Any:
-    """The runbook's parameters as a frozen record, printed as they were bound.
+    """The runbook's parameters as a frozen record; the bound values are printed.
 
     The first code cell, tagged `parameters`, declares them: `apply: bool = False  # change the cluster`. Types are
     bool, int, float, str, lists of one, each perhaps `| None`. What papermill or a person puts into a cell right
@@ -31,14 +31,14 @@ def bind(namespace: MutableMapping[str, Any] | None = None, *, show: Callable[[s
     Parameters
     ----------
     namespace
-        The notebook's `globals()`; the caller's unless given.
+        The notebook's `globals()`; default: the caller's.
     show
-        What prints the bound values.
+        The function that prints the bound values.
 
     Raises
     ------
     UsageError
-        A name that is not declared, a value that is not of the declared type, a name or value like a secret.
+        A name that is not declared, a value of another type, a name or value that looks like a secret.
     """
     space = sys._getframe(1).f_globals if namespace is None else namespace
     declared, injected_values = _cells(space)

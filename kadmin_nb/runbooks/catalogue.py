@@ -22,7 +22,7 @@ _LARGEST = 1 << 28
 
 @dataclass(frozen=True)
 class Runbook:
-    """A runbook as it lies on the shelf. `description` is the first paragraph under its heading."""
+    """A runbook. `description` is the first paragraph below its heading."""
 
     name: str
     path: Path
@@ -37,9 +37,9 @@ class Runbook:
         Raises
         ------
         Invalid
-            No notebook, or one without a cell tagged `parameters`.
+            It is not a notebook, or has no cell tagged `parameters`.
         UsageError
-            Its parameters cell declares something that no parameter can be.
+            Its parameters cell declares something that cannot be a parameter.
         """
         cells = _cells(path)
         title, description = _title_and_description(cells)
@@ -56,7 +56,7 @@ def find(name_or_path: str | Path) -> Runbook:
     Raises
     ------
     NotFound
-        Neither; the hint has the nearest name.
+        There is none; the hint has the nearest name.
     """
     path, shipped = Path(name_or_path), _shipped()
     if path.is_file():
@@ -75,7 +75,7 @@ def runbooks() -> list[Runbook]:
 
 
 def listed() -> Answer:
-    """Those that come with kadmin_nb: `name`, `description`."""
+    """The runbooks that come with kadmin_nb: `name`, `description`."""
     from ..frames import schemas
     from ..frames.answer import Answer
 
@@ -83,7 +83,7 @@ def listed() -> Answer:
 
 
 def show(name_or_path: str | Path) -> str:
-    """The description of a runbook, as text that a terminal obeys nothing of: each parameter with its help."""
+    """The description of a runbook, and each parameter with its help, as text that is safe for a terminal."""
     runbook = find(name_or_path)
     width = max((len(str(p)) for p in runbook.parameters), default=0)
     lines = (f"  {p!s:<{width}}  {p.help}".rstrip() for p in runbook.parameters)
@@ -124,7 +124,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
 def new(name: str, folder: str | os.PathLike[str] | None = None) -> Path:
-    """Write a runbook that works: the tagged parameters, preflight, plan, gate and record, for you to change.
+    """Write a working runbook to start from: tagged parameters, preflight, plan, gate and record.
 
     Parameters
     ----------
@@ -136,14 +136,14 @@ def new(name: str, folder: str | os.PathLike[str] | None = None) -> Path:
     Raises
     ------
     UsageError
-        No such name; a file is there already, or a runbook that comes with kadmin_nb is called so.
+        An invalid name; the file exists, or a runbook that comes with kadmin_nb has this name.
     NotFound, Invalid
         It cannot be written there.
     """
     if not _NAME.fullmatch(name):
         raise UsageError(printable(f"{name} is not a runbook name"), hint="Letters, digits, _ and -: restart_weekly.")
     if name in (runbook.name for runbook in runbooks()):
-        raise UsageError(f"{name} comes with kadmin_nb already", hint=f"runbook show {name} says what it takes.")
+        raise UsageError(f"{name} comes with kadmin_nb already", hint=f"runbook show {name} shows its parameters.")
     place = Path(folder or Path.cwd()) / f"{name}.ipynb"
     if os.path.lexists(place):
         raise UsageError(f"{place} is there already", hint="It was left as it is. Choose another name.")

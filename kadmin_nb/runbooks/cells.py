@@ -42,7 +42,7 @@ _SCHEMA = pa.schema([(name, pa.string()) for name in _CLIENT])
 
 
 def use_profiles(file: str) -> None:
-    """Let `kn.connect` know the profiles of this file, as `$KADMIN_CONFIG` does; a blank one changes nothing.
+    """Make `kn.connect` use the profiles of this file, as `$KADMIN_CONFIG` does; an empty name changes nothing.
 
     For what has no environment of its own, as serverless compute of Databricks.
     """
@@ -51,12 +51,12 @@ def use_profiles(file: str) -> None:
 
 
 def frame(where: str) -> Any:
-    """The Arrow table in a .parquet or .csv file, or, where a session is active, Spark's table of that name.
+    """The Arrow table in a .parquet or .csv file, or, if a session is active, the Spark table of that name.
 
     Raises
     ------
     NotFound, UsageError, Invalid
-        No such file, and no session that may know a table; another kind of file; not what its name says.
+        No such file, and no session with such a table; another kind of file; a file that does not match its name.
     """
     place = expanded(where)
     if place.is_file():
@@ -71,14 +71,14 @@ def frame(where: str) -> Any:
 
 
 def clients(given: Any) -> Any:
-    """PAIRS, each client once, of a frame that has more of them: PAIRS, USAGE. Those of Spark stay there, lazy.
+    """PAIRS: each client of a frame once, such as PAIRS or USAGE. A Spark DataFrame stays lazy.
 
     None, where nothing is given, stays None.
 
     Raises
     ------
     UsageError
-        It has no such columns.
+        It lacks the columns.
     """
     if given is None:
         return None
@@ -115,12 +115,12 @@ _BUCKET = ["key", "bucket_user", "bucket_client_id"]
 
 @dataclass(frozen=True)
 class Client:
-    """A user, a client-id, or both; an empty text stands for any.
+    """A user, a client-id, or both; an empty text means any.
 
     Raises
     ------
     UsageError
-        Neither is named.
+        Both are empty.
     """
 
     user: str = ""
@@ -128,19 +128,19 @@ class Client:
 
     def __post_init__(self) -> None:
         if not self.user and not self.client_id:
-            raise UsageError("neither user nor client_id is given", hint="A client is named by one of them, or both.")
+            raise UsageError("neither user nor client_id is given", hint="Pass one of them, or both.")
 
     @property
     def whom(self) -> dict[str, str]:
-        """As `Stage.set_quota` takes it: names, which are nothing but names."""
+        """The names, as `Stage.set_quota` takes them."""
         return {name: text for name, text in (("user", self.user), ("client_id", self.client_id)) if text}
 
     def bound_by(self, quotas: Any) -> Answer:
-        """EFFECTIVE: what binds it, and what lost, by Kafka's own rules; a user that is not named is ANONYMOUS."""
+        """EFFECTIVE: its limits, and the quotas that lost, by Kafka's own rules; without a user, of ANONYMOUS."""
         return Answer(resolve(quotas, self._pair(), overridden=True))
 
     def shares_with(self, quotas: Any, known: Any) -> Answer:
-        """EFFECTIVE of those among the known clients who draw from the allowance of this one; of Spark's the first."""
+        """EFFECTIVE of the known clients that share a bucket with this one; for clients in Spark, the first rows."""
         own = effective(quotas, self._pair())
         own_buckets = own.filter(field("value").is_valid()).select(_BUCKET).to_pylist()
         table = own if known is None else effective(quotas, clients(known))
@@ -156,7 +156,7 @@ class Client:
         return Answer(pa.table(quotas).filter(reduce(or_, [_is({name: text}) for name, text in self.whom.items()])))
 
     def removals(self, quotas: Any) -> pa.Table:
-        """The entities that name it alone, as `Stage.set_quotas` removes it; quotas of named users are theirs."""
+        """The quotas to remove, for `Stage.set_quotas`; quotas of named users are not those of a client-id alone."""
         is_own = _is(self.whom) if self.user else _is(self.whom) & field("user").is_null()
         table = pa.table(quotas).filter(is_own)
         return table.set_column(table.column_names.index("value"), "value", pa.nulls(len(table), pa.float64()))
@@ -180,7 +180,7 @@ _WORD_OF = {kind: word.replace("-", "_") for word, kind in WORDS.items()}
 
 
 def configs_now(cluster: Cluster, plan: Plan | None) -> Answer | None:
-    """CONFIGS, some columns of them: each key of the plan, with the levels that it is set on. None without any."""
+    """Some columns of CONFIGS: each key of the plan, with the sources that set it; None if there is none."""
     groups = grouped(by_kind(plan.changes).get(CONFIGS, ())) if plan else {}
     answers = [_of(cluster, resource, [change.key for change in group]) for resource, group in groups.items()]
     return Answer(pa.concat_tables(answers).unify_dictionaries()) if answers else None
@@ -196,7 +196,7 @@ def _of(cluster: Cluster, resource: Any, keys: Sequence[str]) -> pa.Table:
 
 
 def chart(name: str, *frames: Any) -> Any:
-    """The chart of `kn.charts` of that name; None, and a printed line, where its packages are not installed.
+    """The chart of that name in `kn.charts`; None, and a printed line, if its packages are not installed.
 
     A check that did not look, or None, has no chart either: a report does not fail for a picture.
 

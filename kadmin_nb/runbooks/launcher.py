@@ -66,23 +66,23 @@ def run(
     name_or_path
         A runbook that comes with kadmin_nb, or a notebook with a cell tagged `parameters`.
     parameters
-        Values, or texts that stand for them, as `runbook run -p` has; a list as JSON.
+        Values, or texts as for `runbook run -p`; a list as JSON.
     output
-        The executed document, or a folder for it; unless given `<name>-<time>.ipynb` in the working folder.
+        The executed document, or a folder for it; default: `<name>-<time>.ipynb` in the working folder.
     html
         Write `<document>.html` as well.
 
     Returns
     -------
     Run
-        The JSON record is `<document>.json`, beside the document, also when the run fails.
+        The JSON record is `<document>.json`, beside the document, even if the run fails.
 
     Raises
     ------
     NotFound, UsageError
-        No such runbook; a name that it does not declare, a value of another type, a secret. Nothing was started.
+        No such runbook; a parameter that it does not declare, a value of another type, a secret. Nothing was started.
     KadminError
-        What the notebook raised, as the same class when it is one of ours.
+        The error that the notebook raised, of the same class if it is one of kadmin_nb.
     """
     runbook = find(name_or_path)
     bound = _bound(runbook, parameters or {})
@@ -102,7 +102,7 @@ def _bound(runbook: Runbook, parameters: Mapping[str, object]) -> dict[str, obje
     declared = {p.name: p for p in runbook.parameters}
     refuse_unknown(parameters, list(declared))
     if reserved := next((name for name in parameters if name in BUILT_IN), None):
-        raise UsageError(f"{reserved} is papermill's own", hint="output= says where the document goes.")
+        raise UsageError(f"{reserved} is papermill's own", hint="Set output= instead.")
     return {name: declared[name].bind(value) for name, value in parameters.items()}
 
 
@@ -139,7 +139,7 @@ def _execute(runbook: Runbook, document: Path, bound: dict[str, object], record:
         raise
     except _dead_kernel() as exc:
         _result(record, runbook, bound, run_record.FAILED, exc)
-        raise KadminError(f"{runbook.name}: the kernel died", hint=f"{document} has what ran before.") from None
+        raise KadminError(f"{runbook.name}: the kernel died", hint=f"{document} has the cells that ran.") from None
 
 
 def _papermill() -> Any:
@@ -172,7 +172,7 @@ def _failure(
     error = result.get("error") or error
     kind = _error_class(exc.ename, changed=result.get("changed") is not False)
     text = exc.evalue if exc.ename == kind.__name__ else f"{exc.ename}: {exc.evalue}"
-    hint = " ".join(filter(None, (error.get("hint"), f"The document {document} has it at In [{exc.exec_count}].")))
+    hint = " ".join(filter(None, (error.get("hint"), f"See In [{exc.exec_count}] of {document}.")))
     failure = kind(text, code=error.get("code"), hint=hint)
     failure.document, failure.rows = document, RunResult(result).rows() or None
     return failure

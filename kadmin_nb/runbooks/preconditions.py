@@ -17,17 +17,17 @@ _ENOUGH = 12
 
 
 def preflight(cluster: Cluster, cluster_id: str = "") -> Answer:
-    """The brokers, when all of them are there and it is the right cluster.
+    """The brokers, if all of them are up and it is the right cluster.
 
     Parameters
     ----------
     cluster_id
-        The cluster that is meant; empty: this one.
+        The id of the cluster; empty: any.
 
     Raises
     ------
     WrongCluster
-        It is another.
+        It is another cluster.
     ConnectionFailed
         A broker is fenced: registered, but not serving. A change could not be verified on it.
     """
@@ -55,27 +55,27 @@ def reviewed(path: str, plan_id: str) -> Plan:
     Raises
     ------
     UsageError
-        No file or no id is given, or too little of one.
+        The file or the id is missing, or the id is too short.
     NotFound, Invalid
-        No such file; no plan, or one in which a byte was changed.
+        The file does not exist, is not a plan, or was changed.
     PlanRefused
-        It holds another plan.
+        The file has another plan.
     """
     from ..plans.plan import Plan
 
     if not path or len(plan_id) < _ENOUGH:
         raise UsageError(
-            "plan names no file"
+            "plan is required: the file of a plan"
             if not path
             else f"plan_id needs the id that was reviewed: {_ENOUGH} characters, or all",
-            hint=Hint(sentence("{} says it.", Verb("plan show FILE", "kn.Plan.load(FILE).id"))),
+            hint=Hint(sentence("{} shows it.", Verb("plan show FILE", "kn.Plan.load(FILE).id"))),
         )
     plan = Plan.load(path)
     if not plan.id.startswith(plan_id):
         raise PlanRefused(
-            printable(f"{path} holds plan {plan.id[:12]}, reviewed was {plan_id[:12]}"),
+            printable(f"{path} holds plan {plan.id[:12]}, but {plan_id[:12]} was reviewed"),
             code="ANOTHER_PLAN",
-            hint="Nothing was sent. Give the plan that was reviewed, or review this one.",
+            hint="Nothing was sent. Pass the plan that was reviewed, or review this one.",
         )
     return plan
 
@@ -86,30 +86,30 @@ def gate(plan: Plan, *, limit: int, changes_id: str = "", require_approval: bool
     Parameters
     ----------
     limit
-        The most rows it may have.
+        The maximum number of rows.
     changes_id
-        The changes that were reviewed; empty: these.
+        The id of the reviewed changes; empty: any.
     require_approval
-        Somebody other than its author has to have approved it; see `Cluster.approve`.
+        Another person than its author must have approved it; see `Cluster.approve`.
 
     Raises
     ------
     NotAuthorized, PlanRefused
-        The broker, asked with validate-only, refuses a row: for want of a right, or for its value.
+        The broker's validation refuses a row: a right is missing, or its value is invalid.
     PlanRefused
         It has more rows than the limit, or is not approved.
     Conflict
-        It changes something else than what was reviewed.
+        Its changes are not the reviewed ones.
     """
     _refuse_refused(plan)
     if len(plan) > limit:
         raise PlanRefused(
-            f"the plan has {len(plan)} changes, the limit is {limit}", hint="Raise limit if they are meant."
+            f"the plan has {len(plan)} changes, the limit is {limit}", hint="Raise limit if that is intended."
         )
     if changes_id and not plan.changes_id.startswith(changes_id):
         raise Conflict(
-            f"the changes are {plan.changes_id[:12]}, reviewed were {changes_id[:12]}",
-            hint="Nothing was sent. Review again, or give the lines that were reviewed.",
+            f"the changes are {plan.changes_id[:12]}, but {changes_id[:12]} were reviewed",
+            hint="Nothing was sent. Review again, or pass the lines that were reviewed.",
         )
 
     if require_approval:

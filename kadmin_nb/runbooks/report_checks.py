@@ -79,7 +79,7 @@ class Verdicts(Tabular):
         """
         bad = [finding.code for finding in self.findings if finding.severity == WARNING]
         if bad:
-            raise KadminError(f"{len(bad)} of {len(self)} checks want a look: {', '.join(bad)}")
+            raise KadminError(f"{len(bad)} of {len(self)} checks need{'s' * (len(bad) == 1)} a look: {', '.join(bad)}")
 
     def to_arrow(self) -> pa.Table:
         """VERDICTS."""

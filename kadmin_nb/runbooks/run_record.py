@@ -56,23 +56,23 @@ _PACKAGES = ("kadmin_nb", "kafka-python", "confluent-kafka", "pyarrow", "papermi
 
 
 def record(runbook: str, parameters: Any, namespace: Mapping[str, Any] | None = None) -> Record:
-    """A record of this run, for a runbook's cells to fill.
+    """A record of this run, which the runbook's cells fill.
 
     Parameters
     ----------
     runbook
         Its name.
     parameters
-        What `bind` returned.
+        The result of `bind`.
     namespace
-        The notebook's `globals()`; the caller's unless given.
+        The notebook's `globals()`; default: the caller's.
     """
     space = sys._getframe(1).f_globals if namespace is None else namespace
     return Record(runbook, dataclasses.asdict(parameters), space)
 
 
 class Record:
-    """The record of one run. `with record:` around a cell keeps it true, also when the cell fails.
+    """The record of one run. Use `with record:` around each cell, so that failures are recorded, too.
 
     The file is beside the document where that is known (the launcher, or papermill with `--inject-output-path`),
     else in the working folder; on Databricks there is none, `finish` hands the text to the job.
@@ -91,7 +91,7 @@ class Record:
 
     @property
     def syntax(self) -> Runbook:
-        """The spelling of what could be tried next in this runbook."""
+        """The syntax of hints in this runbook."""
         return Runbook(tuple(self.parameters))
 
     @property
@@ -125,7 +125,7 @@ class Record:
         return None if self._is_applying and not isinstance(self.error, PlanRefused | UsageError) else False
 
     def apply(self, options: ApplyOptions | None = None, **keywords: Any) -> Outcomes:
-        """Carry out its plan on its cluster; a run that is killed meanwhile has said so.
+        """Apply its plan to its cluster; the record says that it is applying, even if the run is killed.
 
         Options and keyword arguments as of `Cluster.apply`.
 
@@ -134,7 +134,7 @@ class Record:
         WrongCluster, Conflict, PlanRefused
             Nothing was sent.
         PartlyFailed, Interrupted
-            It was stopped on its way: by a journal that cannot be written any more, by Ctrl-C.
+            It was stopped while it was applied: the journal could no longer be written, or Ctrl-C.
         """
         if self.cluster is None or self.plan is None:
             raise UsageError("the record has no plan to apply", hint="Set record.cluster and record.plan before.")
@@ -148,7 +148,7 @@ class Record:
         return self.outcomes
 
     def to_dict(self) -> dict[str, Any]:
-        """All it says: ids, PLAN and OUTCOMES rows, the error if there is one, versions."""
+        """The whole record: ids, PLAN and OUTCOMES rows, the error if there is one, versions."""
         plan, outcomes = self.plan, self.outcomes
         return {
             **header(self.runbook, self.state, self.parameters),
@@ -169,7 +169,7 @@ class Record:
         }
 
     def summary(self) -> Summary:
-        """SUMMARY: what the run did, now that it is over: state, plan, journal, the head of its chain."""
+        """SUMMARY: what the run did: its state, plan, journal, and the head of the journal's chain."""
         self._is_finished = True
         body = json.loads(self.to_json())
         counted = Counter(row["state"] for row in body["outcomes"])
@@ -192,12 +192,12 @@ class Record:
         return as_json(self.to_dict())
 
     def finish(self, show: Callable[[str], object] = print, *, fail: bool = False) -> None:
-        """End the runbook: show what the record says, raise for what failed; on Databricks, hand it to the job.
+        """End the runbook: show the record and raise for failures; on Databricks, pass the record to the job.
 
         Parameters
         ----------
         fail
-            A report that says `look` is a failure.
+            Count a report with a `look` as a failure.
 
         Raises
         ------

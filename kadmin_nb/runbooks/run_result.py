@@ -40,9 +40,9 @@ def next_step(record: Mapping[str, Any]) -> str:
 def _obstacle(record: Mapping[str, Any]) -> str:
     """The cause for which no parameter applies what was planned."""
     if (expires := record.get("expires")) and expires < record["written"]:
-        return f"It expired {utc(expires)}: plan again, unless it was begun before that"
+        return f"It expired {utc(expires)}: plan again, unless it was started before that"
     if _lacks_reason(record) and REASON.name not in record["parameters"]:
-        return "It is dangerous, and was made without a reason, which applying it needs: plan again with one"
+        return "It is dangerous, and can only be applied with a reason: plan again with one"
     return ""
 
 
@@ -143,8 +143,9 @@ class RunResult(Display):
         made = looks + self._count(OK)
         if not made + passed_over:
             return ""
-        finding = f"{looks} of {made} checks want a look" if looks else f"{made} checks are ok" if made else ""
-        return ", ".join(filter(None, (finding, f"{passed_over} not made" if passed_over else "")))
+        ok = f"{made} checks are ok" if made else ""
+        finding = f"{looks} of {made} checks need{'s' * (looks == 1)} a look" if looks else ok
+        return ", ".join(filter(None, (finding, f"{passed_over} skipped" if passed_over else "")))
 
     def _change_counts(self) -> str:
         """The number of rows that were planned, or the numbers of their outcomes."""

@@ -96,7 +96,7 @@ class Chosen:
             raise UsageError(f"{frame} has no column {strange}", hint="Leave the option out.")
         clusters = [name for part in options.get(CLUSTER, "").split(SEPARATOR) if (name := part.strip())]
         if not clusters:
-            hint = f"A profile, the path of a properties file, or host:port; several parted by {SEPARATOR}"
+            hint = f"A profile, the path of a properties file, or host:port; several separated by {SEPARATOR}"
             raise UsageError("the option cluster is missing", hint=hint)
         asked = {name: [options[name]] for name in NARROWING if name in options}
         return cls(frame, list(dict.fromkeys(clusters)), asked, options.get(PUSHDOWN, "").lower() == "true")

@@ -50,7 +50,7 @@ def register(
     cluster_id: str | None = None,
     inter_broker: str | Iterable[str] = INTER_BROKER,
 ) -> tuple[str, ...]:
-    """Make kadmin_nb's functions, and its data source, known to a Spark session; the names of those that are.
+    """Register kadmin_nb's functions and data source in a Spark session; returns their names.
 
     - `kafka_level(level)`: a level as words, `default client of user`.
     - `kafka_units(key, value)`: a quota's value for people, `10 MB/s`.
@@ -67,10 +67,10 @@ def register(
     Parameters
     ----------
     spark
-        The session; the active one unless said.
+        The session; default: the active one.
     quotas, keys
         QUOTAS and keys, as of `kn.resolve`: an answer, any frame, Spark's too, or what a history had,
-        `kn.open_history("main.kafka").as_of("now").quotas`. They are read now, and travel with the function.
+        `kn.open_history("main.kafka").as_of("now").quotas`. They are read now, and sent with the function.
     broker, tz, cluster_id, inter_broker
         As of `kn.usage.requests`.
 
@@ -79,7 +79,7 @@ def register(
     Unsupported
         Spark 4.0 has no Arrow functions, and quotas or a broker were given. Without them it is a warning.
     Invalid
-        More quotas than may travel; what `kn.resolve` refuses.
+        Too many quotas; whatever `kn.resolve` refuses.
     """
     session = spark or spark_session()
     with errors_in_one_line("Spark could not register kadmin_nb's functions"):
@@ -109,12 +109,9 @@ def kafka_request(
 ) -> Callable[..., Column]:
     """`kafka_request(path, line)` as a function of columns: for streams, views and declarative pipelines.
 
-    Returns
-    -------
-    A function of two columns. Its column is a struct: `fault`, why the line is not a request, null where it is one;
-    `reason`, why the request is none of a client's, null where it is one; `unsized`, `ambiguous`; `cluster_id` where it
-    was given; and the columns of REQUESTS. A request whose line is there twice is there twice: `kn.usage.requests`
-    drops the second.
+    Returns ------- A function of two columns. Its column is a struct: `fault`, why the line is not a request, or null;
+    `reason`, why the request is not a client's, or null; `unsized`, `ambiguous`; `cluster_id` if it was given; and the
+    columns of REQUESTS. A request whose line occurs twice is counted twice: `kn.usage.requests` drops the second.
 
     Parameters
     ----------
@@ -139,16 +136,16 @@ def kafka_request(
 
 
 def usage_of(requests: DataFrame, every: str = "1 minute", *, by_cluster: bool = False) -> DataFrame:
-    """`kn.usage.usage` of a table of requests, of which Spark is asked nothing: for query functions of pipelines.
+    """`kn.usage.usage` of a table of requests, without running Spark: for query functions of pipelines.
 
     Parameters
     ----------
     requests
-        The columns that `kafka_request` gives of clients' requests. Of a request that is there twice one is counted.
+        The columns of `kafka_request` for clients' requests. A request that occurs twice counts once.
     every
-        The windows' length.
+        The length of the windows.
     by_cluster
-        Whether `cluster_id` leads.
+        True to begin with `cluster_id`.
 
     Raises
     ------
@@ -173,7 +170,7 @@ def _missing() -> Unsupported | None:
         return None
     return Unsupported(
         f"Spark {pyspark.__version__} has no Arrow functions: kafka_effective, kafka_units and kafka_request need 4.1",
-        hint="kafka_level and the data source kadmin_nb are there.",
+        hint="kafka_level and the data source kadmin_nb are available.",
     )
 
 
@@ -245,7 +242,7 @@ def _few(quotas: Any) -> Any:
     table = in_arrow(taken(quotas, schemas.QUOTAS.names, "the quotas"), MOST_QUOTAS + 1, "Spark reads the quotas")
     if table.num_rows > MOST_QUOTAS:
         raise Invalid(
-            f"more than {MOST_QUOTAS:,} quotas do not travel with a function", hint="kn.fleets.resolve joins them."
+            f"more than {MOST_QUOTAS:,} quotas are too many for a function", hint="kn.fleets.resolve joins them."
         )
     return table
 

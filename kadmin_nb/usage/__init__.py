@@ -1,4 +1,4 @@
-"""Requests, usage and utilisation: of log lines and metrics, each verb on the frame that it is handed.
+"""Requests, usage and utilisation, from log lines and metrics.
 
 Arrow, pandas and Polars are worked on in this process, Spark DataFrames, classic and Connect, where they are. What is
 lazy stays lazy: what is made of a Spark DataFrame is one.

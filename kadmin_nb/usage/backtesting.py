@@ -54,7 +54,7 @@ MEASURED_COLUMNS = ("broker", "user", "client_id", "key", "window_start", "windo
 
 
 class BacktestAnswer(Answer):
-    """BACKTEST: a row a broker, key and bucket that has a limit, the longest throttled first.
+    """BACKTEST: a row for each broker, key and bucket with a limit, the longest throttled first.
 
     `touched` are the key, user and client-id of the buckets that a plan touches, where it is one's: the others would
     be throttled today, too. Of `unknown` clients the use is not known, in full or in part, and was not replayed.
@@ -87,14 +87,14 @@ class BacktestAnswer(Answer):
             return ""
         touched = sum(bucket in self.touched for bucket in buckets(throttled, ""))
         if not touched:
-            return "; the plan touches none of them: the limits of today throttle them, too"
+            return "; the plan changes none of them: today's limits throttle them too"
         if touched == len(throttled):
             return ""
-        return f"; the plan touches {touched:,} of them, and the limits of today throttle the others, too"
+        return f"; the plan changes {touched:,} of them, and today's limits throttle the others too"
 
 
 def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None) -> BacktestAnswer | DataFrame:
-    """Clients that would have been throttled, how long and on which broker, had these limits been in force all along.
+    """Clients that these limits would have throttled, for how long, and on which broker.
 
     The usage is what clients wanted, so it is best taken where no limit was in force. It is replayed second by second
     through the brokers' own sampling: the clients of a bucket are added up on each broker, and what a throttled client
@@ -106,20 +106,20 @@ def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None
     quotas
         QUOTAS, as anything with `__arrow_c_stream__`, or a plan that is bound to its cluster.
     usage
-        USAGE; a value that is not above 0, or not finite, is nothing; one that is unknown (null) is not replayed.
+        USAGE; values that are 0, negative or not finite count as no use; unknown ones (null) are not replayed.
     keys
-        The keys to replay; the four of users and clients unless said.
+        The keys to replay; default: the four of users and clients.
 
     Returns
     -------
     BacktestAnswer or pyspark.sql.DataFrame
-        A row a broker, key and bucket that has a limit, the longest throttled first. Of usage in Spark a lazy
-        DataFrame, words as strings, in no order.
+        A row for each broker, key and bucket with a limit, the longest throttled first. For usage in Spark a lazy
+        DataFrame, unordered.
 
     Raises
     ------
     UsageError, Invalid
-        No USAGE: which column is missing, and what there is; a window that ends before it begins.
+        Not USAGE: a column is missing; a window ends before it begins.
     """
     rows = taken(usage, (CLUSTER, *MEASURED_COLUMNS), USAGE_LABEL)
     if is_plan(quotas):

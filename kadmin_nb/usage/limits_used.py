@@ -120,7 +120,7 @@ _DAILY_KINDS: dict[str, Kind] = {
 
 
 def known_clients(usage: Any) -> Frame:
-    """PAIRS: each user and client-id of the usage once, with `cluster_id` where the usage has one.
+    """PAIRS: each user and client-id of the usage once, with `cluster_id` if the usage has one.
 
     Of usage from metrics, a row that names both a user and a client-id is of one client. The others are of buckets that
     many clients share; they name none of them and are left out.
@@ -144,48 +144,47 @@ def utilisation(
     unwatched_after: float = UNWATCHED_AFTER,
     watched: Any = None,
 ) -> Frame:
-    """UTILISATION: what was used of each limit, a row a broker, bucket, key and limit, in the unit of the key.
+    """UTILISATION: how much of each limit was used, a row for each broker, bucket, key and limit, in the unit of the
+    key.
 
     Parameters
     ----------
     usage
         USAGE, of clients or of buckets, with windows of one length on each broker: a Spark DataFrame, or anything with
-        `__arrow_c_stream__`. A row whose value is NaN, infinite or negative measures nothing and is passed over; the
-        use of one whose value is null is unknown.
+        `__arrow_c_stream__`. Rows whose value is NaN, infinite or negative are ignored; a null value means unknown use.
     quotas
-        QUOTAS, as anything that `resolve` takes; a cluster's `quotas.describe()` too: the limits as they are. Or
-        QUOTAS_HISTORY, or what `open_history` gives: the limits as they were, each window is judged by the one that was
+        QUOTAS, as anything that `resolve` takes, such as a cluster's `quotas.describe()`: the current limits. Or
+        QUOTAS_HISTORY, or the result of `open_history`: the limits as they were; each window is compared with the one
         in force at its `window_start`.
     keys
-        The keys to look at, any name; the four of users and clients unless said.
+        The keys, any name; default: the four of users and clients.
     unwatched_after
-        Seconds. Where no client of a broker has a row for longer, nobody watched, as between two observations: that
-        time is not idle time, and none of it counts. Infinity takes all of it for idle.
+        Seconds. If no client of a broker has a row for longer, the broker was not observed in that time, and it does
+        not count. Infinity counts all such time as idle.
     watched
-        Times that are known to have been watched, and count even where nobody was at work: a frame with `broker`,
-        `since` and `until`, as an observation gives it, and `cluster_id` where the usage has one; whole windows count.
-        True, where the log is always on: all of each day in UTC on which the broker has usage.
+        Times that were observed, and count even without active clients: a frame with `broker`, `since` and `until`, as
+        from an observation, and `cluster_id` if the usage has one; whole windows count. True if the log is always on:
+        then each day in UTC on which the broker has usage counts whole.
 
     Returns
     -------
     pyarrow.Table or pyspark.sql.DataFrame
-        `level`, `limit`, `bucket_user` and `bucket_client_id` say what binds, as in EFFECTIVE; the use of all clients
-        that share the bucket is added up, window by window. A client that nothing binds has a row of its own: its
-        names are in `user` and `client_id`, which are null otherwise; its limit and all that needs one are null.
+        `level`, `limit`, `bucket_user` and `bucket_client_id` name the quota that applies, as in EFFECTIVE; the use of
+        all clients that share the bucket is added up, window by window. A client without a limit has its own row: its
+        names are in `user` and `client_id`, which are null otherwise; its limit and the columns that need one are null.
         `limit_x_brokers`: limits hold on each broker; `brokers` are those that the usage (of the cluster) has.
         `clients`: how many shared the bucket; null where the broker measured the bucket itself (the usage is from
         metrics). Such a row is not added to those of clients. It is matched with the quota by which a client of these
-        names would draw from this very bucket, and has no limit where there is none.
-        `windows`: all from the first to the last that the broker has in the usage, idle ones too, but not those that
-        nobody watched; of metrics all times that it has a sample of. `windows_seen` are those with a row of this
-        bucket; in the others it used nothing. `windows_unknown` are those of which a part of the use is unknown, as of
-        share consumers: the figures below are the least that it can be, and null where nothing is known.
-        `peak`: the most in a window; `p95`: what 95 % of the windows do not exceed; `mean`: of all windows.
-        `utilisation` is the peak in percent of the limit, `headroom` the limit less the peak. `share_above_80`,
-        `share_above_100` and `share_throttled` are fractions of `windows`. `longest_above_100_s`: seconds of the
-        longest run of windows above the limit that follow each other without a gap. `throttle_ms`: the longest throttle
-        that was told, null where nothing tells. A broker judges the average of 11 s: a second above 100 % need not be
-        throttled.
+        names would draw from this very bucket, and has no limit where there is none. `windows`: all from the first to
+        the last that the broker has in the usage, idle ones too, but not those that nobody watched; of metrics all
+        times that it has a sample of. `windows_seen` are those with a row of this bucket; in the others it used
+        nothing. `windows_unknown` are those of which a part of the use is unknown, as of share consumers: the figures
+        below are the least that it can be, and null where nothing is known. `peak`: the most in a window; `p95`: what
+        95 % of the windows do not exceed; `mean`: of all windows. `utilisation` is the peak in percent of the limit,
+        `headroom` the limit less the peak. `share_above_80`, `share_above_100` and `share_throttled` are fractions of
+        `windows`. `longest_above_100_s`: seconds of the longest run of windows above the limit that follow each other
+        without a gap. `throttle_ms`: the longest throttle that was told, null where nothing tells. A broker judges the
+        average of 11 s: a second above 100 % need not be throttled.
 
         With a history a bucket whose limit moved has a row for each limit, and `windows` are those in which this limit
         bound one of the clients that the broker's usage has. What was used before the history of a cluster begins has
@@ -197,8 +196,8 @@ def utilisation(
         Not a frame, a column is missing or of another type, `cluster_id` on one side only.
     Invalid
         As `resolve`; two intervals of an entity and key overlap; a null in a row's names or times, with the row;
-        windows of several lengths, or of none, on one broker. Of a Spark DataFrame who reads the result hears of the
-        last two: `pyspark.errors.SparkRuntimeException`.
+        windows of several lengths, or without length, on one broker. For a Spark DataFrame the last two are raised when
+        the result is read, as `pyspark.errors.SparkRuntimeException`.
 
     Examples
     --------
@@ -216,19 +215,19 @@ def utilisation_daily(
     unwatched_after: float = UNWATCHED_AFTER,
     watched: Any = None,
 ) -> Frame:
-    """UTILISATION_DAILY: the same of each day in UTC, as figures that add up. `over_days` puts days together.
+    """UTILISATION_DAILY: the same for each day in UTC, as figures that add up. `over_days` combines days.
 
     Parameters
     ----------
     usage, quotas, keys, unwatched_after, watched
-        As of `utilisation`. Usage of several days is taken apart at midnight.
+        As for `utilisation`. Usage of several days is split at midnight.
 
     Returns
     -------
     pyarrow.Table or pyspark.sql.DataFrame
-        The columns say how they add up. A run above the limit that goes over midnight counts in each day for its part.
-        A bucket that none of its clients used on a day has a row, too, with its idle windows, as far as the usage has
-        these clients: that of one day knows only those that were at work.
+        The columns say how they add up. A run above the limit across midnight counts in each day with its part. A
+        bucket that was idle on a day has a row, too, if the usage has its clients: usage of one day has only clients
+        that were active.
 
     Raises
     ------
@@ -243,7 +242,7 @@ def utilisation_daily(
 
 
 def over_days(daily: Any) -> Frame:
-    """UTILISATION of a longer time, out of the UTILISATION_DAILY of its days; a row a limit, as with a history.
+    """UTILISATION of a longer time, from the UTILISATION_DAILY of its days; a row for each limit, as with a history.
 
     Parameters
     ----------
@@ -253,7 +252,7 @@ def over_days(daily: Any) -> Frame:
     Returns
     -------
     pyarrow.Table or pyspark.sql.DataFrame
-        As `utilisation` of the usage of all these days, but: `p95` is out of the histograms, at most 1.1 % too high or
+        As `utilisation` of the usage of all these days, but: `p95` comes from the histograms, at most 1.1 % too high or
         too low; `longest_above_100_s` is the longest run within a day; `clients` and `brokers` are the most of a day.
 
     Raises
@@ -261,7 +260,8 @@ def over_days(daily: Any) -> Frame:
     UsageError
         Not a frame, or a column is missing or of another type.
     Invalid
-        Days with windows of several lengths of one bucket. Of a Spark DataFrame who reads the result hears of it.
+        One bucket has days with windows of different lengths. For a Spark DataFrame this is raised when the result is
+        read.
     """
     rows = of_kinds(daily, _DAILY_KINDS, DAYS_LABEL, or_without=(CLUSTER,))
     words, cluster = words_of(rows), [CLUSTER] if CLUSTER in names_of(rows) else []

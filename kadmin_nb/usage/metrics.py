@@ -45,7 +45,7 @@ _BROKEN_CODE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 def usage_from_metrics(metrics: Any, *, window: float = WINDOW) -> Frame:
-    """USAGE, of buckets instead of clients: the rates that the brokers compare with the limits.
+    """USAGE of buckets instead of clients: the rates that the brokers compare with the limits.
 
     Parameters
     ----------
@@ -58,9 +58,9 @@ def usage_from_metrics(metrics: Any, *, window: float = WINDOW) -> Frame:
     Returns
     -------
     pyarrow.Table or pyspark.sql.DataFrame
-        Where the metrics are. A row a sample of byte-rate or request-time; `throttle_ms` is the throttle-time of the
-        same bucket and sample, null where there is none. `user` is percent-decoded and, like `client_id`, "" where it
-        is not in the bucket.
+        In Spark if the metrics are. A row for each sample of byte-rate or request-time; `throttle_ms` is the
+        throttle-time of the same bucket and sample, or null. `user` is percent-decoded and, like `client_id`, "" if it
+        is not part of the bucket.
 
     Raises
     ------

@@ -65,7 +65,7 @@ _OF_CLIENT: dict[str, Measure] = {
 _TASK = "Spark adds up"
 
 NAMED = 5
-"""Clients of unknown use that are named."""
+"""Clients with unknown use that are named."""
 
 MOST = 10
 """Clients of each key that are shown."""
@@ -85,7 +85,7 @@ class NearAnswer(Answer):
             return "No client in this usage has a limit."
         if not len(self):
             known = self.limits - self.unknown
-            return f"None of {known:,} limits was used to {self.percent:g} %, and no client was throttled."
+            return f"None of {known:,} limits reached {self.percent:g} %, and no client was throttled."
         over = pc.sum(pc.greater(self._table["utilisation"], 100)).as_py() or 0
         (worst,) = self._table.slice(0, 1).to_pylist()
         counts = f"{len(self):,} of {self.limits:,} limits are near or over, {over:,} of them over"
@@ -98,7 +98,7 @@ class NearAnswer(Answer):
 
 
 def near(utilisation: Any, percent: float = NEAR_PERCENT) -> NearAnswer:
-    """NEAR out of UTILISATION: who used so many percent of a limit in a window, or was throttled."""
+    """NEAR from UTILISATION: buckets that used this share of a limit in a window, or were throttled."""
     rows = taken(utilisation, schemas.UTILISATION.names, "the rows of utilisation")
     words = words_of(rows)
     limited = in_arrow(where(rows, ~words.is_null(words.column("limit"))), task="Spark counts the utilisation")
@@ -128,21 +128,20 @@ def alerts(
     keys: str | Iterable[str] | None = None,
     late: str = LATE,
 ) -> Frame:
-    """ALERTS: a row a bucket, broker and window in which it used so many percent of its limit, or was throttled.
+    """ALERTS: a row for each bucket, broker and window in which it used this share of its limit, or was throttled.
 
     Parameters
     ----------
     usage
-        USAGE, in Spark or as anything with `__arrow_c_stream__`. Of a stream the alerts are one, too.
+        USAGE, in Spark or as anything with `__arrow_c_stream__`. For a stream the alerts are a stream, too.
     quotas
-        QUOTAS, as anything that `resolve` takes. They are read now: a stream goes on with them until it is started
-        anew.
+        QUOTAS, as anything that `resolve` takes. They are read now: a stream uses them until it is started again.
     percent
-        Percent of the limit from which on a window is reported.
+        The percentage of the limit from which a window is reported.
     keys
-        The keys to look at; the four of users and clients unless said.
+        The keys; default: the four of users and clients.
     late
-        Of a stream out of a table of USAGE: how much later than the latest window one may come and still count. A
+        For a stream from a table of USAGE: how much later than the latest window a row may come and still count. A
         stream of `kn.usage.usage` has its own.
 
     Raises
@@ -226,7 +225,7 @@ def top(
     most: int = MOST,
     time: tuple[datetime, datetime] | None = None,
 ) -> TopAnswer:
-    """TOP out of USAGE.
+    """TOP: the clients that use most of each key, from USAGE.
 
     Parameters
     ----------
@@ -235,10 +234,10 @@ def top(
     keys
         Only these keys.
     most
-        Clients of each key, at least 1.
+        The number of clients of each key, at least 1.
     time
-        From when to when somebody watched. Else it is from the first window of each broker to its last, without the
-        time for which no client of a broker has a row for a minute.
+        The start and end of the observation. Default: from the first window of each broker to its last, without gaps of
+        more than a minute in which no client of the broker has a row.
 
     Raises
     ------

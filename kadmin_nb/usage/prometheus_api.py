@@ -57,41 +57,41 @@ def prometheus(
     timeout: float = TIMEOUT,
     most_bytes: int = MOST_BYTES,
 ) -> Answer:
-    """METRICS: the quota metrics that a Prometheus has scraped from jmx_exporter, for `usage_from_metrics`.
+    """METRICS: the quota metrics that a Prometheus scraped from jmx_exporter, for `usage_from_metrics`.
 
     Parameters
     ----------
     url
-        Where its API is: `http://prometheus:9090`, with a user and password in it for basic authentication.
+        The address of its API: `http://prometheus:9090`, with a user and password in it for basic authentication.
     start, end
         The range, with time zones.
     step
-        Seconds from sample to sample.
+        Seconds between samples.
     broker
-        The label that tells the broker, such as `instance`.
+        The label that names the broker, such as `instance`.
     brokers
-        Broker ids by that label's values; not needed where the values are ids, or end in one (`kafka-3`).
+        Broker ids by that label's values; not needed if the values are ids, or end in one (`kafka-3`).
     query
-        What to ask. Series whose names end in none of `byte_rate`, `request_time`, `throttle_time` are passed over.
+        The query. Series whose names do not end in `byte_rate`, `request_time` or `throttle_time` are ignored.
     token
         A bearer token.
     timeout
-        Seconds that all of it may take.
+        The time limit in seconds for all requests.
     most_bytes
-        Bytes that all answers may have.
+        The maximum bytes of all answers.
 
     Raises
     ------
     ConnectionFailed, TimedOut
         No answer, or not in time.
     AuthenticationFailed, NotAuthorized
-        It wants other credentials.
+        It requires other credentials.
     NotFound
-        No such series in that time.
+        There are no such series in that time.
     Invalid
-        It refuses the query, in its own words, or does not answer as a Prometheus does, or too much.
+        It refuses the query, in its own words; it does not answer as a Prometheus does; or its answer is too large.
     UsageError
-        No address of a Prometheus, a time without a zone, or a series whose broker cannot be told.
+        Not the address of a Prometheus, a time without a zone, or a series of an unknown broker.
     """
     first, last = (_seconds(at) for at in (start, end))
     if not (first <= last and step > 0):
@@ -188,7 +188,7 @@ class _Client:
         if error.code in _REFUSALS:
             return _REFUSALS[error.code](f"{self.shown} refuses: HTTP {error.code} {error.reason}")
         if 300 <= error.code < 400:
-            return Invalid(f"{self.shown} sends elsewhere: HTTP {error.code}", hint="Does it want a login?")
+            return Invalid(f"{self.shown} redirects: HTTP {error.code}", hint="Does it require a login?")
         try:
             reason = documents.from_json(error.read(_LONGEST).decode())["error"]
         except (ValueError, KeyError, TypeError, OSError):
@@ -196,14 +196,14 @@ class _Client:
         return Invalid(f"{self.shown} refuses: HTTP {error.code} {reason}")
 
     def _too_late(self) -> TimedOut:
-        return TimedOut(f"no answer of {self.shown} in time", hint="Give it more timeout, or ask for less.")
+        return TimedOut(f"no answer of {self.shown} in time", hint="Raise timeout, or ask for less time.")
 
 
 _REFUSALS: dict[int, type[KadminError]] = {401: AuthenticationFailed, 403: NotAuthorized, 404: NotFound}
 
 
 def _not_an_address() -> UsageError:
-    return UsageError("the url is not the address of a Prometheus", hint="Such as http://prometheus:9090.")
+    return UsageError("the url is not the address of a Prometheus", hint="For example http://prometheus:9090.")
 
 
 def _authorization(parts: urllib.parse.SplitResult, token: Secret | str | None) -> dict[str, str]:
@@ -256,6 +256,6 @@ def _broker(labels: Mapping[str, str], label: str, brokers: Mapping[str, int]) -
     if number is None:
         raise UsageError(
             f"the label {label} of {labels.get('__name__')} names no broker: {address!r}",
-            hint=f"Say broker=…, one of {', '.join(sorted(labels))}, and brokers={{value: id}}.",
+            hint=f"Pass broker=…, one of {', '.join(sorted(labels))}, and brokers={{value: id}}.",
         )
     return int(number[1])

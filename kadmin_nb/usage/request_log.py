@@ -111,11 +111,11 @@ class Counts:
             ),
             (
                 self.ambiguous,
-                f"{self.ambiguous:,} requests fell into the hour that {self.tz} passes twice: the first is taken",
+                f"{self.ambiguous:,} requests are in the hour that {self.tz} has twice: the first is assumed",
             ),
             (
                 self.unsized,
-                f"{self.unsized:,} PRODUCE, FETCH or SHARE_FETCH do not tell their bytes, which are not counted",
+                f"{self.unsized:,} PRODUCE, FETCH or SHARE_FETCH do not report their bytes, so these are not counted",
             ),
         )
         return (*damage_warnings(self.damaged), *(f"WARNING: {text}" for count, text in texts if count))
@@ -123,7 +123,7 @@ class Counts:
 
 def damage_warnings(damaged: Iterable[str]) -> tuple[str, ...]:
     """A line for each file that could not be read to its end."""
-    return tuple(f"WARNING: {file} is damaged: only what comes before that was read" for file in damaged)
+    return tuple(f"WARNING: {file} is damaged: only the part before the damage was read" for file in damaged)
 
 
 class Lines(Protocol):
@@ -142,7 +142,7 @@ class Lines(Protocol):
 
 @dataclass(frozen=True, repr=False)
 class Requests(Display):
-    """A request log: read already, in this process, or, on Spark, when it is asked for.
+    """A request log: already read, in this process, or lazy, on Spark.
 
     `frame` is REQUESTS: what clients asked, each request once. `left_out` has the same columns and a `reason`:
     `inter-broker`, `follower` or `forwarded`. `quarantine` has `path`, `line` and `reason` of every line that is not a
@@ -155,7 +155,7 @@ class Requests(Display):
 
     @property
     def cluster_id(self) -> str | None:
-        """The cluster that the log was said to be of."""
+        """The cluster of the log, as it was given."""
         return self._reader.cluster_id
 
     @cached_property
@@ -165,7 +165,7 @@ class Requests(Display):
 
     @cached_property
     def left_out(self) -> Frame:
-        """The requests of brokers and forwarded ones, each once, with the `reason`."""
+        """The requests of brokers, and forwarded requests, each once, with the `reason`."""
         return self.once(in_time(self._lines.rows([*self._request_columns, "reason"], OF_OTHERS)))
 
     @cached_property
@@ -181,17 +181,17 @@ class Requests(Display):
 
     @property
     def damaged(self) -> tuple[str, ...]:
-        """The compressed files that cannot be read to their end; Spark unpacks all compressed ones for it."""
+        """The compressed files that cannot be read to their end; Spark unpacks all compressed files to find them."""
         return self._lines.damaged
 
     @cached_property
     def counts(self) -> Counts:
-        """The lines, counted by their fate. Spark reads the log for it once, and compressed files once more.
+        """The numbers of lines by what they became. Spark reads the log once for it, and compressed files twice.
 
         Raises
         ------
         Invalid
-            A file cannot be read to its end, as a gzip that was cut short, and the log is read strictly.
+            A file cannot be read to its end, such as a truncated gzip, and the log is read strictly.
         UsageError
             It is a stream, which has no end.
         """
@@ -199,7 +199,7 @@ class Requests(Display):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """A line for each damaged file; `counts.warnings` has more. Spark unpacks compressed files for it."""
+        """A line for each damaged file; `counts.warnings` has more. Spark unpacks compressed files to find them."""
         return damage_warnings(self.damaged)
 
     def of_clients(self, names: Sequence[str]) -> Frame:
@@ -271,49 +271,49 @@ def requests(
     strict: bool = False,
     progress: ReadSoFar | None = None,
 ) -> Requests:
-    """The requests that clients made, out of Kafka's request log.
+    """The requests of clients, from Kafka's request log.
 
     Parameters
     ----------
     lines
-        Files and folders, with all that is below them, plain, gzip or bzip2; `*` and `?` in them are patterns. Or a
-        Spark DataFrame of lines, with a column `line` or `value`, and `path` where the broker is told by it. It may be
-        a stream: of files, of Auto Loader, of a Kafka topic.
+        Files and folders, with everything below them, plain, gzip or bzip2; `*` and `?` are patterns. Or a Spark
+        DataFrame of lines, with a column `line` or `value`, and `path` if it names the broker. It may be a stream: of
+        files, of Auto Loader, of a Kafka topic.
     spark
-        The session that reads the files, wherever it can. Unless said, this process reads local ones, all at once.
+        The session that reads the files, from any place that it can read. Default: this process reads local files, all
+        at once.
     broker
         The broker that wrote it: an id; a regular expression whose group is the id within a file's path
-        (`r"broker-(\\d+)/"`, as Java spells them); or a frame with `id`, `host` and `port`, such as BROKERS, matched
-        with the local address of each connection. Such a `host` is an address as the broker sees it; `port` decides
-        where hosts have several brokers. It is required.
+        (`r"broker-(\\d+)/"`, in Java's syntax); or a frame with `id`, `host` and `port`, such as BROKERS, matched with
+        the local address of each connection. `host` is then an address as the broker sees it; `port` distinguishes
+        brokers on one host. Required.
     tz
-        The brokers' time zone, `Europe/Berlin`: log4j writes their local time. Not needed where the pattern has an
-        offset. Of an hour that the clock passes twice the first is taken, and `counts` says how many requests it has.
+        The brokers' time zone, `Europe/Berlin`: log4j writes their local time. Not needed if the pattern has an offset.
+        For an hour that occurs twice the first is assumed, and `counts` has the number of its requests.
     cluster_id
         Becomes the first column.
     inter_broker
-        Names of the listeners that brokers use among themselves, or one regular expression of them.
+        Names of the listeners that brokers use between themselves, or one regular expression for them.
     names
         A pattern of file names to read below a folder, such as `*request*`.
     dedupe
-        Whether a request whose line is read twice counts once. False takes the log's word for it, and 10 to 25 % less
-        time: for logs of which no file is there under two names, and none is read that log4j may be rolling.
+        Whether a request counts once even if its line is read twice. False takes 10 to 25 % less time: use it for logs
+        without copies of files, and without files that log4j may be rolling.
     strict
-        Whether a compressed file that is damaged is an error. Else it is read as far as it goes, and is named in
-        `counts` and `quarantine`.
+        Whether a damaged compressed file is an error. Otherwise it is read up to the damage, and named in `counts` and
+        `quarantine`.
     progress
-        Called now and then with the bytes that this process has read so far, and with those of all files, as they are
-        on the disk.
+        Called now and then with the bytes on disk that this process has read so far, and the bytes of all files.
 
     Raises
     ------
     NotFound
         No such path, no file below it, or no line in them.
     Invalid
-        None of the lines is of Kafka's request log, or no sample of them can be read.
+        None of the lines is from Kafka's request log, or no request in a sample can be read.
     UsageError
-        No `tz` where the times need one, a broker that cannot be told: of the first lines, or by a file's path; a
-        frame without lines.
+        A missing `tz`, if the times need one; an unknown broker, in the first lines or from a file's path; a frame
+        without lines.
 
     Notes
     -----

@@ -80,7 +80,7 @@ _OFFSET = r"^.{19}.*[Z+-]"
 """The beginning has a date and a time of day, whose hyphens say nothing."""
 _FIXED = re.compile(r"(?:Z|(?:Etc/)?(?:UTC|GMT))|([+-])(\d\d):(\d\d)")
 
-BROKER_HINT = r"Say broker=3, a pattern such as r'broker-(\d+)/', or a frame with id, host, port."
+BROKER_HINT = r"Pass broker=3, a pattern such as r'broker-(\d+)/', or a frame with id, host, port."
 _BROKER = pa.int32()
 _LOCAL = r"^(?P<host>.*):(?P<port>\d+)-.*:\d+-\d+(?:-\d+)?$"
 _GROUP_NAME = re.compile(r"\(\?<(?=[A-Za-z])")
@@ -122,7 +122,7 @@ class BrokerInPath:
         """
         for path in paths:
             if self._id(path) is None:
-                problem = f"the path {path} does not match {self.pattern}, which is to say its broker"
+                problem = f"the path {path} does not match {self.pattern}, which should name its broker"
                 raise UsageError(problem, hint=BROKER_HINT)
 
     def _id(self, path: str | None) -> int | None:
@@ -217,7 +217,7 @@ def check_zone(tz: str | None) -> None:
     try:
         ZoneInfo(tz)
     except (KeyError, ValueError, OSError):
-        raise UsageError(f"{tz} is not a time zone", hint="Such as Europe/Berlin, UTC or +02:00.") from None
+        raise UsageError(f"{tz} is not a time zone", hint="For example Europe/Berlin, UTC or +02:00.") from None
 
 
 def has_offset(written: pa.Array) -> pa.Array:
@@ -404,11 +404,11 @@ def refuse_sample(sampled: Sequence[Mapping[str, Any]]) -> None:
     faults = {row["fault"]: row for row in reversed(sampled)}
     if NO_ZONE in faults:
         problem = f"the times in {faults[NO_ZONE]['path']} have no offset"
-        raise UsageError(problem, hint="Say tz='Europe/Berlin', or tz='UTC'.")
+        raise UsageError(problem, hint="Pass tz='Europe/Berlin', or tz='UTC'.")
     if NO_BROKER in faults:
         raise UsageError(
             f"no broker has the local address of the connection {faults[NO_BROKER]['connection']}",
-            hint="The brokers' host is to be the address that clients connect to, as the broker sees it.",
+            hint="host is the address that clients connect to, as the broker itself sees it.",
         )
     if None not in faults:
         raise Invalid(f"no request in {sampled[0]['path']} can be read: {sampled[0]['fault']}")

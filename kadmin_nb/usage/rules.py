@@ -19,7 +19,7 @@ RECORD_BYTES = "request log: record bytes, less than the quota charges"
 SHARE_BYTES = "request log: SHARE_FETCH, whose bytes it does not tell"
 """The quota of a consumer charges a share consumer's answers too; the log tells their throttles, and no bytes."""
 
-WHY_UNKNOWN = "A request log does not tell the bytes of SHARE_FETCH; the brokers' metrics have them."
+WHY_UNKNOWN = "A request log does not report the bytes of SHARE_FETCH; the brokers' metrics have them."
 
 IO_THREADS = "request log: I/O-thread time, an estimate"
 """The quota charges the time of network threads too, which the log does not tell: 1.5 to 1.8 times as much in all was

@@ -119,7 +119,7 @@ def _paths_in(text: DataFrame, reader: LogReader) -> Iterable[str]:
 
 def _refuse_untold_broker(lines: DataFrame, reader: LogReader) -> None:
     if isinstance(reader.broker, BrokerInPath) and "path" not in lines.columns:
-        raise UsageError("the lines have no column path, which is to say the broker", hint=BROKER_HINT)
+        raise UsageError("the lines have no column path, which should name the broker", hint=BROKER_HINT)
 
 
 def _of_frame(lines: DataFrame) -> DataFrame:

@@ -27,7 +27,7 @@ def watermarked(rows: DataFrame, time: str, late: str) -> DataFrame:
     """
     length = length_of_time(late)
     if length is None:
-        raise UsageError(f"late={late} is not a length of time", hint="Such as '10 minutes'.")
+        raise UsageError(f"late={late} is not a length of time", hint="For example '10 minutes'.")
     return rows.withWatermark(time, f"{length // timedelta(milliseconds=1)} milliseconds")
 
 

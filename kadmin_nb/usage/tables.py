@@ -60,17 +60,17 @@ _TABLE = re.compile(rf"{_PART}(?:\.{_PART}){{0,2}}", re.ASCII)
 
 
 def check_tables(spark: SparkSession, **tables: str) -> None:
-    """Refuse tables that cannot all be written, before any work is done; nothing is read or made.
+    """Refuse tables that cannot all be written, before any work is done; nothing is read or created.
 
     Parameters
     ----------
     tables
-        The name of each, `catalog.schema.table`, by what it is for: `usage="lake.usage"`. A blank one is passed over.
+        The name of each, `catalog.schema.table`, by its purpose: `usage="lake.usage"`. Empty names are ignored.
 
     Raises
     ------
     UsageError
-        One is not a name of a table, or two are the same table.
+        One is not the name of a table, or two are the same table.
     """
     purposes: dict[tuple[str, ...], str] = {}
     for purpose, table in tables.items():
@@ -79,7 +79,8 @@ def check_tables(spark: SparkSession, **tables: str) -> None:
 
 
 def store_usage(requests: Requests, table: str, every: str = "1 second") -> Counts:
-    """Write the USAGE of a log into a Delta table; what became of the lines, and the first and last day of the windows.
+    """Write the USAGE of a log into a Delta table; returns the counts of lines, and the first and last day of the
+    windows.
 
     The windows that the log has, by cluster, broker and start, replace those that the table has, in one commit; all
     others stay. So a run that was killed, or that meets another one, is simply run again. A window of which two logs
@@ -92,24 +93,24 @@ def store_usage(requests: Requests, table: str, every: str = "1 second") -> Coun
     Parameters
     ----------
     requests
-        What `requests(…)` read.
+        The result of `requests(…)`.
     table
-        The name of the table, `catalog.schema.table`. It is made where there is none, with the columns of USAGE_TABLE,
-        and partitioned by `cluster_id`, where the requests have one, and `day`.
+        The name of the table, `catalog.schema.table`. It is created if it does not exist, with the columns of
+        USAGE_TABLE, partitioned by `cluster_id`, if the requests have one, and `day`.
     every
-        As of `usage`; the same each time: windows of another length would tell the same requests twice.
+        As for `usage`; the same each time, since windows of another length would count the same requests twice.
 
     Raises
     ------
     Unsupported
         The session has no Delta.
     UsageError
-        It is not the name of a table; the table is another one, of another kind, or has windows of another length of
+        It is not the name of a table; the table has other columns, another format, or windows of another length for
         this cluster; `every` is not a length. Nothing was written.
     Invalid
         Spark cannot write it, or a file of the log cannot be read to its end.
     TimedOut
-        Other runs changed the same days each time that it tried. Nothing was written.
+        Other runs changed the same days at each attempt. Nothing was written.
     """
     length = length_of(every)
     spark, windows = requests.frame.sparkSession, _windows(requests, length)
@@ -129,21 +130,21 @@ def store_utilisation(daily: DataFrame, table: str) -> None:
     Parameters
     ----------
     daily
-        What `utilisation_daily(…)` gives. Days and clusters that it does not have stay as they are.
+        The result of `utilisation_daily(…)`. Other days and clusters stay as they are.
     table
-        The name of the table, `catalog.schema.table`. It is made where there is none, partitioned by `cluster_id`,
-        where the days have one, and `day`.
+        The name of the table, `catalog.schema.table`. It is created if it does not exist, partitioned by `cluster_id`,
+        if the days have one, and `day`.
 
     Raises
     ------
     Unsupported
         The session has no Delta.
     UsageError
-        It is not UTILISATION_DAILY, or not the name of a table; the table is another one, or of another kind.
+        It is not UTILISATION_DAILY, or not the name of a table; the table has other columns or another format.
     Invalid
-        Spark cannot work it out, or cannot write it.
+        Spark cannot compute it, or cannot write it.
     TimedOut
-        Other runs changed the same days each time that it tried. Nothing was written.
+        Other runs changed the same days at each attempt. Nothing was written.
     """
     spark, frame = daily.sparkSession, schemas.UTILISATION_DAILY
     check_tables(spark, utilisation=table)

@@ -30,7 +30,7 @@ QUOTAS_SHOWN = 10
 
 
 class ImpactAnswer(Answer):
-    """IMPACT: a row a client and key that the change touches, the worst first. Its display leads with counts.
+    """IMPACT: a row for each client and key that the change affects, the worst first. Its display begins with counts.
 
     `counts` is IMPACT_COUNTS, `shadowed` SHADOWED. Of a plan, `plan` is there; where its clients came as a USAGE,
     `backtest` and `stalls` too.
@@ -54,21 +54,21 @@ class ImpactAnswer(Answer):
 
     @property
     def ok(self) -> bool:
-        """True if the brokers would take the plan."""
+        """True if the brokers would accept the plan."""
         return self.plan is None or not self.plan.refused
 
     @property
     def differing(self) -> Sized:
-        """The clients that the plan would touch; without a plan, whom the change touches."""
+        """The clients that the plan, or the change, affects."""
         return self if self.plan is None else self.plan.differing
 
     def raise_for_errors(self) -> ImpactAnswer:
-        """Itself when the brokers would take the plan.
+        """Itself if the brokers would accept the plan.
 
         Raises
         ------
         Invalid
-            They would refuse some of it.
+            They would refuse some rows.
         """
         if self.plan is not None:
             self.plan.raise_for_errors()
@@ -78,7 +78,7 @@ class ImpactAnswer(Answer):
         """Counts of the clients of each effect, key by key."""
         counted = self.counts.to_arrow().to_pylist()
         lines = [line for key, rows in groupby(counted, lambda row: row["key"]) if (line := _counted(key, list(rows)))]
-        return "\n".join(lines or ["no known client is touched"])
+        return "\n".join(lines or ["no known client is affected"])
 
     def _shadowed_lines(self) -> list[str]:
         """The shadowed quotas, a line each."""
@@ -95,7 +95,10 @@ class ImpactAnswer(Answer):
 
     def _sections(self) -> list[tuple[str, Answer]]:
         """The sections below the impact, with their headings."""
-        parts = (("backtest, these limits on the usage as it was", self.backtest), ("stalls when applied", self.stalls))
+        parts = (
+            ("backtest, these limits on this usage", self.backtest),
+            ("stalls when applied", self.stalls),
+        )
         return [(title, answer) for title, answer in parts if answer is not None]
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
@@ -133,25 +136,25 @@ class ImpactAnswer(Answer):
 
 
 def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | None = None) -> ImpactAnswer | DataFrame:
-    """Clients that a change of QUOTAS touches: limit, level and bucket of each known client, before and after.
+    """Clients that a change of QUOTAS affects: limit, level and bucket of each known client, before and after.
 
     Parameters
     ----------
     before
         QUOTAS, as anything with `__arrow_c_stream__`.
     after
-        QUOTAS, or a plan, whose changes are made to `before`.
+        QUOTAS, or a plan whose changes are applied to `before`.
     pairs
-        The known clients: PAIRS, USAGE, or any frame with `user` and `client_id`; each counts once. Of usage that
-        brokers measured by bucket, `known_clients(usage)` are clients.
+        The known clients: PAIRS, USAGE, or any frame with `user` and `client_id`; each counts once. For usage that
+        brokers measured by bucket, pass `known_clients(usage)`.
     keys
-        The keys to compare; the four of users and clients unless said.
+        The keys to compare; default: the four of users and clients.
 
     Returns
     -------
     ImpactAnswer or pyspark.sql.DataFrame
-        IMPACT, the worst first; whom it does not touch is only counted. Of pairs in Spark a lazy DataFrame, words as
-        strings, in no order; `groupBy("key", "effect").count()` sums it up.
+        IMPACT, the worst first; unaffected clients are only counted. For pairs in Spark a lazy DataFrame, unordered;
+        `groupBy("key", "effect").count()` sums it up.
 
     Raises
     ------

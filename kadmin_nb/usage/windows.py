@@ -40,28 +40,28 @@ _LABEL = "the requests"
 
 
 def usage(requests: Requests | Any, every: str = "1 second", *, late: str = LATE) -> Frame:
-    """USAGE: a row a broker, user, client-id, key and window in which the client asked for something of that key.
+    """USAGE: a row for each broker, user, client-id, key and window with requests.
 
     Parameters
     ----------
     requests
-        What `requests(…)` read, or any frame with the columns of REQUESTS.
+        The result of `requests(…)`, or any frame with the columns of REQUESTS.
     every
-        The windows' length: `1 second`, `5 minutes`. A quota's own is 1 second.
+        The length of the windows: `1 second`, `5 minutes`. A quota's own is 1 second.
     late
-        Of a stream: how much later than the latest request one may come and still count; a window comes out, once,
-        when all that ends so long after it has been seen. What comes later is dropped, and counted by Spark's
-        progress as `numRowsDroppedByWatermark`.
+        For a stream: how much later than the latest request one may come and still count. Each window is written once,
+        when this time has passed. Later requests are dropped, and counted in Spark's progress as
+        `numRowsDroppedByWatermark`.
 
     Returns
     -------
     pyarrow.Table or pyspark.sql.DataFrame
-        Where the requests are. `producer_byte_rate` and `consumer_byte_rate`: bytes of records a second, a lower bound
-        of what the quota charges. `request_percentage`: the time on I/O threads in percent of one thread, an estimate.
-        `source` says which. `throttle_ms` is the longest throttle that an answer of the window told: of PRODUCE for the
-        first, of FETCH for the second (a request quota throttles them just so), of all other requests for the third,
-        null where there was none. SHARE_FETCH counts for `consumer_byte_rate` in a row of its own, whose value is null:
-        the log does not tell how many bytes it was. `cluster_id` leads where the requests have one.
+        In Spark if the requests are. `producer_byte_rate` and `consumer_byte_rate`: bytes of records a second, a lower
+        bound of what the quota charges. `request_percentage`: the time on I/O threads in percent of one thread, an
+        estimate. `source` says which. `throttle_ms` is the longest throttle that an answer in the window reported: of
+        PRODUCE for the first, of FETCH for the second (a request quota throttles them, too), of all other requests for
+        the third; null if there was none. SHARE_FETCH counts for `consumer_byte_rate` in a separate row, whose value is
+        null: the log does not report its bytes. `cluster_id` is the first column if the requests have one.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def length_of(every: str) -> int:
     """
     length = length_of_time(every)
     if not length or length % timedelta(milliseconds=1):
-        raise UsageError(f"{every} is not the length of a window", hint="Such as '1 second', or '5 minutes'.")
+        raise UsageError(f"{every} is not the length of a window", hint="For example '1 second', or '5 minutes'.")
     return length // timedelta(microseconds=1)
 
 

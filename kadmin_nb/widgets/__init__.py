@@ -1,4 +1,4 @@
-"""Widgets of a notebook: tables to edit quotas and configs in, over the same stage that lines and code fill."""
+"""Widgets for notebooks: tables to edit quotas and configs, with the same stage as lines and code."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def _columns_from(sheet: Sheet, column: str, count: int) -> list[str]:
     """So many columns from this one on, or as many as there are."""
     names = _column_names(sheet)
     if column not in names:
-        raise UsageError("the page names a column that there is not; nothing was changed")
+        raise UsageError("the page names an unknown column; nothing was changed")
     return names[names.index(column) :][:count]
 
 
@@ -107,12 +107,12 @@ def _keys_from(sheet: Sheet, place: Cells, count: int, hint: str) -> Sequence[st
     """The keys of so many rows from a place on, or of as many as there are."""
     keys = sheet.keys(place.position, count)
     if not keys or keys[0] != place.key:
-        raise UsageError("the rows have moved meanwhile; nothing was changed", hint=hint)
+        raise UsageError("the rows have changed since; nothing was changed", hint=hint)
     return keys
 
 
 def _too_many(cells: int) -> UsageError:
-    return UsageError(f"{cells:,} cells at once are too many", hint=f"{MOST_CELLS:,} is the most.")
+    return UsageError(f"{cells:,} cells at once are too many", hint=f"The limit is {MOST_CELLS:,}.")
 
 
 def _row(position: int, key: str, columns: Sequence[str], texts: Sequence[str]) -> list[CellText]:

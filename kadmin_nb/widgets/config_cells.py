@@ -85,10 +85,10 @@ class ConfigCell:
         if self.refusal is not None:
             return f"not read: {self.refusal}"
         if self.config.is_read_only:
-            return "read-only: it is set in the broker's file, and takes a restart"
+            return "read-only: it is set in the broker's file, and a change needs a restart"
         text = "" if self.is_secret else self.config.sent or ""
         is_strange = len(text) > LONGEST_EDITED or not text.isprintable()
-        return "its value is too long, or has line ends or controls: %kconfig changes it" if is_strange else ""
+        return "its value is too long, or has line ends or control characters: use %kconfig" if is_strange else ""
 
     @property
     def has_own(self) -> bool:
@@ -230,5 +230,5 @@ class ConfigCell:
         change = state.change
         if change.op == DELETE:
             then = self.fallback_text
-            return f"reset: {then} applies then" if then else "reset: what applies then cannot be seen from here"
+            return f"reset: {then} applies then" if then else "reset: the value that applies then is not known here"
         return f"{change.op} {self.text(state) if self.is_secret or change.op == SET else change.wanted}"

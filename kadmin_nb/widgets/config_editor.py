@@ -46,7 +46,7 @@ def _sentences(cell: ConfigCell, state: ShownState) -> Iterator[str]:
         yield "A secret: brokers never show its value, and it is set only by reference, such as env:NAME."
     if cell.has_own:
         fallback = cell.fallback_text
-        yield "What applies after a reset cannot be seen from here." if fallback is None else f"Without it: {fallback}."
+        yield "The value after a reset is not known here." if fallback is None else f"Without it: {fallback}."
 
 
 def _synonyms_table(cell: ConfigCell) -> Iterator[Block]:

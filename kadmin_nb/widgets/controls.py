@@ -171,7 +171,7 @@ class Confirmations:
         for key in keys:
             if key not in self._fields:
                 self._fields[key] = text(key, width="24em", label="type again")
-                self._fields[key].tooltip = f"type {key} to allow what is dangerous about it"
+                self._fields[key].tooltip = f"type {key} to allow this dangerous change"
         self.widget.children = tuple(self._fields.values())
 
     def __len__(self) -> int:

@@ -26,7 +26,7 @@ _MAY_LACK = ("is_default", "synonyms", "documentation", "error", "message")
 
 
 def edit_quotas(quotas: object, stage: Stage | None = None) -> QuotaEditor:
-    """Quotas of a frame as a spreadsheet, such as those of a snapshot; what is typed into it is staged.
+    """Edit the quotas of a frame, such as a snapshot's, in a spreadsheet; edits are staged.
 
     `Cluster.edit_quotas` edits those of a cluster.
 
@@ -35,8 +35,8 @@ def edit_quotas(quotas: object, stage: Stage | None = None) -> QuotaEditor:
     quotas
         QUOTAS of one cluster, as anything with `__arrow_c_stream__`.
     stage
-        Takes the edits: that of the cluster that they are planned on. A new one, which plans nothing, unless given;
-        its `to_cell()` is what is staged, as lines for elsewhere.
+        The stage for the edits, of the cluster that plans them. Default: a new one without a cluster; its `to_cell()`
+        has the edits as lines.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def edit_quotas(quotas: object, stage: Stage | None = None) -> QuotaEditor:
 
 
 def edit_configs(configs: object, stage: Stage | None = None) -> ConfigEditor:
-    """Configs of a frame as a spreadsheet, such as those of a snapshot; what is typed into it is staged.
+    """Edit the configs of a frame, such as a snapshot's, in a spreadsheet; edits are staged.
 
     `Cluster.edit_configs` edits those of a cluster. Fallbacks and Kafka's descriptions are shown as far as the frame
     has them, in `synonyms` and `documentation`.
@@ -63,8 +63,8 @@ def edit_configs(configs: object, stage: Stage | None = None) -> ConfigEditor:
     configs
         CONFIGS of one cluster, as anything with `__arrow_c_stream__`.
     stage
-        Takes the edits: that of the cluster that they are planned on. A new one, which plans nothing, unless given;
-        its `to_cell()` is what is staged, as lines for elsewhere.
+        The stage for the edits, of the cluster that plans them. Default: a new one without a cluster; its `to_cell()`
+        has the edits as lines.
 
     Raises
     ------

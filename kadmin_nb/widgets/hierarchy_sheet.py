@@ -79,7 +79,7 @@ class HierarchySheet(ReadOnlySheet):
             columns = [[self._name(node) for node in nodes], *(self._texts(key, nodes) for key in self._keys)]
             columns.append([shadowers.get(node, "") for node in nodes])
             marks = [
-                Mark(n, column, SHADOWED, f"can never apply: {shadowers[node]} always comes first")
+                Mark(n, column, SHADOWED, f"can never apply: {shadowers[node]} always wins")
                 for n, node in enumerate(nodes)
                 for column in range(1, len(self._keys) + 1)
                 if shadowers.get(node) and columns[column][n]

@@ -133,10 +133,10 @@ class PlanReview(Panel):
     def _make_buttons(self) -> Sequence[Any]:
         button = self._controls.button
         self._apply = button("Apply", self.apply, style="warning", hint="send these changes to the brokers")
-        self._resume = button("Resume", self.apply, style="warning", hint="send what is not there yet")
-        self._stop = button("Stop", self.stop, hint="after the request that is under way")
+        self._resume = button("Resume", self.apply, style="warning", hint="send the rows that are not applied yet")
+        self._stop = button("Stop", self.stop, hint="after the current request")
         self._verify = button("Verify", self.verify, hint="ask every broker again; nothing is sent")
-        self._rollback = button("Roll back", self.rollback, hint="the plan that takes it back, for review")
+        self._rollback = button("Roll back", self.rollback, hint="a plan that undoes this one, for review")
         self._again = button("Plan again", self.plan_again, hint="the same changes on the cluster as it is now")
         return self._apply, self._resume, self._stop, self._verify, self._rollback, self._again
 
@@ -166,7 +166,7 @@ class PlanReview(Panel):
         self._controls.show(self._bar, is_busy)
         if advance is not None:
             self._bar.max, self._bar.value = max(1, advance.of), advance.done
-        stopping = "stopping after the request that is under way; " if self._work.is_stopping() and is_busy else ""
+        stopping = "stopping after the current request; " if self._work.is_stopping() and is_busy else ""
         self.status = f"{stopping}{advance or 'looking'}" if is_busy else self._text
         self._status.show(self.status, ok=is_busy or not self._is_failed)
         is_stale = self.origin is not None and not self.origin.is_current and not self._is_begun

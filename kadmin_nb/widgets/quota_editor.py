@@ -85,7 +85,7 @@ class QuotaEditor(StageEditor):
         try:
             entity, stored = Entity.parse(name), self.sheet.stored
         except UsageError:  # the short form of a long name, of a row that has moved meanwhile
-            return ["The rows have moved: choose the cell again to see what applies."]
+            return ["The rows have changed: choose the cell again to see what applies."]
         lines = preview(entity, key, stored.quotas, self.sheet.changes(), stored.brokers)
         refusal = self.sheet.refused().get((entity, key))
         refused = [("refused", refusal.reason)] if refusal else []

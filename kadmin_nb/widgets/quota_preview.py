@@ -131,7 +131,7 @@ def _closer(entity: Entity, level: Level, quotas: pa.Table) -> Iterator[Remark]:
             rows = rows.filter(pc.fill_null(pc.equal(rows[column], name), True))
     if rows.num_rows:
         more = f", and {rows.num_rows - 1:,} more" if rows.num_rows > 1 else ""
-        yield Remark(CLOSER, f"{rows['entity'][0]} comes first for its clients{more}")
+        yield Remark(CLOSER, f"{rows['entity'][0]} wins for its clients{more}")
 
 
 def _address_effect(entity: Entity, key: str, quotas: pa.Table) -> Iterator[Remark]:

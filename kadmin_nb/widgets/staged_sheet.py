@@ -92,7 +92,7 @@ class StagedSheet(ABC, Generic[Whose]):
 
     def edit(self, cells: Sequence[CellText]) -> Result:
         if len(cells) > MOST_CELLS:
-            raise UsageError(f"{len(cells):,} cells at once are too many", hint=f"{MOST_CELLS:,} is the most.")
+            raise UsageError(f"{len(cells):,} cells at once are too many", hint=f"The limit is {MOST_CELLS:,}.")
         with self._lock:
             states = self._states_of({target: cell.text for target, cell in self._targets(cells)})
             self._history.do(states)

@@ -42,7 +42,7 @@ class KAdmin(Magics):
     frame = Enum(
         (ANSWER, *FORMS),
         default_value=ANSWER,
-        help="The frame type of answers; --as says it for one call. answer: a pandas DataFrame that shows its answer.",
+        help="The frame type of answers; --as sets it for one call. answer: a pandas DataFrame that shows its answer.",
     ).tag(config=True)
 
     def __init__(self, shell: InteractiveShell) -> None:

@@ -42,7 +42,7 @@ class OtherCluster(Session):
 
     def review(self, plan: Plan, options: ApplyOptions) -> Display:
         raise UsageError(
-            "a review outlives its line, and --cluster is left at the end of it",
+            "a review stays open after its line, but --cluster ends with it",
             hint=f"%kadmin use {quote(self.target or 'TARGET')} makes it the current one.",
         )
 
@@ -57,7 +57,7 @@ class OtherCluster(Session):
 
     def _elsewhere(self) -> UsageError:
         return UsageError(
-            "the tray belongs to the current connection, and --cluster, --property or --timeout opens another",
+            "the tray belongs to the current connection, but --cluster, --property or --timeout opens another",
             hint=f"%kadmin use {quote(self.target or 'TARGET')} makes it the current one; "
             "set … --apply changes it without a tray.",
         )
@@ -83,7 +83,7 @@ class NotebookSession(Session):
             yield self
             return
         if target is None and self.target is None and self.connected is not None:
-            raise UsageError("--property and --timeout go with --cluster here: the current cluster was handed in")
+            raise UsageError("--property and --timeout need --cluster: the current cluster was passed as a Cluster")
         other = OtherCluster(
             target if target is not None else self.target,
             properties,
@@ -231,12 +231,12 @@ class NotebookSession(Session):
 
         plan = self._staged.shown
         if plan is None:
-            raise UsageError("no plan was shown yet", hint="plan shows one; apply then applies just that.")
+            raise UsageError("no plan was shown yet", hint="%kquota plan shows one, and apply then applies it.")
         if plan_id is not None and (len(plan_id) < 6 or not plan.id.startswith(plan_id)):
             raise NotFound(f"the plan last shown is {plan.id[:12]}, not {plan_id}")
         origin = origin_of(plan)
         if origin is None or not origin.is_current:
-            raise UsageError("something was staged or discarded since the plan was shown", hint="plan again and look.")
+            raise UsageError("something was staged or discarded since the plan was shown", hint="Plan again.")
         return plan
 
 

@@ -28,7 +28,7 @@ def destination(line: str) -> tuple[str | None, list[str]]:
     return words[0], words[2:]
 
 
-_QUOTES = "Quotes or spaces within {…} want quotes around the word: \"user={names['a']}\""
+_QUOTES = "Quotes or spaces within {…} need quotes around the word: \"user={names['a']}\""
 
 
 class Variables:

@@ -31,9 +31,12 @@ from .session import NotebookSession
 @click.command("plan", cls=Verb)
 @planning
 @options.impact
-@click.option("--review", is_flag=True, help="As a widget that applies it, row by row.")
+@click.option("--review", is_flag=True, help="Show it as a widget, which can apply it.")
 def plan_staged(session: NotebookSession, impact: str | None, review: bool, plan_options: PlanOptions) -> Any:
-    """The plan of the staged changes: before, after, and the broker's answer for each row (notebook)."""
+    """Plan the staged changes (notebook).
+
+    Each row has the value before and after, and the broker's validation.
+    """
     clients = usage_frame(session, impact) if impact else None
     if review:
         return session.review(session.plan(plan_options), replace(plan_options.apply_options, usage=clients))
@@ -44,7 +47,10 @@ def plan_staged(session: NotebookSession, impact: str | None, review: bool, plan
 @applying
 @click.argument("plan_id", required=False)
 def apply_shown(session: NotebookSession, plan_id: str | None, apply_options: ApplyOptions) -> Any:
-    """Apply the plan last shown, if nothing was staged since (notebook)."""
+    """Apply the plan that was shown last (notebook).
+
+    It is refused if something was staged since.
+    """
     return session.apply(plan_id, apply_options)
 
 
@@ -60,7 +66,7 @@ def discard(session: NotebookSession) -> Any:
 @words(completions.entities, TO_READ)
 @options.types(*TYPES)
 def edit_quotas(session: NotebookSession, words: tuple[str, ...]) -> Any:
-    """Quotas as a spreadsheet; what is typed into it is staged (notebook)."""
+    """Edit quotas in a spreadsheet; edits are staged (notebook)."""
     return session.cluster.edit_quotas(stage=session.tray, **chosen_entities(words, session))
 
 
@@ -69,7 +75,7 @@ def edit_quotas(session: NotebookSession, words: tuple[str, ...]) -> Any:
 @words(completions.resources, "TYPE=NAME...")
 @options.types(*RESOURCES)
 def edit_configs(session: NotebookSession, words: tuple[str, ...]) -> Any:
-    """Configs as a spreadsheet; what is typed into it is staged (notebook)."""
+    """Edit configs in a spreadsheet; edits are staged (notebook)."""
     return session.cluster.edit_configs(stage=session.tray, **chosen_resources(words, session))
 
 
@@ -77,7 +83,10 @@ def edit_configs(session: NotebookSession, words: tuple[str, ...]) -> Any:
 @applying
 @which_plan
 def review(session: NotebookSession, which: str, apply_options: ApplyOptions) -> Any:
-    """A widget to look at a plan and to apply it, row by row (notebook); --usage NAME also shows its impact."""
+    """Review and apply a plan in a widget (notebook).
+
+    --usage NAME also shows its impact.
+    """
     return session.review(load_plan(which), apply_options)
 
 
@@ -116,12 +125,12 @@ def _cell(kind: str | None) -> click.Command:
         """
         if words:
             name = words[0].partition("=")[0]
-            raise UsageError(f"{name} stands beside the magic", hint="Options go there, changes below.")
+            raise UsageError(f"{name} is on the line of the magic", hint="Put options on that line, changes below it.")
         from kadmin_nb.plans import change_lines  # with Arrow, which help does not need
 
         edits = change_lines.edits(session.cell or "", session.lookup, kind, plan_options.allow_unknown)
         if not edits:
-            raise UsageError("the cell has no change in it", hint="Such as set producer_byte_rate=5MB/s user=alice")
+            raise UsageError("the cell has no change in it", hint="For example set producer_byte_rate=5MB/s user=alice")
         return session.change(edits, plan_options)
 
     return staged

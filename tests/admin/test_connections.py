@@ -153,7 +153,7 @@ def test_a_login_that_nobody_asked_for(kafka, capfd):
     error, took = refused(settings)
     assert type(error) is AuthenticationFailed
     assert error.hint == (  # type: ignore[attr-defined]
-        "This listener names none: it wants no login. Is it one for security.protocol=PLAINTEXT?"
+        "This listener names none: it requires no login. Is it meant for security.protocol=PLAINTEXT?"
     )
     assert took < SOON
     said_well(error, capfd)
@@ -180,7 +180,7 @@ def test_plain_text_to_a_sasl_port(secure_kafka, capfd):
     """`socket disconnected` told me nothing."""
     error, took = refused(Settings(secure_kafka.bootstrap))
     assert (type(error), str(error)) == (ConnectionFailed, f"{secure_kafka.bootstrap} closes the connection")
-    assert error.hint == "We speak PLAINTEXT: does this port want TLS or SASL?"  # type: ignore[attr-defined]
+    assert error.hint == "We speak PLAINTEXT: does this port require TLS or SASL?"  # type: ignore[attr-defined]
     assert took < SOON
     said_well(error, capfd)
 
@@ -224,7 +224,7 @@ def test_a_name_that_does_not_resolve(capfd):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("protocol", "asks"), [("PLAINTEXT", "does it want TLS"), ("SSL", "does it speak TLS")])
+@pytest.mark.parametrize(("protocol", "asks"), [("PLAINTEXT", "does it require TLS"), ("SSL", "does it speak TLS")])
 def test_a_silent_port_is_left_in_time(silent, capfd, protocol, asks):
     """A silent TLS port hung the kernel for ever; then it was asked whether it wants TLS."""
     error, took = refused(Settings(f"127.0.0.1:{silent}", security_protocol=protocol), timeout=1.5)

@@ -108,7 +108,7 @@ def test_two_brokers_that_differ_have_no_right_one():
         ("1", None, None),
         ("2", None, None),
     ]
-    assert table[0]["message"] == "num.io.threads of broker=1 is 8, but 16 with broker 2"
+    assert table[0]["message"] == "num.io.threads of broker=1 is 8, but 16 on broker 2"
 
 
 @pytest.mark.parametrize("key", [*sorted(BY_NATURE), "listener.name.internal.ssl.keystore.location"])
@@ -203,7 +203,7 @@ def test_without_its_columns_it_says_which():
     with pytest.raises(kn.UsageError, match="the configs have no column source"):
         findings_frame(frame().drop_columns(["source"]))
     twice = row("topic=t", "a", "1")
-    with pytest.raises(kn.Invalid, match="a of topic=t is there twice"):
+    with pytest.raises(kn.Invalid, match="a of topic=t occurs twice"):
         findings_frame(frame(twice, twice))
 
 
@@ -287,13 +287,13 @@ def test_the_verb_shows_and_stages(kafka, cluster, unique):
         (one["op"], one["resource"], one["key"]) for one in staged.to_arrow().to_pylist()
     ]
     session.discard()
-    with pytest.raises(kn.UsageError, match="an option of a change, and none is asked for"):
+    with pytest.raises(kn.UsageError, match="options of a change need a change"):
         run(["config", "advise", "--reason", "tidy"], session)
 
 
 @pytest.mark.broker
 def test_the_verb_applies_what_mends(kafka, cluster, unique, tmp_path):
-    """advise --apply said that nothing is to be changed, with one finding."""
+    """advise --apply said that options of a change need --stage-on, with one finding."""
     topic, place = unique("topic"), tmp_path / "p.json"
     cluster.port.create_topics({topic: 1})
     cluster.port.configs.alter({Resource("TOPIC", topic): [ConfigOperation("set", "retention.bytes", "-1")]})

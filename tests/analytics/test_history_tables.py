@@ -40,7 +40,7 @@ def test_a_table_is_no_place_for_a_history(spark) -> None:
     """It is several tables now, and the name of the old one was taken for a path."""
     with pytest.raises(kn.UsageError, match=r"main\.kafka\.history is the name of a table") as refused:
         kn.open_history("main.kafka.history", spark)
-    assert refused.value.hint == "Such as main.kafka."
+    assert refused.value.hint == "For example main.kafka."
 
 
 @pytest.mark.parametrize("name", ["USAGE", "UTILISATION", "QUOTAS_HISTORY"])

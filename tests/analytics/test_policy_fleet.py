@@ -150,5 +150,5 @@ def test_what_cannot_be_judged_is_said_at_once(spark):
         kn.fleets.policy(rule, quotas, configs.toArrow())
     with pytest.raises(kn.UsageError, match="quotas=, configs= or client_configs= is required"):
         kn.fleets.policy(rule)
-    with pytest.raises(kn.UsageError, match="nothing that a policy judges"):
+    with pytest.raises(kn.UsageError, match="a policy cannot check a"):
         rule.check(quotas)

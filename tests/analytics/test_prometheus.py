@@ -154,7 +154,7 @@ REFUSALS = {
         kn.Invalid,
         "does not answer as a Prometheus does",
     ),
-    "a login page": ((302, "http://127.0.0.1:1/login"), kn.Invalid, "sends elsewhere: HTTP 302"),
+    "a login page": ((302, "http://127.0.0.1:1/login"), kn.Invalid, "redirects: HTTP 302"),
     "nothing": ((200, matrix()), kn.NotFound, "has no quota metrics from 2026-11-21"),
     "too much": ((200, b"x" * 2000), kn.Invalid, "answers more than most_bytes"),
     "a byte now and then": ((200, 0.05), kn.TimedOut, "no answer of .* in time"),

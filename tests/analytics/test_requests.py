@@ -225,7 +225,7 @@ def test_the_hour_that_comes_twice_is_told(of, spark, log):
     read = of(spark, log(*(at(FAST, f"2026-10-25 {time}") for time in times)), tz="Europe/Berlin")
     assert read.counts.ambiguous == 2
     assert read.counts.warnings == (
-        "WARNING: 2 requests fell into the hour that Europe/Berlin passes twice: the first is taken",
+        "WARNING: 2 requests are in the hour that Europe/Berlin has twice: the first is assumed",
     )
     assert [row.time.hour for row in read.frame.orderBy("time").collect()] == [23, 0, 0, 2]
 
@@ -248,7 +248,7 @@ def test_a_request_whose_bytes_are_not_told(of, spark, log):
         ),
     )
     assert read.counts.unsized == 1
-    assert "1 PRODUCE, FETCH or SHARE_FETCH do not tell their bytes" in read.counts.warnings[0]
+    assert "1 PRODUCE, FETCH or SHARE_FETCH do not report their bytes" in read.counts.warnings[0]
 
 
 BROKERS = pa.table({"id": [7, 8], "host": ["127.0.0.1", "127.0.0.1"], "port": [21106, 24204]})
@@ -291,7 +291,7 @@ BAD = {
     "an old Kafka": ([OLD], {}, kn.Invalid, "can be read: not JSON: an old Kafka wrote it"),
     "no tz": ([FAST], {"tz": None}, kn.UsageError, "the times in .* have no offset"),
     "no such tz": ([FAST], {"tz": "Europe/Berlon"}, kn.UsageError, "Europe/Berlon is not a time zone"),
-    "no broker in the path": ([FAST], {"broker": r"node-(\d+)"}, kn.UsageError, "which is to say its broker"),
+    "no broker in the path": ([FAST], {"broker": r"node-(\d+)"}, kn.UsageError, "which should name its broker"),
     "no broker": ([FAST], {"broker": None}, kn.UsageError, "the broker that wrote the log is not named"),
     "no group": ([FAST], {"broker": r"broker"}, kn.UsageError, "is not a regular expression with a group"),
     "no pattern": ([FAST], {"broker": r"broker-(\d+"}, kn.UsageError, "is not a regular expression with a group"),
@@ -342,7 +342,7 @@ def test_a_gzip_that_was_cut_short_does_not_stop_the_others(of, spark, torn):
         "broker-1%20none.log.gz",
         "broker-1-cut.log.gz",
     ]
-    assert counts.warnings[0].endswith(" is damaged: only what comes before that was read")
+    assert counts.warnings[0].endswith(" is damaged: only the part before the damage was read")
     assert counts.quarantined[request_rows.DAMAGED] == 2
     assert 1 < counts.requests <= 61  # of the torn one what was before the end
     assert counts.lines == counts.requests + counts.duplicates + sum(counts.quarantined.values())

@@ -172,7 +172,7 @@ def test_a_checkpoint_of_another_query_doubles_nothing(logs, lines_of, out):
 def test_what_a_stream_cannot_do_is_one_line(spark, logs, lines_of):
     """A look at the first lines: Queries with streaming sources must be executed with writeStream.start()."""
     lines = lines_of(logs.folder)
-    with pytest.raises(kn.UsageError, match="no column path, which is to say the broker"):
+    with pytest.raises(kn.UsageError, match="no column path, which should name the broker"):
         kn.usage.requests(lines.select("value"), broker=BROKER, tz="UTC")
     requests = kn.usage.requests(lines, broker=BROKER, tz="UTC")
     with pytest.raises(kn.UsageError, match="a stream has no end to count its lines at"):

@@ -44,7 +44,7 @@ def test_a_danger_is_confirmed_and_taken_back(
     page = notebook.page
     page.get_by_role("gridcell", name="not set").wait_for()
     _click(page, "Apply")
-    notebook.wait_for_text("again lets it through, in a plan made with a reason")
+    notebook.wait_for_text("plan with a reason and apply with")
     notebook.picture("review-danger")
     page.get_by_label("reason").fill("the default is too low")
     _click(page, "Plan again")
@@ -82,7 +82,7 @@ def test_a_key_typed_again_and_apply_clicked_at_once(
     notebook.run(1)
     page = notebook.page
     _click(page, "Apply")
-    page.get_by_role("status").get_by_text("again lets it through").wait_for(timeout=LONG)
+    page.get_by_role("status").get_by_text("typed again").wait_for(timeout=LONG)
     notebook.begin(2)  # the kernel's main thread has no time for messages now
     page.locator(".jp-OutputArea-output").get_by_text("waits").wait_for()
     page.get_by_label("type again").last.fill(KEY)
@@ -123,11 +123,11 @@ def test_a_large_apply_is_stopped_seen_again_and_carried_on(
     notebook.wait_for_text("sent 5,000 of 12,000, batch 1 of 3")
     notebook.picture("review-applying")
     _click(page, "Stop")
-    notebook.wait_for_text("stopping after the request that is under way")
+    notebook.wait_for_text("stopping after the current request")
     page.keyboard.press("Control+s")
     notebook.wait_for_text("Saving completed")
     page.reload()
-    notebook.wait_for_text("stopping after the request that is under way")
+    notebook.wait_for_text("stopping after the current request")
     assert notebook.output(2).endswith("2")
     notebook.wait_for_text("Resume continues, Roll back undoes what was done.")
     page.get_by_role("gridcell", name="skipped").first.wait_for(timeout=LONG)  # what is not done stands first

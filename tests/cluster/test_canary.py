@@ -60,7 +60,7 @@ def test_it_is_muted_where_a_limit_is_predicted(cluster, topic, unique, capfd):
     )
     again = cluster.canary(client_id=app, topic=topic)
     assert only_row(again, "throttled", "agrees") == (True, None)
-    assert "this client's own runs too" in only_row(again, "note")[0]
+    assert "earlier canaries included" in only_row(again, "note")[0]
     sent, throttled, rate = only_row(answer, "bytes", "throttle_ms", "rate")
     assert 0.8e6 < sent <= 1.6e6
     assert throttled > 0
@@ -134,13 +134,13 @@ def test_a_limit_that_is_stored_and_not_in_force_is_noticed(opinionated, unique)
     assert only_row(answer, "limit", "expected", "throttled", "agrees") == (LIMIT, True, False, False)
     warning = (
         f"WARNING: broker 1 does not do what resolve predicts for user ANONYMOUS, client-id {app}: "
-        "1.5 MB went through at once: 100 kB/s is stored and not in force"
+        "1.5 MB went through at once: 100 kB/s is stored, but not in force"
     )
     assert answer.warnings == (warning,)
     assert repr(answer).endswith(warning)
-    assert "is stored and not in force" in answer._repr_html_()
+    assert "is stored, but not in force" in answer._repr_html_()
     assert not answer.ok
-    with pytest.raises(kn.PartlyFailed, match="is stored and not in force"):
+    with pytest.raises(kn.PartlyFailed, match="is stored, but not in force"):
         answer.raise_for_errors()
 
 
@@ -150,7 +150,7 @@ def test_a_limit_that_came_after_the_prediction_is_noticed(cluster, topic, uniqu
     asked, expected = CanaryRequest(app, topic, "producer_byte_rate", 5.0, 50_000_000), Prediction("ANONYMOUS")
     answer = room.compared(cluster.id, expected, room.tried(cluster.settings, asked, expected), asked)
     assert only_row(answer, "expected", "throttled", "agrees") == (False, True, False)
-    assert "and no limit is stored that binds it" in answer.warnings[0]
+    assert "although no stored limit applies to it" in answer.warnings[0]
 
 
 def test_too_few_bytes_prove_nothing(cluster, topic, unique):
@@ -256,7 +256,7 @@ VERDICTS = {
         Prediction("u", MB, "USER"),
         CanaryReading(1, 0, MB, 5, 9000),
         None,
-        "throttled after 1 MB, where 1 MB/s",
+        "throttled after 1 MB, although 1 MB/s",
     ),
     "too little sent to be throttled": (
         Prediction("u", MB, "USER"),

@@ -57,10 +57,10 @@ def test_it_says_why(cluster, quotas) -> None:
     """A level is a word; people want the sentence."""
     user, app = quotas
     said = repr(cluster.quotas.resolve(user, app))
-    assert said.startswith(f"1 limit binds user={user} client-id={app}; none is shared")
+    assert said.startswith(f"1 limit applies to user={user} client-id={app}; none is shared")
     row = next(line for line in said.splitlines() if line.startswith("producer_byte_rate"))
     assert "3 MB/s" in row
-    assert f"bound by user={user} client-id={app}, shared by the connections of this user and client-id" in row
+    assert f"set by user={user} client-id={app}, shared by the connections of this user and client-id" in row
 
 
 def test_few_and_many_clients_get_the_same_answer(cluster, quotas) -> None:
@@ -151,7 +151,7 @@ def test_whom_nobody_names_has_limits_too(cluster, defaults, asked, binding) -> 
     assert [tuple(row[name] for name in names) for row in answer.to_arrow().to_pylist()] == binding
     assert "=<default> means every " in repr(answer)
     assert "\\x00" not in repr(answer)
-    assert "bound by user=<default>" in repr(answer)
+    assert "set by user=<default>" in repr(answer)
 
 
 @pytest.fixture

@@ -69,10 +69,10 @@ def test_a_client_without_a_client_id_is_not_all_of_its_user(cluster, limited) -
     answer = cluster.quotas.why(limited)
     assert answer._title().startswith(f"user={limited} (no client-id) is limited by producer_byte_rate")
     assert (
-        "producer_byte_rate: this holds for only clients without a client-id; "
-        f"for all others user={limited} client-id=<default> (256 KiB/s) applies, where nothing closer does"
+        "producer_byte_rate: this applies to clients without a client-id only; "
+        f"for all others user={limited} client-id=<default> (256 KiB/s) applies, where no closer quota does"
     ) in answer.as_text(WHOLE)
-    assert "only clients without" not in cluster.quotas.why(limited, "app").as_text(WHOLE)
+    assert "without a client-id only" not in cluster.quotas.why(limited, "app").as_text(WHOLE)
 
 
 def test_a_change_that_lifts_is_staged_and_lifts(cluster, limited) -> None:

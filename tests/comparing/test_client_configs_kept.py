@@ -79,7 +79,7 @@ def test_a_snapshot_without_them_says_nothing_of_them(tmp_path: Path) -> None:
     assert (len(old.quotas), len(old.client_configs), "CLIENT_CONFIGS" in old.scopes) == (1, 0, False)
     found = kn.diff(old, held(1, {ALICE: {"acks": "1"}}))
     assert [row[0] for row in values(found)] == ["quota"]
-    assert "not compared, as one side says nothing of it: CLIENT_CONFIGS" in repr(found)
+    assert "not compared, as only one side has read it: CLIENT_CONFIGS" in repr(found)
     back = Snapshot.load(held(0, {ALICE: {"acks": "1"}}).save(tmp_path / "new.parquet"))
     assert back.client_configs.to_arrow()["value"].to_pylist() == ["1"]
     assert repr(back).endswith("0 quotas, 0 configs, 1 client configs>")

@@ -126,7 +126,7 @@ def test_what_one_side_says_nothing_of_is_not_compared() -> None:
     a = taken(0, {"alice": 1}, [topic("t", "retention.ms", "5")])
     found = kn.diff(a, taken(0, {"alice": 1}, scopes=["QUOTAS"]))
     assert rows(found) == []
-    assert "not compared, as one side says nothing of it: TOPIC, BROKER, CLIENT_METRICS, GROUP" in repr(found)
+    assert "not compared, as only one side has read it: TOPIC, BROKER, CLIENT_METRICS, GROUP" in repr(found)
 
 
 def test_secrets_on_both_sides_are_counted() -> None:
@@ -263,7 +263,7 @@ def test_the_same_side_twice_is_refused() -> None:
 
 def test_a_part_of_a_diff_stages_nothing() -> None:
     """The rows of .failed were numbered anew."""
-    with pytest.raises(kn.UsageError, match="a part of a comparison stages nothing"):
+    with pytest.raises(kn.UsageError, match="a part of a comparison cannot be staged"):
         _mixed().failed.stage("a", rows=[1])
-    with pytest.raises(kn.UsageError, match="was not handed in as a Cluster"):
+    with pytest.raises(kn.UsageError, match="was not passed as a Cluster"):
         _mixed().stage("a", rows=[1])

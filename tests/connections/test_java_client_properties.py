@@ -146,7 +146,7 @@ def _denied(*_args, **_kwargs):
         ("sasl.mechanism", "OAUTHBEARER", UsageError, ""),
         ("sasl.mechanism", "", UsageError, "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"),
         ("sasl.mechanism", "PLAIN", UsageError, ""),
-        ("ssl.endpoint.identification.algorithm", "none", UsageError, "Empty switches"),
+        ("ssl.endpoint.identification.algorithm", "none", UsageError, "An empty value switches"),
         ("ssl.enabled.protocols", "TLSv1.3", Unsupported, "TLSv1.2"),
         ("ssl.protocol", "SSLv3", Unsupported, "TLSv1.2"),
         ("ssl.trustmanager.algorithm", "Trusting", Unsupported, "PKIX"),

@@ -71,9 +71,9 @@ def test_prune_leaves_secrets_and_what_nobody_knows():
         ("user=bob", "new_rate"): "new_rate is not known here",
         ("user=carol group=g", "producer_byte_rate"): "group is not known here",
         ("broker=1", "ssl.key.password"): "a secret",
-        ("topic=__consumer_offsets", "cleanup.policy"): "a topic of Kafka's own",
+        ("topic=__consumer_offsets", "cleanup.policy"): "an internal topic of Kafka",
     }
-    assert str(found).startswith("c.yaml: 7 to remove by --prune, 4 left alone (")
+    assert str(found).startswith("c.yaml: 7 to remove (--prune), 4 left as is (")
     named = kn.declared.read(f"{BEGIN}kinds: [quotas]\nquotas: {{}}\n").difference(
         HELD, prune=True, allow_unknown=["group", "new_rate"]
     )
@@ -89,7 +89,7 @@ def test_nothing_is_pruned_on_a_cluster_that_could_not_be_read():
     told = "topic=x cannot be read: TOPIC_AUTHORIZATION_FAILED, so nothing is pruned"
     with pytest.raises(kn.PlanRefused, match=told):
         declared.difference(half, prune=True)
-    with pytest.raises(kn.PlanRefused, match="was not read in full"):
+    with pytest.raises(kn.PlanRefused, match="could not be read in full"):
         declared.difference(held(complete=False), prune=True)
     assert len(kn.declared.read(f"{BEGIN}quotas: {{}}\n").difference(half, prune=True)) == 0
 

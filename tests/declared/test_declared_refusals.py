@@ -23,16 +23,16 @@ ORDERS = f"{BEGIN}configs:\n  topic=orders:\n"
 WRONG: dict[str, tuple[str, str, str]] = {
     "nothing": ("", "it is empty", "kn.declared.export(cluster.snapshot()) writes one"),
     "comments alone": ("# later\n", "it is empty", "kn.declared.export(cluster.snapshot()) writes one"),
-    "a list": ("- a\n", "line 1, column 1: a file of quotas and configs is a mapping, and here is a list", ""),
+    "a list": ("- a\n", "line 1, column 1: a file of quotas and configs is a mapping, not a list", ""),
     "some other file": ("spec: {}\n", "line 1, column 1: kadmin: 1 is required", "kadmin: 1"),
     "a newer file": ("kadmin: 2\n", "line 1, column 9: format 2 is not known to this version", ""),
     "a word": (f"{BEGIN}quota: {{}}\n", "line 2, column 1: unknown key quota", "Did you mean quotas?"),
     "a key twice": (
         f"{ALICE}    producer_byte_rate: 1\n    producer_byte_rate: 2\n",
-        "line 5, column 5: producer_byte_rate is there twice, first in line 4",
+        "line 5, column 5: producer_byte_rate occurs twice, first in line 4",
         "",
     ),
-    "a section twice": (f"{BEGIN}quotas: {{}}\nquotas: {{}}\n", "line 3, column 1: quotas is there twice", ""),
+    "a section twice": (f"{BEGIN}quotas: {{}}\nquotas: {{}}\n", "line 3, column 1: quotas occurs twice", ""),
     "an entity in two spellings": (
         f"{BEGIN}quotas:\n  user=a client-id=b: {{}}\n  client-id=b user='a': {{}}\n",
         "line 4, column 3: client-id=b user='a' is the same as user=a client-id=b in line 3",
@@ -76,7 +76,7 @@ WRONG: dict[str, tuple[str, str, str]] = {
         "",
     ),
     "a bare name": (f"{BEGIN}quotas:\n  alice: {{}}\n", "line 3, column 3: alice is neither type=value", ""),
-    "an empty name": (f"{BEGIN}quotas:\n  user=: {{}}\n", "line 3, column 3: user= has nothing right of the sign", ""),
+    "an empty name": (f"{BEGIN}quotas:\n  user=: {{}}\n", "line 3, column 3: user= has no value", ""),
     "everybody": (f"{BEGIN}quotas:\n  user=<any>: {{}}\n", "line 3, column 3: user=<any> names more than one", ""),
     "an ip with a user": (f"{BEGIN}quotas:\n  ip=::1 user=a: {{}}\n", "line 3, column 3: ip cannot be combined", ""),
     "configs of a user": (
@@ -94,7 +94,7 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "a section that was cut out": (
         f"{BEGIN}kinds: [quotas, topic]\nquotas: {{}}\n",
         "line 2, column 1: kinds names topic without configs:",
-        "Take topic out of kinds",
+        "Remove topic from kinds",
     ),
     "outside its kinds": (
         f"{BEGIN}kinds: [quotas]\nquotas: {{}}\n{ORDERS[10:]}    a: b\n",
@@ -112,7 +112,7 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "JSON without end": ('{"a":' * 100_000, "it is nested too deeply", ""),
     "JSON with a key twice": (
         '{"kadmin": 1,\n "kadmin": 1}',
-        "line 2, column 2: kadmin is there twice, first in line 1",
+        "line 2, column 2: kadmin occurs twice, first in line 1",
         "",
     ),
     "JSON's true": (
@@ -219,7 +219,7 @@ NOT_TO_BE_PLANNED: dict[str, tuple[str, type[kn.KadminError], str, str]] = {
     "another cluster": (
         f"{BEGIN}cluster_id: staging\n",
         kn.WrongCluster,
-        "c.yaml is about cluster staging",
+        "c.yaml is for cluster staging",
         "any_cluster=True",
     ),
     "an unknown key": (
@@ -238,7 +238,7 @@ NOT_TO_BE_PLANNED: dict[str, tuple[str, type[kn.KadminError], str, str]] = {
         f"{BEGIN}quotas:\n  topic=a:\n    producer_byte_rate: 1\n",
         kn.Invalid,
         "c.yaml: line 4, column 5: unknown entity type topic",
-        "stands under configs",
+        "go under configs",
     ),
     "NaN": (
         f"{ALICE}    producer_byte_rate: nan\n",

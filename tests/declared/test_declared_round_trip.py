@@ -205,5 +205,5 @@ def test_what_could_not_be_read_is_not_left_out_silently():
         declared = kn.declared.read(kn.declared.export(half, format=format, allow_incomplete=True))
         assert not declared.complete
         assert list(declared.difference(held())) != []
-        with pytest.raises(kn.PlanRefused, match="is not complete, so it prunes nothing"):
+        with pytest.raises(kn.PlanRefused, match="is not complete, so nothing is pruned"):
             declared.difference(held(), prune=True)

@@ -76,8 +76,8 @@ def test_a_unit_that_others_write_is_answered_with_ours(key, text, hint) -> None
         ("1,500", "Did you mean 1.500 or 1500?"),
         ("1,000,000", "Did you mean 1000000?"),
         ("1,000.5MB/s", "Did you mean 1000.5MB/s?"),
-        ("alice,5", "Such as 1000000, "),
-        (",5", "Such as 1000000, "),
+        ("alice,5", "For example 1000000, "),
+        (",5", "For example 1000000, "),
     ],
 )
 def test_a_decimal_comma_is_answered_with_a_point(text, meant) -> None:

@@ -72,7 +72,7 @@ def test_a_cell_of_any_names_names_them(names):
         ("set producer_byte_rate=1 user=a user=b", UsageError, "line 1: user is named twice"),
         ("set producer_byte_rate=1 user=<any>", UsageError, "more than one entity"),
         ("set producer_byte_rate=1 user=a ip=1.2.3.4", UsageError, "ip cannot be combined"),
-        ("set producer_byte_rate=1 user=", UsageError, "nothing right of the sign"),
+        ("set producer_byte_rate=1 user=", UsageError, "has no value"),
         ("set producer_byte_rate=5% user=a", UsageError, "does not fit"),
         ("set producer_byte_rate user=a", UsageError, "producer_byte_rate is neither type=value"),
         ("remove producer_byte_rate=5 user=a", UsageError, "has a value"),
@@ -173,7 +173,7 @@ SUITES = "ssl.cipher.suites"
 )
 def test_nothing_is_no_name_no_number_and_no_item(line):
     """A name that a script left out set the quota of somebody else."""
-    with pytest.raises(UsageError, match="has nothing right of the sign"):
+    with pytest.raises(UsageError, match="has no value"):
         change_lines.edits(line)
 
 

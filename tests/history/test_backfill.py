@@ -174,7 +174,11 @@ def test_secrets_and_strange_names_are_kept_as_snapshots_keep_them() -> None:
 
 REFUSED = {
     "records are missing": (log(*CHANGES, since=None), kn.Invalid, "records of the metadata log are missing"),
-    "no cluster": (kn.Answer(schemas.METADATA_CHANGES.empty()), kn.UsageError, "nothing says of which cluster"),
+    "no cluster": (
+        kn.Answer(schemas.METADATA_CHANGES.empty()),
+        kn.UsageError,
+        "cluster of the metadata log is unknown",
+    ),
     "another frame": (kn.Answer(schemas.QUOTAS.empty()), kn.UsageError, "this is not a metadata log"),
     "a folder": ("lake", kn.UsageError, "this is not a metadata log"),
 }

@@ -133,7 +133,7 @@ def test_several_clusters_are_told_apart(history) -> None:
     history.record(taken(1.5, {"alice": 70.0}, cluster_id="there"))
     with pytest.raises(kn.UsageError, match="several clusters are kept here") as raised:
         history.as_of(at(2))
-    assert raised.value.hint == "Say cluster_id=: here, there."
+    assert raised.value.hint == "Pass cluster_id=: here, there."
     assert limits_of(history.as_of(at(2), cluster_id="there")) == {"alice": 70.0}
     assert limits_of(history.as_of(at(2), cluster_id="here")) == {"alice": 2.0}
     assert _rows(history.changes((None, None), "here")) == _CHANGES

@@ -154,7 +154,7 @@ def _of_two_clusters() -> pa.Table:
             lambda: taken(0, {"alice": 1.0}).quotas.to_arrow().drop_columns(["complete"]).replace_schema_metadata(),
             "no column complete",
         ),
-        (_of_two_clusters, "cluster_id is not one and the same in all rows"),
+        (_of_two_clusters, "cluster_id is not the same in all rows"),
         (lambda: pa.concat_tables([taken(0, {"alice": 1.0}).quotas.to_arrow()] * 2), "user=alice .* twice"),
     ],
     ids=["no frame", "other columns", "no SNAPSHOT", "two clusters", "a row twice"],

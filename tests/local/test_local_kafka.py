@@ -182,7 +182,7 @@ def test_a_node_that_cannot_come_up_says_its_last_lines(state, extra, says):
 
 def test_a_node_that_hangs_is_given_up(state):
     """It waited for ever. (The voters do not exist: no quorum, no leader, no port.)"""
-    with pytest.raises(ConnectionFailed, match=r"took no clients within 10 s; its log ends: \["):
+    with pytest.raises(ConnectionFailed, match=r"accepted no clients within 10 s; its log ends: \["):
         local.launch("hung", extra={"controller.quorum.voters": "1@127.0.0.1:1,2@127.0.0.1:2"}, timeout=10)
     assert [(seen.name, seen.state) for seen in local.status()] == [("hung", "dead")]
     assert "INFO" in local.logs("hung")

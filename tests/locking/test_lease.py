@@ -39,7 +39,7 @@ LOCKED = re.compile(
 TAKEN = re.compile(r"bob on \S+ took the lease for plan plan-of-bob at \S+Z and gave it back$")
 OVERTAKEN = re.compile(
     r"plan \w{12} did not hold the lease throughout: \S+ took the lease for plan \w{12} at \S+Z and gave it back; what "
-    r"was sent meanwhile may have overwritten that editor's changes, and was looked at once more: rows 1$"
+    r"was sent meanwhile may have overwritten that editor's changes, and was checked again: rows 1$"
 )
 
 

@@ -133,7 +133,7 @@ def flipped(octets: bytes, place: int) -> bytes:
 
 
 FIRST, BOTH, ALL = (len(b"".join(GOOD[:count])) for count in (1, 2, 3))
-WRONG_SUM = "the batch of offset 1 is damaged: its sum is wrong."
+WRONG_SUM = "the batch of offset 1 is damaged: its checksum is wrong."
 DAMAGED = {
     "a bit of a value": ((GOOD[0], flipped(GOOD[1], 90), GOOD[2]), [0, 3], WRONG_SUM),
     "its length": ((GOOD[0], flipped(GOOD[1], 11), GOOD[2]), [0, 3], WRONG_SUM),
@@ -145,7 +145,7 @@ DAMAGED = {
     "its offset": (
         (GOOD[0], flipped(GOOD[1], 6), GOOD[2]),
         [0, 3],
-        "the batch of offset 257 is damaged: the offset 1 is due.",
+        "the batch of offset 257 is damaged: the offset 1 was expected.",
     ),
     "garbage between two": (
         (GOOD[0], b"\x02" * 1000, *GOOD[1:]),
@@ -259,7 +259,7 @@ def test_a_checkpoint_that_is_not_whole_is_none(tmp_path: Path, spoiled: str) ->
         place.write_bytes(flipped(place.read_bytes(), 200))
     log = kn.metadata_log(tmp_path)
     assert [row["offset"] for row in log] == [10]
-    assert log.warnings[-1] == "No checkpoint tells what was set before offset 10: only later changes are there."
+    assert log.warnings[-1] == "No checkpoint shows what was set before offset 10: only later changes are there."
     assert len(log.warnings) == (1 if spoiled == "no checkpoint" else 2)
 
 

@@ -45,5 +45,5 @@ def test_a_side_that_is_no_cluster_or_not_the_current_one(live, cluster):
     )
     port = cluster.settings.bootstrap.rpartition(":")[2]
     elsewhere = live.refused(f"%kadmin diff {{empty}} localhost:{port} --onto b --rows all", kn.UsageError)
-    assert "side b is not the current cluster, which the tray belongs to" in str(elsewhere)
+    assert "side b is not the current cluster, and the tray has changes of that one only" in str(elsewhere)
     assert "both sides are the same" in str(live.refused("%kadmin diff {before} {before}", kn.UsageError))

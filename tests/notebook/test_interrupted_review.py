@@ -65,7 +65,7 @@ def test_an_interrupt_of_the_kernel_stops_between_two_requests(kafka: LocalKafka
     assert _printed(client, REVIEW.format(bootstrap=kafka.bootstrap)) == ""
     assert _printed(client, "review.apply(); print(arrived.wait(30))") == "True"
     manager.interrupt_kernel()
-    while "stopping after the request that is under way" not in str(client.get_iopub_msg(timeout=60)["content"]):
+    while "stopping after the current request" not in str(client.get_iopub_msg(timeout=60)["content"]):
         pass
     assert _printed(client, "gate.set(); review.wait(30); print(review.status)").splitlines()[:2] == [
         f"Interrupted: plan {_printed(client, 'print(review.plan.id[:12])')} was stopped, between two requests",

@@ -50,7 +50,7 @@ def test_help_is_a_value(notebook, line, says):
         ("%kquota set producer_byte_rate=1 clientid=x", "Did you mean client-id?"),
         ("%kquota describe user={alise}", "Did you mean alice?"),
         ("%kquota resolve --pairs alise", "Did you mean alice?"),
-        ("%kquota describe user={d['x']}", "want quotes around the word"),
+        ("%kquota describe user={d['x']}", "need quotes around the word"),
     ],
 )
 def test_a_near_miss_gets_the_right_line(notebook, line, hint):
@@ -65,7 +65,7 @@ def test_a_near_miss_gets_the_right_line(notebook, line, hint):
         ("%kquota describe --cluste x", "No such option '--cluste'"),
         ("%kquota set --app producer_byte_rate=1 user=a", "No such option '--app'"),
         ("%kquota describe alice", "alice is neither type=value nor key=value"),
-        ("%kquota describe user=", "user= has nothing right of the sign"),
+        ("%kquota describe user=", "user= has no value"),
         ("%kquota describe user={nobody}", "no such variable: nobody"),
         ("%kquota describe user={1/0}", "{1/0} raises ZeroDivisionError: division by zero"),
         ("%kquota describe user={nothing}", "{nothing} is empty"),
@@ -73,7 +73,7 @@ def test_a_near_miss_gets_the_right_line(notebook, line, hint):
         ("%kquota describe --out a.b", "a.b is not a variable name"),
         ("%kquota describe 'user=a", "a quote is never closed"),
         ("%kquota 2x << describe", "2x is not a variable name"),
-        ("%%kquota set\nset producer_byte_rate=1 user=a", "set stands beside the magic"),
+        ("%%kquota set\nset producer_byte_rate=1 user=a", "set is on the line of the magic"),
         ("%%kquota\n# nothing", "the cell has no change in it"),
         ("%%kquota\nset retention.ms=1 topic=a", "line 1: topic=… has configs, not quotas"),
         ("%%kconfig\n\nset x=1 user=a", "line 2: a config change names a resource"),

@@ -348,10 +348,12 @@ def test_a_cell_shows_what_belongs_to_its_answer(live, cluster, name):
     live(f"%kquota set producer_byte_rate=1kB user={who} --apply")
     resolved = displayed(live, live(f"%kquota resolve user={who} client-id=app -k producer_byte_rate"))
     for form in ("text/plain", "text/html"):
-        assert f"1 limit binds user={who} client-id=app; 1 is shared by all client-ids of this user" in resolved[form]
-        assert f"bound by user={who}" in resolved[form]
+        assert (
+            f"1 limit applies to user={who} client-id=app; 1 is shared by all client-ids of this user" in resolved[form]
+        )
+        assert f"set by user={who}" in resolved[form]
     plain = displayed(live, live(f"%kquota resolve user={who} client-id=app -k producer_byte_rate --as pandas"))
-    assert "bound by" not in plain["text/plain"]
+    assert "set by" not in plain["text/plain"]
 
 
 def test_a_plan_with_refused_rows_says_so_below_them(live, name):
@@ -405,7 +407,7 @@ def test_terminal_ipython(kafka, tmp_path):
         env={**os.environ, "IPYTHONDIR": str(tmp_path)},
     )  # fmt: skip
     assert "<Cluster " in done.stdout
-    assert "UsageError: user= has nothing right of the sign" in done.stdout
+    assert "UsageError: user= has no value" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
 
 

@@ -56,7 +56,7 @@ def test_from_a_log_to_who_is_near_a_limit(live):
     assert {"alice", "admin"} <= {row.user for row in pairs.collect()}
     live["pairs"] = pairs
     assert len(live("%kquota resolve --pairs pairs -k producer_byte_rate")) == pairs.count()
-    assert "Of a frame: --usage u" in str(live.refused("%kquota usage u --broker 1", kn.UsageError).hint)
+    assert "For a frame: --usage u" in str(live.refused("%kquota usage u --broker 1", kn.UsageError).hint)
 
 
 def test_history_at_both_magics(live, tmp_path):

@@ -110,7 +110,7 @@ def test_it_is_applied_verified_and_rolled_back(kafka, plan):
     assert sent == [[ALICE], [ALICE, LOCAL]]
     state = replay.replayed(pages.opened().before)
     back = Plan(kafka.id, plan.created, tuple(rollback.changes(plan, state.verified)), undoes=plan.id)
-    assert back.changes[1].note == "takes back row 3; a label was worn"
+    assert back.changes[1].note == "undoes row 3; a label was worn"
     executor.apply(kafka, back, Pages().opened())
     kafka.cluster.settle()
     assert kafka.cluster.head.values.get(ALICE) == {"old": "yes"}

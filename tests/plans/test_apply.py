@@ -220,7 +220,7 @@ def test_a_removal_takes_away_what_is_there_even_if_nobody_knows_it(cluster, uni
     """A key of an older version could be seen and not removed."""
     user, stage = unique("user"), cluster.stage()
     stage.remove_quota("producer_byte_rate", user=user)
-    assert rows(stage.plan(), "old", "after", "note") == [(None, None, "already so")]
+    assert rows(stage.plan(), "old", "after", "note") == [(None, None, "no change needed")]
     stage.discard()
     stage.remove_quota("producer_byte_rte", user=user)
     with pytest.raises(
@@ -264,7 +264,7 @@ def test_a_key_that_is_allowed_by_name_is_let_through_and_marked(cluster, clean_
     stage.set_config("my.plugin.key", "env:PLUGIN_KEY", broker=1)
     plan = stage.plan(allow_unknown=["my.plugin.key"])
     assert rows(plan, "validated", "note") == [
-        ("ok", "unknown key, let through by --allow-unknown; looked up when it is sent")
+        ("ok", "unknown key, allowed by --allow-unknown; looked up when it is sent")
     ]
     assert rows(plan.apply(), "state") == [("verified",)]
     stage.discard()
@@ -423,5 +423,5 @@ def test_of_many_rows_those_that_are_not_there_are_shown_with_the_ways_on(cluste
     failed.value.syntax = terminal
     hint = failed.value.lines()[-1]
     assert f"Check again with kadmin-nb plan verify {short}." in hint
-    assert f"Go on with kadmin-nb plan resume {short}." in hint
+    assert f"Continue with kadmin-nb plan resume {short}." in hint
     assert set(rows(cluster.verify(plan), "state")) == {("verified",)}

@@ -62,6 +62,6 @@ def test_an_option_that_nobody_knows_is_refused(cluster, unique):
 
 def test_steps_need_to_know_what_clients_use():
     """It lowered all at once, as if I had not asked for steps."""
-    with pytest.raises(kn.UsageError, match="what clients use") as refused:
+    with pytest.raises(kn.UsageError, match="the clients' usage") as refused:
         kn.ApplyOptions(gradual=15.0)
-    assert refused.value.hint == "usage='NAME' is a USAGE frame."
+    assert refused.value.hint == "Add usage='NAME', a USAGE frame."

@@ -185,7 +185,7 @@ def carried_on(cluster: kn.Cluster, plan: Plan, lock: bool) -> kn.Outcomes:
     except kn.NotFound:
         return cluster.apply(plan, lock=lock)
     except kn.Invalid as exc:
-        if exc.hint != "cluster.apply(plan) begins it.":
+        if exc.hint != "cluster.apply(plan) starts it.":
             raise
         return cluster.apply(plan, lock=lock)
 

@@ -164,7 +164,7 @@ def test_a_deletion_is_told_to_be_for_ever(kafka):
 def test_one_that_is_not_there_is_not_deleted(kafka):
     """RESOURCE_NOT_FOUND for a credential that was already gone."""
     plan = planned(kafka, f"scram delete {SHA_512} user=nobody")
-    assert plan.changes[0].note == "already so"
+    assert plan.changes[0].note == "no change needed"
     assert apply(kafka, plan, Pages()) == [UNCHANGED]
     assert sent(kafka) == []
 

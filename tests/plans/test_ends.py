@@ -184,7 +184,7 @@ WRONG = {
     "18:00 ../../etc": "not a time zone",
     "2026-11-21T11:00:00Z": "has passed",
     "2026-11-21T18:00:00": "no time zone",
-    "tomorrow evening": "not a time to come",
+    "tomorrow evening": "not a time in the future",
 }
 
 

@@ -59,7 +59,7 @@ def _told(outcome: Outcome) -> tuple[object, ...]:
 
 GOOD = ("verified", None, None, 3)
 LOST = ("verified", None, "its answer was lost (REQUEST_TIMED_OUT), and it was made", 3)
-NO_ONE = "not seen on every broker: " + "; ".join(f"broker {n} still shows what was there before" for n in (1, 2, 3))
+NO_ONE = "not seen on every broker: " + "; ".join(f"broker {n} still shows the old value" for n in (1, 2, 3))
 UNSETTLED = ("skipped", "UNSETTLED", "not sent, as the outcome of earlier rows is unknown", None)
 
 LANDS = {
@@ -152,10 +152,7 @@ def test_a_row_that_the_answer_left_out_is_looked_for():
 def test_a_broker_with_an_old_image_is_named():
     """Two brokers had it, the third went on with the old limits, and the table said verified."""
     told = Told(Stale(2))
-    assert (
-        told.apply()
-        == [("unverified", None, "not seen on every broker: broker 2 still shows what was there before", 2)] * 4
-    )
+    assert told.apply() == [("unverified", None, "not seen on every broker: broker 2 still shows the old value", 2)] * 4
 
 
 def test_rights_that_are_taken_away_stop_the_plan_and_given_back_let_it_go_on():

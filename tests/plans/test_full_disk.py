@@ -289,8 +289,8 @@ def test_a_journal_that_is_gone_at_the_end_is_told(spoil, plan, apply, monkeypat
     assert (code, out.partition("\n")[0], "journal" in out) == (4, f"plan {plan.id[:12]}: 180 verified", False)
     assert err.startswith(
         f"PartlyFailed: plan {plan.id[:12]} can be neither resumed nor rolled back: its journal {place} was "
-        "removed, cut or replaced while the plan was applied\nHint: What was sent stays. kadmin-nb plan verify FILE "
-        "shows what"
+        "removed, cut or replaced while the plan was applied\nHint: Changes that were sent stay. "
+        "kadmin-nb plan verify FILE shows what"
     )
 
 

@@ -64,14 +64,14 @@ def test_counts_come_first_then_what_can_bind_nobody():
 def test_nobody_is_touched_is_said_in_words():
     """An empty table could mean anything."""
     found = plan_of(**{"user=alice": 9}).impact(pa.table({"user": ["bob"], "client_id": ["app"]}), quotas=quotas())
-    assert repr(found).endswith("no known client is touched")
+    assert repr(found).endswith("no known client is affected")
     assert found.counts.to_pandas()[["key", "effect", "clients"]].values.tolist()[0][1:] == ["unchanged", 1]
 
 
 def test_what_today_s_limits_throttle_is_not_the_plan_s_doing():
     """A plan that touched nobody "would have throttled" a bucket that is throttled anyway, above an empty heading."""
     found = plan_of(**{"user=bob": 9}).impact(usage(), quotas=quotas(**{"user=alice": 1_000_000}))
-    none_of_them = "; the plan touches none of them: the limits of today throttle them, too; the longest: user alice"
+    none_of_them = "; the plan changes none of them: today's limits throttle them too; the longest: user alice"
     assert none_of_them in found.backtest._title()
     assert "stalls when applied" in repr(found)
     both = plan_of(**{"user=bob": 9, "user=alice": 1000}).impact(usage(), quotas=quotas(**{"user=alice": 1_000_000}))

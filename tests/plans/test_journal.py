@@ -181,7 +181,7 @@ def test_a_journal_taken_away_by_its_last_writer_is_opened_anew(place, monkeypat
 
     place.parent.mkdir()
     monkeypatch.setattr(storage.files, "lock_open_file", late)
-    with Journal.open(place), pytest.raises(kn.PlanRefused, match="another process is carrying out this plan"):
+    with Journal.open(place), pytest.raises(kn.PlanRefused, match="another process is applying this plan"):
         Journal.open(place)
 
 
@@ -193,7 +193,7 @@ def test_a_second_process_is_refused_while_the_first_writes(place):
         book.write("run", run=1)
         ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert ended.returncode == 1
-    assert "PlanRefused: another process is carrying out this plan" in ended.stderr
+    assert "PlanRefused: another process is applying this plan" in ended.stderr
     with Journal.open(place):
         pass
 
@@ -221,7 +221,7 @@ def test_a_journal_that_was_begun_is_not_sent_to_another_folder(place):
     with Journal.open(place) as book, no_more_than(place.stat().st_size), pytest.raises(kn.PlanRefused) as refused:
         book.write("outcome")
     assert "KADMIN_STATE" not in str(refused.value.hint)
-    assert "Make room there" in str(refused.value.hint)
+    assert "Free space there" in str(refused.value.hint)
 
 
 def test_only_its_owner_may_read_it(place):
@@ -231,7 +231,7 @@ def test_only_its_owner_may_read_it(place):
 
 
 def test_ctrl_c_while_it_is_opened_leaves_it_free(place, monkeypatch):
-    """I pressed Ctrl-C as the plan began, and to this kernel 'another process is carrying out this plan' for ever."""
+    """I pressed Ctrl-C as the plan began, and to this kernel 'another process is applying this plan' for ever."""
 
     def interrupted(folder):
         raise KeyboardInterrupt

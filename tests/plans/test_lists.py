@@ -123,7 +123,7 @@ def test_a_value_that_kafka_writes_otherwise_is_verified(
     assert cluster.configs.describe(**target, keys=[key]).to_arrow()["value"].to_pylist() == [described]
     tells.clear()
     assert rows(plan.apply(), "state") == [("unchanged",)]
-    assert rows(stage.plan(), "note")[0][0].endswith("already so")
+    assert rows(stage.plan(), "note")[0][0].endswith("no change needed")
     assert tells == []
 
 

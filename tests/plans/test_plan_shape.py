@@ -201,7 +201,7 @@ TEXTS = {
     "NaN": (document_of(PLAN).replace('"row":1', '"row":NaN'), "NaN is not a JSON number"),
     "brackets": ("[" * 200_000, "Nested too deeply"),
     "digits": (document_of(PLAN).replace('"row":1', f'"row":{"1" * 6_000}'), "A number with too many digits"),
-    "a key twice": (document_of(PLAN).replace('"row":1', '"row":1,"row":1'), "A name is twice in one object"),
+    "a key twice": (document_of(PLAN).replace('"row":1', '"row":1,"row":1'), "A name occurs twice in one object"),
     "half a pair": (document_of(PLAN).replace('"ok"', r'"\ud800"'), "Half a surrogate pair is not text"),
     "a later kind": (
         json.dumps(with_right_id(json.loads(document_of(PLAN).replace('"kind":"quota"', '"kind":"acl"')))),
@@ -221,7 +221,7 @@ TEXTS = {
     ),
     "an entity in other words": (
         json.dumps(with_right_id(json.loads(document_of(PLAN).replace('"user=alice"', '"user=alice "')))),
-        "its id does not fit|user=alice",
+        "its id does not match|user=alice",
     ),
 }
 
@@ -263,15 +263,15 @@ ROWS_THAT_ARE_NONE = {
     "a config of a user": (2, {"resource": "user=alice"}, "unknown config resource user"),
     "the default topic": (2, {"resource": "topic=<default>"}, "topic=<default> names no single resource"),
     "a broker without a number": (2, {"resource": "broker=one"}, "broker=one is not a broker"),
-    "a quota that is appended": (1, {"op": "append"}, "append is nothing that can be done to a quota"),
+    "a quota that is appended": (1, {"op": "append"}, "append cannot be done to a quota"),
     "a client config of nobody": (
         2,
         {"kind": "client-config", "resource": "client-id=x"},
         "a client config belongs to",
     ),
-    "a long name": (2, {"resource": f"topic={LONG}"}, "a name has 32,768 bytes, and Kafka takes 32,767"),
-    "a long key": (2, {"key": LONG}, "the key has 32,768 bytes, and Kafka takes 32,767"),
-    "a long value": (3, {"wanted": f"env:{LONG}"}, "the value has 32,772 bytes, and Kafka takes 32,767"),
+    "a long name": (2, {"resource": f"topic={LONG}"}, "a name has 32,768 bytes, but Kafka takes at most 32,767"),
+    "a long key": (2, {"key": LONG}, "the key has 32,768 bytes, but Kafka takes at most 32,767"),
+    "a long value": (3, {"wanted": f"env:{LONG}"}, "the value has 32,772 bytes, but Kafka takes at most 32,767"),
 }
 
 

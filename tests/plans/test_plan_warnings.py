@@ -112,7 +112,7 @@ def test_who_is_silenced_is_named_and_counted():
     [(_, never)] = told({ALL: 9.0}, dict(held))
     assert never == (
         "producer_byte_rate of client-id=c0, client-id=c1, client-id=c2 and 397 more can never apply: user=<default> "
-        "always comes first"
+        "always wins"
     )
 
 
@@ -120,15 +120,15 @@ def test_whom_a_quota_of_a_user_reaches_is_said_once_for_many():
     """bob was given 5 MB/s, and each of his clients went on with 256 KiB/s."""
     [(_, said), *_] = told({"user=bob client-id=<default>": 262144.0}, {"user=bob": 5e6})
     assert said == (
-        "producer_byte_rate of user=bob reaches only clients without a client-id; for all others "
-        "user=bob client-id=<default> (256 KiB/s) applies, where nothing closer does"
+        "producer_byte_rate of user=bob applies to clients without a client-id only; for all others "
+        "user=bob client-id=<default> (256 KiB/s) applies, where no closer quota does"
     )
     held = {f"user=u{n} client-id=<default>": 1e6 for n in range(5)}
     [(_, said), *_] = told(held, {f"user=u{n}": 5e6 for n in range(5)})
     assert said == (
-        "producer_byte_rate of user=u0, user=u1, user=u2 and 2 more reaches only clients without a client-id; for all "
-        "others user=u0 client-id=<default> (1 MB/s), user=u1 client-id=<default> (1 MB/s), "
-        "user=u2 client-id=<default> (1 MB/s) and 2 more apply, where nothing closer does"
+        "producer_byte_rate of user=u0, user=u1, user=u2 and 2 more applies to clients without a client-id only; for "
+        "all others user=u0 client-id=<default> (1 MB/s), user=u1 client-id=<default> (1 MB/s), "
+        "user=u2 client-id=<default> (1 MB/s) and 2 more apply, where no closer quota does"
     )
 
 
@@ -136,8 +136,8 @@ def test_who_shares_is_said_before_and_after():
     """Alice's first quota took her out of the pool of the app, and its number had not changed."""
     [(_, said)] = told({APP: 5}, {"user=alice": 9})
     assert said == (
-        "user=alice, the first producer_byte_rate at this level: clients that a quota of client-id=… bound draw from "
-        "another bucket, shared by all client-ids of this user that nothing closer binds; before it was shared by all "
+        "user=alice, the first producer_byte_rate at this level: clients that a quota of client-id=… limited use "
+        "another bucket, shared by all client-ids of this user without a closer quota; before it was shared by all "
         "users that send this client-id"
     )
 
@@ -154,7 +154,7 @@ def test_who_shares_is_said_before_and_after():
 def test_what_a_limit_is_on_all_brokers_is_said_once(key, value, brokers, says):
     """I allowed 5 MB/s, and the client sent 15."""
     found = told({}, {"user=alice": value, "user=bob": value}, key, brokers=brokers)
-    assert [said.removeprefix("each limit holds on each broker: ") for _, said in found] == says
+    assert [said.removeprefix("limits apply per broker: ") for _, said in found] == says
 
 
 ODD = {
@@ -167,10 +167,10 @@ ODD = {
     "C=DE,O=Example,CN=alice": "the CN first",
     "cn=alice,ou=data": "attributes in capitals",
     "CN=alice,EMAILADDRESS=a@example.com": "as numbers",
-    "arn:aws:sts::123456789012:assumed-role/etl/i-0abc": "one session's",
+    "arn:aws:sts::123456789012:assumed-role/etl/i-0abc": "one session",
     "arn:aws:iam::123456789012:role/etl": "a role is never a client's name",
     "CN%3Dalice%2COU%3Ddata": "how metrics write a name",
-    "*": "no pattern",
+    "*": "not a pattern",
     "anonymous": "ANONYMOUS, in capitals",
 }
 
@@ -231,7 +231,7 @@ def test_they_stand_below_the_plan_at_every_face_and_in_its_file(tmp_path):
     again = kn.Plan.load(plan.save(tmp_path / "p.json"))
     assert (again.id, again.notes, again == plan) == (plan.id, (), True)
     assert again.warnings().to_arrow().to_pylist() == plan.warnings().to_arrow().to_pylist()
-    said = "each limit holds on each broker: producer_byte_rate 9 MB/s of user=<default> is up to 27 MB/s on 3 brokers"
+    said = "limits apply per broker: producer_byte_rate 9 MB/s of user=<default> is up to 27 MB/s on 3 brokers"
     for one in (plan, again):
         for shown in (repr(one), one.to_markdown(), one.to_cell(), one.to_python(), one.to_kafka_configs()):
             assert f"warning: {said}" in shown
@@ -272,8 +272,8 @@ def test_long_lists_below_a_plan_end():
     lines = Advice(several).refusal_lines("a test", hints.terminal)
     assert len(lines) == 22
     assert len(Advice(several).refusal_lines("a test", hints.terminal, shown=None)) == 101
-    assert lines[-2:] == ["danger: … and 80 more", "To apply it anyway: --allow k"]
+    assert lines[-2:] == ["danger: … and 80 more", "To apply it anyway: --allow k."]
     assert (
         Advice(several).refusal_lines(None, hints.terminal)[-1]
-        == "To apply it anyway, plan with --reason WHY and apply with --allow k"
+        == "To apply it anyway, plan with --reason WHY and apply with --allow k."
     )

@@ -124,7 +124,7 @@ def test_formats_are_shown_as_they_are(stage):
         "stage.set_quota('producer_byte_rate', 5000000, user='alice', client_id=kn.DEFAULT)\n"
     )
     assert repr(stage.to_kafka_configs("k:9092", "client.properties")) == (
-        "# note: from wishes alone, without what is set now; a plan's lines raise before they lower\n"
+        "# note: made of the stage, without the current values; a plan's lines raise limits before lowering any\n"
         "kafka-configs.sh --bootstrap-server k:9092 --command-config client.properties --alter "
         "--entity-type users --entity-name alice --entity-type clients --entity-default "
         "--add-config producer_byte_rate=5000000\n"
@@ -211,16 +211,16 @@ def test_what_the_tool_cannot_say_is_a_note():
         "# note: row 10, delete producer_byte_rate team=x: the tool cannot name it",
         "# note: row 1, delete producer_byte_rate user=alice: it is not set, and the tool would fail",
         "# note: row 2, set new_rate=5 user=alice: the tool does not take this key",
-        "# note: row 4, append cleanup.policy=compact topic=t: the tool only sets whole lists: this is the one that it "
-        "comes to",
+        "# note: row 4, append cleanup.policy=compact topic=t: the tool only sets whole lists: this is the resulting "
+        "one",
         "# note: row 5, set a=[x] topic=t: the tool drops the brackets of a value",
         "# note: row 6, set b= x topic=t: the tool drops the space around a value",
         "# note: row 7, set c$=x topic=t: the tool does not take this key",
         "# note: row 9, set d= topic=t: the broker refuses it: INVALID_CONFIG: no\\nkafka-configs.sh",
         "kafka-configs.sh --bootstrap-server k:1 --alter --entity-type topics --entity-name t "
         "--add-config 'cleanup.policy=[delete,compact],d='",
-        "# note: row 8, set ssl.key.password=env:P broker=1: the tool knows no references: put the secret itself here, "
-        "or into an --add-config-file",
+        "# note: row 8, set ssl.key.password=env:P broker=1: the tool takes no references: write the secret itself "
+        "here, or into an --add-config-file",
     ]
 
 

@@ -76,7 +76,7 @@ def test_the_terminal_lifts_a_danger_by_options(kafka, durable, capsys):
     assert terminal.run_line(line) == 0
     assert "--allow retention.ms" in capsys.readouterr().out
     assert terminal.run_line([*line, "--apply"]) == 5
-    said = "Hint: Nothing was sent. --allow retention.ms lets it through, in a plan made with --reason WHY."
+    said = "Hint: Nothing was sent. To apply it anyway, plan with --reason WHY and apply with --allow retention.ms."
     assert said in capsys.readouterr().err
 
 
@@ -89,8 +89,8 @@ def test_python_lifts_a_danger_by_arguments(cluster, durable):
     assert "To apply it anyway, plan with reason='WHY' and apply with allow=['retention.ms']" in repr(plan)
     with pytest.raises(kn.Dangerous) as refused:
         plan.apply()
-    lifting = "allow=['retention.ms'] lets it through, in a plan made with reason='WHY'."
-    assert refused.value.hint == f"Nothing was sent. {lifting}"
+    lifting = "plan with reason='WHY' and apply with allow=['retention.ms']."
+    assert refused.value.hint == f"Nothing was sent. To apply it anyway, {lifting}"
 
 
 @pytest.mark.broker
@@ -99,7 +99,9 @@ def test_a_runbook_lifts_a_danger_by_parameters(kafka, durable, tmp_path):
     given = {"cluster": kafka.bootstrap, "changes": [f"set retention.ms=1000 topic={durable}"], "apply": True}
     with pytest.raises(kn.Dangerous) as refused:
         runbooks.run("change_configs", given, output=tmp_path)
-    said = """Nothing was sent. -p 'allow=["retention.ms"]' lets it through, in a plan made with -p reason=WHY."""
+    said = (
+        """Nothing was sent. To apply it anyway, plan with -p reason=WHY and apply with -p 'allow=["retention.ms"]'."""
+    )
     assert refused.value.hint.startswith(said)
     page = next(tmp_path.glob("*.html")).read_text()
     assert "To apply it anyway, plan with -p" in page
@@ -114,7 +116,7 @@ def test_a_saved_plan_without_a_reason_is_to_be_planned_again(cluster, durable, 
     plan = stage.plan()
     given = {"cluster": cluster.settings.bootstrap, "plan": str(plan.save(tmp_path / "p.json")), "plan_id": plan.id}
     run = runbooks.run("apply_plan", given, output=tmp_path)
-    assert "It is dangerous, and was made without a reason, which applying it needs: plan again with one" in repr(run)
+    assert "It is dangerous, and can only be applied with a reason: plan again with one" in repr(run)
     with pytest.raises(kn.Dangerous) as refused:
         runbooks.run("apply_plan", {**given, "apply": True}, output=tmp_path)
-    assert """-p 'allow=["retention.ms"]' lets it through, in a plan made with a reason.""" in str(refused.value.hint)
+    assert """plan with a reason and apply with -p 'allow=["retention.ms"]'.""" in str(refused.value.hint)

@@ -44,7 +44,7 @@ def test_keys_that_are_wrong_together_are_all_refused(cluster, topic, another, t
         (f"topic={another}", "max.message.bytes", "ok"),
     ]
     assert [change.row for change in plan.refused] == [1, 2]
-    assert plan.changes[1].note.endswith(f"taken alone, and refused together with the other keys of topic={topic}")
+    assert plan.changes[1].note.endswith(f"accepted alone, but refused together with the other keys of topic={topic}")
     with pytest.raises(kn.PlanRefused, match="the broker refuses 2 of 3 rows") as refused:
         plan.apply()
     assert refused.value.code == "INVALID_CONFIG"
@@ -160,7 +160,7 @@ def test_a_row_that_was_refused_is_asked_about_again():
 
 
 LONG = "x" * 40_000
-SAID = "has 40,000 bytes, and Kafka takes 32,767"
+SAID = "has 40,000 bytes, but Kafka takes at most 32,767"
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def wanted(editor: int) -> Scene:
 
 OVERTAKEN = (
     "another took the lease; what was sent meanwhile may have overwritten that editor's changes, "
-    "and was looked at once more: rows {}"
+    "and was checked again: rows {}"
 )
 
 SCENES = [wanted(editor) for editor in EDITORS]
@@ -240,8 +240,8 @@ def test_who_is_overwritten_after_its_own_look_is_told_at_the_end():
     assert mine.overtaken == OVERTAKEN.format(3)
     assert [(o.state, o.message) for o in mine.outcomes][2] == (
         "unverified",
-        "not seen on every broker: broker 1 answers with another value; broker 2 answers with another value; "
-        "broker 3 answers with another value",
+        "not seen on every broker: broker 1 shows another value; broker 2 shows another value; "
+        "broker 3 shows another value",
     )
 
 

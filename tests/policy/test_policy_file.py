@@ -39,13 +39,13 @@ OF_PRODUCE = {"frame": '"EFFECTIVE"', "where": '{ key = "producer_byte_rate" }',
             rule(**OF_TOPICS, must="{ value = { at_last = 2 } }"),
             "p.toml:5: rule one: at_last is not a comparison for value Hint: Did you mean at_least?",
         ),
-        (rule(severty='"warn"'), "p.toml:6: rule one: severty is nothing that a rule has Hint: Did you mean severity?"),
+        (rule(severty='"warn"'), "p.toml:6: rule one: severty is not a word of a rule Hint: Did you mean severity?"),
         (rule(severity='"warning"'), "p.toml:6: rule one: severity cannot be warning Hint: Did you mean warn?"),
-        (rule(reason=""), "p.toml:1: rule one: reason is required Hint: It is what people read"),
-        (rule(name='""'), "p.toml:2: rule 1 has no name Hint: It is how"),
+        (rule(reason=""), "p.toml:1: rule one: reason is required Hint: It is shown when the rule is broken"),
+        (rule(name='""'), "p.toml:2: rule 1 has no name Hint: Refusals show it"),
         (rule() + "\n" + rule(), "p.toml:7: rule one: there is another rule of that name"),
-        (rule(forbid=""), "p.toml:2: rule one: says nothing that must hold Hint: One of forbid, must, required, sum."),
-        (rule(must="{ value = 1 }"), "p.toml:6: rule one: says forbid and must"),
+        (rule(forbid=""), "p.toml:2: rule one: has no assertion Hint: One of forbid, must, required, sum."),
+        (rule(must="{ value = 1 }"), "p.toml:6: rule one: has several assertions: forbid, must"),
         (rule(forbid="false"), "p.toml:5: rule one: forbid is true, or left out"),
         (
             rule(**OF_PRODUCE, must='{ value = { at_most = "5 parsec/s" } }'),
@@ -66,7 +66,7 @@ OF_PRODUCE = {"frame": '"EFFECTIVE"', "where": '{ key = "producer_byte_rate" }',
             "p.toml:6: rule one: the policy gives no line rate Hint",
         ),
         (rule(**{**OF_PRODUCE, "where": ""}, sum="{ at_most = 1 }"), "values of different keys do not add up"),
-        (rule(**OF_PRODUCE, sum="{ most = 1 }"), "p.toml:6: rule one: sum wants one bound"),
+        (rule(**OF_PRODUCE, sum="{ most = 1 }"), "p.toml:6: rule one: sum needs one bound"),
         (
             rule(frame='"FINDINGS"', forbid="", required='["a"]'),
             "required is for CONFIGS, QUOTAS, EFFECTIVE and CLIENT_CONFIGS",
@@ -75,12 +75,15 @@ OF_PRODUCE = {"frame": '"EFFECTIVE"', "where": '{ key = "producer_byte_rate" }',
         ('[line]\neverry = "1GB/s"', "p.toml:2: everry is not a broker"),
         ('[line]\nevery = "1 Gbit/s"', "p.toml:2: Gbit/s does not fit producer_byte_rate"),
         ("[line]\nevery = 5", "p.toml:2: the line of every is a text with a unit"),
-        ("[[rules]]\nname = 'x'", "p.toml:1: rules is nothing that a policy has Hint: Did you mean rule?"),
+        ("[[rules]]\nname = 'x'", "p.toml:1: rules is not a word of a policy Hint: Did you mean rule?"),
         ("rule = 3", "p.toml:1: rules are tables, [[rule]]"),
         ("pairs = 3", "p.toml:1: pairs is the name of a Parquet or CSV file"),
         ("[[rule]]\nname = 'x'\nname = 'y'\n", "p.toml is not TOML: Cannot overwrite a value (at line 3"),
         ("[[rule]]\n\tname : x", "p.toml is not TOML: "),
-        (rule(where='{ user = "import os" }', must="{ value = \"__import__('os')\" }"), "says forbid and must"),
+        (
+            rule(where='{ user = "import os" }', must="{ value = \"__import__('os')\" }"),
+            "several assertions: forbid, must",
+        ),
     ],
 )
 def test_one_line_says_what_is_wrong_and_where(text, says):
@@ -128,5 +131,5 @@ def test_clients_come_from_beside_the_policy(tmp_path: Path):
 
 def test_what_is_no_target_is_said():
     """A DataFrame was handed in, and the error was about an attribute."""
-    with pytest.raises(kn.UsageError, match="a dict is nothing that a policy judges"):
+    with pytest.raises(kn.UsageError, match="a policy cannot check a dict"):
         policy('frame = "QUOTAS"\nforbid = true').check({})

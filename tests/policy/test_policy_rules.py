@@ -269,7 +269,7 @@ def test_the_answer_leads_with_counts_and_reasons():
     answer = policy(DEFAULT_USER).check(held(quotas(("user=<default>", RATE, MB), ("client-id=<b>", RATE, MB))))
     assert repr(answer).startswith("1 rule, 1 broken\n")
     assert "because" in repr(answer)
-    with pytest.raises(kn.Invalid, match=r"r: user=<default>: producer_byte_rate is there.*; because"):
+    with pytest.raises(kn.Invalid, match=r"r: user=<default>: producer_byte_rate is set.*; because"):
         answer.raise_for_errors()
     assert repr(policy(DEFAULT_USER).check(held())) == "1 rule, 1 kept"
 
@@ -280,7 +280,7 @@ def test_a_reason_is_told_once():
     with pytest.raises(kn.Invalid) as told:
         policy('frame = "QUOTAS"\nforbid = true').check(held(users)).raise_for_errors()
     assert str(told.value).endswith(
-        "r: user=u00: producer_byte_rate is there: 1 MB/s (wanted not there), and 39 more; because"
+        "r: user=u00: producer_byte_rate is set: 1 MB/s (wanted not set), and 39 more; because"
     )
 
 

@@ -57,7 +57,7 @@ def test_it_says_what_changes_where_a_removal_is_not_safe() -> None:
     """I removed it, and the client had to share."""
     (redundancy,) = redundant(_stored(alice_app=5, alice=5))
     assert redundancy.message == (
-        "user=alice gives the same, shared by all client-ids of this user that nothing closer binds"
+        "user=alice gives the same, shared by all client-ids of this user without a closer quota"
     )
 
 

@@ -83,7 +83,7 @@ def test_the_same_entity_in_two_clusters_is_no_duplicate() -> None:
     ("options", "text"),
     [
         ({"shape": "tall"}, "shape='tall'"),
-        ({"keys": [KEY, KEY]}, "asked for twice"),
+        ({"keys": [KEY, KEY]}, "named twice"),
         ({"shape": "wide", "overridden": True}, "long form only"),
     ],
 )

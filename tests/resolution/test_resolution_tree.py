@@ -1,4 +1,4 @@
-"""The hierarchy as a tree, and what can never bind."""
+"""The hierarchy as a tree, and what can never apply."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_children_follow_their_parents() -> None:
 def test_it_reads_as_a_tree() -> None:
     table = tree(quotas_of({(e, "producer_byte_rate"): v for (e, _), v in quotas(**STORED).items()}))
     assert repr(TreeAnswer(table)).splitlines() == [
-        "8 quotas on 8 entities; 1 can never bind",
+        "8 quotas on 8 entities; 1 can never apply",
         "entity                 key                  value  level                   state     shadowed by",
         "user==<default>        producer_byte_rate   8 B/s  user",
         "user=alice             producer_byte_rate  3 MB/s  user",

@@ -91,7 +91,7 @@ def test_what_was_reviewed_is_applied_and_verified_and_a_second_run_does_nothing
         ({"changes": ["set producer_byte_rate=5MB/s user={user}", "sett x=1"]}, kn.UsageError, "line 2"),
         ({"cluster_id": "another"}, kn.WrongCluster, "meant for cluster another"),
         ({"limit": 0}, kn.PlanRefused, "the limit is 0"),
-        ({"changes_id": "000000"}, kn.Conflict, "reviewed were 000000"),
+        ({"changes_id": "000000"}, kn.Conflict, "but 000000 were reviewed"),
         ({"cluster": "127.0.0.1:1"}, kn.ConnectionFailed, "127.0.0.1:1"),
     ],
     ids=["grammar", "cluster", "limit", "review", "connection"],

@@ -80,7 +80,7 @@ def test_who_shares_the_allowance_is_told() -> None:
     ("given", "kind", "words"),
     [
         ({}, kn.UsageError, "neither user nor client_id is given"),
-        ({"user": "x"}, kn.UsageError, "no limit is given"),
+        ({"user": "x"}, kn.UsageError, "a limit is required"),
         ({"user": "x", "producer_byte_rate": "5MB/h"}, kn.KadminError, "producer_byte_rate"),
         (
             {"user": "x", "producer_byte_rate": "5MB/s", "clients": "none.parquet"},
@@ -88,7 +88,7 @@ def test_who_shares_the_allowance_is_told() -> None:
             "no such file: none.parquet",
         ),
         ({"user": "x", "producer_byte_rate": "5MB/s", "clients": "p.csv"}, kn.UsageError, "no column client_id"),
-        ({"user": "x", "producer_byte_rate": "5MB/s", "changes_id": "000000"}, kn.Conflict, "reviewed were 000000"),
+        ({"user": "x", "producer_byte_rate": "5MB/s", "changes_id": "000000"}, kn.Conflict, "but 000000 were reviewed"),
     ],
     ids=["nobody", "nothing", "unit", "no file", "no clients", "review"],
 )

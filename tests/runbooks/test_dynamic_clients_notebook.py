@@ -34,7 +34,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
         "1 of 1 live clients follow",
         "Values of clients: 3 follows",
         "user=shop client-id=checkout: acks was -1 and is 1",
-        "takes back row 1",
+        "undoes row 1",
         "read in the same order, each once: True",
         "no quotas",
     ],

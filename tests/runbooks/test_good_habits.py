@@ -59,7 +59,7 @@ def test_a_lesson_starts_from_nothing_and_names_what_it_wrote(path: Path) -> Non
     last = json.loads(path.read_text())["cells"]
     headings = [n for n, cell in enumerate(last) if "".join(cell["source"]).startswith("## ")]
     ending, *after = ["".join(cell["source"]) for cell in last[headings[-1] :]]
-    assert ending.startswith("## What it wrote\n\nInto the cluster, ")
+    assert ending.startswith("## What it wrote\n\nOn the cluster: ")
     assert re.search("removed again|rollback", ending)
     assert after
     assert all(source.startswith("%kquota describe ") for source in after)

@@ -99,7 +99,7 @@ def test_a_dangerous_plan_is_applied_with_what_allows_it() -> None:
 def test_an_expired_plan_is_not_said_to_be_applicable() -> None:
     """The page of an expired plan said how to apply it."""
     assert next_step({**PLANNED, "expires": "2026-11-21T10:00:00.000000+00:00"}) == (
-        "It expired 2026-11-21 10:00:00Z: plan again, unless it was begun before that"
+        "It expired 2026-11-21 10:00:00Z: plan again, unless it was started before that"
     )
 
 
@@ -187,8 +187,8 @@ def test_the_terminal_shows_what_was_planned_or_done(record: dict[str, Any], lin
     ("verdicts", "finding"),
     [
         (["ok", "ok"], "2 checks are ok"),
-        (["ok", "look", "not looked"], "1 of 2 checks want a look, 1 not made"),
-        (["not looked"], "finished; 1 not made"),
+        (["ok", "look", "not looked"], "1 of 2 checks needs a look, 1 skipped"),
+        (["not looked"], "finished; 1 skipped"),
     ],
 )
 def test_a_report_counts_its_checks(verdicts: list[str], finding: str) -> None:
@@ -207,4 +207,4 @@ def test_a_check_shows_its_verdict_beside_its_rows() -> None:
     assert repr(look).startswith("look: Mend it.\nof")
     assert "<img" not in look._repr_html_()
     assert repr(verdicts.look("c", ["a callback"], look="They decide.", ok="None.")) == "look: They decide.\na callback"
-    assert repr(verdicts.pass_over("d", "usage was not given")) == "not looked: usage was not given"
+    assert repr(verdicts.pass_over("d", "usage is not set")) == "not looked: usage is not set"

@@ -64,10 +64,10 @@ def test_the_plan_that_was_reviewed_is_applied_and_taken_back(
 @pytest.mark.parametrize(
     ("given", "kind", "words"),
     [
-        ({"plan_id": "0" * 64}, kn.PlanRefused, "reviewed was 000000000000"),
+        ({"plan_id": "0" * 64}, kn.PlanRefused, "but 000000000000 was reviewed"),
         ({"plan_id": ""}, kn.UsageError, "needs the id that was reviewed"),
         ({"plan_id": "{id:.6}"}, kn.UsageError, "needs the id that was reviewed"),
-        ({"plan": ""}, kn.UsageError, "plan names no file"),
+        ({"plan": ""}, kn.UsageError, "plan is required: the file of a plan"),
         ({"plan": "none.json"}, kn.NotFound, "no such plan file: none.json"),
         ({"plan": "edited.json"}, kn.Invalid, "was changed after it was saved"),
         ({"plan": "noted.json", "require_approval": True}, kn.Invalid, "a note about another plan"),
@@ -95,7 +95,7 @@ def test_anything_but_the_reviewed_plan_is_refused_and_nothing_is_sent(
 
 @pytest.mark.parametrize(
     ("plan_id", "kind", "words"),
-    [("", kn.UsageError, "no plan_id is given"), ("abcdef123456", kn.NotFound, "abcdef123456")],
+    [("", kn.UsageError, "plan_id is required"), ("abcdef123456", kn.NotFound, "abcdef123456")],
 )
 def test_what_was_never_applied_cannot_be_rolled_back(kafka: LocalKafka, plan_id: str, kind: type, words: str) -> None:
     """It rolled back the last plan instead."""

@@ -163,7 +163,7 @@ def test_the_gate_holds_the_limit_and_the_review() -> None:
     kn.runbooks.gate(PLAN, limit=1, changes_id=PLAN.changes_id[:12])
     with pytest.raises(kn.PlanRefused, match="has 1 changes, the limit is 0"):
         kn.runbooks.gate(PLAN, limit=0)
-    with pytest.raises(kn.Conflict, match="reviewed were 000000"):
+    with pytest.raises(kn.Conflict, match="but 000000 were reviewed"):
         kn.runbooks.gate(PLAN, limit=1, changes_id="000000")
 
 

@@ -56,13 +56,13 @@ must = { value = { at_least = 1 } }
 """
 
 OK = {
-    "custom callbacks": "There is none: these quotas decide.",
-    "shadowed quotas": "Every quota can apply to somebody.",
-    "changes whose time is over": "None has outlived its end.",
-    "a client that no quota names": "A default limits how much it may produce and consume.",
+    "custom callbacks": "There are none: these quotas decide.",
+    "shadowed quotas": "Every quota can apply to a client.",
+    "changes whose end has passed": "No change is still in force after its end.",
+    "a client that no quota names": "Default quotas limit how much it may produce and consume.",
     "known clients without a limit": "Each of them has a limit to produce and to consume.",
     "configs": "Nothing in the configs needs a look.",
-    "clients that their limits throttle": "Nobody would have been throttled.",
+    "clients that their limits throttle": "No client would have been throttled.",
     "the policy": "Every rule is kept.",
 }
 """What each check of an audit says where all is well."""
@@ -86,7 +86,7 @@ def test_the_audit_says_what_wants_a_look(kafka: LocalKafka, cluster: kn.Cluster
 
 
 def test_a_check_that_is_ok_says_what_is_well(kafka: LocalKafka, limited: str, folder: Path) -> None:
-    """custom callbacks: ok. They decide, not these quotas."""
+    """custom callbacks: ok. They decide on the limits, not these quotas."""
     (folder / "policy.toml").write_text(POLICY)
     given = {"usage": usage_of(limited, 1.0), "policy": "policy.toml"}
     said = as_task("quota_audit", cluster=kafka.bootstrap, **given)["verdicts"]
@@ -105,7 +105,7 @@ def test_what_was_not_given_is_not_called_well(kafka: LocalKafka) -> None:
 def test_a_job_may_fail_where_something_wants_a_look(kafka: LocalKafka, limited: str, folder: Path) -> None:
     """Nobody reads a green report."""
     parquet.write_table(pa.table({"user": ["free"], "client_id": ["x"]}), "clients.parquet")
-    with pytest.raises(kn.KadminError, match=r"checks want a look: .*known clients without a limit"):
+    with pytest.raises(kn.KadminError, match=r"checks needs? a look: .*known clients without a limit"):
         as_task("quota_audit", cluster=kafka.bootstrap, clients="clients.parquet", fail=True)
 
 
@@ -145,7 +145,7 @@ def test_drift_is_told_and_nothing_is_changed(
     cluster.apply(stage.plan()).raise_for_errors()
     said = as_task("drift_report", **given)
     assert [(row["verdict"], row["found"]) for row in said["verdicts"]] == [("look", 1)]
-    with pytest.raises(kn.KadminError, match="1 of 1 checks want a look: drift"):
+    with pytest.raises(kn.KadminError, match="1 of 1 checks needs a look: drift"):
         as_task("drift_report", **given, fail=True)
 
 

@@ -107,9 +107,9 @@ def test_what_was_changed_by_hand_is_changed_back(live, seeded, topic, tmp_path,
     assert all(row["note"].startswith("line ") and " of c.yaml" in row["note"] for row in rows)
     assert live("plan", "from", place, "--detailed-exitcode").code == 3
     pruned = live("plan", "from", place, "--prune").out
-    assert pruned.index("1 to remove by --prune, 3 to set") < pruned.index("consumer_byte_rate")
+    assert pruned.index("1 to remove (--prune), 3 to set") < pruned.index("consumer_byte_rate")
     assert "not in c.yaml" in pruned
-    assert "1 to remove by --prune" in live("plan", "from", place, "--prune", "--print", "markdown").out
+    assert "1 to remove (--prune)" in live("plan", "from", place, "--prune", "--print", "markdown").out
     done = live("plan", "from", place, "--prune", "--apply", "--reason", "as agreed")
     assert (done.code, "4 verified" in done.out) == (0, True)
     again = live("plan", "from", place, "--prune", "--detailed-exitcode")
@@ -148,7 +148,7 @@ def test_a_secret_is_a_reference_and_never_exported(live, cluster, file, monkeyp
 
 
 REFUSED: dict[str, tuple[str, int, str]] = {
-    "another cluster": ("cluster_id: staging\n", 5, "WrongCluster: {file} is about cluster staging, and this is "),
+    "another cluster": ("cluster_id: staging\n", 5, "WrongCluster: {file} is for cluster staging, but this is "),
     "a tab": ("quotas:\n\tuser=a: {}\n", 2, "UsageError: {file}: line 3, column 1: a tab"),
     "a quota of zero": (
         "quotas:\n  user=a:\n    producer_byte_rate: 0\n",

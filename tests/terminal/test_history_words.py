@@ -64,14 +64,14 @@ def test_two_live_clusters(live, kafka):
 @pytest.mark.parametrize(
     ("line", "finding", "remedy"),
     [
-        ("history changes", "no history is named, and Kafka keeps no past", "kadmin-nb history record PATH begins"),
-        ("history changes monday", "no history is named, and Kafka keeps no past", "history record PATH begins"),
+        ("history changes", "no history is named, and Kafka keeps no history", "kadmin-nb history record PATH starts"),
+        ("history changes monday", "no history is named, and Kafka keeps no history", "history record PATH starts"),
         (
             "history changes {lake} monday",
-            "nothing has been recorded here yet, and Kafka keeps no past",
-            "{lake} begins",
+            "nothing has been recorded here yet, and Kafka keeps no history",
+            "{lake} starts",
         ),
-        ("quota history changes yesterday", "no history is named", "kadmin-nb history record PATH begins"),
+        ("quota history changes yesterday", "no history is named", "kadmin-nb history record PATH starts"),
     ],
 )
 def test_what_changed_without_a_history_offers_to_begin_one(live, lake, line: str, finding: str, remedy: str):

@@ -62,7 +62,7 @@ def test_the_worst_is_first_and_who_is_fine_is_not_there():
 
 NOBODY = {
     "nobody is limited": ({}, "No client in this usage has a limit."),
-    "all are fine": ({"a": 1e9}, "None of 1 limits was used to 80 %, and no client was throttled."),
+    "all are fine": ({"a": 1e9}, "None of 1 limits reached 80 %, and no client was throttled."),
 }
 
 
@@ -81,7 +81,7 @@ def test_near_a_limit_of_the_cluster(live, unique, tmp_path):
     (row,) = json.loads(live("quota", "near", "--usage", str(place), "--json").out)
     assert (row["bucket_user"], row["limit"], row["utilisation"]) == (user, 1e6, 90.0)
     said = live("quota", "near", "--usage", str(place), "--percent", "95").out
-    assert said.startswith("None of 1 limits was used to 95 %")
+    assert said.startswith("None of 1 limits reached 95 %")
     codes = {percent: live("quota", "near", "--usage", str(place), "--percent", percent, "--detailed-exitcode").code
              for percent in ("90", "95")}  # fmt: skip
     assert codes == {"90": 3, "95": 0}
@@ -94,7 +94,7 @@ def test_why_observes_and_explains_in_one_line(live, unique):
     assert live("quota", "set", f"{PRODUCE}=1MB/s", f"user={user}", "--apply").code == 0
     assert f"user={user}" in live("quota", "why", f"user={user}", "--for", "1s").out
     refused = live("quota", "why", f"user={user}", "--for", "1s", "--usage", "used.parquet")
-    assert (refused.code, "One of them" in refused.err) == (2, True)
+    assert (refused.code, "Use one of them" in refused.err) == (2, True)
 
 
 def test_a_file_of_limits_is_set_client_by_client(live, unique, tmp_path):

@@ -186,7 +186,7 @@ def test_rows_that_moved_may_be_left_alone(live, unique, tmp_path, cluster):
     live("quota", "set", "producer_byte_rate=9000", f"user={one}", "--apply")
     refused = live("plan", "apply", place)
     assert refused.code == 5
-    assert refused.err.splitlines()[2] == "1 row has moved"
+    assert refused.err.splitlines()[2] == "1 row has changed"
     assert "now" in refused.err.splitlines()[3]
     said = live("plan", "apply", place, "--skip-conflicts")
     assert said.code == 4
@@ -247,7 +247,7 @@ def test_where_no_journal_can_be_written_nothing_is_sent(live, saved, cluster, t
         (("show", "abc"), 2, "UsageError: abc is too short for a plan's id"),
         (("show", "abcdef12"), 1, "NotFound: no journal of a plan abcdef12"),
         (("show", "nothing.json"), 1, "NotFound: no such plan file: nothing.json"),
-        (("apply", "x.json", "--gradual", "15"), 2, "UsageError: lowering in steps needs to know what clients use"),
+        (("apply", "x.json", "--gradual", "15"), 2, "UsageError: lowering in steps needs the clients' usage"),
         ((), 2, "UsageError: a file or a subcommand is required"),
     ],
 )

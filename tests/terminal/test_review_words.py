@@ -14,7 +14,10 @@ def test_a_terminal_says_where_reviews_are(kadmin, tmp_path: Path) -> None:
     place = kn.Plan("a cluster", "2026-01-01T00:00:00+00:00", ()).save(tmp_path / "p.json")
     done = kadmin("plan", "review", str(place))
     assert (done.code, done.out) == (2, "")
-    assert "the terminal has no widgets\nHint: A notebook has: %kplan review. Here plan show prints a plan." in done.err
+    assert (
+        "the terminal has no widgets\nHint: In a notebook: %kplan review. In the terminal, plan show prints a plan."
+        in done.err
+    )
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"a": 1, "a": 2}'])

@@ -69,13 +69,13 @@ def test_help_is_printed_and_all_is_well(kadmin, line, says):
         ("--topic orders", 2, "No such option '--topic'", "kadmin-nb config describe topic=orders?"),
         ("quota resolve alice", 2, "alice is neither type=value", "Did you mean user=alice?"),
         ("config describe orders", 2, "orders is neither type=value", "Did you mean topic=orders?"),
-        ("quota describe producer_byte_rate", 2, "producer_byte_rate is neither", "Such as producer_byte_rate=5MB/s"),
+        ("quota describe producer_byte_rate", 2, "producer_byte_rate is neither", "For example producer_byte_rate"),
         ("quota set producer_byte_rate=1 user=o --save", 2, "Option '--save' requires an argument", ""),
         ("quota describe usr=alice", 2, "usr is not one of user, client-id, ip", "Did you mean user=…?"),
         ("quota set producer_byte_rate=5XB user=a", 2, "does not fit producer_byte_rate", "It takes kB"),
         ("quota set producer_byte_rate=0 user=a", 1, "must be greater than 0", "remove it"),
         ("quota set producer_byte_rate=1 user=a ip=1.1.1.1", 2, "ip cannot be combined", "ip=…"),
-        ("quota set producer_byte_rate=1 user=", 2, "nothing right of the sign", "no empty names"),
+        ("quota set producer_byte_rate=1 user=", 2, "has no value", "no empty names"),
         ("quota describe", 2, "no cluster was named", "kadmin-nb"),
         ("quota describe --cluster nosuch", 1, "nosuch is not a file, not a profile", "host:port"),
         ("quota describe --cluster 127.0.0.1:1", 1, "Connection refused", "kadmin-nb local start"),
@@ -91,9 +91,9 @@ def test_help_is_printed_and_all_is_well(kadmin, line, says):
         ),
         ("quota describe --out x.json --raw --cluster a:1", 2, "--raw is for --out FILE.csv", ""),
         ("quota resolve --pairs no.csv user=a", 1, "no such file: no.csv", ""),
-        ("quota plan", 2, "the terminal keeps no tray", "kadmin-nb plan -f FILE"),
-        ("quota apply", 2, "the terminal keeps no tray", "kadmin-nb plan apply FILE"),
-        ("quota discard", 2, "the terminal keeps no tray", ""),
+        ("quota plan", 2, "the terminal has no tray", "kadmin-nb plan -f FILE"),
+        ("quota apply", 2, "the terminal has no tray", "kadmin-nb plan apply FILE"),
+        ("quota discard", 2, "the terminal has no tray", ""),
         ("plan", 2, "a file or a subcommand is required", "plan -f FILE"),
         ("plan -f no.txt", 1, "no.txt cannot be read", ""),
         ("plan show no.json", 1, "no such plan file: no.json", ""),
@@ -212,7 +212,7 @@ def test_what_a_line_or_the_environment_names_comes_before_what_was_chosen(kadmi
     assert "127.0.0.1:2" in kadmin("quota", "describe", "--cluster", "my-test").err
     monkeypatch.setenv("KADMIN_PROFILE", "prod")
     assert "127.0.0.1:1" in kadmin("quota", "describe").err
-    assert "comes first: prod" in kadmin("use", "my-test").out
+    assert "takes precedence: prod" in kadmin("use", "my-test").out
 
 
 @pytest.mark.slow

@@ -120,10 +120,10 @@ QUESTIONS = {
         "config reset segment.bytes topic={topic}",
         ["fallback 1073741824 (1 GiB), default"],
     ),
-    "what is wrong in the configs": ("config advise", ["the default anyway"]),
+    "what is wrong in the configs": ("config advise", ["Kafka's default"]),
     "what changed since then": ("history changes {history} today", ["producer_byte_rate"]),
     "what differs from then": ("history drift {history}", ["q-since"]),
-    "what was done, by whom": ("plan log", ["twenty questions"]),
+    "what was done, and who did it": ("plan log", ["twenty questions"]),
 }
 
 

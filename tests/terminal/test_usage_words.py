@@ -135,7 +135,7 @@ BAD = {
     "no such path": (["/no/such/path"], 1, "no such path: "),
     "no zone": (["no-zone"], 2, "have no offset"),
     "a zone that is none": (["other.log", "--tz", "Mars"], 2, "Mars is not a time zone"),
-    "a path that tells no broker": (["other.log", "--broker", r"node-(\d+)"], 2, "which is to say its broker"),
+    "a path that tells no broker": (["other.log", "--broker", r"node-(\d+)"], 2, "which should name its broker"),
     "no regular expression": (["other.log", "--broker", "(("], 2, "is not a regular expression"),
     "no length": (["whole.gz", "--every", "often"], 2, "often is not the length of a window"),
     "columns that miss": (["--usage", "clients.csv", "--clients"], 2, "have no column client_id"),
@@ -169,7 +169,7 @@ def test_a_file_that_is_read_in_part_is_told(kadmin, bad, engine):
     words = ("--broker", "1", "--tz", "UTC", "--engine", engine, "--out", "out.csv")
     said = kadmin("quota", "usage", "cut.gz", "whole.gz", *words)
     assert said.code == 0
-    assert "cut.gz is damaged: only what comes before that was read" in said.err
+    assert "cut.gz is damaged: only the part before the damage was read" in said.err
     assert "whole.gz" not in said.err
     assert (bad / "out.csv").exists()
 
@@ -224,12 +224,12 @@ def test_a_large_log_goes_to_spark(kadmin, used, monkeypatch):
 SLIPS = {
     "quota usage": "a source of usage is required",
     "quota usage logs": "--broker is required",
-    "quota usage df --broker 1": "Of a frame: --usage df",
+    "quota usage df --broker 1": "For a frame: --usage df",
     "quota usage http://prometheus:9090": "--prometheus URL",
     "quota usage x/y --broker 1 --usage z": "one source",
     "quota usage --usage z --every 5m": "--every is for a request log",
     "quota usage --usage z --lines": "only a request log has lines",
-    "quota usage --usage z --lines --clients": "One at a time",
+    "quota usage --usage z --lines --clients": "Use one at a time",
     "quota usage x/y --utilization": "--utilisation",
     "quota consumption": "quota usage",
     "usage logs": "kadmin-nb quota usage",

@@ -49,7 +49,7 @@ def test_a_frame_without_synonyms_says_less(frame: pa.Table) -> None:
     """My export has neither synonyms nor descriptions, and the editor broke."""
     editor = kn.widgets.edit_configs(frame.drop_columns(["synonyms", "documentation", "error", "message"]))
     assert typed(editor, "7d") == "1 cell staged"
-    assert "cannot be seen from here" in beside(editor)
+    assert "is not known here" in beside(editor)
 
 
 def test_the_stage_of_a_cluster_takes_the_edits(frame: pa.Table) -> None:

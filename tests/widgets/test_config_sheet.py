@@ -106,7 +106,7 @@ def test_the_danger_is_there_before_the_plan(sheet: Sheet) -> None:
     mark = sheet.mark(RETENTION)
     assert mark.state == DANGER
     assert mark.note.endswith(
-        "86400000 (1 d) becomes 3600000 (1 h): what is beyond it is deleted for good, within minutes"
+        "86400000 (1 d) becomes 3600000 (1 h): records beyond it are deleted for good, within minutes"
     )
 
 

@@ -75,7 +75,7 @@ def test_what_stands_beside_the_grid_follows_focus_and_edits(page: Page) -> None
 def test_what_cannot_be_said_of_one_cell_does_not_end_what_is_said_of_others(page: Page) -> None:
     """A client had a name of 250 characters and a blank; from then on nothing was called dangerous any more."""
     moved = "client-id='b " + "x" * 14 + "…" + "0" * 64  # as a page names a row with a long name
-    assert "The rows have moved" in page.focus(moved)
+    assert "The rows have changed" in page.focus(moved)
     assert "user alice, without a client-id: 1 MB/s" in page.focus("user=alice")
     page.editor.remarks = lambda: 1 / 0  # type: ignore[method-assign, return-value]
     assert "ZeroDivisionError" in page.focus("user=alice")

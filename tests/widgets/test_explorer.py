@@ -82,7 +82,7 @@ def test_shadowed_quotas_are_marked() -> None:
     """client-id=app has a limit that never held, and nothing in the table said so."""
     page = HierarchySheet(quotas(STORED)).page(0, 100)
     assert [(page.keys[mark.row], mark.state, mark.note) for mark in page.marks] == [
-        ("client-id=app", "shadowed", "can never apply: user=<default> always comes first")
+        ("client-id=app", "shadowed", "can never apply: user=<default> always wins")
     ]
     assert page.cells[-1][page.keys.index("client-id=app")] == "user=<default>"
 

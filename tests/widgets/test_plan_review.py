@@ -141,7 +141,7 @@ def test_a_danger_needs_its_key_typed_again_and_a_reason(bench: Bench) -> None:
     review = bench.review()
     assert f"row 1, user=<default> {KEY}" in unescape(review._alerts.value)
     refused = done(review, review.apply)  # without the danger, which stands above the rows
-    assert refused == f"Nothing was sent. {KEY} typed again lets it through, in a plan made with a reason."
+    assert refused == f"Nothing was sent. To apply it anyway, plan with a reason and apply with {KEY} typed again."
     review.confirmations.type(KEY, KEY)
     assert "needs a reason" in done(review, review.apply)
     review.reason.value = "alice has left"

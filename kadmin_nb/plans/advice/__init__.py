@@ -101,8 +101,8 @@ def _head(several: Sequence[Finding], shown: int | None) -> list[str]:
 def lifted(dangers: Iterable[Finding], reason: str | None) -> Sentence:
     """The options that apply a plan with these dangers."""
     if reason:
-        return sentence("To apply it anyway: {}", allowing(dangers))
-    return sentence("To apply it anyway, plan with {} and apply with {}", REASON, allowing(dangers))
+        return sentence("To apply it anyway: {}.", allowing(dangers))
+    return sentence("To apply it anyway, plan with {} and apply with {}.", REASON, allowing(dangers))
 
 
 def allowing(dangers: Iterable[Finding]) -> Option:

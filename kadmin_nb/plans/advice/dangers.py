@@ -17,7 +17,7 @@ from .. import sending
 from ..kinds.registry import by_kind, kind_of
 from ..observed_state import ObservedState
 from ..secret_resolver import Resolver
-from . import REASON, Advice, allowing, answer, in_order
+from . import REASON, Advice, answer, in_order, lifted
 from .config_dangers import QUOTA
 from .warnings import several
 
@@ -119,10 +119,8 @@ def _refuse_dangers(dangers: Sequence[Finding], plan: Plan) -> None:
     if not dangers:
         return
     more = f"; and {len(dangers) - 1:,} more" if len(dangers) > 1 else ""
-    through = f"{{}} lets {'it' if len(dangers) == 1 else 'them'} through"
-    text, ways = (through, []) if plan.reason else (f"{through}, in a plan made with {{}}", [REASON])
-    lifting = sentence(f"{text}.", allowing(dangers), *ways)
-    error = Dangerous(f"{dangers[0].line}{more}", code="DANGEROUS", hint=Hint("Nothing was sent.", lifting))
+    hint = Hint("Nothing was sent.", lifted(dangers, plan.reason))
+    error = Dangerous(f"{dangers[0].line}{more}", code="DANGEROUS", hint=hint)
     error.rows = answer(schemas.DANGERS, dangers)
     raise error
 
@@ -140,7 +138,7 @@ def _refuse_strange(allow: Collection[str], changes: Iterable[Change], dangers: 
         dangerous_keys = list(dict.fromkeys(danger.key for danger in dangers))
         near = nearest(strange, dangerous_keys) or (dangerous_keys[0] if len(dangerous_keys) == 1 else None)
         instead = f"Did you mean {near}?" if near else f"Dangerous here: {', '.join(dangerous_keys) or 'nothing'}."
-        raise UsageError(f"{strange} is allowed, and no row of the plan has it", hint=f"Nothing was sent. {instead}")
+        raise UsageError(f"{strange} is allowed, but no row of the plan has it", hint=f"Nothing was sent. {instead}")
 
 
 IN_PARTS = "in parts"

@@ -102,7 +102,8 @@ def _takes_part(change: Change) -> bool:
 
 def _lift_message(key: str, was: float, will: float | None) -> str | None:
     if will is None:
-        return f"{readable(key, was)} for everyone is removed, with no other limit behind it: all others are unlimited"
+        consequence = "with no other limit behind it: clients without a closer quota are unlimited"
+        return f"{readable(key, was)} for everyone is removed, {consequence}"
     if will >= MANIFOLD * was:
         times = digits(will / was)
         return f"{readable(key, was)} for everyone becomes {readable(key, will)}, {times} times as much"

@@ -113,12 +113,12 @@ def _coming_late(sets: Sequence[Change], levels: _Levels) -> Iterator[Finding]:
         else:
             reaching[change.level or "", change.key].append((change, Quota(first, change.key, limit)))
     for (first, key), late in shadowed.items():
-        message = f"{key} of {several([c.resource for c in late])} can never apply: {first} always comes first"
+        message = f"{key} of {several([c.resource for c in late])} can never apply: {first} always wins"
         yield Finding.about(late[0], WARNING, SHADOWED, message)
     for (_, key), pairs in reaching.items():
         limits = dict.fromkeys(limit for _, limit in pairs)
         whose, reach = several([c.resource for c, _ in pairs]), only_without(several(limits), are_many=len(limits) > 1)
-        yield Finding.about(pairs[0][0], WARNING, REACH, f"{key} of {whose} reaches {reach}")
+        yield Finding.about(pairs[0][0], WARNING, REACH, f"{key} of {whose} applies to {reach}")
 
 
 def _with_firsts(sets: Iterable[Change], levels: _Levels) -> Iterator[tuple[Change, Entity, float]]:
@@ -200,7 +200,7 @@ def _escaping(sets: Sequence[Change], levels: _Levels) -> Iterator[Finding]:
             whose = f"{several([change.resource for change in free])} {key}"
             beside = "the user" if level == _FOR_ANY_CLIENT[0] else "user=<default>"
             message = (
-                f"a client that sends no client-id escapes {whose}, and is unlimited: a quota of {beside} binds it"
+                f"clients without a client-id are not limited by {whose}, so unlimited: a quota of {beside} limits them"
             )
             yield Finding.about(free[0], WARNING, BLANK, message)
 
@@ -218,9 +218,7 @@ def _sharing(sets: Sequence[Change], levels: _Levels) -> Iterator[Finding]:
     for (name, key), changes in first.items():
         if (broader := _taken_from(LEVELS_BY_NAME[name], key, changes, levels)) is not None:
             who = f"{several([c.resource for c in changes])}, the first {key} at this level"
-            message = (
-                f"{who}: clients that a quota of {_called(broader)} bound draw from another bucket, {SHARED[name]}"
-            )
+            message = f"{who}: clients that a quota of {_called(broader)} limited use another bucket, {SHARED[name]}"
             yield Finding.about(changes[0], WARNING, SHARING, f"{message}; before it was {SHARED[broader.name]}")
 
 
@@ -291,7 +289,7 @@ def _adding_up(sets: Sequence[Change], brokers: int) -> Iterator[Finding]:
     if brokers > 1 and (first := next(per_broker, None)):
         limit = float(first.after or "nan")
         each_limit, all_ = (readable(first.key, value) for value in (limit, limit * brokers))
-        message = f"each limit holds on each broker: {first.key} {each_limit} of {first.resource} is up to {all_}"
+        message = f"limits apply per broker: {first.key} {each_limit} of {first.resource} is up to {all_}"
         yield Finding(PER_BROKER, WARNING, f"{message} on {brokers} brokers")
 
 
@@ -332,11 +330,11 @@ def _is_strange(name: str) -> bool:
     return _is_dn(name) and any(kind not in _WRITTEN and not kind[0].isdigit() for kind in _attributes(name))
 
 
-_DN = "a client with a certificate is called by its DN as Java writes it, CN=alice,OU=data,O=Example"
+_DN = "a client with a certificate has its DN as its name, as Java writes it: CN=alice,OU=data,O=Example"
 ODDITIES = (
     NameCheck(
         lambda name: name.startswith("User:"),
-        "a quota names the principal without its type: clients are called what stands after User:",
+        "a quota names the principal without its type: a client's name is what follows User:",
     ),
     NameCheck(lambda name: name != name.strip(), "the name begins or ends with a space, which the clients' does not"),
     NameCheck(lambda name: _is_dn(name) and name.startswith("/"), f"{_DN}, without slashes"),
@@ -348,19 +346,19 @@ ODDITIES = (
     ),
     NameCheck(
         lambda name: ":assumed-role/" in name,
-        "with IAM every session of a role has a name of its own, so this is one session's: a quota of user=<default> "
-        "client-id=… holds for all",
+        "with IAM every session of a role has a name of its own, so this limits one session: a quota of user=<default> "
+        "client-id=… limits all",
     ),
     NameCheck(
         lambda name: re.match(r"arn:aws[\w-]*:iam::\d*:role/", name) is not None,
         "with IAM a role is never a client's name, its sessions are, arn:aws:sts::…:assumed-role/…: a quota of "
-        "user=<default> client-id=… holds for all",
+        "user=<default> client-id=… limits all",
     ),
     NameCheck(
         lambda name: re.search(r"%(?:3D|2C|20|40|2F|3A)", name, re.IGNORECASE) is not None and " " not in name,
-        "this is how metrics write a name; a quota has the name itself, = and not %3D",
+        "this is how metrics write a name; a quota takes the name itself, with = instead of %3D",
     ),
-    NameCheck(lambda name: name in ("*", "<any>"), "this is a name like any other, no pattern: <default> is everybody"),
+    NameCheck(lambda name: name in ("*", "<any>"), "this is a name and not a pattern: <default> means everyone"),
     NameCheck(
         lambda name: name != ANONYMOUS and name.upper() == ANONYMOUS,
         "Kafka calls a client without a login ANONYMOUS, in capitals",
@@ -371,7 +369,7 @@ ODDITIES = (
 _SUSPECT = r"(?i)^User:|^\pZ|^\s|\pZ$|\s$|=|^arn:|%[0-9a-f]{2}|^\*$|^<any>$|^anonymous$"
 """A character that every odd name has, and almost no other."""
 
-_ALL_LOG_IN = "every listener wants a login, so no client is called ANONYMOUS"
+_ALL_LOG_IN = "every listener requires a login, so no client is called ANONYMOUS"
 
 
 def oddities(users: Mapping[str, int], protocols: Collection[str]) -> Iterator[tuple[str, int, str]]:

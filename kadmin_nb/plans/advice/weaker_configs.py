@@ -88,7 +88,7 @@ def _modules(change: Change, rule: DangerRule, resolver: Resolver | None) -> str
     except KadminError:
         return ""
     modules = [module for module in _REMOTE_LOGINS if module in text]
-    return f"; it has {' and '.join(modules)}, by which a broker can be made to run code from elsewhere" * bool(modules)
+    return f"; it has {' and '.join(modules)}, which can make a broker run code from elsewhere" * bool(modules)
 
 
 _AllAcks = Mapping[ClientEntity, str | None]

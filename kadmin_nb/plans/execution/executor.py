@@ -173,7 +173,7 @@ def refuse_expired(kafka: Kafka, plan: Plan) -> None:
     """Refuse a plan whose time is over."""
     if plan.has_expired(kafka.now()):
         raise Expired(
-            f"the plan expired at {plan.expires}", code="EXPIRED", hint="Nothing was sent. Plan again and look."
+            f"the plan expired at {plan.expires}", code="EXPIRED", hint="Nothing was sent. Plan again and review."
         )
 
 
@@ -354,7 +354,7 @@ class _Run:
         groups = request.batch.groups.values() if late else ()
         held_back = [c for group in groups if any(order_key(c) in late for c in group) for c in group]
         self._leave(
-            held_back, Refusal("HELD_BACK", "a row that had to come before it, or before its entity, is not there")
+            held_back, Refusal("HELD_BACK", "a row that must come before it, or before its entity, was not applied")
         )
         return request.batch.without(held_back)
 
@@ -376,7 +376,7 @@ class _Run:
         """Rows that are not sent; one that was sent a part of its way is left half-way."""
         for change in changes:
             if change.row in self.ours and change.row not in self.facts.skipped:
-                self.facts.halfway[change.row] = f"left on its way, {why.message}"
+                self.facts.halfway[change.row] = f"left half-done, {why.message}"
             else:
                 self.facts.skipped.setdefault(change.row, why)
 
@@ -523,7 +523,7 @@ class _Run:
         made = [c.row for c in self.plan.changes if c.row in rows and row_states.outcome(c, self.facts).state != FAILED]
         overtaken = (
             f"{why.message}; what was sent meanwhile may have overwritten that editor's changes, "
-            f"and was looked at once more: rows {replay.ranges_text(made)}"
+            f"and was checked again: rows {replay.ranges_text(made)}"
         )
         return (overtaken, overtaken) if made else (self.lock.note, None)
 
@@ -557,7 +557,7 @@ class _Run:
         self.journal.write(kind, run=self.run, at=self.kafka.now().isoformat(), **says)
 
 
-_NO_ANSWER = Refusal("UNKNOWN_SERVER_ERROR", "the broker's answer left it out")
+_NO_ANSWER = Refusal("UNKNOWN_SERVER_ERROR", "the broker's answer does not mention it")
 
 
 def check(kafka: Kafka, plan: Plan, *, verify_timeout: float = VERIFY_TIMEOUT) -> ApplyResult:

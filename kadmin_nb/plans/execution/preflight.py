@@ -83,7 +83,7 @@ def conflict(moved: Sequence[MovedRow], of: int) -> Conflict:
     error = Conflict(
         _conflict_text(moved, of),
         hint=Hint(
-            "Nothing was sent. Plan again and look.",
+            "Nothing was sent. Plan again and review.",
             sentence("{} leaves those rows as they are.", Option("skip_conflicts")),
         ),
     )

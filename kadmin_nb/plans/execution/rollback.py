@@ -23,9 +23,9 @@ def refuse_unsettled(state: JournalState, seconds: float) -> None:
     """
     if seconds > 0:
         raise PlanRefused(
-            f"{len(state.in_doubt)} rows of the plan are in doubt: what was sent may land for another {seconds:.0f} s",
+            f"{len(state.in_doubt)} rows of the plan are in doubt: requests may still take effect for {seconds:.0f} s",
             code="UNSETTLED",
-            hint=Hint(sentence("{} looks until it is known.", Verb("plan resume ID", "cluster.resume(plan_id)"))),
+            hint=Hint(sentence("{} checks until it is known.", Verb("plan resume ID", "cluster.resume(plan_id)"))),
         )
 
 
@@ -73,6 +73,6 @@ def _undone(row: int, change: Change) -> Change:
         after=change.old,
         old_known=not change.is_secret,
         level=change.level,
-        note="; ".join([f"takes back row {change.row}", *kind_of(change).undo_notes(change)]),
+        note="; ".join([f"undoes row {change.row}", *kind_of(change).undo_notes(change)]),
         topic_id=change.topic_id,
     )

@@ -65,7 +65,7 @@ class BrokerAgreement:
         return f"not seen on every broker: {'; '.join(f'broker {b} {self._reason(b)}' for b in brokers)}"
 
     def _reason(self, broker: int) -> str:
-        answer = "still shows what was there before" if broker in self.behind else "answers with another value"
+        answer = "still shows the old value" if broker in self.behind else "shows another value"
         return self.unreachable.get(broker, answer)
 
 

@@ -67,7 +67,7 @@ def opened(place: Path) -> JournalFile:
 def unwritable(place: Path, exc: OSError, *, is_begun: bool) -> PlanRefused:
     """The error of a journal that takes no record; one that was begun in that folder can only be carried on there."""
     elsewhere = "KADMIN_STATE names another folder."
-    here = "Make room there, or let us write, and do it again: the plan was begun with this journal."
+    here = "Free space there, or allow us to write, and try again: the plan was started with this journal."
     return PlanRefused(
         f"the journal {place} cannot be written: {exc.strerror}",
         code="JOURNAL",
@@ -222,7 +222,7 @@ def _lock(file: int, place: Path) -> None:
     """Keep other writers out for as long as the file is open."""
     if not files.lock_open_file(file):
         raise PlanRefused(
-            f"another process is carrying out this plan: it has {place} open",
+            f"another process is applying this plan: it has {place} open",
             code="LOCKED",
             hint="Nothing was sent. Wait for it, or end it.",
         )

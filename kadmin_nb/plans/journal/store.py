@@ -49,7 +49,7 @@ class StoredJournal:
             raise Invalid(
                 f"the journal {self.place} holds no plan: it ended before anything was sent",
                 code="JOURNAL",
-                hint=Hint(sentence("{} begins it.", Verb("plan apply FILE", "cluster.apply(plan)"))),
+                hint=Hint(sentence("{} starts it.", Verb("plan apply FILE", "cluster.apply(plan)"))),
             )
         try:
             text = documents.to_json(first.says["plan"])

@@ -61,7 +61,7 @@ class ClientConfigChanges(ChangeKind):
             )
             count = sum(entity.user == whose.user and entity.client_id is not None for entity in others)
             if count:
-                yield f"{count} client-id{'s have their' if count > 1 else ' has its'} own value, which goes before"
+                yield f"{count} client-id{'s have their' if count > 1 else ' has its'} own value, which wins"
 
     def port(self, kafka: Kafka) -> ClientConfigs:
         return kafka.client_configs
@@ -91,7 +91,7 @@ class ClientConfigChanges(ChangeKind):
 
     def warnings(self, changes: Sequence[Change], state: ObservedState) -> Iterable[Finding]:
         if state.lacks_client_configs:
-            text = f"the topic {CONFIGS_TOPIC} is not there, and no client follows it yet: applying the plan makes it"
+            text = f"the topic {CONFIGS_TOPIC} does not exist, so no client follows it: applying the plan creates it"
             yield Finding.about(changes[0], WARNING, "topic", text)
         if any(not change.is_done for change in changes):
             yield Finding.about(changes[0], WARNING, "unchecked", _UNCHECKED)

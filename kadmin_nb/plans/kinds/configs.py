@@ -136,7 +136,7 @@ class ConfigChanges(ChangeKind):
 
     def undo_notes(self, change: Change) -> Iterable[str]:
         if _is_logger(change.resource):
-            yield "logger levels live in the broker's memory: a restart since has lost them anyway"
+            yield "logger levels are in the broker's memory: a restart loses them"
 
     def certain_dangers(self, changes: Sequence[Change]) -> Iterable[Finding]:
         return weaker_configs.certain(changes)

@@ -95,12 +95,12 @@ class ScramChanges(ChangeKind):
         """Of the first row that it is about."""
         for change in changes:
             if change.op == DELETE and not change.is_done:
-                text = "a credential that is deleted cannot be restored: it cannot be read, and no rollback"
+                text = "a deleted credential cannot be restored: it cannot be read, so no rollback"
                 yield Finding.about(change, WARNING, "lost", f"{text} restores it")
                 break
         for change in changes:
             if change.op == SET and not _user(change.resource).name.isascii():
-                text = "Kafka stores it, but no login works with it: names of SCRAM users are ASCII to brokers"
+                text = "Kafka stores it, but no login works with it: brokers take ASCII names of SCRAM users only"
                 yield Finding.about(change, WARNING, "name", f"{change.resource}: {text}")
 
     def python_call(self, change: Change) -> str:

@@ -163,7 +163,7 @@ const EDITORS = {
         const chip = element(null, "kg-chip", null, "button");
         chip.type = "button";
         chip.textContent = `${item} ×`;
-        chip.setAttribute("aria-label", `take ${item} out`);
+        chip.setAttribute("aria-label", `remove ${item}`);
         chip.addEventListener("click", () => {
           items.splice(number, 1);
           draw();
@@ -679,7 +679,7 @@ function render({ model, el }) {
   el.addEventListener("copy", (event) => {
     if (editing) return;
     const text = copied();
-    say(text === null ? "Not all of the selection has been read yet: scroll over it, then copy." : "copied", text !== null);
+    say(text === null ? "The selection has not been read in full yet: scroll over it, then copy." : "copied", text !== null);
     if (text === null) return;
     event.clipboardData.setData("text/plain", text);
     event.preventDefault();
@@ -758,7 +758,7 @@ function render({ model, el }) {
     if (isDead) return;
     isDead = true;
     el.classList.add("kg-dead");
-    say("The kernel that this table belongs to is gone: run the cell again.", false);
+    say("The kernel of this table has stopped: run the cell again.", false);
   }
 
   model.on("msg:custom", received);
