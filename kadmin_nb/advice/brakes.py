@@ -240,7 +240,7 @@ def _share_group(facts: ClientFacts, limit: Effective) -> Finding | None:
     seen = facts.throttles.get(limit.key)
     if seen is None or not seen.has_unknown:
         return None
-    message = f"{_limit_text(limit)} counts what share consumers fetch, too; a request log does not tell these bytes"
+    message = f"{_limit_text(limit)} counts what share consumers fetch, too; a request log does not have these bytes"
     return _by_quota("share-group", _entity(limit), limit.key, message, _first_lift(facts, limit))
 
 
@@ -301,7 +301,7 @@ def _named(entity: Entity) -> set[str]:
 def _callbacks(configs: Iterable[ConfigValue]) -> Iterator[Finding]:
     for value in configs:
         if value.key == CALLBACK and value.text:
-            message = f"{value.text} decides quotas there, by no rule that Kafka tells: what is stored may not hold"
+            message = f"{value.text} decides quotas there, by a rule of its own: what is stored may not apply"
             how = f"remove {CALLBACK} from the server.properties of {value.resource}, and restart it"
             yield _brake("quota-callback", value.resource, CALLBACK, message, state=MAY_BITE, mend=how)
 
