@@ -101,10 +101,10 @@ lock: ## renew the locked requirements from pyproject.toml, and what Binder inst
 	@.lock/bin/python binder/derive.py
 	@rm -rf .lock
 
-docs: install ## the site in out/site, without a network; notebooks as make docs-check ran them last
+docs: install ## the site in out/site, without a network; it refuses pages that changed after make docs-check
 	@$(RUN) docs/build_site.py
 
-docs-check: kafka ## run what the pages show: typed lines, SQL, notebooks (10 minutes)
+docs-check: kafka ## run what the pages show: typed lines, SQL, notebooks (10 to 20 minutes)
 	@$(RUN) -m pytest tests/approved/test_typed_pages.py tests/analytics/test_sql_page.py
 	@$(RUN) docs/build_site.py --run-notebooks
 

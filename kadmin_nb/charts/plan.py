@@ -81,9 +81,9 @@ def plan(plan: Any) -> Any:
     rows = in_arrow(checked(plan, schemas.PLAN.schema, columns, "the plan's changes"), _MOST_ROWS).to_pylist()
     changes = [change for row in rows if (change := _number_change(row))]
     others = len(rows) - len(changes)
-    remark = f"{count_of(others, 'change')} not of numbers" if others else ""
+    remark = f"{count_of(others, 'change')} of other values" if others else ""
     if not changes:
-        return empty("Nothing changes" if not rows else f"{count_of(len(rows), 'change')}, none of a number")
+        return empty("Nothing changes" if not rows else f"{count_of(len(rows), 'change')} of other values than numbers")
     largest = _largest_of_each(changes)
     remarks = [part_of(len(largest), len(changes), "largest changes"), remark]
     return titled(_panels(largest), _effects_finding(changes), "; ".join(filter(None, remarks)))

@@ -189,7 +189,7 @@ MOST_BARS = 40
 """Bars that a chart has at most."""
 
 _BAR_COLUMNS = ("key", "bucket_user", "bucket_client_id", "limit", "peak", "utilisation")
-_ZONES = ("below 80 %", "80 to 100 %", "over the limit")
+_ZONES = ("below 80 %", "80 to 100 %", "over 100 %")
 
 
 def utilisation(frame: Any) -> Any:
@@ -278,7 +278,7 @@ def _bar_chart(rows: list[dict[str, Any]]) -> Any:
         .encode(
             x=share,
             y=names("bucket", rows),
-            color=alt.Color("zone:N", scale=zones, title=None, legend=alt.Legend(orient="top")),
+            color=alt.Color("zone:N", scale=zones, title=None, legend=alt.Legend(orient="top", columnPadding=10)),
             tooltip=[alt.Tooltip("bucket:N"), alt.Tooltip("text:N", title="peak")],
         )
     )

@@ -107,7 +107,7 @@ def _limits(kafka: LiveKafka, user: object, client_id: object, assume_default: b
 def _row(limit: Effective, case: str, brokers: int, shares: Mapping[int, float], offline: int) -> dict[str, Any]:
     assert limit.value is not None
     got = rule.reach(limit.value, shares)
-    found = {} if got is None else {"leaders": got.leaders, "busiest": got.busiest, "share": got.share}
+    found = {} if got is None else {"leaders": got.leaders, "busiest": got.busiest, "busiest_share": got.share}
     return {
         "user": limit.user,
         "client_id": limit.client_id,

@@ -30,7 +30,7 @@ from ..model.levels import LEVELS, Level
 from ..resolution import input_columns
 from ..resolution.input_columns import CLUSTER, QUOTAS_LABEL, check_clusters
 from ..resolution.kernel import PAIRS, Index, Shape, asked_keys
-from ..resolution.lookup import Tables
+from ..resolution.lookup import Ints, Tables
 from ..resolution.lookup import resolve as look_up
 from .workers import Batches, by_value
 
@@ -137,46 +137,43 @@ def bound(rows: DataFrame, quotas: DataFrame | pa.Table, keys: Sequence[str], ov
     """The effective quotas of each row's client; `quotas` as `read_columns` gives them."""
     stored = SplitQuotas.of(quotas, rows.sparkSession, len(keys))
     joined_rows = rows if stored.joined is None else stored.join_to(rows, keys)
-    resolved = _with_results(joined_rows, Index.of(stored.sent, keys, overridden=overridden), overridden)
-    return ResolvedRows(resolved, rows.columns, keys, stored.levels, overridden)
+    tables = Index.of(stored.sent, keys, overridden=overridden).tables
+    schema = StructType([*rows.schema, *_result_fields(len(keys), overridden)])
+    work = by_value(on_workers, (tables, stored.levels, rows.columns, schema.names))
+    return ResolvedRows(joined_rows.mapInArrow(work, schema), rows.columns, keys, overridden)
 
 
-def _with_results(rows: DataFrame, index: Index, overridden: bool) -> DataFrame:
-    """The rows with `value i` and perhaps `overridden i` for the i-th key, and `levels i` for it and those after it."""
+def _result_fields(keys: int, overridden: bool) -> list[StructField]:
+    """`value i` and perhaps `overridden i` for the i-th key, and `levels i` for it and those after it."""
     kinds = {"value": DoubleType(), **({"overridden": OVERRIDDEN} if overridden else {})}
-    keys = range(len(index.tables.keys))
-    result_fields = [StructField(f"{name} {number}", kind) for number in keys for name, kind in kinds.items()]
-    result_fields += [StructField(f"levels {number}", IntegerType()) for number in range(0, len(keys), IN_A_WORD)]
-    schema = StructType([*rows.schema, *result_fields])
-    work = by_value(on_workers, (index.tables, schema.names))
-    return rows.mapInArrow(work, schema)
+    fields = [StructField(f"{name} {number}", kind) for number in range(keys) for name, kind in kinds.items()]
+    return [*fields, *(StructField(f"levels {number}", IntegerType()) for number in range(0, keys, IN_A_WORD))]
 
 
 @dataclass(frozen=True)
 class ResolvedRows:
-    """The workers' results, beside the columns `names`, and the quotas of the levels that were `joined`."""
+    """The workers' results, beside the columns `names`."""
 
     found: DataFrame
     names: Sequence[str]
     keys: Sequence[str]
-    joined: Sequence[Level]
     overridden: bool
 
     def wide(self) -> DataFrame:
         """EFFECTIVE, a struct a key."""
         structs = [
-            F.struct(F.expr(f"{value} as value"), *_level_and_bucket(level)).alias(key)
-            for key, (value, level) in zip(self.keys, self._answers(), strict=True)
+            F.struct(F.col(f"value {number}").alias("value"), *_level_and_bucket(_level(number))).alias(key)
+            for number, key in enumerate(self.keys)
         ]
         return self.found.select(*self.names, *structs)
 
     def of_key(self) -> DataFrame:
         """The rows with `limit`, `level`, `bucket_user` and `bucket_client_id` of their own `key`."""
         limit, level = F.lit(None).cast("double"), F.lit(NO_LEVEL)
-        for key, (its_value, its_level) in zip(self.keys, self._answers(), strict=True):
+        for number, key in enumerate(self.keys):
             is_it = F.col("key") == key
-            limit = F.when(is_it, F.expr(its_value)).otherwise(limit)
-            level = F.when(is_it, F.expr(its_level)).otherwise(level)
+            limit = F.when(is_it, F.col(f"value {number}")).otherwise(limit)
+            level = F.when(is_it, F.expr(_level(number))).otherwise(level)
         rows = self.found.select(*self.names, limit.alias("limit"), level.alias("level"))
         return rows.select(*self.names, "limit", *_level_and_bucket("level"))
 
@@ -188,10 +185,10 @@ class ResolvedRows:
         return rows.select(*self.names, "key", "value", *_level_and_bucket("level"), *extra_columns)
 
     def _row(self, number: int) -> Column:
-        value, level = self._answer(number)
-        lost = [F.expr(f"{self._lost(number)} as overridden")] if self.overridden else []
-        key = F.lit(self.keys[number]).alias("key")
-        return F.struct(key, F.expr(f"{value} as value"), F.expr(f"{level} as level"), *lost)
+        columns = {"key": F.lit(self.keys[number]), "value": F.col(f"value {number}"), "level": F.expr(_level(number))}
+        if self.overridden:
+            columns["overridden"] = F.col(f"overridden {number}")
+        return F.struct(*(column.alias(name) for name, column in columns.items()))
 
     def _no_rows(self) -> ArrayType:
         kinds: dict[str, DataType] = {"key": StringType(), "value": DoubleType(), "level": IntegerType()}
@@ -199,56 +196,11 @@ class ResolvedRows:
             kinds["overridden"] = OVERRIDDEN
         return ArrayType(StructType([StructField(name, kind) for name, kind in kinds.items()]))
 
-    def _answers(self) -> list[tuple[str, str]]:
-        return [self._answer(number) for number in range(len(self.keys))]
 
-    def _answer(self, number: int) -> tuple[str, str]:
-        """Value and level number, `NO_LEVEL` for none, in SQL; the closest of what was joined and what was sent."""
-        value, level = f"`value {number}`", self._level(number)
-        if not self.joined:
-            return value, level
-        closest = f"least({level}, {', '.join(self._number(joined, number) for joined in self.joined)})"
-        closest = f"if({self._silenced(number)}, {NO_LEVEL}, {closest})"
-        cases = " ".join(f"when {joined.number} then {_exact(joined, number)}" for joined in self.joined)
-        return f"case {closest} {cases} when {NO_LEVEL} then null else {value} end", closest
-
-    def _level(self, number: int) -> str:
-        """The level number of the i-th key, or `NO_LEVEL`; `on_workers` packs several into a word."""
-        place = number % IN_A_WORD
-        return f"(shiftright(`levels {number - place}`, {BITS * place}) & {NO_LEVEL})"
-
-    def _number(self, level: Level, number: int) -> str:
-        """The number of a joined level, `NO_LEVEL` where it has no quota of the i-th key that reaches the client."""
-        is_there = [f"{_exact(level, number)} is not null"]
-        is_there += [f"{name} != ''" for name in ("user", "client_id") if getattr(level, name)]
-        return f"if({' and '.join(is_there)}, {level.number}, {NO_LEVEL})"
-
-    def _silenced(self, number: int) -> str:
-        """Is it an empty user whom a quota of the default user sets free? Of what was sent the workers know it."""
-        if not set(OF_DEFAULT_USER) <= set(self.joined):
-            return "false"
-        others, alone = OF_DEFAULT_USER[:-1], OF_DEFAULT_USER[-1]
-        reached = [f"{_exact(level, number)} is null" for level in others]
-        return f"(user = '' and {_exact(alone, number)} is not null and {' and '.join(reached)})"
-
-    def _lost(self, number: int) -> str:
-        """The overridden quotas; where some were joined, all but the closest of all that there are."""
-        lost, level = f"`overridden {number}`", self._level(number)
-        if not self.joined:
-            return lost
-        found = [(self._number(joined, number), _exact(joined, number)) for joined in self.joined]
-        first = (f"struct({of} as number, {value} as value)" for of, value in [*found, (level, f"`value {number}`")])
-        place = f"int(array_position({_NAMES}, quota.level)) - 1"
-        rest = f"transform({lost}, quota -> struct({place} as number, quota.value as value))"
-        there = f"filter(concat(array({', '.join(first)}), {rest}), quota -> quota.number != {NO_LEVEL})"
-        lower = f"slice(array_sort({there}), 2, {len(LEVELS)})"
-        of_it = f"quota -> struct({_level_name('quota.number')} as level, quota.value as value)"
-        return f"if({self._silenced(number)}, array(), transform({lower}, {of_it}))"
-
-
-def _exact(level: Level, number: int) -> str:
-    """The column of a joined level's quota of the i-th key."""
-    return f"`exact {level.number} {number}`"
+def _level(number: int) -> str:
+    """The level number of the i-th key, or `NO_LEVEL`, in SQL; `on_workers` packs several into a word."""
+    place = number % IN_A_WORD
+    return f"(shiftright(`levels {number - place}`, {BITS * place}) & {NO_LEVEL})"
 
 
 _NAMES = f"array({', '.join(repr(level.name) for level in LEVELS)})"
@@ -275,48 +227,96 @@ def _shared(name: str, level: str, levels: Sequence[int]) -> str:
     return f"case when {level} in ({numbers}) then {name} when {level} != {NO_LEVEL} then '' end"
 
 
-def on_workers(carried: tuple[Tables, list[str]], batches: Batches) -> Iterator[pa.RecordBatch]:
+Carried = tuple[Tables, Sequence[Level], Sequence[str], Sequence[str]]
+"""The tables; the levels that were joined; the columns that stay, and all that come out."""
+
+
+def on_workers(carried: Carried, batches: Batches) -> Iterator[pa.RecordBatch]:
     """The batches with what binds each row: each key's value, the overridden quotas if asked, and then all levels.
 
-    Spark's workers run it. `carried` are the tables, and the names of all columns that come out. For each batch that
-    is read about one is handed out: a worker that only wrote for a while, its input piling up, was seen to wedge a
-    TCP connection.
+    Spark's workers run it. For each batch that is read about one is handed out: a worker that only wrote for a while,
+    its input piling up, was seen to wedge a TCP connection.
     """
-    tables, names = carried
     ready: deque[pa.RecordBatch] = deque()
     batch_list: list[pa.RecordBatch] = []
     for batch in batches:
         batch_list.append(batch)
         if sum(batch.num_rows for batch in batch_list) >= ROWS:
-            ready.extend(_answers(tables, names, batch_list))
+            ready.extend(_answers(carried, batch_list))
             batch_list = []
         if ready:
             yield ready.popleft()
     yield from ready
     if batch_list:
-        yield from _answers(tables, names, batch_list)
+        yield from _answers(carried, batch_list)
 
 
-def _answers(tables: Tables, names: list[str], batch_list: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _answers(carried: Carried, batch_list: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The batches put together, looked up at once, and taken apart again."""
+    tables, joined, kept, names = carried
     table = pa.Table.from_batches(batch_list)
-    texts = [_as_strings(table.column(name)) for name in ("user", "client_id", "cluster_id") if name in names]
+    texts = {name: _as_strings(table.column(name)) for name in ("user", "client_id", "cluster_id") if name in kept}
     answers, levels = [], []
-    for value, level, _, _, *overridden in look_up(tables, *texts):
+    for number, (value, level, _, _, *overridden) in enumerate(look_up(tables, *texts.values())):
+        level_numbers = np.asarray(level.indices.fill_null(NO_LEVEL))
+        if joined:
+            quotas = {level: table.column(_exact(level, number)) for level in joined}
+            value, level_numbers, *overridden = _with_joined(value, level_numbers, overridden, quotas, texts)
         answers += [value, *overridden]
-        levels.append(level.indices)
+        levels.append(level_numbers)
     answers += _packed(levels)
     start = 0
     for batch in batch_list:
-        columns = [*batch.columns, *(answer.slice(start, batch.num_rows) for answer in answers)]
+        columns = [*map(batch.column, kept), *(answer.slice(start, batch.num_rows) for answer in answers)]
         yield pa.RecordBatch.from_arrays(columns, names=names)
         start += batch.num_rows
 
 
-def _packed(levels: list[pa.Array]) -> list[pa.Array]:
+def _with_joined(
+    value: pa.Array, sent: Ints, overridden: list[pa.Array], joined: dict[Level, Any], texts: dict[str, Any]
+) -> tuple[Any, ...]:
+    """What binds each row, its level and perhaps what it overrides, of the quotas of a key that were sent or joined.
+
+    A row without a name takes nothing from a level that speaks of it; and where of those that speak of users a default
+    user's alone fits, Kafka finds nothing for an empty user. Of what was sent the look-ups know it.
+    """
+    rows, names = np.arange(len(sent)), pa.array([level.name for level in LEVELS])
+    fits, values = np.zeros((len(LEVELS), len(rows)), bool), np.zeros((len(LEVELS), len(rows)))
+
+    def add(numbers: Ints, at: Any, quotas: pa.Array) -> None:
+        fits[numbers, at], values[numbers, at] = True, quotas
+
+    bound = np.flatnonzero(sent != NO_LEVEL)
+    add(sent[bound], bound, value.drop_null())
+    for lists in overridden:
+        lost = lists.flatten()
+        add(
+            np.asarray(pc.index_in(lost.field("level"), names)),
+            np.repeat(rows, lists.value_lengths()),
+            lost.field("value"),
+        )
+    for level, quotas in joined.items():
+        fits[level.number], values[level.number] = quotas.is_valid(), quotas.fill_null(0)
+    is_empty = {name: np.asarray(pc.equal(texts[name], "")) for name in ("user", "client_id")}
+    *others, default_user = (fits[level.number] for level in OF_DEFAULT_USER)
+    fits[:, is_empty["user"] & default_user & ~np.logical_or(*others)] = False
+    for level in joined:
+        for name in (name for name in is_empty if getattr(level, name)):
+            fits[level.number] &= ~is_empty[name]
+    closest = fits.argmax(axis=0)
+    is_bound = fits[closest, rows]
+    answer = pa.array(values[closest, rows], mask=~is_bound), np.where(is_bound, closest, NO_LEVEL).astype(np.int32)
+    if not overridden:
+        return answer
+    fits[closest, rows] = False
+    at, numbers = np.nonzero(fits.T)
+    quotas = pa.StructArray.from_arrays([names.take(numbers), pa.array(values[numbers, at])], ["level", "value"])
+    return *answer, pa.ListArray.from_arrays(np.cumsum([0, *fits.sum(axis=0)], dtype=np.int32), quotas)
+
+
+def _packed(levels: list[Ints]) -> list[pa.Array]:
     """The numbers of levels, several in a word: columns are what takes time here."""
-    numbers = [np.asarray(level.fill_null(NO_LEVEL)) for level in levels]
-    words = [numbers[first : first + IN_A_WORD] for first in range(0, len(numbers), IN_A_WORD)]
+    words = [levels[first : first + IN_A_WORD] for first in range(0, len(levels), IN_A_WORD)]
     return [pa.array(sum((n << (BITS * place) for place, n in enumerate(word)), start=np.int32(0))) for word in words]
 
 
@@ -413,21 +413,19 @@ def has_clusters(quotas: DataFrame | pa.Table) -> bool:
 
 def _fetched(frame: DataFrame) -> pa.Table:
     """`frame.toArrow()`, compressed by the workers to a tenth: Spark's default driver loses a result of 200 MB."""
-
-    def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
-        options = pa.ipc.IpcWriteOptions(compression="zstd")
-        for batch in batches:
-            sink = pa.BufferOutputStream()
-            with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
-                writer.write_batch(batch)
-            yield pa.RecordBatch.from_pydict({"packed": [sink.getvalue().to_pybytes()]})
-
-    packed = frame.mapInArrow(pack, "packed binary").toArrow()["packed"]
+    packed = frame.mapInArrow(by_value(_pack, None), "packed binary").toArrow()["packed"]
     if not len(packed):
         return frame.limit(0).toArrow()
     return pa.concat_tables(pa.ipc.open_stream(packed_table.as_buffer()).read_all() for packed_table in packed)
+
+
+def _pack(_: None, batches: Batches) -> Iterator[pa.RecordBatch]:
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    for batch in batches:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
+            writer.write_batch(batch)
+        yield pa.RecordBatch.from_pydict({"packed": [sink.getvalue().to_pybytes()]})
 
 
 def _if_few(frame: DataFrame, most: int) -> pa.Table | None:
@@ -488,7 +486,12 @@ def _only_value(names: Sequence[str], key: str, level: Level, number: int) -> Co
         F.lit(f"{key} is twice in {QUOTAS_LABEL} for "), row_as_json(names) if names else F.lit(level.name)
     )
     one = F.when(F.count(its) > 1, F.raise_error(twice).cast("double")).otherwise(F.max(its))
-    return one.alias(f"exact {level.number} {number}")
+    return one.alias(_exact(level, number))
+
+
+def _exact(level: Level, number: int) -> str:
+    """The column of a joined level's quota of the i-th key."""
+    return f"exact {level.number} {number}"
 
 
 def _partitions(spark: SparkSession) -> int:

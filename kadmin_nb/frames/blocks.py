@@ -85,6 +85,12 @@ class Title(str):
     __slots__ = ()
 
 
+class Aside(str):
+    """Lines that stand back: where a value is from, and who made it."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class Head:
     """The first rows of a frame that nobody has counted: one more than a page shows where there are more."""

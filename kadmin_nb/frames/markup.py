@@ -25,6 +25,7 @@ from .blocks import (
     NOTEBOOK,
     STANDING,
     TEXT,
+    Aside,
     Block,
     Folded,
     Head,
@@ -97,7 +98,7 @@ def _html(block: Block, page: Page, title: str) -> str:
         first, _, more = block.partition("\n")
         return _paragraph(first, "kadmin-title") + _paragraph(more)
     if isinstance(block, str):
-        return _paragraph(block)
+        return _paragraph(block, "kadmin-note" if isinstance(block, Aside) else "kadmin-text")
     if isinstance(block, Folded):
         shown = "".join(_html(one, page, title) for one in block.blocks)
         return f"<details><summary>{html.escape(block.title)}</summary>\n{shown}</details>\n"

@@ -315,6 +315,7 @@ _HEADINGS = {
     "client_id": "client-id",
     "headroom_percent": "headroom",
     "cluster_id": "cluster",
+    "longest_above_100_s": "longest above limit",
 }
 
 

@@ -27,6 +27,7 @@ from .blocks import (
     NUMBER,
     PROSE,
     TEXT,
+    Aside,
     Block,
     Folded,
     Head,
@@ -372,10 +373,17 @@ def _titled(title: Title, page: Page) -> Iterator[str]:
 
 def _remarks(text: str, page: Page) -> Iterator[str]:
     """Sentences; a word such as `danger:` that a line begins with is in its colour."""
+    if isinstance(text, Aside):
+        yield from _dim(text, page)
+        return
     for line in _sentences(text, page):
         word, colon, _ = line.partition(":")
         colour = ink(word) if page.has_colour and colon else ""
         yield f"{inked(word, colour)}{line[len(word) :]}" if colour else line
+
+
+def _dim(text: str, page: Page) -> Iterator[str]:
+    return (inked(line, DIM if page.has_colour else "") for line in _sentences(text, page))
 
 
 def _sentences(text: str, page: Page, indent: str = "") -> Iterable[str]:
@@ -409,7 +417,7 @@ def _tabled(block: pa.Table | Head, page: Page, title: str) -> Iterator[str]:
         shown, remarks = _head(columns(in_order.slice(0, page.rows), parts), page)
         yield from shown
     for remark in filter(None, [count(block, page, remarks, title), engine_line(table)]):
-        yield from (inked(line, DIM if page.has_colour else "") for line in _sentences(remark, page))
+        yield from _dim(remark, page)
 
 
 def nothing(table: pa.Table, title: str) -> str:

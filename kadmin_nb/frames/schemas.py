@@ -197,7 +197,7 @@ class REACH(_Client, key="key case"):
     )
     leaders = Field(WHOLE, "the brokers that have a part of the load")
     busiest = Field(WHOLE, "the broker with the largest part", null=True)
-    share = Field(NUMBER, "its part of the load", unit=SHARE, null=True)
+    busiest_share = Field(NUMBER, "its part of the load", unit=SHARE, null=True)
     offline = Field(WHOLE, "partitions without a leader")
 
 

@@ -458,4 +458,6 @@ _SETTINGS = {
 _DELTA_SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions": "2",  # tasks to read a table's log; 50 unless said
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",  # of a VACUUM; 10,000 unless said
 }

@@ -366,7 +366,9 @@ VIEWS: Mapping[type, View] = {
         ("brake", "brakes"),
     ),
     schemas.LIFTS: View(("number", "line", "limit", "reach", "consequence"), ("change", "changes")),
-    schemas.REACH: View(("key", "case", "value", "on_paper", "total", "leaders", "busiest", "share", "offline")),
+    schemas.REACH: View(
+        ("key", "case", "value", "on_paper", "total", "leaders", "busiest", "busiest_share", "offline")
+    ),
     schemas.REDUNDANT: View(("who", "key", "value", "safe", "reason")),
     schemas.CLIENT_IDS: View(
         ("pattern", "sort", "client_ids", "users", "example", "binds", "advice"),

@@ -19,7 +19,7 @@ from .. import documents, hints
 from ..errors import ExitState, Invalid, UsageError, printable
 from ..frames import schemas
 from ..frames.answer import Tabular
-from ..frames.blocks import NOTEBOOK, Page
+from ..frames.blocks import NOTEBOOK, Aside, Page
 from ..frames.schema_metadata import stamped
 from ..hints import Syntax
 from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Change
@@ -364,8 +364,9 @@ class Plan(PrintFormats, Tabular):
         """The warnings; of which cluster it is, whose and why; and what was noted."""
         reason = f"; reason: {self.reason}" if self.reason else ""
         made = f"for cluster {self.cluster_id}, made by {self.author or 'an unknown author'}, {utc(self.created)}"
-        about = map(printable, [made + self._end + reason, *self._noted])
-        return ["\n".join([*self._told.warning_lines(_shown_on(page)), *about])]
+        warning_lines = self._told.warning_lines(_shown_on(page))
+        about = Aside("\n".join(map(printable, [made + self._end + reason, *self._noted])))
+        return ["\n".join(warning_lines), about] if warning_lines else [about]
 
     def _exit_state(self, detailed: bool = False) -> ExitState:
         if self.refused:

@@ -7,6 +7,7 @@ bucket and window however many clients share it, once more, to bring the windows
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import date
 from functools import reduce
 from operator import and_
 from typing import Any
@@ -104,6 +105,8 @@ _TYPES: dict[str, pa.DataType] = {
     **dict.fromkeys(("first", "last"), types.COUNT),
 }
 """The types of columns on the way."""
+
+ALL_DAYS = (date.min, date.max)
 
 HISTOGRAM = Kind(lambda kind: True, schemas.HISTOGRAM, "a histogram")
 
@@ -203,7 +206,7 @@ def utilisation(
     --------
     >>> utilisation(usage, cluster.quotas.describe()).where("utilisation > 80")  # doctest: +SKIP
     """
-    windows, by = _windows_of(usage, quotas, keys, unwatched_after, watched, by_day=False)
+    windows, by = _windows_of(usage, quotas, keys, unwatched_after, watched)
     return _with_ratios(_figures(windows, by, bucket_figures, {**_COUNTS, **_FIGURES, "p95": types.NUMBER}), by)
 
 
@@ -214,6 +217,7 @@ def utilisation_daily(
     keys: str | Iterable[str] | None = None,
     unwatched_after: float = UNWATCHED_AFTER,
     watched: Any = None,
+    days: tuple[date, date] | None = None,
 ) -> Frame:
     """UTILISATION_DAILY: the same for each day in UTC, as figures that add up. `over_days` combines days.
 
@@ -221,6 +225,9 @@ def utilisation_daily(
     ----------
     usage, quotas, keys, unwatched_after, watched
         As for `utilisation`. Usage of several days is split at midnight.
+    days
+        The first and the last day to work out, such as `(date(2026, 11, 21), date(2026, 11, 21))`; all days of the
+        usage unless said. Their rows are those of a longer run: the usage of other days tells which clients there are.
 
     Returns
     -------
@@ -234,10 +241,10 @@ def utilisation_daily(
     UsageError, Invalid
         As `utilisation`.
     """
-    windows, by = _windows_of(usage, quotas, keys, unwatched_after, watched, by_day=True)
+    windows, by = _windows_of(usage, quotas, keys, unwatched_after, watched, days or ALL_DAYS)
     frame = schemas.UTILISATION_DAILY
-    days = {"day": types.DAY, "window_s": types.NUMBER, "histogram": schemas.HISTOGRAM}
-    figures = _figures(windows, by, bucket_days, {**_COUNTS, **_FIGURES, **days})
+    of_days = {"day": types.DAY, "window_s": types.NUMBER, "histogram": schemas.HISTOGRAM}
+    figures = _figures(windows, by, bucket_days, {**_COUNTS, **_FIGURES, **of_days})
     return framed(figures, led(frame.schema) if CLUSTER in by else frame.schema)
 
 
@@ -287,22 +294,29 @@ def _kinds_of(names: Sequence[str], figures: dict[str, pa.DataType]) -> pa.Schem
 
 
 def _windows_of(
-    usage: Any, quotas: Any, keys: str | Iterable[str] | None, unwatched_after: float, watched: Any, by_day: bool
+    usage: Any,
+    quotas: Any,
+    keys: str | Iterable[str] | None,
+    unwatched_after: float,
+    watched: Any,
+    days: tuple[date, date] | None = None,
 ) -> tuple[Frame, list[str]]:
-    """The windows of each bucket beside those of its broker; and the columns that identify a broker, and its day."""
+    """The windows of each bucket beside those of its broker, of some days; and the columns that identify a broker, and
+    its day where days are given."""
     chosen, (stored, is_history, snapshots) = asked_keys(keys), _limits_of(quotas)
     rows, cluster = measured_rows(usage)
     check_clusters(cluster, USAGE_LABEL, CLUSTER in names_of(stored))
     by, known = [*cluster, "broker", "measured"], _watched_times(watched, cluster)
     asked_for = select(_of_keys(rows, chosen), [*by, *_CLIENT, *_WINDOW])  # workers are sent no more
-    if not is_history and not by_day:
+    if not is_history and days is None:
         limited, of_windows = with_limits(asked_for, [*cluster, *_CLIENT], stored, chosen), by
     else:
         over_time = limits_over_time(relational.in_arrow(stored, task="Spark reads the limits"), chosen, snapshots)
-        limited = _with_limits_over_time(asked_for, by, over_time, unwatched_after, known, by_day)
-        of_windows = [*by, "day"] if by_day else by
+        limited = _with_limits_over_time(asked_for, by, over_time, unwatched_after, known, days)
+        of_windows = [*by, "day"] if days else by
     windows = _bucket_windows(in_buckets(limited, by), of_windows)
-    spans = watched_spans(_where_known(windows, "start"), cluster, unwatched_after, known)
+    times = _where_known(windows, "start") if days in (None, ALL_DAYS) else asked_for
+    spans = watched_spans(times, cluster, unwatched_after, known)
     return members(_where_known(windows, "key"), spans, by), of_windows
 
 
@@ -344,9 +358,10 @@ def _with_limits_over_time(
     limits: LimitsOverTime,
     unwatched_after: float,
     watched: Watched,
-    by_day: bool,
+    days: tuple[date, date] | None,
 ) -> Frame:
-    """The rows with the limits of their time; and rows without use, which tell when limits were in force."""
+    """The rows, of some days, with the limits of their time; and rows without use, which tell when limits were in
+    force."""
     words = words_of(rows)
     columns = {name: words.column(name) for name in ("start", "end", *_CLIENT, "key")}
     nothing = {name: words.literal(None, _TYPES[name]) for name in columns}
@@ -355,18 +370,22 @@ def _with_limits_over_time(
     both = each_once(stacked(rows, by, [(None, times), (~words.is_null(columns["key"]), client)]))
     marked = ("start", *_CLIENT, "key", "first", "last")
     in_force = of_whole_groups(
-        both, by, times_in_force, (by, unwatched_after, watched, limits, by_day), _kinds_of([*by, *marked], {})
+        both, by, times_in_force, (by, unwatched_after, watched, limits, bool(days)), _kinds_of([*by, *marked], {})
     )
     missing = [name for name in _WINDOW if name not in marked]
     in_force = with_columns(in_force, {name: words.literal(None, _TYPES[name]) for name in missing})
     rows = with_columns(rows, {name: words.literal(None, types.COUNT) for name in ("first", "last")})
     names = [*by, *_CLIENT, *_WINDOW, "first", "last"]
     every = appended(select(rows, names), select(in_force, names))
+    if days:
+        since, until = ((day - date(1970, 1, 1)).days * DAY for day in days)
+        start = words_of(every).micros(words_of(every).column("start"))
+        every = where(every, (start >= since) & (start < until + DAY))
     limited = of_rows(every, limits_at, (limits,), _kinds_of([*names, "limit", *_BINDING], {}))
     words = words_of(limited)
     start = words.column("start")
-    days = {"day": window_start(words, start, DAY)} if by_day else {}
-    return with_columns(limited, {**days, "start": words.when(words.is_null(words.column("first")), start)})
+    day_of = {"day": window_start(words, start, DAY)} if days else {}
+    return with_columns(limited, {**day_of, "start": words.when(words.is_null(words.column("first")), start)})
 
 
 def quota_columns(quotas: Any) -> Frame:

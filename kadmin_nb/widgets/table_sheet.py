@@ -75,8 +75,10 @@ class TableSheet(ReadOnlySheet):
 
     def whole(self, key: str, column: str) -> str:
         """A cell with the name of its column, where it may be too long for its place; else nothing."""
-        row, part = int(key.removeprefix("row ")) - 1, self._parts[column]
-        text = columns(self._table.slice(row, 1), [part])[0].cells[0]
+        row, part = key.removeprefix("row "), self._parts.get(column)
+        if part is None or not row.isdecimal() or not 0 < int(row[:9]) <= self._table.num_rows:
+            return ""
+        [text] = columns(self._table.slice(int(row) - 1, 1), [part])[0].cells
         return f"{part.heading}: {text}" if len(text) > SHORT else ""
 
     def _matching(self, words: str) -> np.ndarray:
@@ -99,7 +101,7 @@ class TableSheet(ReadOnlySheet):
             raise UsageError(f"rows cannot be sorted by {name}")
         keys = pa.table({str(number): key for number, key in enumerate(self._sort_keys(name))})
         order = [(key, "descending" if descending else "ascending") for key in keys.column_names]
-        return np.asarray(pc.sort_indices(keys, sort_keys=order))  # nulls last, in either order)
+        return np.asarray(pc.sort_indices(keys, sort_keys=order))  # nulls last, in either order
 
     def _sort_keys(self, name: str) -> list[pa.Array]:
         """The values of a column: numbers, times and flags; of texts, those that are numbers first, by their value."""
@@ -108,7 +110,10 @@ class TableSheet(ReadOnlySheet):
             return [values]
         shown = self._shown(name)
         texts = pc.if_else(pc.equal(shown, ""), None, shown)
-        return [texts] if values is None else [_numbers(values), texts]
+        if values is None:
+            return [texts]
+        numbers = _numbers(values)
+        return [pc.if_else(pc.is_valid(texts), pc.is_null(numbers), None), numbers, texts]
 
 
 def _values(part: Part, table: pa.Table) -> pa.ChunkedArray | None:

@@ -291,8 +291,8 @@ def test_a_quota_that_is_none_is_refused(spark, path, column, value) -> None:
 def test_workers_need_no_kadmin_nb(spark) -> None:
     """On the cluster every task died of `No module named 'kadmin_nb'`; over Connect the workers here have none."""
     index = Index.of(QUOTAS, "producer_byte_rate")
-    names = ["user", "client_id", "value", "level"]
-    work = workers.by_value(resolving.on_workers, (index.tables, names))
+    kept, names = ["user", "client_id"], ["user", "client_id", "value", "level"]
+    work = workers.by_value(resolving.on_workers, (index.tables, (), kept, names))
     given = pa.table({"user": ["alice"], "client_id": ["app"]})
     packed = pickle.dumps((cloudpickle.dumps(work), given.to_batches()))
     done = subprocess.run([sys.executable, "-c", ELSEWHERE], input=packed, capture_output=True, check=True)

@@ -6,6 +6,7 @@ import random
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -292,6 +293,17 @@ def test_days_and_days_put_together(on):
         )
         assert ours["p95"] == (None if row["p95"] is None else pytest.approx(row["p95"], rel=0.0109))
         assert (ours["longest_above_100_s"] or 0) <= (row["longest_above_100_s"] or 0)
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_a_day_by_itself_is_the_day_out_of_all(on, watched):
+    """Yesterday's report had no row of the client that slept all day, last week's had one."""
+    usage, history = made(6)
+    every = on(partial(kn.usage.utilisation_daily, watched=watched), usage, history)
+    assert any(row["windows_seen"] == 0 for row in every)
+    day = MIDNIGHT.date()
+    found = on(partial(kn.usage.utilisation_daily, watched=watched, days=(day, day)), usage, history)
+    assert sorted(found, key=repr) == sorted((row for row in every if row["day"] == day), key=repr)
 
 
 def test_time_that_is_known_to_be_watched_counts_though_nobody_was_at_work():

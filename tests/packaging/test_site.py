@@ -25,7 +25,7 @@ MAKER = str(ROOT / "docs" / "build_site.py")
 pytestmark = pytest.mark.slow
 
 ANSWERED = {
-    "which limit binds my client, and why": "why-limited",
+    "which limit applies to my client, and why": "why-limited",
     "am I throttled, and how often": "throttled",
     "what would lift it": "lift-a-limit",
     "which limits are stored": "stored-quotas",

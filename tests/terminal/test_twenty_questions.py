@@ -89,7 +89,7 @@ def scene(kafka, cluster, tmp_path_factory) -> Scene:
 
 
 QUESTIONS = {
-    "which limit binds my client, and why": (
+    "which limit applies to my client, and why": (
         "quota why user=ANONYMOUS client-id={app}",
         ["is limited by producer_byte_rate", "To lift it:"],
     ),

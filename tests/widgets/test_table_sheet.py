@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -47,7 +49,7 @@ CONFIGS = [("a", "900"), ("b", "delete"), ("c", None), ("d", "1000"), ("e", "com
 
 @pytest.mark.parametrize(
     ("descending", "values"),
-    [(False, ["900", "1000", "compact", "delete", ""]), (True, ["1000", "900", "delete", "compact", ""])],
+    [(False, ["900", "1000", "compact", "delete", ""]), (True, ["delete", "compact", "1000", "900", ""])],
 )
 def test_numbers_among_texts_are_sorted_by_value_and_nothing_comes_last(descending: bool, values: list[str]) -> None:
     """Values of configs are texts to Kafka; those that are not set stood before all others."""
@@ -55,6 +57,26 @@ def test_numbers_among_texts_are_sorted_by_value_and_nothing_comes_last(descendi
     sheet = TableSheet(schemas.table(schemas.CONFIGS, [{**base, "key": key, "value": value} for key, value in CONFIGS]))
     sort(sheet, "value", descending=descending)
     assert column(sheet, "value") == tuple(values)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2, 10)],
+        [False, True],
+        [Decimal("1.5"), Decimal("2.5")],
+        ["9", "10", "b"],
+        [[1], [2]],
+    ],
+    ids=["times", "flags", "decimals", "texts", "lists"],
+)
+def test_columns_of_any_type_are_sorted(values: list[Any]) -> None:
+    sheet = TableSheet(pa.table({"n": [*values[::-1], None]}))
+    sort(sheet, "n")
+    up = column(sheet, "n")
+    sort(sheet, "n", descending=True)
+    assert column(sheet, "n") == (*up[-2::-1], up[-1])
+    assert up == tuple(TableSheet(pa.table({"n": [*values, None]})).page(0, 9).cells[0])
 
 
 @pytest.mark.parametrize(
@@ -80,6 +102,9 @@ def test_a_row_keeps_its_key_and_shows_a_long_cell_whole() -> None:
     [first, _], whole = sheet.keys(0, 2), {sheet.whole(key, "0") for key in sheet.keys(0, 2)}
     assert first == "row 2"
     assert whole == {"", f"who: user={'a' * 60}"}
+    assert {sheet.whole(*strange) for strange in [("row 3", "0"), ("row 0", "0"), ("row x", "0"), ("row 1", "9")]} == {
+        ""
+    }
 
 
 def test_names_are_shown_as_in_any_other_table() -> None:

@@ -105,8 +105,9 @@ class Rows {
 // ---- the widths of columns
 
 // The rule of `frames/blocks.py`: what identifies a row gets room first, then numbers and badges, whole; texts and prose
-// share what is left. `whole` and `least` are the pixels that a column wants, and below which it is not worth showing.
-const GIVING_WAY = [["text", "prose"], ["number"], ["name", "branch"], ["key"]];
+// share what is left. `whole` and `least` are the pixels that a column wants, and below which it is not worth showing: of
+// numbers, whose names break before texts are cut, those of the numbers.
+const GIVING_WAY = [["number"], ["text", "prose"], ["name", "branch"], ["key"]];
 const SIDES = 18; // pixels beside a text
 const LEAST = { text: 110, prose: 110, name: 320, branch: 320, key: 320 };
 
@@ -320,7 +321,8 @@ function render({ model, el }) {
 
   function layout() {
     fit();
-    scroller.style.height = `${between(headHeight + 3 * rowHeight, heightOf() + 18, model.get("height"))}px`;
+    const bar = scroller.scrollWidth > scroller.clientWidth ? 18 : 2;
+    scroller.style.height = `${between(headHeight + 3 * rowHeight, heightOf() + bar, model.get("height"))}px`;
     height = scroller.clientHeight;
     const whole = heightOf();
     const shown = Math.min(TALLEST, whole);
