@@ -376,11 +376,12 @@ def _finding(
 ) -> Finding:
     evidence = {"value": value.text, "source": value.source, "expected": expected, "expected_source": source}
     edit = Edit(op, value.resource, value.key, expected if op == SET else None, word) if op else None
-    mend = _mending_line(edit) if edit else None
+    mend = mending_line(edit) if edit else None
     return Finding(word, WARNING, message, value.resource, value.key, evidence=evidence, edit=edit, mend=mend)
 
 
-def _mending_line(edit: Edit) -> str:
+def mending_line(edit: Edit) -> str:
+    """The line that makes a change of a config, after `kadmin-nb`."""
     if edit.value is None:
         return f"config reset {quote(edit.key)} {edit.resource}"
     return f"config set {format_word(edit.key, edit.value)} {edit.resource}"

@@ -650,8 +650,8 @@ class Cluster:
 
         return top_of(self._observed(seconds, progress), keys, most)
 
-    def usage_now(self, seconds: float = 10.0, *, progress: Progress = silent) -> pa.Table:
-        """USAGE right now, by observing the brokers for a moment; for a local Kafka, as `top`.
+    def requests_now(self, seconds: float = 10.0, *, progress: Progress = silent) -> pa.Table:
+        """REQUESTS right now, by observing the brokers for a moment; for a local Kafka, as `top`.
 
         Parameters
         ----------
@@ -663,9 +663,9 @@ class Cluster:
         NotKnowable, PlanRefused, NotAuthorized, Interrupted
             As `top`.
         """
-        from .bucket_usage import usage_of
+        from .bucket_usage import requests_of
 
-        return usage_of(self._observed(seconds, progress))
+        return requests_of(self._observed(seconds, progress))
 
     def _observed(self, seconds: float, progress: Progress) -> ObservationAnswer:
         from .bucket_usage import refuse_unknown_logs

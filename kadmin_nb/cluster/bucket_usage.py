@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from .. import usage
 from ..client_configs.kafka import LiveKafka
 from ..errors import NotFound, NotKnowable
-from ..frames import schemas
+from ..frames import relational, schemas
 from ..frames.answer import Answer
 from ..frames.lazy_answer import SparkAnswer
 from ..model.findings import Row
@@ -43,18 +43,19 @@ def top_of(observed: ObservationAnswer, keys: Sequence[str] | None, most: int) -
     """TOP of the time that was observed, as far as the logs of all brokers have it."""
     rows = _logged_rows(observed)
     since, until = _logged_span(rows)
-    return usage.top(_usage_since(since, rows), keys=keys, most=most, time=(since, until)).warned(observed.warnings)
+    used = usage.usage(_requests_since(since, rows))
+    return usage.top(used, keys=keys, most=most, time=(since, until)).warned(observed.warnings)
 
 
-def usage_of(observed: ObservationAnswer) -> pa.Table:
-    """USAGE of the time that was observed, as far as the logs of all brokers have it."""
+def requests_of(observed: ObservationAnswer) -> pa.Table:
+    """REQUESTS of the time that was observed, as far as the logs of all brokers have it."""
     rows = _logged_rows(observed)
     since, _ = _logged_span(rows)
-    return _usage_since(since, rows)
+    return _requests_since(since, rows)
 
 
-def _usage_since(since: datetime, rows: Sequence[Row]) -> pa.Table:
-    return usage.usage(pa.concat_tables([schemas.REQUESTS.empty(), *(_requests_of(row, since) for row in rows)]))
+def _requests_since(since: datetime, rows: Sequence[Row]) -> pa.Table:
+    return pa.concat_tables([schemas.REQUESTS.empty(), *(_requests_of(row, since) for row in rows)])
 
 
 def _logged_rows(observed: ObservationAnswer) -> list[Row]:
@@ -97,10 +98,22 @@ _BUCKET = ("key", "level", "bucket_user", "bucket_client_id")
 
 @dataclass(frozen=True)
 class BucketUsage:
-    """The use of the buckets of a client, by quota key: UTILISATION's rows, and who shares them."""
+    """The use of the buckets of a client, by quota key: UTILISATION's rows, and who shares them.
+
+    `loads` has what the client, and those of the same user or client-id, used of a key on a broker, `since` the first
+    window in which they were throttled.
+    """
 
     utilisation: Mapping[str, list[Row]]
     sharing: dict[str, list[tuple[str, str]]]
+    loads: list[Row]
+
+    def since(self, key: str) -> datetime | None:
+        """The first window in which a client of the bucket was throttled."""
+        rows = (row for row in self.loads if row["key"] == key)
+        sharing = self.sharing.get(key)
+        moments = (row["since"] for row in rows if sharing is None or (row["user"], row["client_id"]) in sharing)
+        return min(filter(None, moments), default=None)
 
     def columns(self, key: str) -> dict[str, Any]:
         """WHY's columns of one key."""
@@ -135,7 +148,8 @@ def of_client(kafka: LiveKafka, usage: object, explanation: Iterable[Effective])
     quotas = kafka.quotas.describe()
     rows = _rows_of(used.utilisation(quotas, kafka.id, [limit.key for limit in limits], {}), limits)
     by_key = {limit.key: [row for row in rows if row["key"] == limit.key] for limit in limits}
-    return BucketUsage(by_key, _sharing(quotas, _neighbours(used.clients(), limits[0]), limits))
+    sharing = _sharing(quotas, _neighbours(used.clients(), limits[0]), limits)
+    return BucketUsage(by_key, sharing, _loads(used.frame, limits[0]))
 
 
 def _rows_of(utilised: Answer, limits: Iterable[Effective]) -> list[Row]:
@@ -157,6 +171,18 @@ def _neighbours(clients: Answer, client: Effective) -> pa.Table:
         return known.where((known["user"] == client.user) | (known["client_id"] == client.client_id)).toArrow()
     table = clients.to_arrow()
     return table.filter(pc.or_(pc.equal(table["user"], client.user), pc.equal(table["client_id"], client.client_id)))
+
+
+def _loads(frame: relational.Frame, client: Effective) -> list[Row]:
+    words = relational.words_of(frame)
+    column = words.column
+    near = relational.where(frame, (column("user") == client.user) | (column("client_id") == client.client_id))
+    throttled = {"since": words.when(column("throttle_ms") > 0, column("window_start"))}
+    measures: dict[str, relational.Measure] = {"used": ("sum", "value"), "since": ("min", "since")}
+    by = ["user", "client_id", "key", "broker"]
+    added = relational.added_up(relational.with_further(near, throttled), by, measures)
+    rows: list[Row] = relational.in_arrow(added, task="Spark adds up the use of the clients").to_pylist()
+    return rows
 
 
 def _sharing(quotas: pa.Table, neighbours: pa.Table, limits: Iterable[Effective]) -> dict[str, list[tuple[str, str]]]:

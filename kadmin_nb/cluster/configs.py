@@ -20,6 +20,7 @@ from .near_names import CLIENT_METRICS
 
 if TYPE_CHECKING:
     from ..advice.findings import ConfigFindings
+    from .brakes import BrakesAnswer
 
 
 class Configs:
@@ -89,6 +90,27 @@ class Configs:
         from .config_advice import advise
 
         return advise(self._kafka)
+
+    def why(self, *, topic: object = None, broker: object = None) -> BrakesAnswer:
+        """BRAKES: what slows one topic, or one broker, now, each brake with its culprit and the change that lifts it.
+
+        Of a topic: replicas that are throttled, leaders on one broker alone, limits of tiered storage. Of a broker:
+        rates of replication, bounds of connections, limits of tiered storage, a custom callback.
+
+        Raises
+        ------
+        UsageError
+            Neither of them, or several.
+        NotFound, NotAuthorized
+            It is not there, or its configs may not be seen.
+        """
+        from .brakes import of_config
+
+        named = [(word, name) for word, name in (("topic", topic), ("broker", broker)) if name is not None]
+        names = [(word, part) for word, name in named for part in selector(word, name)]
+        if len(names) != 1 or not isinstance(names[0][1], str):
+            raise UsageError("one topic, or one broker, is required", hint="Such as topic=orders, or broker=2.")
+        return of_config(self._kafka, Resource.of(*names[0]))
 
     def select(
         self, topic: object, broker: object, broker_logger: object, client_metrics: object, group: object

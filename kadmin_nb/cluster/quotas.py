@@ -137,9 +137,12 @@ class Quotas:
         keys: Sequence[str] | None = None,
         usage: object = None,
         to: tuple[str, float] | None = None,
-        assume_default: bool = False,
     ) -> WhyAnswer:
-        """WHY: the limits of one client, who shares them, how much of them is used, and what would lift them.
+        """WHY: what slows one client, its limits, who shares them, how much of them is used, and what would lift them.
+
+        `.brakes` is BRAKES: quotas that throttled it, new connections of its addresses, a dynamic client config, a
+        custom callback, each with its culprit and the change that lifts it. Where a broker sets
+        `client.quota.callback.class`, the limits are those that Kafka's own rules would give.
 
         Parameters
         ----------
@@ -149,23 +152,19 @@ class Quotas:
             Only these quota keys.
         usage
             USAGE, in Spark or as anything with `__arrow_c_stream__`: adds the use of each limit, how often it
-            throttled, and which known clients share it.
+            throttled, and which known clients share it. REQUESTS add new connections, too.
         to
             A key and the limit that you want for it; default: changes that would double any limit.
-        assume_default
-            As of `resolve`.
 
         Raises
         ------
-        NotKnowable
-            A broker sets `client.quota.callback.class`.
         UsageError
             No user, or several; a key that is unknown.
         """
         from .why import why
 
         self._refuse_unknown(keys)
-        return why(self._kafka, user, client_id, keys=keys, usage=usage, to=to, assume_default=assume_default)
+        return why(self._kafka, user, client_id, keys=keys, usage=usage, to=to)
 
     def reach(
         self,

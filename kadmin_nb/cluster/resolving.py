@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Component
 from ..admin.wire import PATIENCE
+from ..advice.brakes import CALLBACK
 from ..client_configs.kafka import LiveKafka
 from ..errors import NotFound, NotKnowable, UsageError, printable
 from ..frames.answer import Answer
@@ -62,7 +63,6 @@ def _is_chosen(entity: Entity, matchers: Mapping[str, Callable[[str | None], boo
     return all(part and matchers[kind](None if part is DEFAULT else str(part)) for kind, part in parts.items())
 
 
-CALLBACK = "client.quota.callback.class"
 BROKERS = "kadmin.brokers"
 """The number of brokers, in an answer's metadata: each limit holds on each of them."""
 

@@ -3,43 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ..advice.brakes import ClientFacts, Load, Throttling
 from ..client_configs.kafka import LiveKafka
 from ..errors import NotFound, UsageError, printable
-from ..frames import meanings, schemas
+from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.meanings import client
+from ..frames.relational import Frame, names_of
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Syntax, Verb, python, sentence
-from ..model import figures
 from ..model.findings import Row
 from ..model.grammar import format_word, parts
-from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers, readable
+from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers
 from ..resolution.rules import Effective, Stored, explain, stored_of
 from ..resolution.shadows import UNNAMED, Lift, Quota, lifts, only_without
+from ..usage.engines import Usage
 from ..usage.rules import WHY_UNKNOWN
-from . import bucket_usage, resolve_engines, resolving
+from ..usage.windows import usage as request_usage
+from . import brakes, bucket_usage, resolve_engines, resolving
+from .brakes import BrakesAnswer
 from .bucket_usage import BucketUsage
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
+    from ..model.changes import Edit
 
 SHOWN = 5
 """Clients of a bucket that are named."""
 
 
 class WhyAnswer(Answer):
-    """WHY: a row a quota key of one client. Its display is the whole answer in words.
+    """WHY: a row a quota key of one client. Its display is the whole answer in words, what slows the client first.
 
-    `explanation` has the reasons, `lifts` the changes that would lift a limit, `sharing` the known clients of each
-    bucket, by key; it is empty where no USAGE was given. `others` is, of a client without a client-id, what limits
-    the user's clients with one that no quota names.
+    `brakes` has what slows it, `explanation` the reasons of its limits, `lifts` the changes that would lift a limit,
+    `sharing` the known clients of each bucket, by key; it is empty where no USAGE was given. `others` is, of a client
+    without a client-id, what limits the user's clients with one that no quota names.
     """
 
     def __init__(
@@ -49,10 +55,12 @@ class WhyAnswer(Answer):
         others: tuple[Effective, ...] = (),
         lifts: tuple[Lift, ...] = (),
         used: BucketUsage | None = None,
+        brakes: BrakesAnswer | None = None,
         syntax: Syntax = python,
     ) -> None:
         super().__init__(table)
         self.explanation, self.others, self.lifts = explanation, others, lifts
+        self.brakes = brakes or BrakesAnswer("", ())
         self._used, self._syntax = used, syntax
 
     @property
@@ -62,25 +70,38 @@ class WhyAnswer(Answer):
 
     def to_lifts(self) -> Answer:
         """LIFTS: the changes that would lift a limit, as rows."""
-        return Answer(schemas.table(schemas.LIFTS, map(_lift_row, count(1), self.lifts)))
+        return Answer(schemas.table(schemas.LIFTS, map(_lift_row, count(1 + len(self.brakes)), self.lifts)))
 
     def lift(self, number: int) -> Lift:
-        """The change of that number, from 1.
+        """The change of that number that would lift a limit; those of the brakes come first.
 
         Raises
         ------
         NotFound
             There is none.
         """
-        if not 1 <= number <= len(self.lifts):
-            raise NotFound(f"no change {number} would lift a limit here", hint=f"There are {len(self.lifts)}.")
-        return self.lifts[number - 1]
+        before = len(self.brakes)
+        if not before < number <= before + len(self.lifts):
+            raise NotFound(f"no change {number} would lift a limit here", hint=f"There are {before + len(self.lifts)}.")
+        return self.lifts[number - before - 1]
+
+    def edit(self, number: int) -> Edit:
+        """The change of that number, from 1: it lifts a brake, or a limit.
+
+        Raises
+        ------
+        NotFound
+            There is none.
+        """
+        return self.brakes.edit(number) if 1 <= number <= len(self.brakes) else self.lift(number).edit
 
     def _at(self, syntax: Syntax) -> WhyAnswer:
-        return WhyAnswer(self._table, self.explanation, self.others, self.lifts, self._used, syntax)
+        return WhyAnswer(self._table, self.explanation, self.others, self.lifts, self._used, self.brakes, syntax)
 
     def _title(self) -> str:
-        """The finding in a sentence."""
+        """What slows it, its culprit and the change; without a brake the limits in a sentence."""
+        if len(self.brakes):
+            return self.brakes._title()
         return printable(_title(client(*_pair(self.explanation[0])), self._bound, self._rows))
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
@@ -90,6 +111,9 @@ class WhyAnswer(Answer):
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         yield from filter(None, ("\n".join(self._reasons(effective)) for effective in self.explanation))
+        if len(self.brakes) > 1:
+            yield "What slows it:"
+            yield self.brakes.to_arrow()
         if self.lifts:
             yield "To lift it:" if len(self._bound) == 1 else "To lift one of them:"
             yield self.to_lifts().to_arrow()
@@ -124,7 +148,9 @@ class WhyAnswer(Answer):
             yield printable(f"{effective.key}: shared with {named}{more}")
 
     def _next_step(self, syntax: Syntax) -> str:
-        verb = Verb(f"quota why {self._client} --stage 1", "cluster.tray.add([answer.lift(1).edit])")
+        staged = (number for number, brake in enumerate(self.brakes.findings, 1) if brake.edit)
+        number = next(staged, len(self.brakes) + 1)
+        verb = Verb(f"quota why {self._client} --stage {number}", f"cluster.tray.add([answer.edit({number})])")
         return f"{syntax(verb)} stages the first."
 
     def _how_to_know(self, syntax: Syntax) -> str:
@@ -143,19 +169,49 @@ def why(
     keys: Sequence[str] | None,
     usage: object,
     to: tuple[str, float] | None,
-    assume_default: bool,
 ) -> WhyAnswer:
     """Everything that is known of the limits of one client; see `Quotas.why`."""
     pair = one_name("why", "user", user), one_name("why", "client-id", client_id)
-    marks = resolving.marks(kafka, assume_default)
+    marks = resolving.marks(kafka, assume_default=True)
     stored = stored_of(resolving.quotas_of(kafka, resolve_engines.pairs_of([pair])).to_pylist())
     asked = list(keys or USER_CLIENT_KEYS)
     explanation = explain(stored, *pair, asked)
     others = () if pair[1] else explain(stored, pair[0], UNNAMED, asked)
+    requests, usage = _requests_and_usage(usage)
     used = None if usage is None else bucket_usage.of_client(kafka, usage, explanation)
-    rows = _rows(explanation, int(marks[resolving.BROKERS]), used)
-    table = stamped(schemas.table(schemas.WHY, rows), kafka.id, marks)
-    return WhyAnswer(table, explanation, others, tuple(_all_lifts(stored, explanation, to)), used)
+    brokers = int(marks[resolving.BROKERS])
+    table = stamped(schemas.table(schemas.WHY, _rows(explanation, brokers, used)), kafka.id, marks)
+    facts = _facts(ClientFacts(explanation, others, stored, brokers), used)
+    found = brakes.of_client(kafka, facts, requests)
+    further = tuple(lift for lift in _all_lifts(stored, explanation, to) if lift.edit not in found.edits())
+    return WhyAnswer(table, explanation, others, further, used, found)
+
+
+def _requests_and_usage(given: object) -> tuple[Frame | None, object]:
+    """The requests, where these were given, and their usage."""
+    if given is None:
+        return None, None
+    frame = Usage.of(given).frame
+    is_requests = {"connection", "api"} <= {*names_of(frame)}
+    return (frame, request_usage(frame)) if is_requests else (None, given)
+
+
+def _facts(facts: ClientFacts, used: BucketUsage | None) -> ClientFacts:
+    """With what was used."""
+    if used is None:
+        return facts
+    loads = [Load(*(row[name] for name in ("user", "client_id", "key", "broker", "used"))) for row in used.loads]
+    seen = {limit.key: _throttling(used, limit.key) for limit in facts.limits}
+    throttles = {key: one for key, one in seen.items() if one is not None}
+    return replace(facts, loads=loads, throttles=throttles, sharing=used.sharing)
+
+
+def _throttling(used: BucketUsage, key: str) -> Throttling | None:
+    row = used.columns(key)
+    if not row.get("throttle_ms"):
+        return None
+    unknown, share = bool(row["windows_unknown"]), row["share_throttled"]
+    return Throttling(row["throttle_ms"], share, used.since(key), row["utilisation"], unknown)
 
 
 def one_name(verb: str, kind: str, value: object) -> str:
@@ -207,22 +263,9 @@ def _title(client: str, bound: Sequence[Effective], rows: Sequence[Row]) -> str:
         return f"{client} is unlimited."
     first, last = ", ".join(e.key for e in bound[:-1]), bound[-1].key
     limits = f"{first} and {last}" if first else last
-    throttled = [row for row in rows if row["share_throttled"]]
-    if throttled:
-        worst = max(throttled, key=lambda row: row["share_throttled"])
-        return f"{client} is throttled by {worst['key']}: it used {_used_text(worst)}."
     if any(row["windows_unknown"] is not None for row in rows):
         return f"{client} was not throttled in the time observed. It is limited by {limits}, on each broker."
     return f"{client} is limited by {limits}, on each broker."
-
-
-def _used_text(row: Row) -> str:
-    """The use of a limit in words, measured values in three digits."""
-    most = meanings.measured(row["key"], row["peak"], row["windows_unknown"])
-    used = "an unknown amount" if row["peak"] is None else most if row["windows_unknown"] else f"up to {most}"
-    of_limit = f"{used} of {readable(row['key'], row['value'])}" if row["value"] is not None else used
-    throttled = row["share_throttled"]
-    return f"{of_limit}, throttled in {figures.share(throttled)} of the windows" if throttled else of_limit
 
 
 def _lift_row(number: int, lift: Lift) -> dict[str, object]:

@@ -110,6 +110,26 @@ def advise(session: Session, only: tuple[str, ...], stage: bool, plan_options: P
     return session.change(edits, plan_options) if edits else findings
 
 
+@config.command()
+@options.reading
+@words(completions.resources, "topic=NAME | broker=ID")
+@options.types("topic", "broker")
+@click.option("--stage", "number", type=int, metavar="N", help="Stage the change that lifts brake N.")
+def why(session: Session, words: tuple[str, ...], number: int | None) -> Any:
+    """Show what slows a topic or a broker now.
+
+    Each brake has its culprit, and the smallest change that lifts it.
+
+    \b
+    {here} topic=orders
+    {here} broker=2
+    {here} topic=orders --stage 1
+    """
+    chosen = read_selectors(words, ("topic", "broker"), session.lookup)
+    answer = session.cluster.configs.why(**chosen)
+    return answer if number is None else session.change([answer.edit(number)], PlanOptions())
+
+
 @config.command("set")
 @ending
 @words(completions.config_settings, "KEY=VALUE... TYPE=NAME...")

@@ -106,8 +106,7 @@ def resolve(
 @click.option("--usage", metavar="NAME", help="A USAGE frame: a variable, or a Parquet or CSV file.")
 @click.option("--for", "seconds", type=Length(), metavar="TIME", help="Observe the brokers for this long first.")
 @click.option("--to", metavar="KEY=VALUE", help="The limit you want, such as producer_byte_rate=20MB/s.")
-@click.option("--stage", "number", type=int, metavar="N", help="Stage number N of the changes that would lift a limit.")
-@options.assume_default
+@click.option("--stage", "number", type=int, metavar="N", help="Stage number N of the changes that would lift it.")
 def why(
     session: Session,
     words: tuple[str, ...],
@@ -116,11 +115,11 @@ def why(
     seconds: float | None,
     to: str | None,
     number: int | None,
-    assume_default: bool,
 ) -> Any:
-    """Explain the limits of a client, and how to lift them.
+    """Show what slows a client, its limits, and how to lift them.
 
-    It shows which quota applies, who shares it, and how much of it is used.
+    It begins with the brake, its culprit and the smallest change. It shows which quota applies, who shares it, and how
+    much of it is used.
 
     \b
     {here} user=alice client-id=app
@@ -132,15 +131,14 @@ def why(
         raise UsageError("--for and --usage cannot be combined", hint="Use one of them.")
     used = None if usage is None else usage_frame(session, usage)
     if seconds is not None:
-        used = session.cluster.usage_now(seconds, progress=session.progress)
+        used = session.cluster.requests_now(seconds, progress=session.progress)
     answer = session.cluster.quotas.why(
         **{"user": None, **chosen_entities(words, session)},
         keys=options.keys_of(keys),
         usage=used,
         to=None if to is None else _wanted_limit(to),
-        assume_default=assume_default,
     )
-    return answer if number is None else session.change([answer.lift(number).edit], PlanOptions())
+    return answer if number is None else session.change([answer.edit(number)], PlanOptions())
 
 
 def _names(ctx: click.Context, option: click.Parameter, text: str | None) -> tuple[str, ...]:

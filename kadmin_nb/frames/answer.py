@@ -220,8 +220,8 @@ def _target(finding: Finding) -> str | None:
 
 
 _COLUMNS: dict[str, Callable[[Finding], object]] = {
-    **dict.fromkeys(("danger", "warning", "finding", "rule", "check"), attrgetter("code")),
-    **dict.fromkeys(("resource", "entity", "subject"), _target),
+    **dict.fromkeys(("danger", "warning", "finding", "rule", "check", "brake"), attrgetter("code")),
+    **dict.fromkeys(("resource", "entity", "subject", "culprit"), _target),
     "resource_type": attrgetter("target.type"),
     "resource_name": attrgetter("target.name"),
     "level": attrgetter("target.level"),

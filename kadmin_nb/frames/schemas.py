@@ -204,6 +204,21 @@ class REACH(_Client, key="key case"):
     offline = Field(WHOLE, "partitions without a leader")
 
 
+class BRAKES(Frame, key="number"):
+    """What slows a client, a topic or a broker, those that bite first."""
+
+    number = Field(WHOLE)
+    brake = Field(TEXT, look=BADGE)
+    culprit = Field(TEXT, "who or what causes it, as it would be typed", look=NAME, null=True)
+    key = KEY.of(TEXT).or_null
+    state = Field(TEXT, "bites, as far as was seen; may bite; stands, and slows nothing now", look=BADGE)
+    throttle_ms = THROTTLE_MS.or_null
+    share_throttled = Field(NUMBER, "of the windows", unit=SHARE, null=True)
+    since = Field(MOMENT, "the first throttle that was seen", null=True)
+    message = MESSAGE
+    mend = Field(TEXT, "the smallest change that lifts it", look=PROSE, null=True)
+
+
 class TREE(Frame, key="entity key"):
     """The hierarchy of quotas."""
 

@@ -361,6 +361,10 @@ VIEWS: Mapping[type, View] = {
             *("clients", "peak", "utilisation", "throttle_ms", "share_throttled"),
         )
     ),
+    schemas.BRAKES: View(
+        ("number", "brake", "culprit", "key", "state", "throttle_ms", "share_throttled", "since", "message", "mend"),
+        ("brake", "brakes"),
+    ),
     schemas.LIFTS: View(("number", "line", "limit", "reach", "consequence"), ("change", "changes")),
     schemas.REACH: View(
         ("key", "case", "value", "on_paper", "total", "leaders", "busiest", "busiest_share", "offline")

@@ -223,7 +223,7 @@ def lifts(stored: Stored, now: Effective, to: float | None = None) -> tuple[Lift
     if now.value is None or now.entity is None:
         return ()
     wanted = TIMES * now.value if to is None else to
-    candidates = dict.fromkeys([(_closest(now), wanted), (now.entity, wanted), (now.entity, None)])
+    candidates = dict.fromkeys([(closest(now), wanted), (now.entity, wanted), (now.entity, None)])
     tried = ((candidate, _after(stored, now, candidate)) for candidate in candidates)
     return tuple(
         _lift(candidate, now, then, _reach(stored, candidate[0], now.key))
@@ -236,11 +236,11 @@ def _is_enough(then: Effective, was: float, wanted: float) -> bool:
     return then.value is None or (then.value > was and then.value >= wanted)
 
 
-def _closest(now: Effective) -> Entity:
+def closest(now: Effective) -> Entity:
     """The most specific entity that can bind the client."""
     reaching = (level for level in LEVELS if bool(level.user) <= bool(now.user))
-    closest = next(level for level in reaching if bool(level.client_id) <= bool(now.client_id))
-    return entity_at(closest, now.user, now.client_id)
+    level = next(level for level in reaching if bool(level.client_id) <= bool(now.client_id))
+    return entity_at(level, now.user, now.client_id)
 
 
 def _after(stored: Stored, now: Effective, candidate: Candidate) -> Effective:

@@ -76,7 +76,7 @@ ROOMS = {
     "admin": (*GROUND, "model", "frames.frame", "frames.schemas"),
     "resolution": (*GROUND, "model", "frames.schemas", "frames.given_frames"),
     "profiles": (*GROUND, "model"),
-    "advice": (*GROUND, "model", "frames"),
+    "advice": (*GROUND, "model", "frames", "resolution"),
     "declared": (*GROUND, "model", "frames"),
     "comparing": (*GROUND, "model", "frames", "advice"),
     "kraft": (*GROUND, "model", "frames"),

@@ -96,9 +96,13 @@ def test_usage_tells_who_shares_and_how_often_it_throttled(cluster, limited) -> 
     assert answer.sharing["producer_byte_rate"] == [(limited, "app"), (limited, "batch")]
     row = next(row for row in answer.to_arrow().to_pylist() if row["key"] == "producer_byte_rate")
     assert (row["clients"], row["peak"], row["throttle_ms"], row["share_throttled"]) == (2, 1.1e6, 700.0, 0.5)
-    assert answer._title().startswith(
-        f"user={limited} client-id=app is throttled by producer_byte_rate: it used up to 1.1 MB/s of 1 MB/s"
+    assert answer._title() == (
+        f"user={limited} client-id=app is slowed by a neighbour in a shared limit, user={limited} client-id=batch: "
+        f"producer_byte_rate of user={limited} (1 MB/s) is shared with user={limited} client-id=batch, which used most "
+        "of it; throttled for up to 700 ms, in 50 % of the windows, first at 2026-11-01 00:00:00Z. "
+        f"To lift it: quota set producer_byte_rate=1MB/s user={limited} client-id=app"
     )
+    assert str(answer.edit(1).resource) == f"user={limited} client-id=app"
     assert f"shared with user={limited} client-id=batch" in repr(answer)
 
 

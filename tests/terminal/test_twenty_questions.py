@@ -95,7 +95,7 @@ QUESTIONS = {
     ),
     "am I throttled, and how often": (
         "quota why user=ANONYMOUS client-id={app} --usage {usage}",
-        ["is throttled by producer_byte_rate", "of the windows"],
+        ["is slowed by a quota", "producer_byte_rate", "of the windows"],
     ),
     "what would lift it": (
         "quota why user=ANONYMOUS client-id={app} --to producer_byte_rate=2MB/s",

@@ -1,0 +1,457 @@
+"""What slows a client, a topic or a broker now: rules over facts that somebody read.
+
+A finding's target is the culprit, its edit the smallest change that lifts the brake. Its evidence has `state`: it
+`bites` as far as anything was seen, it `may bite`, or it `stands` and slows nothing now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from ..model import figures
+from ..model.changes import DELETE, SET, Edit
+from ..model.client_configs import ACKS, ALL_REPLICAS, ClientEntity
+from ..model.config_units import exact_number
+from ..model.config_values import ConfigValue
+from ..model.configurable import Configurable
+from ..model.entity import Entity
+from ..model.findings import OK, WARNING, Finding
+from ..model.grammar import DEFAULT, format_word
+from ..model.quota_keys import on_all_brokers, readable, text_of, typed
+from ..model.resources import Partition, Resource, Source
+from ..resolution.rules import Effective, Stored
+from ..resolution.shadows import TIMES, closest, lifts
+from .config_rules import BETWEEN_DISKS, THROTTLES, mending_line
+
+BITES, MAY_BITE, STANDS = "bites", "may bite", "stands"
+
+BRAKES = {
+    "shared-bucket": "a neighbour in a shared limit",
+    "blank-client-id": "its blank client-id",
+    "shadowing-default": "a default that comes before its own quota",
+    "stale-override": "an override below what it overrides",
+    "share-group": "a limit that counts its share group, too",
+    "leaders": "leaders on one broker",
+    "request-quota": "a request quota",
+    "client-quota": "a quota",
+    "quota-callback": "a custom quota callback",
+    "connection-limit": "a connection limit",
+    "client-config": "a dynamic client config",
+    "replication-throttle": "a replication throttle",
+    "tiered-storage": "a limit of tiered storage",
+}
+"""The brakes in words."""
+
+CALLBACK = "client.quota.callback.class"
+REMOTE_STORE = "remote.log.storage.system.enable"
+TIERED = ("remote.log.manager.copy.max.bytes.per.second", "remote.log.manager.fetch.max.bytes.per.second")
+PER_ADDRESS = "max.connections.per.ip"
+CONNECTIONS = ("max.connections", PER_ADDRESS, "max.connections.per.ip.overrides", "max.connection.creation.rate")
+RATES = (*THROTTLES["BROKER"], BETWEEN_DISKS)
+
+BROKER_KEYS = (CALLBACK, REMOTE_STORE, *TIERED, *CONNECTIONS, *RATES)
+"""The configs of brokers that are judged."""
+
+NEAR = 50.0
+"""Percent of its limit from which a byte rate can have been throttled by it: of a rate below, the request quota did."""
+
+MOST = 0.9
+"""The share of a client's use on one broker from which its leaders are all there."""
+
+USED_UP = 0.8
+"""The share of a limit of new connections from which it is used up."""
+
+_BYTES = ("producer_byte_rate", "consumer_byte_rate")
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What one client used of a key on one broker, as far as it was seen."""
+
+    user: str
+    client_id: str
+    key: str
+    broker: int
+    used: float | None
+
+    @property
+    def client(self) -> tuple[str, str]:
+        return self.user, self.client_id
+
+
+@dataclass(frozen=True, slots=True)
+class Throttling:
+    """The throttles of a bucket that were seen, and the most that it used, in percent of its limit."""
+
+    longest_ms: float
+    share: float | None
+    since: datetime | None
+    utilisation: float | None
+    has_unknown: bool
+
+    def __str__(self) -> str:
+        share = "" if self.share is None else f", in {figures.share(self.share)} of the windows"
+        since = "" if self.since is None else f", first at {figures.utc(self.since)}"
+        return f"throttled for up to {figures.milliseconds(self.longest_ms)}{share}{since}"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """An address from which the client connects: new connections a second on the broker with most, and connections
+    there that were seen, of all clients."""
+
+    ip: str
+    opened: float
+    seen: int
+
+
+@dataclass(frozen=True)
+class ClientFacts:
+    """What was read about one client. `limits` and `others` are its own, and those of clients with a client-id."""
+
+    limits: Sequence[Effective]
+    others: Sequence[Effective]
+    stored: Stored
+    brokers: int
+    configs: Sequence[ConfigValue] = ()
+    entries: Mapping[tuple[ClientEntity, str], str] = field(default_factory=dict)
+    throttles: Mapping[str, Throttling] = field(default_factory=dict)
+    sharing: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
+    loads: Sequence[Load] = ()
+    addresses: Sequence[Address] = ()
+    ip_limits: Mapping[str, tuple[Entity, float]] = field(default_factory=dict)
+    waits_ms: float | None = None
+
+    @property
+    def client(self) -> tuple[str, str]:
+        return self.limits[0].user, self.limits[0].client_id
+
+    def used(self, client: tuple[str, str], key: str) -> float:
+        """What a client used of a key, on all brokers."""
+        return sum(load.used or 0.0 for load in self.loads_of(client, key))
+
+    def loads_of(self, client: tuple[str, str], key: str) -> list[Load]:
+        """What a client used of a key, broker by broker."""
+        return [load for load in self.loads if (load.client, load.key) == (client, key)]
+
+
+def of_client(facts: ClientFacts) -> list[Finding]:
+    """The brakes of a client, those that bite first."""
+    found = [*_callbacks(facts.configs), *_quotas(facts), *_connections(facts), *_client_configs(facts)]
+    return _in_order(found)
+
+
+def _in_order(found: Iterable[Finding]) -> list[Finding]:
+    return sorted(found, key=lambda finding: [BITES, MAY_BITE, STANDS].index(finding.evidence["state"]))
+
+
+def _brake(
+    code: str, culprit: Configurable, key: str, message: str, edit: Edit | None = None, *,
+    state: str = BITES, mend: str | None = None,
+) -> Finding:  # fmt: skip
+    severity = OK if state == STANDS else WARNING
+    return Finding(code, severity, message, culprit, key, evidence={"state": state}, edit=edit, mend=mend)
+
+
+def _by_quota(code: str, culprit: Configurable, key: str, message: str, edit: Edit | None) -> Finding:
+    """One that a change of a quota lifts."""
+    return _brake(code, culprit, key, message, edit, mend=None if edit is None else quota_line(edit))
+
+
+def _by_reset(code: str, whose: Configurable, key: str, message: str, state: str) -> Finding:
+    """One that the removal of a config lifts."""
+    edit = Edit(DELETE, whose, key)
+    return _brake(code, whose, key, message, edit, state=state, mend=mending_line(edit))
+
+
+def quota_line(edit: Edit) -> str:
+    """The line that changes a quota, after `kadmin-nb`."""
+    if edit.value is None:
+        return f"quota remove {edit.key} {edit.resource}"
+    return f"quota set {format_word(edit.key, typed(edit.key, float(edit.value)))} {edit.resource}"
+
+
+# --- quotas of users and client-ids: a throttle that was seen, and why that limit is the one ---
+
+
+def _quotas(facts: ClientFacts) -> Iterator[Finding]:
+    by_key = {limit.key: limit for limit in facts.limits}
+    biting = dict.fromkeys(_key_that_throttles(by_key, *seen) for seen in facts.throttles.items())
+    for key in filter(None, biting):
+        yield _of_limit(facts, by_key[key])
+
+
+def _key_that_throttles(limits: Mapping[str, Effective], key: str, seen: Throttling) -> str | None:
+    """The key whose limit a throttle is of: its own where that was near, else the one for all requests."""
+    is_near = seen.has_unknown or (seen.utilisation or 0.0) >= NEAR
+    causes = [key, "request_percentage"] if is_near else ["request_percentage", key]
+    return next((one for one in causes if one in limits and limits[one].value is not None), None)
+
+
+def _of_limit(facts: ClientFacts, limit: Effective) -> Finding:
+    causes = (_noisy_neighbour, _blank, _shadowed, _stale, _share_group, _leaders)
+    found = next(filter(None, (cause(facts, limit) for cause in causes)), None) or _plain(facts, limit)
+    seen = facts.throttles.get(limit.key) or max(facts.throttles.values(), key=lambda one: one.longest_ms)
+    figures_seen = {"throttle_ms": seen.longest_ms, "share_throttled": seen.share, "since": seen.since}
+    return replace(found, message=f"{found.message}; {seen}").with_(**figures_seen)
+
+
+def _noisy_neighbour(facts: ClientFacts, limit: Effective) -> Finding | None:
+    others = [pair for pair in facts.sharing.get(limit.key, ()) if pair != facts.client]
+    if not limit.is_shared or not others or closest(limit) == limit.entity:
+        return None
+    noisy = max(others, key=lambda pair: facts.used(pair, limit.key))
+    if facts.used(noisy, limit.key) <= facts.used(facts.client, limit.key):
+        return None
+    neighbour = Entity.of({kind: name for kind, name in zip(("user", "client-id"), noisy, strict=True) if name})
+    message = f"{_limit_text(limit)} is shared with {neighbour}, which used most of it"
+    return _by_quota("shared-bucket", neighbour, limit.key, message, _own(limit, limit.value))
+
+
+def _blank(facts: ClientFacts, limit: Effective) -> Finding | None:
+    beside = next((other for other in facts.others if other.key == limit.key), None)
+    if beside is None or beside.entity in (None, limit.entity) or not _is_higher(beside.value, limit):
+        return None
+    message = f"{_limit_text(limit)} holds for clients without a client-id; with one it would be {_limit_text(beside)}"
+    edit = _set(_entity(limit), limit.key, beside.value)
+    return _by_quota("blank-client-id", _entity(limit), limit.key, message, edit)
+
+
+def _shadowed(facts: ClientFacts, limit: Effective) -> Finding | None:
+    closer = (lost for lost in limit.overridden if _named(lost.entity) - _named(_entity(limit)))
+    meant = next((lost for lost in closer if _is_higher(lost.value, limit)), None)
+    if meant is None:
+        return None
+    message = f"{_limit_text(limit)} comes before {meant.entity} ({readable(limit.key, meant.value)}), which names it"
+    return _by_quota("shadowing-default", _entity(limit), limit.key, message, _own(limit, meant.value))
+
+
+def _stale(facts: ClientFacts, limit: Effective) -> Finding | None:
+    beneath = next(iter(limit.overridden), None)
+    if beneath is None or _entity(limit) != closest(limit) or not _is_higher(beneath.value, limit):
+        return None
+    message = f"{_limit_text(limit)} overrides {beneath.entity}, which has {readable(limit.key, beneath.value)}"
+    return _by_quota("stale-override", _entity(limit), limit.key, message, Edit(DELETE, _entity(limit), limit.key))
+
+
+def _share_group(facts: ClientFacts, limit: Effective) -> Finding | None:
+    seen = facts.throttles.get(limit.key)
+    if seen is None or not seen.has_unknown:
+        return None
+    message = f"{_limit_text(limit)} counts what share consumers fetch, too; a request log does not have these bytes"
+    return _by_quota("share-group", _entity(limit), limit.key, message, _first_lift(facts, limit))
+
+
+def _leaders(facts: ClientFacts, limit: Effective) -> Finding | None:
+    own = {load.broker: load.used or 0.0 for load in facts.loads_of(facts.client, limit.key)}
+    busiest = max(own, key=lambda broker: own[broker], default=None)
+    if limit.key not in _BYTES or facts.brokers < 2 or busiest is None or own[busiest] < MOST * sum(own.values()):
+        return None
+    assert limit.value is not None
+    everywhere = on_all_brokers(limit.key, limit.value, facts.brokers)
+    message = (
+        f"{_limit_text(limit)} holds on each of {facts.brokers} brokers, {readable(limit.key, everywhere)} in all, "
+        f"and its leaders are all on broker {busiest}; spread leaders, or allow there what all have together"
+    )
+    return _by_quota("leaders", Resource("BROKER", str(busiest)), limit.key, message, _own(limit, everywhere))
+
+
+def _plain(facts: ClientFacts, limit: Effective) -> Finding:
+    code = "request-quota" if limit.key == "request_percentage" else "client-quota"
+    message = f"{_limit_text(limit)} is used up"
+    return _by_quota(code, _entity(limit), limit.key, message, _first_lift(facts, limit))
+
+
+def _first_lift(facts: ClientFacts, limit: Effective) -> Edit | None:
+    return next((lift.edit for lift in lifts(facts.stored, limit)), None)
+
+
+def _limit_text(limit: Effective) -> str:
+    assert limit.value is not None
+    return f"{limit.key} of {limit.entity} ({readable(limit.key, limit.value)})"
+
+
+def _entity(limit: Effective) -> Entity:
+    assert limit.entity is not None
+    return limit.entity
+
+
+def _own(limit: Effective, value: float | None) -> Edit:
+    return _set(closest(limit), limit.key, value)
+
+
+def _set(entity: Entity, key: str, value: float | None) -> Edit:
+    return Edit(DELETE, entity, key) if value is None else Edit(SET, entity, key, text_of(value))
+
+
+def _is_higher(value: float | None, limit: Effective) -> bool:
+    return value is not None and limit.value is not None and value > limit.value
+
+
+def _named(entity: Entity) -> set[str]:
+    """The parts that an entity names, and does not leave to a default."""
+    return {kind for kind in ("user", "client-id") if entity.get(kind) not in (None, DEFAULT)}
+
+
+# --- beside the quotas ---
+
+
+def _callbacks(configs: Iterable[ConfigValue]) -> Iterator[Finding]:
+    for value in configs:
+        if value.key == CALLBACK and value.text:
+            message = f"{value.text} decides quotas there, by a rule of its own: what is stored may not apply"
+            how = f"remove {CALLBACK} from the server.properties of {value.resource}, and restart it"
+            yield _brake("quota-callback", value.resource, CALLBACK, message, state=MAY_BITE, mend=how)
+
+
+def _connections(facts: ClientFacts) -> Iterator[Finding]:
+    for address in facts.addresses:
+        if address.ip in facts.ip_limits:
+            entity, limit = facts.ip_limits[address.ip]
+            if address.opened >= USED_UP * limit:
+                yield _new_connections(address, entity, limit)
+        most = _most_connections(facts.configs)
+        if most is not None and address.seen >= (exact_number(most.text) or 0):
+            message = f"{address.seen} connections of {address.ip} were seen at once, as many as it takes"
+            yield _config_brake("connection-limit", most, message, MAY_BITE)
+
+
+def _new_connections(address: Address, entity: Entity, limit: float) -> Finding:
+    key = "connection_creation_rate"
+    message = f"{address.ip} opened {address.opened:.3g} connections a second, and {readable(key, limit)} are accepted"
+    edit = _set(entity, key, float(round(TIMES * limit)))
+    return _by_quota("connection-limit", entity, key, message, edit)
+
+
+def _most_connections(configs: Iterable[ConfigValue]) -> ConfigValue | None:
+    """The lowest bound of an address's connections that somebody has set."""
+    bounds = [value for value in configs if value.key == PER_ADDRESS and value.source != Source.BUILT_IN]
+    return min(bounds, key=lambda value: exact_number(value.text) or 0, default=None)
+
+
+def _client_configs(facts: ClientFacts) -> Iterator[Finding]:
+    user, client_id = facts.client
+    levels = ClientEntity(user, client_id or None).levels if user else ()
+    entity = next((level for level in levels if (level, ACKS) in facts.entries), None)
+    if entity is None or facts.entries[entity, ACKS] not in ALL_REPLICAS:
+        return
+    waits = "" if facts.waits_ms is None else f"; a PRODUCE waits {figures.milliseconds(facts.waits_ms)} for them"
+    message = f"acks={facts.entries[entity, ACKS]}: a producer that follows it waits for all replicas in sync{waits}"
+    state = MAY_BITE if facts.waits_ms is None else BITES
+    yield _by_reset("client-config", entity, ACKS, message, state)
+
+
+# --- topics and brokers ---
+
+
+@dataclass(frozen=True)
+class ConfigFacts:
+    """What was read about a topic, or a broker: its configs and those of the brokers that are involved."""
+
+    configs: Sequence[ConfigValue]
+    partitions: Sequence[Partition] = ()
+    brokers: int = 0
+    reassigning: bool | None = None
+
+    def own(self, *keys: str) -> list[ConfigValue]:
+        """The values of these keys that somebody has set."""
+        return [value for value in self.configs if value.key in keys and value.text and value.source != Source.BUILT_IN]
+
+    @property
+    def behind(self) -> list[Partition]:
+        """The partitions with a replica that is not in sync."""
+        return [one for one in self.partitions if len(one.in_sync) < len(one.replicas)]
+
+
+def of_topic(topic: Resource, facts: ConfigFacts) -> list[Finding]:
+    """The brakes of a topic, those that bite first."""
+    is_tiered = any(value.key == "remote.storage.enable" and value.text == "true" for value in facts.configs)
+    tiered = _tiered(facts) if is_tiered else ()
+    return _in_order([*_throttled_replicas(facts), *_one_leader(topic, facts), *tiered])
+
+
+def of_broker(facts: ConfigFacts) -> list[Finding]:
+    """The brakes of a broker, those that bite first."""
+    return _in_order([*_callbacks(facts.configs), *_rates(facts), *_tiered(facts), *_connection_bounds(facts)])
+
+
+def _throttled_replicas(facts: ConfigFacts) -> Iterator[Finding]:
+    rates = facts.own(*RATES)
+    for value in facts.own(*THROTTLES["TOPIC"]):
+        rate_key = value.key.replace(".replicas", ".rate")
+        limited = [rate for rate in rates if rate.key == rate_key and _is_listed(value, rate.resource)]
+        state = BITES if limited and facts.behind else STANDS
+        message = _throttle_text(limited, facts)
+        yield _by_reset("replication-throttle", value.resource, value.key, message, state)
+
+
+def _is_listed(value: ConfigValue, broker: Resource) -> bool:
+    """Is a broker one of the `partition:broker` of a list?"""
+    listed = (value.text or "").split(",")
+    return "*" in listed or any(part.partition(":")[2] == broker.name for part in listed)
+
+
+def _throttle_text(limited: Sequence[ConfigValue], facts: ConfigFacts) -> str:
+    if not limited:
+        return "its replicas are listed to be throttled, and no broker of the list has a rate"
+    rates = ", ".join(f"{_rate(rate)} on {rate.resource}" for rate in limited)
+    behind = len(facts.behind)
+    so = f"{behind} of {len(facts.partitions)} partitions have replicas that are not in sync" if behind else _IN_SYNC
+    return f"its replicas catch up at {rates} at most{_REASSIGNING[facts.reassigning]}; {so}"
+
+
+_IN_SYNC = "all replicas are in sync, and only those that are not are slowed"
+_REASSIGNING = {
+    True: ", for a reassignment that is running",
+    False: ", and no reassignment is running",
+    None: "; whether a reassignment is running is not known",
+}
+
+
+def _one_leader(topic: Resource, facts: ConfigFacts) -> Iterator[Finding]:
+    leaders = {partition.leader for partition in facts.partitions} - {None}
+    if len(facts.partitions) < 2 or facts.brokers < 2 or len(leaders) != 1:
+        return
+    (leader,) = leaders
+    are_preferred = {partition.replicas[0] for partition in facts.partitions} == leaders
+    tool = "kafka-reassign-partitions.sh" if are_preferred else "kafka-leader-election.sh --election-type preferred"
+    message = f"broker {leader} leads all {len(facts.partitions)} partitions: the limits of one broker hold for them"
+    culprit = Resource("BROKER", str(leader))
+    yield _brake("leaders", culprit, "", message, state=MAY_BITE, mend=f"{tool} spreads the leaders of {topic}")
+
+
+def _rates(facts: ConfigFacts) -> Iterator[Finding]:
+    for value in facts.own(*RATES):
+        what = "moves between its disks" if value.key == BETWEEN_DISKS else "replicas that topics list"
+        because = "" if value.key == BETWEEN_DISKS else _REASSIGNING[facts.reassigning]
+        message = f"{what} get {_rate(value)} at most{because}"
+        yield _config_brake("replication-throttle", value, message, MAY_BITE)
+
+
+def _tiered(facts: ConfigFacts) -> Iterator[Finding]:
+    is_on = any(value.key == REMOTE_STORE and value.text == "true" for value in facts.configs)
+    off = "" if is_on else f"; nothing is tiered here, as {REMOTE_STORE} is false"
+    for value in facts.own(*TIERED):
+        way = "copied to" if value.key == TIERED[0] else "fetched from"
+        message = f"{_rate(value)} at most are {way} the remote store{off}"
+        yield _config_brake("tiered-storage", value, message, MAY_BITE if is_on else STANDS)
+
+
+def _connection_bounds(facts: ConfigFacts) -> Iterator[Finding]:
+    for value in facts.own(*CONNECTIONS):
+        yield _config_brake("connection-limit", value, f"{value.key} is {value.text}", MAY_BITE)
+
+
+def _config_brake(code: str, value: ConfigValue, message: str, state: str) -> Finding:
+    """One that the removal of a config lifts, where it was set; what stands in a broker's file is lifted there."""
+    if value.source == Source.FILE:
+        how = f"remove {value.key} from the server.properties of {value.resource}, and restart it"
+        return _brake(code, value.resource, value.key, message, state=state, mend=how)
+    where = Resource("BROKER", "") if value.source == Source.ALL_BROKERS else value.resource
+    return _by_reset(code, where, value.key, message, state)
+
+
+def _rate(value: ConfigValue) -> str:
+    return f"{figures.exact_size(float(exact_number(value.text) or 0))}/s"

@@ -1,0 +1,207 @@
+"""What is read of a cluster to name the brakes of a client, a topic or a broker; and the answer."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import timedelta
+
+from ..admin.ports import DEFAULT_MATCH, EXACT, Component
+from ..admin.wire import PATIENCE
+from ..advice import brakes as rules
+from ..advice.brakes import BITES, BROKER_KEYS, CALLBACK, PER_ADDRESS, STANDS, Address, ClientFacts, ConfigFacts
+from ..advice.config_rules import THROTTLES
+from ..client_configs.kafka import LiveKafka
+from ..errors import NotAuthorized, NotFound, printable
+from ..frames import relational, schemas
+from ..frames.answer import Answer, Findings
+from ..frames.meanings import client
+from ..frames.views import counted_nouns
+from ..model.changes import Edit
+from ..model.client_configs import ClientEntity
+from ..model.config_values import ConfigValue
+from ..model.entity import Entity
+from ..model.findings import Finding, Row
+from ..model.grammar import DEFAULT
+from ..model.resources import Resource
+from .config_advice import is_reassigning
+
+NOTHING = "nothing that can be seen from here slows {}"
+
+
+class BrakesAnswer(Findings):
+    """BRAKES: what slows a client, a topic or a broker, those that bite first. Its title names the first."""
+
+    schema = schemas.BRAKES
+
+    def __init__(self, whose: str, found: Iterable[Finding], cluster_id: str | None = None) -> None:
+        self.whose = whose
+        super().__init__((one.with_(number=number) for number, one in enumerate(found, 1)), cluster_id)
+
+    def edit(self, number: int) -> Edit:
+        """The change that lifts the brake of that number, from 1.
+
+        Raises
+        ------
+        NotFound
+            There is no such brake, or no change of ours lifts it.
+        """
+        if not 1 <= number <= len(self.findings):
+            raise NotFound(f"no brake {number} here", hint=f"There are {len(self.findings)}.")
+        found = self.findings[number - 1]
+        if found.edit is None:
+            raise NotFound(f"no change of a quota or config lifts brake {number}", hint=found.mend)
+        return found.edit
+
+    def _title(self) -> str:
+        """The first brake in a line: what it is, the culprit, and the change that lifts it."""
+        if not self.findings:
+            return printable(NOTHING.format(self.whose))
+        others = sum(one.evidence["state"] != STANDS for one in self.findings[1:])
+        more = f" ({counted_nouns(others, 'more brake', 'more brakes')} below)" if others else ""
+        return printable(verdict(self.whose, self.findings[0]) + more)
+
+
+_VERDICTS = {BITES: "is slowed by", rules.MAY_BITE: "may be slowed by", STANDS: "is not slowed now by"}
+
+
+def verdict(whose: str, found: Finding) -> str:
+    """A brake in a line."""
+    how = "" if found.mend is None else f". To lift it: {found.mend}"
+    brake = rules.BRAKES[found.code]
+    return f"{whose} {_VERDICTS[found.evidence['state']]} {brake}, {found.target}: {found.message}{how}"
+
+
+# --- a topic or a broker ---
+
+
+def of_config(kafka: LiveKafka, resource: Resource) -> BrakesAnswer:
+    """The brakes of a topic or a broker; see `Configs.why`."""
+    brokers = [Resource("BROKER", str(broker.id)) for broker in kafka.brokers() if not broker.is_fenced]
+    if resource.type == "TOPIC":
+        partitions = kafka.partitions([resource.name])
+        configs = [*_values(kafka, resource, _TOPIC_KEYS), *broker_values(kafka, brokers, BROKER_KEYS)]
+        facts = ConfigFacts(configs, partitions, len(brokers), is_reassigning(kafka))
+        found = rules.of_topic(resource, facts)
+    else:
+        facts = ConfigFacts(_values(kafka, resource, BROKER_KEYS), (), len(brokers), is_reassigning(kafka))
+        found = rules.of_broker(facts)
+    return BrakesAnswer(str(resource), found, kafka.id)
+
+
+_TOPIC_KEYS = (*THROTTLES["TOPIC"], "remote.storage.enable")
+
+
+def _values(kafka: LiveKafka, resource: Resource, keys: Iterable[str]) -> list[ConfigValue]:
+    """The values of one resource, which has to be there."""
+    table = kafka.configs.describe([resource], [*keys], timeout=PATIENCE)
+    return [ConfigValue.of(row) for row in Answer(table).raise_for_errors()]
+
+
+def broker_values(kafka: LiveKafka, brokers: Iterable[Resource], keys: Iterable[str]) -> list[ConfigValue]:
+    """The values of these brokers; what one of them does not tell is not there."""
+    asked = [*keys]
+    tables = (kafka.configs.describe([broker], asked, timeout=PATIENCE).to_pylist() for broker in brokers)
+    return [ConfigValue.of(row) for rows in tables for row in rows if row["error"] is None and row["key"]]
+
+
+# --- a client ---
+
+
+def of_client(kafka: LiveKafka, facts: ClientFacts, requests: relational.Frame | None) -> BrakesAnswer:
+    """The brakes of a client, whose quotas and use are in the facts; with what else is to be read.
+
+    Parameters
+    ----------
+    requests
+        REQUESTS of the time observed, where there are any: they tell addresses, connections and waits.
+    """
+    brokers = [Resource("BROKER", str(broker.id)) for broker in kafka.brokers() if not broker.is_fenced]
+    addresses = [] if requests is None else _addresses(requests, facts.client)
+    whole = replace(
+        facts,
+        configs=broker_values(kafka, brokers, (CALLBACK, PER_ADDRESS)),
+        entries=_entries(kafka, *facts.client),
+        addresses=addresses,
+        ip_limits=_ip_limits(kafka, [address.ip for address in addresses]),
+        waits_ms=None if requests is None else _waits(requests, facts.client),
+    )
+    return BrakesAnswer(client(*facts.client), rules.of_client(whole), kafka.id)
+
+
+def _entries(kafka: LiveKafka, user: str, client_id: str) -> dict[tuple[ClientEntity, str], str]:
+    """The dynamic client configs of a user; none where they may not be read."""
+    try:
+        rows = kafka.client_configs.describe([user]).to_pylist() if user else []
+    except NotAuthorized:
+        return {}
+    return {(ClientEntity(row["user"], row["client_id"] or None), row["key"]): row["value"] for row in rows}
+
+
+def _ip_limits(kafka: LiveKafka, addresses: Iterable[str]) -> dict[str, tuple[Entity, float]]:
+    """The limit of new connections of each address that has one, and the entity that it stands on."""
+    limits: dict[str, tuple[Entity, float]] = {}
+    asked = [*addresses]
+    filters = [[Component("ip", DEFAULT_MATCH)], *([Component("ip", EXACT, ip)] for ip in asked)]
+    tables = kafka.quotas.describe_each((parts, False) for parts in filters) if asked else []
+    stored = {row["entity"]: row["value"] for table in tables for row in table.to_pylist()}
+    for ip in asked:
+        entities = [Entity.of({"ip": ip}), Entity.of({"ip": DEFAULT})]
+        found = next((entity for entity in entities if str(entity) in stored), None)
+        if found is not None:
+            limits[ip] = found, stored[str(found)]
+    return limits
+
+
+_REMOTE = re.compile(r"-(?P<ip>[^-]+):\d+-\d+(?:-\d+)?$")
+"""The client's end of a connection, as the request log writes it: `10.0.0.1:9092-10.0.0.7:40312-0-5`."""
+
+_AT_FIRST = timedelta(seconds=1)
+"""Connections that are seen within this time are not counted as new: they may have been there."""
+
+
+def _addresses(requests: relational.Frame, client: tuple[str, str]) -> list[Address]:
+    """The addresses of a client, and how many connections come from each, of whomever."""
+    span: dict[str, relational.Measure] = {"first": ("min", "time"), "last": ("max", "time")}
+    by = ["user", "client_id", "broker", "connection"]
+    rows: list[Row] = relational.in_arrow(
+        relational.added_up(requests, by, span), task="Spark looks for connections"
+    ).to_pylist()
+    if not rows:
+        return []
+    begin, end = min(row["first"] for row in rows), max(row["last"] for row in rows)
+    seconds = max((end - begin - _AT_FIRST).total_seconds(), 1.0)
+    own = {_remote(row) for row in rows if (row["user"], row["client_id"]) == client} - {None}
+    seen = defaultdict[tuple[str | None, int], set[str]](set)
+    new = Counter[tuple[str | None, int]]()
+    for row in rows:
+        place = _remote(row), row["broker"]
+        new[place] += row["connection"] not in seen[place] and row["first"] > begin + _AT_FIRST
+        seen[place].add(row["connection"])
+    return [_address(ip, new, seen, seconds) for ip in sorted(filter(None, own))]
+
+
+def _remote(row: Row) -> str | None:
+    found = _REMOTE.search(row["connection"])
+    return found["ip"] if found else None
+
+
+def _address(
+    ip: str, new: Mapping[tuple[str | None, int], int], seen: Mapping[tuple[str | None, int], set[str]], seconds: float
+) -> Address:
+    places = [place for place in seen if place[0] == ip]
+    return Address(ip, max(new[place] for place in places) / seconds, max(len(seen[place]) for place in places))
+
+
+def _waits(requests: relational.Frame, client: tuple[str, str]) -> float | None:
+    """Milliseconds that a PRODUCE of the client waited on average, for other replicas most of all; None without any."""
+    words = relational.words_of(requests)
+    column = words.column
+    is_produce = (column("api") == "PRODUCE") & (column("user") == client[0]) & (column("client_id") == client[1])
+    waits = {"waited": column("total_ms") - column("io_ms")}
+    rows = relational.with_further(relational.where(requests, is_produce), waits)
+    sums: dict[str, relational.Measure] = {"waited": ("sum", "waited"), "requests": ("count", "waited")}
+    total: list[Row] = relational.in_arrow(relational.added_up(rows, ["api"], sums)).to_pylist()
+    return total[0]["waited"] / total[0]["requests"] if total and total[0]["requests"] else None
