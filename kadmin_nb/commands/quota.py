@@ -316,7 +316,9 @@ def capacity(
     add: tuple[str, ...], without: tuple[int, ...], plan: str | None, engine: str | None, assume_default: bool,
     form: str | None,
 ) -> Any:  # fmt: skip
-    """What the limits of all clients add up to on a broker, beside its capacity, and which limits could fill it.
+    """Show what limits add up to beside a broker's capacity.
+
+    It names the clients that could fill the broker together.
 
     \b
     {here} --pairs clients.csv --capacity capacity.toml

@@ -292,7 +292,9 @@ def top(session: Session, source: UsageSource, keys: tuple[str, ...], most: int,
               help="A row a team and month, or day, in UTC.")  # fmt: skip
 @options.from_context(is_shown=lambda ctx: not _FORMS & {*ctx.meta})
 def cost(session: Session, source: UsageSource, owners: str, rates: str | None, by: str, is_shown: bool) -> Any:
-    """The use of each team's clients by month, and what it costs: bytes in and out, request time, throttled time.
+    """Show what each team used by month, and what it costs.
+
+    Bytes in and out, request time, and throttled time.
 
     \b
     {here} --usage usage.parquet --owners owners.toml --rates rates.toml
