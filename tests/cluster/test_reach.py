@@ -111,7 +111,7 @@ class TestOnThreeBrokers:
     @pytest.mark.parametrize(
         ("given", "kind", "words"),
         [
-            ({}, kn.UsageError, "no topics"),
+            ({}, kn.UsageError, "topics"),
             ({"topics": ["ono"]}, kn.NotFound, "no topic ono"),
             ({"topics": ["one"], "without": [9]}, kn.NotFound, "no broker 9"),
             ({"topics": ["one"], "reassignment": "none.json"}, kn.NotFound, "none.json"),
