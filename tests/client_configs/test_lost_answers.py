@@ -48,7 +48,7 @@ def test_one_that_is_never_answered_is_in_doubt(losing, ann, monkeypatch):
     """An alter without an answer was reported as refused, and had happened."""
     losing(done=False, times=99)
     monkeypatch.setattr(topic, "ALTERING", 3.0)
-    with pytest.raises(TimedOut, match="it may have happened"):
+    with pytest.raises(TimedOut, match="may have been made"):
         ann.alter({ALICE: {"acks": (None, "1")}})
 
 

