@@ -195,10 +195,13 @@ def test_a_first_value_for_all_brokers_is_judged_by_each_of_them(cluster, clean_
     ]
 
 
-def test_no_name_in_a_danger_is_obeyed(cluster, place):
+def test_no_name_in_a_danger_is_obeyed(cluster, place, unique):
     """A client-id put a script, and a second line, below my plan."""
     hostile = '<img src=x onerror="alert(1)">\n\x1b[31mwarning: none'
     stage = cluster.stage()
+    stage.set_quota("producer_byte_rate", 1e6, user=unique("first"))  # the first of a level has a warning of its own
+    stage.plan().apply().raise_for_errors()
+    stage.discard()
     stage.set_quota("producer_byte_rate", 1e6, user=f"User:{hostile}")
     plan = stage.plan()
     assert rows(plan.warnings(), "warning") == [("principal",)]
