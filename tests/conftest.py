@@ -93,6 +93,14 @@ def cluster(kafka: LocalKafka) -> Iterator[kn.Cluster]:
         yield connected
 
 
+@pytest.fixture(scope="module")
+def three() -> Iterator[LocalKafka]:
+    """Three nodes that notice soon when one is gone; of a file's own, which may kill them."""
+    soon = {"broker.session.timeout.ms": "2000", "broker.heartbeat.interval.ms": "400"}
+    with kn.local.start(nodes=3, extra=soon) as running:
+        yield running
+
+
 @pytest.fixture(scope="session")
 def secure_kafka() -> Iterator[LocalKafka]:
     """A real Kafka with SASL and the standard authorizer; `connect()` is the super user.

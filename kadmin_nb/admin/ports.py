@@ -31,6 +31,11 @@ class Broker:
     rack: str | None = None
     is_fenced: bool = False
 
+    @property
+    def resource(self) -> Resource:
+        """The broker as configs are set on it."""
+        return Resource("BROKER", str(self.id))
+
 
 NOT_KEPT_OUT = "another editor can overwrite these rows while they are applied: plan verify shows whether one did"
 """The note of a run without the lease: it ends before it could see that."""
@@ -254,3 +259,8 @@ class Kafka(Protocol):
     def sleep(self, seconds: float) -> None:
         """Wait."""
         ...
+
+
+def serving(kafka: Kafka) -> list[Broker]:
+    """The brokers that serve, asked anew; a fenced one is only registered."""
+    return [broker for broker in kafka.brokers() if not broker.is_fenced]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from ..admin.ports import DEFAULT_MATCH, EXACT, Component
+from ..admin.ports import DEFAULT_MATCH, EXACT, Broker, Component, serving
 from ..admin.wire import PATIENCE
 from ..advice import brakes as rules
 from ..advice.brakes import BITES, BROKER_KEYS, CALLBACK, PER_ADDRESS, STANDS, Address, ClientFacts, ConfigFacts
@@ -25,8 +25,11 @@ from ..model.config_values import ConfigValue
 from ..model.entity import Entity
 from ..model.findings import Finding, Row
 from ..model.grammar import DEFAULT
+from ..model.levels import DEFAULT_IP
 from ..model.resources import Resource
+from ..resolution.rules import resolve_ip, stored_of
 from .config_advice import is_reassigning
+from .resolving import configs_of_broker
 
 NOTHING = "nothing that can be seen from here slows {}"
 
@@ -79,10 +82,10 @@ def verdict(whose: str, found: Finding) -> str:
 
 def of_config(kafka: LiveKafka, resource: Resource) -> BrakesAnswer:
     """The brakes of a topic or a broker; see `Configs.why`."""
-    brokers = [Resource("BROKER", str(broker.id)) for broker in kafka.brokers() if not broker.is_fenced]
+    brokers = serving(kafka)
     if resource.type == "TOPIC":
         partitions = kafka.partitions([resource.name])
-        configs = [*_values(kafka, resource, _TOPIC_KEYS), *broker_values(kafka, brokers, BROKER_KEYS)]
+        configs = [*_values(kafka, resource, _TOPIC_KEYS), *values_of(broker_rows(kafka, brokers, BROKER_KEYS))]
         facts = ConfigFacts(configs, partitions, len(brokers), is_reassigning(kafka))
         found = rules.of_topic(resource, facts)
     else:
@@ -100,29 +103,34 @@ def _values(kafka: LiveKafka, resource: Resource, keys: Iterable[str]) -> list[C
     return [ConfigValue.of(row) for row in Answer(table).raise_for_errors()]
 
 
-def broker_values(kafka: LiveKafka, brokers: Iterable[Resource], keys: Iterable[str]) -> list[ConfigValue]:
-    """The values of these brokers; what one of them does not tell is not there."""
-    asked = [*keys]
-    tables = (kafka.configs.describe([broker], asked, timeout=PATIENCE).to_pylist() for broker in brokers)
-    return [ConfigValue.of(row) for rows in tables for row in rows if row["error"] is None and row["key"]]
+def broker_rows(kafka: LiveKafka, brokers: Iterable[Broker], keys: Sequence[str]) -> list[Row]:
+    """The rows of CONFIGS of these brokers."""
+    return [row for broker in brokers for row in configs_of_broker(kafka, broker.resource, keys)]
+
+
+def values_of(rows: Iterable[Row]) -> list[ConfigValue]:
+    """The values in them; what a broker does not tell is not there."""
+    return [ConfigValue.of(row) for row in rows if row["error"] is None and row["key"]]
 
 
 # --- a client ---
 
 
+KEYS_FOR_CLIENTS = (CALLBACK, PER_ADDRESS)
+"""The configs of brokers that may slow a client."""
+
+
 def of_client(kafka: LiveKafka, facts: ClientFacts, requests: relational.Frame | None) -> BrakesAnswer:
-    """The brakes of a client, whose quotas and use are in the facts; with what else is to be read.
+    """The brakes of a client, whose quotas, use and brokers' configs are in the facts; with what else is to be read.
 
     Parameters
     ----------
     requests
         REQUESTS of the time observed, where there are any: they tell addresses, connections and waits.
     """
-    brokers = [Resource("BROKER", str(broker.id)) for broker in kafka.brokers() if not broker.is_fenced]
     addresses = [] if requests is None else _addresses(requests, facts.client)
     whole = replace(
         facts,
-        configs=broker_values(kafka, brokers, (CALLBACK, PER_ADDRESS)),
         entries=_entries(kafka, *facts.client),
         addresses=addresses,
         ip_limits=_ip_limits(kafka, [address.ip for address in addresses]),
@@ -142,17 +150,16 @@ def _entries(kafka: LiveKafka, user: str, client_id: str) -> dict[tuple[ClientEn
 
 def _ip_limits(kafka: LiveKafka, addresses: Iterable[str]) -> dict[str, tuple[Entity, float]]:
     """The limit of new connections of each address that has one, and the entity that it stands on."""
-    limits: dict[str, tuple[Entity, float]] = {}
-    asked = [*addresses]
-    filters = [[Component("ip", DEFAULT_MATCH)], *([Component("ip", EXACT, ip)] for ip in asked)]
-    tables = kafka.quotas.describe_each((parts, False) for parts in filters) if asked else []
-    stored = {row["entity"]: row["value"] for table in tables for row in table.to_pylist()}
-    for ip in asked:
-        entities = [Entity.of({"ip": ip}), Entity.of({"ip": DEFAULT})]
-        found = next((entity for entity in entities if str(entity) in stored), None)
-        if found is not None:
-            limits[ip] = found, stored[str(found)]
-    return limits
+    ips = [*addresses]
+    filters = [[Component("ip", DEFAULT_MATCH)], *([Component("ip", EXACT, ip)] for ip in ips)]
+    tables = kafka.quotas.describe_each((parts, False) for parts in filters) if ips else []
+    stored = stored_of(row for table in tables for row in table.to_pylist())
+    limits = {ip: resolve_ip(stored, ip) for ip in ips}
+    return {
+        ip: (Entity.of({"ip": DEFAULT if limit.level == DEFAULT_IP else ip}), limit.value)
+        for ip, limit in limits.items()
+        if limit.value is not None
+    }
 
 
 _REMOTE = re.compile(r"-(?P<ip>[^-]+):\d+-\d+(?:-\d+)?$")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -100,13 +101,19 @@ _BUCKET = ("key", "level", "bucket_user", "bucket_client_id")
 class BucketUsage:
     """The use of the buckets of a client, by quota key: UTILISATION's rows, and who shares them.
 
-    `loads` has what the client, and those of the same user or client-id, used of a key on a broker, `since` the first
-    window in which they were throttled.
+    `used` is the usage that they are out of.
     """
 
     utilisation: Mapping[str, list[Row]]
     sharing: dict[str, list[tuple[str, str]]]
-    loads: list[Row]
+    client: Effective
+    used: relational.Frame
+
+    @cached_property
+    def loads(self) -> list[Row]:
+        """What the client, and those of the same user or client-id, used of a key on a broker; `since` the first window
+        in which they were throttled."""
+        return _loads(self.used, self.client)
 
     def since(self, key: str) -> datetime | None:
         """The first window in which a client of the bucket was throttled."""
@@ -149,7 +156,7 @@ def of_client(kafka: LiveKafka, usage: object, explanation: Iterable[Effective])
     rows = _rows_of(used.utilisation(quotas, kafka.id, [limit.key for limit in limits], {}), limits)
     by_key = {limit.key: [row for row in rows if row["key"] == limit.key] for limit in limits}
     sharing = _sharing(quotas, _neighbours(used.clients(), limits[0]), limits)
-    return BucketUsage(by_key, sharing, _loads(used.frame, limits[0]))
+    return BucketUsage(by_key, sharing, limits[0], used.frame)
 
 
 def _rows_of(utilised: Answer, limits: Iterable[Effective]) -> list[Row]:

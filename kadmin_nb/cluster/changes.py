@@ -246,7 +246,7 @@ class Changes:
 
     def _endings(self) -> dict[ends.Ending, str]:
         """The changes from here that have an end, and their states."""
-        found = ends.endings(journals().of_cluster(self._kafka.id))
+        found = ends.endings(journals().begun(self._kafka.id))
         observed, now = registry.take(self._kafka, [ending.change.target for ending in found]), self._kafka.now()
         states = {ending: ending.state(now, observed) for ending in found}
         return {ending: state for ending, state in states.items() if state is not None}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from ..admin.ports import serving
 from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError, UsageError
 from ..frames.answer import Answer
@@ -109,7 +110,7 @@ class Configs:
         named = [(word, name) for word, name in (("topic", topic), ("broker", broker)) if name is not None]
         names = [(word, part) for word, name in named for part in selector(word, name)]
         if len(names) != 1 or not isinstance(names[0][1], str):
-            raise UsageError("one topic, or one broker, is required", hint="Such as topic=orders, or broker=2.")
+            raise UsageError("one topic, or one broker, is required", hint="For example topic=orders, or broker=2.")
         return of_config(self._kafka, Resource.of(*names[0]))
 
     def select(
@@ -176,7 +177,7 @@ class Configs:
         return set() if listed["key"].null_count else set(listed["key"].to_pylist())
 
     def _any_broker(self) -> int:
-        return min(broker.id for broker in self._kafka.brokers() if not broker.is_fenced)
+        return min(broker.id for broker in serving(self._kafka))
 
     def _resources(self, word: str, value: object) -> list[Resource]:
         chosen = selector(word, value)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Component
+from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Component, serving
 from ..client_configs.kafka import LiveKafka
 from ..errors import UsageError
 from ..frames.answer import Answer
@@ -256,7 +256,7 @@ class Quotas:
         answer = capacity(
             quotas,
             None if clients is None else resolve_engines.chosen(clients, engine).frame,
-            brokers=[broker.id for broker in self._kafka.brokers() if not broker.is_fenced],
+            brokers=[broker.id for broker in serving(self._kafka)],
             stated=stated,
             usage=used,
             keys=keys,

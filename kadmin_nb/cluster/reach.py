@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import documents, files
+from ..admin.ports import serving
 from ..client_configs.kafka import LiveKafka
 from ..errors import Invalid, NotFound, UsageError
 from ..frames import schemas
@@ -15,12 +16,12 @@ from ..frames.blocks import NOTEBOOK, Page
 from ..frames.meanings import client
 from ..frames.schema_metadata import stamped
 from ..hints import did_you_mean
-from ..model.quota_keys import readable, rounded
-from ..model.resources import Partition
+from ..model.quota_keys import on_all_brokers, readable, rounded
+from ..model.resources import Partition, no_broker
 from ..resolution import reach as rule
-from ..resolution.rules import Effective, explain, stored_of
-from . import bucket_usage, resolve_engines, resolving
-from .why import one_name
+from ..resolution.rules import Effective, explain
+from . import bucket_usage, resolving
+from .why import one_name, stored_for
 
 RATES = ("producer_byte_rate", "consumer_byte_rate")
 NOW, REASSIGNED = "now", "after the reassignment"
@@ -68,7 +69,7 @@ def of_topics(
 ) -> ReachAnswer:
     """REACH of a client that reads or writes all partitions of some topics evenly; see `Quotas.reach`."""
     limits = _limits(kafka, user, client_id, assume_default)
-    brokers = [broker.id for broker in kafka.brokers() if not broker.is_fenced]
+    brokers = [broker.id for broker in serving(kafka)]
     _refuse_unknown_brokers([*lost, *_brokers_of(replicas)], brokers)
     partitions = _partitions(kafka, topics)
     cases = {NOW: (partitions, len(brokers))}
@@ -88,7 +89,7 @@ def of_usage(kafka: LiveKafka, user: object, client_id: object, usage: object, a
     """REACH of a client whose load has the shares that USAGE tells; see `Quotas.reach`."""
     limits = _limits(kafka, user, client_id, assume_default)
     used = bucket_usage.of_client(kafka, usage, limits)
-    there = sum(not broker.is_fenced for broker in kafka.brokers())
+    there = len(serving(kafka))
     rows = []
     for limit in limits:
         loads = {row["broker"]: row["mean"] or 0.0 for row in used.utilisation[limit.key]}
@@ -100,8 +101,8 @@ def _limits(kafka: LiveKafka, user: object, client_id: object, assume_default: b
     """The limits of bytes that the client has."""
     pair = one_name("reach", "user", user), one_name("reach", "client-id", client_id)
     resolving.marks(kafka, assume_default)
-    stored = stored_of(resolving.quotas_of(kafka, resolve_engines.pairs_of([pair])).to_pylist())
-    return [limit for limit in explain(stored, *pair, [*RATES]) if limit.value is not None]
+    limits = explain(stored_for(kafka, pair), *pair, [*RATES])
+    return [limit for limit in limits if limit.value is not None]
 
 
 def _row(limit: Effective, case: str, brokers: int, shares: Mapping[int, float], offline: int) -> dict[str, Any]:
@@ -115,7 +116,7 @@ def _row(limit: Effective, case: str, brokers: int, shares: Mapping[int, float],
         "case": case,
         "value": limit.value,
         "brokers": brokers,
-        "on_paper": limit.value * brokers,
+        "on_paper": on_all_brokers(limit.key, limit.value, brokers),
         "total": None if got is None else got.total,
         "leaders": 0,
         "offline": offline,
@@ -135,7 +136,7 @@ def _partitions(kafka: LiveKafka, topics: Collection[str]) -> list[Partition]:
 
 def _refuse_unknown_brokers(named: Iterable[int], brokers: Collection[int]) -> None:
     if (strange := next((broker for broker in named if broker not in brokers), None)) is not None:
-        raise NotFound(f"there is no broker {strange}", hint=f"There are {', '.join(map(str, brokers))}.")
+        raise no_broker(strange, brokers)
 
 
 def _brokers_of(replicas: Replicas | None) -> list[int]:

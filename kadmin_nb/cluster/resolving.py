@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import product
+from itertools import chain, product
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Component
+from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Component, serving
 from ..admin.wire import PATIENCE
 from ..advice.brakes import CALLBACK
 from ..client_configs.kafka import LiveKafka
@@ -20,6 +20,7 @@ from ..frames.meanings import general_client
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Option, sentence
 from ..model.entity import Entity
+from ..model.findings import Row
 from ..model.grammar import DEFAULT, Selector, format_word, matcher, parts
 from ..model.levels import SHARERS
 from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers, readable
@@ -207,10 +208,15 @@ def quotas_of(kafka: LiveKafka, clients: pa.Table) -> pa.Table:
 
 def marks(kafka: LiveKafka, assume_default: bool) -> dict[str, str]:
     """The remarks on the answer, the number of brokers among them; refuses when one decides by a class of its own."""
-    brokers = [Resource("BROKER", str(b.id)) for b in kafka.brokers() if not b.is_fenced]
-    count = {BROKERS: str(len(brokers))}
-    rows = [row for broker in brokers for row in _asked_for_callback(kafka, broker)]
-    custom = [row for row in rows if row["value"]]
+    brokers = serving(kafka)
+    rows = (configs_of_broker(kafka, broker.resource, (CALLBACK,), synonyms=False) for broker in brokers)
+    return marks_of([*chain.from_iterable(rows)], len(brokers), assume_default)
+
+
+def marks_of(rows: Iterable[Row], brokers: int, assume_default: bool) -> dict[str, str]:
+    """The same, of so many brokers' rows of CONFIGS."""
+    rows, count = [*rows], {BROKERS: str(brokers)}
+    custom = [row for row in rows if row["key"] == CALLBACK and row["value"]]
     unread = [row["resource_name"] for row in rows if row["error"]]
     if custom and not assume_default:
         raise NotKnowable(
@@ -226,11 +232,9 @@ def marks(kafka: LiveKafka, assume_default: bool) -> dict[str, str]:
     return {**count, "kadmin.assumed": mark} if unread else count
 
 
-def _asked_for_callback(kafka: LiveKafka, broker: Resource) -> list[dict[str, Any]]:
-    """One broker's answer; a frozen one must not hold up the others'."""
-    rows: list[dict[str, Any]] = kafka.configs.describe(
-        [broker], [CALLBACK], synonyms=False, timeout=PATIENCE
-    ).to_pylist()
+def configs_of_broker(kafka: LiveKafka, broker: Resource, keys: Sequence[str], *, synonyms: bool = True) -> list[Row]:
+    """One broker's rows of CONFIGS; a frozen one must not hold up the others'."""
+    rows: list[Row] = kafka.configs.describe([broker], keys, synonyms=synonyms, timeout=PATIENCE).to_pylist()
     return rows
 
 

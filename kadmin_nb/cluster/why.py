@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ..admin.ports import serving
 from ..advice.brakes import ClientFacts, Load, Throttling
 from ..client_configs.kafka import LiveKafka
 from ..errors import NotFound, UsageError, printable
@@ -172,16 +173,17 @@ def why(
 ) -> WhyAnswer:
     """Everything that is known of the limits of one client; see `Quotas.why`."""
     pair = one_name("why", "user", user), one_name("why", "client-id", client_id)
-    marks = resolving.marks(kafka, assume_default=True)
-    stored = stored_of(resolving.quotas_of(kafka, resolve_engines.pairs_of([pair])).to_pylist())
+    brokers = serving(kafka)
+    rows = brakes.broker_rows(kafka, brokers, brakes.KEYS_FOR_CLIENTS)
+    marks = resolving.marks_of(rows, len(brokers), assume_default=True)
+    stored = stored_for(kafka, pair)
     asked = list(keys or USER_CLIENT_KEYS)
     explanation = explain(stored, *pair, asked)
     others = () if pair[1] else explain(stored, pair[0], UNNAMED, asked)
     requests, usage = _requests_and_usage(usage)
     used = None if usage is None else bucket_usage.of_client(kafka, usage, explanation)
-    brokers = int(marks[resolving.BROKERS])
-    table = stamped(schemas.table(schemas.WHY, _rows(explanation, brokers, used)), kafka.id, marks)
-    facts = _facts(ClientFacts(explanation, others, stored, brokers), used)
+    table = stamped(schemas.table(schemas.WHY, _rows(explanation, len(brokers), used)), kafka.id, marks)
+    facts = _facts(ClientFacts(explanation, others, stored, len(brokers), brakes.values_of(rows)), used)
     found = brakes.of_client(kafka, facts, requests)
     further = tuple(lift for lift in _all_lifts(stored, explanation, to) if lift.edit not in found.edits())
     return WhyAnswer(table, explanation, others, further, used, found)
@@ -212,6 +214,11 @@ def _throttling(used: BucketUsage, key: str) -> Throttling | None:
         return None
     unknown, share = bool(row["windows_unknown"]), row["share_throttled"]
     return Throttling(row["throttle_ms"], share, used.since(key), row["utilisation"], unknown)
+
+
+def stored_for(kafka: LiveKafka, pair: tuple[str, str]) -> Stored:
+    """The quotas that could apply to one client."""
+    return stored_of(resolving.quotas_of(kafka, resolve_engines.pairs_of([pair])).to_pylist())
 
 
 def one_name(verb: str, kind: str, value: object) -> str:

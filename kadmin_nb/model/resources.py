@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from ..errors import UsageError
+from ..errors import NotFound, UsageError
 from .configurable import THE_CLUSTER, AclResource, Configurable
 from .grammar import DEFAULT, format_word, parse_word, split
 
@@ -158,3 +158,8 @@ class Partition:
     leader: int | None
     replicas: tuple[int, ...] = ()
     in_sync: tuple[int, ...] = ()
+
+
+def no_broker(broker: int, brokers: Iterable[int]) -> NotFound:
+    """The error of a broker that is not one of these."""
+    return NotFound(f"there is no broker {broker}", hint=f"There are {', '.join(map(str, brokers)) or 'none'}.")

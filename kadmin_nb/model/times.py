@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from datetime import UTC, datetime, time, timedelta
-from zoneinfo import ZoneInfo
 
 from ..errors import UsageError
 from .config_units import TIME_WORDS, TIMES
@@ -67,6 +66,8 @@ def _time_of_day(text: str) -> time | None:
         return None
     if not zone:
         return of_day
+    from zoneinfo import ZoneInfo  # commands without a zone do not load it
+
     try:
         return of_day.replace(tzinfo=ZoneInfo(zone.strip()))
     except (KeyError, ValueError, OSError):  # no such zone; no name of one; a folder of zones

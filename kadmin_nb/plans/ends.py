@@ -10,8 +10,9 @@ from typing import Any
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..model.changes import DELETE, SET, Change, Edit, Target
-from .journal.store import StoredJournal
+from .journal.replay import JournalState
 from .observed_state import ObservedState
+from .plan import Plan
 from .stored_values import same
 
 WAITING, DUE, CHANGED = "waiting", "due", "changed"
@@ -51,13 +52,13 @@ class Ending:
         return Edit(op, self.change.resource, self.change.key, self.before, note, self.before_until)
 
 
-def endings(journals: Iterable[StoredJournal]) -> list[Ending]:
+def endings(begun: Iterable[tuple[Plan, JournalState]]) -> list[Ending]:
     """The changes with an end that are the last of their target, the next end first."""
     made: dict[Target, list[tuple[str, Change]]] = {}
-    for journal in sorted(journals, key=lambda journal: journal.plan.created):
-        for change in journal.plan.changes:
-            if change.row in journal.state.verified:
-                made.setdefault(change.target, []).append((journal.plan.id, change))
+    for plan, state in sorted(begun, key=lambda pair: pair[0].created):
+        for change in plan.changes:
+            if change.row in state.verified:
+                made.setdefault(change.target, []).append((plan.id, change))
     return sorted((_ending(changes) for changes in made.values() if changes[-1][1].until), key=lambda one: one.end)
 
 

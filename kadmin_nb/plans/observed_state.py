@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..admin.ports import DEFAULT_MATCH, EXACT, Component, Kafka
+from ..admin.ports import DEFAULT_MATCH, EXACT, Component, Kafka, serving
 from ..errors import NotFound, kind_of
 from ..model import rights
 from ..model.changes import Refusal, Target
@@ -177,8 +177,8 @@ def _list_broker_keys(kafka: Kafka, state: ObservedState, resources: Iterable[Re
     """The keys, types and defaults of any broker: the cluster-wide default lists only what is set on it, and a broker
     that is not there nothing."""
     unlisted = [r for r in resources if r.is_default_broker or (r.type == "BROKER" and state.absence(r))]
-    broker = next((b for b in kafka.brokers() if not b.is_fenced), None) if unlisted else None
-    rows = kafka.configs.describe([Resource("BROKER", str(broker.id))]).to_pylist() if broker else []
+    broker = next(iter(serving(kafka)), None) if unlisted else None
+    rows = kafka.configs.describe([broker.resource]).to_pylist() if broker else []
     for config in (ConfigValue.of(row) for row in rows if row["key"] is not None):
         for resource in unlisted:
             state.listed.setdefault(resource, set()).add(config.key)

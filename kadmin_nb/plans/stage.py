@@ -15,7 +15,7 @@ from ..errors import UsageError
 from ..frames import schemas
 from ..frames.answer import Tabular
 from ..frames.blocks import NOTEBOOK, Page
-from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Edit, Target, given_key
+from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Change, Edit, Target, given_key
 from ..model.client_configs import ClientEntity
 from ..model.config_units import stored_text
 from ..model.entity import TYPES, Entity, named
@@ -396,9 +396,7 @@ class Stage(PrintFormats, Tabular):
 
     def to_arrow(self) -> pa.Table:
         """PLAN's columns for the staged edits; columns that only the cluster knows are null."""
-        rows = wishes(self._edits.staged().values())
-        unknown: dict[str, list[object]] = {"after": [None] * len(rows), "old_known": [False] * len(rows)}
-        return schemas.from_columns(schemas.PLAN, columns_of(rows) | unknown)
+        return _unseen(wishes(self._edits.staged().values()))
 
     def _subject(self) -> Subject:
         return Subject(wishes(self._edits.staged().values()), is_seen=False)
@@ -407,11 +405,17 @@ class Stage(PrintFormats, Tabular):
         return len(self._edits)
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        brief = self.to_arrow().select(["row", "op", "resource", "key", "wanted", "note"])
-        return [with_ends(brief, wishes(self._edits.staged().values()))]
+        rows = wishes(self._edits.staged().values())
+        return [with_ends(_unseen(rows).select(["row", "op", "resource", "key", "wanted", "note"]), rows)]
 
     def _title(self) -> str:
         return f"{len(self)} staged change{'s' * (len(self) != 1)}"
+
+
+def _unseen(rows: list[Change]) -> pa.Table:
+    """PLAN of wishes."""
+    unknown: dict[str, list[object]] = {"after": [None] * len(rows), "old_known": [False] * len(rows)}
+    return schemas.from_columns(schemas.PLAN, columns_of(rows) | unknown)
 
 
 def edits_of(stage: Stage) -> StagedEdits:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..errors import NotFound, UsageError
+from ..errors import UsageError
 from ..files import expanded
 from ..frames import schemas
 from ..frames.answer import Answer
@@ -28,6 +28,7 @@ from ..frames.spark import is_spark
 from ..hints import did_you_mean
 from ..model.figures import share
 from ..model.quota_keys import USER_CLIENT_KEYS, parse_value, readable, rounded
+from ..model.resources import no_broker
 from ..resolution.kernel import resolve
 from ..resolution.rules import explain, stored_of
 from .limits_used import known_clients, measured_rows
@@ -80,7 +81,9 @@ class CapacityAnswer(Answer):
     def _title(self) -> str:
         """What is promised of the fullest broker, key by key."""
         rows = self._table.to_pylist()
-        findings = [_finding([row for row in rows if row["key"] == key]) for key in dict.fromkeys(_keys_of(rows))]
+        findings = [
+            _finding([row for row in rows if row["key"] == key]) for key in dict.fromkeys(row["key"] for row in rows)
+        ]
         return "\n".join(findings) or "no broker, and no capacity"
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
@@ -151,7 +154,7 @@ def capacity(
     seen = {} if usage is None else _seen(usage, chosen)
     there = sorted({*brokers} or {broker for broker, _ in seen})
     if strange := next((broker for broker in lost if broker not in there), None):
-        raise _no_broker(strange, there)
+        raise no_broker(strange, there)
     able = {} if stated is None else read_capacity(stated, there)
     known = _known(clients if clients is not None else usage)
     now = promises(quotas, known, chosen, expected)
@@ -307,10 +310,6 @@ def _told(row: Mapping[str, Any]) -> str:
     return f"{promised}, {part} of the {able}{fill}"
 
 
-def _keys_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    return [row["key"] for row in rows]
-
-
 def _case(add: Iterable[str], lost: Iterable[int], after: Any) -> str:
     parts = [*(f"with {text}" for text in add), *(f"without broker {broker}" for broker in lost)]
     return ", ".join([*parts, *(["after the plan"] if after is not None else [])])
@@ -329,7 +328,7 @@ def _added(add: Iterable[str]) -> dict[str, list[Promise]]:
     for text in add:
         match = _ADDED.fullmatch(text)
         if match is None:
-            raise UsageError(f"{text} does not say how many clients, and of which limit", hint="Such as 3x20MB/s.")
+            raise UsageError(f"{text} does not say how many clients, and of which limit", hint="For example 3x20MB/s.")
         _refuse_without_unit(text, match["limit"])
         keys = [match["key"]] if match["key"] else KEYS[2:] if match["limit"].endswith("%") else KEYS[:2]
         for key in _chosen(keys):
@@ -361,7 +360,7 @@ def read_capacity(source: str | os.PathLike[str], brokers: Sequence[int]) -> Cap
             raise UsageError(f"{place}: {strange} is not a capacity", hint=hint)
         for broker in _ids(group, str(place)):
             if broker is not None and broker not in brokers:
-                raise _no_broker(broker, brokers).within(place)
+                raise no_broker(broker, brokers).within(place)
             if broker in of_group:
                 whose = "all others" if broker is None else f"broker {broker}"
                 raise UsageError(f"{place}: the capacity of {whose} is there twice", hint=_EXAMPLE)
@@ -392,8 +391,4 @@ def _able(group: Mapping[str, Any], name: str, key: str, source: str) -> float:
 
 def _refuse_without_unit(what: str, text: str) -> None:
     if text.strip()[-1:].isdigit():
-        raise UsageError(f"{what} has no unit", hint="Such as 100MB/s.")
-
-
-def _no_broker(broker: int, brokers: Sequence[int]) -> NotFound:
-    return NotFound(f"there is no broker {broker}", hint=f"There are {', '.join(map(str, brokers)) or 'none'}.")
+        raise UsageError(f"{what} has no unit", hint="For example 100MB/s.")

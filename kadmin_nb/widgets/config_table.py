@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..admin.ports import Kafka
+from ..admin.ports import Kafka, serving
 from ..errors import KadminError, UsageError
 from ..frames import schemas
 from ..model.changes import Refusal
@@ -238,7 +238,7 @@ class ConfigReader:
                 yield _without_broker(row)
 
     def _some_broker(self) -> Resource:
-        return Resource("BROKER", str(min(broker.id for broker in self._kafka.brokers() if not broker.is_fenced)))
+        return min(serving(self._kafka), key=lambda broker: broker.id).resource
 
     def _below(self, table: ConfigTable) -> Values:
         """The fallbacks that the rows of what is set do not tell; none where they cannot be read."""

@@ -57,13 +57,6 @@ def test_the_heir_is_the_next_replica_in_sync():
 
 
 @pytest.fixture(scope="module")
-def three() -> Iterator[LocalKafka]:
-    soon = {"broker.session.timeout.ms": "2000", "broker.heartbeat.interval.ms": "400"}
-    with kn.local.start(nodes=3, extra=soon) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def wide(three: LocalKafka) -> Iterator[kn.Cluster]:
     """Three brokers, a limit of 10 MB/s, a topic that broker 1 leads alone, and one that brokers 1 and 2 lead."""
     admin = AdminClient({"bootstrap.servers": three.bootstrap})

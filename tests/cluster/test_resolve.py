@@ -221,6 +221,6 @@ def test_the_total_over_brokers_is_told(cluster, quotas, monkeypatch) -> None:
     """8 MB/s, it said, and the client wrote 24: a limit holds on each broker."""
     three = [Broker(number, "127.0.0.1", 1) for number in (1, 2, 3)]
     monkeypatch.setattr(cluster.port, "brokers", lambda: three)
-    monkeypatch.setattr("kadmin_nb.cluster.resolving._asked_for_callback", lambda kafka, broker: [])
+    monkeypatch.setattr("kadmin_nb.cluster.resolving.configs_of_broker", lambda *asked, **how: [])
     text = repr(cluster.quotas.resolve(*quotas))
     assert "Limits apply per broker; on all 3 together: producer_byte_rate 9 MB/s" in text

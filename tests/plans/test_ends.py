@@ -126,7 +126,7 @@ def journal(number: int, old: str | None, after: str, until: datetime | None, ve
     end = None if until is None else until.isoformat()
     change = Change(1, SET, Entity.of({"user": "alice"}), KEY, old, after, after, until=end)
     plan = SimpleNamespace(id=f"plan-{number}", created=(NOON + timedelta(hours=number)).isoformat(), changes=(change,))
-    return SimpleNamespace(plan=plan, state=SimpleNamespace(verified={1} if verified else set()))
+    return plan, SimpleNamespace(verified={1} if verified else set())
 
 
 AT_SIX, AT_EIGHT = NOON + timedelta(hours=6), NOON + timedelta(hours=8)

@@ -22,14 +22,6 @@ from tests.waiting import eventually
 pytestmark = pytest.mark.broker
 
 
-@pytest.fixture(scope="module")
-def three() -> Iterator[LocalKafka]:
-    """Three nodes that notice soon when one is gone."""
-    soon = {"broker.session.timeout.ms": "2000", "broker.heartbeat.interval.ms": "400"}
-    with kn.local.start(nodes=3, extra=soon) as running:
-        yield running
-
-
 @pytest.fixture
 def wide(three: LocalKafka) -> Iterator[kn.Cluster]:
     """A connection of its own to a whole cluster, made whole again afterwards."""

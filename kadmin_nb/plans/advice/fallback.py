@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import cast
 
-from ...admin.ports import Kafka
+from ...admin.ports import Kafka, serving
 from ...model.changes import Target
 from ...model.config_fallback import (
     BROKER_KEYS,
@@ -45,7 +45,7 @@ def _of_each(kafka: Kafka, targets: Sequence[tuple[Resource, str]]) -> dict[Targ
 
 def _of_all_brokers(kafka: Kafka, keys: Collection[str]) -> dict[Target, Collection[str | None]]:
     """The fallbacks of the default for all brokers, one of each."""
-    configs = _configs(kafka, _serving(kafka), set(keys)) if keys else {}
+    configs = _configs(kafka, [broker.resource for broker in serving(kafka)], set(keys)) if keys else {}
     texts = {key: [fallback_texts(_ALL_BROKERS, key, values) for values in configs.values()] for key in keys}
     return {(_ALL_BROKERS, key): {text for of_broker in texts[key] for text in of_broker} for key in keys}
 
@@ -54,7 +54,7 @@ def _of_topics(kafka: Kafka, topics: Sequence[tuple[Resource, str]]) -> Values:
     """The fallbacks that brokers' rows alone tell: a topic's own value hides them where brokers set nothing either."""
     broker_keys = {key: BROKER_KEYS["TOPIC"].get(key, "") for _, key in topics}
     asked = {key for key in broker_keys.values() if key in STAND_INS}
-    configs = _configs(kafka, _serving(kafka), asked) if asked else {}
+    configs = _configs(kafka, [broker.resource for broker in serving(kafka)], asked) if asked else {}
     synonyms = {key: [_synonyms(key, values) for values in configs.values()] for key in asked}
     return {(r, key): _texts_in_effect(key, synonyms.get(broker_keys[key], ())) for r, key in topics}
 
@@ -62,10 +62,6 @@ def _of_topics(kafka: Kafka, topics: Sequence[tuple[Resource, str]]) -> Values:
 def _texts_in_effect(key: str, of_brokers: Iterable[Iterable[Synonym]]) -> set[str | None]:
     entries = (in_effect("TOPIC", key, synonyms) for synonyms in of_brokers)
     return {in_unit_of(key, entry) for entry in entries if entry}
-
-
-def _serving(kafka: Kafka) -> list[Resource]:
-    return [Resource("BROKER", str(broker.id)) for broker in kafka.brokers() if not broker.is_fenced]
 
 
 def _configs(kafka: Kafka, resources: Collection[Resource], keys: Collection[str]) -> Mapping[Resource, _Configs]:

@@ -12,14 +12,13 @@ from typing import cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...admin.ports import Kafka
+from ...admin.ports import Kafka, serving
 from ...model.changes import Change
 from ...model.entity import Entity
 from ...model.findings import WARNING, Finding
 from ...model.grammar import DEFAULT, format_word
 from ...model.levels import LEVELS, LEVELS_BY_NAME, SHARED, Level
 from ...model.quota_keys import find, readable
-from ...model.resources import Resource
 from ...resolution.shadows import COMES_BEFORE, COMES_FIRST, Quota, comes_first, firsts, only_without
 from ..observed_state import ObservedState, of_place
 from ..quotas_after import Limits, limits_after, newly_shadowed
@@ -51,9 +50,9 @@ def add_facts(state: ObservedState, kafka: Kafka, changes: Sequence[Change]) -> 
 
 def _protocols(kafka: Kafka) -> frozenset[str]:
     """The protocols of the listeners for clients, of one broker; none where they cannot be seen."""
-    broker = next((b for b in kafka.brokers() if not b.is_fenced), None)
+    broker = next(iter(serving(kafka)), None)
     keys = ("listeners", "listener.security.protocol.map", "controller.listener.names")
-    rows = kafka.configs.describe([Resource("BROKER", str(broker.id))], keys).to_pylist() if broker else []
+    rows = kafka.configs.describe([broker.resource], keys).to_pylist() if broker else []
     values = {row["key"]: row["value"] or "" for row in rows if row["key"] is not None}
     protocol_of = dict(item.split(":", 1) for item in values.get(keys[1], "").split(",") if ":" in item)
     listeners = {

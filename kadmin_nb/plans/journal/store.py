@@ -113,13 +113,12 @@ class Journals:
         rows = [row for folder in folders for row in self._summaries(folder)]
         return schemas.table(schemas.PLANS, sorted(rows, key=lambda row: str(row["created"])))
 
-    def of_cluster(self, cluster_id: str) -> Iterator[StoredJournal]:
-        """Each journal of plans for this cluster that can be read."""
+    def begun(self, cluster_id: str) -> Iterator[tuple[Plan, replay.JournalState]]:
+        """Each plan for this cluster whose journal can be read, and the state of its rows."""
         for place in _places(self.folder / quote(cluster_id, safe="")):
             with contextlib.suppress(KadminError):
                 journal = self._kept(place)
-                journal.plan, journal.state  # noqa: B018  # both are read
-                yield journal
+                yield journal.plan, journal.state
 
     def ids(self) -> list[str]:
         """The ids of all plans with a journal, in no order; nothing is read but the names of files."""
