@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import Open
+from tests.charts.charted_frames import CHARTS
 
 pytestmark = pytest.mark.slow
 
@@ -43,13 +44,14 @@ def test_every_chart_is_a_picture_that_runs_nothing(open_notebook: Open) -> None
     page.on("dialog", lambda dialog: notebook.complaints.errors.append(dialog.message))
     for number in range(3):
         notebook.run(number)
-    page.wait_for_function("place => document.querySelectorAll(place).length == 21", arg=f"{DRAWN} svg.marks")
+    charts = 2 * len(CHARTS) + 1
+    page.wait_for_function(f"place => document.querySelectorAll(place).length == {charts}", arg=f"{DRAWN} svg.marks")
     assert page.locator(f"{DRAWN} :is(script, img, image, a, foreignObject)").count() == 0
-    drawn, text = (page.locator(place).first for place in (DRAWN_TEXT, INTERACTIVE_TEXT))
+    label, text = (page.locator(place).first for place in (DRAWN_TEXT, INTERACTIVE_TEXT))
     for theme in ("light", "dark"):
         notebook.run(3)
         text.wait_for(timeout=60_000)
-        assert (is_light(drawn), is_light(text)) == (theme == "dark", theme == "dark")
+        assert (is_light(label), is_light(text)) == (theme == "dark", theme == "dark")
         if theme == "light":
             notebook.change_theme()
     assert page.evaluate("window.broken") is None
