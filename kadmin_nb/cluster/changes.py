@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ..admin.ports import serving
 from ..client_configs.kafka import LiveKafka
 from ..client_configs.registry import awaited, with_follower_notes
 from ..errors import Interrupted, KadminError, NotFound, PartlyFailed, PlanRefused, WrongCluster
@@ -257,12 +258,18 @@ class Changes:
         predicted = stalls.stalls(plan.changes, self._kafka.quotas.describe(), usage, cluster_id=self._kafka.id)
         return stalls.StallsAnswer(stamped(predicted, self._kafka.id))
 
-    def impact(self, plan: Plan, clients: object) -> ImpactAnswer:
+    def impact(self, plan: Plan, clients: object, capacity: str | None = None) -> ImpactAnswer:
         """IMPACT; see `Cluster.impact`."""
         self._refuse_other_cluster(plan)
         from ..plans.impact import of_plan  # its kernels take as long to load as all else here
 
-        return of_plan(plan, self._kafka.quotas.describe(), clients)
+        quotas = self._kafka.quotas.describe()
+        if capacity is None:
+            return of_plan(plan, quotas, clients)
+        from ..policy import load
+
+        able = load(capacity).capacities.of(self._kafka.id)
+        return of_plan(plan, quotas, clients, able, [broker.id for broker in serving(self._kafka)])
 
     def log(self, plan: Plan | str | None) -> Answer:
         """PLANS of this cluster, or the JOURNAL of one plan."""

@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import UsageError
-from ..files import expanded
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Block, Page
@@ -27,26 +26,20 @@ from ..frames.given_frames import plain
 from ..frames.relational import added_up, each_once, in_arrow, names_of, select, taken, where, with_columns, words_of
 from ..frames.schema_metadata import stamped
 from ..frames.spark import is_spark
-from ..hints import did_you_mean
 from ..model.figures import share
-from ..model.quota_keys import USER_CLIENT_KEYS, parse_value, readable, rounded
-from ..model.resources import no_broker
+from ..model.findings import WARNING, Finding
+from ..model.quota_keys import parse_value, readable, rounded
+from ..model.resources import Resource, no_broker
+from ..policy import load
+from ..policy.capacities import EXAMPLE, KEYS, OfBrokers, has_no_unit
 from ..resolution.kernel import resolve
 from ..resolution.rules import entity_of, explain, stored_of
 from .limits_used import known_clients, measured_rows
-from .owners import toml_table
 from .rules import is_shared
-
-KEYS = USER_CLIENT_KEYS[:3]
-"""The keys whose limits hold on each broker: bytes in, bytes out, threads."""
-
-NAMES = dict(zip(KEYS, ("bytes_in", "bytes_out", "threads"), strict=True))
-"""What a file of capacities calls them."""
 
 NOW = "now"
 STATED, SEEN = "stated", "seen at most"
 _BUCKET = ("bucket_user", "bucket_client_id")
-_EXAMPLE = '[[brokers]] with ids = [1, 2], bytes_in = "100MB/s", bytes_out = "200MB/s" and threads = 16.'
 _ADDED = re.compile(r"(?:(?P<key>\w+)=)?(?P<count>\d{1,9})x(?P<limit>.+)")
 _UNEXPECTED = "\0expected"
 """A name that no quota has."""
@@ -120,7 +113,7 @@ def capacity(
     clients: Any = None,
     *,
     brokers: Iterable[int] = (),
-    stated: str | os.PathLike[str] | None = None,
+    stated: str | os.PathLike[str] | OfBrokers | None = None,
     usage: Any = None,
     keys: Sequence[str] | None = None,
     expected: int = 0,
@@ -140,8 +133,8 @@ def capacity(
     brokers
         The ids of the brokers; those of the usage unless given.
     stated
-        A TOML file of what brokers can do: `[[brokers]]` with `ids`, `bytes_in`, `bytes_out` and `threads`; without
-        `ids` it is of all others.
+        A TOML file of what brokers can do, such as a policy: `[[brokers]]` with `ids`, `bytes_in`, `bytes_out` and
+        `threads`; without `ids` it is of all others. Groups of one `cluster` do not count here.
     usage
         USAGE: where no capacity is stated, what was used at most in a window stands for it.
     keys
@@ -180,7 +173,7 @@ def capacity(
     there = sorted({*brokers} or {broker for broker, _ in seen})
     if strange := next((broker for broker in lost if broker not in there), None):
         raise no_broker(strange, there)
-    able = {} if stated is None else read_capacity(stated, there)
+    able = {} if stated is None else _of_each(_read(stated), there)
     known = _known(clients if clients is not None else usage)
     promised = promises(quotas, known, chosen, expected)
     now = {key: Promises(promised, key) for key in chosen}
@@ -311,6 +304,18 @@ def _fillers(
             yield {"key": key, "value": row["value"], "buckets": row["buckets"], "example": example, "total": total}
 
 
+def oversubscriptions(answer: CapacityAnswer) -> list[Finding]:
+    """A warning a key of which a what-if promises more than a broker can do, and more than now."""
+    rows = answer.to_arrow().to_pylist()
+    now = {(row["broker"], row["key"]): _fullness(row) for row in rows if row["case"] == NOW}
+    then = [row for row in rows if row["case"] != NOW and _fullness(row) > max(1.0, now[row["broker"], row["key"]])]
+    worst = {row["key"]: row for row in sorted(then, key=_fullness)}
+    return [
+        Finding("capacity", WARNING, f"{key}: {_told(row)}", Resource("BROKER", str(row["broker"])), key)
+        for key, row in worst.items()
+    ]
+
+
 def _finding(rows: Sequence[Mapping[str, Any]]) -> str:
     """The fullest broker of a key, case by case."""
     key = rows[0]["key"]
@@ -353,65 +358,26 @@ def _added(add: Iterable[str]) -> list[dict[str, Any]]:
         match = _ADDED.fullmatch(text)
         if match is None:
             raise UsageError(f"{text} does not say how many clients, and of which limit", hint="For example 3x20MB/s.")
-        _refuse_without_unit(text, match["limit"])
+        if has_no_unit(match["limit"]):
+            raise UsageError(f"{text} has no unit", hint="For example 3x20MB/s.")
         keys = [match["key"]] if match["key"] else KEYS[2:] if match["limit"].endswith("%") else KEYS[:2]
         same = {"buckets": int(match["count"]), "clients": 0, "whose": f"with {text}"}
         found += [{"key": key, "value": parse_value(key, match["limit"]), **same} for key in _chosen(keys)]
     return found
 
 
-def read_capacity(source: str | os.PathLike[str], brokers: Sequence[int]) -> Capacities:
-    """What the brokers can do, by id and key, out of a TOML file of `[[brokers]]`.
-
-    Raises
-    ------
-    NotFound
-        No such file; a broker that is not there.
-    UsageError
-        It is not TOML; a broker or all others are there twice; a word or a value that is wrong, or lacks its unit.
-    """
-    place = expanded(source)
-    document = toml_table(place, "capacities", "a key")
-    groups = document.get("brokers")
-    if not isinstance(groups, list) or len(document) > 1 or not all(isinstance(group, dict) for group in groups):
-        raise UsageError(f"{place} is not a file of capacities", hint=_EXAMPLE)
-    of_group: dict[int | None, dict[str, float]] = {}
-    for group in groups:
-        able = {key: _able(group, name, key, str(place)) for key, name in NAMES.items() if name in group}
-        if strange := next((name for name in group if name not in ("ids", *NAMES.values())), None):
-            hint = did_you_mean(strange, [*NAMES.values()], _EXAMPLE)
-            raise UsageError(f"{place}: {strange} is not a capacity", hint=hint)
-        for broker in _ids(group, str(place)):
-            if broker is not None and broker not in brokers:
-                raise no_broker(broker, brokers).within(place)
-            if broker in of_group:
-                whose = "all others" if broker is None else f"broker {broker}"
-                raise UsageError(f"{place}: the capacity of {whose} is there twice", hint=_EXAMPLE)
-            of_group[broker] = able
-    others = of_group.get(None, {})
-    return {(broker, key): able for broker in brokers for key, able in of_group.get(broker, others).items()}
+def _read(stated: str | os.PathLike[str] | OfBrokers) -> OfBrokers:
+    if isinstance(stated, Mapping):
+        return stated
+    found = load(stated).capacities
+    if not found:
+        raise UsageError(f"{stated} has no capacity of brokers", hint=EXAMPLE)
+    return found.of()
 
 
-def _ids(group: Mapping[str, Any], source: str) -> Sequence[int | None]:
-    ids = group.get("ids", [None])
-    if not isinstance(ids, list) or not ids or ("ids" in group and not all(type(one) is int for one in ids)):
-        raise UsageError(f"{source}: ids is not a list of ids of brokers", hint=_EXAMPLE)
-    return ids
-
-
-def _able(group: Mapping[str, Any], name: str, key: str, source: str) -> float:
-    """A capacity in the unit of its key; threads are hundreds of percent."""
-    value = group[name]
-    if name == NAMES[KEYS[2]]:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e6:
-            raise UsageError(f"{source}: {name} is not a number of threads", hint=_EXAMPLE)
-        return float(value) * 100
-    if not isinstance(value, str):
-        raise UsageError(f"{source}: {name} has no unit", hint=_EXAMPLE)
-    _refuse_without_unit(f"{source}: {name}", value)
-    return parse_value(key, value)
-
-
-def _refuse_without_unit(what: str, text: str) -> None:
-    if text.strip()[-1:].isdigit():
-        raise UsageError(f"{what} has no unit", hint="For example 100MB/s.")
+def _of_each(able: OfBrokers, brokers: Sequence[int]) -> Capacities:
+    """What is stated of these brokers, by id and key."""
+    if strange := next((broker for broker in able if broker not in (None, *brokers)), None):
+        raise no_broker(strange, brokers)
+    others = able.get(None, {})
+    return {(broker, key): one for broker in brokers for key, one in able.get(broker, others).items()}
