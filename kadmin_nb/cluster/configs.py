@@ -51,6 +51,9 @@ class Configs:
     ) -> Answer:
         """CONFIGS of these resources, sorted; a resource that cannot be read is one row with a null key and an error.
 
+        Of groups alone it is GROUP_CONFIGS, with the type of each group and the values that its brokers apply: of a
+        value beyond their bounds the nearest within them (KIP-1240), of a key of another type of group none.
+
         Parameters
         ----------
         topic, broker, broker_logger, client_metrics, group
@@ -72,7 +75,12 @@ class Configs:
         table = self._kafka.configs.describe(resources, keys, documentation=documentation)
         if keys is not None:
             self._refuse_unknown(set(keys) - set(table["key"].to_pylist()), resources)
-        return Answer(stamped(table.filter(_is_set(table)) if only_set else table, self._kafka.id))
+        table = stamped(table.filter(_is_set(table)) if only_set else table, self._kafka.id)
+        if {resource.type for resource in resources} != {"GROUP"}:
+            return Answer(table)
+        from .groups import described
+
+        return described(self._kafka, table)
 
     def advise(self) -> ConfigFindings:
         """FINDINGS: configs of brokers, topics, groups and client-metrics that need a look.
@@ -80,7 +88,8 @@ class Configs:
         `finding` is `leftover` (a replication throttle, and no reassignment is running), `throttle` (the same, and
         nobody may tell whether one is), `differs` (a broker beside its peers; what is so by nature is left out,
         `kadmin_nb.advice.config_rules.BY_NATURE`), `repeats` (set to what the level below says already), `default`
-        (set to Kafka's built-in default) or `unread`. `.only("repeats")` chooses, and
+        (set to Kafka's built-in default), `clamped` (of a group: brokers apply the nearest value within their bounds),
+        `ineffective` (of a group of another type) or `unread`. `.only("repeats")` chooses, and
         `stage.add(found.edits())` stages the lines that mend. Nothing is changed, no sensitive value shown.
 
         Raises
@@ -145,7 +154,7 @@ class Configs:
         """
         if word not in WORDS:
             raise UsageError(f"unknown config resource {word}", hint=f"It is one of {', '.join(WORDS)}.")
-        others = self._kafka.groups() if word == "group" else ()
+        others = self._kafka.group_types() if word == "group" else ()
         return sorted({*self._all[word](), *others})
 
     def near_miss(self, answer: Answer) -> str | None:

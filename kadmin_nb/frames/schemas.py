@@ -303,6 +303,13 @@ class CONFIGS(Frame, key="resource_type resource_name key"):
     message = MESSAGE.or_null
 
 
+class GROUP_CONFIGS(CONFIGS):
+    """CONFIGS of groups, with the type of each group and what its brokers apply."""
+
+    group_type = Field(WORD, "classic, consumer, share or streams; null: no group yet, or not known", null=True)
+    applied = Field(TEXT, "null: no effect on a group of this type, or not known", unit=OF_KEY, null=True)
+
+
 class FINDINGS(Frame):
     """Configs that somebody should look at. A null key: it could not be read, for the `error` of that name."""
 
@@ -312,7 +319,12 @@ class FINDINGS(Frame):
     key = KEY.of(TEXT).or_null
     value = VALUE.of(TEXT).or_null
     source = Field(TEXT, "where the value is set", look=BADGE, null=True)
-    expected = Field(TEXT, "the value without it, or the value of a broker's peers", unit=OF_KEY, null=True)
+    expected = Field(
+        TEXT,
+        "the value without it, of a broker's peers, or applied in its place",
+        unit=OF_KEY,
+        null=True,
+    )
     expected_source = Field(TEXT, null=True)
     message = MESSAGE
     op = Field(TEXT, "set (to `expected`) or delete; null: no change fixes it", look=BADGE, null=True)
