@@ -101,11 +101,12 @@ class Configs:
 
         return advise(self._kafka)
 
-    def why(self, *, topic: object = None, broker: object = None) -> BrakesAnswer:
-        """BRAKES: what slows one topic, or one broker, now, each brake with its culprit and the change that lifts it.
+    def why(self, *, topic: object = None, broker: object = None, group: object = None) -> BrakesAnswer:
+        """BRAKES: what slows a topic, a broker or a group now, each brake with its culprit and what lifts it.
 
         Of a topic: replicas that are throttled, leaders on one broker alone, limits of tiered storage. Of a broker:
-        rates of replication, bounds of connections, limits of tiered storage, a custom callback.
+        rates of replication, bounds of connections, limits of tiered storage, a custom callback. Of a share group:
+        fewer records in work than the brokers' default.
 
         Raises
         ------
@@ -116,10 +117,10 @@ class Configs:
         """
         from .brakes import of_config
 
-        named = [(word, name) for word, name in (("topic", topic), ("broker", broker)) if name is not None]
-        names = [(word, part) for word, name in named for part in selector(word, name)]
+        named = {"topic": topic, "broker": broker, "group": group}
+        names = [(word, part) for word, name in named.items() if name is not None for part in selector(word, name)]
         if len(names) != 1 or not isinstance(names[0][1], str):
-            raise UsageError("one topic, or one broker, is required", hint="For example topic=orders, or broker=2.")
+            raise UsageError("one topic, broker or group is required", hint="For example topic=orders, or broker=2.")
         return of_config(self._kafka, Resource.of(*names[0]))
 
     def select(

@@ -666,6 +666,7 @@ class REQUESTS(Frame):
     api = Field(TEXT)
     bytes_in = Field(COUNT, "record bytes of a PRODUCE; null: not reported", unit=BYTES, null=True)
     bytes_out = Field(COUNT, "bytes in the answer to a FETCH", unit=BYTES, null=True)
+    queue_ms = Field(NUMBER, "time in the broker's request queue", unit=MS, null=True)
     io_ms = Field(NUMBER, "time of an I/O thread", unit=MS, null=True)
     total_ms = Field(NUMBER, unit=MS, null=True)
     throttle_ms = THROTTLE_MS.or_null
