@@ -75,9 +75,9 @@ class Configs:
         table = self._kafka.configs.describe(resources, keys, documentation=documentation)
         if keys is not None:
             self._refuse_unknown(set(keys) - set(table["key"].to_pylist()), resources)
-        table = stamped(table.filter(_is_set(table)) if only_set else table, self._kafka.id)
+        table = table.filter(_is_set(table)) if only_set else table
         if {resource.type for resource in resources} != {"GROUP"}:
-            return Answer(table)
+            return Answer(stamped(table, self._kafka.id))
         from .groups import described
 
         return described(self._kafka, table)

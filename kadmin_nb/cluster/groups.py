@@ -14,6 +14,7 @@ from ..errors import KadminError, printable
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
+from ..frames.schema_metadata import stamped
 from ..model.config_values import BrokerConfigs, ConfigValue
 from ..model.group_configs import BOUND_KEYS, applied
 from .resolving import configs_of_broker
@@ -48,7 +49,9 @@ def described(kafka: LiveKafka, configs: pa.Table) -> GroupConfigsAnswer:
     table = configs.append_column(fields.field("group_type"), pa.array(of_group, fields.field("group_type").type))
     table = table.append_column(fields.field("applied"), pa.array(values, pa.string()))
     own = [value for value in map(ConfigValue.of, (row for row in rows if row["key"])) if value.is_own]
-    return GroupConfigsAnswer(table, (printable(text) for text in _remarks(own, types, bounds)))
+    return GroupConfigsAnswer(
+        stamped(table.replace_schema_metadata(), kafka.id), (printable(text) for text in _remarks(own, types, bounds))
+    )
 
 
 def _applied(row: dict[str, Any], group_type: str | None, bounds: BrokerConfigs) -> str | None:
