@@ -105,9 +105,10 @@ def of_groups(changes: Sequence[Change], state: ObservedState) -> Iterator[Findi
 
 
 def _group_name(change: Change) -> str | None:
-    """The group that a change sets something on; None of all others."""
-    is_set = isinstance(change.resource, Resource) and change.resource.type == "GROUP" and change.after is not None
-    return change.resource.names[0] if is_set and not change.is_done else None
+    """The group that a change of a config sets something on; None of all others."""
+    resource = cast(Resource, change.resource)
+    is_set = resource.type == "GROUP" and change.after is not None and not change.is_done
+    return resource.name if is_set else None
 
 
 def _entity(change: Change) -> Entity:
