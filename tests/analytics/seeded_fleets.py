@@ -19,6 +19,7 @@ from tests.resolution.hierarchies import KEY, quotas_of
 
 BEGIN = datetime(2026, 10, 5, tzinfo=UTC)
 DAYS = 7
+SEEDS = range(10)
 WINDOW = 300
 """Seconds of a window."""
 
@@ -26,7 +27,7 @@ BROKERS = (1, 2, 3)
 CLIENTS = ("steady", "daily", "bursty", "growing", "noisy", "late", "throttled")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Fleet:
     """The limits, the usage of the first `DAYS` days under them, and what is wanted in as many days after."""
 
@@ -49,8 +50,8 @@ def fleet(seed: int, days: int = DAYS) -> Fleet:
         limits[Entity.of({"user": user}), KEY] = limit
         for broker, part in zip(BROKERS, parts, strict=True):
             used, throttle_ms = _under(wanted[:split] * part, limit)
-            seen.append(_usage(user, broker, 0, used, throttle_ms))
-            then.append(_usage(user, broker, split, wanted[split:] * part, np.zeros(windows - split)))
+            seen.append(used_by(user, broker, 0, used, throttle_ms))
+            then.append(used_by(user, broker, split, wanted[split:] * part, np.zeros(windows - split)))
     return Fleet(quotas_of(limits), pa.concat_tables(seen), pa.concat_tables(then))
 
 
@@ -91,7 +92,8 @@ def _under(wanted: np.ndarray, limit: float) -> tuple[np.ndarray, np.ndarray]:
     return used, throttle_ms
 
 
-def _usage(user: str, broker: int, first: int, values: np.ndarray, throttle_ms: np.ndarray) -> pa.Table:
+def used_by(user: str, broker: int, first: int, values: np.ndarray, throttle_ms: np.ndarray) -> pa.Table:
+    """USAGE of one client on a broker, from this window on; those without use are not there."""
     start = np.datetime64(BEGIN.replace(tzinfo=None), "us") + (first + np.arange(len(values))) * np.timedelta64(
         WINDOW, "s"
     )
