@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import Unsupported
 
 if TYPE_CHECKING:
+    from .api_versions import ClientsAnswer, clients, upgrade_check
     from .backtesting import backtest
     from .costs import CostAnswer, cost, showback
     from .limits_used import known_clients, over_days, utilisation, utilisation_daily
@@ -27,12 +28,14 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "CapacityAnswer": "oversubscription",
+    "ClientsAnswer": "api_versions",
     "CostAnswer": "costs",
     "Requests": "request_log",
     "alerts": "near_and_top",
     "backtest": "backtesting",
     "capacity": "oversubscription",
     "check_tables": "tables",
+    "clients": "api_versions",
     "cost": "costs",
     "impact": "touched_clients",
     "known_clients": "limits_used",
@@ -45,6 +48,7 @@ _PLACES = {
     "store_usage": "tables",
     "store_utilisation": "tables",
     "top": "near_and_top",
+    "upgrade_check": "api_versions",
     "usage": "windows",
     "usage_from_metrics": "metrics",
     "utilisation": "limits_used",
@@ -53,12 +57,14 @@ _PLACES = {
 
 __all__ = [
     "CapacityAnswer",
+    "ClientsAnswer",
     "CostAnswer",
     "Requests",
     "alerts",
     "backtest",
     "capacity",
     "check_tables",
+    "clients",
     "cost",
     "impact",
     "known_clients",
@@ -71,6 +77,7 @@ __all__ = [
     "store_usage",
     "store_utilisation",
     "top",
+    "upgrade_check",
     "usage",
     "usage_from_metrics",
     "utilisation",
