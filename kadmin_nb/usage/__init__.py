@@ -14,6 +14,7 @@ from ..errors import Unsupported
 
 if TYPE_CHECKING:
     from .backtesting import backtest
+    from .broker_utilisation import UtilisationDifferences, utilisation_differences
     from .costs import CostAnswer, cost, showback
     from .limits_used import known_clients, over_days, utilisation, utilisation_daily
     from .metrics import usage_from_metrics
@@ -29,6 +30,7 @@ _PLACES = {
     "CapacityAnswer": "oversubscription",
     "CostAnswer": "costs",
     "Requests": "request_log",
+    "UtilisationDifferences": "broker_utilisation",
     "alerts": "near_and_top",
     "backtest": "backtesting",
     "capacity": "oversubscription",
@@ -49,12 +51,14 @@ _PLACES = {
     "usage_from_metrics": "metrics",
     "utilisation": "limits_used",
     "utilisation_daily": "limits_used",
+    "utilisation_differences": "broker_utilisation",
 }
 
 __all__ = [
     "CapacityAnswer",
     "CostAnswer",
     "Requests",
+    "UtilisationDifferences",
     "alerts",
     "backtest",
     "capacity",
@@ -75,6 +79,7 @@ __all__ = [
     "usage_from_metrics",
     "utilisation",
     "utilisation_daily",
+    "utilisation_differences",
 ]
 
 
