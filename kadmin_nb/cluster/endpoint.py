@@ -104,7 +104,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _address(listen: str) -> tuple[str, int]:
-    host, colon, port = listen.rpartition(":")
+    host, _, port = listen.rpartition(":")
     name = host.removeprefix("[").removesuffix("]")
     try:
         ipaddress.ip_address("127.0.0.1" if name == "localhost" else name)

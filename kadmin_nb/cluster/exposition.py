@@ -22,8 +22,8 @@ from ..resolution.shadows import UNNAMED
 from ..usage.broker_utilisation import DIFFERS
 
 try:
-    from prometheus_client import exposition, openmetrics
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+    from prometheus_client.exposition import choose_encoder
     from prometheus_client.registry import Collector
 except ModuleNotFoundError:
     raise Unsupported("prometheus_client is not installed", hint="pip install 'kadmin_nb[metrics]'.") from None
@@ -109,17 +109,17 @@ class _Families(Collector):
 
 def text_of(families: Iterable[Metric]) -> str:
     """OpenMetrics."""
-    return openmetrics.exposition.generate_latest(_Families(families)).decode()
+    return encoded(families, "application/openmetrics-text; version=1.0.0")[0].decode()
 
 
 def plain_text_of(families: Iterable[Metric]) -> str:
     """Prometheus' older text, which the textfile collector of node_exporter reads."""
-    return exposition.generate_latest(_Families(families)).decode()
+    return encoded(families, "text/plain")[0].decode()
 
 
 def encoded(families: Iterable[Metric], accept: str) -> tuple[bytes, str]:
     """The body and the content type of an answer, in the format that the `Accept` of a request asks for."""
-    encode, content_type = exposition.choose_encoder(accept)
+    encode, content_type = choose_encoder(accept)
     return encode(_Families(families)), content_type
 
 
@@ -258,7 +258,7 @@ def _of_use(used: pa.Table, most: int) -> Iterator[Metric]:
     labels = [*_LABELS, "broker"]
     for name, column, words in _OF_USE:
         yield _gauge(name, words, labels, _samples(parts, column, most, pc.max))
-    for unit in dict.fromkeys(UNITS[key][0] for key in USER_CLIENT_KEYS):
+    for unit in dict.fromkeys(unit for unit, _ in UNITS.values()):
         words = f"{_WORDS[unit]} that a bucket used in its busiest window; level rest: the sum of all others."
         of_unit = [part for part in parts if len(part) and UNITS[part["key"][0].as_py()][0] == unit]
         yield _gauge(f"used_{unit}", words, labels, _samples(of_unit, "used", most, pc.sum))

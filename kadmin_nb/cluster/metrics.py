@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from prometheus_client.core import Metric
 
 from .. import files
 from ..errors import KadminError, UsageError, printable
@@ -33,6 +32,8 @@ from .changes import journals
 from .exposition import BUCKET, LARGEST_MOST, MOST, UNITS, Facts, Part, families, plain_text_of, text_of
 
 if TYPE_CHECKING:
+    from prometheus_client.core import Metric
+
     from . import Cluster
 
 BOUND, ALONE = 8.0, 60.0
@@ -94,10 +95,11 @@ class Exporter:
         say = say or (lambda line: None)
         slow = [Reading(name, read, say) for name, read in readings.items()]
         self._readings = [Reading("limits", self._read_limits, say, quick=ALONE), *slow]
-        self._lock, self._running = Lock(), None
+        self._lock = Lock()
+        self._running: Future[list[Metric]] | None = None
 
     def scrape(self, within: float = BOUND) -> list[Metric]:
-        """The metrics now. Who asks while a scrape is running gets the answer of that one; it takes `within` seconds."""
+        """The metrics, within so many seconds. Who asks while a scrape is running gets the answer of that one."""
         with self._lock:
             running = self._running
             mine: Future[list[Metric]] = Future()
@@ -173,7 +175,9 @@ class Exporter:
         claim = self._lease.claim()
         if claim is None or claim.until <= self._kafka.now().timestamp() * 1000:
             return {"lease": {}}
-        return {"lease": {"holder": claim.holder, "host": claim.host, "plan": claim.plan, "taken": _seconds(claim.taken)}}
+        return {
+            "lease": {"holder": claim.holder, "host": claim.host, "plan": claim.plan, "taken": _seconds(claim.taken)}
+        }
 
 
 def text_of_one_scrape(
@@ -209,8 +213,9 @@ class Reading:
     def __init__(self, name: str, read: Callable[[], dict[str, Any]], say: Say, quick: float = QUICK) -> None:
         self.name, self._read, self._say, self._quick = name, read, say, quick
         self.found: dict[str, Any] = {}
-        self._done, self._error, self._errors = Event(), None, 0
-        self._seconds, self._at, self._next = 0.0, None, 0.0
+        self._error: str | None = None
+        self._at: float | None = None
+        self._done, self._errors, self._seconds, self._next = Event(), 0, 0.0, 0.0
         self._done.set()
 
     @property
@@ -285,7 +290,7 @@ def _reference(against: str | None) -> str | None:
 def _is_metrics(given: Any) -> bool:
     """True for METRICS, False for USAGE."""
     frame = given.to_arrow() if isinstance(given, Answer) else given
-    columns = getattr(frame, "column_names", None) or getattr(frame, "columns", ())
+    columns: Any = getattr(frame, "column_names", None) or getattr(frame, "columns", ())
     return {"type", "name", "time"} <= {*map(str, columns)}
 
 

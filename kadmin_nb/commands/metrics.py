@@ -42,7 +42,7 @@ def metrics(
     \b
     {here} --prometheus http://prometheus:9090 --since '10min ago'
     {here} --against cluster.yaml --listen 127.0.0.1:9649
-    {here} --usage usage.parquet --textfile /var/lib/prometheus/node-exporter/kadmin.prom
+    {here} --usage usage.parquet --textfile kadmin.prom
     """
     if once and textfile:
         raise UsageError("--once and --textfile cannot be combined", hint="Use one at a time.")
