@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import tomllib
 from typing import Any
+
+from . import files
+from .errors import UsageError
 
 MOST_DOTS = 16
 """In a line of TOML, outside of texts. The time and memory of a dotted key grow with the square of its parts."""
 
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.?)*+(?:"|$)|\'[^\']*+(?:\'|$)|#.*')
 _LONG_QUOTES = ('"""', "'''")
+MOST_TOML = 1 << 20
+"""Bytes of a file of TOML that people write."""
+
+_TWICE = re.compile(r"Cannot overwrite a value \(at line (\d+)")
 _TOO_DEEP, _TOO_LONG = "Nested too deeply", "A number with too many digits"
 
 
@@ -61,6 +69,41 @@ def from_toml(text: str) -> dict[str, Any]:
         raise ValueError(_TOO_DEEP) from None
     except ValueError:
         raise ValueError(_TOO_LONG) from None
+
+
+def read_toml(path: str | os.PathLike[str], what: str, most: int = MOST_TOML) -> tuple[dict[str, Any], str]:
+    """The table in a TOML file, and its text; `what` it should be, with its article, is for messages.
+
+    Raises
+    ------
+    NotFound
+        No such file.
+    UsageError
+        It has too many bytes, is not UTF-8, is not TOML, or has a key twice.
+    """
+    place = files.expanded(path)
+    content = files.read(place, what, most, missing=f"{place} is not there, so it cannot be {what}")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError(f"{place} is not UTF-8, so it cannot be {what}") from None
+    return table_of(text, str(place)), text
+
+
+def table_of(text: str, source: str) -> dict[str, Any]:
+    """The table of a TOML text; `source` is how messages name it.
+
+    Raises
+    ------
+    UsageError
+        It is not TOML, or has a key twice.
+    """
+    try:
+        return from_toml(text)
+    except ValueError as error:
+        twice = _TWICE.search(str(error))
+        problem = f"{source} is not TOML: {str(error).splitlines()[0]}"
+        raise UsageError(f"{source}:{twice[1]}: a key is there twice" if twice else problem) from None
 
 
 def _outside_of_texts(line: str) -> str:

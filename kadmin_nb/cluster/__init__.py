@@ -362,13 +362,14 @@ class Cluster:
         """STALLS: for how long a plan would throttle each client in USAGE; see `apply(gradual=…)`."""
         return self._changes.stalls(plan, usage)
 
-    def impact(self, plan: Plan, clients: object) -> ImpactAnswer:
+    def impact(self, plan: Plan, clients: object, capacity: str | None = None) -> ImpactAnswer:
         """IMPACT: the clients that a plan affects, counts first; `clients` are PAIRS, or USAGE to add a backtest and
         stalls.
 
-        Custom callbacks are ignored: this follows Kafka's own rules.
+        With a file of what brokers can do, as of `quotas.capacity`, its `capacity` is there, and its plan warns where
+        the limits of these clients add up to more. Custom callbacks are ignored: this follows Kafka's own rules.
         """
-        return self._changes.impact(plan, clients)
+        return self._changes.impact(plan, clients, capacity)
 
     def check(self, policy: Given | None = None, plan: Plan | None = None, *, pairs: object = None) -> PolicyAnswer:
         """POLICY: whether each rule of a policy is kept on this cluster, now or as if a plan were applied.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ..admin.ports import serving
 from ..client_configs.kafka import LiveKafka
 from ..client_configs.registry import awaited, with_follower_notes
 from ..errors import Interrupted, KadminError, NotFound, PartlyFailed, PlanRefused, WrongCluster
@@ -234,22 +235,28 @@ class Changes:
 
     def due(self) -> Answer:
         """DUE; see `Cluster.due`."""
-        return ends.due_answer(self._endings())
+        states, unread = self._endings()
+        answer = ends.due_answer(states)
+        if unread:
+            these = f"{unread:,} journals" if unread > 1 else "1 journal"
+            answer.hint = f"{these} cannot be read, and may have more; the log of plans names what is wrong."
+        return answer
 
     @plan.at_rest()
     def return_due(self) -> Plan:
         """The plan that ends what is due; see `Cluster.return_due`."""
-        due = [ending for ending, state in self._endings().items() if state == ends.DUE]
+        due = [ending for ending, state in self._endings()[0].items() if state == ends.DUE]
         plans = ", ".join(dict.fromkeys(ending.plan_id[:12] for ending in due))
         reason = f"changes of plan {plans} have reached their end" if due else "no change is due to end"
         return self._plan([ending.edit for ending in due], reason, (), None)
 
-    def _endings(self) -> dict[ends.Ending, str]:
-        """The changes from here that have an end, and their states."""
-        found = ends.endings(journals().begun(self._kafka.id))
+    def _endings(self) -> tuple[dict[ends.Ending, str], int]:
+        """The changes from here that have an end and their states, and how many journals cannot be read."""
+        begun, unread = journals().begun(self._kafka.id)
+        found = ends.endings(begun)
         observed, now = registry.take(self._kafka, [ending.change.target for ending in found]), self._kafka.now()
         states = {ending: ending.state(now, observed) for ending in found}
-        return {ending: state for ending, state in states.items() if state is not None}
+        return {ending: state for ending, state in states.items() if state is not None}, unread
 
     def stalls(self, plan: Plan, usage: object) -> Answer:
         """STALLS; see `Cluster.stalls`."""
@@ -257,12 +264,18 @@ class Changes:
         predicted = stalls.stalls(plan.changes, self._kafka.quotas.describe(), usage, cluster_id=self._kafka.id)
         return stalls.StallsAnswer(stamped(predicted, self._kafka.id))
 
-    def impact(self, plan: Plan, clients: object) -> ImpactAnswer:
+    def impact(self, plan: Plan, clients: object, capacity: str | None = None) -> ImpactAnswer:
         """IMPACT; see `Cluster.impact`."""
         self._refuse_other_cluster(plan)
         from ..plans.impact import of_plan  # its kernels take as long to load as all else here
 
-        return of_plan(plan, self._kafka.quotas.describe(), clients)
+        quotas = self._kafka.quotas.describe()
+        if capacity is None:
+            return of_plan(plan, quotas, clients)
+        from ..policy import load
+
+        able = load(capacity).capacities.of(self._kafka.id)
+        return of_plan(plan, quotas, clients, able, [broker.id for broker in serving(self._kafka)])
 
     def log(self, plan: Plan | str | None) -> Answer:
         """PLANS of this cluster, or the JOURNAL of one plan."""

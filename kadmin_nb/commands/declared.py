@@ -15,7 +15,7 @@ from ..model.resources import WORDS
 from . import options
 from .change_options import changing
 from .click_glue import CommaSeparated, Text, Verb
-from .session import PlanOptions, Session, usage_frame
+from .session import ImpactOptions, PlanOptions, Session
 
 if TYPE_CHECKING:
     from ..frames.snapshots import Snapshot
@@ -98,7 +98,7 @@ def export(
 @options.impact
 def plan_from(
     session: Session, file: str, prune: bool, any_cluster: bool, scale: str | None, mapping: str | None,
-    impact: str | None, plan_options: PlanOptions,
+    impact: ImpactOptions | None, plan_options: PlanOptions,
 ) -> Any:  # fmt: skip
     """Plan what brings the cluster to the state in FILE.
 
@@ -112,9 +112,6 @@ def plan_from(
     """
     from .. import declared
 
-    if impact and plan_options.apply:
-        raise UsageError("--impact and --apply cannot be combined", hint="Use one, then the other.")
-    clients = usage_frame(session, impact) if impact else None
     wished = declared.load(file) if file != "-" else declared.read(_standard_input(), "standard input")
     if scale or mapping:
         wished = wished.moved(declared.Migration.read(scale, mapping))
@@ -126,7 +123,7 @@ def plan_from(
         reason=plan_options.reason,
         lifetime=plan_options.lifetime,
     )
-    return session.save_or_apply(plan, replace(plan_options, apply=plan_options.apply and len(plan) > 0), clients)
+    return session.save_or_apply(plan, replace(plan_options, apply=plan_options.apply and len(plan) > 0), impact)
 
 
 def _form(form: str | None, out: str | None) -> str:

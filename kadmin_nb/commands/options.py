@@ -21,7 +21,7 @@ from ..secrets import mentions_secret
 from .answer_formats import PRINT_FORMATS, in_print_format
 from .click_glue import CommaSeparated, Offers, Words
 from .completions import profiles
-from .session import Session
+from .session import ImpactOptions, Session
 
 
 class Finite(click.FloatRange):
@@ -253,10 +253,24 @@ assume_default = click.option(
     "--assume-default", is_flag=True, help="Answer by Kafka's rules even if a custom callback decides."
 )
 """`--assume-default`: for every verb that resolves."""
-impact = click.option(
+_impact = click.option(
     "--impact", metavar="NAME", help="Show which of these clients it affects, PAIRS or USAGE; USAGE is replayed too."
 )
-"""`--impact`: for every verb that shows a plan."""
+_capacity = click.option(
+    "--capacity", metavar="FILE", help="Warn if limits of the clients of --impact then add up to more."
+)
+
+
+def impact(command: Command) -> Command:
+    """`--impact` and `--capacity`: for every verb that shows a plan. The command takes `impact`."""
+
+    @functools.wraps(command)
+    def run(*args: Any, impact: str | None, capacity: str | None, **params: Any) -> Any:
+        if capacity and not impact:
+            raise UsageError("--capacity needs --impact", hint="--impact names the clients whose limits add up.")
+        return command(*args, impact=ImpactOptions(impact, capacity) if impact else None, **params)
+
+    return _impact(_capacity(run))
 
 
 def detailed(when: str) -> Callable[[Command], Command]:

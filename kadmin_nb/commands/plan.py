@@ -15,7 +15,7 @@ from .change_options import applying, changing, ending, wait_clients
 from .click_glue import Text, Verbs, Words
 from .declared import plan_from
 from .options import Finite
-from .session import PlanOptions, Session, planned, usage_frame
+from .session import ImpactOptions, PlanOptions, Session, planned, usage_frame
 
 if TYPE_CHECKING:
     from ..plans.journal.store import StoredJournal
@@ -37,7 +37,12 @@ _HEX = frozenset("0123456789abcdef")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of saved plans.")
 @options.from_context(verb=lambda ctx: ctx.invoked_subcommand)
 def plan(
-    session: Session, file: str | None, schema: bool, impact: str | None, plan_options: PlanOptions, verb: str | None
+    session: Session,
+    file: str | None,
+    schema: bool,
+    impact: ImpactOptions | None,
+    plan_options: PlanOptions,
+    verb: str | None,
 ) -> Any:
     """Make plans from a file of changes; show, apply, verify, resume and roll back plans.
 
@@ -51,7 +56,7 @@ def plan(
     {here} from cluster.yaml
     """
     if verb is not None:
-        return _refuse_options_of_another_verb(verb, file or impact or ("--schema" if schema else None), plan_options)
+        return _refuse_options_of_another_verb(verb, bool(file or impact or schema) or plan_options.is_typed)
     if schema:
         return _schema_option()
     if file is None:
@@ -59,15 +64,12 @@ def plan(
             "a file or a subcommand is required",
             hint="plan -f FILE, plan from FILE, or plan show|review|apply|verify|resume|rollback|log PLAN",
         )
-    if impact and plan_options.apply:
-        raise UsageError("--impact and --apply cannot be combined", hint="Use one, then the other.")
-    clients = usage_frame(session, impact) if impact else None
     from ..plans import change_lines, change_words  # with Arrow, which help does not need
 
     edits = change_lines.edits(_change_lines_in(file), session.lookup, allow_unknown=plan_options.allow_unknown)
     stage = session.cluster.stage()
     stage.add(change_words.with_end(edits, plan_options.until))
-    return session.save_or_apply(planned(stage, plan_options), plan_options, clients)
+    return session.save_or_apply(planned(stage, plan_options), plan_options, impact)
 
 
 plan.add_command(plan_from)
@@ -87,7 +89,7 @@ which_plan = click.argument("which", metavar="PLAN", type=_PLAN)
 )
 @click.option("--dangers", "told", flag_value="dangers", help="Only its dangers, as a frame.")
 @click.option("--warnings", "told", flag_value="warnings", help="Only its warnings, as a frame.")
-def show(session: Session, which: str, usage: str | None, impact: str | None, told: str | None) -> Any:
+def show(session: Session, which: str, usage: str | None, impact: ImpactOptions | None, told: str | None) -> Any:
     """Show a plan.
 
     PLAN is its file or id. Only --usage and --impact connect to the cluster."""
@@ -98,7 +100,7 @@ def show(session: Session, which: str, usage: str | None, impact: str | None, to
     if usage and impact:
         raise UsageError("--impact includes --usage of the same frame", hint="One of them.")
     if impact:
-        return session.cluster.impact(load_plan(which), usage_frame(session, impact))
+        return session.impact_of(load_plan(which), impact)
     return load_plan(which) if usage is None else session.cluster.stalls(load_plan(which), usage_frame(session, usage))
 
 
@@ -221,8 +223,8 @@ def _schema_option() -> Text:
     return Text(Plan.schema().rstrip())
 
 
-def _refuse_options_of_another_verb(verb: str, file: str | None, plan_options: PlanOptions) -> None:
-    if file is not None or plan_options.is_typed:
+def _refuse_options_of_another_verb(verb: str, are_typed: bool) -> None:
+    if are_typed:
         raise UsageError(f"these options belong to plan -f FILE, not to plan {verb}")
 
 

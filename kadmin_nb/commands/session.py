@@ -55,6 +55,14 @@ class PlanOptions:
         return replace(self, apply_options=replace(self.apply_options, policy=())) != PlanOptions()
 
 
+@dataclass(frozen=True)
+class ImpactOptions:
+    """The name of the clients whose impact is shown, PAIRS or USAGE, and a file of what brokers can do."""
+
+    clients: str
+    capacity: str | None = None
+
+
 @dataclass
 class Session:
     """The memory of one entry point. This one, the terminal's, lasts for one command and keeps no tray.
@@ -195,24 +203,30 @@ class Session:
         return self.save_or_apply(planned(stage, plan_options), plan_options)
 
     def save_or_apply(
-        self, plan: Plan, plan_options: PlanOptions, clients: Any = None
+        self, plan: Plan, plan_options: PlanOptions, impact: ImpactOptions | None = None
     ) -> Plan | Outcomes | ImpactAnswer:
         """Save a plan, apply it, or show it with its impact on clients; one that breaks a policy is refused."""
+        if impact and plan_options.apply:
+            raise UsageError("--impact and --apply cannot be combined", hint="Use one, then the other.")
         chosen = self.with_policies(plan_options.apply_options)
         if not plan_options.apply:
             self._guarded(plan, chosen)
-        plan, answer = self._judged(plan, clients)
+        plan, answer = self._judged(plan, impact)
         save(plan, plan_options)
         if not plan_options.apply:
             return answer
         return self.cluster_to_change.apply(plan, chosen, progress=self.progress)
 
-    def _judged(self, plan: Plan, clients: Any) -> tuple[Plan, Plan | ImpactAnswer]:
+    def _judged(self, plan: Plan, impact: ImpactOptions | None) -> tuple[Plan, Plan | ImpactAnswer]:
         """The plan with the dangers that these clients tell of, and IMPACT; without clients the plan as it is."""
-        if clients is None:
+        if impact is None:
             return plan, plan
-        answer = self.cluster.impact(plan, clients)
+        answer = self.impact_of(plan, impact)
         return answer.plan or plan, answer
+
+    def impact_of(self, plan: Plan, impact: ImpactOptions) -> ImpactAnswer:
+        """IMPACT of a plan on the clients of that name."""
+        return self.cluster.impact(plan, usage_frame(self, impact.clients), capacity=impact.capacity)
 
     def _guarded(self, plan: Plan, options: ApplyOptions) -> None:
         """Refuse a plan that breaks a policy; what policies say besides is noted."""
@@ -225,7 +239,7 @@ class Session:
         """The options with all policies that this entry point was told of."""
         return options
 
-    def plan(self, plan_options: PlanOptions, clients: Any = None) -> Any:
+    def plan(self, plan_options: PlanOptions, impact: ImpactOptions | None = None) -> Any:
         """Plan what is staged, with its impact on clients where there are some."""
         from .click_glue import only_in_a_notebook
 

@@ -6,12 +6,11 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from .. import documents, files
+from ..documents import read_toml
 from ..errors import Invalid, UsageError
 from ..frames import schemas
 from ..frames.snapshot_kinds import KINDS, SnapshotKind, parsed
@@ -107,17 +106,14 @@ def _brokers(scale: str) -> tuple[int, int]:
 
 def _read_names(path: str) -> tuple[dict[str, str], dict[str, str]]:
     """The new names of users and of client-ids by the old ones."""
-    try:
-        document = documents.from_toml(files.read(Path(path), "a mapping of names", MOST_BYTES).decode("utf-8-sig"))
-    except ValueError as exc:
-        raise Invalid(f"{path} is not a mapping of names: {exc}") from None
+    document, _ = read_toml(path, "a mapping of names", MOST_BYTES)
     for table, names in document.items():
         if table not in _TABLES or not isinstance(names, dict):
-            raise Invalid(
+            raise UsageError(
                 f"{path} is not a mapping of names: {table}", hint="It has the tables [users] and [client-ids]."
             )
         if wrong := next((old for old, new in names.items() if not isinstance(new, str) or not new), None):
-            raise Invalid(f"{path} is not a mapping of names: the new name of {wrong} is not a text")
+            raise UsageError(f"{path} is not a mapping of names: the new name of {wrong} is not a text")
     users, client_ids = (document.get(table, {}) for table in _TABLES)
     return users, client_ids
 

@@ -90,7 +90,7 @@ def policy(
         )
     by = [CLUSTER_ID, *([_SNAPSHOT] if all(_SNAPSHOT in frame.columns for frame in frames.values()) else [])]
     is_lazy = isinstance(pairs, DataFrame)
-    carried = (rules.rules, rules.lines, None if is_lazy else rules.known_clients(pairs), tuple(frames))
+    carried = (rules.rules, rules.capacities, None if is_lazy else rules.known_clients(pairs), tuple(frames))
     nested = [frame.select(*by, F.struct("*").alias(name)) for name, frame in frames.items()]
     if is_lazy and rules.asks_for_clients:
         nested.append(_clients(pairs, [frame.select(*by) for frame in frames.values()]))
@@ -123,7 +123,7 @@ def _clients(pairs: DataFrame, states: Sequence[DataFrame]) -> DataFrame:
 
 
 def _judged(carried: Any, groups: Batches) -> Iterator[pa.RecordBatch]:
-    rules, lines, pairs, names = carried
+    rules, capacities, pairs, names = carried
     (group,) = groups
     tables = {name: pa.Table.from_struct_array(group[name].drop_null()) for name in names}
     cluster_id, snapshot_id, taken_at, complete = (
@@ -134,7 +134,7 @@ def _judged(carried: Any, groups: Batches) -> Iterator[pa.RecordBatch]:
         cluster_pairs = pa.Table.from_struct_array(group[PAIRS].drop_null())
     facts = PolicyFacts(cluster_id, tables, cluster_pairs, complete=complete is not False)
     place = {CLUSTER_ID: cluster_id, _SNAPSHOT: snapshot_id, _TAKEN: taken_at}
-    table = findings_table(SCHEMA, (f.with_(**place) for rule in rules for f in rule.judged(facts, lines)))
+    table = findings_table(SCHEMA, (f.with_(**place) for rule in rules for f in rule.judged(facts, capacities)))
     yield from table.to_batches() or [pa.RecordBatch.from_pylist([], schema=SCHEMA)]
 
 

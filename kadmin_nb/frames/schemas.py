@@ -871,7 +871,7 @@ class FILLERS(Frame, key="key value example"):
     key = KEY
     value = VALUE
     buckets = Field(COUNT, "the buckets with this limit")
-    example = Field(TEXT, "one of them")
+    example = Field(TEXT, "an entity that has it, or the what-if")
     total = Field(NUMBER, "the limits up to this one", unit=OF_KEY)
 
 

@@ -282,6 +282,10 @@ class Plan(PrintFormats, Tabular):
         rows = {danger.row for danger in self._told.dangers}
         return replace(self, _advice=self._told.with_dangers(danger for danger in more if danger.row not in rows))
 
+    def _with_warnings(self, more: Collection[Finding]) -> Plan:
+        """The same plan, with warnings that only the clients tell of."""
+        return replace(self, _advice=self._advice.with_warnings(more)) if more else self
+
     def warnings(self) -> Answer:
         """WARNINGS: consequences that the rows do not show, found when the plan was made; they refuse nothing."""
         return answer(schemas.WARNINGS, self._told.warnings)

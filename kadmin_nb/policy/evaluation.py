@@ -23,9 +23,10 @@ from ..model.resources import Source
 from ..resolution import input_columns
 from ..resolution.kernel import PAIRS
 from ..secrets import SHOWN
+from .capacities import Capacities
 from .facts import CLUSTER_ID, EFFECTIVE, MADE_OF, PolicyFacts, PossibleClients
 from .policy_answer import PolicyAnswer
-from .rules import AS_BEFORE, BROKEN, LineRates, Rule
+from .rules import AS_BEFORE, BROKEN, Rule
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
@@ -40,7 +41,7 @@ class Policy(Display):
     """
 
     rules: tuple[Rule, ...]
-    lines: LineRates
+    capacities: Capacities
     source: str
     clients: Path | None = None
     refuses_dangers: bool = False
@@ -103,7 +104,7 @@ class Policy(Display):
 
     def findings(self, facts: PolicyFacts) -> list[Finding]:
         """The findings in these facts, in the order of the rules."""
-        return [finding for rule in self.rules for finding in rule.judged(facts, self.lines)]
+        return [finding for rule in self.rules for finding in rule.judged(facts, self.capacities)]
 
     def of_frames(self, frames: Collection[str]) -> Policy:
         """The same with only the rules about these frames."""

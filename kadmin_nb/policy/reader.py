@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from ..model.config_units import parse_config_number
 from ..model.levels import LEVEL_NAMES
 from ..model.quota_keys import QUOTA_KEYS, parse_value
 from ..model.resources import RESOURCE_TYPES, SOURCES
+from .capacities import EXAMPLE, NAMES, read_capacities
 from .evaluation import Policy
 from .facts import CLIENT_CONFIGS, COLUMNS, CONFIGS, EFFECTIVE, NUMBERS, OF_QUOTAS, QUOTAS, TREE, null_of
 from .rules import (
@@ -30,7 +31,6 @@ from .rules import (
     Condition,
     Forbid,
     LimitBound,
-    LineRates,
     Must,
     Required,
     Rule,
@@ -39,8 +39,7 @@ from .rules import (
     said,
 )
 
-MAX_POLICY_BYTES = 1 << 20
-_TOP = ("dangers", "line", "pairs", "rule")
+_TOP = ("brokers", "dangers", "pairs", "rule")
 ASSERTIONS = ("forbid", "must", "required", "sum")
 _RULE = ("name", "reason", "severity", "frame", "where", "unless", "while", *ASSERTIONS)
 _ALLOWED_WORDS: Mapping[str, Collection[str]] = {
@@ -55,8 +54,7 @@ _KEYS = dict.fromkeys(OF_QUOTAS, tuple(key.name for key in QUOTA_KEYS)) | {CLIEN
 """The keys of the frames that have no others."""
 
 _REQUIRED = (CONFIGS, QUOTAS, EFFECTIVE, CLIENT_CONFIGS)
-_BYTE_RATES = tuple(key.name for key in QUOTA_KEYS if key.unit == "bytes/s")
-_SHARE = re.compile(r"(?P<percent>[0-9]+(?:\.[0-9]+)?)\s*% of line")
+_SHARE = re.compile(r"(?P<percent>[0-9]+(?:\.[0-9]+)?)\s*% of capacity")
 
 
 def load(path: str | os.PathLike[str]) -> Policy:
@@ -71,24 +69,13 @@ def load(path: str | os.PathLike[str]) -> Policy:
         nearest word.
     """
     place = Path(path)
-    return read(_policy_text(place), str(path), place.parent)
+    document, text = documents.read_toml(place, "a policy")
+    return _Reader(str(path), _LineNumbers(text), place.parent).policy(document)
 
 
 def read(text: str, source: str, folder: Path | None = None) -> Policy:
     """The policy in a text; `source` is how errors name it, `folder` where its `pairs` are looked for."""
-    try:
-        document = documents.from_toml(text)
-    except ValueError as exc:
-        raise UsageError(f"{source} is not TOML: {str(exc).splitlines()[0]}") from None
-    return _Reader(source, _LineNumbers(text), folder or Path()).policy(document)
-
-
-def _policy_text(place: Path) -> str:
-    content = files.read(place, "a policy", MAX_POLICY_BYTES, missing=f"no such policy: {place}")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise UsageError(f"the policy {place} is not UTF-8") from None
+    return _Reader(source, _LineNumbers(text), folder or Path()).policy(documents.table_of(text, source))
 
 
 class _LineNumbers:
@@ -123,21 +110,23 @@ class _Reader:
     folder: Path
     rule: int | None = None
     name: str = ""
+    has_capacity: bool = False
 
     def policy(self, document: Mapping[str, Any]) -> Policy:
         self._known(document, _TOP, "is not a word of a policy")
         tables = document.get("rule", [])
         if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
             raise self.wrong("rule", "rules are tables, [[rule]]")
-        lines = self._lines(document.get("line", {}))
-        rules = tuple(self._numbered(number, table)._rule(table, lines) for number, table in enumerate(tables))
+        capacities = read_capacities(document.get("brokers", []), self.wrong)
+        reader = replace(self, has_capacity=bool(capacities))
+        rules = tuple(reader._numbered(number, table)._rule(table) for number, table in enumerate(tables))
         self._refuse_twice([rule.name for rule in rules])
         refuses_dangers = self._one_of("dangers", document.get("dangers", WARN), SEVERITIES) == REFUSE
-        return Policy(rules, lines, self.source, self._pairs(document.get("pairs")), refuses_dangers)
+        return Policy(rules, capacities, self.source, self._pairs(document.get("pairs")), refuses_dangers)
 
     def _numbered(self, number: int, table: Mapping[str, Any]) -> _Reader:
         name = table.get("name")
-        reader = _Reader(self.source, self.places, self.folder, number, name if isinstance(name, str) else "")
+        reader = replace(self, rule=number, name=name if isinstance(name, str) else "")
         if not isinstance(name, str) or not name.strip():
             raise reader.wrong("name", f"rule {number + 1} has no name", "Refusals show it.")
         return reader
@@ -152,31 +141,9 @@ class _Reader:
             raise self.wrong("pairs", "pairs is the name of a Parquet or CSV file")
         return None if raw is None else self.folder / files.expanded(raw)
 
-    # -- lines
-
-    def _lines(self, raw: object) -> LineRates:
-        if not isinstance(raw, dict):
-            raise self.wrong("line", "line is a table, [line]", 'every = "1.25GB/s"')
-        clusters = {name: table for name, table in raw.items() if isinstance(table, dict)}
-        default_lines = {name: line for name, line in raw.items() if name not in clusters}
-        return LineRates(self._speeds(default_lines), {name: self._speeds(table) for name, table in clusters.items()})
-
-    def _speeds(self, table: Mapping[str, Any]) -> dict[str, float]:
-        for name in table:
-            if name != "every" and not (name.isascii() and name.isdigit()):
-                raise self.wrong(
-                    name, f"{name} is not a broker", "A broker's id, or every; the lines of one cluster go in a table."
-                )
-        return {"" if name == "every" else name: self._speed(name, text) for name, text in table.items()}
-
-    def _speed(self, name: str, text: object) -> float:
-        if not isinstance(text, str):
-            raise self.wrong(name, f"the line of {name} is a text with a unit", 'For example "1.25GB/s".')
-        return self._number(name, lambda: _of_quota(text, _BYTE_RATES))
-
     # -- rules
 
-    def _rule(self, table: Mapping[str, Any], lines: LineRates) -> Rule:
+    def _rule(self, table: Mapping[str, Any]) -> Rule:
         self._known(table, _RULE, "is not a word of a rule")
         frame = self._one_of("frame", table.get("frame"), tuple(COLUMNS))
         severity = self._one_of("severity", table.get("severity", REFUSE), SEVERITIES)
@@ -187,32 +154,32 @@ class _Reader:
             self._sentence("reason", table.get("reason")),
             severity,
             frame,
-            self._assertion(table, frame, where_keys, lines),
+            self._assertion(table, frame, where_keys),
             self._conditions("where", frame, table.get("where", {}), where_keys),
             tuple(spec for spec in again if spec),
             self._conditions("while", frame, table.get("while", {}), where_keys),
         )
 
-    def _assertion(self, table: Mapping[str, Any], frame: str, keys: Sequence[str], lines: LineRates) -> Assertion:
+    def _assertion(self, table: Mapping[str, Any], frame: str, keys: Sequence[str]) -> Assertion:
         assertions = [word for word in ASSERTIONS if word in table]
         if len(assertions) != 1:
             problem = "has no assertion" if not assertions else f"has several assertions: {', '.join(assertions)}"
             raise self.wrong(assertions[-1] if assertions else "name", problem, f"One of {', '.join(ASSERTIONS)}.")
         made = {"forbid": self._forbid, "must": self._must, "required": self._required, "sum": self._sum}
-        return made[assertions[0]](table[assertions[0]], frame, keys, lines)
+        return made[assertions[0]](table[assertions[0]], frame, keys)
 
-    def _forbid(self, raw: object, frame: str, keys: Sequence[str], lines: LineRates) -> Assertion:
+    def _forbid(self, raw: object, frame: str, keys: Sequence[str]) -> Assertion:
         if raw is not True:
             raise self.wrong("forbid", "forbid is true, or left out")
         return Forbid()
 
-    def _must(self, raw: object, frame: str, keys: Sequence[str], lines: LineRates) -> Assertion:
+    def _must(self, raw: object, frame: str, keys: Sequence[str]) -> Assertion:
         conditions = self._conditions("must", frame, raw, keys)
         if not conditions:
             raise self.wrong("must", "must has no column")
         return Must(conditions)
 
-    def _required(self, raw: object, frame: str, keys: Sequence[str], lines: LineRates) -> Assertion:
+    def _required(self, raw: object, frame: str, keys: Sequence[str]) -> Assertion:
         if frame not in _REQUIRED:
             allowed = f"{', '.join(_REQUIRED[:-1])} and {_REQUIRED[-1]}"
             raise self.wrong("required", f"required is for {allowed}, not for {frame}")
@@ -224,24 +191,24 @@ class _Reader:
             self._one_of("required", key, _KEYS[frame])
         return Required(tuple(dict.fromkeys(raw)))
 
-    def _sum(self, raw: object, frame: str, keys: Sequence[str], lines: LineRates) -> Assertion:
+    def _sum(self, raw: object, frame: str, keys: Sequence[str]) -> Assertion:
         if frame not in (QUOTAS, EFFECTIVE, TREE):
             raise self.wrong("sum", f"sum adds up quotas, so it is for {QUOTAS}, {EFFECTIVE} and {TREE}")
         if not isinstance(raw, dict) or set(raw) != {"at_most"}:
-            raise self.wrong("sum", "sum needs one bound", 'For example sum = { at_most = "80% of line" }.')
+            raise self.wrong("sum", "sum needs one bound", 'For example sum = { at_most = "80% of capacity" }.')
         if not keys:
             raise self.wrong("sum", "values of different keys do not add up", "Name the key in where.")
-        return Sum(self._bound(raw["at_most"], keys, lines))
+        return Sum(self._bound(raw["at_most"], keys))
 
-    def _bound(self, raw: object, keys: Sequence[str], lines: LineRates) -> LimitBound:
+    def _bound(self, raw: object, keys: Sequence[str]) -> LimitBound:
         match = _SHARE.fullmatch(raw.strip()) if isinstance(raw, str) else None
         if match is None:
             text = str(raw)
             return LimitBound(self._amount("at_most", raw, lambda: _of_quota(text, keys)), text)
-        if strange := [key for key in keys if key not in _BYTE_RATES]:
-            raise self.wrong("sum", f"{strange[0]} is not in bytes/s, as a line is")
-        if not lines.every and not lines.of_cluster:
-            raise self.wrong("sum", "the policy gives no line rate", '[line] every = "1.25GB/s" gives it.')
+        if strange := [key for key in keys if key not in NAMES]:
+            raise self.wrong("sum", f"{strange[0]} is not limited on each broker", f"One of {', '.join(NAMES)}.")
+        if not self.has_capacity:
+            raise self.wrong("sum", "the policy has no capacity of brokers", EXAMPLE)
         return LimitBound(float(match["percent"]) / 100, str(raw), is_share=True)
 
     # -- conditions

@@ -14,6 +14,7 @@ from ..model.findings import FAILED, OK, UNKNOWN, WARNING, Finding, Row
 from ..model.grammar import format_word
 from ..model.quota_keys import readable, text_of
 from ..model.resources import Resource
+from .capacities import NAMES, Capacities, OfBrokers
 from .facts import (
     CLIENT_CONFIGS,
     CLUSTER_ID,
@@ -38,25 +39,13 @@ _WHOSE = {CONFIGS: ("resource_type", "resource_name"), QUOTAS: ("entity",), CLIE
 
 
 @dataclass(frozen=True)
-class LineRates:
-    """The capacity of a broker's network line, bytes/s: by broker, "" being every other one."""
-
-    every: Mapping[str, float]
-    of_cluster: Mapping[str, Mapping[str, float]]
-
-    def of(self, cluster_id: str) -> Mapping[str, float]:
-        """Those of one cluster: its own where the policy has them."""
-        return self.of_cluster.get(cluster_id, self.every)
-
-
-@dataclass(frozen=True)
 class Forbid:
     """There must be no such row."""
 
     def __str__(self) -> str:
         return "not set"
 
-    def judge(self, rule: Rule, facts: PolicyFacts, rows: pa.Table, lines: LineRates) -> Iterator[Finding]:
+    def judge(self, rule: Rule, facts: PolicyFacts, rows: pa.Table, capacities: Capacities) -> Iterator[Finding]:
         """A row for each that is there."""
         for row in rows.to_pylist():
             is_there = row.get("message") or f"{row['key']} is set: {value_text(rule.frame, row)}"
@@ -72,7 +61,7 @@ class Must:
     def __str__(self) -> str:
         return ", ".join(c.text if c.column == "value" else f"{c.column} {c.text}" for c in self.conditions)
 
-    def judge(self, rule: Rule, facts: PolicyFacts, rows: pa.Table, lines: LineRates) -> Iterator[Finding]:
+    def judge(self, rule: Rule, facts: PolicyFacts, rows: pa.Table, capacities: Capacities) -> Iterator[Finding]:
         """A row for each of which one does not hold, or nobody can tell."""
         for condition in self.conditions:
             holds = condition.fits(rows)
@@ -109,7 +98,7 @@ class Required:
     def __str__(self) -> str:
         return "set"
 
-    def judge(self, rule: Rule, facts: PolicyFacts, rows: pa.Table, lines: LineRates) -> Iterator[Finding]:
+    def judge(self, rule: Rule, facts: PolicyFacts, rows: pa.Table, capacities: Capacities) -> Iterator[Finding]:
         """A row for each key that one of them lacks."""
         if rule.frame == EFFECTIVE:
             lacking = rows.filter(
@@ -142,18 +131,23 @@ class Required:
 
 @dataclass(frozen=True)
 class LimitBound:
-    """A number, or a share of each broker's line."""
+    """A number, or a share of what each broker can do."""
 
     number: float
     text: str
     is_share: bool = False
 
-    def of(self, lines: Mapping[str, float]) -> Iterator[tuple[str | None, float]]:
-        """The broker whose bound it is, None where it is everyone's, and the bound."""
+    def of(self, able: OfBrokers, key: str) -> Iterator[tuple[str | None, float]]:
+        """Whose bound it is, None where it is everyone's, and the bound."""
         if not self.is_share:
             yield None, self.number
             return
-        yield from ((broker, self.number * line) for broker, line in lines.items())
+        for broker, capacity in able.items():
+            if key in capacity:
+                yield _ANY_BROKER if broker is None else format_word("broker", str(broker)), self.number * capacity[key]
+
+
+_ANY_BROKER = "broker=<any>"
 
 
 @dataclass(frozen=True)
@@ -165,14 +159,13 @@ class Sum:
     def __str__(self) -> str:
         return f"at most {self.at_most.text}"
 
-    def judge(self, rule: Rule, facts: PolicyFacts, rows: pa.Table, lines: LineRates) -> Iterator[Finding]:
-        """A row a key and broker whose sum is more; one where the line of a broker is not told."""
-        bounds = list(self.at_most.of(lines.of(facts.cluster_id)))
-        if not bounds:
-            yield rule.row(
-                None, None, None, f"the policy gives no line rate of cluster {facts.cluster_id}", str(self), UNKNOWN
-            )
-        for key in sorted(pc.unique(rows["key"]).to_pylist()):
+    def judge(self, rule: Rule, facts: PolicyFacts, rows: pa.Table, capacities: Capacities) -> Iterator[Finding]:
+        """A row a key and broker whose sum is more; one where the capacity for a key is not told."""
+        for key in sorted(rule.keys or ()):
+            bounds = list(self.at_most.of(capacities.of(facts.cluster_id), key))
+            if not bounds:
+                unknown = f"the policy has no {NAMES.get(key, key)} of the brokers of cluster {facts.cluster_id}"
+                yield rule.row(None, None, None, unknown, str(self), UNKNOWN)
             total, free = self._total(rule, facts, rows.filter(pc.equal(rows["key"].cast(pa.string()), key)))
             for broker, bound in bounds:
                 if total > bound:
@@ -194,14 +187,13 @@ class Sum:
         self, rule: Rule, facts: PolicyFacts, key: str, broker: str | None, sums: tuple[float, float], free: int
     ) -> Finding:
         total, bound = sums
-        resource = None if broker is None else "broker=<any>" if broker == "" else format_word("broker", broker)
         if math.isinf(total):
             message = f"{key} adds up to no limit: {free:,} client{'s are' if free > 1 else ' is'} unlimited"
         else:
             made_up = "" if facts.knows_clients or rule.frame != EFFECTIVE else ", for the clients that quotas name"
             message = f"{key} adds up to {readable(key, total)} on each broker{made_up}, not to {readable(key, bound)}"
         value = "unlimited" if math.isinf(total) else text_of(total)
-        return rule.row(resource, key, value, message, str(self), BROKEN, total - bound)
+        return rule.row(broker, key, value, message, str(self), BROKEN, total - bound)
 
 
 Assertion = Forbid | Must | Required | Sum
@@ -237,13 +229,13 @@ class Rule:
         ]
         return tuple(map(str, type_conditions[0])) if type_conditions else None
 
-    def judged(self, facts: PolicyFacts, lines: LineRates) -> list[Finding]:
+    def judged(self, facts: PolicyFacts, capacities: Capacities) -> list[Finding]:
         """The findings in these facts: those that break it or cannot be told, or one that says that it is kept."""
         found = [self.row(whose, None, None, why, str(self.assertion), UNKNOWN) for whose, why in self._unread(facts)]
         whole = facts.frame(self.frame, self.keys)
         rows = self.chosen(whole)
         if not self.while_ or len(fitting(self.while_, whole)):
-            found += self.assertion.judge(self, facts, rows, lines)
+            found += self.assertion.judge(self, facts, rows, capacities)
         kept = f"kept by {len(rows):,} row{'s' * (len(rows) != 1)}" if len(rows) else "no row is chosen"
         return found or [self.row(None, None, None, kept, str(self.assertion), KEPT)]
 

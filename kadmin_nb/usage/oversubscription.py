@@ -7,43 +7,39 @@ have each.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..errors import UsageError
-from ..files import expanded
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Block, Page
+from ..frames.frame import COUNT
 from ..frames.given_frames import plain
-from ..frames.meanings import client
-from ..frames.relational import added_up, each_once, in_arrow, names_of, select, taken, where, words_of
+from ..frames.relational import added_up, each_once, in_arrow, names_of, select, taken, where, with_columns, words_of
 from ..frames.schema_metadata import stamped
 from ..frames.spark import is_spark
-from ..hints import did_you_mean
 from ..model.figures import share
-from ..model.quota_keys import USER_CLIENT_KEYS, parse_value, readable, rounded
-from ..model.resources import no_broker
+from ..model.findings import WARNING, Finding
+from ..model.quota_keys import parse_value, readable, rounded
+from ..model.resources import Resource, no_broker
+from ..policy import load
+from ..policy.capacities import EXAMPLE, KEYS, OfBrokers, has_no_unit
 from ..resolution.kernel import resolve
-from ..resolution.rules import explain, stored_of
+from ..resolution.rules import entity_of, explain, stored_of
 from .limits_used import known_clients, measured_rows
-from .owners import toml_table
-
-KEYS = USER_CLIENT_KEYS[:3]
-"""The keys whose limits hold on each broker: bytes in, bytes out, threads."""
-
-NAMES = dict(zip(KEYS, ("bytes_in", "bytes_out", "threads"), strict=True))
-"""What a file of capacities calls them."""
+from .rules import is_shared
 
 NOW = "now"
 STATED, SEEN = "stated", "seen at most"
-_BUCKET = ("level", "bucket_user", "bucket_client_id")
-_EXAMPLE = '[[brokers]] with ids = [1, 2], bytes_in = "100MB/s", bytes_out = "200MB/s" and threads = 16.'
+_BUCKET = ("bucket_user", "bucket_client_id")
 _ADDED = re.compile(r"(?:(?P<key>\w+)=)?(?P<count>\d{1,9})x(?P<limit>.+)")
 _UNEXPECTED = "\0expected"
 """A name that no quota has."""
@@ -54,17 +50,39 @@ MOST_FILLERS = 10
 Capacities = Mapping[tuple[int, str], float]
 
 
-@dataclass(frozen=True, slots=True)
-class Promise:
-    """So many buckets of one limit; `clients` of them are known. `value` is None where nothing limits them."""
+_LIMITS = pa.schema(
+    {
+        "key": pa.string(), "value": pa.float64(), "buckets": pa.int64(), "clients": pa.int64(), "level": pa.string(),
+        "whose": pa.string(),
+    }
+)  # fmt: skip
+"""Limits, null where there is none: the buckets that have each, the known clients of these; `whose` is of a what-if."""
 
-    value: float | None
-    buckets: int
-    clients: int
-    who: str
+
+class Promises:
+    """What is promised of one key: its limits, the largest first."""
+
+    def __init__(self, promised: pa.Table, key: str) -> None:
+        rows = promised.filter(pc.equal(promised["key"], key)).sort_by([("value", "descending")])
+        is_limit = rows["value"].is_valid()
+        self.limits, free = rows.filter(is_limit), rows.filter(pc.invert(is_limit))
+        self.sums = np.cumsum(np.asarray(self.limits["value"]) * np.asarray(self.limits["buckets"]))
+        """What each limit and all larger ones add up to."""
+        self.total = float(self.sums[-1]) if len(self.sums) else 0.0
+        self.buckets, self.clients = _sum(self.limits["buckets"]), _sum(rows["clients"])
+        self.unlimited = _sum(pc.max_element_wise(free["clients"], free["buckets"]))
+
+    def fill(self, able: float) -> int | None:
+        """How many buckets, the largest first, reach this together; None where all of them do not."""
+        last = int(np.searchsorted(self.sums, able))
+        if last == len(self.sums):
+            return None
+        left = able - float(self.sums[last - 1] if last else 0.0)
+        return _sum(self.limits["buckets"][:last]) + max(1, math.ceil(left / float(self.limits["value"][last].as_py())))
 
 
-Promises = Mapping[str, Sequence[Promise]]
+def _sum(column: pa.ChunkedArray) -> int:
+    return int(pc.sum(column).as_py() or 0)
 
 
 class CapacityAnswer(Answer):
@@ -95,7 +113,7 @@ def capacity(
     clients: Any = None,
     *,
     brokers: Iterable[int] = (),
-    stated: str | os.PathLike[str] | None = None,
+    stated: str | os.PathLike[str] | OfBrokers | None = None,
     usage: Any = None,
     keys: Sequence[str] | None = None,
     expected: int = 0,
@@ -115,8 +133,8 @@ def capacity(
     brokers
         The ids of the brokers; those of the usage unless given.
     stated
-        A TOML file of what brokers can do: `[[brokers]]` with `ids`, `bytes_in`, `bytes_out` and `threads`; without
-        `ids` it is of all others.
+        A TOML file of what brokers can do, such as a policy: `[[brokers]]` with `ids`, `bytes_in`, `bytes_out` and
+        `threads`; without `ids` it is of all others. Groups of one `cluster` do not count here.
     usage
         USAGE: where no capacity is stated, what was used at most in a window stands for it.
     keys
@@ -155,50 +173,60 @@ def capacity(
     there = sorted({*brokers} or {broker for broker, _ in seen})
     if strange := next((broker for broker in lost if broker not in there), None):
         raise no_broker(strange, there)
-    able = {} if stated is None else read_capacity(stated, there)
+    able = {} if stated is None else _of_each(_read(stated), there)
     known = _known(clients if clients is not None else usage)
-    now = promises(quotas, known, chosen, expected)
-    rows = [*_rows(NOW, now, there, able, seen, chosen)]
+    promised = promises(quotas, known, chosen, expected)
+    now = {key: Promises(promised, key) for key in chosen}
+    rows = [*_rows(NOW, now, there, able, seen)]
     if lost or more or after is not None:
-        then = now if after is None else promises(after, known, chosen, expected)
-        then = {key: _largest_first([*then[key], *more.get(key, ())]) for key in chosen}
+        if after is not None:
+            quotas, promised = after, promises(after, known, chosen, expected)
+        promised = pa.concat_tables([promised, pa.Table.from_pylist(more, _LIMITS)])
+        now = {key: Promises(promised, key) for key in chosen}
         left, case = [broker for broker in there if broker not in lost], _case(add, lost, after)
-        rows += _rows(case, then, left, able, _carried(seen, lost, left), chosen, seen)
-        now = then
-    table = schemas.table(schemas.CAPACITY, rows)
-    return CapacityAnswer(table, schemas.table(schemas.FILLERS, _fillers(now, rows, chosen)))
+        rows += _rows(case, now, left, able, _carried(seen, lost, left), seen)
+    fillers = schemas.table(schemas.FILLERS, _fillers(quotas, now, rows))
+    return CapacityAnswer(schemas.table(schemas.CAPACITY, rows), fillers)
 
 
-def promises(quotas: Any, clients: Any, keys: Sequence[str], expected: int = 0) -> Promises:
-    """The limits that bind these clients, those of the same value together, the largest first; `expected` more."""
-    found: dict[str, list[Promise]] = {key: [] for key in keys}
-    if clients is not None:
-        for row in _values(quotas, clients, keys).to_pylist():
-            who = client(row["bucket_user"] or None, row["bucket_client_id"] or None)
-            buckets = 0 if row["value"] is None else row["buckets"]
-            found[row["key"]].append(Promise(row["value"], buckets, row["clients"], who))
-    if expected:
-        for limit in _defaults(quotas, keys):
-            found[limit.key].append(Promise(limit.value, expected, 0, "expected clients"))
-    return {key: _largest_first(those) for key, those in found.items()}
-
-
-def _largest_first(promised: Iterable[Promise]) -> list[Promise]:
-    return sorted(promised, key=lambda one: -(one.value or 0.0))
+def promises(quotas: Any, clients: Any, keys: Sequence[str], expected: int = 0) -> pa.Table:
+    """The limits that bind these clients, and the defaults of so many that are expected."""
+    names = {"buckets": expected, "clients": 0, "whose": "expected clients"}
+    defaults = _defaults(quotas, keys) if expected else ()
+    later = pa.Table.from_pylist([{"key": limit.key, "value": limit.value, **names} for limit in defaults], _LIMITS)
+    return later if clients is None else pa.concat_tables([_values(quotas, clients, keys), later])
 
 
 def _values(quotas: Any, clients: Any, keys: Sequence[str]) -> pa.Table:
-    """Each value of a limit with its buckets and clients, and the names of one bucket."""
+    """Each value of a limit at each level, with its buckets and clients.
+
+    A bucket of one user and client-id is one client: only the others are told apart by their names.
+    """
     if is_spark(clients):
         from ..fleets import resolve as resolve_on_spark
 
         effective = resolve_on_spark(quotas, clients, keys=keys)
     else:
         effective = plain(resolve(quotas, clients, keys=keys))
-    buckets = added_up(effective, ["key", "value", *_BUCKET], {"clients": ("count_rows", "key")}, in_order=True)
-    names = {name: ("first", name) for name in _BUCKET[1:]}
-    sums = {"buckets": ("count_rows", "key"), "clients": ("sum", "clients"), **names}
-    return in_arrow(added_up(buckets, ["key", "value"], sums, in_order=True), task="Spark adds up the limits")
+    words, by = words_of(effective), ["key", "level", "value"]
+    names = [words.column(name) for name in _BUCKET]
+    shared = {name: words.when(is_shared(*names), words.column(name)) for name in _BUCKET}
+    buckets = added_up(with_columns(effective, shared), [*by, *_BUCKET], {"clients": ("count_rows", "key")})
+    own = words.is_null(words.column(_BUCKET[0]))
+    counted = with_columns(buckets, {"buckets": words.when(own, words.column("clients"), words.literal(1, COUNT))})
+    sums = {name: ("sum", name) for name in ("buckets", "clients")}
+    limits = in_arrow(added_up(counted, by, sums), task="Spark adds up the limits")
+    whose = pa.nulls(len(limits), pa.string())
+    return limits.append_column("whose", whose).select(_LIMITS.names).cast(_LIMITS)
+
+
+def _entity(quotas: Any, level: str, key: str, value: float) -> str:
+    """An entity whose quota is this."""
+    table = taken(quotas, schemas.QUOTAS.names, "the quotas")
+    column = words_of(table).column
+    same = where(table, (column("level") == level) & (column("key") == key) & (column("value") == value))
+    rows = in_arrow(select(same, ["level", "user", "client_id"]), 1, task="Spark reads a quota").to_pylist()
+    return str(entity_of(rows[0]) or "") if rows else ""
 
 
 def _known(frame: Any) -> Any:
@@ -239,52 +267,53 @@ def _carried(seen: Capacities, lost: Sequence[int], left: Sequence[int]) -> dict
 
 
 def _rows(
-    case: str, promised: Promises, brokers: Iterable[int], stated: Capacities, seen: Capacities,
-    keys: Sequence[str], before: Capacities | None = None,
+    case: str, promised: Mapping[str, Promises], brokers: Iterable[int], stated: Capacities, seen: Capacities,
+    before: Capacities | None = None,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
     """CAPACITY of a case. What was seen before stands for the capacity of a broker that states none."""
     for broker in brokers:
-        for key in keys:
-            place, those = (broker, key), promised[key]
+        for key, those in promised.items():
+            place = (broker, key)
             able = stated.get(place, (seen if before is None else before).get(place))
-            total = sum((one.value or 0.0) * one.buckets for one in those)
             yield {
                 "broker": broker,
                 "key": key,
                 "case": case,
-                "clients": sum(one.clients for one in those),
-                "buckets": sum(one.buckets for one in those if one.value is not None),
-                "unlimited": sum(max(one.clients, one.buckets) for one in those if one.value is None),
-                "promised": total,
+                "clients": those.clients,
+                "buckets": those.buckets,
+                "unlimited": those.unlimited,
+                "promised": those.total,
                 "capacity": able,
                 "source": None if able is None else STATED if place in stated else SEEN,
                 "seen": seen.get(place),
-                "headroom": None if able is None else able - total,
-                "oversubscription": total / able if able else None,
-                "fill": None if able is None else _fill(those, able),
+                "headroom": None if able is None else able - those.total,
+                "oversubscription": those.total / able if able else None,
+                "fill": None if able is None else those.fill(able),
             }
 
 
-def _fill(promised: Sequence[Promise], able: float) -> int | None:
-    """How many buckets, the largest first, reach this together; None where all of them do not."""
-    number, left = 0, able
-    for one in promised:
-        if one.value and left <= one.value * one.buckets:
-            return number + max(1, -int(-left // one.value))
-        number, left = number + one.buckets, left - (one.value or 0.0) * one.buckets
-    return None
-
-
-def _fillers(promised: Promises, rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _fillers(
+    quotas: Any, promised: Mapping[str, Promises], rows: Sequence[Mapping[str, Any]]
+) -> Iterator[dict[str, Any]]:
     """FILLERS: limits, the largest first, until the smallest capacity of a broker is reached."""
-    for key in keys:
-        able = min((row["capacity"] for row in rows if row["key"] == key and row["fill"]), default=None)
-        total = 0.0
-        for one in promised[key][:MOST_FILLERS]:
-            if able is None or total >= able or not one.value:
-                break
-            total += one.value * one.buckets
-            yield {"key": key, "value": one.value, "buckets": one.buckets, "example": one.who, "total": total}
+    for key, those in promised.items():
+        able = min((row["capacity"] for row in rows if row["key"] == key and row["fill"]), default=0.0)
+        largest = those.limits.slice(0, min(MOST_FILLERS, int(np.searchsorted(those.sums, able)) + 1))
+        for row, total in zip(largest.to_pylist() if able else (), those.sums, strict=False):
+            example = row["whose"] or _entity(quotas, row["level"], key, row["value"])
+            yield {"key": key, "value": row["value"], "buckets": row["buckets"], "example": example, "total": total}
+
+
+def oversubscriptions(answer: CapacityAnswer) -> list[Finding]:
+    """A warning a key of which a what-if promises more than a broker can do, and more than now."""
+    rows = answer.to_arrow().to_pylist()
+    now = {(row["broker"], row["key"]): _fullness(row) for row in rows if row["case"] == NOW}
+    then = [row for row in rows if row["case"] != NOW and _fullness(row) > max(1.0, now[row["broker"], row["key"]])]
+    worst = {row["key"]: row for row in sorted(then, key=_fullness)}
+    return [
+        Finding("capacity", WARNING, f"{key}: {_told(row)}", Resource("BROKER", str(row["broker"])), key)
+        for key, row in worst.items()
+    ]
 
 
 def _finding(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -322,73 +351,33 @@ def _chosen(keys: Sequence[str] | None) -> Sequence[str]:
     return list(keys) if keys else KEYS
 
 
-def _added(add: Iterable[str]) -> dict[str, list[Promise]]:
-    """The clients of what-ifs, by key."""
-    found: dict[str, list[Promise]] = {}
+def _added(add: Iterable[str]) -> list[dict[str, Any]]:
+    """The limits of the clients of what-ifs."""
+    found = []
     for text in add:
         match = _ADDED.fullmatch(text)
         if match is None:
             raise UsageError(f"{text} does not say how many clients, and of which limit", hint="For example 3x20MB/s.")
-        _refuse_without_unit(text, match["limit"])
+        if has_no_unit(match["limit"]):
+            raise UsageError(f"{text} has no unit", hint="For example 3x20MB/s.")
         keys = [match["key"]] if match["key"] else KEYS[2:] if match["limit"].endswith("%") else KEYS[:2]
-        for key in _chosen(keys):
-            value = parse_value(key, match["limit"])
-            found.setdefault(key, []).append(Promise(value, int(match["count"]), 0, f"with {text}"))
+        same = {"buckets": int(match["count"]), "clients": 0, "whose": f"with {text}"}
+        found += [{"key": key, "value": parse_value(key, match["limit"]), **same} for key in _chosen(keys)]
     return found
 
 
-def read_capacity(source: str | os.PathLike[str], brokers: Sequence[int]) -> Capacities:
-    """What the brokers can do, by id and key, out of a TOML file of `[[brokers]]`.
-
-    Raises
-    ------
-    NotFound
-        No such file; a broker that is not there.
-    UsageError
-        It is not TOML; a broker or all others are there twice; a word or a value that is wrong, or lacks its unit.
-    """
-    place = expanded(source)
-    document = toml_table(place, "capacities", "a key")
-    groups = document.get("brokers")
-    if not isinstance(groups, list) or len(document) > 1 or not all(isinstance(group, dict) for group in groups):
-        raise UsageError(f"{place} is not a file of capacities", hint=_EXAMPLE)
-    of_group: dict[int | None, dict[str, float]] = {}
-    for group in groups:
-        able = {key: _able(group, name, key, str(place)) for key, name in NAMES.items() if name in group}
-        if strange := next((name for name in group if name not in ("ids", *NAMES.values())), None):
-            hint = did_you_mean(strange, [*NAMES.values()], _EXAMPLE)
-            raise UsageError(f"{place}: {strange} is not a capacity", hint=hint)
-        for broker in _ids(group, str(place)):
-            if broker is not None and broker not in brokers:
-                raise no_broker(broker, brokers).within(place)
-            if broker in of_group:
-                whose = "all others" if broker is None else f"broker {broker}"
-                raise UsageError(f"{place}: the capacity of {whose} is there twice", hint=_EXAMPLE)
-            of_group[broker] = able
-    others = of_group.get(None, {})
-    return {(broker, key): able for broker in brokers for key, able in of_group.get(broker, others).items()}
+def _read(stated: str | os.PathLike[str] | OfBrokers) -> OfBrokers:
+    if isinstance(stated, Mapping):
+        return stated
+    found = load(stated).capacities
+    if not found:
+        raise UsageError(f"{stated} has no capacity of brokers", hint=EXAMPLE)
+    return found.of()
 
 
-def _ids(group: Mapping[str, Any], source: str) -> Sequence[int | None]:
-    ids = group.get("ids", [None])
-    if not isinstance(ids, list) or not ids or ("ids" in group and not all(type(one) is int for one in ids)):
-        raise UsageError(f"{source}: ids is not a list of ids of brokers", hint=_EXAMPLE)
-    return ids
-
-
-def _able(group: Mapping[str, Any], name: str, key: str, source: str) -> float:
-    """A capacity in the unit of its key; threads are hundreds of percent."""
-    value = group[name]
-    if name == NAMES[KEYS[2]]:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e6:
-            raise UsageError(f"{source}: {name} is not a number of threads", hint=_EXAMPLE)
-        return float(value) * 100
-    if not isinstance(value, str):
-        raise UsageError(f"{source}: {name} has no unit", hint=_EXAMPLE)
-    _refuse_without_unit(f"{source}: {name}", value)
-    return parse_value(key, value)
-
-
-def _refuse_without_unit(what: str, text: str) -> None:
-    if text.strip()[-1:].isdigit():
-        raise UsageError(f"{what} has no unit", hint="For example 100MB/s.")
+def _of_each(able: OfBrokers, brokers: Sequence[int]) -> Capacities:
+    """What is stated of these brokers, by id and key."""
+    if strange := next((broker for broker in able if broker not in (None, *brokers)), None):
+        raise no_broker(strange, brokers)
+    others = able.get(None, {})
+    return {(broker, key): one for broker in brokers for key, one in able.get(broker, others).items()}

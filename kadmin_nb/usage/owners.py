@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import pathlib
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,17 +11,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from .. import documents, files
+from ..documents import read_toml
 from ..errors import UsageError
-from ..files import expanded
 from ..frames.schemas import NO_OWNER
 from ..hints import did_you_mean
 from ..model.grammar import ANY, DEFAULT, Selector, format_word, matcher, parse_word, selector, split
 
 _TYPES = ("user", "client-id")
 _EXAMPLE = '[owners] has a line a pattern: "user~=pay-* client-id=app" = "payments".'
-_MOST_BYTES = 1 << 20
-_TWICE = re.compile(r"Cannot overwrite a value \(at line (\d+)")
 PRICES = ("gb_in", "gb_out", "request_hour")
 _RATES_EXAMPLE = 'A rate card has currency = "EUR", and gb_in, gb_out and request_hour, each a number.'
 
@@ -72,12 +67,11 @@ def read_owners(source: OwnersSource) -> Owners:
         return source
     if isinstance(source, Mapping):
         return _owners(source, "the owners")
-    place = expanded(source)
-    document = toml_table(place, "the owners", "a pattern")
+    document, _ = read_toml(source, "a file of owners")
     table = document.get("owners")
     if not isinstance(table, dict) or len(document) > 1:
-        raise UsageError(f"{place} is not a file of owners", hint=_EXAMPLE)
-    return _owners(table, str(place))
+        raise UsageError(f"{source} is not a file of owners", hint=_EXAMPLE)
+    return _owners(table, str(source))
 
 
 def _owners(table: Mapping[str, Any], source: str) -> Owners:
@@ -124,8 +118,7 @@ def read_rates(source: RatesSource) -> Rates:
         return source
     if isinstance(source, Mapping):
         return _rates(source, "the rates")
-    place = expanded(source)
-    return _rates(toml_table(place, "the rates", "a price"), str(place))
+    return _rates(read_toml(source, "a rate card")[0], str(source))
 
 
 def _rates(table: Mapping[str, object], source: str) -> Rates:
@@ -146,28 +139,6 @@ def _price(key: str, value: object, source: str) -> float:
     if not is_number or not 0 <= float(value) < math.inf:  # type: ignore[arg-type]  # it is a number
         raise UsageError(f"{source}: {key} is not a price", hint=_RATES_EXAMPLE)
     return float(value)  # type: ignore[arg-type]
-
-
-def toml_table(place: pathlib.Path, what: str, noun: str) -> dict[str, Any]:
-    """The table in a TOML file; `what` it is, and the `noun` of a key, are for messages.
-
-    Raises
-    ------
-    NotFound
-        No such file.
-    UsageError
-        It is not UTF-8 or not TOML, has the same key twice, or has more than a MiB.
-    """
-    content = files.read(place, what, _MOST_BYTES, missing=f"no such file of {what}: {place}")
-    try:
-        return documents.from_toml(content.decode("utf-8-sig"))
-    except UnicodeDecodeError:
-        raise UsageError(f"{place} is not UTF-8") from None
-    except ValueError as error:
-        problem, twice = str(error).splitlines()[0], _TWICE.search(str(error))
-        raise UsageError(
-            f"{place}:{twice[1]}: {noun} is there twice" if twice else f"{place} is not TOML: {problem}"
-        ) from None
 
 
 def with_owners(clients: pa.Table, owners: Owners) -> pa.Table:

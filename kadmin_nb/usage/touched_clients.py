@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..hints import Syntax
     from ..plans.plan import Plan
     from .backtesting import BacktestAnswer
+    from .oversubscription import CapacityAnswer
 
 QUOTAS_SHOWN = 10
 """Quotas that a summary names."""
@@ -33,7 +34,7 @@ class ImpactAnswer(Answer):
     """IMPACT: a row for each client and key that the change affects, the worst first. Its display begins with counts.
 
     `counts` is IMPACT_COUNTS, `shadowed` SHADOWED. Of a plan, `plan` is there; where its clients came as a USAGE,
-    `backtest` and `stalls` too.
+    `backtest` and `stalls` too; where what brokers can do was given, `capacity`.
     """
 
     _is_frame = False
@@ -46,11 +47,12 @@ class ImpactAnswer(Answer):
         plan: Plan | None = None,
         backtest: BacktestAnswer | None = None,
         stalls: Answer | None = None,
+        capacity: CapacityAnswer | None = None,
     ) -> None:
         super().__init__(table)
         self.counts = Answer(schemas.IMPACT_COUNTS.empty() if counts is None else counts)
         self.shadowed = Answer(schemas.SHADOWED.empty() if shadowed is None else shadowed)
-        self.plan, self.backtest, self.stalls = plan, backtest, stalls
+        self.plan, self.backtest, self.stalls, self.capacity = plan, backtest, stalls, capacity
 
     @property
     def ok(self) -> bool:
@@ -91,13 +93,14 @@ class ImpactAnswer(Answer):
     def _at(self, syntax: Syntax) -> ImpactAnswer:
         plan = self.plan._at(syntax) if self.plan is not None else None
         counts, shadowed = self.counts.to_arrow(), self.shadowed.to_arrow()
-        return ImpactAnswer(self._table, counts, shadowed, plan, self.backtest, self.stalls)
+        return ImpactAnswer(self._table, counts, shadowed, plan, self.backtest, self.stalls, self.capacity)
 
     def _sections(self) -> list[tuple[str, Answer]]:
         """The sections below the impact, with their headings."""
         parts = (
             ("backtest, these limits on this usage", self.backtest),
             ("stalls when applied", self.stalls),
+            ("what limits add up to", self.capacity),
         )
         return [(title, answer) for title, answer in parts if answer is not None]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
-from kadmin_nb.commands.session import PlanOptions, Session, planned, save
+from kadmin_nb.commands.session import ImpactOptions, PlanOptions, Session, planned, save
 from kadmin_nb.errors import Interrupted, NotFound, PartlyFailed, UsageError
 from kadmin_nb.model.changes import Edit
 from kadmin_nb.model.grammar import quote
@@ -46,7 +46,7 @@ class OtherCluster(Session):
             hint=f"%kadmin use {quote(self.target or 'TARGET')} makes it the current one.",
         )
 
-    def plan(self, plan_options: PlanOptions, clients: Any = None) -> Any:
+    def plan(self, plan_options: PlanOptions, impact: ImpactOptions | None = None) -> Any:
         raise self._elsewhere()
 
     def apply(self, plan_id: str | None, apply_options: ApplyOptions) -> Outcomes:
@@ -180,14 +180,14 @@ class NotebookSession(Session):
     def review(self, plan: Plan, options: ApplyOptions) -> Display:
         return self.cluster.review(plan, self.with_policies(options))
 
-    def plan(self, plan_options: PlanOptions, clients: Any = None) -> Any:
+    def plan(self, plan_options: PlanOptions, impact: ImpactOptions | None = None) -> Any:
         tray = self.tray
         allowed = {*self.allowed, *plan_options.allow_unknown}
         plan = planned(tray, replace(plan_options, reason=plan_options.reason or self.reason, allow_unknown=allowed))
         edits = self._staged
         edits.policies = self.with_policies(plan_options.apply_options).policy
         self.cluster.guard(plan, edits.policies)
-        plan, answer = self._judged(plan, clients)
+        plan, answer = self._judged(plan, impact)
         save(plan, plan_options)
         edits.shown = plan
         return answer

@@ -20,7 +20,7 @@ from kadmin_nb.commands.plan import load_plan, plan, which_plan
 from kadmin_nb.commands.quota import TO_READ, chosen_entities, quota
 from kadmin_nb.commands.root import root
 from kadmin_nb.commands.scram import scram
-from kadmin_nb.commands.session import PlanOptions, usage_frame
+from kadmin_nb.commands.session import ImpactOptions, PlanOptions, usage_frame
 from kadmin_nb.errors import UsageError
 from kadmin_nb.model.entity import TYPES
 from kadmin_nb.plans.apply_options import ApplyOptions
@@ -32,15 +32,15 @@ from .session import NotebookSession
 @planning
 @options.impact
 @click.option("--review", is_flag=True, help="Show it as a widget, which can apply it.")
-def plan_staged(session: NotebookSession, impact: str | None, review: bool, plan_options: PlanOptions) -> Any:
+def plan_staged(session: NotebookSession, impact: ImpactOptions | None, review: bool, plan_options: PlanOptions) -> Any:
     """Plan the staged changes (notebook).
 
     Each row has the value before and after, and the broker's validation.
     """
-    clients = usage_frame(session, impact) if impact else None
     if review:
+        clients = usage_frame(session, impact.clients) if impact else None
         return session.review(session.plan(plan_options), replace(plan_options.apply_options, usage=clients))
-    return session.plan(plan_options, clients)
+    return session.plan(plan_options, impact)
 
 
 @click.command("apply", cls=Verb)

@@ -154,7 +154,7 @@ def test_spark_adds_up_the_same_whatever_the_order(spark):
 
 
 WRONG_OWNERS = [
-    ('[owners]\n"user=a" = "x"\n"user=a" = "y"\n', r"owners\.toml:3: a pattern is there twice"),
+    ('[owners]\n"user=a" = "x"\n"user=a" = "y"\n', r"owners\.toml:3: a key is there twice"),
     ('[owners]\n"user=a" = "x"\n"user==a" = "y"\n', r"owners\.toml: user=a has two owners, x and y"),
     ('[owners]\n"user=a" = 3\n', r"the owner of user=a is not the name of a team"),
     ('[owners]\n"user=a" = "(nobody)"\n', r"\(nobody\) is the word for clients without an owner"),
@@ -201,5 +201,5 @@ def test_usage_without_the_needed_columns_is_refused():
         kn.usage.cost(MANY.drop_columns(["value"]), OWNERS)
     with pytest.raises(kn.UsageError, match="every cannot be week"):
         kn.usage.cost(MANY, OWNERS, every="week")
-    with pytest.raises(kn.NotFound, match="no such file of the owners"):
+    with pytest.raises(kn.NotFound, match="is not there, so it cannot be a file of owners"):
         kn.usage.cost(MANY, "gone.toml")

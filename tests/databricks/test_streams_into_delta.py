@@ -81,7 +81,7 @@ def _last(batches: Path) -> int:
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.long)])
 def test_every_window_is_there_once_however_often_the_queries_are_killed(tmp_path: Path, kills: int) -> None:
     """A node was preempted in the night: the minutes around it were there twice, or not at all."""
     chance, logs = random.Random(kills), RolledLogs(tmp_path / "logs", seed=kills)

@@ -72,7 +72,7 @@ WRONG = {
     "users = 3\n": "users",
     "[users]\na = 3\n": "new name of a",
     "[users]\na = ''\n": "new name of a",
-    "[users\n": "not a mapping",
+    "[users\n": "is not TOML",
 }
 
 
@@ -80,7 +80,7 @@ WRONG = {
 def test_what_is_no_mapping_is_one_line(text, tmp_path: Path):
     """AttributeError: 'int' object has no attribute 'items'."""
     (tmp_path / "names.toml").write_text(text)
-    with pytest.raises(kn.Invalid, match=WRONG[text]) as refused:
+    with pytest.raises(kn.UsageError, match=WRONG[text]) as refused:
         Migration.read(mapping=str(tmp_path / "names.toml"))
     assert "\n" not in str(refused.value)
 

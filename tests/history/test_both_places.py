@@ -237,7 +237,7 @@ if not IN_CATALOG:
 
     @pytest.mark.spark
     @pytest.mark.slow
-    @pytest.mark.parametrize("chosen", ["a_day_with_all", pytest.param("test", marks=pytest.mark.long)])
+    @pytest.mark.parametrize("chosen", ["out_of_a_metadata_log", pytest.param("test", marks=pytest.mark.long)])
     def test_the_same_in_a_catalog(chosen: str) -> None:
         """These tests, in a process whose Spark has Delta: one of them each day, all of them now and then."""
         words = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", chosen, __file__]

@@ -95,6 +95,14 @@ class TestOnABroker:
             cluster.apply(back, allow=KEY if back.dangers() else None)
         assert stored(cluster, user) == [7e6]
 
+    def test_a_journal_that_cannot_be_read_is_told(self, cluster, user, tmp_path):
+        """Nothing was due, it said, beside the journal that it could not read."""
+        plan = set_limit(cluster, user, 5e6, until="2s")
+        (kept,) = (tmp_path / "state").rglob(f"{plan.id}*")
+        kept.write_text("{}\n")
+        assert states(cluster) == []
+        assert str(cluster.due().hint).startswith("1 journal cannot be read")
+
     def test_a_plan_whose_end_has_passed_is_not_applied(self, cluster, user):
         """It was set at seven, and was to end at six."""
         stage = cluster.stage()

@@ -62,8 +62,8 @@ OF_PRODUCE = {"frame": '"EFFECTIVE"', "where": '{ key = "producer_byte_rate" }',
             "p.toml:5: rule one: source of CONFIGS is text, and at_least compares numbers",
         ),
         (
-            rule(**OF_PRODUCE, sum='{ at_most = "80% of line" }'),
-            "p.toml:6: rule one: the policy gives no line rate Hint",
+            rule(**OF_PRODUCE, sum='{ at_most = "80% of capacity" }'),
+            "p.toml:6: rule one: the policy has no capacity of brokers Hint",
         ),
         (rule(**{**OF_PRODUCE, "where": ""}, sum="{ at_most = 1 }"), "values of different keys do not add up"),
         (rule(**OF_PRODUCE, sum="{ most = 1 }"), "p.toml:6: rule one: sum needs one bound"),
@@ -72,13 +72,14 @@ OF_PRODUCE = {"frame": '"EFFECTIVE"', "where": '{ key = "producer_byte_rate" }',
             "required is for CONFIGS, QUOTAS, EFFECTIVE and CLIENT_CONFIGS",
         ),
         (rule(**OF_TOPICS, required="[]"), "p.toml:5: rule one: required is a list of keys"),
-        ('[line]\neverry = "1GB/s"', "p.toml:2: everry is not a broker"),
-        ('[line]\nevery = "1 Gbit/s"', "p.toml:2: Gbit/s does not fit producer_byte_rate"),
-        ("[line]\nevery = 5", "p.toml:2: the line of every is a text with a unit"),
+        ('[[brokers]]\nbyte_in = "1GB/s"', "p.toml:2: byte_in is not a capacity Hint: Did you mean bytes_in?"),
+        ('[[brokers]]\nbytes_in = "1 Gbit/s"', "p.toml:2: Gbit/s does not fit producer_byte_rate"),
+        ("[[brokers]]\nbytes_in = 5", "p.toml:2: bytes_in has no unit"),
+        ("[[brokers]]\ncluster = 5", "p.toml:2: cluster is the id of a cluster, a text"),
         ("[[rules]]\nname = 'x'", "p.toml:1: rules is not a word of a policy Hint: Did you mean rule?"),
         ("rule = 3", "p.toml:1: rules are tables, [[rule]]"),
         ("pairs = 3", "p.toml:1: pairs is the name of a Parquet or CSV file"),
-        ("[[rule]]\nname = 'x'\nname = 'y'\n", "p.toml is not TOML: Cannot overwrite a value (at line 3"),
+        ("[[rule]]\nname = 'x'\nname = 'y'\n", "p.toml:3: a key is there twice"),
         ("[[rule]]\n\tname : x", "p.toml is not TOML: "),
         (
             rule(where='{ user = "import os" }', must="{ value = \"__import__('os')\" }"),
@@ -105,7 +106,7 @@ def test_the_line_is_of_the_rule_that_is_wrong():
 
 def test_a_file_that_is_none(tmp_path):
     """A missing policy was not a policy, and everything was allowed."""
-    with pytest.raises(kn.NotFound, match="no such policy"):
+    with pytest.raises(kn.NotFound, match="is not there, so it cannot be a policy"):
         load(tmp_path / "no.toml")
     with pytest.raises(kn.UsageError, match="is not a file"):
         load(tmp_path)

@@ -26,7 +26,7 @@ SUM = """
 frame = "EFFECTIVE"
 where = { key = "producer_byte_rate" }
 unless = { user = "admin" }
-sum = { at_most = "80% of line" }
+sum = { at_most = "80% of capacity" }
 """
 DEFAULT_USER = """
 frame = "QUOTAS"
@@ -72,28 +72,29 @@ def test_a_client_called_like_our_placeholder_is_itself():
 
 
 @pytest.mark.parametrize(
-    ("line", "broken"),
+    ("capacities", "broken"),
     [
-        ('every = "10MB/s"', []),
-        ('every = "5MB/s"', [("broker=<any>", RATE, "5000000")]),
-        ('every = "10MB/s"\n3 = "6MB/s"', [("broker=3", RATE, "5000000")]),
-        ('every = "10MB/s"\n[line.fleet-1]\nevery = "6MB/s"', [("broker=<any>", RATE, "5000000")]),
-        ('every = "5MB/s"\n[line.fleet-2]\nevery = "5MB/s"\n[line.fleet-1]\nevery = "1GB/s"', []),
+        (["10MB/s"], []),
+        (["5MB/s"], [("broker=<any>", RATE, "5000000")]),
+        (["10MB/s", '6MB/s"\nids = [3] #'], [("broker=3", RATE, "5000000")]),
+        (["10MB/s", '6MB/s"\ncluster = "fleet-1" #'], [("broker=<any>", RATE, "5000000")]),
+        (["5MB/s", '5MB/s"\ncluster = "fleet-2" #', '1GB/s"\ncluster = "fleet-1" #'], []),
     ],
     ids=["fits", "too much", "one broker's", "this cluster's", "another cluster's"],
 )
-def test_produce_limits_fit_the_line_each_bucket_once(line, broken):
+def test_produce_limits_fit_the_capacity_each_bucket_once(capacities, broken):
     """Forty client-ids of one user shared a bucket, and the sum counted it forty times."""
     seen = held(quotas(("user=alice", RATE, 2 * MB), ("user=<default>", RATE, MB), ("client-id=app", RATE, 99 * MB)))
     clients = pairs(
         *(("alice", f"app-{n}") for n in range(40)), ("bob", "x"), ("bob", "y"), ("carol", "x"), ("dan", "")
     )
-    assert breaches(policy(SUM, f"[line]\n{line}").check(seen, pairs=clients)) == broken
+    top = "\n".join(f'[[brokers]]\nbytes_in = "{rate}"' for rate in capacities)
+    assert breaches(policy(SUM, top).check(seen, pairs=clients)) == broken
 
 
 def test_an_unlimited_client_makes_the_sum_endless():
     """One client had no limit, so the sum of all the others was called fine."""
-    seen, line = held(quotas(("user=alice", RATE, MB))), '[line]\nevery = "1GB/s"'
+    seen, line = held(quotas(("user=alice", RATE, MB))), '[[brokers]]\nbytes_in = "1GB/s"'
     assert policy(SUM, line).check(seen, pairs=pairs(("alice", ""), ("admin", ""))).ok
     answer = policy(SUM, line).check(seen, pairs=pairs(("alice", ""), ("bob", "")))
     assert breaches(answer) == [("broker=<any>", RATE, "unlimited")]
@@ -288,6 +289,6 @@ def test_the_example_can_be_read_and_says_all_four():
     """The example in the docs was of another version."""
     found = kn.policy.load(Path(__file__).parents[2] / "kadmin-nb.policy.example.toml")
     names = [rule.name for rule in found.rules]
-    assert {"nobody-unlimited", "produce-fits-the-line", "no-throttle-left-behind"} <= set(names)
+    assert {"nobody-unlimited", "produce-fits-the-capacity", "no-throttle-left-behind"} <= set(names)
     assert "no-default-user-beside-client-ids" in names
     assert found.check(held()).to_arrow().schema.equals(schemas.POLICY.schema)

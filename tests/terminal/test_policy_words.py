@@ -122,7 +122,7 @@ def test_a_profile_has_a_policy(kadmin, kafka, high, tmp_path, monkeypatch):
         (("check", "--as-of", "1h ago"), 2, "--as-of needs --history"),
         (("check", "p.toml", "--history", "w", "--plan", "x"), 2, "--history cannot be combined"),
         (("check", "--snapshot", "s.parquet"), 2, "a policy is required"),
-        (("show", "gone.toml"), 1, "no such policy: gone.toml"),
+        (("show", "gone.toml"), 1, "gone.toml is not there, so it cannot be a policy"),
         (("chek",), 2, "Did you mean check?"),
     ],
 )

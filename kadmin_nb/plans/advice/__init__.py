@@ -6,8 +6,8 @@ them as notes. What `apply` refuses does not depend on them: it judges anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -42,6 +42,10 @@ class Advice:
     def with_dangers(self, more: Iterable[Finding]) -> Advice:
         """The same with some more."""
         return Advice(in_order([*self.dangers, *more]), lambda: self.warnings, self.needs_allowing)
+
+    def with_warnings(self, more: Collection[Finding]) -> Advice:
+        """The same with some more."""
+        return replace(self, warn=lambda: (*self.warnings, *more))
 
     def refusal_lines(
         self, reason: str | None, syntax: Syntax, shown: int | None = SHOWN, *, is_applicable: bool = True

@@ -113,12 +113,16 @@ class Journals:
         rows = [row for folder in folders for row in self._summaries(folder)]
         return schemas.table(schemas.PLANS, sorted(rows, key=lambda row: str(row["created"])))
 
-    def begun(self, cluster_id: str) -> Iterator[tuple[Plan, replay.JournalState]]:
-        """Each plan for this cluster whose journal can be read, and the state of its rows."""
+    def begun(self, cluster_id: str) -> tuple[list[tuple[Plan, replay.JournalState]], int]:
+        """Each plan for this cluster and the state of its rows, and how many journals cannot be read."""
+        found, unread = [], 0
         for place in _places(self.folder / quote(cluster_id, safe="")):
-            with contextlib.suppress(KadminError):
+            try:
                 journal = self._kept(place)
-                yield journal.plan, journal.state
+                found.append((journal.plan, journal.state))
+            except KadminError:
+                unread += 1
+        return found, unread
 
     def ids(self) -> list[str]:
         """The ids of all plans with a journal, in no order; nothing is read but the names of files."""
