@@ -61,7 +61,7 @@ spark-archive: install # what halves the start of the tests' Sparks
 	@$(RUN) -m tests.spark_archive
 
 prometheus: install # what evaluates the alerts and the board: the machine's, or Debian's package
-	@$(RUN) -m tests.prometheus.presence
+	@$(RUN) -m tests.prometheus.installed
 
 browser: install # a Chromium for the tests of the widgets: the machine's, or one that is fetched
 	@$(RUN) -m tests.browser.presence

@@ -20,8 +20,8 @@ import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
 from tests.browser.presence import ABSENT as NO_BROWSER
 from tests.browser.presence import chromium
-from tests.prometheus.presence import ABSENT as NO_PROMETHEUS
-from tests.prometheus.presence import prometheus
+from tests.prometheus.installed import ABSENT as NO_PROMETHEUS
+from tests.prometheus.installed import prometheus
 from tests.side_by_side import Groups, rank_of
 from tests.spark_archive import submit_options
 from tests.waiting import eventually

@@ -738,7 +738,7 @@ class UTILISATION_DIFFERENCES(Frame, key="broker subject key"):
 
     finding = Field(TEXT, look=BADGE)
     broker = BROKER
-    subject = Field(TEXT, "the bucket, as it would be typed", look=NAME)
+    subject = Field(TEXT, "the bucket, as it would be typed")
     key = KEY
     level = LEVEL.or_null
     limit = LIMIT.or_null

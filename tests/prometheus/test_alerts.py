@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from tests.prometheus.monitoring import ALERT_TESTS, ALERTS
-from tests.prometheus.presence import prometheus
+from tests.prometheus.installed import prometheus
 
 
 @pytest.mark.parametrize("words", [("check", "rules", ALERTS.name), ("test", "rules", ALERT_TESTS.name)])

@@ -1,6 +1,6 @@
 """Prometheus for the tests: the machine's, or none. As a script it installs Debian's package where we may.
 
-`python -m tests.prometheus.presence` is part of `make test`. It never fails: without Prometheus its tests do not run,
+`python -m tests.prometheus.installed` is part of `make test`. It never fails: without Prometheus its tests do not run,
 and the last lines of the run say so.
 """
 
