@@ -733,6 +733,11 @@ class Cluster:
         NotFound, Invalid
             The file cannot be written.
 
+        Warns
+        -----
+        UserWarning
+            The part that cannot be read, and why.
+
         Examples
         --------
         >>> cluster.metrics(textfile="/var/lib/prometheus/node-exporter/kadmin.prom")  # doctest: +SKIP

@@ -293,7 +293,7 @@ def _of_findings(facts: Facts) -> Iterator[Metric]:
 
 def _of_plans(facts: Facts) -> Iterator[Metric]:
     if facts.plans is not None:
-        words = "Plans that were started from here; unfinished: rows are left, or what became of them is unknown."
+        words = "Plans with a journal here; unfinished: rows are left, or what became of them is unknown."
         yield _gauge("plans", words, ["state"], _by_state(facts.plans))
     if facts.unfinished_since is not None:
         words = "When the oldest unfinished plan was made, in seconds since 1970."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -158,14 +159,18 @@ class Exporter:
         return {"drift": {(kind, state): rows.get(state, nothing)[kind] for state in DIFFERENCES for kind in KINDS}}
 
     def _read_plans(self) -> dict[str, Any]:
-        begun = [*journals().begun(self._kafka.id)]
+        begun, unread = journals().begun(self._kafka.id)
         undone = {plan.undoes for plan, _ in begun}
         open_since = [plan.created for plan, state in begun if plan.id not in undone and is_unfinished(plan, state)]
         due = self._cluster.due().to_arrow()
         states = Counter(due["state"].to_pylist())
         ends = [row["until"] for row in due.to_pylist() if row["state"] == WAITING]
         return {
-            "plans": {"unfinished": len(open_since), "finished": len(begun) - len(open_since)},
+            "plans": {
+                "unfinished": len(open_since),
+                "finished": len(begun) - len(open_since),
+                "unreadable": unread,
+            },
             "unfinished_since": min((datetime.fromisoformat(at).timestamp() for at in open_since), default=None),
             "due": {state: states[state] for state in (WAITING, DUE, CHANGED)},
             "next_end": min((end.timestamp() for end in ends), default=None),
@@ -191,8 +196,11 @@ def text_of_one_scrape(
     """See `Cluster.metrics`."""
     if textfile is not None and Path(textfile).suffix != ".prom":
         raise UsageError(f"{textfile} does not end in .prom", hint="node_exporter reads no other files.")
-    exporter = Exporter(cluster, usage, against=against, most=most or MOST, assume_default=assume_default)
-    scraped = exporter.scrape(ALONE)
+    how: dict[str, Any] = {"against": against, "most": MOST if most is None else most, "assume_default": assume_default}
+    problems = list[str]()
+    scraped = Exporter(cluster, usage, say=problems.append, **how).scrape(ALONE)
+    for problem in problems:
+        warnings.warn(problem, stacklevel=3)
     if textfile is not None:
         files.write(Path(textfile), plain_text_of(scraped))
     return text_of(scraped)

@@ -228,5 +228,6 @@ def test_the_total_over_brokers_is_told(cluster, quotas, monkeypatch) -> None:
 
 def test_metrics_do_not_guess_a_custom_callback(opinionated):
     """The board showed limits that no broker enforces."""
-    assert 'kadmin_nb_part_success{part="limits"} 0.0' in opinionated.metrics()
+    with pytest.warns(UserWarning, match="client.quota.callback.class"):
+        assert 'kadmin_nb_part_success{part="limits"} 0.0' in opinionated.metrics()
     assert "kadmin_nb_up 1.0" in opinionated.metrics(assume_default=True)

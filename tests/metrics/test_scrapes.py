@@ -186,7 +186,8 @@ def test_a_source_that_cannot_be_read_is_one_part(cluster, tmp_path):
     def absent() -> object:
         raise kn.NotFound("no such file: usage.parquet")
 
-    found = series(cluster.metrics(absent))
+    with pytest.warns(UserWarning, match="usage: NotFound: no such file"):
+        found = series(cluster.metrics(absent))
     assert found["kadmin_nb_part_success", "usage"] == 0
     assert found["kadmin_nb_scrape_errors_total", "usage"] == 1
     assert found["kadmin_nb_up",] == 1

@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-from tests.prometheus.monitoring import ALERT_TESTS, ALERTS
 from tests.prometheus.installed import prometheus
+from tests.prometheus.monitoring import ALERT_TESTS, ALERTS
 
 
 @pytest.mark.parametrize("words", [("check", "rules", ALERTS.name), ("test", "rules", ALERT_TESTS.name)])

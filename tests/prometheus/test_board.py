@@ -18,8 +18,8 @@ from kadmin_nb.cluster.exposition import LARGEST_MOST
 from kadmin_nb.cluster.metrics import Exporter
 from kadmin_nb.frames import schemas
 from tests.hostile_names import HOSTILE
-from tests.prometheus.monitoring import ALERTS, alert_queries, board_queries
 from tests.prometheus.installed import prometheus
+from tests.prometheus.monitoring import ALERTS, alert_queries, board_queries
 from tests.prometheus.server import RealPrometheus, running
 from tests.waiting import eventually
 
