@@ -11,7 +11,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from kadmin_nb.cluster.exposition import families
 from tests.metrics.full import full_facts
-from tests.prometheus.monitoring import BOARD, alert_queries, board, metrics_named
+from tests.prometheus.monitoring import ALERT_TESTS, BOARD, METRIC, alert_queries, board, metrics_named
 
 
 def exported() -> set[str]:
@@ -26,6 +26,14 @@ def test_the_board_and_the_alerts_name_what_is_exported():
 def test_the_board_shows_all_that_is_exported():
     """Nobody saw that metric."""
     assert exported() - {*metrics_named()} == set()
+
+
+def test_the_manual_names_all_that_is_exported():
+    """The table of metrics lacked the one that the alert was about."""
+    text = (BOARD.parents[1] / "monitoring.md").read_text()
+    assert {name for name in exported() if f"`{name}`" not in text} == set()
+    assert set(METRIC.findall(text)) - exported() == set()
+    assert {name for name in alert_queries() if f"`{name}`" not in text} == set()
 
 
 def test_grafanas_types_read_the_board_and_write_it_unchanged():
@@ -51,7 +59,5 @@ def test_panels_do_not_overlap():
 
 def test_every_alert_is_tested():
     """An alert was added that never fired."""
-    from tests.prometheus.monitoring import ALERT_TESTS
-
     text = ALERT_TESTS.read_text()
     assert [name for name in alert_queries() if text.count(f"alertname: {name}") < 2] == []
