@@ -178,8 +178,13 @@ def _described(results: Sequence[Any], expected: int) -> list[ConfigRow]:
 def _of_resource(result: Any) -> list[ConfigRow]:
     resource = Resource(unknown(_TYPE_NAMES, result.resource_type), result.resource_name)
     if refused := error_codes.refusal(result.error_code, result.error_message):
-        return [_failed(resource, refused)]
+        is_too_old = resource.type == "GROUP" and refused.code == "INVALID_REQUEST"
+        return [_failed(resource, _NO_GROUP_CONFIGS if is_too_old else refused)]
     return [_config_row(resource, entry) for entry in result.configs]
+
+
+_NO_GROUP_CONFIGS = Refusal("UNSUPPORTED_VERSION", "this broker has no configs of groups: Kafka 4.0 and later have")
+"""An older broker calls the request malformed."""
 
 
 def _failed(resource: Resource, refused: Refusal) -> ConfigRow:

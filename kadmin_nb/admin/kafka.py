@@ -95,11 +95,13 @@ class WireKafka:
         """The partitions of these topics; without topics that are not there or that we may not describe."""
         return topics.partitions(self.wire, names)
 
-    def groups(self) -> list[str]:
-        """The consumer and other groups that we may describe; each broker is asked for those that it coordinates."""
+    def group_types(self) -> dict[str, str | None]:
+        """The groups that we may describe, with their types; each broker is asked for those that it coordinates."""
         nodes = [broker.id for broker in self.brokers() if not broker.is_fenced]
         answers = [self.wire.ask(ListGroupsRequest, node=node, doing="listing groups") for node in nodes]
-        return sorted(group.group_id for answer in answers for group in answer.groups)
+        groups = (group for answer in answers for group in answer.groups)
+        types = {group.group_id: (getattr(group, "group_type", None) or "").lower() or None for group in groups}
+        return dict(sorted(types.items()))
 
     def acls(self) -> Counter[str] | None:
         """The number of ACLs of each principal, `User:alice` say; None where the brokers have no authorizer."""

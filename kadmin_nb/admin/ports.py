@@ -233,6 +233,10 @@ class Kafka(Protocol):
         """
         ...
 
+    def group_types(self) -> dict[str, str | None]:
+        """The groups that we may describe, and the type of each, `consumer` say; None where brokers do not tell."""
+        ...
+
     def topic_ids(self, names: Collection[str]) -> dict[str, str]:
         """The ids of these topics by name, as Kafka's tools write them; without those that we may not describe.
 

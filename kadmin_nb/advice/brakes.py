@@ -1,4 +1,4 @@
-"""What slows a client, a topic or a broker now: rules over facts that somebody read.
+"""What slows a client, a topic, a broker or a group now: rules over facts that somebody read.
 
 A finding's target is the culprit, its edit the smallest change that lifts the brake. Its evidence has `state`: it
 `bites` as far as anything was seen, it `may bite`, or it `stands` and slows nothing now.
@@ -14,11 +14,12 @@ from ..model import figures
 from ..model.changes import DELETE, SET, Edit
 from ..model.client_configs import ACKS, ALL_REPLICAS, ClientEntity
 from ..model.config_units import exact_number
-from ..model.config_values import ConfigValue
+from ..model.config_values import BrokerConfigs, ConfigValue
 from ..model.configurable import Configurable
 from ..model.entity import Entity
 from ..model.findings import OK, WARNING, Finding
 from ..model.grammar import DEFAULT, format_word
+from ..model.group_configs import applied, has_effect
 from ..model.quota_keys import on_all_brokers, readable, text_of, typed
 from ..model.resources import Partition, Resource, Source
 from ..resolution.rules import Effective, Stored
@@ -38,6 +39,8 @@ BRAKES = {
     "client-quota": "a quota",
     "quota-callback": "a custom quota callback",
     "connection-limit": "a connection limit",
+    "request-queue": "a full request queue",
+    "share-locks": "few locks of its share group",
     "client-config": "a dynamic client config",
     "replication-throttle": "a replication throttle",
     "tiered-storage": "a limit of tiered storage",
@@ -62,6 +65,21 @@ MOST = 0.9
 
 USED_UP = 0.8
 """The share of a limit of new connections from which it is used up."""
+
+IO_THREADS = "num.io.threads"
+"""The threads that take requests out of a broker's queue."""
+
+QUEUED_MS = 20.0
+"""Milliseconds that requests of a window wait on average from which the queue is full."""
+
+QUEUED = 0.5
+"""The share of the windows from which a full queue was no hiccup."""
+
+BUSY = 0.5
+"""The share of the threads' time from which one client makes others wait."""
+
+LOCKS = "share.partition.max.record.locks"
+"""The records of a partition that a share group may have in work."""
 
 _BYTES = ("producer_byte_rate", "consumer_byte_rate")
 
@@ -107,6 +125,20 @@ class Address:
     seen: int
 
 
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """What requests of the client waited for on one broker: means in milliseconds, the share of the windows in which
+    its queue was full, the first of them, and the client with most of the I/O threads' time, with its share of that."""
+
+    broker: int
+    queue_ms: float
+    io_ms: float
+    full: float
+    since: datetime | None
+    busiest: tuple[str, str]
+    busiest_share: float
+
+
 @dataclass(frozen=True)
 class ClientFacts:
     """What was read about one client. `limits` and `others` are its own, and those of clients with a client-id."""
@@ -123,6 +155,7 @@ class ClientFacts:
     addresses: Sequence[Address] = ()
     ip_limits: Mapping[str, tuple[Entity, float]] = field(default_factory=dict)
     waits_ms: float | None = None
+    queues: Sequence[Queue] = ()
 
     @property
     def client(self) -> tuple[str, str]:
@@ -139,8 +172,8 @@ class ClientFacts:
 
 def of_client(facts: ClientFacts) -> list[Finding]:
     """The brakes of a client, those that bite first."""
-    found = [*_callbacks(facts.configs), *_quotas(facts), *_connections(facts), *_client_configs(facts)]
-    return _in_order(found)
+    beside = (*_queues(facts), *_connections(facts), *_client_configs(facts))
+    return _in_order([*_callbacks(facts.configs), *_quotas(facts), *beside])
 
 
 def _in_order(found: Iterable[Finding]) -> list[Finding]:
@@ -306,6 +339,31 @@ def _callbacks(configs: Iterable[ConfigValue]) -> Iterator[Finding]:
             yield _brake("quota-callback", value.resource, CALLBACK, message, state=MAY_BITE, mend=how)
 
 
+def _queues(facts: ClientFacts) -> Iterator[Finding]:
+    full = [queue for queue in facts.queues if queue.full >= QUEUED]
+    for queue in sorted(full, key=lambda queue: -queue.queue_ms):
+        broker = Resource("BROKER", str(queue.broker))
+        message = (
+            f"a request waits {figures.milliseconds(queue.queue_ms)} in its request queue, and is worked on for "
+            f"{figures.milliseconds(queue.io_ms)}{_busiest(facts, queue)}"
+        )
+        threads = next((one.text for one in facts.configs if (one.resource, one.key) == (broker, IO_THREADS)), None)
+        number = exact_number(threads)
+        edit = None if number is None else Edit(SET, broker, IO_THREADS, text_of(TIMES * float(number)))
+        mend = f"raise {IO_THREADS} of {broker}" if edit is None else mending_line(edit)
+        found = _brake("request-queue", broker, IO_THREADS, message, edit, mend=mend)
+        yield found.with_(since=queue.since)
+
+
+def _busiest(facts: ClientFacts, queue: Queue) -> str:
+    """The other client that has half of the threads' time, or more."""
+    if queue.busiest == facts.client or queue.busiest_share < BUSY:
+        return ""
+    whose = Entity.of({kind: name for kind, name in zip(("user", "client-id"), queue.busiest, strict=True) if name})
+    share = figures.share(queue.busiest_share)
+    return f"; {whose} has {share} of the time of its I/O threads, and a request_percentage for it would help, too"
+
+
 def _connections(facts: ClientFacts) -> Iterator[Finding]:
     for address in facts.addresses:
         if address.ip in facts.ip_limits:
@@ -375,6 +433,38 @@ def of_topic(topic: Resource, facts: ConfigFacts) -> list[Finding]:
 def of_broker(facts: ConfigFacts) -> list[Finding]:
     """The brakes of a broker, those that bite first."""
     return _in_order([*_callbacks(facts.configs), *_rates(facts), *_tiered(facts), *_connection_bounds(facts)])
+
+
+def of_group(values: Sequence[ConfigValue], group_type: str | None, bounds: BrokerConfigs) -> list[Finding]:
+    """The brakes of a group: the locks of a share group that are fewer than they would be without a config.
+
+    Parameters
+    ----------
+    values
+        All configs of the group.
+    group_type
+        None where it is not known.
+    bounds
+        The brokers' bounds of group configs.
+    """
+    locks = next((value for value in values if value.key == LOCKS), None)
+    if locks is None or locks.source == Source.BUILT_IN:
+        return []
+    otherwise = locks.inherited_text if locks.is_own else locks.built_in
+    number, usual = exact_number(locks.text), exact_number(otherwise)
+    if number is None or usual is None or number >= usual:
+        return []
+    state = STANDS if has_effect(LOCKS, group_type) is False else MAY_BITE
+    in_use = applied(LOCKS, locks.text, None, bounds) or locks.text
+    so = f"; it is a {group_type} group, which has none" if state == STANDS else ""
+    message = (
+        f"its members may have {in_use} records of a partition in work at a time, and {usual} without it: while all "
+        f"are taken, others get nothing{so}"
+    )
+    if locks.is_own:
+        return [_by_reset("share-locks", locks.resource, LOCKS, message, state)]
+    how = "raise group.share.partition.max.record.locks in the server.properties of the brokers, and restart them"
+    return [_brake("share-locks", locks.resource, LOCKS, message, state=state, mend=how)]
 
 
 def _throttled_replicas(facts: ConfigFacts) -> Iterator[Finding]:

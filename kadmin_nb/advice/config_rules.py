@@ -25,9 +25,10 @@ from ..model.config_units import exact_number
 from ..model.config_values import BrokerConfigs, ConfigValue
 from ..model.findings import UNKNOWN, WARNING, Finding, Row
 from ..model.grammar import format_word, quote
+from ..model.group_configs import Clamped, clamped, has_effect
 from ..model.resources import OWN_SOURCE, Resource, Source
 from ..secrets import is_called_so
-from . import DEFAULT, DIFFERS, FINDINGS, LEFTOVER, REPEATS, THROTTLE, UNREAD
+from . import CLAMPED, DEFAULT, DIFFERS, FINDINGS, INEFFECTIVE, LEFTOVER, REPEATS, THROTTLE, UNREAD
 
 BY_NATURE = frozenset(
     {
@@ -72,7 +73,9 @@ def findings_frame(configs: pa.Table, reassigning: bool | None = None) -> pa.Tab
     return findings_table(schema_of(configs.column_names), findings(configs, reassigning))
 
 
-def findings(configs: pa.Table, reassigning: bool | None = None) -> list[Finding]:
+def findings(
+    configs: pa.Table, reassigning: bool | None = None, group_types: Mapping[str, str | None] | None = None
+) -> list[Finding]:
     """Findings in CONFIGS: of one cluster, or of several with a `cluster_id`; of snapshots with their `snapshot_id`.
 
     Both columns, and `taken_at`, are evidence of what comes out. Sensitive values are neither compared nor shown.
@@ -83,6 +86,8 @@ def findings(configs: pa.Table, reassigning: bool | None = None) -> list[Finding
         What `describe` answers, with the synonyms, or a SNAPSHOT frame of configs.
     reassigning
         Whether a reassignment of partitions is running; None is not known.
+    group_types
+        The types of the groups, as far as they are known.
 
     Raises
     ------
@@ -93,7 +98,11 @@ def findings(configs: pa.Table, reassigning: bool | None = None) -> list[Finding
     """
     require_columns("the configs", COLUMNS, configs.column_names)
     moments = _moments(relevant(configs))
-    return [finding.with_(**place) for place, at_once in moments for finding in at_once.findings(reassigning)]
+    return [
+        finding.with_(**place)
+        for place, at_once in moments
+        for finding in at_once.findings(reassigning, group_types or {})
+    ]
 
 
 def config_findings(configs: Any) -> pa.Table:
@@ -178,9 +187,14 @@ class _ConfigsAtOnce:
         own = [value for value in good if _is_set_there(value) and value.text is not None and not _is_secret(value)]
         return cls(brokers, own, unread, "snapshot_id" in rows[0])
 
-    def findings(self, reassigning: bool | None) -> list[Finding]:
-        all_findings = [*self._throttles(reassigning), *self._differing(), *self._needless(), *self._unread()]
-        return sorted(all_findings, key=_order)
+    def findings(self, reassigning: bool | None, group_types: Mapping[str, str | None]) -> list[Finding]:
+        of_groups = (
+            group_finding(value, group_types.get(value.resource.name), self.brokers)
+            for value in self.own
+            if value.resource.type == "GROUP"
+        )
+        found = [*self._throttles(reassigning), *self._differing(), *self._needless(), *filter(None, of_groups)]
+        return sorted([*found, *self._unread()], key=_order)
 
     # -- throttles
 
@@ -359,6 +373,30 @@ def _needless(value: ConfigValue, below: Synonym) -> Finding:
     if value.source == Source.FILE:
         message += "; it is set in its server.properties"
     return _finding(word, value, message, value.text, below.source, _removal(value))
+
+
+def group_finding(value: ConfigValue, group_type: str | None, brokers: BrokerConfigs) -> Finding | None:
+    """The value of a group that its type ignores, or in whose place brokers apply another; None of all others."""
+    if has_effect(value.key, group_type) is False:
+        message = f"{_key_and_resource(value)} has no effect: it is a {group_type} group"
+        return _finding(INEFFECTIVE, value, message, op=DELETE)
+    changed = clamped(value.key, value.text, brokers)
+    if not changed:
+        return None
+    applied = {one.applied for one in changed}
+    is_one = len(applied) == 1 and len(changed) == len(brokers.names)
+    message = (
+        f"{_key_and_resource(value)} is {value.text}, and {_applied_texts(changed, is_one)}; until it is changed, "
+        "brokers refuse other changes of the group"
+    )
+    return _finding(CLAMPED, value, message, changed[0].applied if is_one else None, op=SET if is_one else None)
+
+
+def _applied_texts(changed: Sequence[Clamped], is_one: bool) -> str:
+    """What is applied in its place, and the bound that says so."""
+    if is_one:
+        return f"{changed[0].applied} is applied, by {changed[0].bound} of the brokers"
+    return ", ".join(f"{one.applied} is applied on broker {one.broker}, by {one.bound}" for one in changed)
 
 
 def _where(below: Synonym) -> str:

@@ -38,7 +38,8 @@ class ConfigFindings(Findings):
         self.note = note
 
     def only(self, *words: str, source: str | None = None) -> ConfigFindings:
-        """Those of these words (`leftover`, `throttle`, `differs`, `repeats`, `default`, `unread`), of one source.
+        """Those of these words (`leftover`, `throttle`, `differs`, `repeats`, `default`, `clamped`, `ineffective`,
+        `unread`), of one source.
 
         What could not be read stays, and beside `leftover` each throttle of which nobody knows whether it is one,
         without an operation that mends: what nobody saw is not in order.

@@ -1,4 +1,4 @@
-"""What is read of a cluster to name the brakes of a client, a topic or a broker; and the answer."""
+"""What is read of a cluster to name the brakes of a client, a topic, a broker or a group; and the answer."""
 
 from __future__ import annotations
 
@@ -6,12 +6,24 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from ..admin.ports import DEFAULT_MATCH, EXACT, Broker, Component, serving
 from ..admin.wire import PATIENCE
 from ..advice import brakes as rules
-from ..advice.brakes import BITES, BROKER_KEYS, CALLBACK, PER_ADDRESS, STANDS, Address, ClientFacts, ConfigFacts
+from ..advice.brakes import (
+    BITES,
+    BROKER_KEYS,
+    CALLBACK,
+    IO_THREADS,
+    PER_ADDRESS,
+    QUEUED_MS,
+    STANDS,
+    Address,
+    ClientFacts,
+    ConfigFacts,
+    Queue,
+)
 from ..advice.config_rules import THROTTLES
 from ..client_configs.kafka import LiveKafka
 from ..errors import NotAuthorized, NotFound, printable
@@ -28,14 +40,16 @@ from ..model.grammar import DEFAULT
 from ..model.levels import DEFAULT_IP
 from ..model.resources import Resource
 from ..resolution.rules import resolve_ip, stored_of
+from ..usage.windows import in_windows
 from .config_advice import is_reassigning
+from .groups import bounds_of, group_types
 from .resolving import configs_of_broker
 
 NOTHING = "nothing that can be seen from here slows {}"
 
 
 class BrakesAnswer(Findings):
-    """BRAKES: what slows a client, a topic or a broker, those that bite first. Its title names the first."""
+    """BRAKES: what slows a client, a topic, a broker or a group, those that bite first. Its title names the first."""
 
     schema = schemas.BRAKES
 
@@ -77,11 +91,15 @@ def verdict(whose: str, found: Finding) -> str:
     return f"{whose} {_VERDICTS[found.evidence['state']]} {brake}, {found.target}: {found.message}{how}"
 
 
-# --- a topic or a broker ---
+# --- a topic, a broker or a group ---
 
 
 def of_config(kafka: LiveKafka, resource: Resource) -> BrakesAnswer:
-    """The brakes of a topic or a broker; see `Configs.why`."""
+    """The brakes of a topic, a broker or a group; see `Configs.why`."""
+    if resource.type == "GROUP":
+        group_type = group_types(kafka).get(resource.name)
+        found = rules.of_group(_values(kafka, resource, None), group_type, bounds_of(kafka))
+        return BrakesAnswer(str(resource), found, kafka.id)
     brokers = serving(kafka)
     if resource.type == "TOPIC":
         partitions = kafka.partitions([resource.name])
@@ -97,9 +115,9 @@ def of_config(kafka: LiveKafka, resource: Resource) -> BrakesAnswer:
 _TOPIC_KEYS = (*THROTTLES["TOPIC"], "remote.storage.enable")
 
 
-def _values(kafka: LiveKafka, resource: Resource, keys: Iterable[str]) -> list[ConfigValue]:
+def _values(kafka: LiveKafka, resource: Resource, keys: Iterable[str] | None) -> list[ConfigValue]:
     """The values of one resource, which has to be there."""
-    table = kafka.configs.describe([resource], [*keys], timeout=PATIENCE)
+    table = kafka.configs.describe([resource], keys if keys is None else [*keys], timeout=PATIENCE)
     return [ConfigValue.of(row) for row in Answer(table).raise_for_errors()]
 
 
@@ -116,7 +134,7 @@ def values_of(rows: Iterable[Row]) -> list[ConfigValue]:
 # --- a client ---
 
 
-KEYS_FOR_CLIENTS = (CALLBACK, PER_ADDRESS)
+KEYS_FOR_CLIENTS = (CALLBACK, PER_ADDRESS, IO_THREADS)
 """The configs of brokers that may slow a client."""
 
 
@@ -135,6 +153,7 @@ def of_client(kafka: LiveKafka, facts: ClientFacts, requests: relational.Frame |
         addresses=addresses,
         ip_limits=_ip_limits(kafka, [address.ip for address in addresses]),
         waits_ms=None if requests is None else _waits(requests, facts.client),
+        queues=[] if requests is None else _queues(requests, facts.client),
     )
     return BrakesAnswer(client(*facts.client), rules.of_client(whole), kafka.id)
 
@@ -212,3 +231,44 @@ def _waits(requests: relational.Frame, client: tuple[str, str]) -> float | None:
     sums: dict[str, relational.Measure] = {"waited": ("sum", "waited"), "requests": ("count", "waited")}
     total: list[Row] = relational.in_arrow(relational.added_up(rows, ["api"], sums)).to_pylist()
     return total[0]["waited"] / total[0]["requests"] if total and total[0]["requests"] else None
+
+
+def _queues(requests: relational.Frame, client: tuple[str, str]) -> list[Queue]:
+    """What requests of the client waited for, broker by broker; nothing where the requests do not tell."""
+    if "queue_ms" not in relational.names_of(requests):
+        return []
+    words = relational.words_of(requests)
+    is_client = (words.column("user") == client[0]) & (words.column("client_id") == client[1])
+    sums: dict[str, relational.Measure] = {
+        **{name: ("sum", name) for name in ("queue_ms", "io_ms")},
+        "requests": ("count", "queue_ms"),
+    }
+    windows = relational.added_up(in_windows(relational.where(requests, is_client), _SECOND), ["broker", "start"], sums)
+    of_all = relational.added_up(requests, ["broker", "user", "client_id"], {"io_ms": ("sum", "io_ms")})
+    own, everyone = defaultdict[int, list[Row]](list), defaultdict[int, list[Row]](list)
+    for rows, frame in ((own, windows), (everyone, of_all)):
+        for row in relational.in_arrow(frame, task="Spark looks for waiting requests").to_pylist():
+            rows[row["broker"]].append(row)
+    asked = ([row for row in own[broker] if row["requests"]] for broker in sorted(own))
+    return [_queue(rows, everyone[rows[0]["broker"]]) for rows in asked if rows]
+
+
+_SECOND = 1_000_000
+"""The windows in which waiting requests are looked at, in microseconds."""
+
+
+def _queue(windows: Sequence[Row], everyone: Sequence[Row]) -> Queue:
+    """Out of the client's windows on a broker, and of what each client took of its threads."""
+    requests = sum(row["requests"] for row in windows)
+    full = [row["start"] for row in windows if row["queue_ms"] / row["requests"] >= QUEUED_MS]
+    busiest = max(everyone, key=lambda row: row["io_ms"] or 0.0)
+    all_io = sum(row["io_ms"] or 0.0 for row in everyone)
+    return Queue(
+        broker=windows[0]["broker"],
+        queue_ms=sum(row["queue_ms"] for row in windows) / requests,
+        io_ms=sum(row["io_ms"] or 0.0 for row in windows) / requests,
+        full=len(full) / len(windows),
+        since=datetime.fromtimestamp(min(full) / _SECOND, UTC) if full else None,
+        busiest=(busiest["user"], busiest["client_id"]),
+        busiest_share=(busiest["io_ms"] or 0.0) / all_io if all_io else 0.0,
+    )

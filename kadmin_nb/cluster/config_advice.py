@@ -13,6 +13,7 @@ from ..advice.findings import ConfigFindings
 from ..client_configs.kafka import LiveKafka
 from ..errors import NotAuthorized, Unsupported
 from ..frames import schemas
+from .groups import group_types
 from .snapshots import listed_resources
 
 
@@ -23,7 +24,7 @@ def advise(kafka: LiveKafka) -> ConfigFindings:
     whole = pa.concat_tables([schemas.table(schemas.CONFIGS, ()), *configs])
     reassigning = is_reassigning(kafka)
     note = None if reassigning is not None else _NOT_TOLD
-    return ConfigFindings(findings(whole, reassigning), kafka.id, note)
+    return ConfigFindings(findings(whole, reassigning, group_types(kafka)), kafka.id, note)
 
 
 _NOT_TOLD = "Whether a reassignment is running is unknown: that needs DESCRIBE on the cluster."

@@ -51,6 +51,9 @@ class Configs:
     ) -> Answer:
         """CONFIGS of these resources, sorted; a resource that cannot be read is one row with a null key and an error.
 
+        Of groups alone it is GROUP_CONFIGS, with the type of each group and the values that its brokers apply: of a
+        value beyond their bounds the nearest within them (KIP-1240), of a key of another type of group none.
+
         Parameters
         ----------
         topic, broker, broker_logger, client_metrics, group
@@ -72,7 +75,12 @@ class Configs:
         table = self._kafka.configs.describe(resources, keys, documentation=documentation)
         if keys is not None:
             self._refuse_unknown(set(keys) - set(table["key"].to_pylist()), resources)
-        return Answer(stamped(table.filter(_is_set(table)) if only_set else table, self._kafka.id))
+        table = table.filter(_is_set(table)) if only_set else table
+        if {resource.type for resource in resources} != {"GROUP"}:
+            return Answer(stamped(table, self._kafka.id))
+        from .groups import described
+
+        return described(self._kafka, table)
 
     def advise(self) -> ConfigFindings:
         """FINDINGS: configs of brokers, topics, groups and client-metrics that need a look.
@@ -80,7 +88,8 @@ class Configs:
         `finding` is `leftover` (a replication throttle, and no reassignment is running), `throttle` (the same, and
         nobody may tell whether one is), `differs` (a broker beside its peers; what is so by nature is left out,
         `kadmin_nb.advice.config_rules.BY_NATURE`), `repeats` (set to what the level below says already), `default`
-        (set to Kafka's built-in default) or `unread`. `.only("repeats")` chooses, and
+        (set to Kafka's built-in default), `clamped` (of a group: brokers apply the nearest value within their bounds),
+        `ineffective` (of a group of another type) or `unread`. `.only("repeats")` chooses, and
         `stage.add(found.edits())` stages the lines that mend. Nothing is changed, no sensitive value shown.
 
         Raises
@@ -92,11 +101,12 @@ class Configs:
 
         return advise(self._kafka)
 
-    def why(self, *, topic: object = None, broker: object = None) -> BrakesAnswer:
-        """BRAKES: what slows one topic, or one broker, now, each brake with its culprit and the change that lifts it.
+    def why(self, *, topic: object = None, broker: object = None, group: object = None) -> BrakesAnswer:
+        """BRAKES: what slows a topic, a broker or a group now, each brake with its culprit and what lifts it.
 
         Of a topic: replicas that are throttled, leaders on one broker alone, limits of tiered storage. Of a broker:
-        rates of replication, bounds of connections, limits of tiered storage, a custom callback.
+        rates of replication, bounds of connections, limits of tiered storage, a custom callback. Of a share group:
+        fewer records in work than the brokers' default.
 
         Raises
         ------
@@ -107,10 +117,10 @@ class Configs:
         """
         from .brakes import of_config
 
-        named = [(word, name) for word, name in (("topic", topic), ("broker", broker)) if name is not None]
-        names = [(word, part) for word, name in named for part in selector(word, name)]
+        named = {"topic": topic, "broker": broker, "group": group}
+        names = [(word, part) for word, name in named.items() if name is not None for part in selector(word, name)]
         if len(names) != 1 or not isinstance(names[0][1], str):
-            raise UsageError("one topic, or one broker, is required", hint="For example topic=orders, or broker=2.")
+            raise UsageError("one topic, broker or group is required", hint="For example topic=orders, or broker=2.")
         return of_config(self._kafka, Resource.of(*names[0]))
 
     def select(
@@ -145,7 +155,7 @@ class Configs:
         """
         if word not in WORDS:
             raise UsageError(f"unknown config resource {word}", hint=f"It is one of {', '.join(WORDS)}.")
-        others = self._kafka.groups() if word == "group" else ()
+        others = self._kafka.group_types() if word == "group" else ()
         return sorted({*self._all[word](), *others})
 
     def near_miss(self, answer: Answer) -> str | None:

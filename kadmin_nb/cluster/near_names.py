@@ -73,7 +73,7 @@ LISTERS: dict[str, Lister] = {
     "topic": LiveKafka.topics,
     "broker": _brokers,
     "broker-logger": _brokers,
-    "group": LiveKafka.groups,
+    "group": LiveKafka.group_types,
     "client-metrics": lambda kafka: (r.name for r in kafka.configs.resources(["CLIENT_METRICS"])),
 }
 """The listing of the names behind each word."""

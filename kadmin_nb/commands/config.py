@@ -112,11 +112,11 @@ def advise(session: Session, only: tuple[str, ...], stage: bool, plan_options: P
 
 @config.command()
 @options.reading
-@words(completions.resources, "topic=NAME | broker=ID")
-@options.types("topic", "broker")
+@words(completions.resources, "topic=NAME | broker=ID | group=NAME")
+@options.types("topic", "broker", "group")
 @click.option("--stage", "number", type=int, metavar="N", help="Stage the change that lifts brake N.")
 def why(session: Session, words: tuple[str, ...], number: int | None) -> Any:
-    """Show what slows a topic or a broker now.
+    """Show what slows a topic, a broker or a group now.
 
     Each brake has its culprit, and the smallest change that lifts it.
 
@@ -125,7 +125,7 @@ def why(session: Session, words: tuple[str, ...], number: int | None) -> Any:
     {here} broker=2
     {here} topic=orders --stage 1
     """
-    chosen = read_selectors(words, ("topic", "broker"), session.lookup)
+    chosen = read_selectors(words, ("topic", "broker", "group"), session.lookup)
     answer = session.cluster.configs.why(**chosen)
     return answer if number is None else session.change([answer.edit(number)], PlanOptions())
 

@@ -23,6 +23,7 @@ from ..model.config_units import with_unit
 from ..model.config_values import ConfigValue
 from ..model.figures import milliseconds, moment, percent, price, seconds, share, size
 from ..model.grammar import DEFAULT, Value, format_word, quote
+from ..model.group_configs import has_effect
 from ..model.levels import SHARED
 from ..model.quota_keys import find, readable, rounded
 from ..model.resources import Resource, Source
@@ -220,6 +221,20 @@ def _config_value(table: pa.Table) -> list[str]:
     return [text or hide or "" for text, hide in zip(values, hidden, strict=True)]
 
 
+def _applied(table: pa.Table) -> list[str]:
+    """What brokers apply in place of a group's value; nothing where that is the value itself."""
+    rows = zip(*(values_of(table, name) for name in ("key", "value", "applied", "group_type")), strict=True)
+    return [_applied_text(*row) for row in rows]
+
+
+def _applied_text(key: str | None, value: str | None, applied: str | None, group_type: str | None) -> str:
+    if key is None or applied == value:
+        return ""
+    if applied is not None:
+        return with_unit(key, applied)
+    return "no effect" if has_effect(key, group_type) is False else "unknown"
+
+
 def _overridden(table: pa.Table) -> list[str]:
     """The limits that lost, most specific first."""
     pairs = zip(values_of(table, "key"), values_of(table, "overridden"), strict=True)
@@ -309,6 +324,7 @@ PARTS = {
     "binding": Part("limit", ("value",), _with_key(limit, "value"), BINDS),
     "config_value": Part("value", ("value", "is_sensitive"), _config_value),
     "instead_of": Part("instead of", ("synonyms",), _instead_of),
+    "applied_text": Part("applied", ("key", "value", "applied", "group_type"), _applied),
     "set_on": Part("set on", ("entity",), lambda table: values_of(table, "entity"), NAME),
     "quotas_by_level": Part("quotas", ("quota_keys",), _quotas_by_level, PROSE),
     "supported_keys": Part("keys", ("keys",), _supported_keys),

@@ -303,6 +303,13 @@ class CONFIGS(Frame, key="resource_type resource_name key"):
     message = MESSAGE.or_null
 
 
+class GROUP_CONFIGS(CONFIGS):
+    """CONFIGS of groups, with the type of each group and what its brokers apply."""
+
+    group_type = Field(WORD, "classic, consumer, share or streams; null: no group yet, or not known", null=True)
+    applied = Field(TEXT, "null: no effect on a group of this type, or not known", unit=OF_KEY, null=True)
+
+
 class FINDINGS(Frame):
     """Configs that somebody should look at. A null key: it could not be read, for the `error` of that name."""
 
@@ -312,7 +319,12 @@ class FINDINGS(Frame):
     key = KEY.of(TEXT).or_null
     value = VALUE.of(TEXT).or_null
     source = Field(TEXT, "where the value is set", look=BADGE, null=True)
-    expected = Field(TEXT, "the value without it, or the value of a broker's peers", unit=OF_KEY, null=True)
+    expected = Field(
+        TEXT,
+        "the value without it, of a broker's peers, or applied in its place",
+        unit=OF_KEY,
+        null=True,
+    )
     expected_source = Field(TEXT, null=True)
     message = MESSAGE
     op = Field(TEXT, "set (to `expected`) or delete; null: no change fixes it", look=BADGE, null=True)
@@ -654,6 +666,7 @@ class REQUESTS(Frame):
     api = Field(TEXT)
     bytes_in = Field(COUNT, "record bytes of a PRODUCE; null: not reported", unit=BYTES, null=True)
     bytes_out = Field(COUNT, "bytes in the answer to a FETCH", unit=BYTES, null=True)
+    queue_ms = Field(NUMBER, "time in the broker's request queue", unit=MS, null=True)
     io_ms = Field(NUMBER, "time of an I/O thread", unit=MS, null=True)
     total_ms = Field(NUMBER, unit=MS, null=True)
     throttle_ms = THROTTLE_MS.or_null

@@ -266,6 +266,14 @@ def _configs_finding(table: pa.Table) -> str:
     return f"{counts}{is_set}" + (f"; {unread:,} could not be read" if unread else "")
 
 
+def _group_configs_finding(table: pa.Table) -> str:
+    """With the type, where the configs are of one group."""
+    groups = {*zip(table["resource_name"].to_pylist(), table["group_type"].to_pylist(), strict=True)}
+    group_type = groups.pop()[1] if len(groups) == 1 else None
+    of_group = f"{group_type} group: " if group_type else ""
+    return of_group + _configs_finding(table)
+
+
 def _own_and_defaults(table: pa.Table) -> tuple[pa.Table, pa.Table]:
     """The rows whose value somebody set, and those that are Kafka's own default."""
     is_default = pc.is_in(table["source"].cast(pa.string()), pa.array([BUILT_IN], pa.string()))
@@ -323,6 +331,16 @@ VIEWS: Mapping[type, View] = {
         ("resource_of", "key", "config_value", "source", "instead_of", "documentation", "error", "message"),
         ("config", "configs"),
         _configs_finding,
+        _own_and_defaults,
+        _config_groups,
+    ),
+    schemas.GROUP_CONFIGS: View(
+        (
+            *("resource_of", "group_type", "key", "config_value", "applied_text", "source", "instead_of"),
+            *("documentation", "error", "message"),
+        ),
+        ("config", "configs"),
+        _group_configs_finding,
         _own_and_defaults,
         _config_groups,
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -68,7 +68,8 @@ class ObservedState:
     The others are what dangers and warnings go by beside the values. `quotas` are all QUOTAS. `below` has the texts
     that may apply to a config without its own value: several where brokers differ, none where nobody can say. `empty`
     are topics without records. `brokers` is their number; `protocols` are those of the listeners, none where they are
-    not known. `lacks_client_configs` says that the topic of client configs is missing.
+    not known. `lacks_client_configs` says that the topic of client configs is missing. `group_types` are the types of
+    groups.
     """
 
     values: dict[Target, ObservedValue] = field(default_factory=dict)
@@ -82,6 +83,7 @@ class ObservedState:
     brokers: int = 1
     protocols: Collection[str] = ()
     lacks_client_configs: bool = False
+    group_types: Mapping[str, str | None] = field(default_factory=dict)
 
     def of(self, target: Target) -> ObservedValue:
         """The current state of that target."""

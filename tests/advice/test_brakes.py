@@ -8,18 +8,22 @@ import pytest
 
 from kadmin_nb.advice.brakes import (
     BITES,
+    LOCKS,
     MAY_BITE,
     STANDS,
     Address,
     ClientFacts,
     ConfigFacts,
     Load,
+    Queue,
     Throttling,
     of_broker,
     of_client,
+    of_group,
     of_topic,
 )
-from kadmin_nb.model.config_values import ConfigValue
+from kadmin_nb.model.config_fallback import Synonym
+from kadmin_nb.model.config_values import BrokerConfigs, ConfigValue
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.findings import Finding
 from kadmin_nb.model.grammar import DEFAULT
@@ -144,3 +148,34 @@ def test_what_stands_in_a_brokers_file_is_lifted_there() -> None:
     (found,) = of_broker(ConfigFacts([bound]))
     assert found.edit is None
     assert found.mend == "remove max.connections from the server.properties of broker=2, and restart it"
+
+
+def test_a_full_request_queue_names_the_client_that_keeps_the_threads_busy() -> None:
+    """One job kept all threads busy, and the advice was a larger machine."""
+    threads = ConfigValue(BROKER, "num.io.threads", "8", Source.BUILT_IN)
+    full = Queue(2, 85.0, 1.0, 1.0, None, ("bob", "batch"), 0.7)
+    (found,) = of_client(client(configs=[threads], queues=[full, replace(full, broker=1, full=0.2)]))
+    assert told([found]) == [("request-queue", "broker=2", BITES, "config set num.io.threads=16 broker=2")]
+    assert "user=bob client-id=batch" in found.message
+    for busiest in (("alice", "app"), ("", "")):
+        (found,) = of_client(client(queues=[replace(full, busiest=busiest, busiest_share=0.4)]))
+        assert (found.edit, "I/O threads" in found.message) == (None, False)
+
+
+def locks(text: str, source: Source, *, usual: str = "2000") -> ConfigValue:
+    """The locks of a group, and what applies without them."""
+    synonyms = (Synonym(source, LOCKS, text), Synonym(Source.BUILT_IN, f"group.{LOCKS}", usual))
+    return ConfigValue(Resource("GROUP", "g"), LOCKS, text, source, synonyms)
+
+
+def test_few_locks_slow_a_share_group_alone() -> None:
+    """A share group had 100 records in work, and a consumer group was told to change the same."""
+    none = BrokerConfigs(())
+    few = locks("100", Source.GROUP)
+    change = f"config reset {LOCKS} group=g"
+    assert told(of_group([few], "share", none)) == [("share-locks", "group=g", MAY_BITE, change)]
+    assert told(of_group([few], "consumer", none)) == [("share-locks", "group=g", STANDS, change)]
+    assert of_group([locks("3000", Source.GROUP)], "share", none) == []
+    assert of_group([locks("2000", Source.BUILT_IN)], "share", none) == []
+    (in_file,) = of_group([locks("500", Source.FILE)], "share", none)
+    assert (in_file.edit, "restart" in (in_file.mend or "")) == (None, True)

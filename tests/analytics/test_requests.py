@@ -82,6 +82,7 @@ def test_every_column_has_its_type(of, spark):
         "api": "PRODUCE",
         "bytes_in": 504507,
         "bytes_out": None,
+        "queue_ms": row.queue_ms,
         "io_ms": 4.059,
         "total_ms": 4.487,
         "throttle_ms": 0.0,

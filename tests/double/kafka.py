@@ -111,6 +111,9 @@ class FakeKafka:
         """Those that were made by `create_topics`; one whose records a test only claims is not empty."""
         return {*names} & self.cluster.empty if self.cluster.may_read else set()
 
+    def group_types(self) -> dict[str, str | None]:
+        return dict(self.cluster.group_types)
+
     def topic_ids(self, names: Collection[str]) -> dict[str, str]:
         return self.request("describe topics", lambda _: self._ids(names))
 

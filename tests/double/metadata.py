@@ -79,6 +79,7 @@ class Cluster:
         self.head = Image()
         self.topics: set[str] = set()
         self.empty: set[str] = set()
+        self.group_types: dict[str, str | None] = {}
         self.recreated: Counter[str] = Counter()
         self.answers: dict[object, object] = {}
         self.leases: dict[str, object] = {}

@@ -59,10 +59,16 @@ KEYS: dict[str, tuple[AnswerKey, ...]] = {
         ),
     ),
     "a dynamic client config": (AnswerKey("client-config", _CLIENT, f"config reset acks {_CLIENT}"),),
+    "a full request queue": (
+        AnswerKey("request-queue", "broker={broker}", "config set num.io.threads=2 broker={broker}"),
+    ),
+    "few locks of a share group": (
+        AnswerKey("share-locks", "group={group}", "config reset share.partition.max.record.locks group={group}"),
+    ),
     "two brakes at once": (
         STALE,
         AnswerKey("request-quota", "user={user}", f"quota set request_percentage={{twice}} {_CLIENT}"),
     ),
     "none at all": (),
 }
-"""Twelve incidents, two brakes at once, and none. Of two the client writes at a stale limit, and asks too often."""
+"""Fourteen incidents, two brakes at once, and none. Of two the client writes at a stale limit, and asks too often."""

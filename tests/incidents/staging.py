@@ -214,6 +214,33 @@ def dynamic_client_config(scene: Scene) -> Question:
     return scene.why_client()
 
 
+def full_queue(scene: Scene) -> Question:
+    """One thread compresses what neighbours send, and all others wait for it."""
+    broker = random.choice((1, 2, 3))
+    scene.drawn["broker"] = str(broker)
+    for threads in (4, 2, 1):  # a broker takes half as many at a time
+        scene.change(f"set num.io.threads={threads} broker={broker}", kind="config")
+    heavy, light = (scene.topic([[broker]] * clients.PARTITIONS) for _ in range(2))
+    scene.change(f"set compression.type=gzip compression.gzip.level=9 topic={heavy}", kind="config")
+    for _ in range(4):
+        scene.runs(clients.writes(scene.login(scene.name("batch")), heavy, size=50_000, batch=400_000))
+    scene.runs(clients.writes(scene.login(), light, pause=0.05))
+    return scene.why_client()
+
+
+def few_locks(scene: Scene) -> Question:
+    topic, group = scene.topic(), scene.drawn.setdefault("group", scene.name("group"))
+    scene.change(
+        f"set share.auto.offset.reset=earliest group={group}",
+        f"set share.partition.max.record.locks={random.randint(100, 300)} group={group}",
+        kind="config",
+    )
+    scene.fill(topic, 2_000)
+    scene.runs(clients.shares(scene.login(), topic, group))
+    eventually(lambda: scene.cluster.port.group_types().get(group), "share", 20)
+    return lambda: scene.cluster.configs.why(group=group)
+
+
 def two_brakes(scene: Scene) -> Question:
     scene.change(
         f"set producer_byte_rate=500MB/s user={scene.user}",
@@ -249,6 +276,8 @@ STAGED: dict[str, Callable[[Scene], Question]] = {
     "a custom callback": custom_callback,
     "a tiered-storage brake": tiered_storage,
     "a dynamic client config": dynamic_client_config,
+    "a full request queue": full_queue,
+    "few locks of a share group": few_locks,
     "two brakes at once": two_brakes,
     "none at all": none_at_all,
 }

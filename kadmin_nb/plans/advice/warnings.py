@@ -1,10 +1,11 @@
-"""Warnings about a plan: shadowed quotas, clients that escape, shared buckets, sums per broker, odd names."""
+"""Warnings about a plan: shadowed quotas, clients that escape, shared buckets, sums per broker, odd names, groups."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import cast
@@ -13,18 +14,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...admin.ports import Kafka, serving
+from ...errors import KadminError
 from ...model.changes import Change
 from ...model.entity import Entity
 from ...model.findings import WARNING, Finding
 from ...model.grammar import DEFAULT, format_word
+from ...model.group_configs import has_effect
 from ...model.levels import LEVELS, LEVELS_BY_NAME, SHARED, Level
 from ...model.quota_keys import find, readable
+from ...model.resources import Resource
 from ...resolution.shadows import COMES_BEFORE, COMES_FIRST, Quota, comes_first, firsts, only_without
 from ..observed_state import ObservedState, of_place
 from ..quotas_after import Limits, limits_after, newly_shadowed
 
 SHADOWS, SHADOWED, REACH, BLANK = "shadows", "shadowed", "reach", "blank client-id"
-SHARING, PRINCIPAL, PER_BROKER = "sharing", "principal", "per broker"
+SHARING, PRINCIPAL, PER_BROKER, NO_EFFECT = "sharing", "principal", "per broker", "no effect"
 
 _MAX_NAMES = 3
 """Names that a warning has; the rest is counted."""
@@ -78,6 +82,33 @@ def warnings(changes: Sequence[Change], state: ObservedState) -> list[Finding]:
         *_unmatched(sets, state.protocols),
         *_adding_up(sets, state.brokers),
     ]
+
+
+def add_group_types(state: ObservedState, kafka: Kafka, changes: Sequence[Change]) -> None:
+    """Add the types of groups, where something is set on one; none where they cannot be listed."""
+    if any(_group_name(change) for change in changes):
+        with suppress(KadminError):
+            state.group_types = kafka.group_types()
+
+
+def of_groups(changes: Sequence[Change], state: ObservedState) -> Iterator[Finding]:
+    """A warning for each type of group that ignores what is set on it."""
+    ignored: dict[str, list[Change]] = defaultdict(list)
+    for change in changes:
+        group_type = state.group_types.get(_group_name(change) or "")
+        if has_effect(change.key, group_type) is False:
+            ignored[group_type or ""].append(change)
+    for group_type, rows in ignored.items():
+        what = several([f"{change.key} of {change.resource}" for change in rows])
+        have = "has" if len(rows) == 1 else "have"
+        yield Finding.about(rows[0], WARNING, NO_EFFECT, f"{what} {have} no effect on a {group_type} group")
+
+
+def _group_name(change: Change) -> str | None:
+    """The group that a change of a config sets something on; None of all others."""
+    resource = cast(Resource, change.resource)
+    is_set = resource.type == "GROUP" and change.after is not None and not change.is_done
+    return resource.name if is_set else None
 
 
 def _entity(change: Change) -> Entity:

@@ -20,7 +20,7 @@ from ...model.java_text import CONFIG_TYPES
 from ...model.resources import RESOURCE_TYPES, WORDS, Resource
 from ...secrets import Secret, is_called_so
 from .. import stored_values
-from ..advice import weaker_configs
+from ..advice import warnings, weaker_configs
 from ..change_words import CONFIG_VERBS, config_edits
 from ..execution import safe_order
 from ..observed_state import LookOptions, ObservedState, ObservedValue, add_configs
@@ -146,6 +146,12 @@ class ConfigChanges(ChangeKind):
 
     def dangers(self, changes: Sequence[Change], state: ObservedState, resolver: Resolver | None) -> Iterable[Finding]:
         return weaker_configs.dangers(changes, state, resolver)
+
+    def read_for_warnings(self, kafka: Kafka, changes: Sequence[Change], state: ObservedState) -> None:
+        warnings.add_group_types(state, kafka, changes)
+
+    def warnings(self, changes: Sequence[Change], state: ObservedState) -> Iterable[Finding]:
+        return warnings.of_groups(changes, state)
 
     def python_arguments(self, resource: Configurable) -> str:
         resource = _resource(resource)
