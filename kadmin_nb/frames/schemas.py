@@ -922,7 +922,7 @@ class RECOMMENDATIONS(Frame, key="entity key"):
     busiest = Field(WHOLE, "the broker with the largest part", null=True)
     busiest_share = Field(NUMBER, "its part of the load", unit=SHARE, null=True)
     buckets = Field(COUNT, "those in the usage that have this limit")
-    clients = CLIENTS
+    clients = SHARING_CLIENTS
     message = MESSAGE
 
 

@@ -94,6 +94,11 @@ class RecommendationsAnswer(Findings):
         return self
 
     @property
+    def proposals(self) -> RecommendationsAnswer:
+        """The rows of which a change is proposed."""
+        return self.of(finding for finding in self.findings if finding.edit)
+
+    @property
     def quotas_after(self) -> pa.Table:
         """QUOTAS as they are once all edits are made."""
         return _edited(self._before, self.edits())
@@ -421,4 +426,7 @@ def _proven(answer: RecommendationsAnswer) -> RecommendationsAnswer:
                 evidence = {**finding.evidence, "proposed": None, "promise": None}
                 finding = replace(finding, code=NOT_KNOWN, message=why, evidence=evidence, edit=None)
         findings.append(finding)
-    return answer.of(_in_order(findings))
+    proven = answer.of(_in_order(findings))
+    if len(proven.edits()) < len(answer.edits()):
+        del proven.backtest  # that of the others alone is another
+    return proven
