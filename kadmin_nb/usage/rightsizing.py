@@ -311,6 +311,8 @@ def _judged(quota: tuple[Entity, str], buckets: Sequence[Bucket], stored: Stored
 
 
 def _of_buckets(entity: Entity, key: str, value: float, buckets: Sequence[Bucket], log: _Log) -> Finding:
+    if not 0 < value < math.inf:
+        return Finding(NOT_KNOWN, UNKNOWN, f"{text_of(value)} is not a limit", entity, key)
     throttled, hours = max(one["share_throttled"] for one in buckets), min(one["hours"] for one in buckets)
     few = f"{counted_nouns(hours, 'hour', 'hours')} with use, {log.needed_hours:,} are needed for a promise"
     if throttled > log.asked.promise:

@@ -181,6 +181,15 @@ def test_what_cannot_be_judged_is_one_line(usage, options, kind, message):
         recommend(usage, quotas(**{"user=high": 500.0}), **options)
 
 
+@pytest.mark.parametrize("value", [float("inf"), float("nan")])
+def test_a_limit_that_is_no_number_is_left_alone(value):
+    """Another tool had stored Infinity, and the answer was an error of the logarithm."""
+    usage = flat("odd", 1.0, throttle_ms=5.0)
+    assert [(one["finding"], one["op"]) for one in recommend(usage, quotas(**{"user=odd": value}))] == [
+        ("not known", None)
+    ]
+
+
 def test_usage_without_rows():
     """No usage was an error of numpy."""
     answer = recommend(USED.slice(0, 0), quotas(**{"user=high": 500.0}))
