@@ -32,10 +32,10 @@ from ..model.grammar import DEFAULT
 from ..model.levels import LEVELS_BY_NAME
 from ..model.quota_keys import find, readable, text_of
 from ..resolution.input_columns import QUOTAS_LABEL
-from ..resolution.kernel import asked_keys
+from ..resolution.kernel import asked_keys, resolve
 from ..resolution.needs import READ, Asked, hours_needed, needs
 from ..resolution.rules import Stored, entity_at, entity_of, stored_of
-from ..resolution.shadows import TIMES, shadowed_by
+from ..resolution.shadows import TIMES, UNNAMED, shadowed_by
 from .backtesting import TOKENS, BacktestAnswer, replayed
 from .limits_used import USAGE_LABEL, in_buckets, known_clients, measured_rows, with_limits
 from .touched_clients import ImpactAnswer, impact
@@ -202,7 +202,9 @@ def recommend(
     log = _Log.of(rows, chosen, asked)
     stored = stored_of(table.to_pylist())
     buckets = _buckets(rows, table, chosen, asked)
-    found = [_judged(one, buckets.get(one, ()), stored, log) for one in stored if _is_asked(one, chosen)]
+    judged = [one for one in stored if _is_asked(one, chosen)]
+    held = _held(usage, table, [one for one in judged if one not in buckets])
+    found = [_judged(one, buckets.get(one, ()), one in held, stored, log) for one in judged]
     answer = RecommendationsAnswer(_in_order(found), table, usage, chosen, asked.promise)
     return _proven(answer)
 
@@ -286,13 +288,35 @@ def _quota_of(row: Bucket) -> tuple[Entity, str]:
     return entity_at(LEVELS_BY_NAME[row["level"]], row["bucket_user"], row["bucket_client_id"]), row["key"]
 
 
+def _has_default(entity: Entity) -> bool:
+    return any(part is DEFAULT for _, part in entity.parts)
+
+
+def _held(usage: Any, quotas: pa.Table, unused: Sequence[tuple[Entity, str]]) -> set[tuple[Entity, str]]:
+    """Those of these quotas that limit a client of the usage, which used something else alone."""
+    named = [entity for entity, _ in unused if not _has_default(entity)]
+    if not named:
+        return set()
+    users, client_ids = (
+        [UNNAMED, *(str(one.get(kind)) for one in named if one.get(kind))] for kind in ("user", "client-id")
+    )
+    clients = known_clients(usage)
+    column = words_of(clients).column
+    near = where(clients, column("user").isin(users) | column("client_id").isin(client_ids))
+    limits = resolve(
+        quotas, in_arrow(near, task="Spark looks for the clients"), keys=sorted({key for _, key in unused})
+    )
+    bound = ({**row, "key": str(row["key"])} for row in limits.to_pylist() if row["level"] is not None)
+    return {*map(_quota_of, bound)} & {*unused}
+
+
 # --- one quota judged ---
 
 
-def _judged(quota: tuple[Entity, str], buckets: Sequence[Bucket], stored: Stored, log: _Log) -> Finding:
-    """What to do about a quota, by the buckets that it binds."""
+def _judged(quota: tuple[Entity, str], buckets: Sequence[Bucket], is_held: bool, stored: Stored, log: _Log) -> Finding:
+    """What to do about a quota, by the buckets that it binds; without any it may still be held by a client."""
     if not buckets:
-        return _of_nobody(*quota, stored, log)
+        return _of_nobody(*quota, is_held, stored, log)
     finding = _of_buckets(*quota, stored[quota], buckets, log)
     worst = max(buckets, key=lambda one: one["peak"] or 0.0)
     return finding.with_(
@@ -341,8 +365,8 @@ def _set(entity: Entity, key: str, proposed: float, finding: Finding, promise: f
     return changed.with_(proposed=proposed, promise=promise)
 
 
-def _of_nobody(entity: Entity, key: str, stored: Stored, log: _Log) -> Finding:
-    """A quota that no client of the usage has."""
+def _of_nobody(entity: Entity, key: str, is_held: bool, stored: Stored, log: _Log) -> Finding:
+    """A quota of which no client of the usage used any; one that a client has all the same stays."""
     evidence = {
         "value": stored[entity, key],
         "buckets": 0,
@@ -360,7 +384,9 @@ def _of_nobody(entity: Entity, key: str, stored: Stored, log: _Log) -> Finding:
     if log.days * 24 < log.needed_hours:
         few = f"no client of it in {log.days * 24:,.3g} hours, {log.needed_hours:,} are needed"
         return replace(found, code=NOT_KNOWN, severity=UNKNOWN, message=few)
-    if any(part is DEFAULT for _, part in entity.parts):
+    if is_held:
+        return replace(found, severity=OK, message=f"its clients use no {key} in the usage; it is there if they do")
+    if _has_default(entity):
         return replace(found, severity=OK, message="no client of it in the usage; it is there for clients to come")
     return replace(removed, message="no client of it in the usage")
 

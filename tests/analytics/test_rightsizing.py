@@ -181,6 +181,16 @@ def test_what_cannot_be_judged_is_one_line(usage, options, kind, message):
         recommend(usage, quotas(**{"user=high": 500.0}), **options)
 
 
+def test_a_limit_that_a_client_has_and_does_not_use_stays():
+    """A consumer's limit on producing was removed, as it had never produced."""
+    fetched = flat("reader", 1.0)
+    key = pa.array(["consumer_byte_rate"] * len(fetched))
+    fetched = fetched.set_column(fetched.column_names.index("key"), "key", key)
+    usage = pa.concat_tables([flat("other", 1.0), fetched.cast(schemas.USAGE.schema)])
+    found = row(recommend(usage, quotas(**{"user=reader": 500.0})), "user=reader")
+    assert (found["finding"], found["op"]) == ("unused", None)
+
+
 @pytest.mark.parametrize("value", [float("inf"), float("nan")])
 def test_a_limit_that_is_no_number_is_left_alone(value):
     """Another tool had stored Infinity, and the answer was an error of the logarithm."""
