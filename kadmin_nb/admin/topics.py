@@ -129,7 +129,7 @@ def _sizes(wire: Wire, leader: int, partitions: _Partitions) -> dict[tuple[str, 
     asked = [topic(topic=name, partitions=[*numbers]) for name, numbers in partitions.items()]
     doing = "reading the sizes of partitions"
     answer = wire.ask(lambda: DescribeLogDirsRequest(topics=asked), node=leader, doing=doing)
-    error_codes.raise_for_error(getattr(answer, "error_code", 0) or 0, None, doing, rights.to_describe())
+    error_codes.raise_for_error(getattr(answer, "error_code", 0) or 0, None, doing, rights.on_cluster("DESCRIBE"))
     return {
         (topic.name, partition.partition_index): partition.partition_size
         for folder in answer.results
