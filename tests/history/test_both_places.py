@@ -1,7 +1,7 @@
 """A history at a path and one in a catalog are the same.
 
 The tests run at paths. `KADMIN_TEST_HISTORY=catalog` runs them in a Spark with Delta, as a process of their own does,
-since the Spark of other tests has none.
+since the Spark of other tests has none; `connect` runs them over Spark Connect.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,13 +22,17 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
+from kadmin_nb.frames import spark as spark_sessions
 from kadmin_nb.history import History
 from kadmin_nb.history.intervals import FRAMES
+from kadmin_nb.java import spark_java_home
+from tests.analytics.conftest import free_port
 from tests.history.hours import at, limits_of, taken, topic
 from tests.history.model import Seen, are_maximal, changes, state, told, told_changes
 from tests.history.test_backfill import limit, log, retention
 
-IN_CATALOG = os.environ.get("KADMIN_TEST_HISTORY") == "catalog"
+MODE = os.environ.get("KADMIN_TEST_HISTORY", "path")
+IN_CATALOG = MODE != "path"
 DOCS = Path(__file__).parents[2] / "docs" / "history.md"
 
 _numbers = itertools.count(1)
@@ -38,12 +43,31 @@ def spark() -> Any:
     """A session with Delta, where the tests are in a catalog."""
     if not IN_CATALOG:
         return None
-    session = kn.spark_session(delta=True)
+    session = over_connect() if MODE == "connect" else kn.spark_session(delta=True)
     session.conf.set("spark.databricks.delta.snapshotPartitions", "1")
     session.conf.set("spark.sql.shuffle.partitions", "1")
     session.conf.set("spark.sql.codegen.wholeStage", "false")
     session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     return session
+
+
+def over_connect() -> Any:
+    """A session of Spark Connect, whose server is started here and has Delta."""
+    from pyspark.sql import SparkSession
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+
+    os.environ["JAVA_HOME"] = str(spark_java_home())
+    port = free_port()
+    DefaultChannelBuilder.default_port = staticmethod(lambda: port)
+    settings = spark_sessions._SETTINGS | spark_sessions._DELTA_SETTINGS
+    settings["spark.driver.extraClassPath"] = os.pathsep.join(map(str, spark_sessions.DELTA.jars()))
+    settings["spark.connect.grpc.binding.port"] = str(port)
+    builder = SparkSession.builder.remote("local[2]")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    with warnings.catch_warnings():  # what the server was started with cannot be set once more
+        warnings.simplefilter("ignore", UserWarning)
+        return builder.getOrCreate()
 
 
 @pytest.fixture
@@ -237,10 +261,17 @@ if not IN_CATALOG:
 
     @pytest.mark.spark
     @pytest.mark.slow
-    @pytest.mark.parametrize("chosen", ["out_of_a_metadata_log", pytest.param("test", marks=pytest.mark.long)])
-    def test_the_same_in_a_catalog(chosen: str) -> None:
+    @pytest.mark.parametrize(
+        ("mode", "chosen"),
+        [
+            ("catalog", "out_of_a_metadata_log"),
+            pytest.param("catalog", "test", marks=pytest.mark.long),
+            pytest.param("connect", "a_day_with_all or metadata_log", marks=pytest.mark.long),
+        ],
+    )
+    def test_the_same_in_a_catalog(mode: str, chosen: str) -> None:
         """These tests, in a process whose Spark has Delta: one of them each day, all of them now and then."""
         words = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", chosen, __file__]
-        environment = {**os.environ, "KADMIN_TEST_HISTORY": "catalog"}
+        environment = {**os.environ, "KADMIN_TEST_HISTORY": mode}
         done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=900, check=False)
         assert done.returncode == 0, done.stdout[-6000:]
