@@ -95,6 +95,10 @@ class WireKafka:
         """The partitions of these topics; without topics that are not there or that we may not describe."""
         return topics.partitions(self.wire, names)
 
+    def stored(self, names: Collection[str]) -> dict[str, tuple[int, int]]:
+        """The records and bytes that these topics have on disk; see `topics.stored`."""
+        return topics.stored(self.wire, names)
+
     def group_types(self) -> dict[str, str | None]:
         """The groups that we may describe, with their types; each broker is asked for those that it coordinates."""
         nodes = [broker.id for broker in self.brokers() if not broker.is_fenced]
