@@ -590,7 +590,9 @@ class Cluster:
         request = CanaryRequest(client_id, topic, key, seconds, max_bytes, user)
         return look(self.port, settings, request)
 
-    def observe(self, seconds: float = 60.0, *, progress: Progress = silent) -> ObservationAnswer:
+    def observe(
+        self, seconds: float = 60.0, *, clients: bool = False, progress: Progress = silent
+    ) -> ObservationAnswer:
         """OBSERVED: switch on every broker's request log for a while.
 
         It sets `kafka.request.logger` to DEBUG through a plan, waits, and restores each level. A separate process
@@ -602,11 +604,17 @@ class Cluster:
         ----------
         seconds
             1 to 3600. Each request is about a kilobyte of log.
+        clients
+            Log only requests of deprecated API versions, with the client's software: the logger is set to INFO, at
+            which brokers of 3.9.1 to 3.9 write these, and it may take a day, 86400 seconds. `kn.usage.clients` reads
+            the log.
         progress
             Called with an `Advance` now and then.
 
         Raises
         ------
+        Unsupported
+            `clients`, and the brokers are older than 3.9, or 4.0 or newer: these log no deprecated requests.
         PlanRefused
             The brokers refuse it, or this machine already observes this cluster (LOCKED); nothing was sent.
         NotAuthorized
@@ -614,9 +622,10 @@ class Cluster:
         Interrupted
             Stopped by Ctrl-C; all levels are restored, and `.outcomes` is the answer.
         """
-        from .observation import observe
+        from .observation import DEPRECATED_REQUESTS, EVERY_REQUEST, observe
 
-        return observe(self.port, self.settings, self.stage, seconds, progress)
+        logged = DEPRECATED_REQUESTS if clients else EVERY_REQUEST
+        return observe(self.port, self.settings, self.stage, seconds, progress, logged)
 
     def top(
         self,
@@ -719,6 +728,56 @@ class Cluster:
         from .diff import diff
 
         return diff(self, other, everything=everything, cluster_id=cluster_id)
+
+    def metrics(
+        self,
+        usage: object = None,
+        *,
+        against: str | None = None,
+        most: int | None = None,
+        textfile: str | os.PathLike[str] | None = None,
+        assume_default: bool = False,
+    ) -> str:
+        """Metrics for Prometheus, as OpenMetrics: what one scrape of `kadmin-nb metrics` finds.
+
+        Resolved limits, how much of them is used and throttled by broker, findings, drift, plans and the lease. A part
+        that cannot be read is `kadmin_nb_part_success 0`, and nothing of it is there.
+
+        Parameters
+        ----------
+        usage
+            USAGE, or METRICS of the brokers; only the last five minutes of it count.
+        against
+            A declarative file, a saved snapshot or `history:WHERE`: drift is what differs from it.
+        most
+            The limits of each key that have series of their own, 1 to 150; default: 50. The others are one series.
+        textfile
+            Also write them to this file, whole or not at all, in the format that node_exporter's textfile collector
+            reads; its name ends in `.prom`.
+        assume_default
+            As of `quotas.resolve`.
+
+        Raises
+        ------
+        Unsupported
+            prometheus_client is not installed.
+        UsageError
+            `most` is out of bounds; `against` is a cluster; `textfile` does not end in `.prom`.
+        NotFound, Invalid
+            The file cannot be written.
+
+        Warns
+        -----
+        UserWarning
+            The part that cannot be read, and why.
+
+        Examples
+        --------
+        >>> cluster.metrics(textfile="/var/lib/prometheus/node-exporter/kadmin.prom")  # doctest: +SKIP
+        """
+        from .metrics import text_of_one_scrape
+
+        return text_of_one_scrape(self, usage, against, most, textfile, assume_default)
 
     def close(self) -> None:
         """End the connections."""

@@ -46,6 +46,7 @@ SYNONYMS = pa.list_(
 )
 QUOTA_KEYS = pa.list_(pa.struct([("level", TEXT), ("key", TEXT), ("quotas", COUNT)]))
 HISTOGRAM = pa.list_(pa.struct([("bin", WHOLE), ("windows", COUNT)]))
+API_VERSIONS = pa.list_(pa.struct([("api", TEXT), ("version", WHOLE)]))
 OVERRIDDEN = pa.list_(pa.struct([pa.field("level", TEXT, False), pa.field("value", NUMBER, False)]))
 
 PASSED_OVER, TOPIC_MISSING = "kadmin.passed_over", "kadmin.topic_missing"
@@ -84,7 +85,7 @@ THROTTLE_MS = Field(NUMBER, "the longest throttle that was reported", unit=MS)
 LIMIT = Field(NUMBER, unit=OF_KEY)
 PEAK = Field(NUMBER, "the most in a window; null is unknown", unit=MEASURED, null=True)
 WINDOWS_UNKNOWN = Field(COUNT, "windows in which a part of the use is unknown: figures are lower bounds")
-CLIENTS = Field(COUNT, "the known clients that share the bucket")
+SHARING_CLIENTS = Field(COUNT, "the known clients that share the bucket")
 SOFTWARE = Field(TEXT, "the client software's own name")
 REVISION = Field(COUNT, "the offset of its record")
 RESOURCE_TYPE = Field(WORD, "Kafka's name of the type")
@@ -445,7 +446,7 @@ class COMPATIBILITY(Frame):
     software = SOFTWARE
     version = Field(TEXT)
     keys = Field(TEXTS, "all that it supports there")
-    clients = CLIENTS
+    clients = SHARING_CLIENTS
 
 
 class FOLLOWERS(_Client):
@@ -608,7 +609,7 @@ class IMPACT_COUNTS(Frame):
     key = KEY.of(TEXT)
     effect = Field(TEXT, look=BADGE)
     sharing = Field(TEXT, look=BADGE, null=True)
-    clients = CLIENTS
+    clients = SHARING_CLIENTS
 
 
 class SHADOWED(Frame, key="entity key"):
@@ -642,7 +643,7 @@ class BACKTEST(Frame, key="broker key bucket_user bucket_client_id"):
     bucket_user = bucket_client_id = BUCKET.of(TEXT)
     level = LEVEL
     limit = LIMIT
-    clients = CLIENTS
+    clients = SHARING_CLIENTS
     windows = Field(COUNT, "the seconds that it was active in")
     throttled_windows = Field(COUNT)
     throttled_share = Field(NUMBER, unit=SHARE)
@@ -664,6 +665,8 @@ class REQUESTS(Frame):
     user = USER
     client_id = CLIENT_ID
     api = Field(TEXT)
+    api_version = Field(WHOLE, "the version of the request; null: not reported", null=True)
+    deprecated = Field(FLAG, "the broker calls this version deprecated; Kafka 4.0 to 4.3 call none so", null=True)
     bytes_in = Field(COUNT, "record bytes of a PRODUCE; null: not reported", unit=BYTES, null=True)
     bytes_out = Field(
         COUNT, "bytes in the answer to a FETCH; of a SHARE_FETCH an estimate, or null", unit=BYTES, null=True
@@ -695,6 +698,22 @@ class LOG_LINES(Frame):
     lines = Field(COUNT)
 
 
+class CLIENTS(Frame, key="user client_id software_name software_version"):
+    """The software of clients and the versions of Kafka's API that they used, a row for each software and version under
+    a user and client-id. Those that Kafka 4.0 would refuse come first."""
+
+    state = Field(TEXT, "refused, accepted, or unknown: the log lacks a version that it depends on", look=BADGE)
+    user = USER
+    client_id = CLIENT_ID
+    software_name = software_version = Field(TEXT, "as the client says it; unknown: an old one says none", null=True)
+    address = Field(TEXT, "one that it connected from", null=True)
+    refused_versions = Field(API_VERSIONS, "those of `api_versions` that Kafka 4.0 has no more")
+    deprecated_versions = Field(API_VERSIONS, "those of `api_versions` that the broker calls deprecated")
+    api_versions = Field(API_VERSIONS, "the APIs and versions that it used; null: the log lacks the version")
+    requests = Field(COUNT, "but for API_VERSIONS, by which clients ask for versions")
+    last_seen = Field(MOMENT, "the time of its last request")
+
+
 class METRICS(Frame):
     """Samples of `kafka.server:type=…,user=…,client-id=…`, the tags as JMX writes them, null where one is absent."""
 
@@ -703,7 +722,9 @@ class METRICS(Frame):
     type = Field(TEXT, "Produce, Fetch or Request")
     user = USER.or_null
     client_id = CLIENT_ID.or_null
-    name = Field(TEXT, "byte-rate (bytes/s), request-time (percent of a thread) or throttle-time (ms)")
+    name = Field(
+        TEXT, "byte-rate (bytes/s), request-time (percent of a thread), throttle-time (ms), quota-utilization (percent)"
+    )
     value = VALUE
 
 
@@ -742,7 +763,7 @@ class UTILISATION(Frame):
     limit = LIMIT.or_null
     brokers = Field(WHOLE)
     limit_x_brokers = Field(NUMBER, unit=OF_KEY, null=True)
-    clients = CLIENTS.or_null
+    clients = SHARING_CLIENTS.or_null
     windows = windows_seen = Field(COUNT)
     windows_unknown = WINDOWS_UNKNOWN
     peak = PEAK
@@ -754,6 +775,21 @@ class UTILISATION(Frame):
     longest_above_100_s = Field(NUMBER, unit=S, null=True)
     throttle_ms = THROTTLE_MS.or_null
     share_throttled = Field(NUMBER, unit=SHARE, null=True)
+
+
+class UTILISATION_DIFFERENCES(Frame, key="broker subject key"):
+    """Buckets of which a broker measures another use than its rate and the limit that applies make."""
+
+    finding = Field(TEXT, look=BADGE)
+    broker = BROKER
+    subject = Field(TEXT, "the bucket, as it would be typed")
+    key = KEY
+    level = LEVEL.or_null
+    limit = LIMIT.or_null
+    utilisation = Field(NUMBER, "the broker's rate in percent of the limit", unit=PERCENT, null=True)
+    measured = Field(NUMBER, "what the broker says; null: it knows no limit", unit=PERCENT, null=True)
+    enforced = Field(NUMBER, "the limit that the broker's figures mean", unit=OF_KEY, null=True)
+    message = MESSAGE
 
 
 class UTILISATION_DAILY(Frame):

@@ -353,6 +353,10 @@ VIEWS: Mapping[type, View] = {
         _users_finding,
         _with_findings_first,
     ),
+    schemas.CLIENTS: View(
+        ("state", "who", "client_software", "refused_versions", "address", "requests", "last_seen"),
+        ("client", "clients"),
+    ),
     schemas.CLIENT_CONFIGS: View(
         ("who", "key", "value", "revision", "author", "plan_id", "changed_at"), ("client config", "client configs")
     ),
@@ -431,6 +435,9 @@ VIEWS: Mapping[type, View] = {
     schemas.USAGE: View(("broker", "who", "key", "used", "window_start", "window_end", "throttle_ms", "source")),
     schemas.UTILISATION: View(
         ("broker", "bucket", "key", "limit", "peak", "p95", "utilisation", "share_throttled", "clients", "level")
+    ),
+    schemas.UTILISATION_DIFFERENCES: View(
+        ("broker", "subject", "key", "limit", "utilisation", "measured", "enforced", "message")
     ),
     schemas.CAPACITY: View(
         (

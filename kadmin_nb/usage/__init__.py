@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 from ..errors import Unsupported
 
 if TYPE_CHECKING:
+    from .api_versions import ClientsAnswer, clients, upgrade_check
     from .backtesting import backtest
+    from .broker_utilisation import UtilisationDifferences, utilisation_differences
     from .costs import CostAnswer, cost, showback
     from .limits_used import known_clients, over_days, utilisation, utilisation_daily
     from .metrics import usage_from_metrics
@@ -27,12 +29,15 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "CapacityAnswer": "oversubscription",
+    "ClientsAnswer": "api_versions",
     "CostAnswer": "costs",
     "Requests": "request_log",
+    "UtilisationDifferences": "broker_utilisation",
     "alerts": "near_and_top",
     "backtest": "backtesting",
     "capacity": "oversubscription",
     "check_tables": "tables",
+    "clients": "api_versions",
     "cost": "costs",
     "impact": "touched_clients",
     "known_clients": "limits_used",
@@ -45,20 +50,25 @@ _PLACES = {
     "store_usage": "tables",
     "store_utilisation": "tables",
     "top": "near_and_top",
+    "upgrade_check": "api_versions",
     "usage": "windows",
     "usage_from_metrics": "metrics",
     "utilisation": "limits_used",
     "utilisation_daily": "limits_used",
+    "utilisation_differences": "broker_utilisation",
 }
 
 __all__ = [
     "CapacityAnswer",
+    "ClientsAnswer",
     "CostAnswer",
     "Requests",
+    "UtilisationDifferences",
     "alerts",
     "backtest",
     "capacity",
     "check_tables",
+    "clients",
     "cost",
     "impact",
     "known_clients",
@@ -71,10 +81,12 @@ __all__ = [
     "store_usage",
     "store_utilisation",
     "top",
+    "upgrade_check",
     "usage",
     "usage_from_metrics",
     "utilisation",
     "utilisation_daily",
+    "utilisation_differences",
 ]
 
 

@@ -36,6 +36,8 @@ ANSWERED = {
     "who is near the limit": "near-a-limit",
     "who uses most": "top-clients",
     "who are the clients at all": "list-clients",
+    "who blocks the upgrade to kafka 4": "upgrade",
+    "which clients are too old": "upgrade",
     "may I": "permissions",
     "one limit for many clients": "many-clients",
     "is this a slip": "typing-mistakes",
@@ -59,6 +61,8 @@ ANSWERED = {
     "replace kafka-configs.sh": "kafka-configs",
     "daily report": "daily-audit",
     "get an alert": "alert",
+    "grafana dashboard": "board",
+    "export quotas to prometheus": "board",
     "job on databricks": "databricks-job",
 }
 """The questions as people write them, and the page of docs/how-to that answers each."""
