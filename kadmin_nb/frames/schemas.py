@@ -206,7 +206,7 @@ class REACH(_Client, key="key case"):
 
 
 class BRAKES(Frame, key="number"):
-    """What slows a client, a topic or a broker, those that bite first."""
+    """What slows a client, a topic, a broker or a group, those that bite first."""
 
     number = Field(WHOLE)
     brake = Field(TEXT, look=BADGE)
@@ -215,7 +215,7 @@ class BRAKES(Frame, key="number"):
     state = Field(TEXT, "bites, as far as was seen; may bite; stands, and slows nothing now", look=BADGE)
     throttle_ms = THROTTLE_MS.or_null
     share_throttled = Field(NUMBER, "of the windows", unit=SHARE, null=True)
-    since = Field(MOMENT, "the first throttle that was seen", null=True)
+    since = Field(MOMENT, "the first throttle that was seen, or the first snapshot with the config", null=True)
     message = MESSAGE
     mend = Field(TEXT, "the smallest change that lifts it", look=PROSE, null=True)
 
