@@ -590,7 +590,9 @@ class Cluster:
         request = CanaryRequest(client_id, topic, key, seconds, max_bytes, user)
         return look(self.port, settings, request)
 
-    def observe(self, seconds: float = 60.0, *, progress: Progress = silent) -> ObservationAnswer:
+    def observe(
+        self, seconds: float = 60.0, *, clients: bool = False, progress: Progress = silent
+    ) -> ObservationAnswer:
         """OBSERVED: switch on every broker's request log for a while.
 
         It sets `kafka.request.logger` to DEBUG through a plan, waits, and restores each level. A separate process
@@ -602,11 +604,17 @@ class Cluster:
         ----------
         seconds
             1 to 3600. Each request is about a kilobyte of log.
+        clients
+            Log only requests of deprecated API versions, with the client's software: the logger is set to INFO, at
+            which brokers of 3.9.1 to 3.9 write these, and it may take a day, 86400 seconds. `kn.usage.clients` reads
+            the log.
         progress
             Called with an `Advance` now and then.
 
         Raises
         ------
+        Unsupported
+            `clients`, and the brokers are older than 3.9, or 4.0 or newer: these log no deprecated requests.
         PlanRefused
             The brokers refuse it, or this machine already observes this cluster (LOCKED); nothing was sent.
         NotAuthorized
@@ -614,9 +622,10 @@ class Cluster:
         Interrupted
             Stopped by Ctrl-C; all levels are restored, and `.outcomes` is the answer.
         """
-        from .observation import observe
+        from .observation import DEPRECATED_REQUESTS, EVERY_REQUEST, observe
 
-        return observe(self.port, self.settings, self.stage, seconds, progress)
+        logged = DEPRECATED_REQUESTS if clients else EVERY_REQUEST
+        return observe(self.port, self.settings, self.stage, seconds, progress, logged)
 
     def top(
         self,

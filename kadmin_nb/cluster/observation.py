@@ -18,11 +18,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..client_configs.kafka import LiveKafka
-from ..errors import ExitState, Interrupted, Invalid, KadminError, PartlyFailed, PlanRefused, UsageError, kind_of
+from ..errors import (
+    ExitState,
+    Interrupted,
+    Invalid,
+    KadminError,
+    PartlyFailed,
+    PlanRefused,
+    Unsupported,
+    UsageError,
+    kind_of,
+)
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
+from ..hints import Hint, Verb, sentence
 from ..local_runs import all_runs
 from ..model.changes import Change
 from ..model.connection_settings import Settings
@@ -118,12 +129,23 @@ def first_time(file: Path) -> str:
         return log.read(40).partition("]")[0].lstrip("[")
 
 
-LOGGER, LEVEL = "kafka.request.logger", "DEBUG"
-AT_LEAST = ("DEBUG", "TRACE")
-"""The levels at which a broker writes its request log."""
+LOGGER = "kafka.request.logger"
 
-LONGEST = 3600.0
-"""Seconds that an observation may take: each request is a line of a kilobyte on the broker's disk."""
+
+@dataclass(frozen=True)
+class Logged:
+    """The requests that a broker is to log: the level that has it do so, the levels that do, and seconds at most."""
+
+    level: str
+    enough: tuple[str, ...]
+    longest: float
+
+
+EVERY_REQUEST = Logged("DEBUG", ("DEBUG", "TRACE"), 3600.0)
+"""Each is a line of a kilobyte on the broker's disk."""
+
+DEPRECATED_REQUESTS = Logged("INFO", ("INFO", "DEBUG", "TRACE"), 86_400.0)
+"""Those of a version that the broker calls deprecated: few, and only brokers of 3.9.1 to 3.9 do so (KAFKA-18272)."""
 
 PATIENCE = 10.0
 """Seconds that one broker is given to tell a level."""
@@ -134,6 +156,10 @@ WITHIN = 30.0
 ELSEWHERE = "its log4j configuration names its log, often kafka-request.log; Kafka does not reveal it"
 
 LOST, LOST_ALL = "log4j deleted rolled files: requests are missing before", "the log was deleted during the observation"
+
+_CLIENTS = Verb("clients LOG… --broker ID", "kn.usage.upgrade_check(kn.usage.requests(…))")
+LISTS_CLIENTS = "Pass the log to `clients`: it lists who sent deprecated requests."
+ALL_REQUESTS = Hint(sentence("Observe all requests; then {} lists who sent which versions.", _CLIENTS))
 
 _SECONDS = "seconds observed"
 KEPT, RESTORED, MOVED, LEFT, SKIPPED = "kept", "restored", "moved", "left", "skipped"
@@ -205,16 +231,18 @@ class Level:
 
 
 def observe(
-    kafka: LiveKafka, settings: Settings, stage: Callable[[], Stage], seconds: float, progress: Progress
+    kafka: LiveKafka, settings: Settings, stage: Callable[[], Stage], seconds: float, progress: Progress, logged: Logged
 ) -> ObservationAnswer:
     """Switch on, wait, take back; see `Cluster.observe`."""
-    if not 1 <= seconds <= LONGEST:
-        raise UsageError(f"an observation of {seconds:g} s is not possible", hint=f"From 1 s to {LONGEST:g} s.")
+    if not 1 <= seconds <= logged.longest:
+        raise UsageError(f"an observation of {seconds:g} s is not possible", hint=f"From 1 s to {logged.longest:g} s.")
+    if logged == DEPRECATED_REQUESTS:
+        _refuse_without_deprecated(kafka.version)
     refuse_another(kafka.id)
     before = levels(kafka, [broker.id for broker in kafka.brokers()])
     _refuse_blind(before)
-    plan = _switch_on_plan(stage, before, seconds)
-    watch = _Watch(kafka, stage, plan, seconds, progress)
+    plan = _switch_on_plan(stage, before, seconds, logged)
+    watch = _Watch(kafka, stage, plan, seconds, progress, logged)
     with request_logs(kafka.id) as logs:
         not_restored = _watched(watch, settings)
         answer = watch.answer(before, not_restored, logs)
@@ -238,9 +266,16 @@ class _Watch:
     """One observation: from the plan to what became of it."""
 
     def __init__(
-        self, kafka: LiveKafka, stage: Callable[[], Stage], plan: Plan | None, seconds: float, progress: Progress
+        self,
+        kafka: LiveKafka,
+        stage: Callable[[], Stage],
+        plan: Plan | None,
+        seconds: float,
+        progress: Progress,
+        logged: Logged,
     ) -> None:
         self.kafka, self.stage, self.plan, self.seconds, self.progress = kafka, stage, plan, seconds, progress
+        self.logged = logged
         self.since = self.until = kafka.now()
         self.stopped: KeyboardInterrupt | None = None
 
@@ -300,29 +335,29 @@ class _Watch:
     ) -> ObservationAnswer:
         """OBSERVED, a row a broker."""
         after = {level.broker: level for level in levels(self.kafka, [level.broker for level in before if level.level])}
-        rows = (_level_row(level, after.get(level.broker), not_restored, self.since, self.until) for level in before)
+        rows = (self._row(level, after.get(level.broker), not_restored) for level in before)
         located = (_located(row, logs.get(row["broker"])) for row in rows)
-        return ObservationAnswer(stamped(schemas.table(schemas.OBSERVED, located), self.kafka.id))
+        answer = ObservationAnswer(stamped(schemas.table(schemas.OBSERVED, located), self.kafka.id))
+        if self.logged == DEPRECATED_REQUESTS:
+            answer.hint = LISTS_CLIENTS
+        return answer
+
+    def _row(self, before: Level, after: Level | None, not_restored: Mapping[int, str]) -> dict[str, Any]:
+        state, message = _became(before, after, not_restored, self.logged)
+        return {
+            "broker": before.broker,
+            "state": state,
+            "level_before": before.level,
+            "level_after": after.level if after else None,
+            "since": None if state == SKIPPED else self.since,
+            "until": None if state == SKIPPED else self.until,
+            "message": message,
+        }
 
 
 def _refuse_unguarded(is_guarded: Callable[[], bool]) -> None:
     if not is_guarded():
         raise PartlyFailed("the guard of this observation ended, so it was stopped at once")
-
-
-def _level_row(
-    before: Level, after: Level | None, not_restored: Mapping[int, str], since: datetime, until: datetime
-) -> dict[str, Any]:
-    state, message = _became(before, after, not_restored)
-    return {
-        "broker": before.broker,
-        "state": state,
-        "level_before": before.level,
-        "level_after": after.level if after else None,
-        "since": None if state == SKIPPED else since,
-        "until": None if state == SKIPPED else until,
-        "message": message,
-    }
 
 
 def _located(row: dict[str, Any], log: RequestLog | None) -> dict[str, Any]:
@@ -341,17 +376,19 @@ def _files(log: RequestLog) -> tuple[list[str], bool, str | None]:
     return [str(file) for file in files], complete, lost
 
 
-def _became(before: Level, after: Level | None, not_restored: Mapping[int, str]) -> tuple[str, str | None]:
+def _became(
+    before: Level, after: Level | None, not_restored: Mapping[int, str], logged: Logged
+) -> tuple[str, str | None]:
     if before.level is None:
         return SKIPPED, f"not observed: {before.message or before.error}"
     if before.broker in not_restored:
         return (
             LEFT,
-            f"{LOGGER} is still at {LEVEL}, as far as is known: {not_restored[before.broker]}; a guard process "
+            f"{LOGGER} is still at {logged.level}, as far as is known: {not_restored[before.broker]}; a guard process "
             "keeps trying",
         )
     same = after is None or after.level in (None, before.level)
-    if before.level in AT_LEAST:
+    if before.level in logged.enough:
         return KEPT, f"was at {before.level} before" + ("" if same else ", and it was switched off since")
     return (RESTORED, None) if same else (MOVED, "another level was set since")
 
@@ -385,7 +422,23 @@ def _refuse_blind(before: Sequence[Level]) -> None:
         )
 
 
-def _switch_on_plan(stage: Callable[[], Stage], before: Sequence[Level], seconds: float) -> Plan | None:
+def _refuse_without_deprecated(version: str) -> None:
+    """Refuse brokers that write no deprecated requests at INFO. That it is 3.9.0 and not later nobody can see.
+
+    Raises
+    ------
+    Unsupported
+    """
+    if version != "3.9":
+        is_later = version.partition(".")[0] not in ("0", "1", "2", "3")
+        why = "they refuse old versions, and log none of it" if is_later else "they do not know which are deprecated"
+        raise Unsupported(
+            f"brokers of Kafka {version} log no deprecated requests by themselves, as those of 3.9.1 to 3.9 do: {why}",
+            hint=None if is_later else ALL_REQUESTS,
+        )
+
+
+def _switch_on_plan(stage: Callable[[], Stage], before: Sequence[Level], seconds: float, logged: Logged) -> Plan | None:
     """The plan that switches it on where it is off; None where it is on everywhere.
 
     Raises
@@ -395,8 +448,8 @@ def _switch_on_plan(stage: Callable[[], Stage], before: Sequence[Level], seconds
     """
     wishes = stage()
     for level in before:
-        if level.level is not None and level.level not in AT_LEAST:
-            wishes.set_config(LOGGER, LEVEL, broker_logger=level.broker)
+        if level.level is not None and level.level not in logged.enough:
+            wishes.set_config(LOGGER, logged.level, broker_logger=level.broker)
     if not len(wishes):
         return None
     plan = wishes.plan(f"observe for {seconds:g} s")

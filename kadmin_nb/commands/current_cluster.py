@@ -81,15 +81,18 @@ def snapshot(session: Session, file: str) -> Any:
 @click.option(
     "--for", "seconds", default="60s", show_default=True, type=Length(), metavar="TIME", help="How long; at most 1h."
 )
-def observe(session: Session, seconds: float) -> Any:
+@click.option("--clients", is_flag=True, help="Only deprecated requests, at most 24h: brokers of 3.9.1 to 3.9.")
+def observe(session: Session, seconds: float, clients: bool) -> Any:
     """Switch on the request log of every broker for a while.
 
-    It sets kafka.request.logger to DEBUG through a plan, and always restores it; Ctrl-C ends it early.
+    It sets kafka.request.logger to DEBUG through a plan, and always restores it; Ctrl-C ends it early. With --clients
+    it sets it to INFO, at which the log shows who would be refused by Kafka 4.0.
 
     \b
     {here} --for 60s
+    {here} --clients --for 24h
     """
-    answer = session.cluster.observe(seconds, progress=session.progress)
+    answer = session.cluster.observe(seconds, clients=clients, progress=session.progress)
     if click.get_current_context().meta.get("out") and session.note is not None:
         for line in (*answer.warnings, *(f"request log: {log}" for log in answer.logs)):
             session.note(line)

@@ -1,9 +1,9 @@
-"""`quota usage`, `near` and `top`: who uses most, who is near a limit; and where usage is read from."""
+"""`quota usage`, `near`, `top`, `cost`, and `clients`: what clients used; and where that is read from."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -127,7 +127,11 @@ class _Reading:
 
 def source(command: Any) -> Any:
     """The options that say where usage comes from; the command gets a `UsageSource` as its `source`."""
-    for option in reversed(_OPTIONS):
+    return _with((*_LOG_OPTIONS, *_USAGE_OPTIONS, _ENGINE), command)
+
+
+def _with(source_options: Sequence[Any], command: Any) -> Any:
+    for option in reversed(source_options):
         command = option(command)
     return command
 
@@ -145,7 +149,7 @@ def note(session: Session, warnings: Iterable[str]) -> None:
             session.note(warning)
 
 
-_OPTIONS = (
+_LOG_OPTIONS = (
     click.argument("paths", nargs=-1, metavar="[PATH]..."),
     click.option(
         "--broker",
@@ -156,6 +160,8 @@ _OPTIONS = (
     click.option("--names", metavar="PATTERN", help="Only files with names like this: '*request*'."),
     click.option("--dedupe/--no-dedupe", default=True, help="Count a request once even if its line is read twice."),
     click.option("--strict", is_flag=True, help="Fail on a damaged compressed file, instead of warning."),
+)
+_USAGE_OPTIONS = (
     click.option(
         "--every", metavar="LENGTH", help=f"The length of the windows, such as '5 minutes'; default: {EVERY}."
     ),
@@ -168,8 +174,8 @@ _OPTIONS = (
     click.option("--label", default=UsageSource.label, show_default=True, help="The label that names the broker."),
     click.option("--token", metavar="REFERENCE", help="A bearer token: env:NAME, file:PATH, keyring:NAME."),
     click.option("--usage", metavar="NAME", help="A USAGE frame: a variable, or a Parquet or CSV file."),
-    options.engine("The engine; default: by the size."),
 )
+_ENGINE = options.engine("The engine; default: by the size.")
 
 
 def _refuse_what_is_no_path(path: str) -> None:
@@ -312,6 +318,46 @@ def cost(session: Session, source: UsageSource, owners: str, rates: str | None, 
         answer = showback(used.answer(), *prices, by)
         note(session, () if is_shown else answer.warnings)
         return answer
+
+
+def _log_source(command: Any) -> Any:
+    """The options of a request log alone."""
+    return _with((*_LOG_OPTIONS, _ENGINE), command)
+
+
+@click.command(cls=Verb)
+@_reading
+@options.detailed("a client would be refused")
+@_log_source
+@click.option("--for", "seconds", type=Length(), metavar="TIME", help="Observe the brokers for this long instead.")
+def clients(session: Session, source: UsageSource, seconds: float | None) -> Any:
+    """List clients, and which Kafka 4.0 would refuse.
+
+    Each with its software, the API versions it used, and when it was last seen. Those that would be refused are listed
+    first. Brokers of Kafka 4.0 or newer log no request that they refuse, so take the log of older ones.
+
+    \b
+    {here} logs/kafka-request.log* --broker 1 --tz UTC
+    {here} --for 60s
+    """
+    if (seconds is None) == (not source.paths):
+        raise UsageError("a request log is required", hint="Its paths, or how long to observe; not both.")
+    if seconds is not None:
+        from ..usage import upgrade_check
+
+        return upgrade_check(session.cluster.requests_now(seconds, progress=session.progress))
+    source.check()
+    return _clients_of_log(session, source)
+
+
+def _clients_of_log(session: Session, source: UsageSource) -> Answer:
+    from ..usage import upgrade_check
+
+    log = source.log()
+    with where_spark_is(session, log.is_spark):
+        requests = source.requests(session, log)
+        note(session, requests.warnings)
+        return upgrade_check(requests).made_by(log.why)
 
 
 def _of_lines(session: Session, source: UsageSource, quarantine: bool) -> Answer:

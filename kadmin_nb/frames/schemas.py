@@ -46,6 +46,7 @@ SYNONYMS = pa.list_(
 )
 QUOTA_KEYS = pa.list_(pa.struct([("level", TEXT), ("key", TEXT), ("quotas", COUNT)]))
 HISTOGRAM = pa.list_(pa.struct([("bin", WHOLE), ("windows", COUNT)]))
+API_VERSIONS = pa.list_(pa.struct([("api", TEXT), ("version", WHOLE)]))
 OVERRIDDEN = pa.list_(pa.struct([pa.field("level", TEXT, False), pa.field("value", NUMBER, False)]))
 
 PASSED_OVER, TOPIC_MISSING = "kadmin.passed_over", "kadmin.topic_missing"
@@ -84,7 +85,7 @@ THROTTLE_MS = Field(NUMBER, "the longest throttle that was reported", unit=MS)
 LIMIT = Field(NUMBER, unit=OF_KEY)
 PEAK = Field(NUMBER, "the most in a window; null is unknown", unit=MEASURED, null=True)
 WINDOWS_UNKNOWN = Field(COUNT, "windows in which a part of the use is unknown: figures are lower bounds")
-CLIENTS = Field(COUNT, "the known clients that share the bucket")
+SHARING_CLIENTS = Field(COUNT, "the known clients that share the bucket")
 SOFTWARE = Field(TEXT, "the client software's own name")
 REVISION = Field(COUNT, "the offset of its record")
 RESOURCE_TYPE = Field(WORD, "Kafka's name of the type")
@@ -445,7 +446,7 @@ class COMPATIBILITY(Frame):
     software = SOFTWARE
     version = Field(TEXT)
     keys = Field(TEXTS, "all that it supports there")
-    clients = CLIENTS
+    clients = SHARING_CLIENTS
 
 
 class FOLLOWERS(_Client):
@@ -608,7 +609,7 @@ class IMPACT_COUNTS(Frame):
     key = KEY.of(TEXT)
     effect = Field(TEXT, look=BADGE)
     sharing = Field(TEXT, look=BADGE, null=True)
-    clients = CLIENTS
+    clients = SHARING_CLIENTS
 
 
 class SHADOWED(Frame, key="entity key"):
@@ -642,7 +643,7 @@ class BACKTEST(Frame, key="broker key bucket_user bucket_client_id"):
     bucket_user = bucket_client_id = BUCKET.of(TEXT)
     level = LEVEL
     limit = LIMIT
-    clients = CLIENTS
+    clients = SHARING_CLIENTS
     windows = Field(COUNT, "the seconds that it was active in")
     throttled_windows = Field(COUNT)
     throttled_share = Field(NUMBER, unit=SHARE)
@@ -664,6 +665,8 @@ class REQUESTS(Frame):
     user = USER
     client_id = CLIENT_ID
     api = Field(TEXT)
+    api_version = Field(WHOLE, "the version of the request; null: not reported", null=True)
+    deprecated = Field(FLAG, "the broker calls this version deprecated; Kafka 4.0 to 4.3 call none so", null=True)
     bytes_in = Field(COUNT, "record bytes of a PRODUCE; null: not reported", unit=BYTES, null=True)
     bytes_out = Field(COUNT, "bytes in the answer to a FETCH", unit=BYTES, null=True)
     queue_ms = Field(NUMBER, "time in the broker's request queue", unit=MS, null=True)
@@ -681,6 +684,22 @@ class LOG_LINES(Frame):
     became = Field(TEXT, "a request, a duplicate, left out, or quarantined")
     reason = REASON.or_null
     lines = Field(COUNT)
+
+
+class CLIENTS(Frame, key="user client_id software_name software_version"):
+    """The software of clients and the versions of Kafka's API that they used, a row for each software and version under
+    a user and client-id. Those that Kafka 4.0 would refuse come first."""
+
+    state = Field(TEXT, "refused, accepted, or unknown: the log lacks a version that it depends on", look=BADGE)
+    user = USER
+    client_id = CLIENT_ID
+    software_name = software_version = Field(TEXT, "as the client says it; unknown: an old one says none", null=True)
+    address = Field(TEXT, "one that it connected from", null=True)
+    refused_versions = Field(API_VERSIONS, "those of `api_versions` that Kafka 4.0 has no more")
+    deprecated_versions = Field(API_VERSIONS, "those of `api_versions` that the broker calls deprecated")
+    api_versions = Field(API_VERSIONS, "the APIs and versions that it used; null: the log lacks the version")
+    requests = Field(COUNT, "but for API_VERSIONS, by which clients ask for versions")
+    last_seen = Field(MOMENT, "the time of its last request")
 
 
 class METRICS(Frame):
@@ -732,7 +751,7 @@ class UTILISATION(Frame):
     limit = LIMIT.or_null
     brokers = Field(WHOLE)
     limit_x_brokers = Field(NUMBER, unit=OF_KEY, null=True)
-    clients = CLIENTS.or_null
+    clients = SHARING_CLIENTS.or_null
     windows = windows_seen = Field(COUNT)
     windows_unknown = WINDOWS_UNKNOWN
     peak = PEAK

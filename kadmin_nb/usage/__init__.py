@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import Unsupported
 
 if TYPE_CHECKING:
+    from .api_versions import ClientsAnswer, clients, upgrade_check
     from .backtesting import backtest
     from .broker_utilisation import UtilisationDifferences, utilisation_differences
     from .costs import CostAnswer, cost, showback
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "CapacityAnswer": "oversubscription",
+    "ClientsAnswer": "api_versions",
     "CostAnswer": "costs",
     "Requests": "request_log",
     "UtilisationDifferences": "broker_utilisation",
@@ -35,6 +37,7 @@ _PLACES = {
     "backtest": "backtesting",
     "capacity": "oversubscription",
     "check_tables": "tables",
+    "clients": "api_versions",
     "cost": "costs",
     "impact": "touched_clients",
     "known_clients": "limits_used",
@@ -47,6 +50,7 @@ _PLACES = {
     "store_usage": "tables",
     "store_utilisation": "tables",
     "top": "near_and_top",
+    "upgrade_check": "api_versions",
     "usage": "windows",
     "usage_from_metrics": "metrics",
     "utilisation": "limits_used",
@@ -56,6 +60,7 @@ _PLACES = {
 
 __all__ = [
     "CapacityAnswer",
+    "ClientsAnswer",
     "CostAnswer",
     "Requests",
     "UtilisationDifferences",
@@ -63,6 +68,7 @@ __all__ = [
     "backtest",
     "capacity",
     "check_tables",
+    "clients",
     "cost",
     "impact",
     "known_clients",
@@ -75,6 +81,7 @@ __all__ = [
     "store_usage",
     "store_utilisation",
     "top",
+    "upgrade_check",
     "usage",
     "usage_from_metrics",
     "utilisation",

@@ -30,7 +30,15 @@ BLOCK = 1 << 18
 
 _REPLICA = ("replicaId", pa.int32())
 _SIZES = pa.list_(pa.struct([("recordsSizeInBytes", pa.int64())]))
-_HEADER = pa.struct([("correlationId", pa.int32()), ("clientId", pa.string()), ("requestApiKeyName", pa.string())])
+_HEADER = pa.struct(
+    [
+        ("correlationId", pa.int32()),
+        ("clientId", pa.string()),
+        ("requestApiKeyName", pa.string()),
+        ("requestApiVersion", pa.int32()),
+        ("requestApiVersionDeprecated", pa.bool_()),
+    ]
+)
 _REQUEST = pa.struct(
     [
         _REPLICA,
@@ -67,6 +75,8 @@ _FIELDS = {
     "correlation_id": ("requestHeader", "correlationId"),
     "client_id": ("requestHeader", "clientId"),
     "api": ("requestHeader", "requestApiKeyName"),
+    "api_version": ("requestHeader", "requestApiVersion"),
+    "deprecated": ("requestHeader", "requestApiVersionDeprecated"),
     "old_replica": ("request", "replicaId"),
     "replica": ("request", "replicaState", "replicaId"),
     "connection": ("connection",),

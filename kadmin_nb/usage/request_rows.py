@@ -307,6 +307,7 @@ class LogReader:
             "broker": self.broker.brokers(paths, parsed["connection"]),
             "user": pc.replace_substring_regex(parsed["principal"], "^[^:]*:", ""),
             "client_id": client_id,
+            "deprecated": pc.fill_null(parsed["deprecated"], False),
             "bytes_in": pc.if_else(pc.equal(api, "PRODUCE"), parsed["produced"], None),
             "bytes_out": pc.if_else(pc.equal(api, "FETCH"), parsed["fetched"], None),
             "ambiguous": clock.is_ambiguous,

@@ -80,6 +80,8 @@ def test_every_column_has_its_type(of, spark):
         "user": "admin",
         "client_id": "fast",
         "api": "PRODUCE",
+        "api_version": 10,
+        "deprecated": False,
         "bytes_in": 504507,
         "bytes_out": None,
         "queue_ms": row.queue_ms,

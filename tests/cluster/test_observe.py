@@ -309,7 +309,7 @@ def test_the_verb_reads_lengths(text, seconds):
     asked = []
 
     class Cluster:
-        def observe(self, seconds: float, progress: object) -> None:
+        def observe(self, seconds: float, **options: object) -> None:
             asked.append(seconds)
 
     run(["observe", "--for", text], Session(connected=Cluster(), owns=False))

@@ -36,6 +36,8 @@ ANSWERED = {
     "who is near the limit": "near-a-limit",
     "who uses most": "top-clients",
     "who are the clients at all": "list-clients",
+    "who blocks the upgrade to kafka 4": "upgrade",
+    "which clients are too old": "upgrade",
     "may I": "permissions",
     "one limit for many clients": "many-clients",
     "is this a slip": "typing-mistakes",
