@@ -11,7 +11,7 @@ MORE_KAFKAS := 4.1.1 4.0.1
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help install browser spark-archive kafka kafkas demo test test-fast test-long test-versions check shape pictures reference bench bench-full docs docs-check docs-serve lock sbom release binder clean
+.PHONY: help install browser spark-archive prometheus kafka kafkas demo test test-fast test-long test-versions check shape pictures reference bench bench-full docs docs-check docs-serve lock sbom release binder clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -19,7 +19,7 @@ help: ## this list
 demo: kafka ## a real Kafka: quotas, which limit binds a client, a change planned, applied, verified
 	@$(VENV)/bin/kadmin-nb demo
 
-test: kafkas browser spark-archive ## every test, on the local Kafka, Spark, the notebooks and a browser (some 25 minutes on 2 fast cores)
+test: kafkas browser prometheus spark-archive ## every test, on the local Kafka, Spark, the notebooks and a browser (some 25 minutes on 2 fast cores)
 	@$(RUN) -m pytest tests -n 3 --dist loadscope
 
 test-fast: install ## the tests that need neither a broker nor Spark, on all cores (one minute)
@@ -59,6 +59,9 @@ kafka: install
 
 spark-archive: install # what halves the start of the tests' Sparks
 	@$(RUN) -m tests.spark_archive
+
+prometheus: install # what evaluates the alerts and the board: the machine's, or Debian's package
+	@$(RUN) -m tests.prometheus.installed
 
 browser: install # a Chromium for the tests of the widgets: the machine's, or one that is fetched
 	@$(RUN) -m tests.browser.presence

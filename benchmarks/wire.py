@@ -5,12 +5,15 @@ from __future__ import annotations
 import statistics
 import subprocess
 import sys
+import time
 
 from kafka.protocol.admin.client_quotas import DescribeClientQuotasResponse
 
 from benchmarks.fleet import ENTITIES, config_command, fill, recorded
 from benchmarks.timing import Row, interleaved, ratio, row
 from kadmin_nb.admin import quota_response
+from kadmin_nb.cluster.exposition import LARGEST_MOST, text_of
+from kadmin_nb.cluster.metrics import ALONE, Exporter
 from kadmin_nb.local import start
 
 _COUNT = (
@@ -19,11 +22,11 @@ _COUNT = (
 
 
 def run(full: bool = False) -> list[Row]:
-    """The three figures: decode and describe on one broker, one client on three, as those who have many quotas do."""
+    """Decode, describe and scrape on one broker, one client on three, as those who have many quotas do."""
     rounds = 9 if full else 5
     with start(heap="2g") as kafka, kafka.connect() as cluster:
         fill(cluster)
-        figures = [_decode(recorded(cluster), rounds), _describe(kafka.bootstrap, rounds)]
+        figures = [_decode(recorded(cluster), rounds), _describe(kafka.bootstrap, rounds), _scrape(cluster, rounds)]
         alone = ratio(*_one_client(cluster, rounds))
     with start(nodes=3, heap="1g") as kafka, kafka.connect() as cluster:
         fill(cluster)
@@ -59,6 +62,26 @@ def _describe(bootstrap: str, rounds: int) -> Row:
     ours, reference = interleaved(both, rounds)
     note = "fresh processes, to a printed count / to its printed lines"
     return row("describe / ConfigCommand --describe", *_medians(ours, reference), ratio(ours, reference), 0.4, note)
+
+
+SCRAPE, SERIES = 1.0, 5_000
+"""Seconds of processor time that a scrape may take, and the series that it may have."""
+
+
+def _scrape(cluster, rounds: int) -> Row:
+    """A scrape of all entities, as Prometheus asks for it; what rests between scrapes was read before."""
+    exporter = Exporter(cluster, most=LARGEST_MOST)
+    exporter.scrape(ALONE)
+    spent, series = [], 0
+    for _ in range(rounds):
+        before = time.process_time()
+        text = text_of(exporter.scrape())
+        spent.append(time.process_time() - before)
+        series = sum(not line.startswith("#") for line in text.splitlines())
+        assert series <= SERIES
+    seconds = statistics.median(spent)
+    note = f"{series:,} series of at most {SERIES:,}"
+    return row(f"a scrape of {ENTITIES:,} entities, CPU / 1 s", seconds, SCRAPE, seconds / SCRAPE, 1.0, note)
 
 
 def _one_client(cluster, rounds: int) -> list[list[float]]:

@@ -18,7 +18,10 @@ from hypothesis import HealthCheck, settings
 
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
-from tests.browser.presence import ABSENT, chromium
+from tests.browser.presence import ABSENT as NO_BROWSER
+from tests.browser.presence import chromium
+from tests.prometheus.installed import ABSENT as NO_PROMETHEUS
+from tests.prometheus.installed import prometheus
 from tests.side_by_side import Groups, rank_of
 from tests.spark_archive import submit_options
 from tests.waiting import eventually
@@ -41,33 +44,40 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if marker not in config.option.markexpr:
             config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker(marker)])
             items[:] = [item for item in items if not item.get_closest_marker(marker)]
-    _leave_out_browser_tests(config, items)
+    _leave_out_what_needs_tools(config, items)
     slow_files = {item.path for item in items if any(marker.name in SLOW for marker in item.iter_markers())}
     items.sort(key=lambda item: (rank_of(item.nodeid), item.path not in slow_files))
 
 
-def _leave_out_browser_tests(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Without a browser its tests do not run; the last lines say so, and where `CI` is set the run fails."""
-    in_browser = [item for item in items if item.nodeid.startswith("tests/browser/")]
-    if in_browser and chromium() is None:
-        config.hook.pytest_deselected(items=in_browser)
-        items[:] = [item for item in items if item not in in_browser]
+TOOLS = {"browser": (chromium, NO_BROWSER), "prometheus": (prometheus, NO_PROMETHEUS)}
+"""The folders of tests that need something of the machine: what finds it, and the line where it is not there."""
+
+
+def _leave_out_what_needs_tools(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without its tool a folder's tests do not run; the last lines say so, and where `CI` is set the run fails."""
+    for folder, (tool, _) in TOOLS.items():
+        of_folder = [item for item in items if item.nodeid.startswith(f"tests/{folder}/")]
+        if of_folder and tool() is None:
+            config.hook.pytest_deselected(items=of_folder)
+            items[:] = [item for item in items if item not in of_folder]
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    if _lacks_browser(config):
-        terminalreporter.write_line(ABSENT, yellow=True)
+    for line in _lacking(config):
+        terminalreporter.write_line(line, yellow=True)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    if _lacks_browser(session.config) and os.environ.get("CI"):
+    if _lacking(session.config) and os.environ.get("CI"):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
-def _lacks_browser(config: pytest.Config) -> bool:
-    """True where tests of a whole run, or of the browser, cannot run."""
-    is_meant = any(Path(word.partition("::")[0]).name in ("tests", "browser") for word in config.args)
-    return is_meant and "slow" not in config.option.markexpr and chromium() is None
+def _lacking(config: pytest.Config) -> list[str]:
+    """A line for each tool without which tests of a whole run, or of its folder, cannot run."""
+    if "slow" in config.option.markexpr:
+        return []
+    asked = {Path(word.partition("::")[0]).name for word in config.args}
+    return [line for folder, (tool, line) in TOOLS.items() if asked & {"tests", folder} and tool() is None]
 
 
 SLOW = ("broker", "secure", "slow", "spark")

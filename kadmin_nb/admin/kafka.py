@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from kafka.protocol.admin.cluster import DescribeClusterRequest
@@ -24,6 +24,9 @@ from .ports import Broker, Lease
 from .quotas import WireQuotas
 from .scram import WireScram
 from .wire import ALTER_TIMEOUT, PATIENCE, READ_TIMEOUT, Wire
+
+if TYPE_CHECKING:
+    from .lease import LeaseReader
 
 _PAUSE = 0.02
 
@@ -138,6 +141,12 @@ class WireKafka:
         from . import lease  # transactions are loaded where something is changed
 
         return lease.take(self.wire, plan_id, holder, steal=steal)
+
+    def lease_reader(self) -> LeaseReader:
+        """What reads who has the lease, without taking it."""
+        from .lease import LeaseReader
+
+        return LeaseReader(self.wire)
 
     def monotonic(self) -> float:
         """Seconds on a clock that never jumps."""

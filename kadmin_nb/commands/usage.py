@@ -82,7 +82,7 @@ class UsageSource:
                 return Usage.of_log(requests, self.every or EVERY, log.why)
         with where_spark_is(session, self.engine == "spark"):
             if self.prometheus:
-                return Usage.of_metrics(self._metrics(), self.engine)
+                return Usage.of_metrics(self.metrics(), self.engine)
             return Usage.of(usage_frame(session, str(self.usage)), self.engine)
 
     def log(self) -> LogEngine:
@@ -99,7 +99,8 @@ class UsageSource:
         with session.watch() as tell:
             return log.requests(None if tell is None else _Reading(tell), **how)
 
-    def _metrics(self) -> Answer:
+    def metrics(self) -> Answer:
+        """METRICS out of Prometheus."""
         from ..model.times import moment
         from ..profiles.secret_references import read_reference
         from ..usage import prometheus

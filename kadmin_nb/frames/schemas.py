@@ -710,7 +710,9 @@ class METRICS(Frame):
     type = Field(TEXT, "Produce, Fetch or Request")
     user = USER.or_null
     client_id = CLIENT_ID.or_null
-    name = Field(TEXT, "byte-rate (bytes/s), request-time (percent of a thread) or throttle-time (ms)")
+    name = Field(
+        TEXT, "byte-rate (bytes/s), request-time (percent of a thread), throttle-time (ms), quota-utilization (percent)"
+    )
     value = VALUE
 
 
@@ -761,6 +763,21 @@ class UTILISATION(Frame):
     longest_above_100_s = Field(NUMBER, unit=S, null=True)
     throttle_ms = THROTTLE_MS.or_null
     share_throttled = Field(NUMBER, unit=SHARE, null=True)
+
+
+class UTILISATION_DIFFERENCES(Frame, key="broker subject key"):
+    """Buckets of which a broker measures another use than its rate and the limit that applies make."""
+
+    finding = Field(TEXT, look=BADGE)
+    broker = BROKER
+    subject = Field(TEXT, "the bucket, as it would be typed")
+    key = KEY
+    level = LEVEL.or_null
+    limit = LIMIT.or_null
+    utilisation = Field(NUMBER, "the broker's rate in percent of the limit", unit=PERCENT, null=True)
+    measured = Field(NUMBER, "what the broker says; null: it knows no limit", unit=PERCENT, null=True)
+    enforced = Field(NUMBER, "the limit that the broker's figures mean", unit=OF_KEY, null=True)
+    message = MESSAGE
 
 
 class UTILISATION_DAILY(Frame):

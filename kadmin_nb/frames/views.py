@@ -435,6 +435,9 @@ VIEWS: Mapping[type, View] = {
     schemas.UTILISATION: View(
         ("broker", "bucket", "key", "limit", "peak", "p95", "utilisation", "share_throttled", "clients", "level")
     ),
+    schemas.UTILISATION_DIFFERENCES: View(
+        ("broker", "subject", "key", "limit", "utilisation", "measured", "enforced", "message")
+    ),
     schemas.CAPACITY: View(
         (
             *("case", "broker", "key", "promised", "capacity", "source", "oversubscription", "seen"),

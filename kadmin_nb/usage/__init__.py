@@ -15,6 +15,7 @@ from ..errors import Unsupported
 if TYPE_CHECKING:
     from .api_versions import ClientsAnswer, clients, upgrade_check
     from .backtesting import backtest
+    from .broker_utilisation import UtilisationDifferences, utilisation_differences
     from .costs import CostAnswer, cost, showback
     from .limits_used import known_clients, over_days, utilisation, utilisation_daily
     from .metrics import usage_from_metrics
@@ -31,6 +32,7 @@ _PLACES = {
     "ClientsAnswer": "api_versions",
     "CostAnswer": "costs",
     "Requests": "request_log",
+    "UtilisationDifferences": "broker_utilisation",
     "alerts": "near_and_top",
     "backtest": "backtesting",
     "capacity": "oversubscription",
@@ -53,6 +55,7 @@ _PLACES = {
     "usage_from_metrics": "metrics",
     "utilisation": "limits_used",
     "utilisation_daily": "limits_used",
+    "utilisation_differences": "broker_utilisation",
 }
 
 __all__ = [
@@ -60,6 +63,7 @@ __all__ = [
     "ClientsAnswer",
     "CostAnswer",
     "Requests",
+    "UtilisationDifferences",
     "alerts",
     "backtest",
     "capacity",
@@ -82,6 +86,7 @@ __all__ = [
     "usage_from_metrics",
     "utilisation",
     "utilisation_daily",
+    "utilisation_differences",
 ]
 
 

@@ -67,17 +67,22 @@ def usage_from_metrics(metrics: Any, *, window: float = WINDOW) -> Frame:
     UsageError
         A column is missing, or it is not a frame.
     """
-    given = (CLUSTER, *METRIC_COLUMNS, "user", *CLIENT_ID)
-    frame = taken(metrics, given, _LABEL)
-    has = names_of(frame)
-    schemas.require_columns(_LABEL, METRIC_COLUMNS, has)
-    typed = checked(frame, _GIVEN, [name for name in given if name in has], _LABEL)
-    cluster = [pa.field(CLUSTER, pa.string())] if CLUSTER in has else []
+    typed = metric_columns(metrics)
+    cluster = [pa.field(CLUSTER, pa.string())] if CLUSTER in names_of(typed) else []
     samples = of_rows(typed, quota_samples, (), pa.schema([*cluster, *SAMPLES]))
     by = [*([CLUSTER] if cluster else []), "broker", "time", "type", "user", "client_id"]
     rates = of_whole_groups(samples, by, bucket_rates, (window,), pa.schema([*cluster, *schemas.USAGE.schema]))
     order = [(name, "ascending") for name in ("window_start", "broker", "user", "client_id", "key")]
     return framed(rates, pa.schema([*cluster, *schemas.USAGE.schema]), order)
+
+
+def metric_columns(metrics: Any) -> Frame:
+    """The columns of METRICS that are there, checked."""
+    given = (CLUSTER, *METRIC_COLUMNS, "user", *CLIENT_ID)
+    frame = taken(metrics, given, _LABEL)
+    has = names_of(frame)
+    schemas.require_columns(_LABEL, METRIC_COLUMNS, has)
+    return checked(frame, _GIVEN, [name for name in given if name in has], _LABEL)
 
 
 def quota_samples(metrics: pa.Table) -> pa.Table:

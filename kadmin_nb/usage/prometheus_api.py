@@ -28,7 +28,7 @@ from ..frames import schemas
 from ..frames.answer import Answer
 from ..secrets import Secret
 
-QUERY = '{__name__=~"(?i)kafka_server_.*(byte_rate|request_time|throttle_time)"}'
+QUERY = '{__name__=~"(?i)kafka_server_.*(byte_rate|request_time|throttle_time|quota_utilization)"}'
 """The names that jmx_exporter gives to the quota metrics, by its own names and by the usual rules."""
 
 TIMEOUT = 30.0
@@ -37,7 +37,7 @@ _POINTS = 10_000
 """Samples of a series that are asked for at once; Prometheus refuses more than 11,000."""
 
 _LONGEST = 100_000
-_NAME = re.compile(r"(?i)(?:^|_)(?:(produce|fetch|request)_)?(byte_rate|request_time|throttle_time)$")
+_NAME = re.compile(r"(?i)(?:^|_)(?:(produce|fetch|request)_)?(byte_rate|request_time|throttle_time|quota_utilization)$")
 _TAGGED = re.compile(r"^(?P<type>\w+)(?:,\s*user=(?P<user>.*))?$", re.S)
 _CLIENT = ("client_id", "clientId", "client-id", "client", "clientid")
 _TYPE = ("type", "resource")
@@ -72,7 +72,8 @@ def prometheus(
     brokers
         Broker ids by that label's values; not needed if the values are ids, or end in one (`kafka-3`).
     query
-        The query. Series whose names do not end in `byte_rate`, `request_time` or `throttle_time` are ignored.
+        The query. Series whose names do not end in `byte_rate`, `request_time`, `throttle_time` or `quota_utilization`
+        are ignored.
     token
         A bearer token.
     timeout

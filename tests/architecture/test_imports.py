@@ -36,6 +36,7 @@ PASSPORTS = {
     "filelock": ("files",),
     "yaml": ("declared",),
     "fastjsonschema": ("plans",),
+    "prometheus_client": ("cluster/exposition.py", "cluster/metrics.py"),
 }
 """Where each third-party package may be imported within kadmin_nb."""
 

@@ -224,3 +224,10 @@ def test_the_total_over_brokers_is_told(cluster, quotas, monkeypatch) -> None:
     monkeypatch.setattr("kadmin_nb.cluster.resolving.configs_of_broker", lambda *asked, **how: [])
     text = repr(cluster.quotas.resolve(*quotas))
     assert "Limits apply per broker; on all 3 together: producer_byte_rate 9 MB/s" in text
+
+
+def test_metrics_do_not_guess_a_custom_callback(opinionated):
+    """The board showed limits that no broker enforces."""
+    with pytest.warns(UserWarning, match="client.quota.callback.class"):
+        assert 'kadmin_nb_part_success{part="limits"} 0.0' in opinionated.metrics()
+    assert "kadmin_nb_up 1.0" in opinionated.metrics(assume_default=True)

@@ -25,7 +25,7 @@ from kadmin_nb.version import VERSION
 ROOT = Path(__file__).parents[2]
 DIST = ROOT / "dist"
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
-LARGEST_WHEEL = 1_150_000
+LARGEST_WHEEL = 1_200_000
 """Bytes; the aim is a million."""
 QUOTAS = """
 import kadmin_nb as kn
@@ -49,6 +49,7 @@ with kn.local.start() as kafka, kafka.connect() as cluster:
     "delta": """
 import tempfile
 assert kn.open_history(tempfile.mkdtemp()) is not None""",
+    "metrics": "import kadmin_nb.cluster.exposition",
     "msk": "import aws_msk_iam_sasl_signer",
     "kerberos": "import gssapi",
 }

@@ -61,6 +61,8 @@ ANSWERED = {
     "replace kafka-configs.sh": "kafka-configs",
     "daily report": "daily-audit",
     "get an alert": "alert",
+    "grafana dashboard": "board",
+    "export quotas to prometheus": "board",
     "job on databricks": "databricks-job",
 }
 """The questions as people write them, and the page of docs/how-to that answers each."""

@@ -1,0 +1,84 @@
+"""`metrics`: an endpoint for Prometheus, or a file for node_exporter's textfile collector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import click
+
+from ..errors import UsageError
+from . import options
+from .click_glue import Text, Verb
+from .session import Session
+from .usage import UsageSource, bind_source, source
+
+LISTEN, MOST = "127.0.0.1:9649", 50
+"""As of `cluster.endpoint` and `cluster.exposition`, which help does not load."""
+
+
+@click.command(cls=Verb)
+@partial(options.connecting, bind=bind_source)
+@source
+@click.option("--listen", default=LISTEN, show_default=True, metavar="HOST:PORT", help="Where to serve the metrics.")
+@click.option("--textfile", metavar="PATH.prom", help="Write the metrics to this file instead, once.")
+@click.option("--once", is_flag=True, help="Print the metrics instead, once.")
+@click.option(
+    "--against", metavar="WHAT", help="Count drift from a declared file, a snapshot, or history:WHERE (its newest)."
+)
+@click.option("--most", type=int, default=MOST, show_default=True, help="The limits of each key with their own series.")
+@options.assume_default
+def metrics(
+    session: Session, source: UsageSource, listen: str, textfile: str | None, once: bool, against: str | None,
+    most: int, assume_default: bool,
+) -> Any:  # fmt: skip
+    """Serve metrics for Prometheus, until Ctrl-C.
+
+    Resolved limits, findings, drift, plans and the lease; with usage also how much of each limit is used and throttled.
+    Usage is a request log, the brokers' metrics in a Prometheus, or a USAGE file, read again at each scrape.
+
+    \b
+    {here} --prometheus http://prometheus:9090 --since '10min ago'
+    {here} --against cluster.yaml --listen 127.0.0.1:9649
+    {here} --usage usage.parquet --textfile kadmin.prom
+    """
+    if once and textfile:
+        raise UsageError("--once and --textfile cannot be combined", hint="Use one at a time.")
+    read = _usage_of(session, source)
+    if once or textfile:
+        text = session.cluster.metrics(
+            read, against=against, most=most, textfile=textfile, assume_default=assume_default
+        )
+        return Text(text.rstrip("\n") if once else f"written to {textfile}")
+    if session.lookup is not None:
+        raise UsageError("a notebook serves no metrics", hint="--once shows them; kadmin-nb metrics serves them.")
+    return _serve(session, read, listen, {"against": against, "most": most, "assume_default": assume_default})
+
+
+def _usage_of(session: Session, source: UsageSource) -> Callable[[], object] | None:
+    """What reads the usage, in this process; None where no source is named."""
+    if not source.is_named:
+        return None
+    source.check()
+    if source.engine == "spark":
+        raise UsageError("metrics read usage in this process", hint="Write USAGE to a file on Spark, and name it.")
+    here = replace(source, engine="arrow")
+    return here.metrics if here.prometheus else lambda: here.read(session)
+
+
+def _serve(session: Session, read: Callable[[], object] | None, listen: str, how: dict[str, Any]) -> None:
+    """Serve until somebody ends it; what is read first is there before the first scrape."""
+    from ..cluster.endpoint import Endpoint
+    from ..cluster.metrics import ALONE, Exporter
+
+    exporter = Exporter(session.cluster, read, say=session.warn, **how)
+    with Endpoint(exporter, listen) as endpoint:
+        try:
+            exporter.scrape(ALONE)
+            reach = ", for all who reach this address" if endpoint.is_open else ""
+            session.warn(f"metrics of cluster {session.cluster.id} at {endpoint.url}{reach}; Ctrl-C ends it")
+            endpoint.serve_forever()
+        except KeyboardInterrupt:
+            return

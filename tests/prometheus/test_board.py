@@ -1,0 +1,125 @@
+"""Every query of the board and of the alerts, in a real Prometheus that has scraped our endpoint on a real Kafka."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.admin import lease
+from kadmin_nb.cluster.endpoint import Endpoint
+from kadmin_nb.cluster.exposition import LARGEST_MOST
+from kadmin_nb.cluster.metrics import Exporter
+from kadmin_nb.frames import schemas
+from tests.hostile_names import HOSTILE
+from tests.prometheus.installed import prometheus
+from tests.prometheus.monitoring import ALERTS, alert_queries, board_queries
+from tests.prometheus.server import RealPrometheus, running
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.broker
+KEY = "producer_byte_rate"
+FIRING = {"KafkaQuotaNearLimit", "KafkaQuotaThrottled", "KafkaQuotaEnforcedDifferently", "KafkaQuotaDrift"}
+"""The alerts for which there is a reason in the cluster of this file; they are pending at once."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("prometheus")
+
+
+@pytest.fixture(scope="module")
+def endpoint(cluster: kn.Cluster, folder: Path) -> Iterator[Endpoint]:
+    """Our endpoint on a cluster with something of everything: hostile names, usage, drift, an end, a lease."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KADMIN_STATE", str(folder / "state"))
+        patch.setenv("no_proxy", "*")
+        cluster.snapshot().save(folder / "before.parquet")
+        stage = cluster.stage()
+        for number, name in enumerate(HOSTILE):
+            stage.set_quota(KEY, 1e6 + number, user=name)
+        stage.set_quota("connection_creation_rate", 10, ip="10.9.8.7")
+        stage.set_quota("controller_mutation_rate", 3, user="board")
+        stage.set_quota("request_percentage", 50, user="board")
+        stage.set_quota(KEY, 1e6, user="board", until="2h")
+        plan = stage.plan("a board")
+        plan.apply().raise_for_errors()
+        exporter = Exporter(cluster, metrics_now, against=str(folder / "before.parquet"), most=LARGEST_MOST)
+        exporter._lease = lease.LeaseReader(cluster.port.wire, "board-lease")
+        mine = lease.take(cluster.port.wire, plan.id, "board", topic="board-lease")
+        with Endpoint(exporter, "127.0.0.1:0") as served:
+            exporter.scrape(30)
+            Thread(target=served.serve_forever, args=(0.02,), daemon=True).start()
+            yield served
+            served.shutdown()
+        mine.release()
+        undo = cluster.rollback(plan)
+        undo.apply(allow={row["key"] for row in undo.dangers()}).raise_for_errors()
+
+
+def metrics_now() -> object:
+    """METRICS of a bucket near its limit and throttled, with a measure of the broker's own that differs."""
+    whose: dict[str, Any] = {"time": datetime.now(UTC), "broker": 1, "user": "board", "client_id": None}
+    produced = {"byte-rate": 9e5, "throttle-time": 540.0, "quota-utilization": 45.0}
+    requested = {"request-time": 45.0, "throttle-time": 0.0, "quota-utilization": 90.0}
+    of_types = {"Produce": produced, "Request": requested}
+    rows = [
+        {**whose, "type": kind, "name": name, "value": value}
+        for kind, values in of_types.items()
+        for name, value in values.items()
+    ]
+    return schemas.table(schemas.METRICS, rows)
+
+
+@pytest.fixture(scope="module")
+def scraped(endpoint: Endpoint, folder: Path) -> Iterator[RealPrometheus]:
+    """A Prometheus that has scraped it."""
+    program, _ = prometheus()
+    target = f"127.0.0.1:{endpoint.server_port}"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("no_proxy", "*")
+        with running(program, target, ALERTS, folder) as server:
+            eventually(lambda: [row["value"][1] for row in server.value("kadmin_nb_up")], ["1"])
+            eventually(lambda: len(server.value("rate(kadmin_nb_scrape_errors_total[5m])")) > 0, True)
+            yield server
+
+
+def test_prometheus_reads_our_text(endpoint, scraped):
+    """invalid UTF-8 label value: the whole scrape was thrown away."""
+    (target,) = scraped.get("targets")["activeTargets"]
+    assert (target["health"], target["lastError"]) == ("up", "")
+    users = {row["metric"].get("user") for row in scraped.value("kadmin_nb_limit_bytes_per_second")}
+    assert {name for name in HOSTILE if len(name) < 200} <= users
+    _, promtool = prometheus()
+    text = subprocess.run(
+        [promtool, "query", "instant", scraped.url, "count({__name__=~'kadmin_nb_.*'})"],
+        capture_output=True, text=True, timeout=30,
+    ).stdout  # fmt: skip
+    assert 100 < int(text.split("=>")[1].split()[0]) < 5000
+
+
+@pytest.mark.parametrize("query", board_queries().values(), ids=board_queries())
+def test_a_query_of_the_board_has_an_answer(scraped, query):
+    """The panel said No data."""
+    assert scraped.value(query) != [] or "unfinished_timestamp" in query  # no plan is unfinished here
+
+
+@pytest.mark.parametrize("name", alert_queries())
+def test_an_alert_has_a_reason_where_there_is_one(scraped, name):
+    """It was full, and nobody was told."""
+    assert bool(scraped.value(alert_queries()[name])) == (name in FIRING)
+
+
+def test_prometheus_has_loaded_the_alerts(scraped):
+    """The rules were there, and it had not read them."""
+
+    def pending() -> set[str]:
+        return {alert["labels"]["alertname"] for alert in scraped.get("alerts")["alerts"]}
+
+    eventually(pending, FIRING)
