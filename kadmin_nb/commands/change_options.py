@@ -13,26 +13,31 @@ from ..plans import VERIFY_TIMEOUT
 from ..plans.apply_options import ApplyOptions
 from .click_glue import Words
 from .completions import dangerous
-from .options import Command, Finite, Length, detailed, printing, reading
+from .options import Bind, Command, Finite, Length, detailed, no_binding, printing, reading
 from .session import PlanOptions, Session, usage_frame
 
 _POLICIES = "kadmin.policy"
 T = TypeVar("T")
 
 
-def planning(command: Command) -> Command:
+def planning(command: Command, bind: Bind = no_binding) -> Command:
     """`--reason`, `--save`, `--force`, `--expires-in`, `--allow-unknown`, `--policy`, `--print`: for a verb that plans.
 
-    The command takes `plan_options`.
+    The command takes `plan_options`; `bind` makes something of its other options.
     """
     for option in (_policy, _allow_unknown, _lifetime, _force, _save, _reason):
         command = option(command)
-    return reading(printing(command), _bind_plan_options)
+
+    def bind_all(ctx: click.Context, session: Session, params: dict[str, Any]) -> None:
+        bind(ctx, session, params)  # first: `--until` of a source of usage is not the end of a change
+        _bind_plan_options(ctx, session, params)
+
+    return reading(printing(command), bind_all)
 
 
-def changing(command: Command) -> Command:
+def changing(command: Command, bind: Bind = no_binding) -> Command:
     """`--apply`, `--allow`, `--detailed-exitcode`, and the options of `planning`: for a verb that changes."""
-    return planning(detailed("there is something to change")(_apply(_allow(command))))
+    return planning(detailed("there is something to change")(_apply(_allow(command))), bind)
 
 
 def ending(command: Command) -> Command:

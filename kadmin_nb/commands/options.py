@@ -77,6 +77,11 @@ Command = Callable[..., Any]
 Bind = Callable[[click.Context, Session, dict[str, Any]], None]
 """Takes options out of a verb's parameters and puts in what is made of them."""
 
+
+def no_binding(ctx: click.Context, session: Session, params: dict[str, Any]) -> None:
+    """The options as they are."""
+
+
 _MORE_WORDS = "kadmin.words"
 
 
@@ -94,7 +99,7 @@ def keys_of(text: tuple[str, ...]) -> list[str] | None:
     return keys or None
 
 
-def reading(command: Command, bind: Bind = lambda ctx, session, params: None) -> Command:
+def reading(command: Command, bind: Bind = no_binding) -> Command:
     """The options of every verb that returns a frame: `--cluster` and those of `connecting`, `--as`, `--out`, `--json`…
 
     `bind` replaces options of the verb by the object that the command takes.
@@ -104,7 +109,7 @@ def reading(command: Command, bind: Bind = lambda ctx, session, params: None) ->
     return _with_session(command, bind)
 
 
-def connecting(command: Command, bind: Bind = lambda ctx, session, params: None) -> Command:
+def connecting(command: Command, bind: Bind = no_binding) -> Command:
     """`--cluster`, `--property`, `--timeout` alone: for a verb whose answer is not a frame."""
     return _with_session(cluster(_property(_timeout(command))), bind)
 

@@ -19,7 +19,7 @@ from .click_glue import Verbs, words
 from .history import history
 from .options import Length, read_selectors
 from .session import PlanOptions, Session, frame_in_arrow, frame_or_file, spark_for, usage_frame, with_progress
-from .usage import cost, near, top, usage
+from .usage import cost, near, recommend, top, usage
 
 TO_READ = "[TYPE=NAME]..."
 
@@ -353,7 +353,7 @@ def explore(session: Session, words: tuple[str, ...], usage: str | None) -> Any:
     return session.cluster.explore(**chosen_entities(words, session), usage=used)
 
 
-for more in (chart, cost, history, near, top, usage):
+for more in (chart, cost, history, near, recommend, top, usage):
     quota.add_command(more)
 
 

@@ -446,6 +446,9 @@ VIEWS: Mapping[type, View] = {
         )
     ),
     schemas.FILLERS: View(schemas.FILLERS.names),
+    schemas.RECOMMENDATIONS: View(
+        ("finding", "who", "key", "value", "proposed", "promise", "backtest", "peak", "message")
+    ),
     schemas.COST: View(("period", "team", "price", "bytes_in", "bytes_out", "request_s", "throttled_s", "clients")),
     schemas.TREE: View(
         ("branch", "key", "value", "level", "shadowed", "shadowed_by"), ("quota", "quotas"), _tree_finding

@@ -5,7 +5,7 @@ Depends on numpy, pyarrow and `sampling` alone, so that Spark can ship this modu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .lookup import Doubles, Longs
+from .lookup import Doubles, Flags, Longs
 from .sampling import PAST, PERIOD, REST, Replay, replay
 
 BUCKET = ("broker", "key", "bucket_user", "bucket_client_id")
@@ -41,21 +41,28 @@ def judged(demand: pa.Table, names: Sequence[str], tokens: str) -> pa.Table:
     tokens
         The key whose buckets hold tokens.
     """
-    whose, first = _numbered(demand, names)
-    buckets, clients = demand.take(pa.array(first)), _clients(demand, whose, len(first))
+    whose, first = numbered(demand, names)
+    buckets, clients = demand.take(pa.array(first)), clients_of(demand, whose, len(first))
     limit = np.asarray(buckets["limit"], np.float64)
     by_tokens = np.asarray(pc.equal(buckets["key"].cast(pa.string()), tokens))
-    windows, most = _windows(demand, whose, len(first))
-    replayed = _quiet(windows, len(first))
+    windows, most = wanted_in_windows(demand, whose, len(first))
+    return _frame(buckets, names, clients, under_limits(windows, most, limit, by_tokens))
+
+
+def under_limits(windows: Windows, most: Doubles, limit: Doubles, by_tokens: Flags) -> Replay:
+    """The effect of a limit on each bucket, `first` in seconds since 1970; `most` is the most it wanted in a second."""
+    replayed = _quiet(windows, len(limit))
     busy = np.isfinite(limit) & (limit > 0) & (most * PERIOD > limit * PAST)
-    for some, series in _series(windows.of(busy[windows.bucket])):
+    every = _series(windows.of(busy[windows.bucket]))
+    for some, series in _pooled((some, whole.where_it_matters(limit[some])) for some, whole in every):
         part = replay(series.wanted, limit[some], by_tokens[some], series.idle)
         part.first[:] = series.times(part.first)
+        part.active[:] += series.left_out
         _insert(replayed, some, part)
-    return _frame(buckets, names, clients, replayed)
+    return replayed
 
 
-def _numbered(table: pa.Table, names: Sequence[str]) -> tuple[Longs, Longs]:
+def numbered(table: pa.Table, names: Sequence[str]) -> tuple[Longs, Longs]:
     """The number of each row among the distinct ones, by these columns, and a row of each."""
     number = np.zeros(len(table), np.int64)
     for name in names:
@@ -75,17 +82,17 @@ def _value_type(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-def _clients(demand: pa.Table, whose: Longs, buckets: int) -> Longs:
+def clients_of(demand: pa.Table, whose: Longs, buckets: int) -> Longs:
     """Counts of the clients of each bucket."""
     clients = pa.table({"bucket": whose, "user": demand["user"], "client_id": demand["client_id"]})
     clients = clients.filter(clients["user"].is_valid())
-    _, first = _numbered(clients, clients.column_names)
+    _, first = numbered(clients, clients.column_names)
     counted: Longs = np.bincount(np.asarray(clients["bucket"])[first], minlength=buckets).astype(np.int64)
     return counted
 
 
 @dataclass(frozen=True)
-class _Windows:
+class Windows:
     """What was wanted a second in each window, by bucket and time; times are in microseconds."""
 
     bucket: Longs
@@ -93,14 +100,14 @@ class _Windows:
     stop: Longs
     value: Doubles
 
-    def of(self, rows: Any) -> _Windows:
+    def of(self, rows: Any) -> Windows:
         """These windows."""
-        return _Windows(self.bucket[rows], self.begin[rows], self.stop[rows], self.value[rows])
+        return Windows(self.bucket[rows], self.begin[rows], self.stop[rows], self.value[rows])
 
-    def and_those(self, others: _Windows) -> _Windows:
+    def and_those(self, others: Windows) -> Windows:
         """Both, one behind the other."""
         names = ("bucket", "begin", "stop", "value")
-        return _Windows(*(np.concatenate([getattr(side, name) for side in (self, others)]) for name in names))
+        return Windows(*(np.concatenate([getattr(side, name) for side in (self, others)]) for name in names))
 
     @property
     def firsts(self) -> Longs:
@@ -113,12 +120,12 @@ def is_second(begin: Any, stop: Any, remainder: Any) -> Any:
     return (stop - begin == _SECOND) & (remainder(begin, _SECOND) == 0)
 
 
-def _windows(demand: pa.Table, whose: Longs, buckets: int) -> tuple[_Windows, Doubles]:
+def wanted_in_windows(demand: pa.Table, whose: Longs, buckets: int) -> tuple[Windows, Doubles]:
     """The windows, same ones added up, and what each bucket wanted at most a second, were all of it at once."""
     rows = np.flatnonzero(np.asarray(demand["start"].is_valid()))
     demand, whose = demand.take(pa.array(rows)), whose[rows]
     begin, stop = np.asarray(demand["start"]), np.asarray(demand["end"])
-    windows = _Windows(whose, begin, stop, np.asarray(demand["value"], np.float64))
+    windows = Windows(whose, begin, stop, np.asarray(demand["value"], np.float64))
     by_second = is_second(begin, stop, np.remainder)
     seconds = _added_up(windows.of(by_second))
     most = np.zeros(buckets)
@@ -126,7 +133,7 @@ def _windows(demand: pa.Table, whose: Longs, buckets: int) -> tuple[_Windows, Do
     if by_second.all():
         return seconds, most
     of_clients = pa.table({"bucket": whose, "user": demand["user"], "client_id": demand["client_id"]})
-    client, first = _numbered(of_clients.filter(pa.array(~by_second)), of_clients.column_names)
+    client, first = numbered(of_clients.filter(pa.array(~by_second)), of_clients.column_names)
     others = windows.of(~by_second)
     of_client = np.zeros(len(first))
     np.maximum.at(of_client, client, others.value)
@@ -134,7 +141,7 @@ def _windows(demand: pa.Table, whose: Longs, buckets: int) -> tuple[_Windows, Do
     return _added_up(seconds.and_those(_without_overlaps(others, client))), most
 
 
-def _added_up(windows: _Windows) -> _Windows:
+def _added_up(windows: Windows) -> Windows:
     """In order, those of a bucket that are the same as one."""
     windows = windows.of(np.lexsort((windows.stop, windows.begin, windows.bucket)))
     columns = (windows.bucket, windows.begin, windows.stop)
@@ -145,7 +152,7 @@ def _added_up(windows: _Windows) -> _Windows:
     return replace(first_ones, value=np.add.reduceat(windows.value, firsts) if len(firsts) else first_ones.value)
 
 
-def _without_overlaps(windows: _Windows, client: Longs) -> _Windows:
+def _without_overlaps(windows: Windows, client: Longs) -> Windows:
     """Each client's windows one after the other: of two that overlap the later one counts from where the first ends.
 
     A metric's rate looks back eleven seconds, and is sampled more often than that.
@@ -156,10 +163,10 @@ def _without_overlaps(windows: _Windows, client: Longs) -> _Windows:
     follows = np.flatnonzero((client[1:] == client[:-1]) & (begin[1:] < windows.stop[:-1])) + 1
     begin[follows] = windows.stop[follows - 1]
     has_length = begin < windows.stop
-    return _Windows(windows.bucket, begin, windows.stop, windows.value).of(has_length)
+    return Windows(windows.bucket, begin, windows.stop, windows.value).of(has_length)
 
 
-def _quiet(windows: _Windows, buckets: int) -> Replay:
+def _quiet(windows: Windows, buckets: int) -> Replay:
     """The result of buckets that are never throttled: they are active while their windows last."""
     replayed = Replay.empty(buckets)
     replayed.active[:] = np.ceil(np.bincount(windows.bucket, (windows.stop - windows.begin) / _SECOND, buckets))
@@ -171,24 +178,52 @@ class _Series:
     """The demand of some buckets, a row a second and a column a bucket, without their long rests.
 
     `idle` says before which seconds so many periods are left out, None where there are none; `start` is the second,
-    since 1970, with which each begins.
+    since 1970, with which each begins. `before` are all seconds that are left out before each one, where it is known;
+    `left_out` is the number of those in which something was wanted, and the limit does not matter.
     """
 
     wanted: Doubles
     idle: Doubles | None
     start: Longs
-    length: Longs
+    before: Doubles | None = None
+    left_out: Longs | int = 0
 
     def times(self, places: Doubles) -> Doubles:
         """A place among the rows of each bucket as a second since 1970."""
-        if self.idle is None:
-            return self.start + places
-        rows = np.minimum(np.nan_to_num(places).astype(np.int64), self.length - 1)
-        left_out = np.cumsum(self.idle, axis=0)[rows, np.arange(len(rows))]
-        return self.start + places + left_out * PERIOD
+        assert self.before is not None
+        rows = np.minimum(np.nan_to_num(places).astype(np.int64), len(self.before) - 1)
+        return self.start + places + self.before[rows, np.arange(len(places))]
+
+    def where_it_matters(self, limit: Doubles) -> _Series:
+        """The seconds in which the limit may throttle, with a period around them.
+
+        A queue that is served at the limit, second by second, is never shorter than the broker's: what this one lets
+        through in eleven seconds, the broker does, too. Where it has been empty for a period, the broker's is, and
+        nothing is throttled; what was used before that does not matter then, nor do tokens lack.
+        """
+        room = np.cumsum(self.wanted - limit, axis=0)  # as if no time were left out: the queue is longer then
+        waits = room - np.minimum.accumulate(np.minimum(room, 0.0), axis=0) > _NOISE * limit
+        so_far = np.concatenate(
+            [np.zeros((PERIOD + 1, len(limit)), np.int32), np.cumsum(waits, axis=0, dtype=np.int32)]
+        )
+        so_far = np.concatenate([so_far, np.repeat(so_far[-1:], PERIOD, axis=0)])
+        matters = so_far[2 * PERIOD + 1 :] > so_far[: -2 * PERIOD - 1]
+        row, column = np.nonzero(matters)
+        place = (np.cumsum(matters, axis=0, dtype=np.int32) - 1)[row, column]
+        shape = (max(int(matters.sum(axis=0).max()), 1), len(limit))
+
+        def kept(values: Doubles | Longs) -> Doubles:
+            part = np.zeros(shape)
+            part[place, column] = values
+            return part
+
+        idle = None if self.idle is None else kept(self.idle[row, column])
+        before = row - place if self.idle is None else row - place + np.cumsum(self.idle, axis=0)[row, column] * PERIOD
+        left_out = ((self.wanted > 0) & ~matters).sum(axis=0)
+        return _Series(kept(self.wanted[row, column]), idle, self.start, kept(before), left_out)
 
 
-def _series(windows: _Windows) -> Iterator[tuple[Longs, _Series]]:
+def _series(windows: Windows) -> Iterator[tuple[Longs, _Series]]:
     """Some of these buckets, and what they wanted; the short ones first."""
     if not len(windows.bucket):
         return
@@ -210,10 +245,41 @@ def _series(windows: _Windows) -> Iterator[tuple[Longs, _Series]]:
         wanted[wanted <= _NOISE * largest[chosen]] = 0.0
         rests = np.flatnonzero(periods[rows])
         idle = _summed(shape, idle_at[rows][rests], column[rests], periods[rows][rests]) if len(rests) else None
-        yield windows.bucket[firsts[chosen]], _Series(wanted, idle, start[chosen], length[chosen])
+        yield windows.bucket[firsts[chosen]], _Series(wanted, idle, start[chosen])
 
 
-def _rests(windows: _Windows, number: Longs, firsts: Longs) -> tuple[Longs, Longs, Longs]:
+def _pooled(parts: Iterable[tuple[Longs, _Series]]) -> Iterator[tuple[Longs, _Series]]:
+    """Several of them as one, as far as they are short: each second of all buckets is one step."""
+    pool: list[tuple[Longs, _Series]] = []
+    rows = columns = 0
+    for some, series in parts:
+        height, width = series.wanted.shape
+        if pool and max(rows, height) * (columns + width) > CELLS:
+            yield _beside(pool)
+            pool, rows, columns = [], 0, 0
+        pool.append((some, series))
+        rows, columns = max(rows, height), columns + width
+    if pool:
+        yield _beside(pool)
+
+
+def _beside(pool: Sequence[tuple[Longs, _Series]]) -> tuple[Longs, _Series]:
+    """All buckets of these beside each other; the short ones want nothing at the end."""
+    rows = max(len(series.wanted) for _, series in pool)
+
+    def column(values: Sequence[Doubles | None]) -> Doubles:
+        widths = [series.wanted.shape[1] for _, series in pool]
+        whole = [np.zeros((0, width)) if part is None else part for part, width in zip(values, widths, strict=True)]
+        return np.concatenate([np.pad(part, ((0, rows - len(part)), (0, 0))) for part in whole], axis=1)
+
+    some, every = (np.concatenate([part[0] for part in pool]), [series for _, series in pool])
+    idle = None if all(series.idle is None for series in every) else column([series.idle for series in every])
+    wanted, before = column([series.wanted for series in every]), column([series.before for series in every])
+    start, left_out = (np.concatenate([getattr(series, name) for series in every]) for name in ("start", "left_out"))
+    return some, _Series(wanted, idle, start, before, left_out)
+
+
+def _rests(windows: Windows, number: Longs, firsts: Longs) -> tuple[Longs, Longs, Longs]:
     """The seconds since 1970 that are left out before each window; how many periods of them are after it, and from
     which second of its bucket on."""
     ends = -(-windows.stop // _SECOND)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .oversubscription import CapacityAnswer, capacity
     from .prometheus_api import prometheus
     from .request_log import Requests, requests
+    from .rightsizing import recommend
     from .tables import check_tables, store_cost, store_usage, store_utilisation
     from .touched_clients import impact
     from .windows import usage
@@ -44,6 +45,7 @@ _PLACES = {
     "near": "near_and_top",
     "over_days": "limits_used",
     "prometheus": "prometheus_api",
+    "recommend": "rightsizing",
     "requests": "request_log",
     "showback": "costs",
     "store_cost": "tables",
@@ -75,6 +77,7 @@ __all__ = [
     "near",
     "over_days",
     "prometheus",
+    "recommend",
     "requests",
     "showback",
     "store_cost",

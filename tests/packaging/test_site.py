@@ -35,6 +35,7 @@ ANSWERED = {
     "which client-ids are junk": "client-ids",
     "who is near the limit": "near-a-limit",
     "who uses most": "top-clients",
+    "which limits are too low or far too high": "rightsize",
     "who are the clients at all": "list-clients",
     "who blocks the upgrade to kafka 4": "upgrade",
     "which clients are too old": "upgrade",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -11,6 +13,7 @@ import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.levels import LEVELS
+from kadmin_nb.resolution import demand
 from kadmin_nb.resolution.rules import entity_at
 from kadmin_nb.usage.backtesting import replayed as backtest
 from tests.resolution.hierarchies import HOSTILE, KEY, quotas_of
@@ -183,3 +186,30 @@ def test_nobody_and_nothing():
     for limits, usage in ((quotas(), used(200, 3)), (quotas(**ALICE), used(200, 0)), (quotas(**ALICE), used(0, 3))):
         found = backtest(limits, usage)
         assert (found.num_rows, found.schema) == (0, schemas.BACKTEST.schema)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_seconds_in_which_no_limit_matters_change_nothing(seed, monkeypatch):
+    """A fortnight by the second took an hour, though the limit was reached once a day."""
+    random = np.random.default_rng(seed)
+    rates = np.repeat(random.lognormal(0, 1, 100), 40)
+    starts = [NOON + timedelta(seconds=float(second)) for second in range(len(rates))]
+    same = {"broker": 1, "user": "alice", "client_id": "app", "source": "test"}
+    limits, usage = [], []
+    for key in (KEY, "controller_mutation_rate"):
+        limits.append(quotas(key, **{"user=alice": float(np.quantile(rates, 0.8))}))
+        usage += [
+            {**same, "key": key, "window_start": start, "window_end": start + timedelta(seconds=1), "value": rate}
+            for start, rate in zip(starts, rates.tolist(), strict=True)
+        ]
+    frames = pa.concat_tables(limits), schemas.table(schemas.USAGE, usage)
+    found = backtest(*frames).to_pylist()
+    monkeypatch.setattr(demand._Series, "where_it_matters", _all_seconds)
+    for row, whole in zip(found, backtest(*frames).to_pylist(), strict=True):
+        assert row.pop("first_throttled") == whole.pop("first_throttled")
+        assert row == pytest.approx(whole)
+    assert all(0 < row["throttled_windows"] < row["windows"] for row in found)
+
+
+def _all_seconds(series, limit):
+    return replace(series, before=np.zeros_like(series.wanted), left_out=np.zeros(len(limit)))

@@ -83,6 +83,7 @@ def runs(home: Path, secure_kafka: LocalKafka) -> dict[str, Run]:
         run("return_limits")
         run("showback", usage=str(home / "usage.parquet"), owners=str(home / "owners.toml"))
         run("upgrade_check", log=str(OLD_CLIENTS), broker="1", tz="UTC")
+        run("rightsizing", usage=str(home / "usage.parquet"))
         run("record_history", history=str(home / "history"))
 
     parquet.write_table(_used(HOSTILE), home / "usage.parquet")
@@ -103,7 +104,7 @@ def test_every_shipped_runbook_runs(runs: dict[str, Run]) -> None:
     assert states.pop("return_limits") == "nothing to do"
     assert {name for name, state in states.items() if state == "applied"} == {"apply_plan", "rollback_plan"}
     assert {name for name, state in states.items() if state == "finished"} == {
-        "drift_report", "quota_audit", "record_history", "showback", "upgrade_check",
+        "drift_report", "quota_audit", "record_history", "rightsizing", "showback", "upgrade_check",
     }  # fmt: skip
     assert set(states.values()) == {"planned", "applied", "finished"}
     assert sorted(runs) == NAMES
@@ -180,6 +181,7 @@ def test_a_tasks_parameter_that_is_none_is_refused(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "record_history"])  # which has no flag
 def test_a_tasks_flag_is_true_or_false(name: str) -> None:
     """On Databricks everything is text, and perhaps was true."""
-    flag = "fail" if name in ("quota_audit", "drift_report", "showback", "upgrade_check") else "apply"
+    reports = ("quota_audit", "drift_report", "rightsizing", "showback", "upgrade_check")
+    flag = "fail" if name in reports else "apply"
     with pytest.raises(kn.UsageError, match=f"{flag} is declared bool"):
         as_task(name, **{flag: "perhaps"})
