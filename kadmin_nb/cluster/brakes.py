@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ..admin.ports import DEFAULT_MATCH, EXACT, Broker, Component, serving
 from ..admin.wire import PATIENCE
@@ -131,7 +131,7 @@ def _dated(
     for value in values:
         now[value.key].add(value.text)
     for one in found:
-        since = _since(intervals, one.target, one.key, now[one.key]) if isinstance(one.target, Resource) else None
+        since = _since(intervals, cast(Resource, one.target), one.key, now[one.key])
         if since is None:
             yield one
         else:

@@ -118,7 +118,7 @@ def advise(session: Session, only: tuple[str, ...], stage: bool, plan_options: P
 @words(completions.resources, "topic=NAME | broker=ID | group=NAME")
 @options.types("topic", "broker", "group")
 @click.option("--stage", "number", type=int, metavar="N", help="Stage the change that lifts brake N.")
-@click.option("--history", metavar="WHERE", help="A history that tells since when a config is so.")
+@click.option("--history", metavar="WHERE", help="Show since when a config is so, by this history.")
 def why(session: Session, words: tuple[str, ...], number: int | None, history: str | None) -> Any:
     """Show what slows a topic, a broker or a group now.
 
