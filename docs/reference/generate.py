@@ -357,6 +357,7 @@ def rights_page() -> Iterator[str]:
         ],
         "`plan verify --canary --topic T`": [rights.on_topic(operation, "T") for operation in ("WRITE", "READ")],
         "`observe`": [rights.to_alter(TARGETS["configs of brokers, loggers, client-metrics"])],
+        "`usage … --record-sizes cluster`": [rights.on_cluster("DESCRIBE")],
     }.items():
         yield f"| {command} | {', '.join(map(str, needed))} |"
     yield RIGHTS_END

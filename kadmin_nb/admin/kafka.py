@@ -95,10 +95,17 @@ class WireKafka:
         """The partitions of these topics; without topics that are not there or that we may not describe."""
         return topics.partitions(self.wire, names)
 
+    def stored(self, names: Collection[str]) -> dict[str, tuple[int, int]]:
+        """The records and bytes that these topics have on disk; see `topics.stored`."""
+        return topics.stored(self.wire, names)
+
     def group_types(self) -> dict[str, str | None]:
         """The groups that we may describe, with their types; each broker is asked for those that it coordinates."""
         nodes = [broker.id for broker in self.brokers() if not broker.is_fenced]
-        answers = [self.wire.ask(ListGroupsRequest, node=node, doing="listing groups") for node in nodes]
+        patience = min(PATIENCE, self.wire.timeout)  # a frozen broker must not hold up the others
+        answers = [
+            self.wire.ask(ListGroupsRequest, node=node, doing="listing groups", timeout=patience) for node in nodes
+        ]
         groups = (group for answer in answers for group in answer.groups)
         types = {group.group_id: (getattr(group, "group_type", None) or "").lower() or None for group in groups}
         return dict(sorted(types.items()))

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from kafka.protocol.admin.cluster import DescribeLogDirsRequest
 from kafka.protocol.admin.topics import ListPartitionReassignmentsRequest
 from kafka.protocol.consumer import IsolationLevel, ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
@@ -19,6 +20,8 @@ from . import error_codes
 from .wire import Wire
 
 EARLIEST, LATEST = -2, -1
+EARLIEST_LOCAL = -4
+"""The first offset that is not in the remote store alone (KIP-405)."""
 
 _READ_UNCOMMITTED = int(IsolationLevel.READ_UNCOMMITTED)
 _TOPICS_TOGETHER = 1_000
@@ -94,6 +97,46 @@ def _described(wire: Wire, names: Collection[str]) -> list[Any]:
 def _partition(topic: str, found: Any) -> Partition:
     leader = None if found.leader_id < 0 else found.leader_id
     return Partition(topic, found.partition_index, leader, tuple(found.replica_nodes), tuple(found.isr_nodes))
+
+
+def stored(wire: Wire, names: Collection[str]) -> dict[str, tuple[int, int]]:
+    """The records and bytes that these topics have on the disks of their leaders; without partitions that are offline
+    or of which a broker does not tell both.
+
+    Raises
+    ------
+    NotAuthorized
+        DESCRIBE on the cluster is missing.
+    """
+    led: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for one in partitions(wire, names):
+        if one.leader is not None:
+            led[one.leader][one.topic].append(one.number)
+    found: dict[str, tuple[int, int]] = {}
+    for leader, parts in led.items():
+        until = time.monotonic() + wire.timeout
+        sizes = _sizes(wire, leader, parts)
+        begins, ends = (_offsets(wire, leader, parts, timestamp, until) for timestamp in (EARLIEST_LOCAL, LATEST))
+        for place in sizes.keys() & begins.keys() & ends.keys():
+            records, size = found.get(place[0], (0, 0))
+            found[place[0]] = records + ends[place] - begins[place], size + sizes[place]
+    return found
+
+
+def _sizes(wire: Wire, leader: int, partitions: _Partitions) -> dict[tuple[str, int], int]:
+    """The bytes of each partition on the disks of a broker."""
+    topic = DescribeLogDirsRequest.DescribableLogDirTopic
+    asked = [topic(topic=name, partitions=[*numbers]) for name, numbers in partitions.items()]
+    doing = "reading the sizes of partitions"
+    answer = wire.ask(lambda: DescribeLogDirsRequest(topics=asked), node=leader, doing=doing)
+    error_codes.raise_for_error(getattr(answer, "error_code", 0) or 0, None, doing, rights.on_cluster("DESCRIBE"))
+    return {
+        (topic.name, partition.partition_index): partition.partition_size
+        for folder in answer.results
+        for topic in folder.topics
+        for partition in topic.partitions
+        if not partition.is_future_key
+    }
 
 
 def _with_records(wire: Wire, leader: int, partitions: _Partitions, until: float) -> set[str]:

@@ -108,6 +108,7 @@ class Throttling:
     since: datetime | None
     utilisation: float | None
     has_unknown: bool
+    is_of_share: bool = False
 
     def __str__(self) -> str:
         share = "" if self.share is None else f", in {figures.share(self.share)} of the windows"
@@ -271,9 +272,10 @@ def _stale(facts: ClientFacts, limit: Effective) -> Finding | None:
 
 def _share_group(facts: ClientFacts, limit: Effective) -> Finding | None:
     seen = facts.throttles.get(limit.key)
-    if seen is None or not seen.has_unknown:
+    if seen is None or not (seen.has_unknown or seen.is_of_share):
         return None
-    message = f"{_limit_text(limit)} counts what share consumers fetch, too; a request log does not have these bytes"
+    so = "a request log does not have these bytes" if seen.has_unknown else "these bytes are an estimate"
+    message = f"{_limit_text(limit)} counts what share consumers fetch, too; {so}"
     return _by_quota("share-group", _entity(limit), limit.key, message, _first_lift(facts, limit))
 
 

@@ -657,8 +657,9 @@ class Cluster:
             As `observe`.
         """
         from .bucket_usage import top_of
+        from .record_sizes import for_share_groups
 
-        return top_of(self._observed(seconds, progress), keys, most)
+        return top_of(self._observed(seconds, progress), keys, most, for_share_groups(self.port))
 
     def requests_now(self, seconds: float = 10.0, *, progress: Progress = silent) -> pa.Table:
         """REQUESTS right now, by observing the brokers for a moment; for a local Kafka, as `top`.
@@ -674,8 +675,31 @@ class Cluster:
             As `top`.
         """
         from .bucket_usage import requests_of
+        from .record_sizes import for_share_groups
 
-        return requests_of(self._observed(seconds, progress))
+        return requests_of(self._observed(seconds, progress), for_share_groups(self.port))
+
+    def record_sizes(self, topic: object = ANY) -> Answer:
+        """RECORD_SIZES: the records and bytes of topics, as brokers have them on disk, and the mean size of a record.
+
+        `kn.usage.requests(log, record_sizes=…)` estimates by them the bytes of share consumers. They are the means of
+        what the topics have now: compressed, as consumers are sent them. A compacted topic has fewer records than
+        offsets, so its mean is too low.
+
+        Parameters
+        ----------
+        topic
+            A name, `kn.ANY` or `kn.Pattern("orders-*")`, or a list of them.
+
+        Raises
+        ------
+        NotAuthorized
+            DESCRIBE on the cluster is missing.
+        """
+        from .record_sizes import record_sizes
+
+        resources = self.configs.select(topic, *[LEFT_OUT] * 4)
+        return Answer(record_sizes(self.port, [resource.name for resource in resources]))
 
     def _observed(self, seconds: float, progress: Progress) -> ObservationAnswer:
         from .bucket_usage import refuse_unknown_logs

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
+from typing import TYPE_CHECKING, cast
 
 from ..admin.ports import DEFAULT_MATCH, EXACT, Broker, Component, serving
 from ..admin.wire import PATIENCE
@@ -31,6 +33,7 @@ from ..frames import relational, schemas
 from ..frames.answer import Answer, Findings
 from ..frames.meanings import client
 from ..frames.views import counted_nouns
+from ..model import figures
 from ..model.changes import Edit
 from ..model.client_configs import ClientEntity
 from ..model.config_values import ConfigValue
@@ -44,6 +47,9 @@ from ..usage.windows import in_windows
 from .config_advice import is_reassigning
 from .groups import bounds_of, group_types
 from .resolving import configs_of_broker
+
+if TYPE_CHECKING:
+    from ..history import History
 
 NOTHING = "nothing that can be seen from here slows {}"
 
@@ -94,22 +100,57 @@ def verdict(whose: str, found: Finding) -> str:
 # --- a topic, a broker or a group ---
 
 
-def of_config(kafka: LiveKafka, resource: Resource) -> BrakesAnswer:
+def of_config(kafka: LiveKafka, resource: Resource, history: History | None = None) -> BrakesAnswer:
     """The brakes of a topic, a broker or a group; see `Configs.why`."""
+    values, found = _values_and_brakes(kafka, resource)
+    dated = found if history is None else [*_dated(found, values, history, kafka.id)]
+    return BrakesAnswer(str(resource), dated, kafka.id)
+
+
+def _values_and_brakes(kafka: LiveKafka, resource: Resource) -> tuple[Sequence[ConfigValue], list[Finding]]:
+    """The configs that were read, and the brakes among them."""
     if resource.type == "GROUP":
-        group_type = group_types(kafka).get(resource.name)
-        found = rules.of_group(_values(kafka, resource, None), group_type, bounds_of(kafka))
-        return BrakesAnswer(str(resource), found, kafka.id)
+        values = _values(kafka, resource, None)
+        return values, rules.of_group(values, group_types(kafka).get(resource.name), bounds_of(kafka))
     brokers = serving(kafka)
     if resource.type == "TOPIC":
         partitions = kafka.partitions([resource.name])
         configs = [*_values(kafka, resource, _TOPIC_KEYS), *values_of(broker_rows(kafka, brokers, BROKER_KEYS))]
         facts = ConfigFacts(configs, partitions, len(brokers), is_reassigning(kafka))
-        found = rules.of_topic(resource, facts)
-    else:
-        facts = ConfigFacts(_values(kafka, resource, BROKER_KEYS), (), len(brokers), is_reassigning(kafka))
-        found = rules.of_broker(facts)
-    return BrakesAnswer(str(resource), found, kafka.id)
+        return configs, rules.of_topic(resource, facts)
+    facts = ConfigFacts(_values(kafka, resource, BROKER_KEYS), (), len(brokers), is_reassigning(kafka))
+    return facts.configs, rules.of_broker(facts)
+
+
+def _dated(
+    found: Iterable[Finding], values: Iterable[ConfigValue], history: History, cluster_id: str
+) -> Iterator[Finding]:
+    """The brakes, each with the first snapshot that has its config as it is now; none where a history lacks it."""
+    intervals = history.intervals("configs", cluster_id)
+    now = defaultdict[str, set[str | None]](set)
+    for value in values:
+        now[value.key].add(value.text)
+    for one in found:
+        since = _since(intervals, cast(Resource, one.target), one.key, now[one.key])
+        if since is None:
+            yield one
+        else:
+            yield replace(one, message=f"{one.message}; so since {figures.utc(since)} or before").with_(since=since)
+
+
+def _since(intervals: relational.Frame, resource: Resource, key: str, now: Collection[str | None]) -> datetime | None:
+    """The beginning of the intervals without a gap in which a config was as it is now, up to now."""
+    column = relational.words_of(intervals).column
+    is_it = (column("resource_type") == resource.type) & (column("resource_name") == resource.name)
+    names = ("value", "valid_from", "valid_to")
+    own = relational.select(relational.where(intervals, is_it & (column("key") == key)), names)
+    rows: list[Row] = relational.in_arrow(own, task="Spark reads the history of a config").to_pylist()
+    since, end = None, None
+    for row in sorted(rows, key=itemgetter("valid_from"), reverse=True):
+        if row["valid_to"] != end or row["value"] not in now:
+            break
+        since = end = row["valid_from"]
+    return since
 
 
 _TOPIC_KEYS = (*THROTTLES["TOPIC"], "remote.storage.enable")

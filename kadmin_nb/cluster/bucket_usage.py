@@ -23,6 +23,7 @@ from ..resolution import kernel
 from ..resolution.rules import Effective
 from ..usage.engines import Usage
 from ..usage.near_and_top import TopAnswer
+from ..usage.rules import SHARE_BYTES, SHARE_ESTIMATE
 from .observation import ObservationAnswer, are_known, beginning
 
 
@@ -40,23 +41,25 @@ def refuse_unknown_logs(kafka: LiveKafka) -> None:
         )
 
 
-def top_of(observed: ObservationAnswer, keys: Sequence[str] | None, most: int) -> TopAnswer:
+def top_of(
+    observed: ObservationAnswer, keys: Sequence[str] | None, most: int, record_sizes: pa.Table | None = None
+) -> TopAnswer:
     """TOP of the time that was observed, as far as the logs of all brokers have it."""
     rows = _logged_rows(observed)
     since, until = _logged_span(rows)
-    used = usage.usage(_requests_since(since, rows))
+    used = usage.usage(_requests_since(since, rows, record_sizes))
     return usage.top(used, keys=keys, most=most, time=(since, until)).warned(observed.warnings)
 
 
-def requests_of(observed: ObservationAnswer) -> pa.Table:
+def requests_of(observed: ObservationAnswer, record_sizes: pa.Table | None = None) -> pa.Table:
     """REQUESTS of the time that was observed, as far as the logs of all brokers have it."""
     rows = _logged_rows(observed)
     since, _ = _logged_span(rows)
-    return _requests_since(since, rows)
+    return _requests_since(since, rows, record_sizes)
 
 
-def _requests_since(since: datetime, rows: Sequence[Row]) -> pa.Table:
-    return pa.concat_tables([schemas.REQUESTS.empty(), *(_requests_of(row, since) for row in rows)])
+def _requests_since(since: datetime, rows: Sequence[Row], record_sizes: pa.Table | None) -> pa.Table:
+    return pa.concat_tables([schemas.REQUESTS.empty(), *(_requests_of(row, since, record_sizes) for row in rows)])
 
 
 def _logged_rows(observed: ObservationAnswer) -> list[Row]:
@@ -76,12 +79,13 @@ def _logged_since(row: Mapping[str, Any]) -> datetime:
     return max(since, beginning(Path(row["logs"][0]))) if row["logs"] else until
 
 
-def _requests_of(row: Mapping[str, Any], since: datetime) -> pa.Table:
+def _requests_of(row: Mapping[str, Any], since: datetime, record_sizes: pa.Table | None) -> pa.Table:
     """REQUESTS of one broker."""
     if not row["logs"]:
         return schemas.REQUESTS.empty()
     try:
-        frame = usage.requests(row["logs"], broker=row["broker"], tz=_zone_here()).frame
+        how = {"broker": row["broker"], "tz": _zone_here(), "record_sizes": record_sizes}
+        frame = usage.requests(row["logs"], **how).frame
     except NotFound:  # nobody asked for anything, so there is no line
         return schemas.REQUESTS.empty()
     is_observed = pc.and_(pc.greater_equal(frame["time"], since), pc.less_equal(frame["time"], row["until"]))
@@ -121,6 +125,10 @@ class BucketUsage:
         sharing = self.sharing.get(key)
         moments = (row["since"] for row in rows if sharing is None or (row["user"], row["client_id"]) in sharing)
         return min(filter(None, moments), default=None)
+
+    def is_of_share(self, key: str) -> bool:
+        """Was a share consumer of the bucket throttled?"""
+        return any(row["key"] == key and row["share_throttles"] for row in self.loads)
 
     def columns(self, key: str) -> dict[str, Any]:
         """WHY's columns of one key."""
@@ -184,8 +192,17 @@ def _loads(frame: relational.Frame, client: Effective) -> list[Row]:
     words = relational.words_of(frame)
     column = words.column
     near = relational.where(frame, (column("user") == client.user) | (column("client_id") == client.client_id))
-    throttled = {"since": words.when(column("throttle_ms") > 0, column("window_start"))}
-    measures: dict[str, relational.Measure] = {"used": ("sum", "value"), "since": ("min", "since")}
+    is_throttled = column("throttle_ms") > 0
+    is_share = (column("source") == SHARE_BYTES) | (column("source") == SHARE_ESTIMATE)
+    throttled = {
+        "since": words.when(is_throttled, column("window_start")),
+        "share_throttles": is_throttled & is_share,
+    }
+    measures: dict[str, relational.Measure] = {
+        "used": ("sum", "value"),
+        "since": ("min", "since"),
+        "share_throttles": ("count_true", "share_throttles"),
+    }
     by = ["user", "client_id", "key", "broker"]
     added = relational.added_up(relational.with_further(near, throttled), by, measures)
     rows: list[Row] = relational.in_arrow(added, task="Spark adds up the use of the clients").to_pylist()

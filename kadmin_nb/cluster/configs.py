@@ -21,6 +21,7 @@ from .near_names import CLIENT_METRICS
 
 if TYPE_CHECKING:
     from ..advice.findings import ConfigFindings
+    from ..history import History
     from .brakes import BrakesAnswer
 
 
@@ -101,12 +102,19 @@ class Configs:
 
         return advise(self._kafka)
 
-    def why(self, *, topic: object = None, broker: object = None, group: object = None) -> BrakesAnswer:
+    def why(
+        self, *, topic: object = None, broker: object = None, group: object = None, history: History | None = None
+    ) -> BrakesAnswer:
         """BRAKES: what slows a topic, a broker or a group now, each brake with its culprit and what lifts it.
 
         Of a topic: replicas that are throttled, leaders on one broker alone, limits of tiered storage. Of a broker:
         rates of replication, bounds of connections, limits of tiered storage, a custom callback. Of a share group:
         fewer records in work than the brokers' default.
+
+        Parameters
+        ----------
+        history
+            A history of `kn.open_history`: each config then has the first snapshot that has it as it is now.
 
         Raises
         ------
@@ -121,7 +129,7 @@ class Configs:
         names = [(word, part) for word, name in named.items() if name is not None for part in selector(word, name)]
         if len(names) != 1 or not isinstance(names[0][1], str):
             raise UsageError("one topic, broker or group is required", hint="For example topic=orders, or broker=2.")
-        return of_config(self._kafka, Resource.of(*names[0]))
+        return of_config(self._kafka, Resource.of(*names[0]), history)
 
     def select(
         self, topic: object, broker: object, broker_logger: object, client_metrics: object, group: object

@@ -74,11 +74,21 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         path = self.path.partition("?")[0]
         if path == "/metrics":
-            self._answer(200, *encoded(self.server.exporter.scrape(self._bound()), self.headers.get("Accept", "")))
+            self._scrape()
         elif path == "/":
             self._answer(200, _PAGE, "text/html; charset=utf-8")
         else:
             self._answer(404, b"the metrics are at /metrics\n", "text/plain; charset=utf-8")
+
+    def _scrape(self) -> None:
+        """Answer with the metrics; where they cannot be made, with 500 and the reason."""
+        try:
+            answer = encoded(self.server.exporter.scrape(self._bound()), self.headers.get("Accept", ""))
+        except Exception as exc:
+            self.server.exporter.say(f"no metrics: {exc!r}")
+            self._answer(500, f"{exc!r}\n".encode(), "text/plain; charset=utf-8")
+        else:
+            self._answer(200, *answer)
 
     def do_HEAD(self) -> None:
         self.do_GET()

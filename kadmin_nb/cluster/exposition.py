@@ -63,7 +63,6 @@ FINDINGS = {
 """The findings that are counted, and their severity."""
 
 BUCKET = ("key", "level", "user", "client_id")
-_LABELS = ["key", "level", "user", "client_id"]
 
 
 @dataclass
@@ -99,7 +98,7 @@ class Facts:
     parts: Mapping[str, Part] = field(default_factory=dict)
 
 
-class _Families(Collector):
+class _Collected(Collector):
     def __init__(self, families: Iterable[Metric]) -> None:
         self._families = [*families]
 
@@ -120,7 +119,7 @@ def plain_text_of(families: Iterable[Metric]) -> str:
 def encoded(families: Iterable[Metric], accept: str) -> tuple[bytes, str]:
     """The body and the content type of an answer, in the format that the `Accept` of a request asks for."""
     encode, content_type = choose_encoder(accept)
-    return encode(_Families(families)), content_type
+    return encode(_Collected(families)), content_type
 
 
 def families(facts: Facts, most: int = MOST) -> list[Metric]:
@@ -224,7 +223,7 @@ def _of_limits(limits: pa.Table, most: int) -> Iterator[Metric]:
             samples[unit].append(([key, REST, "", ""], pc.sum(rest["value"]).as_py() * times))
     for unit, of_unit in samples.items():
         words = f"{_WORDS[unit]} that a bucket may use on each broker; level rest: the sum of all others."
-        yield _gauge(f"limit_{unit}", words, _LABELS, of_unit)
+        yield _gauge(f"limit_{unit}", words, BUCKET, of_unit)
 
 
 def _of_addresses(quotas: pa.Table, most: int) -> Iterator[Metric]:
@@ -255,7 +254,7 @@ def _of_use(used: pa.Table, most: int) -> Iterator[Metric]:
     order = [("ratio", "descending"), ("throttle", "descending"), *((name, "ascending") for name in BUCKET)]
     ordered = used.sort_by([*order, ("broker", "ascending")])
     parts = [ordered.filter(pc.equal(ordered["key"], key)) for key in USER_CLIENT_KEYS]
-    labels = [*_LABELS, "broker"]
+    labels = [*BUCKET, "broker"]
     for name, column, words in _OF_USE:
         yield _gauge(name, words, labels, _samples(parts, column, most, pc.max))
     for unit in dict.fromkeys(unit for unit, _ in UNITS.values()):

@@ -93,9 +93,9 @@ class Exporter:
         if against is not None:
             readings["drift"] = self._read_drift
         readings["findings"] = self._read_findings
-        say = say or (lambda line: None)
-        slow = [Reading(name, read, say) for name, read in readings.items()]
-        self._readings = [Reading("limits", self._read_limits, say, quick=ALONE), *slow]
+        self.say = say or (lambda line: None)
+        slow = [Reading(name, read, self.say) for name, read in readings.items()]
+        self._readings = [Reading("limits", self._read_limits, self.say, quick=ALONE), *slow]
         self._lock = Lock()
         self._running: Future[list[Metric]] | None = None
 
@@ -221,7 +221,7 @@ class Reading:
     def __init__(self, name: str, read: Callable[[], dict[str, Any]], say: Say, quick: float = QUICK) -> None:
         self.name, self._read, self._say, self._quick = name, read, say, quick
         self.found: dict[str, Any] = {}
-        self._error: str | None = None
+        self._reasons = list[str]()  # since it was last read
         self._at: float | None = None
         self._done, self._errors, self._seconds, self._next = Event(), 0, 0.0, 0.0
         self._done.set()
@@ -229,7 +229,7 @@ class Reading:
     @property
     def part(self) -> Part:
         """How it went."""
-        return Part(self._error is None and self._at is not None, self._seconds, self._at, self._errors)
+        return Part(not self._reasons and self._at is not None, self._seconds, self._at, self._errors)
 
     def start(self) -> None:
         """Read, unless a reading is under way or a slow one was just made."""
@@ -251,20 +251,19 @@ class Reading:
         except Exception as exc:
             self._fail(f"{type(exc).__name__}: {exc}" if isinstance(exc, KadminError) else repr(exc))
         else:
-            self.found, self._at = found, time.time()
-            if self._error is not None:
-                self._error = None
+            self.found, self._at, self._seconds = found, time.time(), time.monotonic() - began
+            self._next = time.monotonic() + (REST * self._seconds if self._seconds > self._quick else 0.0)
+            if self._reasons:
+                self._reasons = []
                 self._say(f"{self.name}: read again")
         finally:
-            self._seconds = time.monotonic() - began
-            self._next = time.monotonic() + (REST * self._seconds if self._seconds > self._quick else 0.0)
             self._done.set()
 
     def _fail(self, why: str) -> None:
-        """Count it; a failure that is not the one from before is a line."""
+        """Count it; each reason is a line, once until it is read again."""
         self.found, self._errors = {}, self._errors + 1
-        if why != self._error:
-            self._error = why
+        if why not in self._reasons:
+            self._reasons.append(why)
             self._say(printable(f"{self.name}: {why}"))
 
 

@@ -213,7 +213,8 @@ def _throttling(used: BucketUsage, key: str) -> Throttling | None:
     if not row.get("throttle_ms"):
         return None
     unknown, share = bool(row["windows_unknown"]), row["share_throttled"]
-    return Throttling(row["throttle_ms"], share, used.since(key), row["utilisation"], unknown)
+    is_of_share = used.is_of_share(key)
+    return Throttling(row["throttle_ms"], share, used.since(key), row["utilisation"], unknown, is_of_share)
 
 
 def stored_for(kafka: LiveKafka, pair: tuple[str, str]) -> Stored:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +16,9 @@ from .change_options import changing, ending
 from .click_glue import Verbs, words
 from .options import read_selectors
 from .session import PlanOptions, Session
+
+if TYPE_CHECKING:
+    from ..history import History
 
 RESOURCES = tuple(WORDS)
 _CLIENT_WORDS = ("user", "client-id")
@@ -115,7 +118,8 @@ def advise(session: Session, only: tuple[str, ...], stage: bool, plan_options: P
 @words(completions.resources, "topic=NAME | broker=ID | group=NAME")
 @options.types("topic", "broker", "group")
 @click.option("--stage", "number", type=int, metavar="N", help="Stage the change that lifts brake N.")
-def why(session: Session, words: tuple[str, ...], number: int | None) -> Any:
+@click.option("--history", metavar="WHERE", help="Show since when a config is so, by this history.")
+def why(session: Session, words: tuple[str, ...], number: int | None, history: str | None) -> Any:
     """Show what slows a topic, a broker or a group now.
 
     Each brake has its culprit, and the smallest change that lifts it.
@@ -126,8 +130,16 @@ def why(session: Session, words: tuple[str, ...], number: int | None) -> Any:
     {here} topic=orders --stage 1
     """
     chosen = read_selectors(words, ("topic", "broker", "group"), session.lookup)
-    answer = session.cluster.configs.why(**chosen)
+    answer = session.cluster.configs.why(**chosen, history=_history_at(history))
     return answer if number is None else session.change([answer.edit(number)], PlanOptions())
+
+
+def _history_at(where: str | None) -> History | None:
+    if where is None:
+        return None
+    from ..history import open_history
+
+    return open_history(where)
 
 
 @config.command("set")

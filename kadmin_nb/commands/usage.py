@@ -15,7 +15,7 @@ from . import completions, options
 from .change_options import changing
 from .click_glue import Verb
 from .options import Finite, Length
-from .session import Note, PlanOptions, Session, spark_answer, usage_frame, where_spark_is, with_progress
+from .session import Note, PlanOptions, Session, frame_or_file, spark_answer, usage_frame, where_spark_is, with_progress
 
 if TYPE_CHECKING:
     from ..frames.answer import Answer
@@ -49,6 +49,7 @@ class UsageSource:
     usage: str | None = None
     dedupe: bool = True
     strict: bool = False
+    record_sizes: str | None = None
     engine: str | None = None
 
     @property
@@ -64,6 +65,8 @@ class UsageSource:
             raise UsageError(problem, hint="Paths of a request log, --prometheus URL, or --usage NAME, a USAGE frame.")
         if of_lines and not self.paths:
             raise UsageError("only a request log has lines", hint="Give its paths.")
+        if self.record_sizes and not self.paths:
+            raise UsageError("--record-sizes is for a request log", hint="Metrics have the bytes of share consumers.")
         if self.every and not self.paths:
             raise UsageError("--every is for a request log", hint="Metrics and frames have their own windows.")
         for path in self.paths:
@@ -97,8 +100,19 @@ class UsageSource:
         broker: Any = session.cluster.brokers if self.broker == "cluster" else self.broker
         broker = int(broker) if isinstance(broker, str) and broker.isdecimal() else broker
         how = {"broker": broker, "tz": self.tz, "dedupe": self.dedupe, "strict": self.strict}
+        if self.record_sizes:
+            how["record_sizes"] = self._record_sizes(session)
         with session.watch() as tell:
             return log.requests(None if tell is None else _Reading(tell), **how)
+
+    def _record_sizes(self, session: Session) -> Any:
+        """Those of the current cluster, or a frame."""
+        from ..frames import files, schemas
+
+        if self.record_sizes == "cluster":
+            return session.cluster.record_sizes()
+        frame = frame_or_file(session, str(self.record_sizes))
+        return files.typed(files.read_table(frame), schemas.RECORD_SIZES.schema) if isinstance(frame, Path) else frame
 
     def metrics(self) -> Answer:
         """METRICS out of Prometheus."""
@@ -160,6 +174,11 @@ _LOG_OPTIONS = (
     click.option("--tz", metavar="ZONE", help="The brokers' time zone, such as Europe/Berlin, if times have none."),
     click.option("--names", metavar="PATTERN", help="Only files with names like this: '*request*'."),
     click.option("--dedupe/--no-dedupe", default=True, help="Count a request once even if its line is read twice."),
+    click.option(
+        "--record-sizes",
+        metavar="NAME",
+        help="Estimate the bytes of share consumers, by the current cluster (cluster), or a RECORD_SIZES frame.",
+    ),
     click.option("--strict", is_flag=True, help="Fail on a damaged compressed file, instead of warning."),
 )
 _USAGE_OPTIONS = (

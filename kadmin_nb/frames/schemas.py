@@ -206,7 +206,7 @@ class REACH(_Client, key="key case"):
 
 
 class BRAKES(Frame, key="number"):
-    """What slows a client, a topic or a broker, those that bite first."""
+    """What slows a client, a topic, a broker or a group, those that bite first."""
 
     number = Field(WHOLE)
     brake = Field(TEXT, look=BADGE)
@@ -215,7 +215,7 @@ class BRAKES(Frame, key="number"):
     state = Field(TEXT, "bites, as far as was seen; may bite; stands, and slows nothing now", look=BADGE)
     throttle_ms = THROTTLE_MS.or_null
     share_throttled = Field(NUMBER, "of the windows", unit=SHARE, null=True)
-    since = Field(MOMENT, "the first throttle that was seen", null=True)
+    since = Field(MOMENT, "the first throttle that was seen, or the first snapshot with the config", null=True)
     message = MESSAGE
     mend = Field(TEXT, "the smallest change that lifts it", look=PROSE, null=True)
 
@@ -668,7 +668,9 @@ class REQUESTS(Frame):
     api_version = Field(WHOLE, "the version of the request; null: not reported", null=True)
     deprecated = Field(FLAG, "the broker calls this version deprecated; Kafka 4.0 to 4.3 call none so", null=True)
     bytes_in = Field(COUNT, "record bytes of a PRODUCE; null: not reported", unit=BYTES, null=True)
-    bytes_out = Field(COUNT, "bytes in the answer to a FETCH", unit=BYTES, null=True)
+    bytes_out = Field(
+        COUNT, "bytes in the answer to a FETCH; of a SHARE_FETCH an estimate, or null", unit=BYTES, null=True
+    )
     queue_ms = Field(NUMBER, "time in the broker's request queue", unit=MS, null=True)
     io_ms = Field(NUMBER, "time of an I/O thread", unit=MS, null=True)
     total_ms = Field(NUMBER, unit=MS, null=True)
@@ -676,6 +678,16 @@ class REQUESTS(Frame):
     software_name = software_version = Field(TEXT, null=True)
     connection = Field(TEXT)
     correlation_id = Field(WHOLE)
+
+
+class RECORD_SIZES(Frame, key="topic"):
+    """What the records of a topic take on disk, as they are stored: compressed, and sent so to consumers."""
+
+    topic = Field(TEXT, look=NAME)
+    topic_id = Field(TEXT, "as Kafka's tools write it")
+    records = Field(COUNT, "offsets from the first to the last; a compacted topic has fewer records")
+    bytes = Field(COUNT, "of one replica of each partition", unit=BYTES)
+    mean_bytes = Field(NUMBER, "bytes of a record; null: the topic is empty", unit=BYTES, null=True)
 
 
 class LOG_LINES(Frame):

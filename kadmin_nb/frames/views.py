@@ -334,6 +334,7 @@ VIEWS: Mapping[type, View] = {
         _own_and_defaults,
         _config_groups,
     ),
+    schemas.RECORD_SIZES: View(("topic", "records", "bytes", "mean_bytes"), ("topic", "topics")),
     schemas.GROUP_CONFIGS: View(
         (
             *("resource_of", "group_type", "key", "config_value", "applied_text", "source", "instead_of"),

@@ -130,9 +130,9 @@ class ClientsAnswer(Answer):
         return ClientsAnswer(schemas.marked(self._table, {ENGINE: why}))
 
     @property
-    def differing(self) -> pa.Table:
+    def differing(self) -> Answer:
         """The rows of clients that would be refused."""
-        return self._table.filter(pc.equal(self._table["state"], REFUSED))
+        return Answer(self._table.filter(pc.equal(self._table["state"], REFUSED)))
 
     def _counts(self) -> Mapping[str, int]:
         """The number of clients by their state: the worst of their rows."""

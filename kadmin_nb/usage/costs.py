@@ -47,12 +47,14 @@ GB, HOUR = 1e9, 3600.0
 """The bytes and the seconds that a rate card has prices of."""
 
 _NAMES = ("user", "client_id", "key", "window_start", "window_end", "value", "throttle_ms", "source")
-_KEYS = [of for of in RATES if of.per_unit is not None]
 _MOST = 2.0**53
 """Up to here doubles are whole numbers; a larger amount of one window is a mistake, and unknown."""
 
 _LEAST_UNITS = {"bytes_in": 1.0, "bytes_out": 1.0, "io_ms": 1000.0}
 """How many bytes or microseconds one of each total is."""
+
+_KEYS = [of for of in RATES if of.total in _LEAST_UNITS]
+"""Of each key the total that COST has; a row of USAGE counts by its key, whatever it was measured by."""
 
 _TOTALS = (*_LEAST_UNITS, "throttled", "windows_unknown", "measured", "rows")
 _OF_CLIENTS: dict[str, Measure] = {

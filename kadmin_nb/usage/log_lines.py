@@ -29,7 +29,9 @@ BLOCK = 1 << 18
 """Bytes that are searched at once."""
 
 _REPLICA = ("replicaId", pa.int32())
-_SIZES = pa.list_(pa.struct([("recordsSizeInBytes", pa.int64())]))
+_SIZE = ("recordsSizeInBytes", pa.int64())
+_SIZES = pa.list_(pa.struct([_SIZE]))
+_BATCHES = pa.list_(pa.struct([("firstOffset", pa.int64()), ("lastOffset", pa.int64())]))
 _HEADER = pa.struct(
     [
         ("correlationId", pa.int32()),
@@ -46,12 +48,15 @@ _REQUEST = pa.struct(
         ("topicData", pa.list_(pa.struct([("partitionData", _SIZES)]))),
     ]
 )
+_ANSWERED = pa.struct(
+    [("topicId", pa.string()), ("partitions", pa.list_(pa.struct([_SIZE, ("acquiredRecords", _BATCHES)])))]
+)
 _DOCUMENT = pa.schema(
     [
         ("isForwarded", pa.bool_()),
         ("requestHeader", _HEADER),
         ("request", _REQUEST),
-        ("response", pa.struct([("responses", pa.list_(pa.struct([("partitions", _SIZES)])))])),
+        ("response", pa.struct([("responses", pa.list_(_ANSWERED))])),
         ("connection", pa.string()),
         ("totalTimeMs", pa.float64()),
         ("requestQueueTimeMs", pa.float64()),
@@ -233,7 +238,8 @@ def _fit(value: Any, kind: pa.DataType) -> Any:
 def _columns(documents: pa.Table) -> dict[str, pa.Array]:
     rows = pa.StructArray.from_arrays([column.combine_chunks() for column in documents.columns], fields=list(_DOCUMENT))
     fields = {name: pc.struct_field(rows, path) for name, path in _FIELDS.items()}
-    return fields | {name: _sum(pc.struct_field(rows, path[:2]), path[2]) for name, path in _SUMS.items()}
+    sums = {name: _sum(pc.struct_field(rows, path[:2]), path[2]) for name, path in _SUMS.items()}
+    return {**fields, **sums, "acquired": _acquired(pc.struct_field(rows, ("response", "responses")))}
 
 
 def _sum(topics: pa.Array, partitions: str) -> pa.Array:
@@ -246,6 +252,31 @@ def _sum(topics: pa.Array, partitions: str) -> pa.Array:
     untold = np.asarray(topics.is_null()).copy()
     untold[np.asarray(of_row)[np.asarray(of_topic.is_null())]] = True
     return pa.array(sums, mask=untold)
+
+
+ACQUIRED = pa.struct([("topic_id", pa.string()), ("records", pa.float64())])
+"""The records of a topic that the answer to a SHARE_FETCH has; null where that is not told."""
+
+
+def _acquired(topics: pa.Array) -> pa.Array:
+    """Lists of ACQUIRED: a share consumer gets records from their first to their last offset, batch by batch."""
+    answered, partitions = topics.flatten(), pc.struct_field(topics.flatten(), "partitions")
+    batches = pc.struct_field(partitions.flatten(), "acquiredRecords")
+    first, last = (_floats(pc.struct_field(batches.flatten(), name)) for name in ("firstOffset", "lastOffset"))
+    counts = np.where(last >= first, last - first + 1, np.nan)
+    of_topic = np.asarray(pc.list_parent_indices(partitions))[np.asarray(pc.list_parent_indices(batches))]
+    sums = np.zeros(len(answered))
+    np.add.at(sums, of_topic, counts)
+    records = pa.array(sums, from_pandas=True)  # which makes null of NaN
+    values = pa.StructArray.from_arrays([pc.struct_field(answered, "topicId"), records], fields=[*ACQUIRED])
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(topics), 0))
+    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
+    return pa.ListArray.from_arrays(offsets, values, mask=topics.is_null())
+
+
+def _floats(numbers: pa.Array) -> npt.NDArray[np.float64]:
+    """The numbers, NaN for null."""
+    return np.asarray(pc.fill_null(numbers.cast(pa.float64(), safe=False), np.nan))
 
 
 def _spread(columns: dict[str, pa.Array], rows: Rows, count: int) -> dict[str, pa.Array]:

@@ -42,6 +42,7 @@ from .request_rows import (
     is_chosen,
     listeners_pattern,
     no_request,
+    record_sizes_of,
     refuse_sample,
 )
 
@@ -67,7 +68,8 @@ class Counts:
 
     `lines` = `requests` + `duplicates` + those `left_out` + those `quarantined`, both by reason; the rest of a
     `damaged` file counts as one line. `ambiguous` are the requests in the hour that a clock put back passes twice,
-    `unsized` those PRODUCE, FETCH and SHARE_FETCH whose bytes the log does not tell; of SHARE_FETCH it never does.
+    `unsized` those PRODUCE, FETCH and SHARE_FETCH whose bytes the log does not tell; of SHARE_FETCH it
+    never does, and without `record_sizes` they are not estimated.
     `days`: of usage that was stored, the first and the last day in UTC.
     """
 
@@ -266,6 +268,7 @@ def requests(
     tz: str | None = None,
     cluster_id: str | None = None,
     inter_broker: str | Iterable[str] = INTER_BROKER,
+    record_sizes: Any = None,
     names: str | None = None,
     dedupe: bool = True,
     strict: bool = False,
@@ -294,6 +297,9 @@ def requests(
         Becomes the first column.
     inter_broker
         Names of the listeners that brokers use between themselves, or one regular expression for them.
+    record_sizes
+        The mean size of a record of each topic, as `cluster.record_sizes()` has it: `topic_id` and `mean_bytes`. With
+        it the bytes of a SHARE_FETCH are estimated by the records that it acquired; a log does not report them.
     names
         A pattern of file names to read below a folder, such as `*request*`.
     dedupe
@@ -322,7 +328,8 @@ def requests(
     `observedMetrics["request_log"]`: `lines`, and of these the `quarantined` and those `left_out`.
     """
     check_zone(tz)
-    reader = LogReader(broker_names(broker), tz, listeners_pattern(inter_broker), cluster_id)
+    sizes = record_sizes_of(record_sizes)
+    reader = LogReader(broker_names(broker), tz, listeners_pattern(inter_broker), cluster_id, sizes)
     if is_spark(lines) or spark is not None:
         from .spark_lines import spark_lines
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,6 +22,7 @@ from ..frames import schemas
 from ..frames.frame import MOMENT
 from ..resolution.input_columns import CLUSTER, read_columns
 from .log_lines import parsed_columns
+from .rules import SHARE_FETCH
 
 INTER_BROKER = r"(?i)^(CONTROLLER|CONTROLPLANE|REPLICATION|INTER[-_]?BROKER)"
 """The listeners that are not for clients, unless somebody says which: a regular expression of their names."""
@@ -73,7 +75,7 @@ SAMPLE = 20
 """Requests that are looked at before anything else is read."""
 
 _FETCHER = r"^broker-\d+-fetcher-\d+$"
-_SIZED = pa.array(["PRODUCE", "FETCH", "SHARE_FETCH"], pa.string())
+_SIZED = pa.array(["PRODUCE", "FETCH", SHARE_FETCH], pa.string())
 
 _CLOCK = pa.timestamp("us")
 _OFFSET = r"^.{19}.*[Z+-]"
@@ -273,12 +275,16 @@ def _parsed_alone(text: pa.Scalar, kind: pa.DataType) -> pa.Array:
 
 @dataclass(frozen=True)
 class LogReader:
-    """Lines into requests: whose broker's they are, its time zone, and the listeners that are not for clients."""
+    """Lines into requests: whose broker's they are, its time zone, and the listeners that are not for clients.
+
+    `record_sizes` has the mean size of a record of topics, by the topic's id.
+    """
 
     broker: BrokerNames
     tz: str | None
     inter_broker: str
     cluster_id: str | None = None
+    record_sizes: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def columns(self) -> list[str]:
@@ -309,7 +315,7 @@ class LogReader:
             "client_id": client_id,
             "deprecated": pc.fill_null(parsed["deprecated"], False),
             "bytes_in": pc.if_else(pc.equal(api, "PRODUCE"), parsed["produced"], None),
-            "bytes_out": pc.if_else(pc.equal(api, "FETCH"), parsed["fetched"], None),
+            "bytes_out": self._bytes_out(api, parsed),
             "ambiguous": clock.is_ambiguous,
         }
         columns["reason"] = self._reasons(columns)
@@ -318,6 +324,14 @@ class LogReader:
             columns["bytes_in"].is_null(), columns["bytes_out"].is_null(), pc.is_in(api, value_set=_SIZED)
         )
         return {**columns, CLUSTER: pa.repeat(self.cluster_id or "", len(paths))}
+
+    def _bytes_out(self, api: pa.Array, parsed: dict[str, pa.Array]) -> pa.Array:
+        """The bytes in the answer to a FETCH; of a SHARE_FETCH an estimate, where the sizes of records are known."""
+        fetched = pc.if_else(pc.equal(api, "FETCH"), parsed["fetched"], None)
+        if not self.record_sizes:
+            return fetched
+        estimate = estimated_bytes(parsed["acquired"], self.record_sizes)
+        return pc.if_else(pc.equal(api, SHARE_FETCH), estimate, fetched)
 
     def _reasons(self, columns: dict[str, pa.Array]) -> pa.Array:
         api = columns["api"]
@@ -335,6 +349,37 @@ class LogReader:
         answers = [pattern.search(name) is not None for name in each.dictionary.to_pylist()]
         return pa.array(answers, pa.bool_()).take(each.indices)
 
+
+def estimated_bytes(acquired: pa.Array, record_sizes: Mapping[str, float]) -> pa.Array:
+    """The bytes of records that were acquired; null where a topic's size of a record, or their number, is unknown."""
+    each = acquired.flatten()
+    records, ids = (pc.struct_field(each, name) for name in ("records", "topic_id"))
+    known = pa.array(record_sizes.values(), pa.float64()).take(pc.index_in(ids, pa.array(record_sizes, pa.string())))
+    sizes = pc.if_else(pc.equal(records, 0), 0.0, known)
+    amounts = np.asarray(pc.fill_null(pc.multiply(records, sizes), np.nan))
+    sums = np.zeros(len(acquired))
+    np.add.at(sums, np.asarray(pc.list_parent_indices(acquired)), amounts)
+    is_known = np.asarray(acquired.is_valid()) & (sums >= 0) & (sums < MANY)
+    return pa.array(np.where(is_known, sums, 0).round().astype(np.int64), mask=~is_known)
+
+
+def record_sizes_of(given: Any) -> dict[str, float]:
+    """The mean size of a record by the id of its topic, out of a frame RECORD_SIZES; of empty topics none.
+
+    Raises
+    ------
+    UsageError
+        It is not a frame, or lacks `topic_id` or `mean_bytes`.
+    """
+    if given is None:
+        return {}
+    rows = read_columns(given, ("topic_id", "mean_bytes"), "the record sizes").to_pylist()
+    sizes = {row["topic_id"]: row["mean_bytes"] for row in rows}
+    return {name: float(size) for name, size in sizes.items() if name and size is not None and 0 <= size < MANY}
+
+
+MANY = 2.0**53
+"""More bytes than this are a mistake."""
 
 _ONLY = pa.array(BROKERS_ONLY, pa.string())
 

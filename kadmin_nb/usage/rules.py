@@ -19,6 +19,9 @@ RECORD_BYTES = "request log: record bytes, less than the quota charges"
 SHARE_BYTES = "request log: SHARE_FETCH, whose bytes it does not tell"
 """The quota of a consumer charges a share consumer's answers too; the log tells their throttles, and no bytes."""
 
+SHARE_ESTIMATE = "request log: SHARE_FETCH, acquired records by the topic's mean record size, an estimate"
+"""The mean of all records that the topic has now; a share consumer is sent whole batches of the producer."""
+
 WHY_UNKNOWN = "A request log does not report the bytes of SHARE_FETCH; the brokers' metrics have them."
 
 IO_THREADS = "request log: I/O-thread time, an estimate"
@@ -35,7 +38,8 @@ SHARE_FETCH = "SHARE_FETCH"
 class Rate(NamedTuple):
     """The use of a key: the sum that it is of, how much of that is a unit, its throttles, and where it is from.
 
-    Without a unit the use is unknown: the sum tells only that there was some.
+    Without a unit the use is unknown: the sum tells only that there was some. There is no use where the sum `unless` is
+    known.
     """
 
     key: str
@@ -43,15 +47,17 @@ class Rate(NamedTuple):
     per_unit: float | None
     throttle_ms: str
     source: str
+    unless: str | None = None
 
 
 REQUEST_TOTALS: dict[str, Measure] = {
     "bytes_in": ("sum", "bytes_in"),
-    "bytes_out": ("sum", "bytes_out"),
+    "bytes_out": ("sum", "fetched"),
     "io_ms": ("sum", "io_ms"),
     "produce_ms": ("max", "produce_ms"),
     "fetch_ms": ("max", "fetch_ms"),
-    "share_fetches": ("sum", "share_fetches"),
+    "share_bytes": ("sum", "share_bytes"),
+    "unsized_shares": ("sum", "unsized_shares"),
     "share_ms": ("max", "share_ms"),
     "other_ms": ("max", "other_ms"),
 }
@@ -60,7 +66,8 @@ REQUEST_TOTALS: dict[str, Measure] = {
 RATES = (
     Rate("producer_byte_rate", "bytes_in", 1.0, "produce_ms", RECORD_BYTES),
     Rate("consumer_byte_rate", "bytes_out", 1.0, "fetch_ms", RECORD_BYTES),
-    Rate("consumer_byte_rate", "share_fetches", None, "share_ms", SHARE_BYTES),
+    Rate("consumer_byte_rate", "unsized_shares", None, "share_ms", SHARE_BYTES),
+    Rate("consumer_byte_rate", "share_bytes", 1.0, "share_ms", SHARE_ESTIMATE, unless="unsized_shares"),
     Rate("request_percentage", "io_ms", 10.0, "other_ms", IO_THREADS),
 )
 """USAGE out of REQUEST_TOTALS."""

@@ -67,42 +67,45 @@ def sends(broker, client_id: str, version: tuple[int, ...], topic: str) -> bool:
         producer.close(timeout=1, null_logger=True)
 
 
+class Both:
+    """An old client and a young one, which send a record at the first beat of an observation."""
+
+    def __init__(self, broker, unique) -> None:
+        self.old, self.young, self.topic = unique("old"), unique("young"), unique("topic")
+        self.broker, self.sent = broker, list[bool]()
+
+    def __call__(self, advance: object) -> None:
+        if not self.sent:
+            self.sent = [
+                sends(self.broker, client_id, version, self.topic)
+                for client_id, version in ((self.old, AN_OLD_ONE), (self.young, A_YOUNG_ONE))
+            ]
+
+
 @on("3.9.2")
 def test_at_info_3_9_logs_old_clients_alone(broker, unique):
     """The log of all requests was a terabyte a day, and nobody dared to have it for a week."""
-    old, young, topic = unique("old"), unique("young"), unique("topic")
-    sent: list[bool] = []
-
-    def send(advance: object) -> None:
-        if not sent:
-            sent.extend(sends(broker, *client, topic) for client in ((old, AN_OLD_ONE), (young, A_YOUNG_ONE)))
-
+    both = Both(broker, unique)
     with connected(broker) as cluster:
-        observed = cluster.observe(2, clients=True, progress=send)
-    assert sent == [True, True]
+        observed = cluster.observe(2, clients=True, progress=both)
+    assert both.sent == [True, True]
     (row,) = observed.to_arrow().to_pylist()
     assert (row["state"], row["level_before"], row["level_after"]) == ("restored", "WARN", "WARN")
     found = kn.usage.upgrade_check(kn.usage.requests(observed.logs, broker=1, tz="UTC"))
-    refused = [(one["refused_versions"], one["deprecated_versions"]) for one in found if one["client_id"] == old]
+    refused = [(one["refused_versions"], one["deprecated_versions"]) for one in found if one["client_id"] == both.old]
     produce_2 = [{"api": "PRODUCE", "version": 2}]
     assert refused == [(produce_2, produce_2)]
-    assert young not in found["client_id"].to_pylist()
+    assert both.young not in found["client_id"].to_pylist()
 
 
 @on("3.9.2")
 def test_who_would_be_refused_right_now(broker, unique):
     """`clients --for 2s` of the terminal: the old one and the young one, and how many there are."""
-    old, young, topic = unique("old"), unique("young"), unique("topic")
-    sent: list[bool] = []
-
-    def send(advance: object) -> None:
-        if not sent:
-            sent.extend(sends(broker, *client, topic) for client in ((old, AN_OLD_ONE), (young, A_YOUNG_ONE)))
-
+    both = Both(broker, unique)
     with connected(broker) as cluster:
-        answer = run(["clients", "--for", "2s"], Session(connected=cluster, owns=False, progress=send)).value
+        answer = run(["clients", "--for", "2s"], Session(connected=cluster, owns=False, progress=both)).value
     states = {row["client_id"]: row["state"] for row in answer}
-    assert (states[old], states[young]) == ("refused", "accepted")
+    assert (states[both.old], states[both.young]) == ("refused", "accepted")
 
 
 @on("4.3.1")

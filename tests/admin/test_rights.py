@@ -25,6 +25,7 @@ from kadmin_nb.admin.canary import _leaders
 from kadmin_nb.admin.ports import ConfigOperation, CredentialChange
 from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.cluster import permissions
+from kadmin_nb.cluster.record_sizes import record_sizes
 from kadmin_nb.cluster.snapshots import snapshot_of
 from kadmin_nb.errors import NotAuthorized
 from kadmin_nb.model.changes import Change, Edit, Refusal
@@ -339,3 +340,13 @@ def test_asking_changes_nothing(admin) -> None:
     assert all(row[3] for row in _permissions(admin, Edit("set", ALICE, "producer_byte_rate", "1")))
     assert all(row[3] for row in _permissions(admin))
     assert admin.quotas.describe().to_pylist() == before
+
+
+def test_sizes_of_records_need_describe(admin, user_with):
+    """The estimate said 0 bytes, as the sizes of all topics were hidden."""
+    topic = (ResourceType.TOPIC, SEEN.name)
+    seeing = user_with("sees-sizes", (CLUSTER, AclOperation.DESCRIBE), (topic, AclOperation.DESCRIBE))
+    blind = user_with("sees-no-sizes", (topic, AclOperation.DESCRIBE))
+    assert record_sizes(seeing, [SEEN.name]).to_pylist() == record_sizes(admin, [SEEN.name]).to_pylist()
+    with pytest.raises(NotAuthorized):
+        record_sizes(blind, [SEEN.name])

@@ -50,7 +50,8 @@ def test_it_is_read_once_at_a_time(said):
 
 def test_a_failure_is_one_line(said):
     """The log had the same line four times a minute."""
-    answers = [ConnectionFailed("no\nbroker"), ConnectionFailed("no\nbroker"), ValueError("odd"), {"quotas": 1}]
+    gone = ConnectionFailed("no\nbroker")
+    answers = [gone, ValueError("odd"), gone, {"quotas": 1}]
 
     def next_answer():
         answer = answers.pop(0)
@@ -62,6 +63,21 @@ def test_a_failure_is_one_line(said):
     assert [read(reading) for _ in range(4)] == [{}, {}, {}, {"quotas": 1}]
     assert (reading.part.success, reading.part.errors) == (True, 3)
     assert said == ["limits: ConnectionFailed: no\\nbroker", "limits: ValueError('odd')", "limits: read again"]
+
+
+def test_a_slow_failure_does_not_rest(said):
+    """The brokers were back, and for five minutes it did not look."""
+    answers = [ConnectionFailed("gone"), {"findings": {}}]
+
+    def next_answer():
+        time.sleep(0.1)
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    reading = Reading("findings", next_answer, said.append, 0.05)
+    assert [read(reading), read(reading)] == [{}, {"findings": {}}]
 
 
 def test_a_failure_leaves_nothing_old(said):

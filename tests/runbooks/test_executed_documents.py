@@ -29,6 +29,7 @@ pytest.importorskip("papermill")
 pytestmark = [pytest.mark.broker, pytest.mark.secure]
 
 NAMES = sorted(place.stem for place in RUNBOOKS.glob("*.ipynb"))
+OLD_CLIENTS = RUNBOOKS.parents[1] / "docs" / "examples" / "kafka-request.log"
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 CANARY = "canary-7f3a-of-the-environment"
 
@@ -60,7 +61,7 @@ def runs(home: Path, secure_kafka: LocalKafka) -> dict[str, Run]:
     done: dict[str, Run] = {}
 
     def run(name: str, html: bool = False, **given: object) -> dict[str, Any]:
-        given = given if name == "showback" else {"cluster": str(home / "prod.properties"), **given}
+        given = given if name in ("showback", "upgrade_check") else {"cluster": str(home / "prod.properties"), **given}
         done[name] = kn.runbooks.run(name, given, output=home / f"{name}.ipynb", html=html)
         return done[name].result
 
@@ -81,6 +82,7 @@ def runs(home: Path, secure_kafka: LocalKafka) -> dict[str, Run]:
         run("offboard_client", user=HOSTILE)
         run("return_limits")
         run("showback", usage=str(home / "usage.parquet"), owners=str(home / "owners.toml"))
+        run("upgrade_check", log=str(OLD_CLIENTS), broker="1", tz="UTC")
         run("rightsizing", usage=str(home / "usage.parquet"))
         run("record_history", history=str(home / "history"))
 
@@ -102,7 +104,7 @@ def test_every_shipped_runbook_runs(runs: dict[str, Run]) -> None:
     assert states.pop("return_limits") == "nothing to do"
     assert {name for name, state in states.items() if state == "applied"} == {"apply_plan", "rollback_plan"}
     assert {name for name, state in states.items() if state == "finished"} == {
-        "drift_report", "quota_audit", "record_history", "rightsizing", "showback",
+        "drift_report", "quota_audit", "record_history", "rightsizing", "showback", "upgrade_check",
     }  # fmt: skip
     assert set(states.values()) == {"planned", "applied", "finished"}
     assert sorted(runs) == NAMES
@@ -179,6 +181,7 @@ def test_a_tasks_parameter_that_is_none_is_refused(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "record_history"])  # which has no flag
 def test_a_tasks_flag_is_true_or_false(name: str) -> None:
     """On Databricks everything is text, and perhaps was true."""
-    flag = "fail" if name in ("quota_audit", "drift_report", "rightsizing", "showback") else "apply"
+    reports = ("quota_audit", "drift_report", "rightsizing", "showback", "upgrade_check")
+    flag = "fail" if name in reports else "apply"
     with pytest.raises(kn.UsageError, match=f"{flag} is declared bool"):
         as_task(name, **{flag: "perhaps"})

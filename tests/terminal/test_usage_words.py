@@ -74,6 +74,13 @@ def test_usage_beside_the_limits(live, used, engine):
     assert {"limit", "peak", "utilisation", "headroom"} <= set(json.loads(said.out)[0])
 
 
+@pytest.mark.broker
+def test_sizes_of_records_of_the_cluster(live):
+    """The log lies here, and the topics are there."""
+    said = live(*LOG, "--record-sizes", "cluster", "--clients", "--json")
+    assert (said.code, clients(json.loads(said.out)) >= USED) == (0, True), said.err
+
+
 @pytest.mark.spark
 @pytest.mark.broker
 def test_pairs_of_a_file_on_spark(live, used, monkeypatch):
@@ -140,6 +147,12 @@ BAD = {
     "no length": (["whole.gz", "--every", "often"], 2, "often is not the length of a window"),
     "columns that miss": (["--usage", "clients.csv", "--clients"], 2, "have no column client_id"),
     "a text that is not a number": (["--usage", "broken.csv"], 1, "value is not double"),
+    "sizes of records beside USAGE": (
+        ["--usage", "clients.csv", "--record-sizes", "cluster"],
+        2,
+        "--record-sizes is for a request log",
+    ),
+    "no sizes of records": (["whole.gz", "--record-sizes", "clients.csv"], 2, "have no column topic_id"),
     "no Prometheus": (["--prometheus", "http://127.0.0.1:1"], 1, "127.0.0.1:1"),
     "no time": (["--prometheus", "http://127.0.0.1:1", "--since", "lately"], 2, "lately is not a time"),
     "a token itself": (["--prometheus", "http://127.0.0.1:1", "--token", "s3cret"], 2, "only by reference"),
