@@ -172,8 +172,9 @@ def recommend(
         twice the limit is proposed, and that it throttles no more than now. What a throttled client wants is not seen.
         *ten times too high*: ten times what was needed, or more; the needed limit is proposed. *unused*: a closer quota
         always wins, or the usage, long enough for a promise, has no client of it; its removal is proposed, but
-        not that of a default, which is there for clients to come. *fits*: nothing is proposed. *not known*: too few
-        hours for the promise, or a part of the use is unknown; nothing is proposed.
+        not that of a default, which is there for clients to come, nor that of a limit whose clients used something
+        else. *fits*: nothing is proposed. *not known*: too few hours for the promise, or a part of the use is unknown;
+        nothing is proposed.
 
         What is promised: in as long a time to come as the usage is long, each known bucket of the quota is throttled in
         at most this share of the seconds in which its clients are active, on all its brokers together. It rests on the
