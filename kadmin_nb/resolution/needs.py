@@ -5,7 +5,7 @@ Spark can ship this module to its workers by value.
 
 How a promise is made. What a client does within an hour is one event: a burst is many windows, and they are not many
 observations. So hours count, not windows, and those in which the bucket is active. Of each the share of seconds that a
-limit throttles is between 0 and 1; Hoeffding's bound (1963, theorem 1) then says how likely it is that hours whose mean
+limit throttles is between 0 and 1; Hoeffding's inequality then says how likely it is that hours whose mean
 is at the promise show so little. The limit is raised until that is `DOUBT` at most. Without any throttle 149 hours are
 needed for 2 %, and 299 for 1 %. As hours of a day are alike, no day of the log may be above the promise either, and, as
 limits hold on each broker, no broker. Growth and headroom come on top.
