@@ -85,10 +85,10 @@ def writes_without_client_id(kafka: LocalKafka, user: str, topic: str) -> Callab
 
     def work(stop: Stop) -> None:
         for number in itertools.count():
-            if stop.is_set():
+            if stop.wait(0.005):  # it is Python of this process: without a pause whoever answers waits for it
                 break
             with contextlib.suppress(Exception):  # its buffer is full
-                producer.send(topic, os.urandom(1_000), partition=number % PARTITIONS)
+                producer.send(topic, os.urandom(5_000), partition=number % PARTITIONS)
         with contextlib.suppress(Exception):  # what is throttled is not sent in time
             producer.close(timeout=1)
 
