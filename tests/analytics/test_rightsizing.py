@@ -63,6 +63,7 @@ def test_on_the_week_that_comes_each_proposal_keeps_its_promise(fleets):
     assert {one["finding"] for one in answer} == {"throttles needlessly", "ten times too high", "not known"}
 
 
+@pytest.mark.slow
 def test_a_percentile_with_headroom_keeps_no_promise(fleets):
     """That the promise is kept says nothing if any rule keeps it."""
     first = fleets[0]
