@@ -272,9 +272,9 @@ class Changes:
         quotas = self._kafka.quotas.describe()
         if capacity is None:
             return of_plan(plan, quotas, clients)
-        from ..policy import load
+        from ..policy.reader import load_capacities
 
-        able = load(capacity).capacities.of(self._kafka.id)
+        able = load_capacities(capacity).of(self._kafka.id)
         return of_plan(plan, quotas, clients, able, [broker.id for broker in serving(self._kafka)])
 
     def log(self, plan: Plan | str | None) -> Answer:

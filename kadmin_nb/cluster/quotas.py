@@ -231,7 +231,7 @@ class Quotas:
         clients
             PAIRS or USAGE, as anything that `resolve` takes for pairs; those of the usage unless given.
         stated, keys, expected, add, without
-            As of `kn.usage.capacity`.
+            As of `kn.usage.capacity`; groups of this `cluster` come before those without one.
         usage
             USAGE: where no capacity is stated, what was used at most in a window stands for it; of several clusters
             only the rows of this one.
@@ -247,6 +247,7 @@ class Quotas:
         NotKnowable
             A broker sets `client.quota.callback.class`.
         """
+        from ..policy.reader import load_capacities
         from ..usage.engines import Usage
         from ..usage.oversubscription import capacity
         from . import resolve_engines, resolving
@@ -258,7 +259,7 @@ class Quotas:
             quotas,
             None if clients is None else resolve_engines.chosen(clients, engine).frame,
             brokers=[broker.id for broker in serving(self._kafka)],
-            stated=stated,
+            stated=None if stated is None else load_capacities(stated).of(self._kafka.id),
             usage=used,
             keys=keys,
             expected=expected,

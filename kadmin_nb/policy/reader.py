@@ -18,7 +18,7 @@ from ..model.config_units import parse_config_number
 from ..model.levels import LEVEL_NAMES
 from ..model.quota_keys import QUOTA_KEYS, parse_value
 from ..model.resources import RESOURCE_TYPES, SOURCES
-from .capacities import EXAMPLE, NAMES, read_capacities
+from .capacities import EXAMPLE, NAMES, Capacities, read_capacities
 from .evaluation import Policy
 from .facts import CLIENT_CONFIGS, COLUMNS, CONFIGS, EFFECTIVE, NUMBERS, OF_QUOTAS, QUOTAS, TREE, null_of
 from .rules import (
@@ -71,6 +71,20 @@ def load(path: str | os.PathLike[str]) -> Policy:
     place = Path(path)
     document, text = documents.read_toml(place, "a policy")
     return _Reader(str(path), _LineNumbers(text), place.parent).policy(document)
+
+
+def load_capacities(path: str | os.PathLike[str]) -> Capacities:
+    """What brokers can do, by a policy's file, or one that has nothing else.
+
+    Raises
+    ------
+    NotFound, UsageError
+        As of `load`; it has no `[[brokers]]`.
+    """
+    capacities = load(path).capacities
+    if not capacities:
+        raise UsageError(f"{path} has no capacity of brokers", hint=EXAMPLE)
+    return capacities
 
 
 def read(text: str, source: str, folder: Path | None = None) -> Policy:

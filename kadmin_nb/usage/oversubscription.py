@@ -30,8 +30,8 @@ from ..model.figures import share
 from ..model.findings import WARNING, Finding
 from ..model.quota_keys import parse_value, readable, rounded
 from ..model.resources import Resource, no_broker
-from ..policy import load
-from ..policy.capacities import EXAMPLE, KEYS, OfBrokers, has_no_unit
+from ..policy.capacities import KEYS, OfBrokers, has_no_unit
+from ..policy.reader import load_capacities
 from ..resolution.kernel import resolve
 from ..resolution.rules import entity_of, explain, stored_of
 from .limits_used import known_clients, measured_rows
@@ -47,7 +47,7 @@ _UNEXPECTED = "\0expected"
 MOST_FILLERS = 10
 """Values of limits that are shown of each key."""
 
-Capacities = Mapping[tuple[int, str], float]
+ByPlace = Mapping[tuple[int, str], float]
 
 
 _LIMITS = pa.schema(
@@ -173,7 +173,7 @@ def capacity(
     there = sorted({*brokers} or {broker for broker, _ in seen})
     if strange := next((broker for broker in lost if broker not in there), None):
         raise no_broker(strange, there)
-    able = {} if stated is None else _of_each(_read(stated), there)
+    able = {} if stated is None else _of_each(_of_brokers(stated), there)
     known = _known(clients if clients is not None else usage)
     promised = promises(quotas, known, chosen, expected)
     now = {key: Promises(promised, key) for key in chosen}
@@ -259,7 +259,7 @@ def _seen(usage: Any, keys: Sequence[str]) -> dict[tuple[int, str], float]:
     return {(row["broker"], row["key"]): row["peak"] for row in peaks.to_pylist() if row["peak"] is not None}
 
 
-def _carried(seen: Capacities, lost: Sequence[int], left: Sequence[int]) -> dict[tuple[int, str], float]:
+def _carried(seen: ByPlace, lost: Sequence[int], left: Sequence[int]) -> dict[tuple[int, str], float]:
     """What the others were seen to use, with their parts of what the lost ones were."""
     keys = {key for _, key in seen}
     parts = {key: sum(seen.get((broker, key), 0.0) for broker in lost) / max(len(left), 1) for key in keys}
@@ -267,8 +267,8 @@ def _carried(seen: Capacities, lost: Sequence[int], left: Sequence[int]) -> dict
 
 
 def _rows(
-    case: str, promised: Mapping[str, Promises], brokers: Iterable[int], stated: Capacities, seen: Capacities,
-    before: Capacities | None = None,
+    case: str, promised: Mapping[str, Promises], brokers: Iterable[int], stated: ByPlace, seen: ByPlace,
+    before: ByPlace | None = None,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
     """CAPACITY of a case. What was seen before stands for the capacity of a broker that states none."""
     for broker in brokers:
@@ -366,16 +366,11 @@ def _added(add: Iterable[str]) -> list[dict[str, Any]]:
     return found
 
 
-def _read(stated: str | os.PathLike[str] | OfBrokers) -> OfBrokers:
-    if isinstance(stated, Mapping):
-        return stated
-    found = load(stated).capacities
-    if not found:
-        raise UsageError(f"{stated} has no capacity of brokers", hint=EXAMPLE)
-    return found.of()
+def _of_brokers(stated: str | os.PathLike[str] | OfBrokers) -> OfBrokers:
+    return stated if isinstance(stated, Mapping) else load_capacities(stated).of()
 
 
-def _of_each(able: OfBrokers, brokers: Sequence[int]) -> Capacities:
+def _of_each(able: OfBrokers, brokers: Sequence[int]) -> ByPlace:
     """What is stated of these brokers, by id and key."""
     if strange := next((broker for broker in able if broker not in (None, *brokers)), None):
         raise no_broker(strange, brokers)

@@ -131,6 +131,23 @@ def test_what_ifs_stand_beside_now(stated):
     assert row_of(more, 1, case="with producer_byte_rate=4x20MB/s")["fill"] == 5
 
 
+@pytest.mark.broker
+def test_what_brokers_of_this_cluster_can_do_comes_first(cluster, tmp_path):
+    """A file for three clusters was read as if it were of none; and one without brokers stated nothing, in silence."""
+    place = tmp_path / "capacity.toml"
+    groups = {"1MB/s": "", "7MB/s": f'cluster = "{cluster.id}"', "9MB/s": 'cluster = "another"'}
+    place.write_text("".join(f'[[brokers]]\nbytes_in = "{rate}"\n{whose}\n' for rate, whose in groups.items()))
+    answer = cluster.quotas.capacity(CLIENTS, stated=str(place), keys=[PRODUCE])
+    assert {(row["capacity"], row["source"]) for row in answer} == {(7 * MB, "stated")}
+    place.write_text('dangers = "warn"\n')
+    stage = cluster.stage()
+    stage.set_quota(PRODUCE, 5 * MB, user="alice")
+    plan = stage.plan()
+    for ask in (lambda: cluster.quotas.capacity(CLIENTS, stated=place), lambda: cluster.impact(plan, CLIENTS, place)):
+        with pytest.raises(kn.UsageError, match="no capacity of brokers"):
+            ask()
+
+
 def test_clients_from_usage_count_once(clients):
     """A client with a thousand windows was a thousand clients."""
     answer = kn.capacity(QUOTAS, pa.concat_tables([USED, USED]), brokers=[1])
