@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from operator import itemgetter
 from typing import TYPE_CHECKING, cast
 
-from ..admin.ports import DEFAULT_MATCH, EXACT, Broker, Component, serving
+from ..admin.ports import DEFAULT_MATCH, EXACT, Component, serving
 from ..admin.wire import PATIENCE
 from ..advice import brakes as rules
 from ..advice.brakes import (
@@ -46,7 +46,7 @@ from ..resolution.rules import resolve_ip, stored_of
 from ..usage.windows import in_windows
 from .config_advice import is_reassigning
 from .groups import bounds_of, group_types
-from .resolving import configs_of_broker
+from .resolving import broker_rows, values_of
 
 if TYPE_CHECKING:
     from ..history import History
@@ -160,16 +160,6 @@ def _values(kafka: LiveKafka, resource: Resource, keys: Iterable[str] | None) ->
     """The values of one resource, which has to be there."""
     table = kafka.configs.describe([resource], keys if keys is None else [*keys], timeout=PATIENCE)
     return [ConfigValue.of(row) for row in Answer(table).raise_for_errors()]
-
-
-def broker_rows(kafka: LiveKafka, brokers: Iterable[Broker], keys: Sequence[str]) -> list[Row]:
-    """The rows of CONFIGS of these brokers."""
-    return [row for broker in brokers for row in configs_of_broker(kafka, broker.resource, keys)]
-
-
-def values_of(rows: Iterable[Row]) -> list[ConfigValue]:
-    """The values in them; what a broker does not tell is not there."""
-    return [ConfigValue.of(row) for row in rows if row["error"] is None and row["key"]]
 
 
 # --- a client ---

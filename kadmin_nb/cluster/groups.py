@@ -17,7 +17,7 @@ from ..frames.blocks import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..model.config_values import BrokerConfigs, ConfigValue
 from ..model.group_configs import BOUND_KEYS, applied
-from .resolving import configs_of_broker
+from .resolving import broker_rows, values_of
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
@@ -74,5 +74,4 @@ def group_types(kafka: LiveKafka) -> dict[str, str | None]:
 
 def bounds_of(kafka: LiveKafka) -> BrokerConfigs:
     """The brokers' bounds of group configs, as far as they may be read."""
-    rows = (row for broker in serving(kafka) for row in configs_of_broker(kafka, broker.resource, BOUND_KEYS))
-    return BrokerConfigs(ConfigValue.of(row) for row in rows if row["error"] is None and row["key"])
+    return BrokerConfigs(values_of(broker_rows(kafka, serving(kafka), BOUND_KEYS)))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Component, serving
+from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Broker, Component, serving
 from ..admin.wire import PATIENCE
 from ..advice.brakes import CALLBACK
 from ..client_configs.kafka import LiveKafka
@@ -19,6 +19,7 @@ from ..frames.blocks import NOTEBOOK, Page
 from ..frames.meanings import general_client
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Option, sentence
+from ..model.config_values import ConfigValue
 from ..model.entity import Entity
 from ..model.findings import Row
 from ..model.grammar import DEFAULT, Selector, format_word, matcher, parts
@@ -236,6 +237,16 @@ def configs_of_broker(kafka: LiveKafka, broker: Resource, keys: Sequence[str], *
     """One broker's rows of CONFIGS; a frozen one must not hold up the others'."""
     rows: list[Row] = kafka.configs.describe([broker], keys, synonyms=synonyms, timeout=PATIENCE).to_pylist()
     return rows
+
+
+def broker_rows(kafka: LiveKafka, brokers: Iterable[Broker], keys: Sequence[str]) -> list[Row]:
+    """The rows of CONFIGS of these brokers."""
+    return [row for broker in brokers for row in configs_of_broker(kafka, broker.resource, keys)]
+
+
+def values_of(rows: Iterable[Row]) -> list[ConfigValue]:
+    """The values in them; what a broker does not tell is not there."""
+    return [ConfigValue.of(row) for row in rows if row["error"] is None and row["key"]]
 
 
 def filters(clients: pa.Table) -> Iterator[tuple[list[Component], bool]]:

@@ -174,7 +174,7 @@ def why(
     """Everything that is known of the limits of one client; see `Quotas.why`."""
     pair = one_name("why", "user", user), one_name("why", "client-id", client_id)
     brokers = serving(kafka)
-    rows = brakes.broker_rows(kafka, brokers, brakes.KEYS_FOR_CLIENTS)
+    rows = resolving.broker_rows(kafka, brokers, brakes.KEYS_FOR_CLIENTS)
     marks = resolving.marks_of(rows, len(brokers), assume_default=True)
     stored = stored_for(kafka, pair)
     asked = list(keys or USER_CLIENT_KEYS)
@@ -183,7 +183,7 @@ def why(
     requests, usage = _requests_and_usage(usage)
     used = None if usage is None else bucket_usage.of_client(kafka, usage, explanation)
     table = stamped(schemas.table(schemas.WHY, _rows(explanation, len(brokers), used)), kafka.id, marks)
-    facts = _facts(ClientFacts(explanation, others, stored, len(brokers), brakes.values_of(rows)), used)
+    facts = _facts(ClientFacts(explanation, others, stored, len(brokers), resolving.values_of(rows)), used)
     found = brakes.of_client(kafka, facts, requests)
     further = tuple(lift for lift in _all_lifts(stored, explanation, to) if lift.edit not in found.edits())
     return WhyAnswer(table, explanation, others, further, used, found)

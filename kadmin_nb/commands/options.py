@@ -21,7 +21,7 @@ from ..secrets import mentions_secret
 from .answer_formats import PRINT_FORMATS, in_print_format
 from .click_glue import CommaSeparated, Offers, Words
 from .completions import profiles
-from .session import ImpactOptions, Session
+from .session import ImpactOptions, Session, usage_frame
 
 
 class Finite(click.FloatRange):
@@ -270,10 +270,13 @@ def impact(command: Command) -> Command:
     """`--impact` and `--capacity`: for every verb that shows a plan. The command takes `impact`."""
 
     @functools.wraps(command)
-    def run(*args: Any, impact: str | None, capacity: str | None, **params: Any) -> Any:
+    def run(session: Session, impact: str | None, capacity: str | None, **params: Any) -> Any:
         if capacity and not impact:
             raise UsageError("--capacity needs --impact", hint="--impact names the clients whose limits add up.")
-        return command(*args, impact=ImpactOptions(impact, capacity) if impact else None, **params)
+        if impact and "plan_options" in params and params["plan_options"].apply:
+            raise UsageError("--impact and --apply cannot be combined", hint="Use one, then the other.")
+        chosen = ImpactOptions(usage_frame(session, impact), capacity) if impact else None
+        return command(session, impact=chosen, **params)
 
     return _impact(_capacity(run))
 

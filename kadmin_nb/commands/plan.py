@@ -100,7 +100,7 @@ def show(session: Session, which: str, usage: str | None, impact: ImpactOptions 
     if usage and impact:
         raise UsageError("--impact includes --usage of the same frame", hint="One of them.")
     if impact:
-        return session.impact_of(load_plan(which), impact)
+        return session.cluster.impact(load_plan(which), impact.clients, capacity=impact.capacity)
     return load_plan(which) if usage is None else session.cluster.stalls(load_plan(which), usage_frame(session, usage))
 
 

@@ -20,6 +20,7 @@ from ..plans.execution.progress import Progress, silent
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
+    from ..frames.frame import Frame
     from ..model.connection_settings import Settings
     from ..plans.outcomes import Outcomes
     from ..plans.plan import Plan
@@ -57,9 +58,9 @@ class PlanOptions:
 
 @dataclass(frozen=True)
 class ImpactOptions:
-    """The name of the clients whose impact is shown, PAIRS or USAGE, and a file of what brokers can do."""
+    """The clients whose impact is shown, PAIRS or USAGE, and a file of what brokers can do."""
 
-    clients: str
+    clients: Any
     capacity: str | None = None
 
 
@@ -206,8 +207,6 @@ class Session:
         self, plan: Plan, plan_options: PlanOptions, impact: ImpactOptions | None = None
     ) -> Plan | Outcomes | ImpactAnswer:
         """Save a plan, apply it, or show it with its impact on clients; one that breaks a policy is refused."""
-        if impact and plan_options.apply:
-            raise UsageError("--impact and --apply cannot be combined", hint="Use one, then the other.")
         chosen = self.with_policies(plan_options.apply_options)
         if not plan_options.apply:
             self._guarded(plan, chosen)
@@ -221,12 +220,8 @@ class Session:
         """The plan with the dangers that these clients tell of, and IMPACT; without clients the plan as it is."""
         if impact is None:
             return plan, plan
-        answer = self.impact_of(plan, impact)
+        answer = self.cluster.impact(plan, impact.clients, capacity=impact.capacity)
         return answer.plan or plan, answer
-
-    def impact_of(self, plan: Plan, impact: ImpactOptions) -> ImpactAnswer:
-        """IMPACT of a plan on the clients of that name."""
-        return self.cluster.impact(plan, usage_frame(self, impact.clients), capacity=impact.capacity)
 
     def _guarded(self, plan: Plan, options: ApplyOptions) -> None:
         """Refuse a plan that breaks a policy; what policies say besides is noted."""
@@ -313,10 +308,17 @@ def frame_in_arrow(session: Session, name: str) -> Any:
 
 def usage_frame(session: Session, name: str) -> Any:
     """USAGE of that name: a file is read with its types."""
-    from ..frames import files, schemas
+    from ..frames import schemas
+
+    return typed_frame(session, name, schemas.USAGE)
+
+
+def typed_frame(session: Session, name: str, kind: type[Frame]) -> Any:
+    """The frame of that name; a file is read with the types of its kind."""
+    from ..frames import files
 
     frame = frame_or_file(session, name)
-    return files.typed(files.read_table(frame), schemas.USAGE.schema) if isinstance(frame, Path) else frame
+    return files.typed(files.read_table(frame), kind.schema) if isinstance(frame, Path) else frame
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from . import completions, options
 from .change_options import changing
 from .click_glue import Verb
 from .options import Finite, Length
-from .session import Note, PlanOptions, Session, frame_or_file, spark_answer, usage_frame, where_spark_is, with_progress
+from .session import Note, PlanOptions, Session, spark_answer, typed_frame, usage_frame, where_spark_is, with_progress
 
 if TYPE_CHECKING:
     from ..frames.answer import Answer
@@ -107,12 +107,11 @@ class UsageSource:
 
     def _record_sizes(self, session: Session) -> Any:
         """Those of the current cluster, or a frame."""
-        from ..frames import files, schemas
-
         if self.record_sizes == "cluster":
             return session.cluster.record_sizes()
-        frame = frame_or_file(session, str(self.record_sizes))
-        return files.typed(files.read_table(frame), schemas.RECORD_SIZES.schema) if isinstance(frame, Path) else frame
+        from ..frames import schemas
+
+        return typed_frame(session, str(self.record_sizes), schemas.RECORD_SIZES)
 
     def metrics(self) -> Answer:
         """METRICS out of Prometheus."""

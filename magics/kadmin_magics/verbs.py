@@ -20,7 +20,7 @@ from kadmin_nb.commands.plan import load_plan, plan, which_plan
 from kadmin_nb.commands.quota import TO_READ, chosen_entities, quota
 from kadmin_nb.commands.root import root
 from kadmin_nb.commands.scram import scram
-from kadmin_nb.commands.session import ImpactOptions, PlanOptions, usage_frame
+from kadmin_nb.commands.session import ImpactOptions, PlanOptions
 from kadmin_nb.errors import UsageError
 from kadmin_nb.model.entity import TYPES
 from kadmin_nb.plans.apply_options import ApplyOptions
@@ -38,7 +38,7 @@ def plan_staged(session: NotebookSession, impact: ImpactOptions | None, review: 
     Each row has the value before and after, and the broker's validation.
     """
     if review:
-        clients = usage_frame(session, impact.clients) if impact else None
+        clients = impact.clients if impact else None
         return session.review(session.plan(plan_options), replace(plan_options.apply_options, usage=clients))
     return session.plan(plan_options, impact)
 
