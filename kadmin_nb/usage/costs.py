@@ -38,7 +38,7 @@ from ..resolution.input_columns import CLUSTER
 from .limits_used import USAGE_LABEL, usage_columns
 from .near_and_top import kadmin_metadata
 from .owners import Owners, OwnersSource, Rates, RatesSource, read_owners, read_rates, with_owners
-from .rules import RATES, amount, is_measured
+from .rules import LARGEST, RATES, amount, is_measured
 
 MONTH = "month"
 EVERY = (MONTH, "day")
@@ -47,8 +47,6 @@ GB, HOUR = 1e9, 3600.0
 """The bytes and the seconds that a rate card has prices of."""
 
 _NAMES = ("user", "client_id", "key", "window_start", "window_end", "value", "throttle_ms", "source")
-_MOST = 2.0**53
-"""Up to here doubles are whole numbers; a larger amount of one window is a mistake, and unknown."""
 
 _LEAST_UNITS = {"bytes_in": 1.0, "bytes_out": 1.0, "io_ms": 1000.0}
 """How many bytes or microseconds one of each total is."""
@@ -190,7 +188,7 @@ def _amounts(words: Any, every: str) -> dict[str, Any]:
 
 def _whole(words: Any, number: Any) -> tuple[Any, Any]:
     """The nearest whole number of an amount, 0 of one that is not known; and whether it is known."""
-    is_known = words.either(is_measured(number) & (number < _MOST), words.literal(False, FLAG))
+    is_known = words.either(is_measured(number) & (number < LARGEST), words.literal(False, FLAG))
     return words.rounded(words.when(is_known, number, 0.0)), is_known
 
 

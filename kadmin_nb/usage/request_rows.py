@@ -22,7 +22,7 @@ from ..frames import schemas
 from ..frames.frame import MOMENT
 from ..resolution.input_columns import CLUSTER, read_columns
 from .log_lines import parsed_columns
-from .rules import SHARE_FETCH
+from .rules import LARGEST, SHARE_FETCH
 
 INTER_BROKER = r"(?i)^(CONTROLLER|CONTROLPLANE|REPLICATION|INTER[-_]?BROKER)"
 """The listeners that are not for clients, unless somebody says which: a regular expression of their names."""
@@ -359,7 +359,7 @@ def estimated_bytes(acquired: pa.Array, record_sizes: Mapping[str, float]) -> pa
     amounts = np.asarray(pc.fill_null(pc.multiply(records, sizes), np.nan))
     sums = np.zeros(len(acquired))
     np.add.at(sums, np.asarray(pc.list_parent_indices(acquired)), amounts)
-    is_known = np.asarray(acquired.is_valid()) & (sums >= 0) & (sums < MANY)
+    is_known = np.asarray(acquired.is_valid()) & (sums >= 0) & (sums < LARGEST)
     return pa.array(np.where(is_known, sums, 0).round().astype(np.int64), mask=~is_known)
 
 
@@ -375,11 +375,8 @@ def record_sizes_of(given: Any) -> dict[str, float]:
         return {}
     rows = read_columns(given, ("topic_id", "mean_bytes"), "the record sizes").to_pylist()
     sizes = {row["topic_id"]: row["mean_bytes"] for row in rows}
-    return {name: float(size) for name, size in sizes.items() if name and size is not None and 0 <= size < MANY}
+    return {name: float(size) for name, size in sizes.items() if name and size is not None and 0 <= size < LARGEST}
 
-
-MANY = 2.0**53
-"""More bytes than this are a mistake."""
 
 _ONLY = pa.array(BROKERS_ONLY, pa.string())
 

@@ -19,6 +19,9 @@ RECORD_BYTES = "request log: record bytes, less than the quota charges"
 SHARE_BYTES = "request log: SHARE_FETCH, whose bytes it does not tell"
 """The quota of a consumer charges a share consumer's answers too; the log tells their throttles, and no bytes."""
 
+LARGEST = 2.0**53
+"""Up to here doubles are whole numbers; a larger amount of one window is a mistake, and unknown."""
+
 SHARE_ESTIMATE = "request log: SHARE_FETCH, acquired records by the topic's mean record size, an estimate"
 """The mean of all records that the topic has now; a share consumer is sent whole batches of the producer."""
 

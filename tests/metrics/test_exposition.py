@@ -8,7 +8,9 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as of_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as of_text
 
+from kadmin_nb.cluster import endpoint, exposition
 from kadmin_nb.cluster.exposition import LARGEST_MOST, LONGEST, REST, Facts, families, plain_text_of, text_of
+from kadmin_nb.commands import metrics as verb
 from tests.hostile_names import HOSTILE
 from tests.metrics.full import full_facts, quotas_of, used_of
 
@@ -107,3 +109,8 @@ def test_every_family_has_series_once():
     names = Counter(family.name for family in families(full_facts()))
     assert {*names.values()} == {1}
     assert len(names) > 25
+
+
+def test_the_verb_has_the_defaults_of_python():
+    """Help named another port than the one that was served."""
+    assert (verb.LISTEN, verb.MOST) == (endpoint.LISTEN, exposition.MOST)
