@@ -275,6 +275,10 @@ def impact(command: Command) -> Command:
             raise UsageError("--capacity needs --impact", hint="--impact names the clients whose limits add up.")
         if impact and "plan_options" in params and params["plan_options"].apply:
             raise UsageError("--impact and --apply cannot be combined", hint="Use one, then the other.")
+        if impact and params.get("told"):
+            raise UsageError(f"--impact and --{params['told']} cannot be combined", hint="Use one, then the other.")
+        if impact and params.get("usage"):
+            raise UsageError("--impact includes --usage of the same frame", hint="One of them.")
         chosen = ImpactOptions(usage_frame(session, impact), capacity) if impact else None
         return command(session, impact=chosen, **params)
 

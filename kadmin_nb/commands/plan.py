@@ -93,12 +93,10 @@ def show(session: Session, which: str, usage: str | None, impact: ImpactOptions 
     """Show a plan.
 
     PLAN is its file or id. Only --usage and --impact connect to the cluster."""
-    if told and (usage or impact):
-        raise UsageError(f"--{told} cannot be combined with other options", hint="Use one, then the other.")
+    if told and usage:
+        raise UsageError(f"--usage and --{told} cannot be combined", hint="Use one, then the other.")
     if told:
         return getattr(load_plan(which), told)()
-    if usage and impact:
-        raise UsageError("--impact includes --usage of the same frame", hint="One of them.")
     if impact:
         return session.cluster.impact(load_plan(which), impact.clients, capacity=impact.capacity)
     return load_plan(which) if usage is None else session.cluster.stalls(load_plan(which), usage_frame(session, usage))
