@@ -18,6 +18,7 @@ from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Folded, Page
 from ..frames.schema_metadata import now, stamped
+from ..frames.views import counted_nouns
 from ..hints import Hint, Syntax, Verb, python, sentence
 from ..model import rights
 from ..model.changes import FAILED, UNCHANGED, UNKNOWN, UNVERIFIED, VERIFIED, Outcome, Target
@@ -166,6 +167,8 @@ class Outcomes(Answer):
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """In the plan's order; in a window the rows that failed, what to do, and the others folded."""
         brief = self._table.select(_SHOWN)
+        if self._agreeing:
+            brief = brief.drop_columns(["brokers_agreeing", "brokers"])
         if page.rows is None or self.ok:
             return [brief]
         failing = self._failing()
@@ -186,6 +189,12 @@ class Outcomes(Answer):
         log = Verb(f"plan log {self.plan_id[:12]}", f"cluster.log({self.plan_id[:12]!r})")
         return [Folded(sentence("details: {}", log).at(page.syntax or self._syntax), [printable(proof)])]
 
+    @property
+    def _agreeing(self) -> int | None:
+        """The number of brokers, where each of them holds every row; the title says it then."""
+        counts = {*self._table["brokers"].to_pylist(), *self._table["brokers_agreeing"].to_pylist()}
+        return counts.pop() if len(counts) == 1 else None
+
     @staticmethod
     def _states_of(rows: pa.Table) -> str:
         """The number of rows in each state."""
@@ -195,7 +204,8 @@ class Outcomes(Answer):
     def _title(self) -> str:
         nothing = "nothing to change, " if {*self._table["state"].to_pylist()} == {UNCHANGED} else ""
         slowest = f"; slowest {self._mark('slowest')}" if self._mark("slowest") else ""
-        lines = [f"plan {self.plan_id[:12]}: {nothing}{self._states_of(self._table)}{slowest}"]
+        on_each = f" on {counted_nouns(self._agreeing, 'broker', 'brokers')}" if self._agreeing else ""
+        lines = [f"plan {self.plan_id[:12]}: {nothing}{self._states_of(self._table)}{on_each}{slowest}"]
         return "\n".join(map(printable, [*lines, *filter(None, [self._mark("lock")])]))
 
 
