@@ -244,8 +244,8 @@ def test_rows_that_were_sent_are_shown_with_the_way_to_go_on(plan, apply, cluste
         4: (4, f"{title}60 verified, 120 skipped", True),
         5: (4, f"{title}120 verified, 60 skipped", True),
         6: (4, f"{title}120 verified, 60 skipped", True),
-        7: (4, f"{title}180 verified", True),
-        8: (4, f"{title}180 verified", True),
+        7: (4, f"{title}180 verified on 1 broker", True),
+        8: (4, f"{title}180 verified on 1 broker", True),
     }
 
 
@@ -286,7 +286,11 @@ def test_a_journal_that_is_gone_at_the_end_is_told(spoil, plan, apply, monkeypat
     sent = []
     monkeypatch.setattr(sending.Batch, "send", send)
     code, out, err = apply(plan)
-    assert (code, out.partition("\n")[0], "journal" in out) == (4, f"plan {plan.id[:12]}: 180 verified", False)
+    assert (code, out.partition("\n")[0], "journal" in out) == (
+        4,
+        f"plan {plan.id[:12]}: 180 verified on 1 broker",
+        False,
+    )
     assert err.startswith(
         f"PartlyFailed: plan {plan.id[:12]} can be neither resumed nor rolled back: its journal {place} was "
         "removed, cut or replaced while the plan was applied\nHint: Changes that were sent stay. "

@@ -54,7 +54,7 @@ def test_a_change_that_was_made_is_no_failure_before_anything_changed(
     assert shell(line, "<&-").returncode == 0
     said = shell(f"quota set producer_byte_rate=1kB user={user} --apply --cluster {kafka.bootstrap}", "> /dev/full")
     assert (said.returncode, said.stderr.startswith(f"{FULL}Changes already made stay: plan ")) == (4, True)
-    assert said.stderr.endswith(": 1 verified\n")
+    assert said.stderr.endswith(": 1 verified on 1 broker\n")
     assert cluster.quotas.describe(user=user, strict=True).to_arrow()["value"].to_pylist() == [1000.0]
 
 
@@ -66,7 +66,7 @@ def test_a_change_whose_answer_has_no_file_is_told(live, unique, tmp_path):
     )
     assert said.code == 4
     assert f"{tmp_path}/no/o.csv cannot be written" in said.err
-    assert said.err.endswith(": 1 verified\n")
+    assert said.err.endswith(": 1 verified on 1 broker\n")
 
 
 @pytest.mark.slow
