@@ -20,6 +20,7 @@ GROUPS = {
     "tests/notebook/test_magics.py::test_spark_frames": "spark",
     "tests/terminal/test_usage_words.py": "spark",
     "tests/admin/": "admin",
+    "tests/architecture/": "architecture",
     "tests/local/": "local",
     "tests/comparing/": "comparing",
     "tests/browser/": "browser",

@@ -220,6 +220,7 @@ spark.stop()
 """
 
 
+@pytest.mark.long
 @needs_wheel
 @pytest.mark.broker
 @pytest.mark.slow

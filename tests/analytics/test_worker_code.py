@@ -30,6 +30,7 @@ spark.stop()  # its workers are gone
 """
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.slow
 def test_workers_that_spark_has_left_say_nothing() -> None:

@@ -62,7 +62,7 @@ print(sum(batch.num_rows for batch in workers._part_by_part(job, batches(of_batc
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("job", ["backtest", "utilisation"])
+@pytest.mark.parametrize("job", ["backtest", pytest.param("utilisation", marks=pytest.mark.long)])
 def test_two_million_rows_pass_through_a_worker_in_parts(job: str) -> None:
     """The executor was killed for its memory: a partition was held whole before the first bucket was replayed."""
     words = [sys.executable, "-c", WORKER, job]

@@ -71,6 +71,7 @@ def test_the_quota_editor_and_its_remarks(
     assert_nothing(notebook, "quota-editor")
 
 
+@pytest.mark.long
 def test_the_config_editor_and_its_details(kafka: LocalKafka, cluster: kn.Cluster, open_notebook: Open) -> None:
     """The chips of a list were buttons without a name."""
     notebook = opened(open_notebook, kafka, "%kconfig edit broker=1")
@@ -113,6 +114,7 @@ def test_the_review_of_a_plan_on_its_way(
     assert_nothing(notebook, "review-verified")
 
 
+@pytest.mark.long
 def test_the_explorer_and_its_hierarchy(
     kafka: LocalKafka, cluster: kn.Cluster, unique: Callable[[str], str], open_notebook: Open
 ) -> None:

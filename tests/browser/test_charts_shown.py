@@ -37,6 +37,7 @@ def is_light(text: Any) -> bool:
     return sum(map(int, re.findall(r"\d+", colour)[:3])) / 3 > 128
 
 
+@pytest.mark.long
 def test_every_chart_is_a_picture_that_runs_nothing(open_notebook: Open) -> None:
     """A client called itself `<script>`; and in the dark theme the chart was a white box."""
     notebook = open_notebook([SETUP, ALL, JOINED, INTERACTIVE], width=1400, height=1000)

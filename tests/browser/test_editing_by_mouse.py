@@ -32,6 +32,7 @@ def run_until(notebook: Notebook, beginning: str, cells: Iterator[tuple[int, str
     raise AssertionError(f"no cell begins with {beginning}")
 
 
+@pytest.mark.long
 def test_the_notebook_teaches_what_the_screen_shows(open_notebook: Open) -> None:
     """I followed the notebook with the mouse, and the third step did not work as it was told."""
     notebook = open_notebook(SOURCES, height=1100)

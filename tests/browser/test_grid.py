@@ -92,6 +92,7 @@ def test_the_table_of_a_dead_kernel_says_so(open_notebook: Open) -> None:
     page.get_by_role("gridcell", name="1 MB/s", exact=True).wait_for()
 
 
+@pytest.mark.long
 def test_a_saved_notebook_shows_the_table_without_a_kernel(open_notebook: Open, lab: Lab) -> None:
     """I opened yesterday's notebook, and it said: Error displaying widget: model not found."""
     notebook = opened(open_notebook, "numbered(50)")
@@ -109,6 +110,7 @@ def test_a_saved_notebook_shows_the_table_without_a_kernel(open_notebook: Open, 
     again.picture("yesterday")
 
 
+@pytest.mark.long
 def test_a_page_that_is_opened_again_shows_the_live_tables_alone(open_notebook: Open) -> None:
     """After a reload each table stood there twice: above as it was saved, and I read that plan as one never applied."""
     notebook = open_notebook([*EVERY, "panel = quota_editor('carol'); panel", "panel"], height=2000)

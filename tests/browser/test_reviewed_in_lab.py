@@ -109,6 +109,7 @@ cluster.port.quotas.alter = held_back
 """
 
 
+@pytest.mark.long
 def test_a_large_apply_is_stopped_seen_again_and_carried_on(
     kafka: LocalKafka, cluster: kn.Cluster, unique: Callable[[str], str], open_notebook: Open
 ) -> None:
@@ -139,6 +140,7 @@ def test_a_large_apply_is_stopped_seen_again_and_carried_on(
     assert sum(str(name).startswith(f"{stem}-") for name in names) == count
 
 
+@pytest.mark.long
 def test_two_widgets_over_one_stage_stay_in_step_in_the_dark_and_narrow(
     kafka: LocalKafka, cluster: kn.Cluster, unique: Callable[[str], str], lab: Lab, open_notebook: Open
 ) -> None:

@@ -97,7 +97,7 @@ def test_a_client_that_refreshes_each_second_stays(interval_ms, lives) -> None:
     assert [client.is_alive(5 + age) for age in (0, lives, lives + 1)] == [True, True, False]
 
 
-@pytest.mark.parametrize("hours", [-2, 2])
+@pytest.mark.parametrize("hours", [-2, pytest.param(2, marks=pytest.mark.long)])
 def test_this_machines_clock_does_not_matter(config, clients, user, monkeypatch, hours) -> None:
     """The laptop's clock was wrong, and every client was dead."""
     RawClient(config, user).register(interval_ms=60_000)

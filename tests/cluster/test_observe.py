@@ -114,6 +114,7 @@ def numbers(client_id: str, *logs: str) -> list[int]:
     return [header["correlationId"] for header in headers if header["requestApiKeyName"] == "PRODUCE"]
 
 
+@pytest.mark.long
 def test_every_file_of_a_log_that_rolled_is_named(quiet, kafka, unique):
     """20 s of requests were 14.6 MB, it named the one file that was left last, and half of the usage was missing."""
     client_id = unique("long") + "x" * 20_000
@@ -131,6 +132,7 @@ def test_every_file_of_a_log_that_rolled_is_named(quiet, kafka, unique):
     assert len(quiet.observe(1).logs) == 1  # the rolled ones are of an earlier time
 
 
+@pytest.mark.long
 def test_it_says_what_log4j_threw_away(quiet, kafka, unique):
     """log4j keeps two rolled files. The others were gone, the counts added up, and nobody said a word."""
     client_id = unique("longer") + "x" * 20_000

@@ -114,6 +114,7 @@ def test_the_dag_of_airflow_runs_the_notebooks_in_their_order(airflow):
     assert [task.get("after") for task in airflow] == [None, "record_history", "usage", "utilisation"]
 
 
+@pytest.mark.long
 @pytest.mark.broker
 def test_the_op_of_dagster_runs_the_audit(kafka, tmp_path, monkeypatch):
     """The op passed a parameter that the runbook did not have."""

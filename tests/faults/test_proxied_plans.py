@@ -70,9 +70,15 @@ MADE = {
 }
 """The change is made, whatever the answer is."""
 
+GARBLED = [f"garbled, seed {seed}" for seed in range(1, 6)]
+"""Those of which one is enough for each day."""
+
 
 @BOTH
-@pytest.mark.parametrize("fault", MADE.values(), ids=MADE)
+@pytest.mark.parametrize(
+    "fault",
+    [pytest.param(fault, id=name, marks=pytest.mark.long if name in GARBLED else ()) for name, fault in MADE.items()],
+)
 def test_a_change_that_was_made_is_verified_and_not_sent_again(through, proxy, unique, kind, fault):
     """The answer was lost, the plan said failed, and the second run changed things again."""
     side, name = SIDES[kind], unique("made")

@@ -264,7 +264,7 @@ if not IN_CATALOG:
     @pytest.mark.parametrize(
         ("mode", "chosen"),
         [
-            ("catalog", "out_of_a_metadata_log"),
+            ("catalog", "what_they_are"),
             pytest.param("catalog", "test", marks=pytest.mark.long),
             pytest.param("connect", "a_day_with_all or metadata_log", marks=pytest.mark.long),
         ],

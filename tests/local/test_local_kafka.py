@@ -257,6 +257,7 @@ def test_an_older_kafka_starts_too(state):
         assert "Kafka version: 3.9.2" in local.logs(kafka.name, lines=1000)
 
 
+@pytest.mark.long
 def test_it_runs_on_the_wheels_java(state, monkeypatch, tmp_path):
     """There is no Java on this machine."""
     with monkeypatch.context() as bare:
@@ -309,6 +310,7 @@ def test_a_name_that_cannot_be_a_folder_is_refused(state, name):
         local.find(name)
 
 
+@pytest.mark.long
 def test_what_makes_later_starts_quick_does_not_fail_the_first(state, cache, real_cache, jars, monkeypatch):
     """It was an optimisation, and it broke the first start. (`java` here cannot write an archive.)
 

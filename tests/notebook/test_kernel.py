@@ -50,17 +50,22 @@ def test_what_cells_show(kafka, tmp_path):
     assert helped[0].data["text/plain"].startswith("Usage: %kquota [OPTIONS]")
 
 
+FAILING = [
+    ("%kquota describ", "UsageError", "unknown command 'describ' for '%kquota'", "Hint: Did you mean describe?"),
+    ("%kconfig describe topic=nosuch", "NotFound", "UNKNOWN_TOPIC_OR_PARTITION for TOPIC nosuch", None),
+    ("%kquota describe usr=\x1b[31m\u202ex", "UsageError", "usr is not one of", "Hint: Did you mean user=…?"),
+]
+FAILING_TOO = [
+    ("%%kquota\nset producer_byte_rate=1 user={nobody}", "UsageError", "line 1: no such variable: nobody", None),
+    ("%kquota describe --cluster 127.0.0.1:1", "ConnectionFailed", "127.0.0.1:1", "Hint: "),
+    ("%kquota set producer_byte_rate=-1 user=x", "Invalid", "producer_byte_rate cannot be -1", "Hint: "),
+    ("%kquota set 'usr\x1b=\u202ex' user=a", "UsageError", "usr\\x1b is neither", None),
+]
+
+
 @pytest.mark.parametrize(
     ("cell", "name", "says", "hint"),
-    [
-        ("%kquota describ", "UsageError", "unknown command 'describ' for '%kquota'", "Hint: Did you mean describe?"),
-        ("%%kquota\nset producer_byte_rate=1 user={nobody}", "UsageError", "line 1: no such variable: nobody", None),
-        ("%kquota describe --cluster 127.0.0.1:1", "ConnectionFailed", "127.0.0.1:1", "Hint: "),
-        ("%kquota set producer_byte_rate=-1 user=x", "Invalid", "producer_byte_rate cannot be -1", "Hint: "),
-        ("%kconfig describe topic=nosuch", "NotFound", "UNKNOWN_TOPIC_OR_PARTITION for TOPIC nosuch", None),
-        ("%kquota describe usr=\x1b[31m\u202ex", "UsageError", "usr is not one of", "Hint: Did you mean user=…?"),
-        ("%kquota set 'usr\x1b=\u202ex' user=a", "UsageError", "usr\\x1b is neither", None),
-    ],
+    [*FAILING, *(pytest.param(*one, marks=pytest.mark.long) for one in FAILING_TOO)],
 )
 def test_an_error_in_a_document_is_its_name_and_one_line(kafka, tmp_path, cell, name, says, hint):
     """papermill reported an empty message; JupyterLab showed forty lines."""

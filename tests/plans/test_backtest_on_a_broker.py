@@ -159,6 +159,7 @@ def request_log(kafka: LocalKafka, cluster: kn.Cluster) -> Iterator[None]:
     cluster.apply(done.rollback())
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("request_log")
 def test_the_time_of_threads_is_sampled_as_the_backtest_has_it(
     kafka: LocalKafka, cluster: kn.Cluster, unique: Callable[[str], str]

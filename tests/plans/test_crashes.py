@@ -258,6 +258,7 @@ def test_killed_while_it_changes_client_configs(near, client_config_scene, appli
         assert (number, [*wrongs(scene, plan, tells)]) == (number, [])
 
 
+@pytest.mark.long
 def test_killed_where_each_record_is_a_file(scene, applied, tells):
     """The volume took no appends, and after a crash its many small files were of no use."""
     points = scene.points(applied, a_file_a_record)

@@ -348,6 +348,7 @@ def test_the_schema_is_published():
         jsonschema.validate({**GOOD, "id": 7}, schema)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_plan_of_100_000_changes_is_loaded_within_seconds(tmp_path):
     """The check took longer than all the rest."""

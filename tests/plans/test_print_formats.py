@@ -414,6 +414,7 @@ def back(cluster: kn.Cluster, changes: Iterable[Change]) -> None:
     applied(stage.plan("a test")).raise_for_errors()
 
 
+@pytest.mark.long
 @pytest.mark.broker
 def test_the_tool_reaches_the_same_state(kafka, cluster, tool, held):
     """The lines that we handed to the other team left the cluster different from what the plan says."""

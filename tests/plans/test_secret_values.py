@@ -85,6 +85,7 @@ def is_hollow(schedule: Schedule) -> bool:
     return any(isinstance(fault, HollowSuccess) for fault in schedule.faults.values())
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_after_every_fault_the_secrets_are_there_and_the_journal_does_not_know_them():
     """The resume called my own password a conflict."""

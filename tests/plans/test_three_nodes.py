@@ -67,6 +67,7 @@ def test_every_broker_is_asked(wide, unique):
     ]
 
 
+@pytest.mark.long
 def test_a_frozen_broker_is_named_and_not_waited_for_for_ever(three, wide, unique):
     """One of three hung, and the notebook said verified."""
     stage = staged(wide, unique("user"))
@@ -83,6 +84,7 @@ def test_a_frozen_broker_is_named_and_not_waited_for_for_ever(three, wide, uniqu
     frozen.resume()
 
 
+@pytest.mark.long
 def test_a_client_is_resolved_while_a_broker_is_frozen(three, wide, unique):
     """Its quotas are asked of all brokers side by side, and the one that was frozen held up the answer."""
     user = unique("user")
@@ -115,6 +117,7 @@ def test_a_broker_that_is_down_is_named(three, wide, unique):
     assert rows(wide.apply(plan), "state") == [("unchanged",)]
 
 
+@pytest.mark.long
 def test_a_frozen_broker_does_not_hold_up_a_resolve(three, wide, unique):
     """Which limit binds a client was a question of half a minute, or the frozen broker was passed over in silence."""
     frozen = others(three, wide)[0]
@@ -127,6 +130,7 @@ def test_a_frozen_broker_does_not_hold_up_a_resolve(three, wide, unique):
     frozen.resume()
 
 
+@pytest.mark.long
 def test_a_frozen_broker_uses_up_the_time_of_no_connection(three, wide):
     """One of three hung, and every third command failed before it had begun."""
     frozen = others(three, wide)[0]
@@ -139,6 +143,7 @@ def test_a_frozen_broker_uses_up_the_time_of_no_connection(three, wide):
     frozen.resume()
 
 
+@pytest.mark.long
 def test_a_lost_answer_is_never_called_a_success(three, wide, unique, monkeypatch):
     """The controller hung, the alter got no answer, and the table said verified."""
     plan, active = staged(wide, unique("user")).plan(), controller(three, wide)
@@ -157,6 +162,7 @@ def test_a_lost_answer_is_never_called_a_success(three, wide, unique, monkeypatc
     active.resume()
 
 
+@pytest.mark.long
 def test_a_frozen_controller_does_not_hold_up_a_plan(three, wide, unique):
     """The plan waited for minutes: another broker may reach the next controller, else nobody could validate."""
     active = controller(three, wide)
@@ -168,6 +174,7 @@ def test_a_frozen_controller_does_not_hold_up_a_plan(three, wide, unique):
     active.resume()
 
 
+@pytest.mark.long
 def test_the_terminal_says_that_a_broker_has_yet_to_agree(three, wide, unique, tmp_path, capsys):
     """One of three hung, and the pipeline went on, as the exit code was 0."""
     plan, frozen = staged(wide, unique("user")).plan(), others(three, wide)[0]
@@ -193,7 +200,8 @@ def quotas_of(cluster: kn.Cluster, broker: int | None = None) -> dict[tuple[str,
 USERS, LARGEST = 2_000, 400
 
 
-@pytest.mark.parametrize("through", [pytest.param("the controller", marks=pytest.mark.long), "another broker"])
+@pytest.mark.long
+@pytest.mark.parametrize("through", ["the controller", "another broker"])
 def test_the_controller_is_killed_in_the_middle_of_a_batch(through, three, wide, unique, monkeypatch):
     """The controller died under the third of five requests, and the table told of rows that were not there."""
     quotas_before, stage, names = quotas_of(wide), wide.stage(), [unique("user") for _ in range(USERS)]

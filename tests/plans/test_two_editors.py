@@ -121,6 +121,7 @@ def test_with_the_lock_nothing_is_lost(schedules_ran):
     schedules_ran("two editors with the lock", len(orders), 0)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_without_the_lock_every_overwrite_is_shown_by_a_verify_afterwards(schedules_ran):
     """Nobody could make the topic of the lock, and nobody was told that his change was gone."""

@@ -179,6 +179,7 @@ def test_papermill_alone_fails_with_status_1_and_the_error_in_the_document(
     assert "Traceback" not in outputs(folder / "out.ipynb")
 
 
+@pytest.mark.long
 def test_a_process_of_papermill_ends_with_status_1(kafka: LocalKafka) -> None:
     """The scheduler looks at the status of the process, which was 0."""
     assert papermill("-r", "cluster", kafka.bootstrap, "-r", "changes", '["sett x"]').returncode == 1

@@ -12,7 +12,7 @@ from tests.runbooks.notebook_output import shown_by
 
 pytest.importorskip("papermill")
 pytest.importorskip("pyspark")
-pytestmark = [pytest.mark.broker, pytest.mark.spark]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.long]
 
 TOUR = Path(__file__).resolve().parents[2] / "notebooks" / "tour.ipynb"
 

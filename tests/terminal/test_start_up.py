@@ -71,8 +71,13 @@ OTHERS_PANDAS = {
 
 
 @pytest.mark.broker
-@pytest.mark.spark
-@pytest.mark.parametrize("words", OTHERS_PANDAS.values(), ids=OTHERS_PANDAS)
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(words, id=name, marks=[pytest.mark.spark, pytest.mark.long] if "spark" in words else ())
+        for name, words in OTHERS_PANDAS.items()
+    ],
+)
 def test_who_uses_pandas_has_it(words: Sequence[str], kafka: LocalKafka, in_folder: Path) -> None:
     """pyarrow is told that there is no pandas; Spark, Altair and Delta in the same process had none either."""
     at_cluster = () if "usage" in words else ("--cluster", kafka.bootstrap)

@@ -203,7 +203,7 @@ def test_one_cell_of_a_megabyte_does_not_pad_a_thousand_rows():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("form", "rows"), [("table", 60_000), ("json", 25_000)])
+@pytest.mark.parametrize(("form", "rows"), [("table", 60_000), pytest.param("json", 25_000, marks=pytest.mark.long)])
 def test_a_long_frame_goes_through_a_pipe_in_pieces(form, rows):
     """A million rows into a file took all the memory of the machine."""
     numbers = pa.array(range(rows))

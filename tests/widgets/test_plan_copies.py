@@ -94,7 +94,7 @@ def test_a_runbook_reads_every_name_as_it_was_staged(bench: Bench) -> None:
 
 @pytest.mark.broker
 @pytest.mark.slow
-@pytest.mark.parametrize("tool", ["kadmin-nb", "papermill"])
+@pytest.mark.parametrize("tool", ["kadmin-nb", pytest.param("papermill", marks=pytest.mark.long)])
 def test_the_line_that_is_shown_makes_the_change(
     kafka: LocalKafka, cluster: kn.Cluster, unique: Unique, tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
