@@ -152,9 +152,10 @@ def _own_certificate(settings: Settings) -> Finding:
 
 def _bootstrap_checks(settings: Settings, timeout: float) -> list[Finding]:
     """The checks of every bootstrap address, made side by side."""
-    tasks = [partial(_address_checks, address, settings, timeout) for address in settings.bootstrap.split(",")]
-    answers = contact.side_by_side(tasks, _STEPS * timeout)
-    return [check for checks in answers for check in checks or ()]
+    addresses = settings.bootstrap.split(",")
+    tasks = [partial(_address_checks, address, settings, timeout) for address in addresses]
+    answers = zip(addresses, contact.side_by_side(tasks, _STEPS * timeout), strict=True)
+    return [check for address, checks in answers for check in checks or [_unanswered("port", address, timeout)]]
 
 
 _STEPS = 6
@@ -274,11 +275,22 @@ def _broker_checks(kafka: LiveKafka, timeout: float) -> Iterator[Finding]:
         return
     tasks = [partial(_broker_check, kafka, broker, timeout) for broker in brokers]
     answers = contact.side_by_side(tasks, _STEPS * timeout)
-    yield from (check for check in answers if check is not None)
+    for broker, check in zip(brokers, answers, strict=True):
+        yield check or _unanswered("broker", _named(broker), timeout)
+
+
+def _named(broker: Broker) -> str:
+    return f"{broker.id} at {broker.host}:{broker.port}"
+
+
+def _unanswered(check: str, subject: str, timeout: float) -> Finding:
+    """The check of an address whose steps were not over in their time, all together."""
+    mend = "Check again when this machine has less to do, or with a longer time limit."
+    return Finding(check, FAILED, f"not finished within {_STEPS * timeout:g} s", subject, mend=mend)
 
 
 def _broker_check(kafka: LiveKafka, broker: Broker, timeout: float) -> Finding:
-    subject = f"{broker.id} at {broker.host}:{broker.port}"
+    subject = _named(broker)
     if broker.is_fenced:
         mend = f"Start broker {broker.id} again, or unregister it (kafka-cluster.sh unregister --id {broker.id})."
         return Finding("broker", WARNING, "registered, and fenced: it is down or starting", subject, mend=mend)

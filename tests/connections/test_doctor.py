@@ -111,6 +111,16 @@ def test_a_silent_port_hangs_nothing(silent_port, protocol):
     assert "within 0.5 s" in str(answer.to_arrow()["note"].to_pylist())
 
 
+def test_steps_that_do_not_end_are_a_failure(silent_port, monkeypatch):
+    """The machine was busy, and an address that nobody had reached was passed over: *no check failed*."""
+    blocked = threading.Event()
+    monkeypatch.setattr(steps, "_address_checks", lambda *_: blocked.wait(60) and [])
+    answer = kn.doctor(f"127.0.0.1:{silent_port}", timeout=0.05)
+    blocked.set()
+    assert "not finished within 0.3 s" in failure(answer)["note"]
+    assert states_of(answer, "Kafka") == [("Kafka", "skipped")]
+
+
 def test_settings_that_cannot_be_read(profiles, monkeypatch):
     """The variable of the password was not set, and the page was a stack trace."""
     monkeypatch.delenv("NO_SUCH_PASSWORD", raising=False)
