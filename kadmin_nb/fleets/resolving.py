@@ -23,12 +23,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, DoubleType, IntegerType, StringType, StructField, StructType
 
 from ..errors import Invalid, UsageError
-from ..frames import schemas
-from ..frames.relational import TEXT, of_kinds, without_null
+from ..frames.relational import TEXT, cluster_of, of_kinds, read_columns, without_null
 from ..frames.spark import row_as_json, to_spark
 from ..model.levels import LEVELS, Level
-from ..resolution import input_columns
-from ..resolution.input_columns import CLUSTER, QUOTAS_LABEL, check_clusters
+from ..resolution.input_columns import CLUSTER, QUOTA_COLUMNS, QUOTAS_LABEL, check_clusters
 from ..resolution.kernel import PAIRS, Index, Shape, asked_keys
 from ..resolution.lookup import Ints, Tables
 from ..resolution.lookup import resolve as look_up
@@ -36,7 +34,6 @@ from .workers import Batches, by_value
 
 OVERRIDDEN = ArrayType(StructType([StructField("level", StringType()), StructField("value", DoubleType())]))
 
-READ = ("level", "user", "client_id", "key", "value")
 PAIR = LEVELS[0]
 NAMED = [level for level in LEVELS if "name" in (level.user, level.client_id)]
 """The levels that may have many quotas."""
@@ -107,8 +104,9 @@ def resolve(
         raise UsageError(f"shape={shape!r} is not known", hint='It is "long" or "wide".')
     if shape == "wide" and overridden:
         raise UsageError("overridden quotas come in the long form only", hint='Leave shape="wide" out.')
-    chosen, quotas_read = asked_keys(keys), read_columns(quotas)
-    bound_pairs = bound(names_of(pairs, PAIRS, has_clusters(quotas_read)), quotas_read, chosen, overridden)
+    chosen, quotas_read = asked_keys(keys), read_columns(quotas, QUOTA_COLUMNS, QUOTAS_LABEL)
+    clients = names_of(pairs, PAIRS, bool(cluster_of(quotas_read)))
+    bound_pairs = bound(clients, quotas_read, chosen, overridden)
     return bound_pairs.wide() if shape == "wide" else bound_pairs.long()
 
 
@@ -384,7 +382,7 @@ class SplitQuotas:
         """With the quotas of levels that have these names."""
         assert self.joined is not None
         entities = self.joined.where(F.col("level").isin([level.name for level in levels]) & F.col("key").isin(*keys))
-        names = [*([CLUSTER] if CLUSTER in pairs.columns else []), *named]
+        names = [*cluster_of(pairs), *named]
         values = [_only_value(names, key, level, number) for level in levels for number, key in enumerate(keys)]
         if not names:
             return pairs.crossJoin(F.broadcast(entities.agg(*values)))
@@ -392,23 +390,6 @@ class SplitQuotas:
             return pairs.join(F.broadcast(entities.groupBy(*names).agg(*values)), names, "left")
         exact = entities.repartition(parts, *names).groupBy(*names).agg(*values)
         return pairs.repartition(parts, *names).join(exact.hint("shuffle_hash"), names, "left")
-
-
-def read_columns(quotas: Any) -> DataFrame | pa.Table:
-    """The columns the rules need of a Spark DataFrame, or of anything with `__arrow_c_stream__`; nothing runs.
-
-    Raises
-    ------
-    UsageError
-        No frame, or a column is missing.
-    """
-    if isinstance(quotas, DataFrame):
-        return quotas.select(*_present(quotas, READ, QUOTAS_LABEL))
-    return input_columns.read_columns(quotas, READ, QUOTAS_LABEL)
-
-
-def has_clusters(quotas: DataFrame | pa.Table) -> bool:
-    return CLUSTER in (quotas.columns if isinstance(quotas, DataFrame) else quotas.column_names)
 
 
 def _fetched(frame: DataFrame) -> pa.Table:
@@ -498,9 +479,3 @@ def _partitions(spark: SparkSession) -> int:
     """The session's own number of partitions after a shuffle; Databricks may say "auto"."""
     setting = str(spark.conf.get("spark.sql.shuffle.partitions"))
     return int(setting) if setting.isdigit() else 1
-
-
-def _present(frame: DataFrame, names: Sequence[str], label: str) -> list[str]:
-    """These columns, and `cluster_id` where the frame has it."""
-    schemas.require_columns(label, names, frame.columns)
-    return [name for name in (CLUSTER, *names) if name in frame.columns]

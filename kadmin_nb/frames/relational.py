@@ -66,6 +66,24 @@ def taken(frame: Frame, names: Sequence[str], label: str) -> Frame:
     return arrow_table(frame.to_arrow() if isinstance(frame, Tabular) else frame, names, label)
 
 
+def cluster_of(frame: Frame) -> list[str]:
+    """The column of clusters, where a frame has it: it stands before the others then."""
+    return [name for name in names_of(frame) if name == "cluster_id"]
+
+
+def read_columns(frame: Frame, names: Sequence[str], label: str) -> Frame:
+    """These columns of a frame, and `cluster_id` where it has one.
+
+    Raises
+    ------
+    UsageError
+        It is not a frame, or a column is missing.
+    """
+    table = taken(frame, ("cluster_id", *names), label)
+    schemas.require_columns(label, names, names_of(table))
+    return select(table, [*cluster_of(table), *names])
+
+
 def checked(frame: Frame, schema: pa.Schema, columns: Sequence[str], label: str) -> Frame:
     """These columns of a frame, in the types of their schema, words as strings.
 

@@ -15,7 +15,7 @@ from ..frames import schemas
 from ..frames.given_frames import text_column
 from ..model.levels import LEVELS
 from . import input_columns
-from .input_columns import CLUSTER, QUOTAS_LABEL
+from .input_columns import CLUSTER, QUOTA_COLUMNS, QUOTAS_LABEL, led
 from .kernel import PAIRS, Index, asked_keys
 from .lookup import Doubles, Longs
 from .rules import stored_of
@@ -33,7 +33,6 @@ BY_USER, BY_CLIENT = 1, 2
 KIND = np.array([BY_USER * bool(level.user) + BY_CLIENT * bool(level.client_id) for level in LEVELS] + [0])
 """The kind of each level's bucket, the last (-1) for no level: 0 without a bucket, 3 one user and client-id alone."""
 
-_QUOTA_COLUMNS = ("level", "user", "client_id", "key", "value")
 _WIDTH = len(SHARING) + 1
 _SIDE = ("value", "level", "kind", "clients")
 _SHADOWY = pa.array(sorted({*COMES_BEFORE, *(level for levels in COMES_BEFORE.values() for level in levels)}))
@@ -67,7 +66,7 @@ def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | N
         As `resolve`.
     """
     chosen = asked_keys(keys)
-    tables = [input_columns.read_columns(quotas, _QUOTA_COLUMNS, QUOTAS_LABEL) for quotas in (before, after)]
+    tables = [input_columns.read_columns(quotas, QUOTA_COLUMNS, QUOTAS_LABEL) for quotas in (before, after)]
     people = _KnownClients.of(known_clients(pairs, CLUSTER in tables[0].column_names))
     was, will = (Index.of(table, chosen).resolve(people.table, shape="wide") for table in tables)
     compared = [_Compared.of(people, key, was[key], will[key]) for key in sorted(chosen)]
@@ -97,8 +96,7 @@ def known_clients(pairs: Any, by_cluster: bool) -> pa.Table:
 def shadowed(before: Any, after: Any) -> pa.Table:
     """SHADOWED: quotas that are shadowed in `after`, and were not in `before`, or were not there."""
     was, will = (
-        dict(_by_cluster(input_columns.read_columns(quotas, _QUOTA_COLUMNS, QUOTAS_LABEL)))
-        for quotas in (before, after)
+        dict(_by_cluster(input_columns.read_columns(quotas, QUOTA_COLUMNS, QUOTAS_LABEL))) for quotas in (before, after)
     )
     rows = [
         {CLUSTER: cluster, "entity": str(entity), "key": key, "value": value, "shadowed_by": str(winner)}
@@ -107,7 +105,7 @@ def shadowed(before: Any, after: Any) -> pa.Table:
         if (winner := shadowed_by(stored, entity, key)) is not None
         and not ((entity, key) in (old := was.get(cluster, {})) and shadowed_by(old, entity, key))
     ]
-    schema = schemas.SHADOWED.schema if set(will) <= {None} else led(schemas.SHADOWED.schema)
+    schema = led(schemas.SHADOWED.schema, () if set(will) <= {None} else (CLUSTER,))
     return schemas.table(schema, sorted(rows, key=lambda row: (row[CLUSTER] or "", row["entity"], row["key"])))
 
 
@@ -257,7 +255,7 @@ def _impact_rows(people: _KnownClients, compared: Sequence[_Compared]) -> pa.Tab
     }
     for name in ("before", "after"):
         parts |= _side_columns(chosen, name, [getattr(key_comparison, name) for key_comparison in compared], order)
-    schema = led(schemas.IMPACT.schema) if CLUSTER in chosen.column_names else schemas.IMPACT.schema
+    schema = led(schemas.IMPACT.schema, chosen.column_names)
     return pa.table([parts[name] for name in schema.names], schema=schema)
 
 
@@ -286,8 +284,3 @@ def _dictionary_column(codes: Longs, words: Sequence[str]) -> pa.DictionaryArray
 def _part(names: pa.ChunkedArray, kind: Longs, wanted_kind: int) -> pa.ChunkedArray:
     """The names where the bucket goes by them, "" where it does not, null where there is no bucket."""
     return pc.if_else(pa.array(kind & wanted_kind != 0, mask=kind == 0), names, "")
-
-
-def led(schema: pa.Schema) -> pa.Schema:
-    """The schema with `cluster_id` first."""
-    return schema.insert(0, pa.field(CLUSTER, pa.string(), False))

@@ -14,6 +14,8 @@ from ..frames.given_frames import arrow_table
 
 CLUSTER = "cluster_id"
 QUOTAS_LABEL = "the quotas"
+QUOTA_COLUMNS = ("level", "user", "client_id", "key", "value")
+"""The columns of QUOTAS that bind clients."""
 STAMPS = (b"kadmin.cluster_id", b"kadmin.taken_at")
 
 
@@ -57,7 +59,7 @@ def non_null_column(column: pa.ChunkedArray, name: str, what: str) -> pa.Chunked
     return column
 
 
-def check_clusters(names: Container[str], what: str, quotas_have_it: bool) -> None:
+def check_clusters(names: Container[str], what: str, others_have_it: bool, others: str = QUOTAS_LABEL) -> None:
     """`cluster_id` is part of the match: on both sides, or on none.
 
     Raises
@@ -65,10 +67,14 @@ def check_clusters(names: Container[str], what: str, quotas_have_it: bool) -> No
     UsageError
         It is on one side only; the message names the side.
     """
-    if quotas_have_it and CLUSTER not in names:
-        raise UsageError(f"the quotas have a cluster_id and {what} have none", hint="Give it to both, or drop it.")
-    if not quotas_have_it and CLUSTER in names:
-        raise UsageError(f"{what} have a cluster_id and the quotas have none", hint="Give it to both, or drop it.")
+    if (CLUSTER in names) != others_have_it:
+        has, lacks = (others, what) if others_have_it else (what, others)
+        raise UsageError(f"{has} have a cluster_id and {lacks} have none", hint="Give it to both, or drop it.")
+
+
+def led(schema: pa.Schema, names: Container[str]) -> pa.Schema:
+    """The schema, with `cluster_id` first where these names have it."""
+    return schema.insert(0, pa.field(CLUSTER, pa.string(), False)) if CLUSTER in names else schema
 
 
 def stamp(table: pa.Table) -> dict[bytes, bytes] | None:

@@ -22,7 +22,7 @@ from ..model.grammar import format_word
 from ..model.levels import DEFAULT_IP, IP
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS
 from . import input_columns, lookup
-from .input_columns import CLUSTER, QUOTAS_LABEL
+from .input_columns import CLUSTER, QUOTA_COLUMNS, QUOTAS_LABEL
 from .lookup import Tables
 from .quota_tables import StoredRows, tables_of
 from .rules import address, ambiguous
@@ -34,7 +34,6 @@ Shape = Literal["long", "wide"]
 PAIRS = "the pairs"
 Names = dict[str, pa.ChunkedArray]
 Found = list[tuple[pa.Array, ...]]
-_QUOTA_COLUMNS = ("level", "user", "client_id", "key", "value")
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class Index:
         Invalid
             An entity and key appear twice, a level is unknown or does not fit its row's names, or a null value.
         """
-        table = input_columns.read_columns(quotas, _QUOTA_COLUMNS, input_columns.QUOTAS_LABEL)
+        table = input_columns.read_columns(quotas, QUOTA_COLUMNS, QUOTAS_LABEL)
         return cls(tables_of(StoredRows.of(table), asked_keys(keys), overridden), input_columns.stamp(table))
 
     def resolve(self, pairs: Any, *, shape: Shape = "long", threads: int | None = None) -> pa.Table:
@@ -79,14 +78,14 @@ class Index:
         return schemas.marked(frame, self.stamp)
 
     def _wide(self, pair_columns: Names, resolved: Found) -> pa.Table:
-        schema = _led(schemas.effective_wide(self.tables.keys), pair_columns)
+        schema = input_columns.led(schemas.effective_wide(self.tables.keys), pair_columns)
         kinds = [list(schema.field(key).type) for key in self.tables.keys]
         structs = [pa.StructArray.from_arrays(parts, fields=kind) for parts, kind in zip(resolved, kinds, strict=True)]
         return pa.Table.from_arrays([*_in_order(pair_columns), *structs], schema=schema)
 
     def _long(self, pair_columns: Names, resolved: Found) -> pa.Table:
         """The keys one below the other: chunks over the same names, nothing is copied."""
-        schema = _led(schemas.effective(self.tables.chains is not None), pair_columns)
+        schema = input_columns.led(schemas.effective(self.tables.chains is not None), pair_columns)
         keys, count = pa.array(self.tables.keys, pa.string()), len(pair_columns["user"])
         words = [_word(keys, number, count) for number in range(len(keys))]
         names = [pa.chunked_array(column.chunks * len(keys), pa.string()) for column in _in_order(pair_columns)]
@@ -172,14 +171,6 @@ def _in_order(pair_columns: Names) -> list[pa.ChunkedArray]:
     return [pair_columns[name] for name in (input_columns.CLUSTER, "user", "client_id") if name in pair_columns]
 
 
-def _led(schema: pa.Schema, pair_columns: Names) -> pa.Schema:
-    return (
-        schema.insert(0, pa.field(input_columns.CLUSTER, pa.string(), False))
-        if input_columns.CLUSTER in pair_columns
-        else schema
-    )
-
-
 def _word(dictionary: pa.Array, code: int, count: int) -> pa.Array:
     """The same word `count` times."""
     return pa.DictionaryArray.from_arrays(pa.array(np.full(count, code, np.int32)), dictionary)
@@ -226,9 +217,7 @@ def resolve_ip(quotas: Any, ips: Any) -> pa.Table:
     input_columns.check_clusters(addresses.column_names, IPS, CLUSTER in stored.column_names)
     by_address, default = _index_quotas(stored)
     rows = [_bound(cluster, ip, key, by_address, default) for key in IP_KEYS for cluster, ip in _asked(addresses)]
-    schema = schemas.EFFECTIVE_IP.schema
-    if CLUSTER in addresses.column_names:
-        schema = schema.insert(0, pa.field(CLUSTER, pa.string(), False))
+    schema = input_columns.led(schemas.EFFECTIVE_IP.schema, addresses.column_names)
     return schemas.marked(schemas.table(schema, rows), input_columns.stamp(stored))
 
 

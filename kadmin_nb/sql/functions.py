@@ -18,8 +18,7 @@ from ..frames import schemas
 from ..frames.relational import SparkWords, added_up, in_arrow, taken, with_further
 from ..frames.spark import errors_in_one_line, plain_schema, spark_schema, spark_session, spark_type
 from ..model.quota_keys import readable
-from ..resolution.impact import led
-from ..resolution.input_columns import CLUSTER
+from ..resolution.input_columns import CLUSTER, led
 from ..resolution.kernel import Index
 from ..usage.request_rows import INTER_BROKER, LogReader, broker_names, check_zone, listeners_pattern
 from ..usage.rules import window_start
@@ -202,7 +201,7 @@ def _scalar(function: Callable[..., Iterator[pa.Array]], kind: pa.DataType) -> U
 def _effective(quotas: Any, keys: str | Iterable[str] | None) -> UserDefinedTableFunction:
     functions: Any = import_module("pyspark.sql.functions")
     index = Index.of(_few(quotas), keys)
-    schema = plain_schema(_effective_schema(index))
+    schema = plain_schema(led(schemas.effective(False), () if index.tables.clusters is None else (CLUSTER,)))
     load = loader(_told(effective_rows), (index, schema))
 
     class Effective:
@@ -224,11 +223,6 @@ def _effective(quotas: Any, keys: str | Iterable[str] | None) -> UserDefinedTabl
 
     made: UserDefinedTableFunction = functions.arrow_udtf(Effective, returnType=spark_schema(schema))
     return made
-
-
-def _effective_schema(index: Index) -> pa.Schema:
-    schema = schemas.effective(False)
-    return schema if index.tables.clusters is None else led(schema)
 
 
 def _few(quotas: Any) -> Any:

@@ -23,6 +23,7 @@ from ..frames.relational import (
     Measure,
     added_up,
     checked,
+    cluster_of,
     framed,
     in_arrow,
     names_of,
@@ -33,8 +34,7 @@ from ..frames.relational import (
 from ..frames.schema_metadata import ENGINE
 from ..frames.spark import is_spark, is_stream
 from ..frames.views import counted_nouns
-from ..resolution.impact import led
-from ..resolution.input_columns import CLUSTER
+from ..resolution.input_columns import CLUSTER, led
 from .bucket_figures import Groups
 from .request_log import Requests
 
@@ -99,11 +99,10 @@ def clients(requests: Requests | Any) -> Frame:
     >>> clients(requests("kafka-request.log", broker=1, tz="UTC"))  # doctest: +SKIP
     """
     rows = _rows(requests)
-    cluster = [CLUSTER] if CLUSTER in names_of(rows) else []
-    by, words = [*cluster, *_SOFTWARE], words_of(rows)
+    by, words = [*cluster_of(rows), *_SOFTWARE], words_of(rows)
     asked = where(rows, words.column("api") != _ASKS)
     versions = added_up(asked, [*by, "api", "api_version"], _OF_VERSIONS, in_order=True)
-    schema = led(schemas.CLIENTS.schema) if cluster else schemas.CLIENTS.schema
+    schema = led(schemas.CLIENTS.schema, by)
     found = framed(of_whole_groups(versions, by, put_together, (tuple(by),), schema), schema)
     return found if is_spark(found) else _in_order(found, by)
 
@@ -166,7 +165,7 @@ def upgrade_check(requests: Requests | Any) -> ClientsAnswer:
     """
     found = in_arrow(clients(requests), task="Spark looks for the clients")
     by = [name for name in (CLUSTER, *_SOFTWARE) if name in names_of(found)]
-    schema = led(schemas.CLIENTS.schema) if CLUSTER in by else schemas.CLIENTS.schema
+    schema = led(schemas.CLIENTS.schema, by)
     return ClientsAnswer(_in_order(found.cast(schema), by))
 
 
@@ -178,9 +177,8 @@ def _rows(requests: Requests | Any) -> Frame:
         return requests.once(rows)
     frame = taken(requests, (*_COLUMNS, CLUSTER), _LABEL)
     _refuse_stream(frame)
-    has_cluster = CLUSTER in names_of(frame)
-    schema = led(schemas.REQUESTS.schema) if has_cluster else schemas.REQUESTS.schema
-    return checked(frame, schema, [*([CLUSTER] if has_cluster else []), *_COLUMNS], _LABEL)
+    names = [*cluster_of(frame), *_COLUMNS]
+    return checked(frame, led(schemas.REQUESTS.schema, names), names, _LABEL)
 
 
 def _refuse_stream(rows: Frame) -> None:

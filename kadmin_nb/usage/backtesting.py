@@ -16,10 +16,11 @@ from ..frames.blocks import NOTEBOOK, Page
 from ..frames.relational import (
     Frame,
     added_up,
+    cluster_of,
     framed,
     guarded,
-    names_of,
     of_cluster,
+    read_columns,
     select,
     stacked,
     taken,
@@ -33,10 +34,9 @@ from ..model.figures import seconds
 from ..model.grammar import quote
 from ..model.quota_keys import readable
 from ..resolution import demand
-from ..resolution.impact import led
-from ..resolution.input_columns import CLUSTER, check_clusters, stamp
+from ..resolution.input_columns import CLUSTER, QUOTA_COLUMNS, QUOTAS_LABEL, check_clusters, led, stamp
 from ..resolution.kernel import asked_keys
-from .limits_used import USAGE_LABEL, quota_columns, usage_columns, with_limits
+from .limits_used import USAGE_LABEL, usage_columns, with_limits
 from .rules import is_measured
 from .touched_clients import is_plan
 
@@ -136,20 +136,20 @@ def replayed(quotas: Any, usage: Any, keys: str | Iterable[str] | None = None) -
     On Spark the clients of a bucket are added up second by second before anything is shuffled; what is left of a bucket
     is brought together, and replayed on the workers.
     """
-    chosen, stored = asked_keys(keys), quota_columns(quotas)
+    chosen, stored = asked_keys(keys), read_columns(quotas, QUOTA_COLUMNS, QUOTAS_LABEL)
     rows, cluster = _demand_rows(usage)
-    check_clusters(cluster, USAGE_LABEL, CLUSTER in names_of(stored))
+    check_clusters(cluster, USAGE_LABEL, bool(cluster_of(stored)))
     words = words_of(rows)
     rows = select(where(rows, words.column("key").isin(list(chosen))), [*cluster, *_READ])
     limited = with_limits(rows, [*cluster, "user", "client_id"], stored, chosen)
     limited = where(limited, ~words.is_null(words.column("limit")))
     names = [*cluster, *demand.BUCKET]
-    schema = led(schemas.BACKTEST.schema) if cluster else schemas.BACKTEST.schema
     wanted = select(limited, [*cluster, *demand.READ])
     if is_spark(wanted):
         wanted = _added_up_by_second(wanted, names)
     order = [(name, "descending") for name in ("throttled_s", "delay_s")]
     order += [(name, "ascending") for name in names]
+    schema = led(schemas.BACKTEST.schema, names)
     judged = framed(of_whole_groups(wanted, names, demand.judged, (names, TOKENS), schema), schema, order)
     return schemas.marked(judged, stamp(stored)) if isinstance(judged, pa.Table) else judged
 

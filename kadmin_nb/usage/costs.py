@@ -22,9 +22,9 @@ from ..frames.relational import (
     Frame,
     Measure,
     added_up,
+    cluster_of,
     framed,
     in_arrow,
-    names_of,
     with_columns,
     without_null,
     words_of,
@@ -33,8 +33,7 @@ from ..frames.schemas import NO_OWNER
 from ..frames.spark import is_spark
 from ..hints import did_you_mean
 from ..model import figures
-from ..resolution.impact import led
-from ..resolution.input_columns import CLUSTER
+from ..resolution.input_columns import led
 from .limits_used import USAGE_LABEL, usage_columns
 from .near_and_top import kadmin_metadata
 from .owners import Owners, OwnersSource, Rates, RatesSource, read_owners, read_rates, with_owners
@@ -194,7 +193,7 @@ def _whole(words: Any, number: Any) -> tuple[Any, Any]:
 
 def _priced(sums: Frame, rates: Rates | None, every: str) -> Frame:
     """COST of the sums of owners."""
-    words, cluster = words_of(sums), [CLUSTER] if CLUSTER in names_of(sums) else []
+    words, cluster = words_of(sums), cluster_of(sums)
     teams = added_up(sums, [*cluster, "day", "team"], _OF_TEAMS)
     number, column = words.number, words.column
     request_s = number(column("io_ms")) / 1e6
@@ -209,7 +208,7 @@ def _priced(sums: Frame, rates: Rates | None, every: str) -> Frame:
         "cost": price,
         "currency": words.literal(None if rates is None else rates.currency, TEXT),
     }
-    priced = framed(with_columns(teams, columns), led(schemas.COST.schema) if cluster else schemas.COST.schema)
+    priced = framed(with_columns(teams, columns), led(schemas.COST.schema, cluster))
     return priced if is_spark(priced) else _in_order(priced, cluster)
 
 

@@ -22,7 +22,7 @@ from ..errors import Invalid
 from ..frames.frame import MOMENT
 from ..model.figures import utc
 from ..model.levels import LEVELS, Level
-from ..resolution.input_columns import CLUSTER
+from ..resolution.input_columns import CLUSTER, QUOTA_COLUMNS
 from ..resolution.kernel import Index
 from ..resolution.lookup import Doubles, Flags, Longs, Tables
 from ..resolution.lookup import resolve as look_up
@@ -31,7 +31,6 @@ from .bucket_figures import DAY, Axis, Groups, Watched, axes_of, codes_of, codes
 UNKNOWN = "UNKNOWN"
 """The `level` of a client at a time of which the history does not know the limits: before it begins."""
 
-QUOTA_COLUMNS = ("level", "user", "client_id", "key", "value")
 VALID_FROM, VALID_TO = "valid_from", "valid_to"
 
 _ALWAYS, _NEVER = -(1 << 62), 1 << 62

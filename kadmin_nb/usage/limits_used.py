@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import UsageError
 from ..fleets.workers import of_rows, of_whole_groups
 from ..frames import frame as types
 from ..frames import relational, schemas
@@ -30,11 +29,13 @@ from ..frames.relational import (
     Kind,
     added_up,
     appended,
+    cluster_of,
     each_once,
     framed,
     members,
     names_of,
     of_kinds,
+    read_columns,
     read_once,
     select,
     stacked,
@@ -46,13 +47,10 @@ from ..frames.relational import (
     without_null,
     words_of,
 )
-from ..resolution import input_columns
-from ..resolution.impact import led
-from ..resolution.input_columns import CLUSTER, QUOTAS_LABEL, check_clusters
+from ..resolution.input_columns import CLUSTER, QUOTA_COLUMNS, QUOTAS_LABEL, check_clusters, led
 from ..resolution.kernel import Index, asked_keys
 from .bucket_figures import BUCKET, DAY, Watched, bucket_days, bucket_figures, days_together, watched_windows
 from .limits_over_time import (
-    QUOTA_COLUMNS,
     UNKNOWN,
     VALID_FROM,
     VALID_TO,
@@ -242,10 +240,9 @@ def utilisation_daily(
         As `utilisation`.
     """
     windows, by = _windows_of(usage, quotas, keys, unwatched_after, watched, days or ALL_DAYS)
-    frame = schemas.UTILISATION_DAILY
     of_days = {"day": types.DAY, "window_s": types.NUMBER, "histogram": schemas.HISTOGRAM}
     figures = _figures(windows, by, bucket_days, {**_COUNTS, **_FIGURES, **of_days})
-    return framed(figures, led(frame.schema) if CLUSTER in by else frame.schema)
+    return framed(figures, led(schemas.UTILISATION_DAILY.schema, by))
 
 
 def over_days(daily: Any) -> Frame:
@@ -271,7 +268,7 @@ def over_days(daily: Any) -> Frame:
         read.
     """
     rows = of_kinds(daily, _DAILY_KINDS, DAYS_LABEL, or_without=(CLUSTER,))
-    words, cluster = words_of(rows), [CLUSTER] if CLUSTER in names_of(rows) else []
+    words, cluster = words_of(rows), cluster_of(rows)
     rows = with_columns(rows, {"measured": words.is_null(words.column("clients"))})
     by = [*cluster, "broker", "measured"]
     kinds = _kinds_of([*by, *BUCKET], {**_COUNTS, **_FIGURES, "p95": types.NUMBER, "fault": types.TEXT})
@@ -281,8 +278,7 @@ def over_days(daily: Any) -> Frame:
 
 
 def _with_ratios(sums: Frame, by: Sequence[str]) -> Frame:
-    schema = led(schemas.UTILISATION.schema) if CLUSTER in by else schemas.UTILISATION.schema
-    return framed(with_columns(sums, ratios(words_of(sums))), schema)
+    return framed(with_columns(sums, ratios(words_of(sums))), led(schemas.UTILISATION.schema, by))
 
 
 def _figures(windows: Frame, by: Sequence[str], kernel: Any, figures: dict[str, pa.DataType]) -> Frame:
@@ -305,7 +301,7 @@ def _windows_of(
     its day where days are given."""
     chosen, (stored, is_history, snapshots) = asked_keys(keys), _limits_of(quotas)
     rows, cluster = measured_rows(usage)
-    check_clusters(cluster, USAGE_LABEL, CLUSTER in names_of(stored))
+    check_clusters(cluster, USAGE_LABEL, bool(cluster_of(stored)))
     by, known = [*cluster, "broker", "measured"], _watched_times(watched, cluster)
     asked_for = select(_of_keys(rows, chosen), [*by, *_CLIENT, *_WINDOW])  # workers are sent no more
     if not is_history and days is None:
@@ -328,11 +324,9 @@ def _limits_of(quotas: Any) -> tuple[Frame, bool, pa.Table | None]:
         snapshots = snapshots.filter(pc.equal(snapshots["kind"].cast(pa.string()), "quotas"))
         quotas = quotas.intervals("quotas")
     frame = taken(quotas, (CLUSTER, *QUOTA_COLUMNS, *interval), QUOTAS_LABEL)
-    if not set(interval) & set(names_of(frame)):
-        return quota_columns(frame), False, None
-    schemas.require_columns(QUOTAS_LABEL, (*QUOTA_COLUMNS, *interval), names_of(frame))
-    names = [name for name in (CLUSTER, *QUOTA_COLUMNS, *interval) if name in names_of(frame)]
-    return select(frame, names), True, snapshots
+    is_history = not set(interval).isdisjoint(names_of(frame))
+    names = (*QUOTA_COLUMNS, *interval) if is_history else QUOTA_COLUMNS
+    return read_columns(frame, names, QUOTAS_LABEL), is_history, snapshots
 
 
 def _watched_times(watched: Any, cluster: Sequence[str]) -> Watched:
@@ -341,9 +335,7 @@ def _watched_times(watched: Any, cluster: Sequence[str]) -> Watched:
         return bool(watched)
     kinds = {CLUSTER: TEXT, "broker": WHOLE, "since": TIME, "until": TIME}
     times = of_kinds(watched, kinds, WATCHED_LABEL, or_without=(CLUSTER,))
-    if (CLUSTER in names_of(times)) != (CLUSTER in cluster):
-        sides = (WATCHED_LABEL, USAGE_LABEL) if not cluster else (USAGE_LABEL, WATCHED_LABEL)
-        raise UsageError(f"{sides[0]} have a cluster_id and {sides[1]} have none", hint="Give it to both, or drop it.")
+    check_clusters(names_of(times), WATCHED_LABEL, bool(cluster), USAGE_LABEL)
     known = relational.in_arrow(times, task="Spark reads the watched times").drop_null()  # of a broker that was skipped
     spans = zip(*(known[name].cast(pa.int64()).to_pylist() for name in ("since", "until")), strict=True)
     by_broker: dict[tuple[str | None, int], list[tuple[int, int]]] = {}
@@ -388,15 +380,6 @@ def _with_limits_over_time(
     return with_columns(limited, {**day_of, "start": words.when(words.is_null(words.column("first")), start)})
 
 
-def quota_columns(quotas: Any) -> Frame:
-    """The columns of QUOTAS that are read, of a Spark DataFrame, or of anything with `__arrow_c_stream__`."""
-    if sparks.is_spark(quotas):
-        from ..fleets import resolving
-
-        return resolving.read_columns(quotas)
-    return input_columns.read_columns(quotas, QUOTA_COLUMNS, QUOTAS_LABEL)
-
-
 def usage_columns(usage: Any, names: Sequence[str], label: str = USAGE_LABEL) -> tuple[Frame, list[str]]:
     """These columns of a usage in their types, with `measured`: by the broker, of a bucket; and the cluster's, if any.
 
@@ -406,7 +389,7 @@ def usage_columns(usage: Any, names: Sequence[str], label: str = USAGE_LABEL) ->
         Not a frame, or a column is missing or of another type.
     """
     rows = of_kinds(usage, {name: KINDS[name] for name in (CLUSTER, *names)}, label, or_without=(CLUSTER,))
-    words, cluster = words_of(rows), [CLUSTER] if CLUSTER in names_of(rows) else []
+    words, cluster = words_of(rows), cluster_of(rows)
     columns = {"client_id": words.either(words.column("client_id"), words.literal("", pa.string()))}
     if "source" in names:
         is_bucket = words.column("source") == schemas.OF_BUCKETS

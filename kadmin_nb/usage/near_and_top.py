@@ -20,10 +20,11 @@ from ..frames.relational import (
     Frame,
     Measure,
     added_up,
+    cluster_of,
     framed,
     in_arrow,
     members,
-    names_of,
+    read_columns,
     taken,
     where,
     with_columns,
@@ -32,15 +33,13 @@ from ..frames.relational import (
 from ..frames.spark import is_stream
 from ..model import figures
 from ..model.quota_keys import readable
-from ..resolution.impact import led
-from ..resolution.input_columns import CLUSTER, check_clusters
+from ..resolution.input_columns import QUOTA_COLUMNS, QUOTAS_LABEL, check_clusters, led
 from ..resolution.kernel import asked_keys
 from .limits_used import (
     UNWATCHED_AFTER,
     USAGE_LABEL,
     in_buckets,
     measured_rows,
-    quota_columns,
     watched_spans,
     with_limits,
 )
@@ -153,9 +152,9 @@ def alerts(
     --------
     >>> alerts(usage, quotas).writeStream.option("checkpointLocation", …).toTable("alerts")  # doctest: +SKIP
     """
-    chosen, stored = asked_keys(keys), quota_columns(quotas)
+    chosen, stored = asked_keys(keys), read_columns(quotas, QUOTA_COLUMNS, QUOTAS_LABEL)
     rows, cluster = measured_rows(usage)
-    check_clusters(cluster, USAGE_LABEL, CLUSTER in names_of(stored))
+    check_clusters(cluster, USAGE_LABEL, bool(cluster_of(stored)))
     by = [*cluster, "broker", "measured"]
     words = words_of(rows)
     limited = with_limits(
@@ -176,9 +175,8 @@ def alerts(
         "utilisation": words.when(limit > 0, used * 100.0 / words.when(limit > 0, limit)),
     }
     full = where(windows, is_full | (throttle_ms > 0))
-    schema = led(schemas.ALERTS.schema) if cluster else schemas.ALERTS.schema
     order = [(name, "ascending") for name in ("window_start", *cluster, "broker", "key", "bucket_user")]
-    return framed(with_columns(full, columns), schema, order)
+    return framed(with_columns(full, columns), led(schemas.ALERTS.schema, cluster), order)
 
 
 class TopAnswer(Answer):

@@ -9,15 +9,13 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ..errors import UsageError
 from ..fleets.resolving import bound, names_of
 from ..frames import schemas
-from ..frames.relational import names_of as columns_of
+from ..frames.relational import cluster_of, read_columns
 from ..model.levels import LEVELS
 from ..resolution.impact import BY_CLIENT, BY_USER, EFFECTS, SAME, SAME_VALUE, SHARING, effect_cases, sharing_cases
-from ..resolution.input_columns import CLUSTER
+from ..resolution.input_columns import CLUSTER, QUOTA_COLUMNS, QUOTAS_LABEL, check_clusters
 from ..resolution.kernel import PAIRS, asked_keys
-from .limits_used import quota_columns
 
 SIDES = ("before", "after")
 _BOUND = ("value", "level", "bucket_user", "bucket_client_id")
@@ -33,12 +31,10 @@ def touched(before: Any, after: Any, pairs: DataFrame, keys: str | Iterable[str]
     UsageError, Invalid
         As `resolve`.
     """
-    chosen, sides = asked_keys(keys), [quota_columns(quotas) for quotas in (before, after)]
-    by_cluster = [CLUSTER in columns_of(quotas) for quotas in sides]
-    if by_cluster[0] != by_cluster[1]:
-        first, second = SIDES if by_cluster[0] else reversed(SIDES)
-        raise UsageError(f"the quotas {first} have a cluster_id and those {second} have none", hint="Give it to both.")
-    clients = names_of(pairs, PAIRS, by_cluster[0]).distinct()
+    chosen, sides = asked_keys(keys), [read_columns(quotas, QUOTA_COLUMNS, QUOTAS_LABEL) for quotas in (before, after)]
+    by_cluster = bool(cluster_of(sides[0]))
+    check_clusters(cluster_of(sides[1]), "the quotas after", by_cluster, "the quotas before")
+    clients = names_of(pairs, PAIRS, by_cluster).distinct()
     both_sides = clients
     for side, quotas in zip(SIDES, sides, strict=True):
         both_sides = bound(both_sides, quotas, chosen).wide().toDF(*both_sides.columns, *_place_columns(side, chosen))
@@ -77,7 +73,7 @@ def _touched_rows(rows: DataFrame, names: Sequence[str]) -> DataFrame:
     judged = rows.withColumns({"effect": effect, "sharing": sharing})
     is_same = (F.col("effect") == SAME_VALUE) & (F.coalesce("sharing", F.lit(SAME)) == SAME)
     touched = judged.where(~(is_same & F.col("level_before").eqNullSafe(F.col("level_after"))))
-    return touched.select(*([CLUSTER] if CLUSTER in names else []), *schemas.IMPACT.names)
+    return touched.select(*(name for name in names if name == CLUSTER), *schemas.IMPACT.names)
 
 
 def _effect() -> Column:

@@ -14,17 +14,16 @@ from ..frames.relational import (
     Frame,
     Measure,
     added_up,
+    cluster_of,
     framed,
-    names_of,
+    read_columns,
     stacked,
-    taken,
     with_columns,
     with_further,
     words_of,
 )
 from ..model.times import length_of_time, length_text
-from ..resolution.impact import led
-from ..resolution.input_columns import CLUSTER
+from ..resolution.input_columns import CLUSTER, led
 from .request_log import LATE, Requests, in_time
 from .rules import RATES, REQUEST_TOTALS, SHARE_FETCH, Rate, rate, throttle_conditions, window_start
 
@@ -79,9 +78,8 @@ def usage(requests: Requests | Any, every: str = "1 second", *, late: str = LATE
             together = (*_CLIENT, "start") if length <= SHORT else ()
             rows = requests.once(in_windows(timed, length), together)
     else:
-        frame = taken(requests, (*USAGE_COLUMNS, CLUSTER), _LABEL)
-        schemas.require_columns(_LABEL, USAGE_COLUMNS, names_of(frame))
-        by_cluster, rows = CLUSTER in names_of(frame), in_windows(in_time(frame, late), length)
+        frame = read_columns(requests, USAGE_COLUMNS, _LABEL)
+        by_cluster, rows = bool(cluster_of(frame)), in_windows(in_time(frame, late), length)
     return usage_rows(window_totals(rows, client_columns(by_cluster)), length, by_cluster)
 
 
@@ -138,7 +136,7 @@ def usage_rows(totals: Frame, length: int, by_cluster: bool, ends: Mapping[str, 
     rows = [(_is_used(words, of), _of_key(words, of, length)) for of in RATES]
     spread = stacked(with_further(totals, ends), [*clients, *ends], rows)
     order = [(name, "ascending") for name in ("window_start", *clients)]
-    return framed(spread, led(schemas.USAGE.schema) if by_cluster else schemas.USAGE.schema, order)
+    return framed(spread, led(schemas.USAGE.schema, clients), order)
 
 
 def _is_used(words: Any, of: Rate) -> Any:

@@ -88,7 +88,7 @@ def test_nobody_and_nothing(spark) -> None:
 def test_clusters_on_one_side_only(spark) -> None:
     """Quotas of two clusters were compared with those of nobody knows which."""
     led = in_clusters([BEFORE])
-    with pytest.raises(kn.UsageError, match="the quotas before have a cluster_id and those after have none"):
+    with pytest.raises(kn.UsageError, match="the quotas before have a cluster_id and the quotas after have none"):
         kn.usage.impact(led, BEFORE, frame(spark, PAIRS))
     with pytest.raises(kn.UsageError, match="the quotas have a cluster_id and the pairs have none"):
         kn.usage.impact(led, led, frame(spark, PAIRS))
