@@ -58,7 +58,8 @@ def under_limits(windows: Windows, most: Doubles, limit: Doubles, by_tokens: Fla
         part = replay(series.wanted, limit[some], by_tokens[some], series.idle)
         part.first[:] = series.times(part.first)
         part.active[:] += series.left_out
-        _insert(replayed, some, part)
+        for name in _COUNTED:
+            getattr(replayed, name)[some] = getattr(part, name)
     return replayed
 
 
@@ -66,16 +67,12 @@ def numbered(table: pa.Table, names: Sequence[str]) -> tuple[Longs, Longs]:
     """The number of each row among the distinct ones, by these columns, and a row of each."""
     number = np.zeros(len(table), np.int64)
     for name in names:
-        codes = pc.dictionary_encode(_whole(table[name].cast(_value_type(table[name].type))), "encode")
+        codes = pc.dictionary_encode(table[name].cast(_value_type(table[name].type)).combine_chunks(), "encode")
         joint = number * len(codes.dictionary) + np.asarray(codes.indices, np.int64)
         number = np.asarray(pc.dictionary_encode(pa.array(joint)).indices, np.int64)
     first = np.empty(int(number.max(initial=-1)) + 1, np.int64)
     first[number[::-1]] = np.arange(len(number))[::-1]
     return number, first
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    return pa.chunked_array(column.chunks or [pa.array([], column.type)]).combine_chunks()
 
 
 def _value_type(kind: pa.DataType) -> pa.DataType:
@@ -324,11 +321,6 @@ def _summed(shape: tuple[int, int], row: Longs, column: Longs, value: Any) -> Do
     rows, columns = shape
     sums: Doubles = np.bincount(row * columns + column, value, rows * columns).astype(np.float64)
     return sums.reshape(shape)
-
-
-def _insert(replayed: Replay, some: Longs, part: Replay) -> None:
-    for name in _COUNTED:
-        getattr(replayed, name)[some] = getattr(part, name)
 
 
 def _frame(buckets: pa.Table, names: Sequence[str], clients: Longs, replayed: Replay) -> pa.Table:

@@ -16,7 +16,7 @@ from ..frames.given_frames import text_column
 from ..model.levels import LEVELS
 from . import input_columns
 from .input_columns import CLUSTER, QUOTA_COLUMNS, QUOTAS_LABEL, led
-from .kernel import PAIRS, Index, asked_keys
+from .kernel import Index, asked_keys, pair_columns
 from .lookup import Doubles, Longs
 from .rules import stored_of
 from .shadows import COMES_BEFORE, shadowed_by
@@ -78,18 +78,8 @@ def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | N
 
 
 def known_clients(pairs: Any, by_cluster: bool) -> pa.Table:
-    """Each client of the pairs once: `user`, `client_id`, and `cluster_id` where the quotas have it.
-
-    Raises
-    ------
-    UsageError, Invalid
-        A column is missing, or `cluster_id` on one side only; a null user.
-    """
-    table = input_columns.read_columns(pairs, ("user", "client_id"), PAIRS)
-    input_columns.check_clusters(table.column_names, PAIRS, by_cluster)
-    texts = {name: text_column(table, name, PAIRS) for name in table.column_names}
-    texts["client_id"] = pc.fill_null(texts["client_id"], "")
-    names = pa.table({name: input_columns.non_null_column(text, name, PAIRS) for name, text in texts.items()})
+    """Each client of the pairs once, and what is refused: as `pair_columns`."""
+    names = pa.table(pair_columns(pairs, by_cluster))
     return names.group_by(names.column_names, use_threads=False).aggregate([])
 
 
@@ -144,7 +134,7 @@ class _KnownClients:
 
 def _codes(names: pa.ChunkedArray) -> tuple[Longs, int]:
     """Each name's place among the distinct ones, and how many there are."""
-    encoded = pa.chunked_array(names.chunks or [pa.array([], pa.string())]).combine_chunks().dictionary_encode()
+    encoded = names.combine_chunks().dictionary_encode()
     place = np.empty(len(encoded.dictionary), np.int64)
     place[np.asarray(pc.sort_indices(encoded.dictionary))] = np.arange(len(place))
     return place[np.asarray(encoded.indices)], len(place)
@@ -161,8 +151,8 @@ class _Side:
 
     @classmethod
     def of(cls, people: _KnownClients, answers: pa.ChunkedArray) -> _Side:
-        answers = pa.chunked_array(answers.chunks or [pa.array([], answers.type)]).combine_chunks()
-        value, level = answers.field("value"), answers.field("level")
+        whole = answers.combine_chunks()
+        value, level = whole.field("value"), whole.field("level")
         numbers = np.asarray(pc.fill_null(level.indices, -1), np.int64)
         kind = KIND[numbers]
         return cls(np.asarray(value.fill_null(np.nan)), numbers, kind, people.sharing(kind))

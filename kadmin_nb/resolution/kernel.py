@@ -72,23 +72,24 @@ class Index:
             raise UsageError(f"shape={shape!r} is not known", hint='It is "long" or "wide".')
         if shape == "wide" and self.tables.chains is not None:
             raise UsageError("overridden quotas come in the long form only", hint='Leave shape="wide" out.')
-        pair_columns = _pairs(pairs, self.tables.clusters is not None)
-        resolved = lookup.resolve(self.tables, *pair_columns.values(), threads=threads or pa.cpu_count())
-        frame = (self._wide if shape == "wide" else self._long)(pair_columns, resolved)
+        clients = pair_columns(pairs, self.tables.clusters is not None)
+        names = clients["user"], clients["client_id"], clients.get(CLUSTER)
+        resolved = lookup.resolve(self.tables, *names, threads=threads or pa.cpu_count())
+        frame = (self._wide if shape == "wide" else self._long)(clients, resolved)
         return schemas.marked(frame, self.stamp)
 
-    def _wide(self, pair_columns: Names, resolved: Found) -> pa.Table:
-        schema = input_columns.led(schemas.effective_wide(self.tables.keys), pair_columns)
+    def _wide(self, clients: Names, resolved: Found) -> pa.Table:
+        schema = input_columns.led(schemas.effective_wide(self.tables.keys), clients)
         kinds = [list(schema.field(key).type) for key in self.tables.keys]
         structs = [pa.StructArray.from_arrays(parts, fields=kind) for parts, kind in zip(resolved, kinds, strict=True)]
-        return pa.Table.from_arrays([*_in_order(pair_columns), *structs], schema=schema)
+        return pa.Table.from_arrays([*clients.values(), *structs], schema=schema)
 
-    def _long(self, pair_columns: Names, resolved: Found) -> pa.Table:
+    def _long(self, clients: Names, resolved: Found) -> pa.Table:
         """The keys one below the other: chunks over the same names, nothing is copied."""
-        schema = input_columns.led(schemas.effective(self.tables.chains is not None), pair_columns)
-        keys, count = pa.array(self.tables.keys, pa.string()), len(pair_columns["user"])
+        schema = input_columns.led(schemas.effective(self.tables.chains is not None), clients)
+        keys, count = pa.array(self.tables.keys, pa.string()), len(clients["user"])
         words = [_word(keys, number, count) for number in range(len(keys))]
-        names = [pa.chunked_array(column.chunks * len(keys), pa.string()) for column in _in_order(pair_columns)]
+        names = [pa.chunked_array(column.chunks * len(keys), pa.string()) for column in clients.values()]
         answers = [[word, *parts] for word, parts in zip(words, resolved, strict=True)]
         parts = [[row[i] for row in answers] for i in range(len(schema) - len(names))]
         kinds = list(schema)[len(names) :]
@@ -155,20 +156,20 @@ def asked_keys(keys: str | Iterable[str] | None) -> tuple[str, ...]:
     return keys_asked
 
 
-def _pairs(pairs: Any, by_cluster: bool) -> Names:
-    """`user`, `client_id` and perhaps `cluster_id` of the pairs, as strings without nulls."""
+def pair_columns(pairs: Any, by_cluster: bool) -> Names:
+    """`user` and `client_id` of the pairs, and first `cluster_id` where the quotas have it, as strings without nulls.
+
+    Raises
+    ------
+    UsageError, Invalid
+        A column is missing, or `cluster_id` on one side only; a null user.
+    """
     table = input_columns.read_columns(pairs, ("user", "client_id"), PAIRS)
     input_columns.check_clusters(table.column_names, PAIRS, by_cluster)
-    texts = {name: text_column(table, name, PAIRS) for name in reversed(table.column_names)}
+    texts = {name: text_column(table, name, PAIRS) for name in table.column_names}
     client_ids = texts["client_id"]
     texts["client_id"] = pc.fill_null(client_ids, "") if client_ids.null_count else client_ids
-    order = ("user", "client_id", input_columns.CLUSTER)
-    return {name: input_columns.non_null_column(texts[name], name, PAIRS) for name in order if name in texts}
-
-
-def _in_order(pair_columns: Names) -> list[pa.ChunkedArray]:
-    """The pairs' columns as the result has them: the cluster leads."""
-    return [pair_columns[name] for name in (input_columns.CLUSTER, "user", "client_id") if name in pair_columns]
+    return {name: input_columns.non_null_column(text, name, PAIRS) for name, text in texts.items()}
 
 
 def _word(dictionary: pa.Array, code: int, count: int) -> pa.Array:

@@ -29,7 +29,7 @@ class NameCodes:
 
     @classmethod
     def of(cls, column: pa.ChunkedArray) -> NameCodes:
-        encoded = pa.chunked_array(column.chunks or [pa.array([], pa.string())]).combine_chunks().dictionary_encode()
+        encoded = column.combine_chunks().dictionary_encode()
         return cls(encoded.dictionary, np.asarray(pc.fill_null(encoded.indices, -1), np.int64))
 
     def name(self, code: int) -> str | None:
