@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..resolution.demand import numbered
 from ..resolution.lookup import Doubles, Flags, Longs
 from .rules import BINS, BROKER_SUMS, BUCKET_SUMS, SUM
 
@@ -46,7 +47,7 @@ def bucket_figures(rows: pa.Table, by: Sequence[str]) -> pa.Table:
     sums, windows, groups = _sums(rows, by)
     used = np.nan_to_num(_doubles(windows["used"]))
     return sums.append_column(
-        "p95", pa.array(_p95(used, np.asarray(sums["windows"]), groups), mask=_is_null(sums["peak"]))
+        "p95", pa.array(_p95(used, np.asarray(sums["windows"]), groups), mask=np.asarray(sums["peak"].is_null()))
     )
 
 
@@ -105,8 +106,8 @@ def watched_windows(times: pa.Table, by: Sequence[str], unwatched_after: float, 
     watched
         The times that are known to have been watched all the same.
     """
-    times, groups = Groups.sorted(times, by, [_micros(times["start"])])
-    start, end = _micros(times["start"]), _micros(times["end"])
+    times, groups = Groups.sorted(times, by, [micros(times["start"])])
+    start, end = micros(times["start"]), micros(times["end"])
     shortest, longest = (groups.reduced(least_or_most, end - start) for least_or_most in (np.minimum, np.maximum))
     brokers = times.select(by).take(pa.array(groups.firsts))
     axes = axes_of(brokers, groups, (start, end), unwatched_after, watched)
@@ -192,7 +193,8 @@ def _faults(brokers: Sequence[int], shortest: Doubles, longest: Doubles) -> pa.A
     return pa.array(texts, pa.string())
 
 
-def _micros(times: pa.ChunkedArray) -> Longs:
+def micros(times: pa.ChunkedArray) -> Longs:
+    """Times as microseconds since 1970."""
     return np.asarray(times.cast(pa.int64()))
 
 
@@ -203,7 +205,7 @@ def _sums(rows: pa.Table, by: Sequence[str]) -> tuple[pa.Table, pa.Table, Groups
         is_mark = rows["first"].is_valid()
     marks, others = rows.filter(is_mark), rows.filter(pc.invert(is_mark))
     clients, windows = (others.filter(is_it) for is_it in (others["start"].is_null(), others["start"].is_valid()))
-    windows, groups = Groups.sorted(windows, names, [_micros(windows["start"])])
+    windows, groups = Groups.sorted(windows, names, [micros(windows["start"])])
     buckets = windows.select([*names, "windows", "brokers", "length"]).take(pa.array(groups.firsts))
     sums = {name: buckets[name] for name in buckets.column_names}
     sums |= {name: _put_together(groups, BUCKET_SUMS[name], its) for name, its in _of_windows(windows, groups).items()}
@@ -241,7 +243,7 @@ def _put_together(groups: Groups, how: str, values: Doubles) -> pa.Array:
 
 def _run_seconds(windows: pa.Table, groups: Groups, is_above: Flags) -> Doubles:
     """Seconds that the bucket has been above its limit at the end of each window, 0 where it is not."""
-    start, end = _micros(windows["start"]), _micros(windows["end"])
+    start, end = micros(windows["start"]), micros(windows["end"])
     goes_on = np.zeros(len(start), np.bool_)
     goes_on[1:] = is_above[:-1] & (start[1:] <= end[:-1])
     begins = is_above & ~(goes_on & ~groups.begins)
@@ -319,17 +321,13 @@ def _idle(sums: pa.Table, marks: pa.Table, names: Sequence[str]) -> pa.Table:
 
 def codes_of_both(buckets: pa.Table, others: pa.Table, names: Sequence[str]) -> tuple[Longs, Longs]:
     """A number for each bucket, and that of the bucket of each other row."""
-    codes = codes_of(pa.concat_tables([buckets.select(names), others.select(names)]), names)
+    codes, _ = numbered(pa.concat_tables([buckets.select(names), others.select(names)]), names)
     return codes[: len(buckets)], codes[len(buckets) :]
 
 
 def _doubles(column: pa.ChunkedArray | pa.Array) -> Doubles:
     """NaN for null."""
     return np.asarray(column.cast(pa.float64()).fill_null(np.nan))
-
-
-def _is_null(column: pa.ChunkedArray) -> Flags:
-    return np.asarray(column.is_null())
 
 
 @dataclass(frozen=True)
@@ -342,7 +340,7 @@ class Groups:
     @classmethod
     def sorted(cls, table: pa.Table, names: Sequence[str], then: Sequence[Any]) -> tuple[pa.Table, Groups]:
         """The table, sorted by groups of the same values in these columns, nulls being the same, and then by arrays."""
-        codes = codes_of(table, names)
+        codes, _ = numbered(table, names)
         order = np.lexsort([*reversed([np.asarray(key) for key in then]), codes])
         codes = codes[order]
         firsts = np.flatnonzero(np.diff(codes, prepend=-1))
@@ -368,15 +366,3 @@ class Groups:
     def reduced(self, ufunc: np.ufunc, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The values of each group, put together by `ufunc`."""
         return ufunc.reduceat(values, self.firsts) if len(self.firsts) else values[:0]
-
-
-def codes_of(table: pa.Table, names: Sequence[str]) -> Longs:
-    """A number for each row: the same where the values of these columns are, and nulls are the same."""
-    codes = np.zeros(len(table), np.int64)
-    for name in names:
-        column = table[name].combine_chunks()
-        plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-        each = pc.dictionary_encode(plain, "encode")
-        codes = codes * max(1, len(each.dictionary)) + np.asarray(each.indices, dtype=np.int64)
-        codes = np.unique(codes, return_inverse=True)[1].reshape(-1)
-    return codes

@@ -22,11 +22,12 @@ from ..errors import Invalid
 from ..frames.frame import MOMENT
 from ..model.figures import utc
 from ..model.levels import LEVELS, Level
+from ..resolution.demand import numbered
 from ..resolution.input_columns import CLUSTER, QUOTA_COLUMNS
 from ..resolution.kernel import Index
 from ..resolution.lookup import Doubles, Flags, Longs, Tables
 from ..resolution.lookup import resolve as look_up
-from .bucket_figures import DAY, Axis, Groups, Watched, axes_of, codes_of, codes_of_both
+from .bucket_figures import DAY, Groups, Watched, axes_of, codes_of_both, micros
 
 UNKNOWN = "UNKNOWN"
 """The `level` of a client at a time of which the history does not know the limits: before it begins."""
@@ -186,11 +187,11 @@ def limits_at(rows: pa.Table, limits: LimitsOverTime) -> pa.Table:
     is_known = times >= limits.known_since(clients[0])
     versions = limits.versions(clients, times)
     states = pa.table({**dict(zip(_NAMES, clients, strict=True)), **{f"{n}": of for n, of in enumerate(versions)}})
-    _, firsts, codes = np.unique(codes_of(states, states.column_names), return_index=True, return_inverse=True)
+    codes, firsts = numbered(states, states.column_names)
     each = [column.take(pa.array(firsts)) for column in clients]
     values, levels = limits.at(each, [version[firsts] for version in versions])
     key = pc.index_in(rows["key"], value_set=pa.array(limits.keys, pa.string()))
-    place = np.asarray(pc.fill_null(key, 0)), codes.reshape(-1)
+    place = np.asarray(pc.fill_null(key, 0)), codes
     level = np.where(is_known, levels[place], _NOTHING + 1)
     level = np.where(np.asarray(key.is_null()), _NOTHING, level)
     is_bound, of_bucket = level < _NOTHING, np.minimum(level, _NOTHING)
@@ -225,7 +226,8 @@ def times_in_force(
     axes = axes_of(brokers, groups, (micros(times["start"]), micros(times["end"])), unwatched_after, watched)
     codes, of_client = codes_of_both(brokers, clients, by)
     axis = np.argsort(codes)[of_client] if len(codes) else of_client
-    first, last = (np.array([pick(axis) for axis in axes], np.int64)[axis] for pick in (_first_of, _last_of))
+    first = np.array([one.begins[0] for one in axes], np.int64)[axis]
+    last = np.array([one.ends[-1] for one in axes], np.int64)[axis]
     client, time = limits.changes(clients_of(clients))
     points = [(np.arange(len(clients)), first), (client, time)]
     if by_day:
@@ -246,24 +248,11 @@ def times_in_force(
     return pa.table({**columns, "first": numbers[0][is_watched], "last": numbers[1][is_watched]})
 
 
-def _first_of(axis: Axis) -> int:
-    return int(axis.begins[0])
-
-
-def _last_of(axis: Axis) -> int:
-    return int(axis.ends[-1])
-
-
 def clients_of(rows: pa.Table) -> list[pa.ChunkedArray]:
     """The clusters, users and client-ids of rows, as texts; one cluster without a name where they have none."""
     clusters = rows[CLUSTER] if CLUSTER in rows.column_names else pa.chunked_array([pa.repeat("", len(rows))])
     columns = [clusters, rows["user"], rows["client_id"]]
     return [pa.chunked_array([column.cast(pa.string()).combine_chunks()], pa.string()) for column in columns]
-
-
-def micros(times: pa.ChunkedArray) -> Longs:
-    """Times as microseconds since 1970."""
-    return np.asarray(times.cast(pa.int64()))
 
 
 def _where(condition: Flags, value: Any, otherwise: str | None) -> pa.ChunkedArray:
@@ -319,7 +308,7 @@ def _with_times(history: pa.Table) -> pa.Table:
 def _refuse_overlaps(rows: pa.Table) -> None:
     """Refuse two intervals of an entity and key that overlap: which limit was in force then, nobody can say."""
     identity = [CLUSTER, "level", "user", "client_id", "key"]
-    codes = codes_of(rows, identity)
+    codes, _ = numbered(rows, identity)
     start, end = np.asarray(rows["start"]), np.asarray(rows["end"])
     order = np.lexsort([start, codes])
     wrong = (codes[order][1:] == codes[order][:-1]) & (start[order][1:] < end[order][:-1])

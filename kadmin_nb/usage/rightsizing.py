@@ -37,6 +37,7 @@ from ..resolution.needs import READ, Asked, hours_needed, needs
 from ..resolution.rules import Stored, entity_at, entity_of, stored_of
 from ..resolution.shadows import TIMES, UNNAMED, shadowed_by
 from .backtesting import TOKENS, BacktestAnswer, replayed
+from .bucket_figures import DAY
 from .limits_used import USAGE_LABEL, in_buckets, known_clients, measured_rows, with_limits
 from .touched_clients import ImpactAnswer, impact
 
@@ -68,7 +69,6 @@ _KINDS = pa.schema([
     *((name, types.COUNT) for name in ("windows", "windows_unknown", "hours", "clients", "first", "last")),
     ("busiest", types.WHOLE),
 ])  # fmt: skip
-_DAY = 86_400_000_000
 Bucket = Mapping[str, Any]
 
 
@@ -260,7 +260,7 @@ class _Log:
         spans = added_up(rows, ["key"], {"first": ("min", "start"), "last": ("max", "end")})
         by_key = in_arrow(spans, task="Spark looks at the usage").to_pylist()
         first, last = min((row["first"] for row in by_key), default=0), max((row["last"] for row in by_key), default=0)
-        return cls((last - first) / _DAY, [row["key"] for row in by_key if row["key"] in keys], asked)
+        return cls((last - first) / DAY, [row["key"] for row in by_key if row["key"] in keys], asked)
 
     @property
     def needed_hours(self) -> int:
