@@ -488,6 +488,16 @@ def split_by_null(frame: Frame, column: str) -> tuple[Frame, Frame]:
     return where(frame, ~is_null), where(frame, is_null)
 
 
+def having(frame: Frame, column: str) -> Frame:
+    """The rows that have a value in a column."""
+    return where(frame, ~(words := words_of(frame)).is_null(words.column(column)))
+
+
+def among(frame: Frame, column: str, values: Sequence[str]) -> Frame:
+    """The rows that have one of these values."""
+    return where(frame, words_of(frame).column(column).isin(list(values)))
+
+
 def equal(frame: Frame, column: str, value: str) -> Frame:
     """The rows that have this value."""
     return where(frame, words_of(frame).column(column) == value)

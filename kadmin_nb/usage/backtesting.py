@@ -16,9 +16,11 @@ from ..frames.blocks import NOTEBOOK, Page
 from ..frames.relational import (
     Frame,
     added_up,
+    among,
     cluster_of,
     framed,
     guarded,
+    having,
     of_cluster,
     read_columns,
     select,
@@ -139,10 +141,8 @@ def replayed(quotas: Any, usage: Any, keys: str | Iterable[str] | None = None) -
     chosen, stored = asked_keys(keys), read_columns(quotas, QUOTA_COLUMNS, QUOTAS_LABEL)
     rows, cluster = _demand_rows(usage)
     check_clusters(cluster, USAGE_LABEL, bool(cluster_of(stored)))
-    words = words_of(rows)
-    rows = select(where(rows, words.column("key").isin(list(chosen))), [*cluster, *_READ])
-    limited = with_limits(rows, [*cluster, "user", "client_id"], stored, chosen)
-    limited = where(limited, ~words.is_null(words.column("limit")))
+    rows = select(among(rows, "key", chosen), [*cluster, *_READ])
+    limited = having(with_limits(rows, stored, chosen), "limit")
     names = [*cluster, *demand.BUCKET]
     wanted = select(limited, [*cluster, *demand.READ])
     if is_spark(wanted):

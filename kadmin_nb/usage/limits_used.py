@@ -32,6 +32,7 @@ from ..frames.relational import (
     cluster_of,
     each_once,
     framed,
+    having,
     members,
     names_of,
     of_kinds,
@@ -302,18 +303,18 @@ def _windows_of(
     chosen, (stored, is_history, snapshots) = asked_keys(keys), _limits_of(quotas)
     rows, cluster = measured_rows(usage)
     check_clusters(cluster, USAGE_LABEL, bool(cluster_of(stored)))
-    by, known = [*cluster, "broker", "measured"], _watched_times(watched, cluster)
+    by, seen = [*cluster, "broker", "measured"], _watched_times(watched, cluster)
     asked_for = select(_of_keys(rows, chosen), [*by, *_CLIENT, *_WINDOW])  # workers are sent no more
     if not is_history and days is None:
-        limited, of_windows = with_limits(asked_for, [*cluster, *_CLIENT], stored, chosen), by
+        limited, of_windows = with_limits(asked_for, stored, chosen), by
     else:
         over_time = limits_over_time(relational.in_arrow(stored, task="Spark reads the limits"), chosen, snapshots)
-        limited = _with_limits_over_time(asked_for, by, over_time, unwatched_after, known, days)
+        limited = _with_limits_over_time(asked_for, by, over_time, unwatched_after, seen, days)
         of_windows = [*by, "day"] if days else by
     windows = _bucket_windows(in_buckets(limited, by), of_windows)
-    times = _where_known(windows, "start") if days in (None, ALL_DAYS) else asked_for
-    spans = watched_spans(times, cluster, unwatched_after, known)
-    return members(_where_known(windows, "key"), spans, by), of_windows
+    times = having(windows, "start") if days in (None, ALL_DAYS) else asked_for
+    spans = watched_spans(times, cluster, unwatched_after, seen)
+    return members(having(windows, "key"), spans, by), of_windows
 
 
 def _limits_of(quotas: Any) -> tuple[Frame, bool, pa.Table | None]:
@@ -336,10 +337,10 @@ def _watched_times(watched: Any, cluster: Sequence[str]) -> Watched:
     kinds = {CLUSTER: TEXT, "broker": WHOLE, "since": TIME, "until": TIME}
     times = of_kinds(watched, kinds, WATCHED_LABEL, or_without=(CLUSTER,))
     check_clusters(names_of(times), WATCHED_LABEL, bool(cluster), USAGE_LABEL)
-    known = relational.in_arrow(times, task="Spark reads the watched times").drop_null()  # of a broker that was skipped
-    spans = zip(*(known[name].cast(pa.int64()).to_pylist() for name in ("since", "until")), strict=True)
+    told = relational.in_arrow(times, task="Spark reads the watched times").drop_null()  # of a broker that was skipped
+    spans = zip(*(told[name].cast(pa.int64()).to_pylist() for name in ("since", "until")), strict=True)
     by_broker: dict[tuple[str | None, int], list[tuple[int, int]]] = {}
-    for broker, span in zip(known.to_pylist(), spans, strict=True):
+    for broker, span in zip(told.to_pylist(), spans, strict=True):
         by_broker.setdefault((broker.get(CLUSTER), broker["broker"]), []).append(span)
     return {broker: np.array(sorted(its), np.int64).T for broker, its in by_broker.items()}
 
@@ -425,12 +426,13 @@ def _of_keys(rows: Frame, keys: Sequence[str]) -> Frame:
     return with_columns(rows, {"key": words.when(key.isin(list(keys)), key)})
 
 
-def with_limits(rows: Frame, names: Sequence[str], quotas: Frame, keys: Sequence[str]) -> Frame:
-    """The rows with `limit`, `level`, `bucket_user` and `bucket_client_id` of their own `key`, of who `names` name."""
+def with_limits(rows: Frame, quotas: Frame, keys: Sequence[str]) -> Frame:
+    """The rows with `limit`, `level`, `bucket_user` and `bucket_client_id` of their own client and `key`."""
     if sparks.is_spark(rows):
         from ..fleets import resolving
 
         return resolving.bound(rows, quotas, keys).of_key()
+    names = [*cluster_of(rows), *_CLIENT]
     bound = Index.of(quotas, keys).resolve(each_once(rows, names))
     texts = {name: bound[name].cast(pa.string()) for name in (*names, "key", *_BINDING)}
     limits = pa.table({**texts, "limit": bound["value"]})
@@ -487,8 +489,3 @@ def watched_spans(times: Frame, cluster: Sequence[str], unwatched_after: float, 
     each = each_once(times, [*by, "start", "end"])
     spans = of_whole_groups(each, by, watched_windows, (by, unwatched_after, watched), _kinds_of(by, figures))
     return with_number_of(without_faults(spans, "windows", "fault"), "brokers", "broker", cluster)
-
-
-def _where_known(rows: Frame, name: str) -> Frame:
-    words = words_of(rows)
-    return where(rows, ~words.is_null(words.column(name)))

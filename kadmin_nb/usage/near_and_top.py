@@ -20,8 +20,10 @@ from ..frames.relational import (
     Frame,
     Measure,
     added_up,
+    among,
     cluster_of,
     framed,
+    having,
     in_arrow,
     members,
     read_columns,
@@ -99,8 +101,7 @@ class NearAnswer(Answer):
 def near(utilisation: Any, percent: float = NEAR_PERCENT) -> NearAnswer:
     """NEAR from UTILISATION: buckets that used this share of a limit in a window, or were throttled."""
     rows = taken(utilisation, schemas.UTILISATION.names, "the rows of utilisation")
-    words = words_of(rows)
-    limited = in_arrow(where(rows, ~words.is_null(words.column("limit"))), task="Spark counts the utilisation")
+    limited = in_arrow(having(rows, "limit"), task="Spark counts the utilisation")
     is_full = pc.greater_equal(limited["utilisation"], percent)
     is_near = pc.or_(pc.fill_null(is_full, False), pc.fill_null(pc.greater(limited["throttle_ms"], 0), False))
     order = [("utilisation", "descending"), ("throttle_ms", "descending"), ("broker", "ascending")]
@@ -157,10 +158,7 @@ def alerts(
     check_clusters(cluster, USAGE_LABEL, bool(cluster_of(stored)))
     by = [*cluster, "broker", "measured"]
     words = words_of(rows)
-    limited = with_limits(
-        where(rows, words.column("key").isin(list(chosen))), [*cluster, "user", "client_id"], stored, chosen
-    )
-    limited = where(in_buckets(limited, by), ~words.is_null(words.column("limit")))
+    limited = having(in_buckets(with_limits(among(rows, "key", chosen), stored, chosen), by), "limit")
     if is_stream(rows):
         from .streams import timed_as
 
@@ -253,7 +251,7 @@ def top(
     spans = watched_spans(rows, cluster, UNWATCHED_AFTER)
     if time is not None:
         spans = with_columns(spans, {"windows": words.literal(_windows_in(watched, *time), pa.int64())})
-    asked = rows if keys is None else where(rows, words.column("key").isin(list(keys)))
+    asked = rows if keys is None else among(rows, "key", [*keys])
     parts = members(asked, spans, by)
     parts = with_columns(parts, {"mean": words.column("value") / words.number(words.column("windows"))})
     ranked = _ranked(in_arrow(added_up(parts, ["key", "user", "client_id"], _OF_CLIENT), task=_TASK))

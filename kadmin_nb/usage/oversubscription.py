@@ -23,7 +23,18 @@ from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Block, Page
 from ..frames.frame import COUNT
 from ..frames.given_frames import plain
-from ..frames.relational import added_up, each_once, in_arrow, names_of, select, taken, where, with_columns, words_of
+from ..frames.relational import (
+    added_up,
+    among,
+    each_once,
+    in_arrow,
+    names_of,
+    select,
+    taken,
+    where,
+    with_columns,
+    words_of,
+)
 from ..frames.schema_metadata import stamped
 from ..frames.spark import is_spark
 from ..model.figures import share
@@ -253,8 +264,7 @@ def _defaults(quotas: Any, keys: Sequence[str]) -> Any:
 def _seen(usage: Any, keys: Sequence[str]) -> dict[tuple[int, str], float]:
     """What all clients of a broker used at most in a window, by broker and key."""
     rows, _ = measured_rows(usage)
-    asked = where(rows, words_of(rows).column("key").isin(list(keys)))
-    windows = added_up(asked, ["broker", "measured", "key", "start"], {"used": ("sum", "value")})
+    windows = added_up(among(rows, "key", keys), ["broker", "measured", "key", "start"], {"used": ("sum", "value")})
     peaks = in_arrow(added_up(windows, ["broker", "key"], {"peak": ("max", "used")}), task="Spark adds up the usage")
     return {(row["broker"], row["key"]): row["peak"] for row in peaks.to_pylist() if row["peak"] is not None}
 

@@ -41,6 +41,7 @@ _NAME = re.compile(r"(?i)(?:^|_)(?:(produce|fetch|request)_)?(byte_rate|request_
 _TAGGED = re.compile(r"^(?P<type>\w+)(?:,\s*user=(?P<user>.*))?$", re.S)
 _CLIENT = ("client_id", "clientId", "client-id", "client", "clientid")
 _TYPE = ("type", "resource")
+_ORDER = ("time", "broker", "type", "name", "user", "client_id")
 _QUOTA_TYPES = ("Produce", "Fetch", "Request")
 
 
@@ -105,16 +106,7 @@ def prometheus(
         raise client.strange() from None
     if not rows:
         raise NotFound(f"{client.shown} has no quota metrics from {start} to {end}", hint=f"Asked for {query}.")
-    rows.sort(
-        key=lambda row: (
-            row["time"],
-            row["broker"],
-            row["type"],
-            row["name"],
-            row["user"] or "",
-            row["client_id"] or "",
-        )
-    )
+    rows.sort(key=lambda row: [(row[name] is not None, row[name]) for name in _ORDER])
     return Answer(schemas.table(schemas.METRICS, rows))
 
 
@@ -182,7 +174,7 @@ class _Client:
             return self._refused(error)
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
         if isinstance(reason, TimeoutError):
-            return self._too_late()
+            return TimedOut(f"no answer of {self.shown} in time", hint="Raise timeout, or ask for less time.")
         return ConnectionFailed(f"no Prometheus at {self.shown}: {reason}")
 
     def _refused(self, error: urllib.error.HTTPError) -> KadminError:
@@ -195,9 +187,6 @@ class _Client:
         except (ValueError, KeyError, TypeError, OSError):
             reason = error.reason
         return Invalid(f"{self.shown} refuses: HTTP {error.code} {reason}")
-
-    def _too_late(self) -> TimedOut:
-        return TimedOut(f"no answer of {self.shown} in time", hint="Raise timeout, or ask for less time.")
 
 
 _REFUSALS: dict[int, type[KadminError]] = {401: AuthenticationFailed, 403: NotAuthorized, 404: NotFound}

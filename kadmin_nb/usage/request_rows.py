@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import reduce
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -420,18 +421,12 @@ def _first_case(cases: dict[str, pa.Array]) -> pa.Array:
 
 def _any(*conditions: pa.Array) -> pa.Array:
     """Does one of them hold? What is unknown does not."""
-    first, *more = (pc.fill_null(condition, False) for condition in conditions)
-    for condition in more:
-        first = pc.or_(first, condition)
-    return first
+    return reduce(pc.or_, (pc.fill_null(condition, False) for condition in conditions))
 
 
 def _all(*conditions: pa.Array) -> pa.Array:
     """Do all of them hold? What is unknown does not."""
-    first, *more = (pc.fill_null(condition, False) for condition in conditions)
-    for condition in more:
-        first = pc.and_(first, condition)
-    return first
+    return reduce(pc.and_, (pc.fill_null(condition, False) for condition in conditions))
 
 
 def refuse_sample(sampled: Sequence[Mapping[str, Any]]) -> None:

@@ -21,7 +21,19 @@ from ..frames import frame as types
 from ..frames import schemas
 from ..frames.answer import Findings
 from ..frames.blocks import NOTEBOOK, Block, Page
-from ..frames.relational import added_up, guarded, in_arrow, names_of, select, taken, where, with_columns, words_of
+from ..frames.relational import (
+    added_up,
+    among,
+    guarded,
+    having,
+    in_arrow,
+    names_of,
+    select,
+    taken,
+    where,
+    with_columns,
+    words_of,
+)
 from ..frames.schema_metadata import stamped
 from ..frames.views import counted_nouns
 from ..model.changes import DELETE, SET, Edit
@@ -271,11 +283,9 @@ class _Log:
 def _buckets(rows: Any, quotas: pa.Table, keys: Sequence[str], asked: Asked) -> dict[tuple[Entity, str], list[Bucket]]:
     """What each bucket needed, by the quota that binds it."""
     words = words_of(rows)
-    of_keys = where(rows, words.column("key").isin(list(keys)))
-    limited = with_limits(of_keys, ["user", "client_id"], quotas, keys)
+    limited = with_limits(among(rows, "key", keys), quotas, keys)
     names = {f"of_{name}": words.column(name) for name in ("user", "client_id")}
-    bound = in_buckets(with_columns(limited, names), ["broker", "measured"])
-    bound = where(bound, ~words.is_null(words.column("limit")))
+    bound = having(in_buckets(with_columns(limited, names), ["broker", "measured"]), "limit")
     bound = with_columns(bound, {name: words.column(f"of_{name}") for name in ("user", "client_id")})
     found = of_whole_groups(select(bound, [*READ]), _NAMES, needs, (_NAMES, TOKENS, asked), _KINDS)
     by_quota: dict[tuple[Entity, str], list[Bucket]] = {}
@@ -368,14 +378,8 @@ def _set(entity: Entity, key: str, proposed: float, finding: Finding, promise: f
 
 def _of_nobody(entity: Entity, key: str, is_held: bool, stored: Stored, log: _Log) -> Finding:
     """A quota of which no client of the usage used any; one that a client has all the same stays."""
-    evidence = {
-        "value": stored[entity, key],
-        "buckets": 0,
-        "clients": 0,
-        "windows": 0,
-        "windows_unknown": 0,
-        "hours": 0,
-    }
+    counts = dict.fromkeys(("buckets", "clients", "windows", "windows_unknown", "hours"), 0)
+    evidence = {"value": stored[entity, key], **counts}
     found = Finding(UNUSED, WARNING, "", entity, key, evidence=evidence)
     removed = replace(found, edit=Edit(DELETE, entity, key))
     if other := shadowed_by(stored, entity, key):
