@@ -27,14 +27,24 @@ from ..errors import Invalid, TimedOut, Unsupported, UsageError
 from ..frames.frame import Frame
 from ..frames.snapshot_kinds import KINDS, SnapshotKind
 from .addresses import check_credentials, folder_of
-from .intervals import FRAMES, FROM, SNAPSHOTS, TO, Edits, Moved, Reading, refuse_other_columns, stored_schema
+from .intervals import (
+    FRAMES,
+    FROM,
+    SNAPSHOTS,
+    TO,
+    TRIES,
+    Edits,
+    Moved,
+    Reading,
+    moment_of,
+    refuse_other_columns,
+    stored_schema,
+    taken_until_alone,
+)
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
-
-TRIES = 10
-"""Times that rows are added again after commits of others were faster, and that files are read again."""
 
 LOCK = ".lock"
 _PATIENCE = 60.0
@@ -104,7 +114,7 @@ class DeltaFolder:
         values = {f'"{name}"': f's."{name}"' for name in columns}
         with self._committing():
             merge = table.merge(
-                _with_mark(edits),
+                edits.with_mark,
                 f"t.cluster_id = {_text(cluster_id)} AND {by} AND {still}",
                 source_alias="s",
                 target_alias="t",
@@ -138,14 +148,13 @@ class DeltaFolder:
 
         rows = snapshots.cast(stored_schema(FRAMES[SNAPSHOTS]).remove_metadata())
         properties = WriterProperties(compression="ZSTD")
-        for wait in range(TRIES):
+
+        def step() -> None:
             table = self._newest(SNAPSHOTS)
-            try:
-                with self._committing():
-                    return write_deltalake(table, rows, mode="append", writer_properties=properties, **_hooks())
-            except Moved:
-                time.sleep(random.uniform(0, 0.05 * 2 ** min(wait, 6)))
-        raise TimedOut(f"{self.where}: others recorded at the same time, {TRIES} times", hint="Record it again.")
+            with self._committing():
+                write_deltalake(table, rows, mode="append", writer_properties=properties, **_hooks())
+
+        taken_until_alone(step, self.where)
 
     def forget(self, cluster_id: str, until: datetime, but: Sequence[str]) -> None:
         whose, ids = f"cluster_id = {_text(cluster_id)}", ", ".join(map(_text, but))
@@ -390,13 +399,6 @@ def _hooks() -> dict[str, Any]:
     return {"post_commithook_properties": PostCommitHookProperties(False, False)}
 
 
-def _with_mark(edits: Edits) -> pa.Table:
-    """All edits; `removed` tells them apart."""
-    parts = ((edits.put, False), (edits.removed, True))
-    rows = [rows.append_column("removed", pa.repeat(pa.scalar(mark), len(rows))) for rows, mark in parts]
-    return pa.concat_tables(rows).replace_schema_metadata()
-
-
 def _of_cluster(cluster_id: str | None) -> Any:
     from pyarrow import dataset
 
@@ -409,17 +411,13 @@ def _touching(cluster_id: str | None, since: datetime | None, until: datetime | 
 
     conditions = [] if cluster_id is None else [dataset.field("cluster_id") == cluster_id]
     if since is not None:
-        conditions.append(dataset.field(TO).is_null() | (dataset.field(TO) >= _scalar(since)))
+        conditions.append(dataset.field(TO).is_null() | (dataset.field(TO) >= moment_of(since)))
     if until is not None:
-        conditions.append(dataset.field(FROM) <= _scalar(until))
+        conditions.append(dataset.field(FROM) <= moment_of(until))
     chosen = None
     for condition in conditions:
         chosen = condition if chosen is None else chosen & condition
     return chosen
-
-
-def _scalar(time: datetime) -> pa.Scalar:
-    return pa.scalar(time, pa.timestamp("us", "UTC"))
 
 
 def _text(text: str) -> str:

@@ -8,17 +8,19 @@ the next snapshot that read the same: the rows that agree stay, the others are c
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+import random
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..comparing.differences import difference, identities
-from ..errors import Invalid, UsageError
+from ..errors import Invalid, TimedOut, UsageError
 from ..frames import schemas
 from ..frames.frame import Frame
 from ..frames.snapshot_kinds import KINDS, SCOPES, SnapshotKind
@@ -27,6 +29,8 @@ from ..model.findings import Row
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+Result = TypeVar("Result")
 
 FROM, TO = "valid_from", "valid_to"
 SNAPSHOTS = "snapshots"
@@ -48,6 +52,26 @@ class Moved(Exception):
     """Others have recorded since the rows were read: read them again."""
 
 
+TRIES = 10
+"""Times that a step is taken again because others had recorded meanwhile."""
+
+
+def taken_until_alone(step: Callable[[], Result], where: str) -> Result:
+    """What a step gives, which is taken again, after a pause, each time that others were faster.
+
+    Raises
+    ------
+    TimedOut
+        They were each time.
+    """
+    for wait in range(TRIES):
+        try:
+            return step()
+        except Moved:
+            time.sleep(random.uniform(0, 0.05 * 2 ** min(wait, 6)))
+    raise TimedOut(f"{where}: others recorded at the same time, {TRIES} times", hint="Do it again.")
+
+
 @dataclass(frozen=True)
 class Reading:
     """The rows of a cluster and kind from a time on, the snapshots that were there then, and the table's version."""
@@ -66,6 +90,13 @@ class Edits:
 
     def __len__(self) -> int:
         return len(self.put) + len(self.removed)
+
+    @property
+    def with_mark(self) -> pa.Table:
+        """All of them; the column `removed` tells them apart."""
+        parts = ((self.put, False), (self.removed, True))
+        rows = [rows.append_column("removed", pa.repeat(pa.scalar(mark), len(rows))) for rows, mark in parts]
+        return pa.concat_tables(rows).replace_schema_metadata()
 
 
 class Place(Protocol):
@@ -119,7 +150,7 @@ def state_at(rows: pa.Table, kind: SnapshotKind, time: datetime, where: str) -> 
     Invalid
         Two of them are of one key.
     """
-    at = _moment(time)
+    at = moment_of(time)
     held = pc.and_(pc.less_equal(rows[FROM], at), pc.or_kleene(pc.is_null(rows[TO]), pc.greater(rows[TO], at)))
     state = rows.filter(held)
     keys = identities(state, kind)
@@ -200,7 +231,7 @@ def _scopes_by_end(reading: Reading, kind: SnapshotKind, snapshot: Row) -> dict[
 
     A boundary of an interval is one of a snapshot too: its recorder may have been killed before it could say so.
     """
-    at, after = snapshot["taken_at"], pc.greater_equal(reading.snapshots["taken_at"], _moment(snapshot["taken_at"]))
+    at, after = snapshot["taken_at"], pc.greater_equal(reading.snapshots["taken_at"], moment_of(snapshot["taken_at"]))
     later = reading.snapshots.filter(after).select(["taken_at", "snapshot_id", "scopes"]).to_pylist()
     ends: dict[datetime | None, list[str]] = {}
     for scope in read_scopes(kind, snapshot["scopes"]):
@@ -210,7 +241,7 @@ def _scopes_by_end(reading: Reading, kind: SnapshotKind, snapshot: Row) -> dict[
         times = [row["taken_at"] for row in speaking if row["taken_at"] > at]
         rows = of_scopes(reading.rows, kind, [scope])
         for name in (FROM, TO):
-            later_edge = pc.min(rows[name].filter(pc.greater(rows[name], _moment(at)))).as_py()
+            later_edge = pc.min(rows[name].filter(pc.greater(rows[name], moment_of(at)))).as_py()
             times += [] if later_edge is None else [later_edge]
         ends.setdefault(min(times, default=None), []).append(scope)
     return ends
@@ -224,11 +255,11 @@ def _edits(
     found = difference(state, content, kind)
     gone = pa.concat_tables([found.removed, found.before])
     new = pa.concat_tables([found.added, found.after])
-    began_before = pc.less(gone[FROM], _moment(at))
+    began_before = pc.less(gone[FROM], moment_of(at))
     removed = gone.filter(pc.invert(began_before))
     put = [_with(gone.filter(began_before), TO, at)]
     if until is not None:
-        lasts = pc.or_kleene(pc.is_null(gone[TO]), pc.greater(gone[TO], _moment(until)))
+        lasts = pc.or_kleene(pc.is_null(gone[TO]), pc.greater(gone[TO], moment_of(until)))
         put.append(_with(gone.filter(lasts), FROM, until))
     opened = _opened(new, kind, cluster_id, at, until)
     neighbours = rows.filter(_touches(rows, at, until))
@@ -242,8 +273,8 @@ def _edits(
 
 def _touches(rows: pa.Table, at: datetime, until: datetime | None) -> pa.ChunkedArray:
     """The rows that end where others may begin, or begin where others may end."""
-    ends = pc.fill_null(pc.equal(rows[TO], _moment(at)), False)
-    return ends if until is None else pc.or_(ends, pc.equal(rows[FROM], _moment(until)))
+    ends = pc.fill_null(pc.equal(rows[TO], moment_of(at)), False)
+    return ends if until is None else pc.or_(ends, pc.equal(rows[FROM], moment_of(until)))
 
 
 def with_neighbours(
@@ -279,7 +310,9 @@ def _opened(new: pa.Table, kind: SnapshotKind, cluster_id: str, at: datetime, un
 
 
 def _with(rows: pa.Table, name: str, time: datetime) -> pa.Table:
-    return rows.set_column(rows.schema.get_field_index(name), rows.schema.field(name), _times(time, len(rows)))
+    return rows.set_column(
+        rows.schema.get_field_index(name), rows.schema.field(name), pa.repeat(moment_of(time), len(rows))
+    )
 
 
 def row_keys(rows: pa.Table, kind: SnapshotKind) -> pa.Array:
@@ -289,12 +322,9 @@ def row_keys(rows: pa.Table, kind: SnapshotKind) -> pa.Array:
     return keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
 
 
-def _times(time: datetime, count: int) -> pa.Array:
-    return pa.repeat(_moment(time), count)
-
-
-def _moment(time: datetime) -> pa.Scalar:
-    return pa.scalar(time, pa.timestamp("us", "UTC"))
+def moment_of(at: datetime) -> pa.Scalar:
+    """A time as the columns of a history have it."""
+    return pa.scalar(at, pa.timestamp("us", "UTC"))
 
 
 def refuse_other_columns(where: str, frame: type[Frame], columns: Sequence[str]) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import random
 import re
 import shlex
-import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +17,7 @@ import pyarrow.compute as pc
 
 from ..comparing import Diff, drift
 from ..comparing.differences import content_of, difference, table_of
-from ..errors import Invalid, NotFound, TimedOut, UsageError
+from ..errors import Invalid, NotFound, UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.schema_metadata import CLUSTER_ID, TAKEN_AT
@@ -29,7 +28,18 @@ from ..model.figures import utc
 from ..model.findings import Row
 from ..model.times import length_of_time, moment
 from .backfill import LOGGED, LoggedChanges, past_before
-from .intervals import FROM, TO, Moved, Place, edits_of, frame_of, of_scopes, read_scopes, state_at
+from .intervals import (
+    FROM,
+    TO,
+    Place,
+    edits_of,
+    frame_of,
+    moment_of,
+    of_scopes,
+    read_scopes,
+    state_at,
+    taken_until_alone,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,9 +47,6 @@ if TYPE_CHECKING:
 _PART = r"(?:\w+|`(?:[^`]|``)+`)"
 _SCHEMA = re.compile(rf"{_PART}\.{_PART}")
 _TABLE = re.compile(rf"{_PART}(\.{_PART}){{2,}}")
-
-TRIES = 10
-"""Times that a snapshot is compared again because others had recorded meanwhile."""
 
 
 def open_history(where: object, spark: SparkSession | None = None, keep: str | timedelta | None = None) -> History:
@@ -179,21 +186,17 @@ class History:
 
     def _put_before(self, kind: SnapshotKind, changes: LoggedChanges) -> list[Row]:
         """Put the past of a kind before what was recorded of it; the snapshots that were added."""
-        for wait in range(TRIES):
+
+        def step() -> list[Row]:
             reading = self._place.read(kind, changes.cluster_id, changes.known_since)
             edits, snapshots = past_before(reading, changes, kind)
-            if not snapshots:
-                return []
-            try:
-                if edits:
-                    self._place.change(kind, changes.cluster_id, edits, changes.known_since, reading)
+            if edits:
+                self._place.change(kind, changes.cluster_id, edits, changes.known_since, reading)
+            if snapshots:
                 self._place.add(schemas.table(schemas.HISTORY_SNAPSHOTS, snapshots))
-                return snapshots
-            except Moved:
-                time.sleep(random.uniform(0, 0.05 * 2 ** min(wait, 6)))
-        raise TimedOut(
-            f"{self._place.where}: others recorded at the same time, {TRIES} times", hint="Backfill it again."
-        )
+            return snapshots
+
+        return taken_until_alone(step, self._place.where)
 
     def snapshots(self, cluster_id: str | None = None) -> Answer:
         """SNAPSHOTS: the recorded snapshots, oldest first."""
@@ -264,7 +267,7 @@ class History:
         until = moment(time)
         snapshots = self._place.snapshots(cluster_id)
         whose = _only_one(snapshots["cluster_id"].unique().to_pylist(), self._place.where, cluster_id)
-        rows = snapshots.filter(pc.less_equal(snapshots["taken_at"], pa.scalar(until, pa.timestamp("us", "UTC"))))
+        rows = snapshots.filter(pc.less_equal(snapshots["taken_at"], moment_of(until)))
         if not len(rows):
             raise NotFound(f"no snapshot of {whose} was taken at or before {utc(until)}")
         kinds = [KINDS[name] for name in KINDS if name in rows["frame"].unique().to_pylist()]
@@ -275,8 +278,9 @@ class History:
         [last] = (
             rows.sort_by([("taken_at", "ascending"), ("snapshot_id", "ascending")]).slice(len(rows) - 1).to_pylist()
         )
-        return _snapshot(
-            frames, last, {word for words in rows["scopes"].unique().to_pylist() for word in words.split()}
+        scopes = {word for words in rows["scopes"].unique().to_pylist() for word in words.split()}
+        return snapshot(
+            frames, cluster_id=whose, taken_at=last["taken_at"], snapshot_id=last["snapshot_id"], scopes=scopes
         )
 
     def changes(self, between: Sequence[object], cluster_id: str | None = None) -> Answer:
@@ -326,28 +330,22 @@ class History:
     def _stored(self, kind: SnapshotKind, content: pa.Table, row: Row) -> _Stored:
         """Let the intervals say what the content says."""
         cluster_id, at = row["cluster_id"], row["taken_at"]
-        for wait in range(TRIES):
+
+        def step() -> _Stored:
             reading = self._place.read(kind, cluster_id, at)
             edits = edits_of(reading, content, kind, row, self._place.where)
             is_known = pc.index(reading.snapshots["snapshot_id"], row["snapshot_id"]).as_py() >= 0
             if not edits:
                 return _Stored(reading.version, not len(reading.snapshots), is_known)
-            try:
-                return _Stored(self._place.change(kind, cluster_id, edits, at, reading), True, is_known)
-            except Moved:
-                time.sleep(random.uniform(0, 0.05 * 2 ** min(wait, 6)))
-        raise TimedOut(f"{self._place.where}: others recorded at the same time, {TRIES} times", hint="Record it again.")
+            return _Stored(self._place.change(kind, cluster_id, edits, at, reading), True, is_known)
+
+        return taken_until_alone(step, self._place.where)
 
     def _fence(self, kind: SnapshotKind, content: pa.Table, row: Row, version: int) -> None:
         """Make sure that the intervals still say what the content says now that the snapshot is among the others:
         who compared one without knowing of it cannot commit any more, and who did so before is seen."""
-        for wait in range(TRIES):
-            try:
-                return self._place.fence(kind, version)
-            except Moved:
-                time.sleep(random.uniform(0, 0.05 * 2 ** min(wait, 6)))
-                version = self._stored(kind, content, row).version
-        raise TimedOut(f"{self._place.where}: others recorded at the same time, {TRIES} times", hint="Record it again.")
+        versions = chain([version], (self._stored(kind, content, row).version for _ in repeat(None)))
+        taken_until_alone(lambda: self._place.fence(kind, next(versions)), self._place.where)
 
     def _forget(self, cluster_id: str) -> None:
         """Remove what had ended before the time that is kept, but for the snapshots that say how it was then."""
@@ -447,16 +445,6 @@ def _snapshot_rows(snapshots: pa.Table) -> list[Row]:
     by_snapshot = {(row["cluster_id"], row["snapshot_id"], row["frame"]): row for row in rows}
     order = {name: place for place, name in enumerate(KINDS)}
     return sorted(by_snapshot.values(), key=lambda r: (r["taken_at"], r["snapshot_id"], order.get(r["frame"], -1)))
-
-
-def _snapshot(frames: dict[str, pa.Table], last: Row, scopes: set[str]) -> Snapshot:
-    return snapshot(
-        frames,
-        cluster_id=last["cluster_id"],
-        taken_at=last["taken_at"],
-        snapshot_id=last["snapshot_id"],
-        scopes=scopes,
-    )
 
 
 def _window(between: Sequence[object]) -> tuple[datetime | None, datetime]:

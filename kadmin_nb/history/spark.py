@@ -13,11 +13,22 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..errors import Invalid, KadminError, TimedOut, Unsupported
+from ..errors import Invalid, KadminError, Unsupported
 from ..frames.frame import Frame
 from ..frames.snapshot_kinds import KINDS, SnapshotKind
 from ..frames.spark import new_table, said_by, spark_session, to_spark
-from .intervals import FRAMES, FROM, SNAPSHOTS, TO, Edits, Moved, Reading, refuse_other_columns, stored_schema
+from .intervals import (
+    FRAMES,
+    FROM,
+    SNAPSHOTS,
+    TO,
+    Edits,
+    Moved,
+    Reading,
+    refuse_other_columns,
+    stored_schema,
+    taken_until_alone,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -107,7 +118,7 @@ class SparkSchema:
             f" WHEN MATCHED AND s.removed THEN DELETE WHEN MATCHED THEN UPDATE SET {put}"
             f" WHEN NOT MATCHED AND NOT s.removed THEN INSERT ({', '.join(f'`{column}`' for column in columns)})"
             f" VALUES ({', '.join(f's.`{column}`' for column in columns)})",
-            edits=to_spark(_with_mark(edits), self._spark),
+            edits=to_spark(edits.with_mark, self._spark),
         )
         self._changed[kind.history_table] = reading.version + 1
         return reading.version + 1
@@ -128,12 +139,8 @@ class SparkSchema:
             Others were faster every time; nothing was added.
         """
         rows = to_spark(snapshots.select(FRAMES[SNAPSHOTS].names), self._spark)
-        for wait in range(TRIES):
-            try:
-                return self._run(f"INSERT INTO {self._name(SNAPSHOTS)} SELECT * FROM {{rows}}", rows=rows)
-            except Moved:
-                time.sleep(random.uniform(0, 0.2 * 2**wait))
-        raise TimedOut(f"{self.where}: others recorded at the same time, {TRIES} times", hint="Record it again.")
+        statement = f"INSERT INTO {self._name(SNAPSHOTS)} SELECT * FROM {{rows}}"
+        taken_until_alone(lambda: self._run(statement, rows=rows), self.where)
 
     def forget(self, cluster_id: str, until: datetime, but: Sequence[str]) -> None:
         ended = {kind.history_table: f"{TO} <= {_time(until)}" for kind in KINDS.values()}
@@ -221,14 +228,6 @@ class SparkSchema:
 
 def _arrow(frame: DataFrame, of: type[Frame]) -> pa.Table:
     return frame.select(*of.names).toArrow().cast(stored_schema(of))
-
-
-def _with_mark(edits: Edits) -> pa.Table:
-    """All edits; `removed` tells them apart."""
-    parts = ((edits.put, False), (edits.removed, True))
-    return pa.concat_tables(
-        [rows.append_column("removed", pa.repeat(pa.scalar(mark), len(rows))) for rows, mark in parts]
-    )
 
 
 def _where(cluster_id: str | None, since: datetime | None = None, until: datetime | None = None) -> str:
