@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -213,30 +214,46 @@ def _by_use(limits: pa.Table, used: pa.Table | None) -> pa.Table:
 
 def _of_limits(limits: pa.Table, most: int) -> Iterator[Metric]:
     """A metric for each unit."""
-    samples: dict[str, list[tuple[list[str], float]]] = {}
-    for key in USER_CLIENT_KEYS:
-        unit, times = UNITS[key]
-        rows = limits.filter(pc.equal(limits["key"], key))
-        shown = rows.slice(0, most).to_pylist()
-        samples.setdefault(unit, []).extend(([*(row[name] for name in BUCKET)], row["value"] * times) for row in shown)
-        if (rest := rows.slice(most)).num_rows:
-            samples[unit].append(([key, REST, "", ""], pc.sum(rest["value"]).as_py() * times))
-    for unit, of_unit in samples.items():
+    place = limits.column_names.index("value")
+    in_base_units = limits.set_column(place, "value", pc.multiply(limits["value"], to_base_unit(limits["key"])))
+    for unit, parts in _by_unit(in_base_units):
         words = f"{_WORDS[unit]} that a bucket may use on each broker; level rest: the sum of all others."
-        yield _gauge(f"limit_{unit}", words, BUCKET, of_unit)
+        yield _gauge(f"limit_{unit}", words, BUCKET, _samples(parts, BUCKET, "value", most, pc.sum))
 
 
 def _of_addresses(quotas: pa.Table, most: int) -> Iterator[Metric]:
     """The limits of addresses, the lowest first; of all addresses without a quota of their own, `ip` is ""."""
-    key = IP_KEYS[0]
+    key, labels = IP_KEYS[0], ["level", "ip"]
     rows = quotas.filter(pc.equal(quotas["key"].cast(pa.string()), key)).sort_by([("value", "ascending")])
-    shown = rows.slice(0, most).to_pylist()
-    samples = [([row["level"], row["ip"] or ""], row["value"]) for row in shown]
-    if (rest := rows.slice(most)).num_rows:
-        samples.append(([REST, ""], pc.sum(rest["value"]).as_py()))
     unit = UNITS[key][0]
     words = f"{_WORDS[unit]} that an address may make to each broker; level rest: the sum of all others."
-    yield _gauge(f"limit_{unit}", words, ["level", "ip"], samples)
+    yield _gauge(f"limit_{unit}", words, labels, _samples([rows], labels, "value", most, pc.sum))
+
+
+def to_base_unit(keys: pa.ChunkedArray) -> pa.ChunkedArray:
+    """What a value of each key is multiplied by, for its base unit."""
+    return pc.take(pa.array([times for _, times in UNITS.values()]), pc.index_in(keys, pa.array([*UNITS], pa.string())))
+
+
+def _by_unit(rows: pa.Table) -> Iterator[tuple[str, list[pa.Table]]]:
+    """The rows of each key that has any, by the unit of keys."""
+    for unit in dict.fromkeys(unit for unit, _ in UNITS.values()):
+        parts = (rows.filter(pc.equal(rows["key"], key)) for key in USER_CLIENT_KEYS if UNITS[key][0] == unit)
+        yield unit, [part for part in parts if len(part)]
+
+
+def _samples(
+    parts: Iterable[pa.Table], labels: Sequence[str], column: str, most: int, of_rest: Any
+) -> Iterator[tuple[list[str], float]]:
+    """Of each part the first rows that have a value, and one sample of all others."""
+    for rows in parts:
+        for row in rows.slice(0, most).to_pylist():
+            if row[column] is not None:
+                yield ["" if row[name] is None else str(row[name]) for name in labels], row[column]
+        value = of_rest(rows.slice(most)[column]).as_py()
+        if value is not None:
+            rest = {"key": str(rows["key"][0]), "level": REST}
+            yield [rest.get(name, "") for name in labels], value
 
 
 # --- use ---
@@ -253,28 +270,12 @@ def _of_use(used: pa.Table, most: int) -> Iterator[Metric]:
     """Of each bucket and broker."""
     order = [("ratio", "descending"), ("throttle", "descending"), *((name, "ascending") for name in BUCKET)]
     ordered = used.sort_by([*order, ("broker", "ascending")])
-    parts = [ordered.filter(pc.equal(ordered["key"], key)) for key in USER_CLIENT_KEYS]
-    labels = [*BUCKET, "broker"]
+    units, labels = dict(_by_unit(ordered)), [*BUCKET, "broker"]
     for name, column, words in _OF_USE:
-        yield _gauge(name, words, labels, _samples(parts, column, most, pc.max))
-    for unit in dict.fromkeys(unit for unit, _ in UNITS.values()):
+        yield _gauge(name, words, labels, _samples(chain(*units.values()), labels, column, most, pc.max))
+    for unit, parts in units.items():
         words = f"{_WORDS[unit]} that a bucket used in its busiest window; level rest: the sum of all others."
-        of_unit = [part for part in parts if len(part) and UNITS[part["key"][0].as_py()][0] == unit]
-        yield _gauge(f"used_{unit}", words, labels, _samples(of_unit, "used", most, pc.sum))
-
-
-def _samples(parts: Iterable[pa.Table], column: str, most: int, of_rest: Any) -> Iterator[tuple[list[str], float]]:
-    for rows in parts:
-        shown = rows.slice(0, most).to_pylist()
-        yield from (([*_names(row)], row[column]) for row in shown if row[column] is not None)
-        value = of_rest(rows.slice(most)[column]).as_py()
-        if value is not None:
-            yield [rows["key"][0].as_py(), REST, "", "", ""], value
-
-
-def _names(row: Mapping[str, Any]) -> Iterator[str]:
-    yield from (row[name] or "" for name in BUCKET)
-    yield str(row["broker"])
+        yield _gauge(f"used_{unit}", words, labels, _samples(parts, labels, "used", most, pc.sum))
 
 
 # --- findings, plans, the lease, and the scrape itself ---

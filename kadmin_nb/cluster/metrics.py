@@ -30,7 +30,7 @@ from ..usage.broker_utilisation import Place, utilisation_differences
 from ..usage.engines import Usage
 from . import quota_reviews, resolving
 from .changes import journals
-from .exposition import BUCKET, LARGEST_MOST, MOST, UNITS, Facts, Part, families, plain_text_of, text_of
+from .exposition import BUCKET, LARGEST_MOST, MOST, UNITS, Facts, Part, families, plain_text_of, text_of, to_base_unit
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -326,7 +326,7 @@ def _used(utilised: Answer, measured: Mapping[Place, float | None]) -> pa.Table:
             **{name: pc.fill_null(column.cast(pa.string()), "") for name, column in texts.items()},
             "limit": rows["limit"],
             "ratio": pc.divide(rows["utilisation"], 100.0),
-            "used": pc.multiply(rows["peak"], _times(keys)),
+            "used": pc.multiply(rows["peak"], to_base_unit(keys)),
             "throttle": pc.divide(rows["throttle_ms"], 1000.0),
             "throttled": rows["share_throttled"],
         }
@@ -342,11 +342,6 @@ def _used(utilised: Answer, measured: Mapping[Place, float | None]) -> pa.Table:
 _MEASURED = pa.schema(
     [("broker", pa.int32()), *((n, pa.string()) for n in ("key", "user", "client_id")), ("measured", pa.float64())]
 )
-
-
-def _times(keys: pa.ChunkedArray) -> pa.ChunkedArray:
-    """What a value of each key is multiplied by, for its base unit."""
-    return pc.take(pa.array([times for _, times in UNITS.values()]), pc.index_in(keys, pa.array([*UNITS], pa.string())))
 
 
 def _seconds(iso_time: str) -> float | None:
