@@ -17,7 +17,6 @@ from ..client_configs.kafka import LiveKafka
 from ..errors import NotFound, NotKnowable
 from ..frames import relational, schemas
 from ..frames.answer import Answer
-from ..frames.lazy_answer import SparkAnswer
 from ..model.findings import Row
 from ..resolution import kernel
 from ..resolution.rules import Effective
@@ -163,7 +162,9 @@ def of_client(kafka: LiveKafka, usage: object, explanation: Iterable[Effective])
     quotas = kafka.quotas.describe()
     rows = _rows_of(used.utilisation(quotas, kafka.id, [limit.key for limit in limits], {}), limits)
     by_key = {limit.key: [row for row in rows if row["key"] == limit.key] for limit in limits}
-    sharing = _sharing(quotas, _neighbours(used.clients(), limits[0]), limits)
+    known = relational.taken(used.clients(), ("user", "client_id"), "the clients")
+    neighbours = relational.in_arrow(_near(known, limits[0]), task="Spark looks for the clients")
+    sharing = _sharing(quotas, neighbours, limits)
     return BucketUsage(by_key, sharing, limits[0], used.frame)
 
 
@@ -179,19 +180,15 @@ def _is_of(row: Row, limit: Effective) -> bool:
     return row["key"] == limit.key and row["level"] == limit.level and tuple(row[name] for name in names) == whose
 
 
-def _neighbours(clients: Answer, client: Effective) -> pa.Table:
-    """PAIRS: the known clients of the same user or the same client-id; no other can share a bucket."""
-    if isinstance(clients, SparkAnswer):
-        known = clients.to_spark()
-        return known.where((known["user"] == client.user) | (known["client_id"] == client.client_id)).toArrow()
-    table = clients.to_arrow()
-    return table.filter(pc.or_(pc.equal(table["user"], client.user), pc.equal(table["client_id"], client.client_id)))
+def _near(frame: relational.Frame, client: Effective) -> relational.Frame:
+    """The rows of clients of the same user or the same client-id; no other can share a bucket."""
+    column = relational.words_of(frame).column
+    return relational.where(frame, (column("user") == client.user) | (column("client_id") == client.client_id))
 
 
 def _loads(frame: relational.Frame, client: Effective) -> list[Row]:
     words = relational.words_of(frame)
     column = words.column
-    near = relational.where(frame, (column("user") == client.user) | (column("client_id") == client.client_id))
     is_throttled = column("throttle_ms") > 0
     is_share = (column("source") == SHARE_BYTES) | (column("source") == SHARE_ESTIMATE)
     throttled = {
@@ -204,7 +201,7 @@ def _loads(frame: relational.Frame, client: Effective) -> list[Row]:
         "share_throttles": ("count_true", "share_throttles"),
     }
     by = ["user", "client_id", "key", "broker"]
-    added = relational.added_up(relational.with_further(near, throttled), by, measures)
+    added = relational.added_up(relational.with_further(_near(frame, client), throttled), by, measures)
     rows: list[Row] = relational.in_arrow(added, task="Spark adds up the use of the clients").to_pylist()
     return rows
 

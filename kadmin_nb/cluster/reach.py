@@ -17,7 +17,7 @@ from ..frames.meanings import client
 from ..frames.schema_metadata import stamped
 from ..hints import did_you_mean
 from ..model.quota_keys import on_all_brokers, readable, rounded
-from ..model.resources import Partition, no_broker
+from ..model.resources import Partition, refuse_unknown_brokers
 from ..resolution import reach as rule
 from ..resolution.rules import Effective, explain
 from . import bucket_usage, resolving
@@ -70,7 +70,7 @@ def of_topics(
     """REACH of a client that reads or writes all partitions of some topics evenly; see `Quotas.reach`."""
     limits = _limits(kafka, user, client_id, assume_default)
     brokers = [broker.id for broker in serving(kafka)]
-    _refuse_unknown_brokers([*lost, *_brokers_of(replicas)], brokers)
+    refuse_unknown_brokers([*lost, *sorted(set().union(*(replicas or {}).values()))], brokers)
     partitions = _partitions(kafka, topics)
     cases = {NOW: (partitions, len(brokers))}
     cases |= {f"without broker {one}": (rule.without(partitions, one), len(brokers) - 1) for one in lost}
@@ -132,15 +132,6 @@ def _partitions(kafka: LiveKafka, topics: Collection[str]) -> list[Partition]:
     if missing:
         raise NotFound(f"no topic {missing[0]} that we may describe", hint=did_you_mean(missing[0], kafka.topics()))
     return partitions
-
-
-def _refuse_unknown_brokers(named: Iterable[int], brokers: Collection[int]) -> None:
-    if (strange := next((broker for broker in named if broker not in brokers), None)) is not None:
-        raise no_broker(strange, brokers)
-
-
-def _brokers_of(replicas: Replicas | None) -> list[int]:
-    return sorted({broker for those in (replicas or {}).values() for broker in those})
 
 
 def _refuse_foreign(replicas: Replicas, partitions: Iterable[Partition]) -> None:

@@ -163,15 +163,11 @@ def of_pairs(
 
 def _with_failed(table: pa.Table, client_ids: pa.ChunkedArray, places: Sequence[int]) -> pa.Table:
     """With a row for each pair that has no user, and the columns `error` and `message` at the end."""
-    texts = [*((field.name, field.type) for field in table.schema), ("error", pa.string()), ("message", pa.string())]
-    schema = pa.schema(texts, table.schema.metadata)
     messages = [f"user is null in row {place} of the pairs, counting from 0" for place in places]
-    failed = {"client_id": client_ids, "error": ["INVALID_REQUEST"] * len(places), "message": messages}
-    parts = ((table, {name: table[name] for name in table.column_names}), (failed, failed))
-    columns = (
-        {name: values.get(name, pa.nulls(len(rows["client_id"]))) for name in schema.names} for rows, values in parts
-    )
-    return pa.concat_tables([pa.table(one).cast(schema) for one in columns])
+    errors = ["INVALID_REQUEST"] * len(places)
+    failed = pa.table({"client_id": client_ids.cast(pa.string()), "error": errors, "message": messages})
+    nullable = pa.schema([field.with_nullable(True) for field in table.schema], table.schema.metadata)
+    return pa.concat_tables([table.cast(nullable), failed], promote_options="default")
 
 
 def _without_stand_ins(resolved: pa.Table) -> pa.Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
@@ -160,6 +160,14 @@ class Partition:
     in_sync: tuple[int, ...] = ()
 
 
-def no_broker(broker: int, brokers: Iterable[int]) -> NotFound:
-    """The error of a broker that is not one of these."""
-    return NotFound(f"there is no broker {broker}", hint=f"There are {', '.join(map(str, brokers)) or 'none'}.")
+def refuse_unknown_brokers(named: Iterable[int], brokers: Collection[int]) -> None:
+    """Refuse a broker that is not one of these.
+
+    Raises
+    ------
+    NotFound
+        The first.
+    """
+    for broker in named:
+        if broker not in brokers:
+            raise NotFound(f"there is no broker {broker}", hint=f"There are {', '.join(map(str, brokers)) or 'none'}.")

@@ -40,7 +40,7 @@ from ..frames.spark import is_spark
 from ..model.figures import share
 from ..model.findings import WARNING, Finding
 from ..model.quota_keys import parse_value, readable, rounded
-from ..model.resources import Resource, no_broker
+from ..model.resources import Resource, refuse_unknown_brokers
 from ..policy.capacities import KEYS, OfBrokers, has_no_unit
 from ..policy.reader import load_capacities
 from ..resolution.kernel import resolve
@@ -182,8 +182,7 @@ def capacity(
         raise UsageError("no clients are known", hint="Give clients (PAIRS or USAGE), usage, or how many are expected.")
     seen = {} if usage is None else _seen(usage, chosen)
     there = sorted({*brokers} or {broker for broker, _ in seen})
-    if strange := next((broker for broker in lost if broker not in there), None):
-        raise no_broker(strange, there)
+    refuse_unknown_brokers(lost, there)
     able = {} if stated is None else _of_each(_of_brokers(stated), there)
     known = _known(clients if clients is not None else usage)
     promised = promises(quotas, known, chosen, expected)
@@ -382,7 +381,6 @@ def _of_brokers(stated: str | os.PathLike[str] | OfBrokers) -> OfBrokers:
 
 def _of_each(able: OfBrokers, brokers: Sequence[int]) -> ByPlace:
     """What is stated of these brokers, by id and key."""
-    if strange := next((broker for broker in able if broker not in (None, *brokers)), None):
-        raise no_broker(strange, brokers)
+    refuse_unknown_brokers((broker for broker in able if broker is not None), brokers)
     others = able.get(None, {})
     return {(broker, key): one for broker in brokers for key, one in able.get(broker, others).items()}

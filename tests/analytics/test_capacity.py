@@ -184,6 +184,7 @@ def test_a_capacity_that_is_wrong_is_refused_in_one_line(tmp_path, text, kind, m
         ({"add": ["3x20"]}, "3x20 has no unit"),
         ({"add": ["controller_mutation_rate=3x20/s"]}, "controller_mutation_rate is not limited on each broker"),
         ({"without": [7]}, "there is no broker 7"),
+        ({"without": [0]}, "there is no broker 0"),
         ({"keys": ["connection_creation_rate"]}, "is not limited on each broker"),
     ],
 )
