@@ -26,6 +26,7 @@ from ..model.findings import WARNING
 from ..plans.ends import CHANGED, DUE, WAITING
 from ..plans.journal.replay import JournalState
 from ..plans.plan import Plan
+from ..resolution.redundant import redundant
 from ..usage.broker_utilisation import Place, utilisation_differences
 from ..usage.engines import Usage
 from . import quota_reviews, resolving
@@ -147,9 +148,10 @@ class Exporter:
         return {**found, "used": _used(used, measured), "used_until": newest}
 
     def _read_findings(self) -> dict[str, Any]:
-        unlimited = self._cluster.quotas.unlimited(assume_default=self._assume_default).to_arrow()
+        marks, quotas = resolving.marks(self._kafka, self._assume_default), self._quotas()
+        unlimited = quota_reviews.unlimited(quotas, self._kafka.id, None, None, marks).to_arrow()
         groups = unlimited.group_by(["user", "client_id"]).aggregate([]).num_rows
-        found = [*quota_reviews.redundant_quotas(self._kafka).findings, *self._cluster.configs.advise().findings]
+        found = [*redundant(quotas), *self._cluster.configs.advise().findings]
         return {"findings": Counter((f.code, f.severity) for f in found) + Counter({("unlimited", WARNING): groups})}
 
     def _read_drift(self) -> dict[str, Any]:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -24,7 +24,7 @@ from ..model.levels import LEVELS
 from ..model.quota_keys import readable
 from ..resolution import kernel
 from ..resolution.rules import Effective, Stored, explain, stored_of
-from ..resolution.shadows import UNNAMED, redundant
+from ..resolution.shadows import UNNAMED
 from ..usage.limits_used import known_clients
 from . import resolve_engines
 
@@ -88,28 +88,24 @@ def _whose(user: str | None, client_id: str | None) -> str:
     return " ".join(words)
 
 
-def redundant_quotas(kafka: LiveKafka) -> RedundantAnswer:
-    """REDUNDANT of all quotas of users and client-ids."""
-    return RedundantAnswer(redundant(stored_of(kafka.quotas.describe().to_pylist())), kafka.id)
-
-
-def unlimited(kafka: LiveKafka, pairs: object, keys: Sequence[str] | None, marks: Mapping[str, str]) -> Answer:
+def unlimited(
+    quotas: pa.Table, cluster_id: str, pairs: object, keys: Sequence[str] | None, marks: Mapping[str, str]
+) -> Answer:
     """UNLIMITED among these clients; without any, among the users that quotas name and everybody else."""
-    quotas = kafka.quotas.describe()
     clients = _clients_in_general(quotas) if pairs is None else _known_clients(pairs)
     resolved = kernel.resolve(quotas, clients, keys=keys)
     rows = resolved.filter(pc.is_null(resolved["value"]))
     texts = (rows[name].cast(pa.string()) for name in schemas.UNLIMITED.names)
     named = [pc.if_else(pc.equal(column, UNNAMED), None, column) for column in texts]
-    return UnlimitedAnswer(
-        stamped(pa.table(named, schemas.UNLIMITED.names).cast(schemas.UNLIMITED.schema), kafka.id, marks)
-    )
+    table = pa.table(named, schemas.UNLIMITED.names).cast(schemas.UNLIMITED.schema)
+    return UnlimitedAnswer(stamped(table, cluster_id, marks))
 
 
 def _clients_in_general(quotas: pa.Table) -> pa.Table:
     """PAIRS: each user that quotas name, and one that none names, with a client-id that none names, and without."""
-    users = pc.unique(quotas["user"]).drop_null().to_pylist()
-    return resolve_engines.pairs_of(list(product([UNNAMED, *sorted(users)], [UNNAMED, ""])))
+    users = pa.array([UNNAMED, *sorted(pc.unique(quotas["user"]).drop_null().to_pylist())], pa.string())
+    client_ids = pa.array([UNNAMED, ""] * len(users), pa.string())
+    return pa.table({"user": users.take(pa.array(np.repeat(np.arange(len(users)), 2))), "client_id": client_ids})
 
 
 def _known_clients(pairs: object) -> pa.Table:

@@ -331,9 +331,10 @@ class Quotas:
 
         `edits()` of the answer are the removals that are safe.
         """
-        from .quota_reviews import redundant_quotas
+        from ..resolution.redundant import redundant
+        from .quota_reviews import RedundantAnswer
 
-        return redundant_quotas(self._kafka)
+        return RedundantAnswer(redundant(self._kafka.quotas.describe()), self._kafka.id)
 
     def unlimited(
         self, pairs: object = None, *, keys: Sequence[str] | None = None, assume_default: bool = False
@@ -356,7 +357,8 @@ class Quotas:
         from . import quota_reviews, resolving
 
         self._refuse_unknown(keys)
-        return quota_reviews.unlimited(self._kafka, pairs, keys, resolving.marks(self._kafka, assume_default))
+        marks = resolving.marks(self._kafka, assume_default)
+        return quota_reviews.unlimited(self._kafka.quotas.describe(), self._kafka.id, pairs, keys, marks)
 
     def client_ids(self, clients: object) -> Answer:
         """CLIENT_IDS: client-ids that look generated (random suffixes, UUIDs, numbers), by pattern, and which quotas

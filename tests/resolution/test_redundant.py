@@ -9,8 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.grammar import DEFAULT
+from kadmin_nb.model.levels import LEVELS
+from kadmin_nb.resolution.redundant import redundant
 from kadmin_nb.resolution.rules import resolve_client
-from kadmin_nb.resolution.shadows import redundant
+from kadmin_nb.resolution.shadows import UNNAMED
+from tests.resolution.hierarchies import quotas_of
 
 KEY = "producer_byte_rate"
 
@@ -26,7 +30,7 @@ def _stored(**values: float) -> dict:
 
 
 def _told(**values: float) -> dict[str, bool]:
-    return {str(r.target): r.evidence["safe"] for r in redundant(_stored(**values))}
+    return {str(r.target): r.evidence["safe"] for r in redundant(quotas_of(_stored(**values)))}
 
 
 @pytest.mark.parametrize(
@@ -55,7 +59,7 @@ def test_a_quota_is_redundant_where_what_is_behind_it_is_the_same(values, told) 
 
 def test_it_says_what_changes_where_a_removal_is_not_safe() -> None:
     """I removed it, and the client had to share."""
-    (redundancy,) = redundant(_stored(alice_app=5, alice=5))
+    (redundancy,) = redundant(quotas_of(_stored(alice_app=5, alice=5)))
     assert redundancy.message == (
         "user=alice gives the same, shared by all client-ids of this user without a closer quota"
     )
@@ -68,9 +72,42 @@ names = st.sampled_from(["alice", "everyone", "alice_app", "alice_any", "any_app
 def test_a_safe_removal_changes_nothing_for_anyone(values) -> None:
     """It was called safe, and a client-id that I had forgotten became slower."""
     stored = _stored(**values)
-    for redundancy in redundant(stored):
+    for redundancy in redundant(quotas_of(stored)):
         without = {target: value for target, value in stored.items() if target != (redundancy.target, KEY)}
         for user, client_id in product(["alice", "bob"], ["app", "other", ""]):
             now, then = (resolve_client(quotas, user, client_id, KEY) for quotas in (stored, without))
             assert now.value == then.value
             assert now.bucket == then.bucket or not redundancy.evidence["safe"]
+
+
+_OTHER = "consumer_byte_rate"
+_ORDER = [level.name for level in LEVELS]
+
+
+def _by_the_scalar_rule(stored: dict) -> list[tuple]:
+    """Each quota judged by itself, as one client of each sort is bound with it and without it."""
+    told = []
+    for entity, key in stored:
+        user, client_id = (entity.get(kind) for kind in ("user", "client-id"))
+        names = [UNNAMED] if client_id is DEFAULT else [UNNAMED, ""] if client_id is None else [str(client_id)]
+        bound = [resolve_client(stored, UNNAMED if user in (None, DEFAULT) else str(user), n, key) for n in names]
+        pairs = [(now, now.without_it()) for now in bound if now.entity == entity]
+        levels = {other.level for other, its_key in stored if its_key == key}
+        if pairs and all(now.value == then.value and not _between(levels, now, then) for now, then in pairs):
+            told.append((str(entity), key, str(pairs[0][1].entity), all(a.bucket == b.bucket for a, b in pairs)))
+    return told
+
+
+def _between(levels: set[str], now, then) -> bool:
+    named = {"CLIENT_OF_DEFAULT_USER", "CLIENT"} & levels if now.client_id == UNNAMED else set()
+    return any(_ORDER.index(now.level) < _ORDER.index(name) < _ORDER.index(then.level) for name in named)
+
+
+@given(st.dictionaries(names, st.sampled_from([1.0, 2.0])), st.dictionaries(names, st.sampled_from([1.0, 2.0])))
+def test_all_at_once_are_judged_as_one_by_one(values, others) -> None:
+    """Two thousand quotas were reviewed in one go, and one of them was told to be something else."""
+    stored = _stored(**values) | {(entity, _OTHER): value for (entity, _), value in _stored(**others).items()}
+    found = redundant(quotas_of(stored))
+    assert [(str(f.target), f.key, f.evidence["behind"], f.evidence["safe"]) for f in found] == _by_the_scalar_rule(
+        stored
+    )
