@@ -28,37 +28,25 @@ if TYPE_CHECKING:
     from .touched_clients import impact
     from .windows import usage
 
-_PLACES = {
-    "CapacityAnswer": "oversubscription",
-    "ClientsAnswer": "api_versions",
-    "CostAnswer": "costs",
-    "Requests": "request_log",
-    "UtilisationDifferences": "broker_utilisation",
-    "alerts": "near_and_top",
-    "backtest": "backtesting",
-    "capacity": "oversubscription",
-    "check_tables": "tables",
-    "clients": "api_versions",
-    "cost": "costs",
-    "impact": "touched_clients",
-    "known_clients": "limits_used",
-    "near": "near_and_top",
-    "over_days": "limits_used",
-    "prometheus": "prometheus_api",
-    "recommend": "rightsizing",
-    "requests": "request_log",
-    "showback": "costs",
-    "store_cost": "tables",
-    "store_usage": "tables",
-    "store_utilisation": "tables",
-    "top": "near_and_top",
-    "upgrade_check": "api_versions",
-    "usage": "windows",
-    "usage_from_metrics": "metrics",
-    "utilisation": "limits_used",
-    "utilisation_daily": "limits_used",
-    "utilisation_differences": "broker_utilisation",
+_NAMES = {
+    "api_versions": ("ClientsAnswer", "clients", "upgrade_check"),
+    "backtesting": ("backtest",),
+    "broker_utilisation": ("UtilisationDifferences", "utilisation_differences"),
+    "costs": ("CostAnswer", "cost", "showback"),
+    "limits_used": ("known_clients", "over_days", "utilisation", "utilisation_daily"),
+    "metrics": ("usage_from_metrics",),
+    "near_and_top": ("alerts", "near", "top"),
+    "oversubscription": ("CapacityAnswer", "capacity"),
+    "prometheus_api": ("prometheus",),
+    "request_log": ("Requests", "requests"),
+    "rightsizing": ("recommend",),
+    "tables": ("check_tables", "store_cost", "store_usage", "store_utilisation"),
+    "touched_clients": ("impact",),
+    "windows": ("usage",),
 }
+"""The verbs and answers, by the module that each is in."""
+
+_PLACES = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
     "CapacityAnswer",
