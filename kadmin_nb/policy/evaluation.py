@@ -14,13 +14,13 @@ from ..errors import NotFound, UsageError, WrongCluster
 from ..frames import schemas, snapshot_kinds
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.display import Display
-from ..frames.given_frames import text_column
 from ..frames.snapshot_kinds import SnapshotKind
 from ..frames.snapshots import Snapshot
 from ..model.config_values import ConfigValue
 from ..model.findings import OK, UNKNOWN, WARNING, Finding, Row
 from ..model.resources import Source
 from ..resolution import input_columns
+from ..resolution.impact import known_clients
 from ..resolution.kernel import PAIRS
 from ..secrets import SHOWN
 from .capacities import Capacities
@@ -129,9 +129,7 @@ class Policy(Display):
         if pairs is None:
             return None
         table = input_columns.read_columns(pairs, schemas.PAIRS.names, PAIRS)
-        names = {name: text_column(table, name, PAIRS) for name in table.column_names}
-        names["client_id"] = pc.fill_null(names["client_id"], "")
-        return pa.table(names).group_by(table.column_names, use_threads=False).aggregate([])
+        return known_clients(table, CLUSTER_ID in table.column_names)
 
     def _with_clients(self, facts: PolicyFacts, pairs: Any) -> PolicyFacts:
         return facts.with_(pairs=of_cluster(self.known_clients(pairs), facts.cluster_id))

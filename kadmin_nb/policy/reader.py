@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -265,7 +265,7 @@ class _Reader:
     def _amount(self, word: str, raw: object, parse: Any) -> float:
         if isinstance(raw, bool) or not isinstance(raw, int | float | str):
             raise self.wrong(word, f"{word} is a number, or a text with a unit")
-        number = self._number(word, parse) if isinstance(raw, str) else float(raw)
+        number = float(self._parsed(word, parse) if isinstance(raw, str) else raw)
         if number != number:
             raise self.wrong(word, "nan cannot be a bound")
         return number
@@ -276,18 +276,11 @@ class _Reader:
         if column in NUMBERS[frame] and frame in OF_QUOTAS and operator != "like":
             return self._amount(column, raw, lambda: _of_quota(str(raw), keys))
         if column == "value" and frame == CLIENT_CONFIGS and operator != "like" and len(keys) == 1:
-            return self._stored(keys[0], str(raw))
+            return str(self._parsed("value", lambda: stored_value(keys[0], str(raw))))  # `all` is -1
         allowed = _KEYS.get(frame) if column == "key" else _ALLOWED_WORDS.get(column)
         if operator != "like" and allowed is not None:  # a misspelt level or key would fit nothing, for ever
             self._one_of(column, raw, tuple(allowed))
         return raw if isinstance(raw, str | bool) else float(raw)
-
-    def _stored(self, key: str, text: str) -> str:
-        """The text under which a client config is stored: `all` is -1."""
-        try:
-            return stored_value(key, text)
-        except KadminError as exc:
-            raise self.wrong("value", str(exc), exc.hint) from None
 
     # -- complaints
 
@@ -310,9 +303,10 @@ class _Reader:
             raise self.wrong(word, f"{word} is required", "It is shown when the rule is broken.")
         return raw.strip()
 
-    def _number(self, word: str, parse: Any) -> float:
+    def _parsed(self, word: str, parse: Callable[[], Any]) -> Any:
+        """What `parse` gives; what it complains of is wrong with this word."""
         try:
-            return float(parse())
+            return parse()
         except KadminError as exc:
             raise self.wrong(word, str(exc), exc.hint) from None
 

@@ -59,28 +59,17 @@ class Must:
     conditions: tuple[Condition, ...]
 
     def __str__(self) -> str:
-        return ", ".join(c.text if c.column == "value" else f"{c.column} {c.text}" for c in self.conditions)
+        return ", ".join(map(str, self.conditions))
 
     def judge(self, rule: Rule, facts: PolicyFacts, rows: pa.Table, capacities: Capacities) -> Iterator[Finding]:
         """A row for each of which one does not hold, or nobody can tell."""
         for condition in self.conditions:
-            holds = condition.fits(rows)
+            holds, wanted = condition.fits(rows), str(condition)
             for row in rows.filter(pc.invert(pc.fill_null(holds, True))).to_pylist():
-                yield rule.said(
-                    facts,
-                    row,
-                    _is(rule, row, condition),
-                    _condition_text(condition),
-                    excess=condition.excess(row["value"]),
-                )
+                excess = condition.excess(row["value"])
+                yield rule.said(facts, row, _is(rule, row, condition), wanted, excess=excess)
             for row in rows.filter(pc.is_null(holds)).to_pylist():
-                yield rule.said(
-                    facts, row, f"{row['key']} is a secret, or not known", _condition_text(condition), UNKNOWN
-                )
-
-
-def _condition_text(condition: Condition) -> str:
-    return condition.text if condition.column == "value" else f"{condition.column} {condition.text}"
+                yield rule.said(facts, row, f"{row['key']} is a secret, or not known", wanted, UNKNOWN)
 
 
 def _is(rule: Rule, row: Row, condition: Condition) -> str:
@@ -120,11 +109,10 @@ class Required:
 
     def _expected(self, rule: Rule, facts: PolicyFacts) -> list[tuple[str, ...]]:
         """Those that the rule names, or that are known and it chooses, whether anything is set on them or not."""
-        exact = {c.column: tuple(map(str, c.wanted)) for c in rule.where if c.operator in ("is", "one_of")}
         if rule.frame != CONFIGS:
             is_here = all(c.holds(facts.cluster_id) for c in rule.where if c.column == CLUSTER_ID)
-            return [(entity,) for entity in exact.get("entity", ()) if is_here]
-        kinds, names = (exact.get(column, ()) for column in _WHOSE[CONFIGS])
+            return [(entity,) for entity in rule.named("entity") or () if is_here]
+        kinds, names = (rule.named(column) or () for column in _WHOSE[CONFIGS])
         bare = facts.bare(Resource(kind, name) for kind in kinds for name in names)
         return [tuple(row.values()) for row in rule.chosen(bare).select(_WHOSE[CONFIGS]).to_pylist()]
 
@@ -218,16 +206,12 @@ class Rule:
         """The keys that it is about, where it names them."""
         if isinstance(self.assertion, Required):
             return self.assertion.keys
-        key_conditions = [c.wanted for c in self.where if c.column == "key" and c.operator in ("is", "one_of")]
-        return tuple(dict.fromkeys(map(str, key_conditions[0]))) if key_conditions else None
+        return self.named("key")
 
-    @property
-    def kinds(self) -> tuple[str, ...] | None:
-        """The types of config resources that it is about, where it names them."""
-        type_conditions = [
-            c.wanted for c in self.where if c.column == "resource_type" and c.operator in ("is", "one_of")
-        ]
-        return tuple(map(str, type_conditions[0])) if type_conditions else None
+    def named(self, column: str) -> tuple[str, ...] | None:
+        """The values of a column that it is about, where it names them."""
+        named = (c.wanted for c in self.where if c.column == column and c.operator in ("is", "one_of"))
+        return next((tuple(dict.fromkeys(map(str, values))) for values in named), None)
 
     def judged(self, facts: PolicyFacts, capacities: Capacities) -> list[Finding]:
         """The findings in these facts: those that break it or cannot be told, or one that says that it is kept."""
@@ -248,7 +232,7 @@ class Rule:
 
     def _unread(self, facts: PolicyFacts) -> Iterator[tuple[str | None, str]]:
         """The rows it is about that nobody could see; a resource that its names leave out does not count."""
-        yield from ((None, why) for why in facts.unread(self.frame, self.kinds or ()))
+        yield from ((None, why) for why in facts.unread(self.frame, self.named("resource_type") or ()))
         of_names = [c for c in self.where if c.column in ("resource_type", "resource_name")]
         for row in facts.forbidden(self.frame):
             if all(c.holds(row[c.column]) for c in of_names):
@@ -358,7 +342,7 @@ class Condition:
         return beyond if self.operator == "at_most" else -beyond
 
     def __str__(self) -> str:
-        return self.text
+        return self.text if self.column == "value" else f"{self.column} {self.text}"
 
 
 def fitting(conditions: tuple[Condition, ...], table: pa.Table) -> pa.Table:
