@@ -106,6 +106,21 @@ class _OfCluster(Frame):
     cluster_id = CLUSTER_ID
 
 
+class _BucketOfBroker(Frame):
+    broker = BROKER
+    key = KEY
+    bucket_user = bucket_client_id = BUCKET
+    level = LEVEL
+    limit = LIMIT
+
+
+class _ClientOfBroker(Frame):
+    broker = BROKER
+    user = USER
+    client_id = CLIENT_ID
+    key = KEY
+
+
 class _Taken(Frame):
     taken_at = Field(MOMENT)
     snapshot_id = Field(TEXT)
@@ -390,14 +405,17 @@ class PERMISSIONS(Frame):
 # --- client configs (KIP-649) ---
 
 
-class CLIENT_CONFIGS(Frame, key="user client_id key"):
-    """One row an entity and key of dynamic client configs (KIP-649), sorted by user, client-id and key."""
-
+class _ClientConfig(Frame):
     entity = ENTITY
     user = USER
     client_id = Field(TEXT, "null: the user's own entry", null=True)
     key = KEY
     value = VALUE.of(TEXT)
+
+
+class CLIENT_CONFIGS(_ClientConfig, key="user client_id key"):
+    """One row an entity and key of dynamic client configs (KIP-649), sorted by user, client-id and key."""
+
     revision = REVISION
     author = Field(TEXT)
     plan_id = PLAN_ID
@@ -621,13 +639,9 @@ class SHADOWED(Frame, key="entity key"):
     shadowed_by = Field(TEXT, "the entity that always wins", look=NAME)
 
 
-class STALLS(Frame):
+class STALLS(_ClientOfBroker):
     """The seconds for which a plan throttles each client that it touches. A null limit is unlimited."""
 
-    broker = BROKER
-    user = USER
-    client_id = CLIENT_ID
-    key = KEY
     row = ROW.or_null
     limit_before = limit_after = Field(NUMBER, unit=OF_KEY, null=True)
     bucket_user = bucket_client_id = BUCKET.of(TEXT).or_null
@@ -635,14 +649,10 @@ class STALLS(Frame):
     stall_s = Field(NUMBER, unit=S)
 
 
-class BACKTEST(Frame, key="broker key bucket_user bucket_client_id"):
+class BACKTEST(_BucketOfBroker, key="broker key bucket_user bucket_client_id"):
     """The effect that limits would have had on a usage, a row a broker, key and bucket."""
 
-    broker = BROKER
-    key = KEY
     bucket_user = bucket_client_id = BUCKET.of(TEXT)
-    level = LEVEL
-    limit = LIMIT
     clients = SHARING_CLIENTS
     windows = Field(COUNT, "the seconds that it was active in")
     throttled_windows = Field(COUNT)
@@ -728,14 +738,10 @@ class METRICS(Frame):
     value = VALUE
 
 
-class USAGE(Frame, key="broker user client_id key window_start"):
+class USAGE(_ClientOfBroker, key="broker user client_id key window_start"):
     """The use of a key by each client on each broker, over a window of time. A null value is unknown:
     of a share consumer a request log tells the throttles, and no bytes."""
 
-    broker = BROKER
-    user = USER
-    client_id = CLIENT_ID
-    key = KEY
     window_start = window_end = Field(MOMENT)
     value = Field(NUMBER, "in the unit of the key; null is unknown", unit=OF_KEY, null=True)
     throttle_ms = THROTTLE_MS.or_null
@@ -750,10 +756,7 @@ class USAGE_TABLE(USAGE):
     read_to = Field(MOMENT, "the last request that was read of the broker in this window")
 
 
-class UTILISATION(Frame):
-    """The use of each bucket on each broker beside its limit. Without a limit a row is a client's, named by `user` and
-    `client_id`, which are null otherwise. Shares are fractions of `windows`."""
-
+class _Used(Frame):
     broker = BROKER
     key = KEY
     bucket_user = bucket_client_id = BUCKET.or_null
@@ -761,6 +764,16 @@ class UTILISATION(Frame):
     client_id = CLIENT_ID.or_null
     level = LEVEL.or_null
     limit = LIMIT.or_null
+
+
+class _OfDay(Frame):
+    day = Field(DAY, "in UTC")
+
+
+class UTILISATION(_Used):
+    """The use of each bucket on each broker beside its limit. Without a limit a row is a client's, named by `user` and
+    `client_id`, which are null otherwise. Shares are fractions of `windows`."""
+
     brokers = Field(WHOLE)
     limit_x_brokers = Field(NUMBER, unit=OF_KEY, null=True)
     clients = SHARING_CLIENTS.or_null
@@ -792,18 +805,11 @@ class UTILISATION_DIFFERENCES(Frame, key="broker subject key"):
     message = MESSAGE
 
 
-class UTILISATION_DAILY(Frame):
+class UTILISATION_DAILY(_OfDay, _Used):
     """UTILISATION of each day in UTC, as figures that add up: a longer time is the sum or the maximum of its days. A
     bucket whose limit moved has a row for each limit. `clients` is null where the broker measured the bucket itself."""
 
-    day = Field(DAY, "in UTC")
-    broker = BROKER
-    key = KEY
-    bucket_user = bucket_client_id = BUCKET.or_null
-    user = USER.or_null
-    client_id = CLIENT_ID.or_null
     level = Field(WORD, "KIP-248's level; UNKNOWN: before the history begins", look=BADGE, null=True)
-    limit = LIMIT.or_null
     window_s = Field(NUMBER, "the length of a window", unit=S)
     brokers = Field(WHOLE, "of the cluster, as the usage has them; a longer time has the most of a day")
     clients = Field(COUNT, "the known clients that share the bucket; a longer time has the most of a day", null=True)
@@ -828,15 +834,10 @@ class UTILISATION_DAILY(Frame):
     )
 
 
-class NEAR(Frame, key="broker key bucket_user bucket_client_id"):
+class NEAR(_BucketOfBroker, key="broker key bucket_user bucket_client_id"):
     """The buckets that are near their limit on a broker, over it, or throttled, the worst first: columns of
     UTILISATION."""
 
-    broker = BROKER
-    key = KEY
-    bucket_user = bucket_client_id = BUCKET
-    level = LEVEL
-    limit = LIMIT
     windows_unknown = WINDOWS_UNKNOWN
     peak = PEAK
     utilisation = Field(NUMBER, unit=PERCENT, null=True)
@@ -844,15 +845,10 @@ class NEAR(Frame, key="broker key bucket_user bucket_client_id"):
     throttle_ms = THROTTLE_MS.or_null
 
 
-class ALERTS(Frame, key="broker key bucket_user bucket_client_id window_start"):
+class ALERTS(_BucketOfBroker, key="broker key bucket_user bucket_client_id window_start"):
     """The windows in which a bucket was near its limit on a broker, over it, or throttled. In a stream each comes once,
     when no request of it can come any more."""
 
-    broker = BROKER
-    key = KEY
-    bucket_user = bucket_client_id = BUCKET
-    level = LEVEL
-    limit = LIMIT
     window_start = window_end = Field(MOMENT)
     used = Field(NUMBER, "as far as it is known; null is unknown", unit=OF_KEY, null=True)
     unknown = Field(FLAG, "a part of the use is unknown: it is a lower bound")
@@ -1026,17 +1022,11 @@ class CONFIGS_HISTORY(_OfCluster, _ConfigsKept, _Interval, key="cluster_id resou
     `valid_from <= t AND (valid_to IS NULL OR valid_to > t)`."""
 
 
-class _ClientConfigsKept(Frame):
-    entity = ENTITY
-    user = USER
-    client_id = Field(TEXT, "null: the user's own entry", null=True)
-    key = KEY.of(TEXT)
-    value = VALUE.of(TEXT)
-
-
-class CLIENT_CONFIGS_HISTORY(_OfCluster, _ClientConfigsKept, _Interval, key="cluster_id entity key valid_from"):
+class CLIENT_CONFIGS_HISTORY(_OfCluster, _ClientConfig, _Interval, key="cluster_id entity key valid_from"):
     """The dynamic client configs of a history, one row an entity, key and time in which its value was the same. State
     at t: `valid_from <= t AND (valid_to IS NULL OR valid_to > t)`."""
+
+    key = KEY.of(TEXT)
 
 
 class HISTORY_SNAPSHOTS(_OfCluster, key="cluster_id frame snapshot_id"):
