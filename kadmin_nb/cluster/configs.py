@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import starmap
 from typing import TYPE_CHECKING
 
@@ -30,13 +30,6 @@ class Configs:
 
     def __init__(self, kafka: LiveKafka) -> None:
         self._kafka = kafka
-        self._all: dict[str, Callable[[], Iterable[str]]] = {
-            "topic": kafka.topics,
-            "broker": lambda: (str(b.id) for b in kafka.brokers()),
-            "broker-logger": lambda: (str(b.id) for b in kafka.brokers()),
-            "client-metrics": lambda: (r.name for r in kafka.configs.resources([CLIENT_METRICS])),
-            "group": lambda: (r.name for r in kafka.configs.resources(["GROUP"])),
-        }
 
     def describe(
         self,
@@ -164,7 +157,7 @@ class Configs:
         if word not in WORDS:
             raise UsageError(f"unknown config resource {word}", hint=f"It is one of {', '.join(WORDS)}.")
         others = self._kafka.group_types() if word == "group" else ()
-        return sorted({*self._all[word](), *others})
+        return sorted({*self._all(word), *others})
 
     def near_miss(self, answer: Answer) -> str | None:
         """A hint if `describe` found nothing: the nearest topic or client-metrics, or the ids of the brokers."""
@@ -197,10 +190,16 @@ class Configs:
     def _any_broker(self) -> int:
         return min(broker.id for broker in serving(self._kafka))
 
+    def _all(self, word: str) -> Iterable[str]:
+        """The names of one type; of groups those that have configs."""
+        if word == "group":
+            return (resource.name for resource in self._kafka.configs.resources(["GROUP"]))
+        return near_names.LISTERS[word](self._kafka)
+
     def _resources(self, word: str, value: object) -> list[Resource]:
         chosen = selector(word, value)
         asked = [part for part in chosen if isinstance(part, str) or part is DEFAULT]
-        listed = [] if len(asked) == len(chosen) else filter(matcher(chosen), self._all[word]())
+        listed = [] if len(asked) == len(chosen) else filter(matcher(chosen), self._all(word))
         return [Resource.of(word, name) for name in dict.fromkeys([*asked, *listed])]
 
 

@@ -220,11 +220,13 @@ def _totals_finding(table: pa.Table) -> str:
 
 
 def _due_finding(table: pa.Table) -> str:
-    counts = Counter(table["state"].to_pylist())
-    states = ", ".join(f"{count:,} {state}" for state, count in counts.items())
-    return (
-        f"{counted_nouns(table.num_rows, 'change with an end', 'changes with an end')}{': ' if states else ''}{states}"
-    )
+    changes = counted_nouns(table.num_rows, "change with an end", "changes with an end")
+    return ": ".join(filter(None, [changes, ", ".join(_counted(table["state"]))]))
+
+
+def _counted(words: pa.ChunkedArray) -> list[str]:
+    """Each word with the number of rows that have it, in their order."""
+    return [f"{count:,} {word}" for word, count in Counter(words.drop_null().to_pylist()).items()]
 
 
 # --- differences ---
@@ -298,8 +300,7 @@ def _brokers_finding(table: pa.Table) -> str:
 
 
 def _users_finding(table: pa.Table) -> str:
-    counts = Counter(table["finding"].drop_null().to_pylist())
-    return "; ".join([counted_nouns(table.num_rows, "user", "users"), *(f"{n:,} {word}" for word, n in counts.items())])
+    return "; ".join([counted_nouns(table.num_rows, "user", "users"), *_counted(table["finding"])])
 
 
 def _with_findings_first(table: pa.Table) -> tuple[pa.Table, pa.Table]:
@@ -308,13 +309,11 @@ def _with_findings_first(table: pa.Table) -> tuple[pa.Table, pa.Table]:
 
 
 def _setup_finding(table: pa.Table) -> str:
-    counts = Counter(table["state"].to_pylist())
-    return f"Topics and rights of dynamic client configs: {', '.join(f'{n} {state}' for state, n in counts.items())}"
+    return f"Topics and rights of dynamic client configs: {', '.join(_counted(table['state']))}"
 
 
 def _status_finding(table: pa.Table) -> str:
-    counts = Counter(table["state"].to_pylist())
-    return f"Values of clients: {', '.join(f'{count:,} {state}' for state, count in counts.items())}"
+    return f"Values of clients: {', '.join(_counted(table['state']))}"
 
 
 def _followers_finding(table: pa.Table) -> str:

@@ -36,7 +36,8 @@ MOST_QUOTAS = 1_000_000
 PAIRS_AT_ONCE = 1 << 18
 """Each call of the kernel hashes the names of all quotas anew, and Spark's batches are of 10,000 rows."""
 
-_LEVEL = "CREATE OR REPLACE TEMPORARY FUNCTION kafka_level(level STRING) RETURNS STRING {comment}RETURN {words}"
+_LEVEL = """CREATE OR REPLACE TEMPORARY FUNCTION kafka_level(level STRING) RETURNS STRING
+COMMENT 'a level of the quota hierarchy as words' RETURN lower(replace(level, '_', ' '))"""
 
 
 def register(
@@ -83,13 +84,13 @@ def register(
     session = spark or spark_session()
     with errors_in_one_line("Spark could not register kadmin_nb's functions"):
         register_source(session)
-        session.sql(_level_function()).collect()
+        session.sql(_LEVEL).collect()
         if missing := _missing():
             if quotas is not None or broker is not None:
                 raise missing
             warnings.warn(missing.in_one_line(), stacklevel=2)
             return "kafka_level", "kadmin_nb"
-        functions = {"kafka_units": _units()}
+        functions = {"kafka_units": _scalar(by_value(_told(values_for_people), None), pa.string())}
         if broker is not None:
             functions["kafka_request"] = _request(broker, tz, cluster_id, inter_broker)
         for name, function in functions.items():
@@ -171,16 +172,6 @@ def _missing() -> Unsupported | None:
         f"Spark {pyspark.__version__} has no Arrow functions: kafka_effective, kafka_units and kafka_request need 4.1",
         hint="kafka_level and the data source kadmin_nb are available.",
     )
-
-
-def _level_function() -> str:
-    return _LEVEL.format(
-        comment="COMMENT 'a level of the quota hierarchy as words' ", words="lower(replace(level, '_', ' '))"
-    )
-
-
-def _units() -> UserDefinedFunction:
-    return _scalar(by_value(_told(values_for_people), None), pa.string())
 
 
 def _request(
