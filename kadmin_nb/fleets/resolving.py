@@ -27,7 +27,7 @@ from ..frames.relational import TEXT, cluster_of, of_kinds, read_columns, withou
 from ..frames.spark import row_as_json, to_spark
 from ..model.levels import LEVELS, Level
 from ..resolution.input_columns import CLUSTER, QUOTA_COLUMNS, QUOTAS_LABEL, check_clusters
-from ..resolution.kernel import PAIRS, Index, Shape, asked_keys
+from ..resolution.kernel import PAIRS, Index, Shape, asked_keys, check_shape
 from ..resolution.lookup import Ints, Tables
 from ..resolution.lookup import resolve as look_up
 from .workers import Batches, by_value
@@ -100,10 +100,7 @@ def resolve(
     --------
     >>> resolve(quotas, pairs, keys="producer_byte_rate").where("value is null")  # doctest: +SKIP
     """
-    if shape not in ("long", "wide"):
-        raise UsageError(f"shape={shape!r} is not known", hint='It is "long" or "wide".')
-    if shape == "wide" and overridden:
-        raise UsageError("overridden quotas come in the long form only", hint='Leave shape="wide" out.')
+    check_shape(shape, overridden)
     chosen, quotas_read = asked_keys(keys), read_columns(quotas, QUOTA_COLUMNS, QUOTAS_LABEL)
     clients = names_of(pairs, PAIRS, bool(cluster_of(quotas_read)))
     bound_pairs = bound(clients, quotas_read, chosen, overridden)
@@ -126,7 +123,7 @@ def names_of(pairs: Any, frame_name: str, by_cluster: bool) -> DataFrame:
         )
     names = of_kinds(pairs, dict.fromkeys((CLUSTER, "user", "client_id"), TEXT), frame_name, (CLUSTER,))
     check_clusters(names.columns, frame_name, by_cluster)
-    columns = [*([CLUSTER] if by_cluster else []), "user", "client_id"]
+    columns = [*cluster_of(names), "user", "client_id"]
     rows: DataFrame = without_null(names, columns[:-1], frame_name, columns)
     return rows.withColumn("client_id", F.coalesce("client_id", F.lit("")))
 
@@ -423,7 +420,7 @@ def _if_few(frame: DataFrame, most: int) -> pa.Table | None:
 
 def _measured(frame: DataFrame, keys: int) -> dict[Level, float]:
     """Bytes that the quotas of each level with names take in a worker."""
-    names = names_in(frame)
+    names = [*cluster_of(frame), "user", "client_id"]
     length = F.avg(reduce(add, (F.coalesce(F.octet_length(name), F.lit(0)) for name in names)))
     of_levels = frame.where(F.col("level").isin([level.name for level in NAMED])).groupBy("level")
     rows = of_levels.agg(
@@ -453,11 +450,6 @@ def _refuse_unfit(quotas: DataFrame, levels: Sequence[Level]) -> None:
         raise Invalid(
             f"user, client_id, key or value is null, empty or too much in a row of {QUOTAS_LABEL}: {row.text}"
         )
-
-
-def names_in(frame: DataFrame) -> list[str]:
-    """The columns that say whose a quota is."""
-    return [name for name in (CLUSTER, "user", "client_id") if name in frame.columns]
 
 
 def _only_value(names: Sequence[str], key: str, level: Level, number: int) -> Column:

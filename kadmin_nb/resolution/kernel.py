@@ -68,10 +68,7 @@ class Index:
 
     def resolve(self, pairs: Any, *, shape: Shape = "long", threads: int | None = None) -> pa.Table:
         """The effective quotas of each pair, in their order; see `resolve`. `threads` is all cores by default."""
-        if shape not in ("long", "wide"):
-            raise UsageError(f"shape={shape!r} is not known", hint='It is "long" or "wide".')
-        if shape == "wide" and self.tables.chains is not None:
-            raise UsageError("overridden quotas come in the long form only", hint='Leave shape="wide" out.')
+        check_shape(shape, self.tables.chains is not None)
         clients = pair_columns(pairs, self.tables.clusters is not None)
         names = clients["user"], clients["client_id"], clients.get(CLUSTER)
         resolved = lookup.resolve(self.tables, *names, threads=threads or pa.cpu_count())
@@ -145,6 +142,19 @@ def resolve(
     [{'user': 'alice', 'value': 1000000.0, 'level': 'USER'}, {'user': 'bob', 'value': None, 'level': None}]
     """
     return Index.of(quotas, keys, overridden=overridden).resolve(pairs, shape=shape)
+
+
+def check_shape(shape: Shape, overridden: bool) -> None:
+    """Refuse a form that is not known, and the wide one where overridden quotas are asked for.
+
+    Raises
+    ------
+    UsageError
+    """
+    if shape not in ("long", "wide"):
+        raise UsageError(f"shape={shape!r} is not known", hint='It is "long" or "wide".')
+    if shape == "wide" and overridden:
+        raise UsageError("overridden quotas come in the long form only", hint='Leave shape="wide" out.')
 
 
 def asked_keys(keys: str | Iterable[str] | None) -> tuple[str, ...]:
