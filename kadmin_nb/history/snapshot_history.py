@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import chain, repeat
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -275,9 +276,8 @@ class History:
         for kind in kinds:
             state = state_at(self._place.intervals(kind, whose, until, until), kind, until, self._place.where)
             frames[kind.name] = frame_of(state, kind)
-        [last] = (
-            rows.sort_by([("taken_at", "ascending"), ("snapshot_id", "ascending")]).slice(len(rows) - 1).to_pylist()
-        )
+        newest = rows.filter(pc.equal(rows["taken_at"], pc.max(rows["taken_at"])))
+        last = max(newest.to_pylist(), key=itemgetter("snapshot_id"))
         scopes = {word for words in rows["scopes"].unique().to_pylist() for word in words.split()}
         return snapshot(
             frames, cluster_id=whose, taken_at=last["taken_at"], snapshot_id=last["snapshot_id"], scopes=scopes

@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 from ..errors import Invalid, TimedOut, Unsupported, UsageError
 from ..frames import schemas
 from ..frames.frame import Frame
-from ..frames.relational import added_up, guarded, with_columns
+from ..frames.relational import added_up, guarded, read_columns, with_columns
 from ..frames.spark import errors_in_one_line, new_table, taken
 from ..resolution.input_columns import CLUSTER
 from .bucket_figures import DAY
@@ -178,8 +178,7 @@ def _store_days(daily: DataFrame, table: str, frame: type[Frame], label: str) ->
     """Write rows of a frame with a `day` in place of the same days of the same clusters."""
     spark = daily.sparkSession
     check_tables(spark, table=table)
-    schemas.require_columns(label, frame.names, daily.columns)
-    rows = daily.select(*(name for name in (CLUSTER, *frame.names) if name in daily.columns))
+    rows = read_columns(daily, frame.names, label)
     with writing(table):
         make(spark, table, rows, frame)
         _alone(table, lambda: rows.writeTo(table).overwritePartitions())
