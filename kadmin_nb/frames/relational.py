@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from ..errors import Invalid, UsageError, printable
 from . import schemas, spark
 from .answer import Tabular
-from .frame import MOMENT
+from .frame import MOMENT, WORD
 from .given_frames import arrow_table, fitted, is_text, plain, text_column
 from .lazy_answer import SparkAnswer
 
@@ -121,6 +121,14 @@ TEXT = Kind(is_text, pa.string(), "text")
 WHOLE = Kind(pa.types.is_integer, pa.int32(), "a whole number")
 TIME = Kind(pa.types.is_timestamp, MOMENT, "a timestamp")
 NUMBER = Kind(lambda kind: _is_number(kind) or pa.types.is_null(kind), pa.float64(), "a number")
+
+
+_BY_TYPE = {WORD: TEXT, pa.string(): TEXT, pa.int32(): WHOLE, MOMENT: TIME, pa.int64(): NUMBER, pa.float64(): NUMBER}
+
+
+def kinds_of(schema: pa.Schema) -> dict[str, Kind]:
+    """The kinds of the columns that are texts, numbers or times."""
+    return {field.name: _BY_TYPE[field.type] for field in schema if field.type in _BY_TYPE}
 
 
 def of_kinds(frame: Frame, kinds: Mapping[str, Kind], label: str, or_without: Collection[str] = ()) -> Frame:

@@ -21,7 +21,6 @@ from ..frames import frame as types
 from ..frames import relational, schemas
 from ..frames import spark as sparks
 from ..frames.relational import (
-    NUMBER,
     TEXT,
     TIME,
     WHOLE,
@@ -33,6 +32,7 @@ from ..frames.relational import (
     each_once,
     framed,
     having,
+    kinds_of,
     members,
     names_of,
     of_kinds,
@@ -72,18 +72,7 @@ WATCHED_LABEL = "the watched times"
 UNWATCHED_AFTER = 60.0
 """A consumer that waits for records asks twice a second, so a minute without any request is one that nobody logged."""
 
-KINDS: dict[str, Kind] = {
-    CLUSTER: TEXT,
-    "broker": WHOLE,
-    "user": TEXT,
-    "client_id": TEXT,
-    "key": TEXT,
-    "window_start": TIME,
-    "window_end": TIME,
-    "value": NUMBER,
-    "throttle_ms": NUMBER,
-    "source": TEXT,
-}
+KINDS = {CLUSTER: TEXT, **kinds_of(schemas.USAGE.schema)}
 """The columns of USAGE that are read."""
 
 _GIVEN = ("broker", "user", "window_start", "window_end")
@@ -111,13 +100,7 @@ HISTOGRAM = Kind(lambda kind: True, schemas.HISTOGRAM, "a histogram")
 
 _COUNTS = {"windows": types.COUNT, "brokers": types.WHOLE, "clients": types.COUNT}
 _FIGURES = {name: types.COUNT if name.startswith("windows") else types.NUMBER for name in BUCKET_SUMS}
-_DAILY_KINDS: dict[str, Kind] = {
-    CLUSTER: TEXT,
-    "broker": WHOLE,
-    **{name: NUMBER if name == "limit" else TEXT for name in BUCKET},
-    **dict.fromkeys((*_COUNTS, *BUCKET_SUMS, "window_s"), NUMBER),
-    "histogram": HISTOGRAM,
-}
+_DAILY_KINDS = {CLUSTER: TEXT, **kinds_of(schemas.UTILISATION_DAILY.schema), "histogram": HISTOGRAM}
 """The columns of UTILISATION_DAILY that are read."""
 
 
