@@ -656,8 +656,7 @@ class Cluster:
         PlanRefused, NotAuthorized, Interrupted
             As `observe`.
         """
-        from .bucket_usage import top_of
-        from .record_sizes import for_share_groups
+        from .bucket_usage import for_share_groups, top_of
 
         return top_of(self._observed(seconds, progress), keys, most, for_share_groups(self.port))
 
@@ -674,8 +673,7 @@ class Cluster:
         NotKnowable, PlanRefused, NotAuthorized, Interrupted
             As `top`.
         """
-        from .bucket_usage import requests_of
-        from .record_sizes import for_share_groups
+        from .bucket_usage import for_share_groups, requests_of
 
         return requests_of(self._observed(seconds, progress), for_share_groups(self.port))
 
@@ -696,7 +694,7 @@ class Cluster:
         NotAuthorized
             DESCRIBE on the cluster is missing.
         """
-        from .record_sizes import record_sizes
+        from .bucket_usage import record_sizes
 
         resources = self.configs.select(topic, *[LEFT_OUT] * 4)
         return Answer(record_sizes(self.port, [resource.name for resource in resources]))

@@ -1,4 +1,4 @@
-"""The use of one client's buckets, and the known clients that share them, out of USAGE."""
+"""The use of clients while they are observed; of one of them its buckets, and the known clients that share them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ import pyarrow.compute as pc
 
 from .. import usage
 from ..client_configs.kafka import LiveKafka
-from ..errors import NotFound, NotKnowable
+from ..errors import KadminError, NotFound, NotKnowable
 from ..frames import relational, schemas
 from ..frames.answer import Answer
+from ..frames.schema_metadata import stamped
 from ..model.findings import Row
 from ..resolution import kernel
 from ..resolution.rules import Effective
 from ..usage.engines import Usage
 from ..usage.near_and_top import TopAnswer
 from ..usage.rules import SHARE_BYTES, SHARE_ESTIMATE
+from .groups import group_types
 from .observation import ObservationAnswer, are_known, beginning
 
 
@@ -96,6 +98,39 @@ def _zone_here() -> str:
     offset = datetime.now().astimezone().strftime("%z")
     return f"{offset[:3]}:{offset[3:]}"
 
+
+# --- the mean size of a record of each topic, by which the bytes of share consumers are estimated ---
+
+
+def record_sizes(kafka: LiveKafka, names: Iterable[str]) -> pa.Table:
+    """RECORD_SIZES of these topics; see `Cluster.record_sizes`."""
+    stored = kafka.stored([*names])
+    ids = kafka.topic_ids(stored)
+    rows: list[Row] = [
+        {
+            "topic": topic,
+            "topic_id": ids[topic],
+            "records": records,
+            "bytes": size,
+            "mean_bytes": size / records if records > 0 else None,
+        }
+        for topic, (records, size) in sorted(stored.items())
+        if topic in ids
+    ]
+    return stamped(schemas.table(schemas.RECORD_SIZES, rows), kafka.id)
+
+
+def for_share_groups(kafka: LiveKafka) -> pa.Table | None:
+    """RECORD_SIZES of all topics; None where there is no share group, or the sizes may not be read."""
+    if "share" not in group_types(kafka).values():
+        return None
+    try:
+        return record_sizes(kafka, kafka.topics())
+    except KadminError:
+        return None
+
+
+# --- the use of one client's buckets ---
 
 _BUCKET = ("key", "level", "bucket_user", "bucket_client_id")
 

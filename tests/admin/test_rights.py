@@ -25,7 +25,7 @@ from kadmin_nb.admin.canary import _leaders
 from kadmin_nb.admin.ports import ConfigOperation, CredentialChange
 from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.cluster import permissions
-from kadmin_nb.cluster.record_sizes import record_sizes
+from kadmin_nb.cluster.bucket_usage import record_sizes
 from kadmin_nb.cluster.snapshots import snapshot_of
 from kadmin_nb.errors import NotAuthorized
 from kadmin_nb.model.changes import Change, Edit, Refusal
