@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from itertools import chain
 
-import pyarrow as pa
-
 from ..admin import topics
-from ..admin.configs import RESOURCES_A_CALL, chunks
 from ..advice.config_rules import findings, relevant
 from ..advice.findings import ConfigFindings
 from ..client_configs.kafka import LiveKafka
 from ..errors import NotAuthorized, Unsupported
-from ..frames import schemas
 from .groups import group_types
-from .snapshots import listed_resources
+from .snapshots import configs_of, listed_resources
 
 
 def advise(kafka: LiveKafka) -> ConfigFindings:
     """FINDINGS of the cluster as it is now; see `Configs.advise`."""
     resources = chain.from_iterable(listed_resources(kafka).values())
-    configs = [relevant(kafka.configs.describe(part)) for part in chunks(resources, RESOURCES_A_CALL)]
-    whole = pa.concat_tables([schemas.table(schemas.CONFIGS, ()), *configs])
+    whole = configs_of(kafka, resources, relevant)
     reassigning = is_reassigning(kafka)
     note = None if reassigning is not None else _NOT_TOLD
     return ConfigFindings(findings(whole, reassigning, group_types(kafka)), kafka.id, note)

@@ -6,12 +6,12 @@ import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from ..admin.configs import RESOURCES_A_CALL, chunks
 from ..comparing import Diff, Side, compare
 from ..comparing.differences import table_of
 from ..declared import Declared, Migration, load
@@ -27,6 +27,7 @@ from ..model.resources import Resource
 from ..resolution import kernel
 from ..resolution.impact import known_clients
 from . import Cluster, connect
+from .snapshots import configs_of
 
 HISTORY = "history:"
 SAVED = (".parquet",)
@@ -277,8 +278,5 @@ def _chains(cluster: Cluster, places: Sequence[_Place]) -> dict[_Place, Any]:
     """The synonyms of these keys there; none of what is not there, or may not be seen."""
     resources = sorted({(kind, name) for kind, name, _ in places})
     keys = sorted({key for _, _, key in places if key is not None})
-    chains: dict[_Place, Any] = {}
-    for part in chunks([Resource(*place) for place in resources], RESOURCES_A_CALL):
-        table = cluster.port.configs.describe(part, keys)
-        chains |= dict(zip(_common_places(table), table["synonyms"].to_pylist(), strict=True))
-    return chains
+    table = configs_of(cluster.port, starmap(Resource, resources), keys=keys)
+    return dict(zip(_common_places(table), table["synonyms"].to_pylist(), strict=True))

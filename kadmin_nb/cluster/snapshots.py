@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 
 import pyarrow as pa
@@ -49,10 +49,8 @@ def snapshot_of(kafka: LiveKafka) -> Snapshot:
     frames = {name: table for name, read in READERS.items() if (table := read(kafka)) is not None}
     resources = listed_resources(kafka)
     each = list(chain.from_iterable(resources.values()))
-    configs = [_own(kafka.configs.describe(part)) for part in chunks(each, RESOURCES_A_CALL)]
-    whole = pa.concat_tables([schemas.table(schemas.CONFIGS, ()), *configs])
     return snapshot(
-        {**frames, CONFIGS.name: _sorted(whole)},
+        {**frames, CONFIGS.name: _sorted(configs_of(kafka, each, _own))},
         cluster_id=kafka.id,
         taken_at=began,
         scopes=[*(scope for name in frames for scope in KINDS[name].scopes), *resources],
@@ -74,6 +72,17 @@ def listed_resources(kafka: LiveKafka) -> dict[str, Sequence[Resource]]:
     except Unsupported:
         topics, listed = [Resource("TOPIC", name) for name in kafka.topics()], {}
     return {"TOPIC": topics, "BROKER": brokers, "CLIENT_METRICS": client_metrics, **listed}
+
+
+def configs_of(
+    kafka: LiveKafka,
+    resources: Iterable[Resource],
+    kept: Callable[[pa.Table], pa.Table] = lambda configs: configs,
+    keys: Sequence[str] | None = None,
+) -> pa.Table:
+    """CONFIGS of many resources, all or these keys, of each answer what is `kept`."""
+    answers = (kafka.configs.describe(part, keys) for part in chunks(resources, RESOURCES_A_CALL))
+    return pa.concat_tables([schemas.CONFIGS.empty(), *map(kept, answers)])
 
 
 def _own(configs: pa.Table) -> pa.Table:

@@ -7,9 +7,8 @@ from itertools import chain
 
 import pyarrow as pa
 
-from ..admin.configs import RESOURCES_A_CALL, chunks
 from ..cluster import Cluster, connect
-from ..cluster.snapshots import listed_resources
+from ..cluster.snapshots import configs_of, listed_resources
 from ..frames import schemas
 from ..frames.frame import TEXT
 from ..frames.given_frames import plain
@@ -60,8 +59,7 @@ def _configs(cluster: Cluster, asked: Asked) -> pa.Table:
         for resource in chain.from_iterable(listed_resources(cluster.port).values())
         if (types is None or resource.type in types) and (names is None or resource.name in names)
     ]
-    described = (cluster.port.configs.describe(part) for part in chunks(resources, RESOURCES_A_CALL))
-    return pa.concat_tables([schemas.CONFIGS.empty(), *described])
+    return configs_of(cluster.port, resources)
 
 
 def _users(cluster: Cluster, asked: Asked) -> pa.Table:
