@@ -462,7 +462,6 @@ def take_back(
     stage: Callable[[], Stage],
     changes: Sequence[Change],
     seconds: float,
-    may_go_on: Callable[[], bool] = lambda: True,
 ) -> dict[int, str]:
     """Set what the changes have switched on back to what it was; the brokers where that failed, and why.
 
@@ -472,7 +471,7 @@ def take_back(
     end, pause = kafka.monotonic() + seconds, _PAUSE
     pending = {change_broker(change): change for change in changes}
     not_restored = _tried(kafka, stage, pending)
-    while not_restored and kafka.monotonic() < end and may_go_on():
+    while not_restored and kafka.monotonic() < end:
         kafka.sleep(pause)
         pause = min(2 * pause, 5.0)
         not_restored = _tried(kafka, stage, {broker: pending[broker] for broker in not_restored})

@@ -364,7 +364,7 @@ def _with_limits_over_time(
     return with_columns(limited, {**day_of, "start": words.when(words.is_null(words.column("first")), start)})
 
 
-def usage_columns(usage: Any, names: Sequence[str], label: str = USAGE_LABEL) -> tuple[Frame, list[str]]:
+def usage_columns(usage: Any, names: Sequence[str]) -> tuple[Frame, list[str]]:
     """These columns of a usage in their types, with `measured`: by the broker, of a bucket; and the cluster's, if any.
 
     Raises
@@ -372,7 +372,7 @@ def usage_columns(usage: Any, names: Sequence[str], label: str = USAGE_LABEL) ->
     UsageError
         Not a frame, or a column is missing or of another type.
     """
-    rows = of_kinds(usage, {name: KINDS[name] for name in (CLUSTER, *names)}, label, or_without=(CLUSTER,))
+    rows = of_kinds(usage, {name: KINDS[name] for name in (CLUSTER, *names)}, USAGE_LABEL, or_without=(CLUSTER,))
     words, cluster = words_of(rows), cluster_of(rows)
     columns = {"client_id": words.either(words.column("client_id"), words.literal("", pa.string()))}
     if "source" in names:
