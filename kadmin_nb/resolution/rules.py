@@ -67,16 +67,6 @@ class Effective:
         lost = ", ".join(f"{o.entity} ({readable(self.key, o.value)})" for o in self.overridden)
         return f"set by {self.entity}, {SHARED[self.level]}" + (f"; overrides {lost}" if lost else "")
 
-    def without_it(self) -> Effective:
-        """The quota that would bind the client next; where none would, it is unlimited."""
-        if not self.overridden:
-            return Effective(self.user, self.client_id, self.key)
-        first, *lower = self.overridden
-        bucket = bucket_at(LEVELS_BY_NAME[first.level], self.user, self.client_id)
-        return Effective(
-            self.user, self.client_id, self.key, first.value, first.level, first.entity, bucket, tuple(lower)
-        )
-
     @property
     def is_shared(self) -> bool:
         """True where other clients draw from the same limit."""

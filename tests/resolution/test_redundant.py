@@ -91,7 +91,9 @@ def _by_the_scalar_rule(stored: dict) -> list[tuple]:
         user, client_id = (entity.get(kind) for kind in ("user", "client-id"))
         names = [UNNAMED] if client_id is DEFAULT else [UNNAMED, ""] if client_id is None else [str(client_id)]
         bound = [resolve_client(stored, UNNAMED if user in (None, DEFAULT) else str(user), n, key) for n in names]
-        pairs = [(now, now.without_it()) for now in bound if now.entity == entity]
+        without = {target: value for target, value in stored.items() if target != (entity, key)}
+        then = [resolve_client(without, now.user, now.client_id, key) for now in bound]
+        pairs = [(a, b) for a, b in zip(bound, then, strict=True) if a.entity == entity]
         levels = {other.level for other, its_key in stored if its_key == key}
         if pairs and all(now.value == then.value and not _between(levels, now, then) for now, then in pairs):
             told.append((str(entity), key, str(pairs[0][1].entity), all(a.bucket == b.bucket for a, b in pairs)))
