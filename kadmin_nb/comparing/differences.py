@@ -248,12 +248,17 @@ def _check_unique(content: pa.Table, kind: SnapshotKind) -> None:
     if keys.null_count:
         hint = f"Needed: {', '.join(kind.order)}."
         raise Invalid(f"a row of the {kind.title} does not say what it is set on", hint=hint)
+    if whose := named_twice(content, keys, kind):
+        raise Invalid(f"{whose} is in the {kind.title} twice", hint="A snapshot is of one cluster, with one row a key.")
+
+
+def named_twice(rows: pa.Table, keys: pa.Array, kind: SnapshotKind) -> str:
+    """What two rows of the same key are set on, and which key of it; "" where each has a key of its own."""
     if pc.count_distinct(keys).as_py() == len(keys):
-        return
+        return ""
     counts = pc.value_counts(keys)
-    row = content.slice(pc.index(keys, next(c["values"] for c in counts if c["counts"].as_py() > 1)).as_py(), 1)
-    whose = " ".join(str(row[name][0]) for name in kind.order)
-    raise Invalid(f"{whose} is in the {kind.title} twice", hint="A snapshot is of one cluster, with one row a key.")
+    row = rows.slice(pc.index(keys, next(c["values"] for c in counts if c["counts"].as_py() > 1)).as_py(), 1)
+    return " ".join(str(row[name][0]) for name in kind.order)
 
 
 def identities(rows: pa.Table, kind: SnapshotKind) -> pa.Array:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..comparing.differences import difference, identities
+from ..comparing.differences import difference, identities, named_twice
 from ..errors import Invalid, TimedOut, UsageError
 from ..frames import schemas
 from ..frames.frame import Frame
@@ -153,11 +153,7 @@ def state_at(rows: pa.Table, kind: SnapshotKind, time: datetime, where: str) -> 
     at = moment_of(time)
     held = pc.and_(pc.less_equal(rows[FROM], at), pc.or_kleene(pc.is_null(rows[TO]), pc.greater(rows[TO], at)))
     state = rows.filter(held)
-    keys = identities(state, kind)
-    if pc.count_distinct(keys).as_py() != len(keys):
-        counts = pc.value_counts(keys).to_pylist()
-        twice = state.slice(pc.index(keys, next(c["values"] for c in counts if c["counts"] > 1)).as_py(), 1)
-        whose = " ".join(str(twice[name][0]) for name in kind.order)
+    if whose := named_twice(state, identities(state, kind), kind):
         raise Invalid(
             f"{where}: {kind.history_table} has two intervals of {whose} at {utc(time)}",
             hint="Another program wrote into the table: remove the wrong row.",
