@@ -290,7 +290,7 @@ class Wire:
         """
         doing, cluster = "refreshing the metadata", self._manager.cluster
         answer = self._asked(cluster.metadata_request, None, doing, self.timeout, PATIENCE)
-        self._started(lambda: cluster.update_metadata(answer), self.timeout, doing).value()
+        _UnderWay(self._manager.call_soon(lambda: cluster.update_metadata(answer)), self.timeout, doing).value()
 
     def close(self) -> None:
         """Close every connection and end the thread; never blocks for long."""
@@ -323,11 +323,14 @@ class Wire:
         patience: float | None = None,
     ) -> _UnderWay:
         """One attempt, each with a message of its own: the library writes into what it sends."""
+        if self._is_closed:
+            raise ConnectionFailed(f"the connection is closed, while {doing}", hint="Connect again.")
         message = request()
         seconds_left = max(0.05, deadline - time.monotonic())
         others = node is None and len(self._manager.cluster.brokers()) > 1
         hurry = patience if others and patience and patience < seconds_left else None
-        return self._started(lambda: self._exchange(message, node, seconds_left, hurry), seconds_left + 1.0, doing)
+        exchange = self._manager.call_soon(lambda: self._exchange(message, node, seconds_left, hurry))
+        return _UnderWay(exchange, seconds_left + 1.0, doing)
 
     async def _exchange(self, request: Any, node: int | None, timeout: float, hurry: float | None) -> Any:
         """Connect, and only then send: what fails before is known not to have been sent."""
@@ -370,12 +373,6 @@ class Wire:
         if not connection.connected:
             raise kafka.errors.KafkaConnectionError("the connection has just closed")
         return connection
-
-    def _started(self, start: Callable[[], Any], seconds: float, doing: str) -> _UnderWay:
-        """Run on the library's thread."""
-        if self._is_closed:
-            raise ConnectionFailed(f"the connection is closed, while {doing}", hint="Connect again.")
-        return _UnderWay(self._manager.call_soon(start), seconds, doing)
 
 
 @dataclass(frozen=True, slots=True)

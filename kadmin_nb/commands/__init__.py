@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +29,6 @@ class Result:
     raw: bool = False
     json: bool = False
     no_pager: bool = False
-    no_color: bool = False
     detailed: bool = False
 
 
@@ -89,9 +89,12 @@ def main() -> None:
     gc.set_threshold(50_000, 20, 20)
     atexit.register(gc.freeze)
     try:
-        from .terminal import run_command_line as terminal
+        from . import terminal
 
-        terminal()
+        if instruction := os.environ.get(terminal.COMPLETION):
+            sys.exit(terminal.complete(instruction))
+        terminal.prepare()
+        sys.exit(terminal.run_line(sys.argv[1:]))
     except KeyboardInterrupt:  # while modules are loaded
         sys.stderr.write("interrupted\n")
         sys.exit(130)

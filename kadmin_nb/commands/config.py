@@ -9,6 +9,7 @@ import click
 
 from ..advice import FINDINGS
 from ..errors import UsageError
+from ..model.changes import Edit
 from ..model.resources import WORDS
 from ..plans import change_words
 from . import completions, options
@@ -150,7 +151,7 @@ def set_(session: Session, words: tuple[str, ...], plan_options: PlanOptions) ->
     """Set configs of a resource.
 
     Or of several of one type, such as topic=orders topic=payments."""
-    return _change_configs("set", session, words, plan_options)
+    return session.change(_edits("set", session, words, plan_options), plan_options)
 
 
 @config.command()
@@ -159,7 +160,7 @@ def set_(session: Session, words: tuple[str, ...], plan_options: PlanOptions) ->
 @options.types(*RESOURCES)
 def reset(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
     """Remove configs, so that their fallbacks apply again."""
-    return _change_configs("reset", session, words, plan_options)
+    return session.change(_edits("reset", session, words, plan_options), plan_options)
 
 
 @config.command()
@@ -168,7 +169,7 @@ def reset(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -
 @options.types(*RESOURCES)
 def append(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
     """Add items to a list: cleanup.policy=compact."""
-    return _change_configs("append", session, words, plan_options)
+    return session.change(_edits("append", session, words, plan_options), plan_options)
 
 
 @config.command()
@@ -177,12 +178,11 @@ def append(session: Session, words: tuple[str, ...], plan_options: PlanOptions) 
 @options.types(*RESOURCES)
 def subtract(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
     """Remove items from a list."""
-    return _change_configs("subtract", session, words, plan_options)
+    return session.change(_edits("subtract", session, words, plan_options), plan_options)
 
 
-def _change_configs(verb: str, session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
-    edits = change_words.config_edits(verb, words, session.lookup, plan_options.allow_unknown)
-    return session.change(change_words.with_end(edits, plan_options.until), plan_options)
+def _edits(verb: str, session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> list[Edit]:
+    return change_words.config_edits(verb, words, session.lookup, plan_options.allow_unknown)
 
 
 def _user_configs(words: tuple[str, ...], session: Session, keys: Sequence[str] | None, only_set: bool) -> Any:

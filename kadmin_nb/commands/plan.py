@@ -64,11 +64,11 @@ def plan(
             "a file or a subcommand is required",
             hint="plan -f FILE, plan from FILE, or plan show|review|apply|verify|resume|rollback|log PLAN",
         )
-    from ..plans import change_lines, change_words  # with Arrow, which help does not need
+    from ..plans import change_lines  # with Arrow, which help does not need
 
     edits = change_lines.edits(_change_lines_in(file), session.lookup, allow_unknown=plan_options.allow_unknown)
     stage = session.cluster.stage()
-    stage.add(change_words.with_end(edits, plan_options.until))
+    stage.add(edits, plan_options.until)
     return session.save_or_apply(planned(stage, plan_options), plan_options, impact)
 
 

@@ -227,7 +227,7 @@ def set_(session: Session, words: tuple[str, ...], pairs: str | None, plan_optio
     {here} producer_byte_rate=5MB/s --pairs clients.csv
     {here} --pairs limits.csv
     """
-    return _change("set", words, pairs, session, plan_options)
+    return session.change(_edits("set", words, pairs, session, plan_options), plan_options)
 
 
 @quota.command()
@@ -237,12 +237,7 @@ def set_(session: Session, words: tuple[str, ...], pairs: str | None, plan_optio
 @_pairs("Remove it from each of these clients: a frame with user and client_id.")
 def remove(session: Session, words: tuple[str, ...], pairs: str | None, plan_options: PlanOptions) -> Any:
     """Remove quotas of a user, a client-id, both, or an ip."""
-    return _change("remove", words, pairs, session, plan_options)
-
-
-def _change(verb: str, words: Sequence[str], pairs: str | None, session: Session, plan_options: PlanOptions) -> Any:
-    edits = _edits(verb, words, pairs, session, plan_options)
-    return session.change(change_words.with_end(edits, plan_options.until), plan_options)
+    return session.change(_edits("remove", words, pairs, session, plan_options), plan_options)
 
 
 def _edits(

@@ -200,7 +200,7 @@ class Session:
     def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Plan | Outcomes | Stage | ImpactAnswer:
         """Carry out a changing verb: the terminal plans that one line."""
         stage = self.cluster.stage()
-        stage.add(edits)
+        stage.add(edits, plan_options.until)
         return self.save_or_apply(planned(stage, plan_options), plan_options)
 
     def save_or_apply(
@@ -214,7 +214,9 @@ class Session:
         save(plan, plan_options)
         if not plan_options.apply:
             return answer
-        return self.cluster_to_change.apply(plan, chosen, progress=self.progress)
+        from ..cluster.changes import changes_of
+
+        return changes_of(self.cluster_to_change).apply(plan, chosen, self.progress)
 
     def _judged(self, plan: Plan, impact: ImpactOptions | None) -> tuple[Plan, Plan | ImpactAnswer]:
         """The plan with the dangers that these clients tell of, and IMPACT; without clients the plan as it is."""

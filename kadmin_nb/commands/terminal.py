@@ -12,7 +12,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from itertools import takewhile
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from .. import files
 from ..errors import ExitState, Hinted, Interrupted, KadminError, NotFound, UsageError, printable
@@ -30,14 +30,15 @@ COMPLETION = "_KADMIN_NB_COMPLETE"
 """`eval "$(_KADMIN_NB_COMPLETE=bash_source kadmin-nb)"` turns the shell's completion on; zsh and fish alike."""
 
 
-def run_command_line(words: list[str] | None = None) -> NoReturn:
-    """Run the words of the command line and exit."""
-    if instruction := os.environ.get(COMPLETION):
-        sys.exit(_complete(instruction))
+def prepare() -> None:
+    """Make this process one of the terminal: without pandas, and with standard streams that can be used.
+
+    Standard input that somebody closed (`<&-`) is at its end.
+    """
     sys.meta_path.insert(0, PandasGuard())
-    sys.stdin = _input_or_empty(sys.stdin)
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull)  # noqa: SIM115  # as long as we live
     sys.stdout, sys.stderr = _usable(sys.stdout), _usable(sys.stderr)
-    sys.exit(run_line(sys.argv[1:] if words is None else words))
 
 
 class PandasGuard:
@@ -67,11 +68,6 @@ class PandasGuard:
         return spec
 
 
-def _input_or_empty(stream: TextIO | None) -> TextIO:
-    """Standard input; one that somebody closed (`<&-`) is at its end."""
-    return open(os.devnull) if stream is None else stream
-
-
 def _usable(stream: TextIO | None) -> TextIO:
     """A standard stream in which everything can be written.
 
@@ -87,7 +83,8 @@ def _usable(stream: TextIO | None) -> TextIO:
     return stream
 
 
-def _complete(instruction: str) -> int:
+def complete(instruction: str) -> int:
+    """Answer the shell, which asks for its script or for the words that may come next; the exit code."""
     from click.shell_completion import shell_complete
 
     from ..model.grammar import argument

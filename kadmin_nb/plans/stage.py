@@ -335,17 +335,17 @@ class Stage(PrintFormats, Tabular):
         self.add(change_lines.frame_edits(frame, CONFIGS))
 
     def _stage(self, edit: Edit, until: object = None) -> Edit:
-        return self._edits.add(with_end([edit], until))[0]
+        return self.add([edit], until)[0]
 
-    def add(self, edits: Iterable[Edit]) -> list[Edit]:
-        """Stage edits that were read elsewhere, all of them or none.
+    def add(self, edits: Iterable[Edit], until: object = None) -> list[Edit]:
+        """Stage edits that were read elsewhere, all of them or none; with an end, each has it, as in `set_quota`.
 
         Raises
         ------
         UsageError
-            An append and a subtract of one key.
+            An append and a subtract of one key; an end that has passed or has no zone.
         """
-        return self._edits.add(edits)
+        return self._edits.add(with_end(edits, until))
 
     def add_lines(self, text: str, *, kind: str | None = None, allow_unknown: Collection[str] = ()) -> list[Edit]:
         """Stage the lines of a cell or a file, `set producer_byte_rate=5MB/s user=alice`: all of them or none.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from kadmin_nb.admin import wire
 from kadmin_nb.client_configs.kafka import LiveKafka
 
 
 def idle_out(kafka: LiveKafka) -> None:
     """Close every connection: the next request makes a new one, and logs in."""
     connections = list(kafka.wire._manager._conns.values())
-    kafka.wire._started(lambda: [connection.close() for connection in connections], 5.0, "closing").value()
+    closing = kafka.wire._manager.call_soon(lambda: [connection.close() for connection in connections])
+    wire._UnderWay(closing, 5.0, "closing").value()

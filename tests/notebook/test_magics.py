@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.cluster.changes import Changes
 from kadmin_nb.frames.answer_frame import AnswerFrame
 from kadmin_nb.model.changes import Outcome
 from kadmin_nb.plans.execution.executor import ApplyResult
@@ -205,7 +206,7 @@ def test_what_is_in_force_is_no_longer_staged(live, cluster, monkeypatch, name, 
             raise kn.PartlyFailed("the journal cannot be written", outcomes=outcomes)
         return outcomes
 
-    monkeypatch.setattr(kn.Cluster, "apply", half)
+    monkeypatch.setattr(Changes, "apply", half)
     live.refused("%kquota apply", kn.PartlyFailed)
     assert [str(edit.resource) for edit in edits_of(cluster.tray).staged().values()] == [f"user={users[1]}"]
     cluster.tray.discard()
@@ -217,7 +218,7 @@ def test_changes_that_are_not_verified_are_raised_with_their_rows(live, monkeypa
     live(f"%kquota set producer_byte_rate=1kB user={name('user')}")
     live("%kquota plan")
     half = lambda self, plan, *_, **__: Outcomes.of(plan, ApplyResult([Outcome(plan.changes[0], "unverified")]))  # noqa: E731
-    monkeypatch.setattr(kn.Cluster, "apply", half)
+    monkeypatch.setattr(Changes, "apply", half)
     error = live.refused(line, kn.PartlyFailed)
     assert "1 of 1 changes are not verified" in str(error)
     assert "1 unverified" in live.displayed[0]["data"]["text/plain"]

@@ -12,6 +12,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+from kadmin_nb.cluster.changes import Changes
 from kadmin_nb.commands import terminal
 from kadmin_nb.errors import NotAuthorized
 from kadmin_nb.model.changes import Outcome
@@ -213,10 +214,10 @@ def test_many_lines_from_a_file_and_from_standard_input(live, cluster, user, tmp
 @pytest.mark.parametrize(
     ("state", "code"), [("unverified", 4), ("unknown", 4), ("failed", 1), ("skipped", 1), ("verified", 0)]
 )
-def test_changes_that_are_not_verified(live, cluster, user, monkeypatch, state, code):
+def test_changes_that_are_not_verified(live, user, monkeypatch, state, code):
     """Half of it was done, and the exit status was 0."""
     monkeypatch.setattr(
-        type(cluster),
+        Changes,
         "apply",
         lambda self, plan, *_, **__: Outcomes.of(plan, ApplyResult([Outcome(plan.changes[0], state)])),
     )

@@ -301,9 +301,7 @@ def test_spark_remote_that_is_not_an_address(remote):
 def test_a_connect_server_that_is_not_ours_is_one_line(silent_server, server, says):
     """It tried for ten minutes, and then printed the innards of gRPC."""
     where = silent_server if server == "another" else "sc://127.0.0.1:1"
-    program = (
-        f"from kadmin_nb.commands.terminal import run_command_line; run_command_line({[*LOG, '--engine', 'spark']!r})"
-    )
+    program = f"from kadmin_nb.commands import main; import sys; sys.argv[1:] = {[*LOG, '--engine', 'spark']!r}; main()"
     done = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, "SPARK_REMOTE": where}, capture_output=True, text=True, timeout=120, check=False,
