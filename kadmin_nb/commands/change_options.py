@@ -65,7 +65,7 @@ def _bind_plan_options(ctx: click.Context, session: Session, params: dict[str, A
 
 
 def _bind_apply_options(ctx: click.Context, session: Session, params: dict[str, Any]) -> None:
-    params["usage"] = usage_frame(session, params["usage"]) if params["usage"] else None
+    params["usage"] = usage_frame(session, params["usage"] or None)
     params["apply_options"] = _taken(ApplyOptions, params)
 
 

@@ -39,7 +39,7 @@ def registrations(session: Session, words: tuple[str, ...]) -> Any:
 
     Each with its software, version, supported keys and group.
     """
-    return session.cluster.client_configs.registrations(**_selectors(session, words))
+    return session.cluster.client_configs.registrations(**read_selectors(words, _SELECTORS, session.lookup))
 
 
 @client_configs.command()
@@ -50,7 +50,7 @@ def status(session: Session, words: tuple[str, ...]) -> Any:
 
     Each with the time since when it has it, or the reason why it refuses another.
     """
-    return session.cluster.client_configs.status(**_selectors(session, words))
+    return session.cluster.client_configs.status(**read_selectors(words, _SELECTORS, session.lookup))
 
 
 @client_configs.command()
@@ -67,8 +67,8 @@ def followers(session: Session, words: tuple[str, ...], key: str, usage: str | N
     {here} user=alice
     {here} --key session.timeout.ms --usage usage.parquet
     """
-    used = None if usage is None else usage_frame(session, usage)
-    return session.cluster.client_configs.followers(key, **_selectors(session, words), usage=used)
+    chosen = read_selectors(words, _SELECTORS, session.lookup)
+    return session.cluster.client_configs.followers(key, **chosen, usage=usage_frame(session, usage))
 
 
 @client_configs.command()
@@ -118,12 +118,7 @@ def init(session: Session, apply: bool, clients: tuple[str, ...], admin: str | N
     return setup.apply() if apply else setup
 
 
-def _selectors(session: Session, words: tuple[str, ...]) -> dict[str, Any]:
-    chosen = read_selectors(words, _SELECTORS, session.lookup)
-    return {name.replace("-", "_"): values for name, values in chosen.items()}
-
-
 def _one_entity(session: Session, words: tuple[str, ...]) -> dict[str, Any]:
     """One user, and one client-id where it is named."""
-    chosen = _selectors(session, words)
+    chosen = read_selectors(words, _SELECTORS, session.lookup)
     return {"user": None} | {name: values[0] if len(values) == 1 else values for name, values in chosen.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -70,7 +70,7 @@ def describe(
     """
     if words and all(word.startswith(_OF_USERS) for word in words):
         return _user_configs(words, session, options.keys_of(keys), only_set)
-    chosen = chosen_resources(words, session)
+    chosen = read_selectors(words, RESOURCES, session.lookup)
     answer = session.cluster.configs.describe(
         **chosen, keys=options.keys_of(keys), only_set=only_set, documentation=documentation
     )
@@ -106,9 +106,7 @@ def advise(session: Session, only: tuple[str, ...], stage: bool, plan_options: P
     {here} --only repeats --stage
     {here} --only leftover --apply
     """
-    is_changing = stage or plan_options.apply or plan_options.save is not None
-    if plan_options.is_typed and not is_changing:
-        raise UsageError("options of a change need a change", hint="Add --stage, --save FILE or --apply.")
+    is_changing = plan_options.asks_for_change(stage)
     findings = session.cluster.configs.advise().only(*only)
     edits = findings.edits() if is_changing else []
     return session.change(edits, plan_options) if edits else findings
@@ -191,16 +189,11 @@ def _user_configs(words: tuple[str, ...], session: Session, keys: Sequence[str] 
         raise UsageError(
             "user=… is required: client configs belong to users", hint="For quotas: quota describe client-id=…"
         )
-    return session.cluster.describe_user(chosen["user"], chosen.get("client-id"), keys=keys, only_set=only_set)
+    return session.cluster.describe_user(chosen["user"], chosen.get("client_id"), keys=keys, only_set=only_set)
 
 
 def _one_client(chosen: Mapping[str, tuple[Any, ...]]) -> list[Any]:
-    names = [several for word in _CLIENT_WORDS if (several := chosen.get(word, ())) or word == "user"]
+    names = [several for word in ("user", "client_id") if (several := chosen.get(word, ())) or word == "user"]
     if any(len(several) != 1 or not isinstance(several[0], str) for several in names):
         raise UsageError("one client is required", hint="For example user=alice client-id=app.")
     return [name for (name,) in names]
-
-
-def chosen_resources(words: Iterable[str], session: Session) -> dict[str, Any]:
-    chosen = read_selectors(words, RESOURCES, session.lookup)
-    return {word.replace("-", "_"): value for word, value in chosen.items()}

@@ -63,7 +63,8 @@ def may_i(session: Session, words: tuple[str, ...]) -> Any:
     if words and words[0].partition("=")[0] not in WORDS:
         return session.cluster.may_i(change_lines.line(words, session.lookup))
     whose = read_selectors(words, tuple(WORDS), session.lookup)
-    return session.cluster.may_i(on=[Resource.of(word, name) for word, names in whose.items() for name in names])
+    resources = [Resource.of(word.replace("_", "-"), name) for word, names in whose.items() for name in names]
+    return session.cluster.may_i(on=resources)
 
 
 @click.command(cls=Verb)
@@ -110,6 +111,4 @@ def users(session: Session, words: tuple[str, ...], usage: str | None) -> Any:
     {here}
     {here} user~=team-* --usage usage.parquet
     """
-    chosen = read_selectors(words, ("user",), session.lookup)
-    used = None if usage is None else usage_frame(session, usage)
-    return session.cluster.users(**chosen, usage=used)
+    return session.cluster.users(**read_selectors(words, ("user",), session.lookup), usage=usage_frame(session, usage))

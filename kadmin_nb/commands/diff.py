@@ -9,7 +9,7 @@ import click
 
 from ..errors import Conflict, UsageError, WrongCluster
 from ..model.grammar import quote
-from . import completions, options
+from . import completions
 from .change_options import changing
 from .click_glue import Verb, Words
 from .declared import migrating
@@ -45,11 +45,10 @@ _SIDE = click.Choice(["a", "b"], case_sensitive=False)
 @click.option(
     "--clients", metavar="NAME", help="Compare the totals that each of these clients can get; a frame or file."
 )
-@options.from_context(cluster_options=lambda ctx: {"cluster", "property"} & set(ctx.meta))
 def diff(
     session: Session, sides: tuple[str, ...], where: str | None, as_of: str | None, cluster_id: str | None,
     everything: bool, onto: str | None, rows: str | None, which: str | None, scale: str | None, mapping: str | None,
-    clients: str | None, plan_options: PlanOptions, cluster_options: set[str],
+    clients: str | None, plan_options: PlanOptions,
 ) -> Any:  # fmt: skip
     """Compare two clusters, files or times.
 
@@ -64,7 +63,7 @@ def diff(
     {here} old prod --scale 6:12 --mapping names.toml --clients clients.csv
     """
     _refuse_half_a_wish(onto, rows, which, plan_options)
-    sources = _two(session, sides, where, as_of, cluster_options)
+    sources = _two(session, sides, where, as_of)
     migration = _migration(scale, mapping)
     if clients is not None:
         return _totals(session, sources, clients, migration)
@@ -90,9 +89,7 @@ def _refuse_half_a_wish(onto: str | None, rows: str | None, which: str | None, p
         )
 
 
-def _two(
-    session: Session, sides: Sequence[str], where: str | None, as_of: str | None, cluster_options: set[str]
-) -> tuple[Any, Any]:
+def _two(session: Session, sides: Sequence[str], where: str | None, as_of: str | None) -> tuple[Any, Any]:
     """The two sides, as they are given; the current cluster is the second unless said."""
     if as_of and where is None:
         raise UsageError("--as-of needs --history", hint="--history WHERE, or history:WHERE@TIME.")
@@ -108,7 +105,7 @@ def _two(
         raise UsageError(
             f"{len(sources)} sides are too many: diff compares two", hint="A TIME of two words needs quotes."
         )
-    if len(sources) == 2 and cluster_options:
+    if len(sources) == 2 and (cluster_options := {"cluster", "property"} & {*click.get_current_context().meta}):
         raise UsageError(
             f"--{min(cluster_options)} is about the current cluster, but two others are named",
             hint="diff A --cluster B",

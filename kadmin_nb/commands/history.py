@@ -208,14 +208,11 @@ def _recorded_at(where: str | None) -> History:
 
 def _plan_of(plan_or_id: str) -> Any:
     """The plan in this file, or that was begun here under this id; of one that was begun elsewhere, the id."""
-    from ..cluster.changes import journals
-    from ..plans.plan import Plan
+    from .plan import is_id, load_plan
 
-    if Path(plan_or_id).exists():
-        return Plan.load(plan_or_id)
     try:
-        return journals().find(plan_or_id).plan
+        return load_plan(plan_or_id)
     except NotFound:
-        if set(plan_or_id) <= set("0123456789abcdef"):
+        if is_id(plan_or_id):
             return plan_or_id
         raise

@@ -22,7 +22,9 @@ from typing import TYPE_CHECKING
 
 from .. import files
 from ..errors import KadminError
+from ..model.entity import TYPES
 from ..model.grammar import Value
+from ..model.resources import WORDS
 from ..paths import cache_dir
 from .completions import fixed_values
 
@@ -77,13 +79,11 @@ _LIFETIME = 20
 """Seconds after which the process that asks ends, whatever the cluster does."""
 
 
-class NamesOfFile:
+def names_of_file(word: str, target: str | None, before: Sequence[str]) -> Iterable[Value]:
     """The values behind a word in a terminal."""
-
-    def __call__(self, word: str, target: str | None, before: Sequence[str]) -> Iterable[Value]:
-        yield from fixed_values(word, before)
-        if word in LISTED and (chosen := target or _default_target()):
-            yield from _of_file(chosen).get(word, ())
+    yield from fixed_values(word, before)
+    if word in LISTED and (chosen := target or _default_target()):
+        yield from _of_file(chosen).get(word, ())
 
 
 def _of_file(target: str) -> Mapping[str, tuple[str, ...]]:
@@ -136,7 +136,7 @@ class NamesOfThread:
             self._known[target] = KnownNames(names_of(self._settings_of(target)))
 
 
-LISTED = ("user", "client-id", "ip", "topic", "broker", "broker-logger", "group", "client-metrics")
+LISTED = (*TYPES, *WORDS)
 """The words whose values a cluster knows."""
 
 

@@ -52,8 +52,8 @@ def read_selectors(
     types: Sequence[str],
     lookup: Lookup | None,
     type_of: Callable[[str], str | None] = lambda name: None,
-) -> dict[str, tuple[Choice, ...]]:
-    """The entities of a reading verb: a type that stands several times is a list, which asks for all of them.
+) -> dict[str, Any]:
+    """The entities of a reading verb, each type as the argument of that name, `client_id`, with all that are asked for.
 
     `type_of` reads the names of further types: `entity:team`.
     """
@@ -63,7 +63,7 @@ def read_selectors(
     if bare and not any(map(mentions_secret, words)):
         raise without_sign(bare, format_word(types[0], bare))
     for word in read_words(words, lookup):
-        kind = word.name if word.name in types else type_of(word.name)
+        kind = word.name.replace("-", "_") if word.name in types else type_of(word.name)
         if kind is None:
             near = nearest(word.name, list(types))
             raise UsageError(
@@ -112,20 +112,6 @@ def reading(command: Command, bind: Bind = no_binding) -> Command:
 def connecting(command: Command, bind: Bind = no_binding) -> Command:
     """`--cluster`, `--property`, `--timeout` alone: for a verb whose answer is not a frame."""
     return _with_session(cluster(_property(_timeout(command))), bind)
-
-
-def from_context(**readers: Callable[[click.Context], Any]) -> Callable[[Command], Command]:
-    """Arguments of a command that are read from click's context, each by its reader."""
-
-    def decorate(command: Command) -> Command:
-        @functools.wraps(command)
-        @click.pass_context
-        def run(ctx: click.Context, /, *args: Any, **params: Any) -> Any:
-            return command(*args, **params, **{name: read(ctx) for name, read in readers.items()})
-
-        return run
-
-    return decorate
 
 
 def _with_session(command: Command, bind: Bind) -> Command:

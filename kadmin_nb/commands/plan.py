@@ -35,14 +35,8 @@ _HEX = frozenset("0123456789abcdef")
     "--file", "-f", metavar="FILE", help="A file of changes, one a line, as in a %%kquota cell; - reads standard input."
 )
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of saved plans.")
-@options.from_context(verb=lambda ctx: ctx.invoked_subcommand)
 def plan(
-    session: Session,
-    file: str | None,
-    schema: bool,
-    impact: ImpactOptions | None,
-    plan_options: PlanOptions,
-    verb: str | None,
+    session: Session, file: str | None, schema: bool, impact: ImpactOptions | None, plan_options: PlanOptions
 ) -> Any:
     """Make plans from a file of changes; show, apply, verify, resume and roll back plans.
 
@@ -55,10 +49,14 @@ def plan(
     {here} due
     {here} from cluster.yaml
     """
-    if verb is not None:
-        return _refuse_options_of_another_verb(verb, bool(file or impact or schema) or plan_options.is_typed)
+    if verb := click.get_current_context().invoked_subcommand:
+        if file or impact or schema or plan_options.is_typed:
+            raise UsageError(f"these options belong to plan -f FILE, not to plan {verb}")
+        return None
     if schema:
-        return _schema_option()
+        from ..plans.plan import Plan
+
+        return Text(Plan.schema().rstrip())
     if file is None:
         raise UsageError(
             "a file or a subcommand is required",
@@ -215,33 +213,22 @@ def verify(
     return session.cluster.canary(client_id=canary, topic=topic, key=key, seconds=seconds, profile=as_user)
 
 
-def _schema_option() -> Text:
-    from ..plans.plan import Plan
-
-    return Text(Plan.schema().rstrip())
-
-
-def _refuse_options_of_another_verb(verb: str, are_typed: bool) -> None:
-    if are_typed:
-        raise UsageError(f"these options belong to plan -f FILE, not to plan {verb}")
-
-
 def load_plan(plan_or_id: str) -> Plan:
     """The plan of this file, or of this id."""
     from ..plans.plan import Plan
 
-    return _journal(plan_or_id).plan if _is_id(plan_or_id) else Plan.load(plan_or_id)
+    return _journal(plan_or_id).plan if is_id(plan_or_id) else Plan.load(plan_or_id)
 
 
 def _journal(plan_or_id: str) -> StoredJournal:
     from ..cluster.changes import journals
     from ..plans.plan import Plan
 
-    return journals().find(plan_or_id if _is_id(plan_or_id) else Plan.load(plan_or_id).id)
+    return journals().find(plan_or_id if is_id(plan_or_id) else Plan.load(plan_or_id).id)
 
 
-def _is_id(text: str) -> bool:
-    """A file of that name comes first."""
+def is_id(text: str) -> bool:
+    """True of an id, or the beginning of one; a file of that name comes first."""
     return set(text) <= _HEX and not Path(text).exists()
 
 

@@ -64,8 +64,10 @@ def check(
     rules are broken, and all could be checked.
     """
     _refuse_what_does_not_go_together(snapshot, which, where, as_of)
+    from .plan import load_plan
+
     pair_frame = session.find_frame(pairs) if pairs else None
-    plan = _plan_of(which) if which else None
+    plan = load_plan(which) if which else None
     if where is not None:
         answer = _of_history(session, _policy(file), where, as_of or NOW, pair_frame)
     elif snapshot is not None:
@@ -140,15 +142,3 @@ def _each(recorded: Any, time: str) -> Iterator[Snapshot]:
             yield recorded.as_of(time, cluster_id)
         except NotFound:
             continue
-
-
-def _plan_of(plan_or_id: str) -> Plan:
-    """The plan in this file, or that was begun here under this id."""
-    from ..cluster.changes import journals
-    from ..plans.plan import Plan
-
-    return (
-        Plan.load(plan_or_id)
-        if Path(plan_or_id).exists() or not set(plan_or_id) <= set("0123456789abcdef")
-        else journals().find(plan_or_id).plan
-    )

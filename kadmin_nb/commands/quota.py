@@ -71,7 +71,6 @@ def describe(
 @options.engine("The engine for the pairs; default: by their number.")
 @click.option("--overridden", is_flag=True, help="Also the overridden quotas, most specific first.")
 @options.assume_default
-@options.from_context(form=lambda ctx: ctx.meta.get("form"))
 def resolve(
     session: Session,
     words: tuple[str, ...],
@@ -80,13 +79,12 @@ def resolve(
     engine: str | None,
     overridden: bool,
     assume_default: bool,
-    form: str | None,
 ) -> Any:
     """Show which quota limits a client, key by key.
 
     Each with its level, value and bucket, and the quotas that it overrides.
     """
-    whom = chosen_entities(words, session)
+    whom = read_selectors(words, TYPES, session.lookup)
     more: dict[str, Any] = {"keys": options.keys_of(keys), "overridden": overridden, "assume_default": assume_default}
     if pairs is None:
         return session.cluster.quotas.resolve(**whom, engine=engine, **more)
@@ -95,7 +93,7 @@ def resolve(
         raise UsageError(
             f"{next(iter(whom)).replace('_', '-')}=… and --pairs both name clients", hint="Use one of them."
         )
-    with spark_for(session, engine, form):
+    with spark_for(session, engine):
         return with_progress(session.cluster.quotas.resolve(pairs=clients, engine=engine, **more), session)
 
 
@@ -129,11 +127,11 @@ def why(
     """
     if usage is not None and seconds is not None:
         raise UsageError("--for and --usage cannot be combined", hint="Use one of them.")
-    used = None if usage is None else usage_frame(session, usage)
+    used = usage_frame(session, usage)
     if seconds is not None:
         used = session.cluster.requests_now(seconds, progress=session.progress)
     answer = session.cluster.quotas.why(
-        **{"user": None, **chosen_entities(words, session)},
+        **{"user": None, **read_selectors(words, TYPES, session.lookup)},
         keys=options.keys_of(keys),
         usage=used,
         to=None if to is None else _wanted_limit(to),
@@ -168,7 +166,7 @@ def tree(
     words: tuple[str, ...],
 ) -> Any:
     """Show the hierarchy as a tree, with the shadowed quotas."""
-    return session.cluster.quotas.tree(**chosen_entities(words, session))
+    return session.cluster.quotas.tree(**read_selectors(words, TYPES, session.lookup))
 
 
 @quota.command()
@@ -283,8 +281,8 @@ def reach(
     {here} user=alice client-id=app --topics orders --without broker=2
     {here} user=alice client-id=app --usage usage.parquet
     """
-    whom = chosen_entities(words, session)
-    used = None if usage is None else usage_frame(session, usage)
+    whom = read_selectors(words, TYPES, session.lookup)
+    used = usage_frame(session, usage)
     more: dict[str, Any] = {"without": without, "reassignment": reassignment, "assume_default": assume_default}
     return session.cluster.quotas.reach(
         whom.pop("user", None), whom.pop("client_id", ""), topics=topics, usage=used, **more, **whom
@@ -305,11 +303,9 @@ def reach(
 @click.option("--plan", metavar="PLAN", help="What if this plan, a file or an id, is applied.")
 @options.engine("The engine for the clients; default: by their number.")
 @options.assume_default
-@options.from_context(form=lambda ctx: ctx.meta.get("form"))
 def capacity(
     session: Session, pairs: str | None, usage: str | None, stated: str | None, keys: tuple[str, ...], expected: int,
     add: tuple[str, ...], without: tuple[int, ...], plan: str | None, engine: str | None, assume_default: bool,
-    form: str | None,
 ) -> Any:  # fmt: skip
     """Show what limits add up to beside a broker's capacity.
 
@@ -322,10 +318,10 @@ def capacity(
     from .plan import load_plan
 
     clients = None if pairs is None else frame_or_file(session, pairs)
-    used = None if usage is None else usage_frame(session, usage)
+    used = usage_frame(session, usage)
     what_if: dict[str, Any] = {"add": add, "without": without, "plan": None if plan is None else load_plan(plan)}
     more: dict[str, Any] = {"stated": stated, "keys": options.keys_of(keys), "expected": expected}
-    with spark_for(session, engine, form):
+    with spark_for(session, engine):
         return session.cluster.quotas.capacity(
             clients, usage=used, engine=engine, assume_default=assume_default, **what_if, **more
         )
@@ -344,23 +340,16 @@ def explore(session: Session, words: tuple[str, ...], usage: str | None) -> Any:
     {here} user=alice client-id=app
     {here} --usage usage.parquet
     """
-    used = None if usage is None else usage_frame(session, usage)
-    return session.cluster.explore(**chosen_entities(words, session), usage=used)
+    chosen = read_selectors(words, TYPES, session.lookup)
+    return session.cluster.explore(**chosen, usage=usage_frame(session, usage))
 
 
 for more in (chart, cost, history, near, recommend, top, usage):
     quota.add_command(more)
 
 
-def chosen_entities(
-    words: Iterable[str], session: Session, type_of: Callable[[str], str | None] = lambda name: None
-) -> dict[str, Any]:
-    chosen = read_selectors(words, TYPES, session.lookup, type_of)
-    return {kind.replace("-", "_") if kind in TYPES else kind: value for kind, value in chosen.items()}
-
-
 def _whom_of_any_type(words: Iterable[str], session: Session) -> dict[str, Any]:
-    """The same with types that this version does not know, in `entity`."""
-    whom = chosen_entities(words, session, entity_type)
+    """The entities; types that this version does not know are in `entity`."""
+    whom = read_selectors(words, TYPES, session.lookup, entity_type)
     entity = {kind: whom.pop(kind) for kind in [*whom] if kind not in ARGUMENTS}
     return {**whom, "entity": entity} if entity else whom

@@ -77,7 +77,6 @@ def delete(session: Session, words: tuple[str, ...], plan_options: PlanOptions) 
 @click.option("--delete", "deleted", metavar="MECHANISMS", help="SCRAM-SHA-256,SCRAM-SHA-512")
 @click.option("--username", metavar="NAME", help="Users with these credentials.")
 @click.option("--dry-run", is_flag=True, help="Plan, and change nothing.")
-@options.from_context(printed=lambda ctx: "print" in ctx.meta)
 def scram_credentials(
     session: Session,
     is_described: bool,
@@ -85,7 +84,6 @@ def scram_credentials(
     deleted: str | None,
     username: str | None,
     dry_run: bool,
-    printed: bool,
     plan_options: PlanOptions,
 ) -> Any:
     """The scram-credentials tool of KIP-248: changes are made at once, through a plan with a journal.
@@ -107,7 +105,7 @@ def scram_credentials(
         return session.cluster.scram.describe(**({"user": username} if username else {})).raise_for_errors()
     if username is None:
         raise UsageError("--username is required")
-    if printed and not dry_run:
+    if "print" in click.get_current_context().meta and not dry_run:
         raise UsageError("--print needs --dry-run: without it the change is made")
     verb, named = ("set", _credentials(add)) if add is not None else ("delete", (deleted or "").split(","))
     edits = change_words.scram_edits(verb, [*named, format_word("user", username)])

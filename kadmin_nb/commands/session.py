@@ -55,6 +55,19 @@ class PlanOptions:
         """True if any of them was; a policy alone, which may stand before a sub-command, does not count."""
         return replace(self, apply_options=replace(self.apply_options, policy=())) != PlanOptions()
 
+    def asks_for_change(self, stage: bool) -> bool:
+        """True if what a reading verb finds is to be changed: staged, saved as a plan, or applied.
+
+        Raises
+        ------
+        UsageError
+            Options of a change without one.
+        """
+        is_asked = stage or self.apply or self.save is not None
+        if self.is_typed and not is_asked:
+            raise UsageError("options of a change need a change", hint="Add --stage, --save FILE or --apply.")
+        return is_asked
+
 
 @dataclass(frozen=True)
 class ImpactOptions:
@@ -308,11 +321,11 @@ def frame_in_arrow(session: Session, name: str) -> Any:
     return frame.toArrow() if spark.is_spark(frame) else frame
 
 
-def usage_frame(session: Session, name: str) -> Any:
-    """USAGE of that name: a file is read with its types."""
+def usage_frame(session: Session, name: str | None) -> Any:
+    """USAGE of that name: a file is read with its types; None where none is named."""
     from ..frames import schemas
 
-    return typed_frame(session, name, schemas.USAGE)
+    return None if name is None else typed_frame(session, name, schemas.USAGE)
 
 
 def typed_frame(session: Session, name: str, kind: type[Frame]) -> Any:
@@ -324,11 +337,13 @@ def typed_frame(session: Session, name: str, kind: type[Frame]) -> Any:
 
 
 @contextmanager
-def spark_for(session: Session, *names: str | None) -> Iterator[None]:
-    """Around a verb that may go to Spark, with a session where one of the names, a form or an engine, is `spark`."""
+def spark_for(session: Session, engine: str | None) -> Iterator[None]:
+    """Around a verb that may go to Spark, with a session where that is the engine, or the form of the answer."""
+    import click
+
     from ..frames.spark import spark_session
 
-    if "spark" in names:
+    if "spark" in (engine, click.get_current_context().meta.get("form")):
         with session.at_work("Spark starts"):
             spark_session()
     with session.at_work("Spark is working"):

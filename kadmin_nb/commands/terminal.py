@@ -90,11 +90,11 @@ def complete(instruction: str) -> int:
     from ..model.grammar import argument
     from .click_glue import Completing
     from .completions import register
-    from .live_names import NamesOfFile
+    from .live_names import names_of_file
     from .root import root
 
     register()
-    context = {"obj": Completing(NamesOfFile(), argument)}
+    context = {"obj": Completing(names_of_file, argument)}
     return shell_complete(root, context, "kadmin-nb", COMPLETION, instruction)
 
 

@@ -205,7 +205,13 @@ def _refuse_what_is_no_path(path: str) -> None:
 
 
 _FORMS = {"json", "out", "form"}
-"""Options by which an answer is rows alone: what stands below a table that is shown is noted then."""
+"""Options by which an answer is rows alone."""
+
+
+def _note_unless_shown(session: Session, warnings: Iterable[str]) -> None:
+    """Tell what stands below a table, where the answer is rows alone."""
+    if _FORMS & {*click.get_current_context().meta}:
+        note(session, warnings)
 
 
 def _reading(command: Any) -> Any:
@@ -301,8 +307,7 @@ def near(session: Session, source: UsageSource, keys: tuple[str, ...], percent: 
 @click.option(
     "--for", "seconds", default="10s", show_default=True, type=Length(), metavar="TIME", help="Observe for this long."
 )
-@options.from_context(is_shown=lambda ctx: not _FORMS & {*ctx.meta})
-def top(session: Session, source: UsageSource, keys: tuple[str, ...], most: int, seconds: float, is_shown: bool) -> Any:
+def top(session: Session, source: UsageSource, keys: tuple[str, ...], most: int, seconds: float) -> Any:
     """List the clients that use most of each key.
 
     The usage is that of a log, metrics or a USAGE frame, or of right now, by observing. Observing reads the brokers'
@@ -315,7 +320,7 @@ def top(session: Session, source: UsageSource, keys: tuple[str, ...], most: int,
     more: dict[str, Any] = {"keys": options.keys_of(keys), "most": most}
     if not source.is_named:
         answer = session.cluster.top(seconds=seconds, progress=session.progress, **more)
-        note(session, () if is_shown else answer.warnings)
+        _note_unless_shown(session, answer.warnings)
         return answer
     source.check()
     used = source.read(session)
@@ -332,8 +337,7 @@ def top(session: Session, source: UsageSource, keys: tuple[str, ...], most: int,
 @click.option("--rates", metavar="FILE", help="Prices: currency, gb_in, gb_out, request_hour.")
 @click.option("--by", type=click.Choice(("month", "day")), default="month", show_default=True,
               help="A row a team and month, or day, in UTC.")  # fmt: skip
-@options.from_context(is_shown=lambda ctx: not _FORMS & {*ctx.meta})
-def cost(session: Session, source: UsageSource, owners: str, rates: str | None, by: str, is_shown: bool) -> Any:
+def cost(session: Session, source: UsageSource, owners: str, rates: str | None, by: str) -> Any:
     """Show what each team used by month, and what it costs.
 
     Bytes in and out, request time, and throttled time.
@@ -351,7 +355,7 @@ def cost(session: Session, source: UsageSource, owners: str, rates: str | None, 
         from ..usage import showback
 
         answer = showback(used.answer(), *prices, by)
-        note(session, () if is_shown else answer.warnings)
+        _note_unless_shown(session, answer.warnings)
         return answer
 
 
@@ -379,9 +383,7 @@ def recommend(
     {here} logs/kafka-request.log* --broker 1 --tz UTC --promise 5
     {here} --usage usage.parquet --save plan.json
     """
-    is_changing = stage or plan_options.apply or plan_options.save is not None
-    if plan_options.is_typed and not is_changing:
-        raise UsageError("options of a change need a change", hint="Add --stage, --save FILE or --apply.")
+    is_changing = plan_options.asks_for_change(stage)
     source.check()
     used = source.read(session)
     asked: dict[str, Any] = {"percentile": percentile, "headroom": headroom, "promise": promise, "growth": growth}

@@ -15,9 +15,10 @@ import click
 from kadmin_nb.commands import completions, options
 from kadmin_nb.commands.change_options import applying, changing, planning
 from kadmin_nb.commands.click_glue import Offers, Verb, Verbs, Words, words
-from kadmin_nb.commands.config import RESOURCES, chosen_resources, config
+from kadmin_nb.commands.config import RESOURCES, config
+from kadmin_nb.commands.options import read_selectors
 from kadmin_nb.commands.plan import load_plan, plan, which_plan
-from kadmin_nb.commands.quota import TO_READ, chosen_entities, quota
+from kadmin_nb.commands.quota import TO_READ, quota
 from kadmin_nb.commands.root import root
 from kadmin_nb.commands.scram import scram
 from kadmin_nb.commands.session import ImpactOptions, PlanOptions
@@ -67,7 +68,7 @@ def discard(session: NotebookSession) -> Any:
 @options.types(*TYPES)
 def edit_quotas(session: NotebookSession, words: tuple[str, ...]) -> Any:
     """Edit quotas in a spreadsheet; edits are staged (notebook)."""
-    return session.cluster.edit_quotas(stage=session.tray, **chosen_entities(words, session))
+    return session.cluster.edit_quotas(stage=session.tray, **read_selectors(words, TYPES, session.lookup))
 
 
 @click.command("edit", cls=Verb)
@@ -76,7 +77,7 @@ def edit_quotas(session: NotebookSession, words: tuple[str, ...]) -> Any:
 @options.types(*RESOURCES)
 def edit_configs(session: NotebookSession, words: tuple[str, ...]) -> Any:
     """Edit configs in a spreadsheet; edits are staged (notebook)."""
-    return session.cluster.edit_configs(stage=session.tray, **chosen_resources(words, session))
+    return session.cluster.edit_configs(stage=session.tray, **read_selectors(words, RESOURCES, session.lookup))
 
 
 @click.command("review", cls=Verb)

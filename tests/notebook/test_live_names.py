@@ -14,7 +14,7 @@ from IPython.core.completer import provisionalcompleter
 import kadmin_nb as kn
 from kadmin_nb.commands import complete, live_names, terminal
 from kadmin_nb.commands.completions import KEYS, glued
-from kadmin_nb.commands.live_names import KnownNames, NamesOfFile, NamesOfThread
+from kadmin_nb.commands.live_names import KnownNames, NamesOfThread, names_of_file
 from kadmin_nb.model.config_values import VALUES
 from tests.waiting import eventually
 
@@ -37,7 +37,7 @@ def _keep(target: str, age: float = 0.0, **names: tuple[str, ...]) -> None:
 
 def _offered(line: str, target: str = "prod") -> list[str]:
     *words, begun = line.split(" ")
-    return complete([*words, "--cluster", target], begun, values=NamesOfFile())
+    return complete([*words, "--cluster", target], begun, values=names_of_file)
 
 
 def test_names_are_offered_behind_their_word(cache) -> None:
@@ -123,7 +123,7 @@ def test_bash_replaces_the_last_piece(cache, monkeypatch, capsys, pieces, printe
     monkeypatch.setenv("KADMIN_PROFILE", "prod")
     monkeypatch.setenv("COMP_WORDS", f"kadmin-nb\nquota\ndescribe\n{pieces}")
     monkeypatch.setenv("COMP_CWORD", str(2 + pieces.count("\n") + 1))
-    assert terminal._complete("bash_complete") == 0
+    assert terminal.complete("bash_complete") == 0
     assert sorted(capsys.readouterr().out.split()) == sorted(printed.split())
 
 

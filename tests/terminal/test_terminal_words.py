@@ -229,7 +229,7 @@ def test_shell_completion(monkeypatch, capsys):
     """Tab in bash did nothing."""
     monkeypatch.setenv("COMP_WORDS", "kadmin-nb\nquota\nset\nprod")
     monkeypatch.setenv("COMP_CWORD", "3")
-    assert terminal._complete("bash_complete") == 0
+    assert terminal.complete("bash_complete") == 0
     assert capsys.readouterr().out == "producer_byte_rate=\n"
 
 
