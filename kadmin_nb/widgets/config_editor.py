@@ -78,6 +78,7 @@ class ConfigEditor(StageEditor):
         Takes the edits.
     """
 
+    what_rows_are = "configs"
     filter_words = "retention, topic~=orders-*"
     row_choices = (
         ("all rows", "all"),
@@ -89,16 +90,12 @@ class ConfigEditor(StageEditor):
 
     def __init__(self, reader: ReadsConfigs, stage: Stage) -> None:
         self._reader = reader
-        self.sheet = ConfigSheet(reader.read(), stage)
-        super().__init__(self.sheet, stage)
+        self.sheet: ConfigSheet = ConfigSheet(reader.read(), stage)
+        super().__init__(stage)
 
     def to_arrow(self) -> pa.Table:
         """CONFIGS as they were read, without what is staged."""
         return self.sheet.configs
-
-    def _title(self) -> str:
-        staged = f", {len(self.stage)} staged" if len(self.stage) else ""
-        return f"{len(self.sheet):,} configs{staged}"
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         configs = self.sheet.configs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -130,11 +130,9 @@ class ConfigSheet(StagedSheet[Resource]):
         """A flag for each row that is of the chosen kind."""
         if show == "set":
             return self._table.is_set
-        kinds: dict[str, Callable[[], Collection[ConfigTarget]]]
-        kinds = {"staged": self._staged, "refused": self.refused, "dangerous": self.dangers}
-        if (targets := kinds.get(show)) is None:
+        if (targets := self._targets_to_show(show)) is None:
             return np.ones(len(self._table), dtype=bool)
-        names = pa.array([row_name(*target) for target in targets()], pa.string())
+        names = pa.array([row_name(*target) for target in targets], pa.string())
         return np.asarray(pc.is_in(self._table.names, names), dtype=bool)
 
     def _show_targets(self, targets: Collection[ConfigTarget]) -> None:
@@ -151,9 +149,6 @@ class ConfigSheet(StagedSheet[Resource]):
             raise UsageError(f"the column {strange} cannot be edited")
         targets = self._table.targets(self._table.rows_of(cell.key for cell in cells))
         return [*zip(targets, cells, strict=True)]
-
-    def _state_of(self, target: ConfigTarget, text: str) -> CellState:
-        return self._states_of({target: text})[target]
 
     def _states_of(self, texts: Mapping[ConfigTarget, str]) -> dict[ConfigTarget, CellState]:
         cells = self._table.cells(self._table.rows_of(row_name(*target) for target in texts))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 from ..errors import UsageError, printable
@@ -134,83 +135,77 @@ def read_message(content: object) -> Message:
     """
     if not isinstance(content, Mapping):
         raise UsageError("a message of the page is not an object; nothing was changed")
-    fields = _Fields(content)
-    reader = _READERS.get(fields.text("kind", 20))
-    if reader is None:
+    kind = _KINDS.get(_text("kind", content.get("kind"), 20))
+    if kind is None:
         raise UsageError("a message of the page has an unknown kind; nothing was changed")
-    return reader(fields)
+    message: Message = _checked(kind[0], content, **kind[1])
+    return message
 
 
-class _Fields:
-    """The fields of a message, each of the type that it must have."""
-
-    def __init__(self, content: Mapping[Any, Any]) -> None:
-        self._content = content
-
-    def text(self, name: str, longest: int = LONGEST_MESSAGE) -> str:
-        value = self._content.get(name)
-        if not isinstance(value, str) or len(value) > longest:
-            raise UsageError(f"{name} of a message of the page is not a text of at most {longest:,} characters")
-        return value
-
-    def number(self, name: str, most: int = 2**31, *, least: int = 0) -> int:
-        value = self._content.get(name)
-        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-            raise UsageError(f"{name} of a message of the page is not a number from {least} to {most:,}")
-        return value
-
-    def flag(self, name: str) -> bool:
-        value = self._content.get(name)
-        if not isinstance(value, bool):
-            raise UsageError(f"{name} of a message of the page is neither true nor false")
-        return value
-
-    @property
-    def view(self) -> str:
-        return self.text("view", 40)
-
-    def cells(self) -> tuple[CellText, ...]:
-        listed = self._content.get("cells")
-        if not isinstance(listed, list) or not 0 < len(listed) <= MOST_CELLS:
-            raise UsageError(f"cells of a message of the page are not a list of 1 to {MOST_CELLS:,}")
-        cells = tuple(_cell(item) for item in listed)
-        if sum(len(cell.text) for cell in cells) > LONGEST_MESSAGE:
-            raise UsageError(f"the texts of a message of the page have more than {LONGEST_MESSAGE:,} characters")
-        return cells
-
-
-def _cell(item: object) -> CellText:
-    if not isinstance(item, Mapping):
-        raise UsageError("a cell of a message of the page is not an object")
-    fields = _Fields(item)
-    return CellText(fields.number("position"), fields.text("key"), fields.text("column", 1000), fields.text("text"))
-
-
-def _cells_of(fields: _Fields) -> tuple[str, int, str, str, int, int]:
-    """The view, and the place and size of some cells."""
-    place = fields.view, fields.number("position"), fields.text("key"), fields.text("column", 1000)
-    return *place, fields.number("rows", MOST_CELLS, least=1), fields.number("columns", MOST_CELLS, least=1)
-
-
-_READERS: dict[str, Callable[[_Fields], Message]] = {
-    "hello": lambda fields: Hello(fields.view, fields.number("epoch")),
-    "bye": lambda fields: Bye(fields.view),
-    "window": lambda fields: Window(
-        fields.view, fields.number("first"), fields.number("count", MOST_ROWS), fields.number("sequence")
-    ),
-    "sort": lambda fields: Sort(fields.view, fields.text("column", 1000), fields.flag("descending")),
-    "edit": lambda fields: Edit(fields.view, fields.cells()),
-    "block": lambda fields: Block(*_cells_of(fields), fields.text("text")),
-    "fill": lambda fields: Fill(*_cells_of(fields)),
-    "focus": lambda fields: Focus(
-        fields.view, fields.number("position"), fields.text("key"), fields.text("column", 1000)
-    ),
-    "select": lambda fields: Selection(*_cells_of(fields), is_discarded=False),
-    "discard": lambda fields: Selection(*_cells_of(fields), is_discarded=True),
-    "toggle": lambda fields: Toggle(fields.view, fields.number("position"), fields.text("key")),
-    "undo": lambda fields: Move(fields.view, back=True),
-    "redo": lambda fields: Move(fields.view, back=False),
+_KINDS: dict[str, tuple[type[Message], dict[str, bool]]] = {
+    "hello": (Hello, {}),
+    "bye": (Bye, {}),
+    "window": (Window, {}),
+    "sort": (Sort, {}),
+    "edit": (Edit, {}),
+    "block": (Block, {}),
+    "fill": (Fill, {}),
+    "focus": (Focus, {}),
+    "select": (Selection, {"is_discarded": False}),
+    "discard": (Selection, {"is_discarded": True}),
+    "toggle": (Toggle, {}),
+    "undo": (Move, {"back": True}),
+    "redo": (Move, {"back": False}),
 }
+"""The messages, and those of their fields that the kind alone says."""
+
+
+def _checked(kind: type[Any], content: Mapping[Any, Any], **said: bool) -> Any:
+    """One of that kind; each field of the content has the type and the bounds that its name says."""
+    names = [field.name for field in fields(kind) if field.name not in said]
+    return kind(**{name: _CHECKS[name](name, content.get(name)) for name in names}, **said)
+
+
+def _text(name: str, value: object, longest: int = LONGEST_MESSAGE) -> str:
+    if not isinstance(value, str) or len(value) > longest:
+        raise UsageError(f"{name} of a message of the page is not a text of at most {longest:,} characters")
+    return value
+
+
+def _number(name: str, value: object, most: int = 2**31, *, least: int = 0) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise UsageError(f"{name} of a message of the page is not a number from {least} to {most:,}")
+    return value
+
+
+def _flag(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise UsageError(f"{name} of a message of the page is neither true nor false")
+    return value
+
+
+def _cells(name: str, value: object) -> tuple[CellText, ...]:
+    if not isinstance(value, list) or not 0 < len(value) <= MOST_CELLS:
+        raise UsageError(f"{name} of a message of the page are not a list of 1 to {MOST_CELLS:,}")
+    if not all(isinstance(item, Mapping) for item in value):
+        raise UsageError("a cell of a message of the page is not an object")
+    cells = tuple(_checked(CellText, item) for item in value)
+    if sum(len(cell.text) for cell in cells) > LONGEST_MESSAGE:
+        raise UsageError(f"the texts of a message of the page have more than {LONGEST_MESSAGE:,} characters")
+    return cells
+
+
+_CHECKS: dict[str, Callable[[str, object], object]] = {
+    "view": partial(_text, longest=40),
+    "column": partial(_text, longest=1000),
+    **dict.fromkeys(("key", "text"), _text),
+    **dict.fromkeys(("epoch", "first", "position", "sequence"), _number),
+    "count": partial(_number, most=MOST_ROWS),
+    **dict.fromkeys(("rows", "columns"), partial(_number, most=MOST_CELLS, least=1)),
+    "descending": _flag,
+    "cells": _cells,
+}
+"""The check of each field, which has one meaning in all messages."""
 
 
 LARGEST = 90_000

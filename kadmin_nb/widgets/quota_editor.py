@@ -32,6 +32,7 @@ class QuotaEditor(StageEditor):
         Takes the edits.
     """
 
+    what_rows_are = "entities with quotas"
     filter_words = "alice, user~=team-*"
     row_choices = (
         ("all rows", "all"),
@@ -43,16 +44,12 @@ class QuotaEditor(StageEditor):
 
     def __init__(self, read: Callable[[], StoredQuotas], stage: Stage) -> None:
         self._read = read
-        self.sheet = QuotaSheet(read(), stage)
-        super().__init__(self.sheet, stage)
+        self.sheet: QuotaSheet = QuotaSheet(read(), stage)
+        super().__init__(stage)
 
     def to_arrow(self) -> pa.Table:
         """QUOTAS as they were read, without what is staged."""
         return self.sheet.stored.shown
-
-    def _title(self) -> str:
-        staged = f", {len(self.stage)} staged" if len(self.stage) else ""
-        return f"{len(self.sheet):,} entities with quotas{staged}"
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         return [self.sheet.stored.shown]

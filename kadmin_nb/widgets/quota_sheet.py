@@ -160,11 +160,9 @@ class QuotaSheet(StagedSheet[Entity]):
         table = self._rows.table
         if show == "shadowed":
             return shadowed_rows(table)
-        targets: Mapping[str, Collection[QuotaTarget]]
-        targets = {"staged": self._staged(), "refused": self._refused, "dangerous": self.dangers()}
-        if show not in targets:
+        if (targets := self._targets_to_show(show)) is None:
             return np.ones(len(table), dtype=bool)
-        names = pa.array({str(entity) for entity, _ in targets[show]}, pa.string())
+        names = pa.array({str(entity) for entity, _ in targets}, pa.string())
         return np.asarray(pc.is_in(table.entities[ENTITY], names))
 
     def _with_staged(self, key: str) -> np.ndarray:
@@ -212,9 +210,6 @@ class QuotaSheet(StagedSheet[Entity]):
             raise UsageError(f"there is no row {strange}", hint="It may have been removed: read again.")
         entities = {name: Entity.parse(name) for name in names}
         return [((entities[cell.key], cell.column), cell) for cell in cells]
-
-    def _state_of(self, target: QuotaTarget, text: str) -> CellState:
-        return self._states_of({target: text})[target]
 
     def _states_of(self, texts: Mapping[QuotaTarget, str]) -> dict[QuotaTarget, CellState]:
         stored = self._values(texts)

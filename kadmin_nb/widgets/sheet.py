@@ -116,13 +116,11 @@ class Result:
 class Sheet(Protocol):
     """The sheet behind a grid. Its methods may be called from several threads."""
 
-    @property
-    def columns(self) -> Sequence[Column]:
-        """The columns, in their order."""
+    columns: Sequence[Column]
+    """The columns, in their order."""
 
-    @property
-    def label(self) -> str:
-        """The name of the table, for people who cannot see it."""
+    label: str
+    """The name of the table, for people who cannot see it."""
 
     def __len__(self) -> int:
         """The rows as they are filtered now."""
@@ -161,7 +159,7 @@ class Sheet(Protocol):
         """Call a method after each change of what the sheet shows, while its object is alive."""
 
 
-class ReadOnlySheet:
+class ReadOnlySheet(Sheet):
     """The part that the sheets share in which nothing can be edited, sorted or filtered."""
 
     in_order: ClassVar[str]

@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..errors import KadminError, UsageError
 from ..model.changes import Change
 from ..plans.stage import edits_of
 from .background import Latest
 from .panel import Panel
-from .sheet import CellText, Result, Sheet
+from .sheet import Result
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
     from ..plans.plan import Plan
     from ..plans.stage import Stage
-    from .staged_sheet import Refused
-
-
-class EditedSheet(Sheet, Protocol):
-    """A sheet over a stage, as `StagedSheet` makes one."""
-
-    def discard(self, cells: Sequence[CellText] | None = None) -> Result: ...
-    def refused(self) -> dict[Any, Refused]: ...
-    def changes(self) -> list[Change]: ...
-    def dangers(self) -> dict[Any, str]: ...
-    def changed_since_read(self, changes: Iterable[Change]) -> list[Change]: ...
+    from .staged_sheet import StagedSheet
 
 
 class StageEditor(Panel):
     """A table over a stage: what is typed is staged, planned and applied as from a line."""
+
+    what_rows_are: ClassVar[str]
+    """Words behind their number, in its title."""
 
     filter_words: ClassVar[str]
     """What its filter box takes, as examples."""
@@ -39,8 +32,11 @@ class StageEditor(Panel):
     row_choices: ClassVar[Sequence[tuple[str, str]]]
     """The rows that one can look at alone, each with the name that the sheet has for them."""
 
-    def __init__(self, sheet: EditedSheet, stage: Stage) -> None:
-        self._edited, self.stage = sheet, stage
+    sheet: StagedSheet[Any]
+    """Made by the subclass, which knows more of it."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
         self.plan: Plan | None = None
         self._focus: tuple[str, str] | None = None
 
@@ -52,6 +48,10 @@ class StageEditor(Panel):
     def remarks(self) -> list[Block]:
         """The meaning of the cell in focus, as far as plans can say before they are made."""
 
+    def _title(self) -> str:
+        staged = f", {len(self.stage)} staged" if len(self.stage) else ""
+        return f"{len(self.sheet):,} {self.what_rows_are}{staged}"
+
     def _parts_below(self) -> Sequence[Any]:
         """Controls of its own below the grid."""
         return ()
@@ -61,19 +61,19 @@ class StageEditor(Panel):
         from .grid import Grid
 
         self._controls = controls
-        self._grid = Grid(self._edited)
-        self._grid.focused, self._grid.discard = self._focused, self._edited.discard
+        self._grid = Grid(self.sheet)
+        self._grid.focused, self._grid.discard = self._focused, self.sheet.discard
         self._counts, self._remarks = controls.paragraphs(), controls.paragraphs()
         self._below = controls.column()
         self._background = Latest(self._describe, lambda exc: controls.rewrite_failed(self._remarks, exc))
-        self._edited.watch(self._background.ask)
+        self.sheet.watch(self._background.ask)
         edits_of(self.stage).watch_applied(self._applied)
         self._background.ask()
         table = controls.beside(self._grid, self._remarks)
         return controls.column(self._bar(), table, self._counts, *self._parts_below(), self._below)
 
     def _bar(self) -> Any:
-        button, tell, sheet = self._controls.button, self._grid.notify, self._edited
+        button, tell, sheet = self._controls.button, self._grid.notify, self.sheet
         return self._controls.row(
             self._controls.text(
                 f"filter: {self.filter_words}",
@@ -94,7 +94,7 @@ class StageEditor(Panel):
     def _show(self, **arrangement: str) -> None:
         def show() -> None:
             self._grid.arrange(**arrangement)
-            self._grid.notify(Result(f"rows: {len(self._edited):,}"))
+            self._grid.notify(Result(f"rows: {len(self.sheet):,}"))
 
         self._try(show)
 
@@ -105,7 +105,7 @@ class StageEditor(Panel):
         self._grid.notify(self.read_again())
 
     def _plan(self) -> None:
-        if refused := self._edited.refused():
+        if refused := self.sheet.refused():
             whose, key = next(iter(refused))
             if len(refused) == 1:
                 raise UsageError(f"{key} of {whose} is invalid", hint="Fix or discard it.")
@@ -115,7 +115,7 @@ class StageEditor(Panel):
         self.plan = self.stage.plan()
         review: Any = self.plan.review()
         self._below.children = [review.widget]
-        if moved := self._edited.changed_since_read(self.plan.changes):
+        if moved := self.sheet.changed_since_read(self.plan.changes):
             self._grid.notify(Result(_moved_text(moved), ok=False))
 
     def _applied(self) -> None:
@@ -143,7 +143,7 @@ class StageEditor(Panel):
 
     def status(self) -> str:
         """The counts of cells: `3 staged, 1 refused, 1 dangerous`."""
-        sheet = self._edited
+        sheet = self.sheet
         counts = (
             ("staged", len(sheet.changes())),
             ("refused", len(sheet.refused())),

@@ -19,7 +19,7 @@ from ..plans.kinds.registry import kind_of
 from ..plans.observed_state import ObservedState
 from ..plans.stage import Listener, Listeners, Stage, edits_of
 from .edit_history import EditHistory, Moved
-from .sheet import MOST_CELLS, CellText, Result
+from .sheet import MOST_CELLS, CellText, Result, Sheet
 
 Whose = TypeVar("Whose", bound=Configurable)
 
@@ -49,7 +49,7 @@ CellState = Edit | Refused | AddedRow | None
 """The edit or the refused text of a cell; None where the stored value stands."""
 
 
-class StagedSheet(ABC, Generic[Whose]):
+class StagedSheet(Sheet, ABC, Generic[Whose]):
     """A sheet whose cells are targets of one kind of change. A subclass has the rows, and reads the texts."""
 
     def __init__(self, stage: Stage, kind: ChangeKind) -> None:
@@ -66,8 +66,8 @@ class StagedSheet(ABC, Generic[Whose]):
         """The target of each cell. Raises UsageError for a row or a column that there is not."""
 
     @abstractmethod
-    def _state_of(self, target: tuple[Whose, str], text: str) -> CellState:
-        """The edit that a text means, or its refusal; None where it says what is stored."""
+    def _states_of(self, texts: Mapping[tuple[Whose, str], str]) -> dict[tuple[Whose, str], CellState]:
+        """The edit that each text means, or its refusal; None where it says what is stored."""
 
     @abstractmethod
     def _show_targets(self, targets: Collection[tuple[Whose, str]]) -> None:
@@ -126,10 +126,6 @@ class StagedSheet(ABC, Generic[Whose]):
     def watch(self, listener: Listener) -> None:
         self._listeners.add(listener)
 
-    def _states_of(self, texts: Mapping[tuple[Whose, str], str]) -> dict[tuple[Whose, str], CellState]:
-        """The states that texts mean."""
-        return {target: self._state_of(target, text) for target, text in texts.items()}
-
     def _judge(self) -> dict[tuple[Whose, str], Judgement]:
         """The plan's judgement of the staged edits; made again when the stage or the rows have changed."""
         with self._lock:
@@ -155,6 +151,12 @@ class StagedSheet(ABC, Generic[Whose]):
 
     def _overlay(self) -> dict[tuple[Whose, str], CellState]:
         return {**self._staged(), **self._refused}
+
+    def _targets_to_show(self, show: str) -> Collection[tuple[Whose, str]] | None:
+        """The cells of one of the choices of rows that all these sheets have; None for another choice."""
+        kinds: dict[str, Callable[[], Collection[tuple[Whose, str]]]]
+        kinds = {"staged": self._staged, "refused": self.refused, "dangerous": self.dangers}
+        return kinds[show]() if show in kinds else None
 
     def _states(self, targets: Iterable[tuple[Whose, str]]) -> dict[tuple[Whose, str], CellState]:
         """The states of these cells now."""
