@@ -14,9 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 import kafka.errors
 from kafka.consumer.fetcher import Fetcher
-from kafka.protocol.admin.topics import CreateTopicsRequest
 from kafka.protocol.consumer import FetchRequest, IsolationLevel
-from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.producer import ProduceRequest
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 from kafka.structs import TopicPartition
@@ -53,7 +51,7 @@ _MOST_TOMBSTONES, _LARGEST_BATCH = 50, 1 << 20
 """Keys in one batch, which is below a broker's `message.max.bytes` even where each is as long as may be."""
 
 _READ_COMMITTED, _ALL_REPLICAS, _LARGEST_FETCH = IsolationLevel.READ_COMMITTED, -1, 1 << 20
-_CUT_SHORT, _UNKNOWN_TOPIC, _NO_LEADER_YET, _FORBIDDEN, _EXISTS = 1, 3, 5, 29, 36
+_CUT_SHORT, _UNKNOWN_TOPIC, _NO_LEADER_YET, _FORBIDDEN = 1, 3, 5, 29
 _PAUSE, _POLL = 0.01, 0.003
 _ONE_ANSWER = 3.0
 """Seconds for an answer: a frozen leader is replaced in less than all the time that there is."""
@@ -293,34 +291,18 @@ class CompactedTopic:
         return self._wire.ask(request, node=self._leader, doing=f"reading the topic {self.name}", timeout=_left(until))
 
     def _metadata(self, until: float, node: int | None = None) -> Any:
-        topic = MetadataRequest.MetadataRequestTopic(name=self.name)
-        return self._wire.ask(
-            lambda: MetadataRequest(topics=[topic], allow_auto_topic_creation=False),
-            node=node,
-            doing=f"looking for the topic {self.name}",
-            timeout=_left(until),
-        )
+        doing = f"looking for the topic {self.name}"
+        return topics.metadata(self._wire, [self.name], doing=doing, node=node, timeout=_left(until))
 
     def _create(self, until: float) -> None:
-        topic = CreateTopicsRequest.CreatableTopic
         brokers = len(self._metadata(until).brokers)
-        configs = configs_on(brokers, self._configs)
-        new_topic = topic(
-            name=self.name,
-            num_partitions=1,
-            replication_factor=replicas_on(brokers),
-            assignments=[],
-            configs=[topic.CreatableTopicConfig(name=key, value=value) for key, value in configs.items()],
+        topics.create(
+            self._wire,
+            self.name,
+            replicas=replicas_on(brokers),
+            configs=configs_on(brokers, self._configs),
+            within=_left(until, topics.CREATED_WITHIN),
         )
-        doing, seconds_left = f"creating the topic {self.name}", _left(until, 30.0)
-        answer = self._wire.tell(
-            lambda: CreateTopicsRequest(topics=[new_topic], timeout_ms=int(seconds_left * 1000), validate_only=False),
-            doing=doing,
-            timeout=seconds_left,
-        )
-        made = answer.topics[0]
-        code = 0 if made.error_code == _EXISTS else made.error_code
-        error_codes.raise_for_error(code, made.error_message, doing, rights.on_topic("CREATE", self.name))
 
     def _earliest(self, until: float) -> int:
         answer = self._ask(lambda: topics.offsets_request({self.name: [0]}, topics.EARLIEST), until)

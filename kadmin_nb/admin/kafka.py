@@ -84,11 +84,7 @@ class WireKafka:
 
     def topic_ids(self, names: Collection[str]) -> dict[str, str]:
         """The ids of these topics by name; without those that are not there or that we may not describe."""
-        topics = [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
-        answer = self.wire.ask(
-            lambda: MetadataRequest(topics=topics, allow_auto_topic_creation=False),
-            doing="asking for the ids of topics",
-        )
+        answer = topics.metadata(self.wire, names, doing="asking for the ids of topics")
         return {topic.name: _id_text(topic.topic_id) for topic in answer.topics if topic.topic_id}
 
     def partitions(self, names: Collection[str]) -> list[Partition]:
@@ -124,7 +120,8 @@ class WireKafka:
         TimedOut
             A broker did not learn of them.
         """
-        topics.create(self.wire.settings, partitions)
+        for name, count in partitions.items():
+            topics.create(self.wire, name, partitions=count)
         deadline = time.monotonic() + self.wire.timeout
         for broker in self.brokers():
             while not broker.is_fenced and not self._knows(broker, partitions):

@@ -8,13 +8,12 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from kafka.protocol.admin.cluster import DescribeLogDirsRequest
-from kafka.protocol.admin.topics import ListPartitionReassignmentsRequest
+from kafka.protocol.admin.topics import CreateTopicsRequest, ListPartitionReassignmentsRequest
 from kafka.protocol.consumer import IsolationLevel, ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from ..errors import KadminError
 from ..model import rights
-from ..model.connection_settings import Settings
 from ..model.resources import Partition
 from . import error_codes
 from .wire import Wire
@@ -25,7 +24,10 @@ EARLIEST_LOCAL = -4
 
 _READ_UNCOMMITTED = int(IsolationLevel.READ_UNCOMMITTED)
 _TOPICS_TOGETHER = 1_000
-_CREATED_WITHIN = 30.0
+_EXISTS, _AS_BROKERS_SAY = 36, -1
+
+CREATED_WITHIN = 30.0
+"""Seconds that the making of a topic may take."""
 
 _Partitions = Mapping[str, Collection[int]]
 """Numbers of partitions by topic."""
@@ -44,6 +46,16 @@ def offsets_request(partitions: _Partitions, timestamp: int) -> Any:
     return ListOffsetsRequest(replica_id=-1, isolation_level=_READ_UNCOMMITTED, topics=topics)
 
 
+def metadata(
+    wire: Wire, names: Iterable[str], *, doing: str, node: int | None = None, timeout: float | None = None
+) -> Any:
+    """A broker's answer on these topics, none of which it makes."""
+    topics = [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
+    return wire.ask(
+        lambda: MetadataRequest(topics=topics, allow_auto_topic_creation=False), node=node, doing=doing, timeout=timeout
+    )
+
+
 def empty_topics(wire: Wire, names: Iterable[str]) -> set[str]:
     """The topics whose earliest and latest offsets are equal in every partition.
 
@@ -60,12 +72,7 @@ def empty_topics(wire: Wire, names: Iterable[str]) -> set[str]:
 
 
 def _empty(wire: Wire, names: Collection[str], until: float) -> set[str]:
-    topics = [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
-    answer = wire.ask(
-        lambda: MetadataRequest(topics=topics, allow_auto_topic_creation=False),
-        doing="looking for topics",
-        timeout=_left(until),
-    )
+    answer = metadata(wire, names, doing="looking for topics", timeout=_left(until))
     led: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for topic in answer.topics:
         for partition in topic.partitions:
@@ -80,18 +87,10 @@ def partitions(wire: Wire, names: Collection[str]) -> list[Partition]:
     """The partitions of these topics; without topics that are not there or that we may not describe."""
     ordered = sorted(names)
     starts = range(0, len(ordered), _TOPICS_TOGETHER)
-    found = [topic for start in starts for topic in _described(wire, ordered[start : start + _TOPICS_TOGETHER])]
+    doing = "asking for the leaders of topics"
+    answers = [metadata(wire, ordered[start : start + _TOPICS_TOGETHER], doing=doing) for start in starts]
+    found = [topic for answer in answers for topic in answer.topics if not topic.error_code]
     return [_partition(topic.name, partition) for topic in found for partition in topic.partitions]
-
-
-def _described(wire: Wire, names: Collection[str]) -> list[Any]:
-    """Kafka's description of those that are there."""
-    topics = [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
-    answer = wire.ask(
-        lambda: MetadataRequest(topics=topics, allow_auto_topic_creation=False),
-        doing="asking for the leaders of topics",
-    )
-    return [topic for topic in answer.topics if not topic.error_code]
 
 
 def _partition(topic: str, found: Any) -> Partition:
@@ -170,31 +169,41 @@ def _left(until: float) -> float:
     return max(0.05, until - time.monotonic())
 
 
-def create(settings: Settings, topics: Mapping[str, int]) -> None:
-    """Make these topics, a number of partitions each; one that is there already stays as it is.
+def create(
+    wire: Wire,
+    name: str,
+    *,
+    partitions: int = 1,
+    replicas: int = _AS_BROKERS_SAY,
+    configs: Mapping[str, str] | None = None,
+    within: float = CREATED_WITHIN,
+) -> None:
+    """Make a topic; one that is there already stays as it is.
 
     Raises
     ------
     NotAuthorized, Invalid
-        The first that the broker refuses.
+        The broker refuses it.
+    TimedOut
+        It may have been made.
     """
-    from confluent_kafka import KafkaError, KafkaException  # librdkafka is loaded where it is needed
-    from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
-
-    from . import first_contact
-
-    admin = first_contact.client(settings)
-    new_topics = [NewTopic(name, num_partitions=partitions) for name, partitions in topics.items()]
-    for name, made in admin.create_topics(
-        new_topics, operation_timeout=_CREATED_WITHIN, request_timeout=_CREATED_WITHIN
-    ).items():
-        try:
-            made.result(_CREATED_WITHIN)
-        except KafkaException as exc:
-            error = exc.args[0]
-            if error.code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                right = rights.on_topic("CREATE", name)
-                error_codes.raise_for_error(error.code(), error.str(), f"creating the topic {name}", right)
+    topic = CreateTopicsRequest.CreatableTopic
+    new_topic = topic(
+        name=name,
+        num_partitions=partitions,
+        replication_factor=replicas,
+        assignments=[],
+        configs=[topic.CreatableTopicConfig(name=key, value=value) for key, value in (configs or {}).items()],
+    )
+    doing = f"creating the topic {name}"
+    answer = wire.tell(
+        lambda: CreateTopicsRequest(topics=[new_topic], timeout_ms=int(within * 1000), validate_only=False),
+        doing=doing,
+        timeout=within,
+    )
+    made = answer.topics[0]
+    code = 0 if made.error_code == _EXISTS else made.error_code
+    error_codes.raise_for_error(code, made.error_message, doing, rights.on_topic("CREATE", name))
 
 
 def reassignments_under_way(wire: Wire) -> list[tuple[str, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from kafka.protocol.admin.cluster import DescribeQuorumRequest
 
@@ -284,44 +284,12 @@ def _entity_of(change: Change) -> ClientEntity:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answers:
-    """The clients that a row is about: those that follow, those that refuse, with the reason, and the silent ones."""
+class _Answer:
+    """What all clients that a row is about say, in a sentence or two; `error` is the row's until all of them do."""
 
-    following: Sequence[RegisteredClient]
-    refusing: Mapping[RegisteredClient, str]
-    silent: Sequence[RegisteredClient]
-    code: ClassVar[str] = SILENT_CLIENTS
-
-    @property
-    def is_complete(self) -> bool:
-        """True if every client has said so."""
-        return not self.silent
-
-    def text(self) -> str:
-        """The answers in a sentence or two."""
-        count = len(self.following) + len(self.refusing) + len(self.silent)
-        parts = [f"{len(self.following)} of {count} live clients follow"]
-        refusals = [f"{_name_of(client)} ({reason})" for client, reason in self.refusing.items()]
-        parts += [f"refused by {_several(refusals)}"] * bool(refusals)
-        parts += [f"not said by {_several([*map(_name_of, self.silent)])}"] * bool(self.silent)
-        return "; ".join(parts)
-
-
-@dataclass(frozen=True, slots=True)
-class _Unknown:
-    """The error for which clients could not be asked."""
-
-    error: KadminError
-    is_complete: ClassVar[bool] = False
-
-    @property
-    def code(self) -> str | None:
-        """Kafka's name of it."""
-        return self.error.code
-
-    def text(self) -> str:
-        """The error in a sentence."""
-        return f"its clients could not be asked: {self.error}"
+    text: str
+    is_complete: bool
+    error: str | None = SILENT_CLIENTS
 
 
 def awaited(
@@ -339,53 +307,50 @@ def awaited(
     mine = [change for change in in_force if change.kind == ClientEntity.kind]
     until, pause = kafka.monotonic() + seconds, _POLL
     while mine:
-        answers = _answers_or_error(kafka, mine)
+        answers = _answers(kafka, mine)
         answered = sum(answer.is_complete for answer in answers.values())
         progress(Advance("followed", answered, len(mine), left=until - kafka.monotonic()))
         if answered == len(mine) or stop() or kafka.monotonic() + pause > until:
-            return [_with_answer(outcome, answers.get(outcome.change.row)) for outcome in outcomes]
+            return [_with_answer(o, answers[o.change.row]) if o.change.row in answers else o for o in outcomes]
         kafka.sleep(pause)
         pause = min(pause * 1.5, _LONGEST_POLL)
     return [*outcomes]
 
 
-def _with_answer(outcome: Outcome, answer: _Answers | _Unknown | None) -> Outcome:
-    if answer is None:
-        return outcome
-    message = answer.text()
+def _with_answer(outcome: Outcome, answer: _Answer) -> Outcome:
     if answer.is_complete:
-        return replace(outcome, message=message)
-    return replace(outcome, state=UNVERIFIED, error=answer.code, message=message)
+        return replace(outcome, message=answer.text)
+    return replace(outcome, state=UNVERIFIED, error=answer.error, message=answer.text)
 
 
-def _answers_or_error(kafka: LiveKafka, changes: Sequence[Change]) -> Mapping[int, _Answers | _Unknown]:
-    """The answers; an error is one too, as what was applied must not go untold over it."""
+def _answers(kafka: LiveKafka, changes: Sequence[Change]) -> dict[int, _Answer]:
+    """The answer of all live clients to each row, by its number.
+
+    An error is one too, as what was applied must not go untold over it.
+    """
     try:
-        return _client_answers(kafka, changes)
+        clients = kafka.client_registry.describe().clients
+        stored = kafka.client_configs.describe({_entity_of(change).user for change in changes})
     except KadminError as exc:
-        unknown = _Unknown(exc)
+        unknown = _Answer(f"its clients could not be asked: {exc}", False, exc.code)
         return {change.row: unknown for change in changes}
-
-
-def _client_answers(kafka: LiveKafka, changes: Sequence[Change]) -> dict[int, _Answers]:
-    """The answer of all live clients to each row, by its number."""
-    clients = kafka.client_registry.describe().clients
     entries: dict[ClientEntity, dict[str, tuple[str, int]]] = {}
-    for row in kafka.client_configs.describe({_entity_of(change).user for change in changes}).to_pylist():
+    for row in stored.to_pylist():
         entity = ClientEntity(row["user"], row["client_id"])
         entries.setdefault(entity, {})[row["key"]] = row["value"], row["revision"]
-    return {change.row: _answers_to(change, clients, entries) for change in changes}
+    return {change.row: _answer_to(change, clients, entries) for change in changes}
 
 
-def _answers_to(change: Change, clients: Sequence[RegisteredClient], entries: _Entries) -> _Answers:
+def _answer_to(change: Change, clients: Sequence[RegisteredClient], entries: _Entries) -> _Answer:
     those = [c for c in clients if c.is_below(_entity_of(change)) and c.supports(change.key)]
-    refusing = {client: client.status.rejected.get(change.key) for client in those
-                if client.status and _has_answered(client, change.key, entries)}  # fmt: skip
-    return _Answers(
-        [client for client, reason in refusing.items() if reason is None],
-        {client: reason for client, reason in refusing.items() if reason is not None},
-        [client for client in those if client not in refusing],
-    )
+    reasons = {client: client.status.rejected.get(change.key) for client in those
+               if client.status and _has_answered(client, change.key, entries)}  # fmt: skip
+    refusals = [f"{_name_of(client)} ({reason})" for client, reason in reasons.items() if reason is not None]
+    silent = [_name_of(client) for client in those if client not in reasons]
+    parts = [f"{len(reasons) - len(refusals)} of {len(those)} live clients follow"]
+    parts += [f"refused by {_several(refusals)}"] * bool(refusals)
+    parts += [f"not said by {_several(silent)}"] * bool(silent)
+    return _Answer("; ".join(parts), not silent)
 
 
 def _has_answered(client: RegisteredClient, key: str, entries: _Entries) -> bool:

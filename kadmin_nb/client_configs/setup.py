@@ -13,9 +13,8 @@ from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from kafka.protocol.metadata import MetadataRequest
 
-from ..admin import acls, error_codes
+from ..admin import acls, error_codes, topics
 from ..admin.acls import Acl
 from ..admin.compacted_topic import CONFIGS, CompactedTopic, configs_on, replicas_on
 from ..admin.configs import WireConfigs
@@ -71,16 +70,9 @@ class TopicShape:
         return self.partitions == 1 and "compact" in self.configs.get("cleanup.policy", "")
 
 
-def settings_of(name: str, brokers: int) -> dict[str, str]:
-    """All configs that the topic is to have on so many brokers."""
-    return configs_on(brokers, SETTINGS[name])
-
-
 def _shape(wire: Wire, name: str) -> TopicShape | None:
-    topic = MetadataRequest.MetadataRequestTopic(name=name)
     doing = f"looking for the topic {name}"
-    answer = wire.ask(lambda: MetadataRequest(topics=[topic], allow_auto_topic_creation=False), doing=doing)
-    (described,) = answer.topics
+    (described,) = topics.metadata(wire, [name], doing=doing).topics
     if described.error_code == _UNKNOWN_TOPIC:
         return None
     error_codes.raise_for_error(described.error_code, None, doing, rights.on_topic("DESCRIBE", name))
@@ -305,7 +297,7 @@ def _differences(name: str, shape: TopicShape, brokers: int) -> Iterator[str]:
         yield f"{shape.partitions} partitions instead of 1"
     if shape.replicas < (replicas := replicas_on(brokers)):
         yield f"{shape.replicas} replicas instead of {replicas}"
-    for key, value in settings_of(name, brokers).items():
+    for key, value in configs_on(brokers, SETTINGS[name]).items():
         if (current := shape.configs.get(key)) is not None and not _is_same(current, value):
             yield f"{key}={current} instead of {value}"
 

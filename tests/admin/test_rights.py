@@ -272,7 +272,7 @@ ATTEMPTS = {
     "listing config resources": lambda cluster: cluster.port.configs.resources(["GROUP"]),
     "listing reassignments": lambda cluster: topics.reassignments_under_way(cluster.port.wire),
     "describing SCRAM users": lambda cluster: cluster.scram.describe(),
-    "creating a topic": lambda cluster: topics.create(cluster.settings, {"made-by-right": 1}),
+    "creating a topic": lambda cluster: topics.create(cluster.port.wire, "made-by-right"),
     "finding a topic": lambda cluster: _leaders(cluster.settings, "seen"),
 }
 

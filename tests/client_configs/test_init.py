@@ -19,8 +19,9 @@ from confluent_kafka.admin import (
 
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
+from kadmin_nb.admin.compacted_topic import configs_on
 from kadmin_nb.client_configs.records import REGISTRATIONS_TOPIC, STATUS_TOPIC, ConfigKey, ConfigValue
-from kadmin_nb.client_configs.setup import settings_of
+from kadmin_nb.client_configs.setup import SETTINGS
 from kadmin_nb.errors import Invalid, NotAuthorized
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.client_configs import CONFIGS_TOPIC
@@ -176,7 +177,7 @@ def test_a_topic_of_somebody_else_stays_as_it_is(admin, kafka_admin) -> None:
 
 def test_a_topic_without_any_acl_is_open(admin, kafka_admin) -> None:
     """The first plan had made the topic, and where brokers let everybody in without ACLs, everybody could write it."""
-    new = NewTopic(CONFIGS_TOPIC, 1, 1, config=settings_of(CONFIGS_TOPIC, 1))
+    new = NewTopic(CONFIGS_TOPIC, 1, 1, config=configs_on(1, SETTINGS[CONFIGS_TOPIC]))
     kafka_admin.create_topics([new], operation_timeout=30)[CONFIGS_TOPIC].result()
     eventually(lambda: checks(admin).get(CONFIGS_TOPIC, ("",))[0], "ok")
     state, note = checks(admin)["who may write entries"]

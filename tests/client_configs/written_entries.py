@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from kadmin_nb.admin.compacted_topic import configs_on
 from kadmin_nb.client_configs.records import (
     REGISTRATIONS_TOPIC,
     STATUS_TOPIC,
@@ -19,7 +20,7 @@ from kadmin_nb.client_configs.records import (
     Status,
     StatusKey,
 )
-from kadmin_nb.client_configs.setup import settings_of
+from kadmin_nb.client_configs.setup import SETTINGS
 from kadmin_nb.model.client_configs import CONFIGS_TOPIC
 from tests.waiting import eventually
 
@@ -29,7 +30,7 @@ TOPICS = (CONFIGS_TOPIC, REGISTRATIONS_TOPIC, STATUS_TOPIC)
 def make_config_topics(admin: AdminClient, *names: str) -> None:
     """Make them where they are missing, and wait until they can be used."""
     missing = [name for name in names or TOPICS if name not in admin.list_topics(timeout=10).topics]
-    new = [NewTopic(name, 1, 1, config=settings_of(name, 1)) for name in missing]
+    new = [NewTopic(name, 1, 1, config=configs_on(1, SETTINGS[name])) for name in missing]
     for future in admin.create_topics(new, operation_timeout=30).values() if new else ():
         future.result()
 
