@@ -25,7 +25,7 @@ def planning(command: Command, bind: Bind = no_binding) -> Command:
 
     The command takes `plan_options`; `bind` makes something of its other options.
     """
-    for option in (_policy, _allow_unknown, _lifetime, _force, _save, _reason):
+    for option in (_policy, allow_unknown, _lifetime, _force, _save, reason):
         command = option(command)
 
     def bind_all(ctx: click.Context, session: Session, params: dict[str, Any]) -> None:
@@ -56,7 +56,7 @@ def applying(command: Command) -> Command:
 
 
 def _bind_plan_options(ctx: click.Context, session: Session, params: dict[str, Any]) -> None:
-    plan_options = _taken(PlanOptions, params, apply_options=_taken(ApplyOptions, params))
+    plan_options = taken(PlanOptions, params, apply_options=taken(ApplyOptions, params))
     if plan_options.apply and "print" in ctx.meta:
         raise UsageError("--print and --apply cannot be combined", hint="Use one, then the other.")
     if plan_options.apply_options.allow and not plan_options.apply:
@@ -66,10 +66,10 @@ def _bind_plan_options(ctx: click.Context, session: Session, params: dict[str, A
 
 def _bind_apply_options(ctx: click.Context, session: Session, params: dict[str, Any]) -> None:
     params["usage"] = usage_frame(session, params["usage"] or None)
-    params["apply_options"] = _taken(ApplyOptions, params)
+    params["apply_options"] = taken(ApplyOptions, params)
 
 
-def _taken(kind: type[T], params: dict[str, Any], **more: Any) -> T:
+def taken(kind: type[T], params: dict[str, Any], **more: Any) -> T:
     """The options of this kind, made of those parameters that are named as its fields; they leave the others."""
     names = [field.name for field in fields(kind) if field.name in params]  # type: ignore[arg-type]
     return kind(**{name: params.pop(name) for name in names}, **more)
@@ -86,11 +86,11 @@ def _hours(ctx: click.Context, option: click.Parameter, number: float | None) ->
     return None if number is None else timedelta(hours=number)
 
 
-def _negated(ctx: click.Context, option: click.Parameter, is_typed: bool) -> bool:
+def negated(ctx: click.Context, option: click.Parameter, is_typed: bool) -> bool:
     return not is_typed
 
 
-_reason = click.option("--reason", help="The reason, stored in the plan.")
+reason = click.option("--reason", help="The reason, stored in the plan.")
 _save = click.option("--save", metavar="FILE", help="Write the plan to a file.")
 _force = click.option("--force", is_flag=True, help="Let --save overwrite another plan.")
 _lifetime = click.option(
@@ -106,7 +106,7 @@ _until = click.option(
     metavar="WHEN",
     help="When the change ends: 2h, '18:00 Europe/Berlin'; `plan return` then restores the value from before.",
 )
-_allow_unknown = click.option("--allow-unknown", multiple=True, metavar="KEY", help="Allow a key that is not known.")
+allow_unknown = click.option("--allow-unknown", multiple=True, metavar="KEY", help="Allow a key that is not known.")
 _policy = click.option(
     "--policy",
     multiple=True,
@@ -119,7 +119,7 @@ _allow = click.option(
     "--allow", multiple=True, metavar="KEY", type=Words(dangerous), help="Allow dangerous changes of this key."
 )
 _skip = click.option("--skip-conflicts", is_flag=True, help="Skip rows that changed since the plan.")
-_no_lock = click.option("--no-lock", "lock", is_flag=True, callback=_negated, help="Do not take the cluster's lease.")
+_no_lock = click.option("--no-lock", "lock", is_flag=True, callback=negated, help="Do not take the cluster's lease.")
 _steal = click.option("--steal-lock", "steal", is_flag=True, help="Take the lease from its holder.")
 _gradual = click.option(
     "--gradual",

@@ -13,8 +13,7 @@ from ..model.entity import TYPES, Entity
 from ..model.grammar import ANY
 from . import kafka_tool
 from .click_glue import Verb
-from .kafka_tool import ToolOptions
-from .session import Session
+from .session import PlanOptions, Session, planned
 
 if TYPE_CHECKING:
     from ..plans.plan import Plan
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 @click.option("--delete", multiple=True, metavar="KEY,…", help="With --alter: quotas to remove.")
 @click.option("--validate-only", is_flag=True, help="With --alter: validate on the brokers, and change nothing.")
 @kafka_tool.kafka_tool
-def kafka_client_quotas(session: Session, options: ToolOptions, **typed: Any) -> Any:
+def kafka_client_quotas(session: Session, output: str, plan_options: PlanOptions, **typed: Any) -> Any:
     """Describe, resolve and alter client quotas with the arguments and output of KIP-546; success prints nothing.
 
     \b
@@ -41,23 +40,25 @@ def kafka_client_quotas(session: Session, options: ToolOptions, **typed: Any) ->
     {here} --bootstrap-server localhost:9092 --alter --names=user=alice --add=producer_byte_rate=5000000
     """
     words = Words(**typed)
-    actions = {"describe": _quotas_shown, "resolve": _resolved, "alter": _altered}
-    return actions[words.action()](session, words, options)
+    action = words.action()
+    if action == "alter":
+        return _altered(session, words, plan_options)
+    return (_quotas_shown if action == "describe" else _resolved)(session, words, output)
 
 
-def _quotas_shown(session: Session, words: Words, options: ToolOptions) -> Any:
+def _quotas_shown(session: Session, words: Words, output: str) -> Any:
     prefixes = words.prefixes()
     answer = session.cluster.quotas.describe(entity={**words.parts(), **dict.fromkeys(prefixes, ANY)})
     rows = answer.to_arrow().to_pylist()
     rows = [row for row in rows if client_quotas.has_prefixes(Entity.parse(row["entity"]), prefixes)]
-    if options.output == kafka_tool.TEXT:
+    if output == kafka_tool.TEXT:
         return kafka_tool.lines(client_quotas.quota_blocks(rows))
     from ..frames import schemas
 
-    return kafka_tool.shown(schemas.table(schemas.QUOTAS, rows), options.output)
+    return kafka_tool.shown(schemas.table(schemas.QUOTAS, rows), output)
 
 
-def _resolved(session: Session, words: Words, options: ToolOptions) -> Any:
+def _resolved(session: Session, words: Words, output: str) -> Any:
     parts = words.parts()
     if unknown := next((kind for kind in parts if kind not in TYPES), None):
         raise UsageError(f"{unknown} cannot be resolved: Kafka's rule takes {', '.join(TYPES)}")
@@ -66,24 +67,24 @@ def _resolved(session: Session, words: Words, options: ToolOptions) -> Any:
         raise UsageError("--resolve needs --names or --defaults")
     shows_overridden = words.show_overridden and "ip" not in parts
     table = session.cluster.quotas.resolve(**whom, overridden=shows_overridden).to_arrow()
-    if options.output == kafka_tool.TEXT:
+    if output == kafka_tool.TEXT:
         limits = kafka_tool.lines(client_quotas.resolved_lines(table.to_pylist()))
         if limits is None and session.note is not None:
             session.note(f"nothing limits {client_quotas.in_braces(Entity.of(parts))}")
         return limits
-    return kafka_tool.shown(table, options.output)
+    return kafka_tool.shown(table, output)
 
 
-def _altered(session: Session, words: Words, options: ToolOptions) -> Any:
+def _altered(session: Session, words: Words, plan_options: PlanOptions) -> Any:
     entity = Entity.of(words.parts())
     edits = client_quotas.typed_edits(words, entity)
     stage = session.cluster.stage()
     stage.add(edits)
-    plan = kafka_tool.plan_of(stage, options)
+    plan = planned(stage, plan_options)
     if words.validate_only:
         return _refuse_invalid(plan, entity)
-    outcomes = kafka_tool.carry_out(session, plan, options)
-    return outcomes if options.dry_run else None
+    outcomes = kafka_tool.carry_out(session, plan, plan_options)
+    return None if plan_options.apply else outcomes
 
 
 def _refuse_invalid(plan: Plan, entity: Entity) -> None:

@@ -44,8 +44,8 @@ from ..model.scram import ScramUser
 from ..secrets import is_called_so
 from . import kafka_tool
 from .click_glue import Verb
-from .kafka_tool import TABLE, TEXT, ToolOptions
-from .session import Session
+from .kafka_tool import TABLE, TEXT
+from .session import PlanOptions, Session, planned
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -103,7 +103,7 @@ def _change_options(command: Command) -> Command:
 @_flag_options
 @_change_options
 @kafka_tool.kafka_tool
-def kafka_configs(session: Session, options: ToolOptions, **params: Any) -> Any:
+def kafka_configs(session: Session, output: str, plan_options: PlanOptions, **params: Any) -> Any:
     """kafka-configs.sh of Kafka 4.3: its arguments and output, with changes that are planned, journalled and verified.
 
     Entity flags may be repeated, to describe or change several entities.
@@ -117,8 +117,11 @@ def kafka_configs(session: Session, options: ToolOptions, **params: Any) -> Any:
     chosen = entities(arguments)
     _refuse_addresses(chosen)
     if arguments.describe:
-        return _entities_shown(session.cluster, chosen, options.output, is_all=arguments.all)
-    return _altered(session, arguments, chosen, options)
+        return _entities_shown(session.cluster, chosen, output, is_all=arguments.all)
+    changes, removes_registrations = without_registrations(arguments.changes)
+    if removes_registrations and chosen[-1][0] in ("users", "clients"):
+        return _registrations_removed(session, replace(arguments, changes=changes), chosen, output, plan_options)
+    return _carried_out(session, arguments, chosen, output, plan_options)
 
 
 def _arguments(params: Mapping[str, Any]) -> Arguments:
@@ -139,94 +142,89 @@ def _refuse_addresses(chosen: Sequence[NamedType]) -> None:
             ) from None
 
 
-def _altered(session: Session, arguments: Arguments, chosen: Sequence[NamedType], options: ToolOptions) -> Any:
-    changes, removes_registrations = without_registrations(arguments.changes)
-    if removes_registrations and chosen[-1][0] in ("users", "clients"):
-        return _registrations_removed(session, replace(arguments, changes=changes), chosen, options)
-    return _carried_out(session, arguments, chosen, options)
-
-
-def _carried_out(session: Session, arguments: Arguments, chosen: Sequence[NamedType], options: ToolOptions) -> Any:
+def _carried_out(
+    session: Session, arguments: Arguments, chosen: Sequence[NamedType], output: str, plan_options: PlanOptions
+) -> Any:
     from ..plans.plan import dangers_of
 
-    plan = _planned(session, arguments, chosen, options)
+    plan = _planned(session, arguments, chosen, plan_options)
     kafka_tool.refuse_absent(plan)
-    if dangers_of(plan) and not _refuses_dangers(session, options):
-        plan, options = _let_through(session, plan, options)
-    outcomes = kafka_tool.carry_out(session, plan, options)
-    if options.dry_run:
+    if dangers_of(plan) and not _refuses_dangers(session, plan_options):
+        plan, plan_options = _let_through(session, plan, plan_options)
+    outcomes = kafka_tool.carry_out(session, plan, plan_options)
+    if not plan_options.apply:
         return outcomes
-    if options.output == TEXT:
+    if output == TEXT:
         return kafka_tool.lines(configs_lines.completed(chosen))
-    if options.output == TABLE:
+    if output == TABLE:
         return _entities_shown(session.cluster, chosen, TABLE, is_all=True)
-    return kafka_tool.shown(outcomes.to_arrow(), options.output)
+    return kafka_tool.shown(outcomes.to_arrow(), output)
 
 
 _UNCONFIRMED = "kafka-configs, which asks for no confirmation"
 """The reason of a dangerous plan that was typed without one."""
 
 
-def _refuses_dangers(session: Session, options: ToolOptions) -> bool:
+def _refuses_dangers(session: Session, plan_options: PlanOptions) -> bool:
     """True if a policy says that dangers are refused here, too: that of the profile, `$KADMIN_POLICY`, `--policy`."""
     from ..cluster.policies import in_force
 
-    chosen = session.with_policies(options.plan_options.apply_options)
+    chosen = session.with_policies(plan_options.apply_options)
     return any(policy.refuses_dangers for policy in in_force(session.cluster.settings, chosen.policy))
 
 
-def _let_through(session: Session, plan: Plan, options: ToolOptions) -> tuple[Plan, ToolOptions]:
+def _let_through(session: Session, plan: Plan, plan_options: PlanOptions) -> tuple[Plan, PlanOptions]:
     """The plan and the options that apply its dangers, each of which is a line on standard error, as of Kafka's own."""
     from ..plans.advice import Advice
     from ..plans.plan import dangers_of, unconfirmed
 
-    for line in () if options.dry_run else Advice(dangers_of(plan)).danger_lines():
+    for line in Advice(dangers_of(plan)).danger_lines() if plan_options.apply else ():
         session.warn(line)
-    keys = (danger.key for danger in dangers_of(plan))
-    allow = tuple(dict.fromkeys((*options.allow, *keys)))
-    return unconfirmed(plan, _UNCONFIRMED), replace(options, allow=allow)
+    typed = plan_options.apply_options
+    allow = tuple(dict.fromkeys((*typed.allow, *(danger.key for danger in dangers_of(plan)))))
+    return unconfirmed(plan, _UNCONFIRMED), replace(plan_options, apply_options=replace(typed, allow=allow))
 
 
 def _registrations_removed(
-    session: Session, arguments: Arguments, chosen: Sequence[NamedType], options: ToolOptions
+    session: Session, arguments: Arguments, chosen: Sequence[NamedType], output: str, plan_options: PlanOptions
 ) -> Any:
     """The answer to the other changes, after which the registrations of users' clients are removed (KIP-649).
 
     Those of clients that are alive come back.
     """
-    others = _carried_out(session, arguments, chosen, options) if arguments.changes else None
-    for entity in () if options.dry_run else changed_entities(chosen):
+    others = _carried_out(session, arguments, chosen, output, plan_options) if arguments.changes else None
+    for entity in changed_entities(chosen) if plan_options.apply else ():
         session.cluster.client_configs.forget(*client_names(entity))
-    if options.dry_run:
+    if not plan_options.apply:
         return others or kafka_tool.lines(["Nothing was changed; without --dry-run, registrations are removed."])
     return others or kafka_tool.lines(configs_lines.completed(chosen))
 
 
-def _planned(session: Session, arguments: Arguments, chosen: Sequence[NamedType], options: ToolOptions) -> Plan:
+def _planned(session: Session, arguments: Arguments, chosen: Sequence[NamedType], plan_options: PlanOptions) -> Plan:
     """The plan; a value in a file that the brokers turn out to keep secret becomes a reference to it there."""
     from ..plans.secret_resolver import SecretAsText
 
     files = arguments.changes.get(FROM_FILE, ())
     from_file = _configs_in(files)
     try:
-        return _plan_of(session, arguments, chosen, options, from_file)
+        return _plan_of(session, arguments, chosen, plan_options, from_file)
     except SecretAsText as exc:
         with_references = _configs_in(files, secrets={key for _, key in exc.targets})
         if with_references == from_file:
             raise
-        return _plan_of(session, arguments, chosen, options, with_references)
+        return _plan_of(session, arguments, chosen, plan_options, with_references)
 
 
 def _plan_of(
     session: Session,
     arguments: Arguments,
     chosen: Sequence[NamedType],
-    options: ToolOptions,
+    plan_options: PlanOptions,
     from_file: Mapping[str, str],
 ) -> Plan:
     stage = session.cluster.stage()
-    stage.add(_edits(chosen, wishes(arguments.changes, from_file), options.allow_unknown))
-    return kafka_tool.plan_of(stage, options)
+    stage.add(_edits(chosen, wishes(arguments.changes, from_file), plan_options.allow_unknown))
+    return planned(stage, plan_options)
 
 
 def _configs_in(files: Sequence[str], secrets: Collection[str] = ()) -> dict[str, str]:
@@ -240,7 +238,7 @@ def _configs_in(files: Sequence[str], secrets: Collection[str] = ()) -> dict[str
     }
 
 
-def _edits(chosen: Sequence[NamedType], requested: Wishes, allow_unknown: Sequence[str]) -> list[Edit]:
+def _edits(chosen: Sequence[NamedType], requested: Wishes, allow_unknown: Collection[str]) -> list[Edit]:
     entity_type, names = chosen[0]
     if are_credentials(requested):
         return [edit for user in _users(chosen) for edit in scram_edits_of(user, requested)]

@@ -6,7 +6,6 @@ import functools
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,16 +14,16 @@ from ..errors import Interrupted, Invalid, KadminError, UsageError
 from ..model.changes import DELETE
 from ..plans.apply_options import ApplyOptions
 from .answer_formats import as_csv, as_json
+from .change_options import allow_unknown, negated, reason, taken
 from .click_glue import HelpAsked, Lines, Words
 from .completions import dangerous
 from .options import cluster, pair
-from .session import PlanOptions, Session, planned
+from .session import PlanOptions, Session
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..plans.plan import Plan
-    from ..plans.stage import Stage
 
 TEXT, TABLE, JSON, CSV = "text", "table", "json", "csv"
 OUTPUTS = (TEXT, TABLE, JSON, CSV)
@@ -32,36 +31,21 @@ OUTPUTS = (TEXT, TABLE, JSON, CSV)
 Command = Callable[..., Any]
 
 
-@dataclass(frozen=True)
-class ToolOptions:
-    """The options that Kafka's own tools do not have: the form of the answer, and how a change is carried out."""
-
-    output: str = TEXT
-    dry_run: bool = False
-    allow: tuple[str, ...] = ()
-    allow_unknown: tuple[str, ...] = ()
-    reason: str | None = None
-    policy: tuple[str, ...] = ()
-    lock: bool = False
-
-    @property
-    def plan_options(self) -> PlanOptions:
-        """The same for a plan."""
-        chosen = ApplyOptions(allow=self.allow, policy=self.policy, lock=self.lock)
-        return PlanOptions(self.reason, apply=not self.dry_run, allow_unknown=self.allow_unknown, apply_options=chosen)
-
-
 def kafka_tool(command: Command) -> Command:
-    """The shared options, for a command that takes the session and its ToolOptions first."""
+    """The shared options, for a command that takes the session, the form of the answer and PlanOptions first.
+
+    Kafka's own tools do not have the latter two.
+    """
     for option in reversed(_OPTIONS):
         command = option(command)
 
     @functools.wraps(command)
     @click.pass_context
     def run(ctx: click.Context, /, **params: Any) -> Any:
-        options = ToolOptions(**{field.name: params.pop(field.name) for field in fields(ToolOptions)})
+        plan_options = taken(PlanOptions, params, apply_options=taken(ApplyOptions, params))
+        output = params.pop("output")
         with ctx.obj.at(*_connection(ctx, params)) as session:
-            return command(session, options, **params)
+            return command(session, output, plan_options, **params)
 
     return run
 
@@ -138,12 +122,7 @@ _NEXT_PROPERTY = re.compile(r""",(?=[\w.-]+=)(?=(?:[^"']|"[^"]*"|'[^']*')*$)""")
 """A comma before `name=`, and not within quotation marks, where JAAS has its own."""
 
 
-def plan_of(stage: Stage, options: ToolOptions) -> Plan:
-    """The plan of what is staged, as the options want it."""
-    return planned(stage, options.plan_options)
-
-
-def carry_out(session: Session, plan: Plan, options: ToolOptions) -> Any:
+def carry_out(session: Session, plan: Plan, plan_options: PlanOptions) -> Any:
     """The outcomes of a plan, every one of them good; of a dry run the plan itself.
 
     Raises
@@ -152,7 +131,7 @@ def carry_out(session: Session, plan: Plan, options: ToolOptions) -> Any:
         Whatever refuses a plan, or fails a row of it.
     """
     try:
-        return session.save_or_apply(plan, options.plan_options).raise_for_errors()
+        return session.save_or_apply(plan, plan_options).raise_for_errors()
     except (KadminError, Interrupted) as exc:  # a script reads lines on standard output: the rows go to the error
         exc.rows, exc.outcomes = exc.rows if exc.outcomes is None else exc.outcomes, None
         raise
@@ -225,10 +204,16 @@ _OPTIONS: tuple[Callable[[Command], Command], ...] = (
         default=TEXT,
         help="Kafka's own output, or the table, JSON or CSV of KIP-248.",
     ),
-    click.option("--dry-run", is_flag=True, help=f"Plan and validate --alter, and change nothing. {_NOT_KAFKAS}"),
+    click.option(
+        "--dry-run",
+        "apply",
+        is_flag=True,
+        callback=negated,
+        help=f"Plan and validate --alter, and change nothing. {_NOT_KAFKAS}",
+    ),
     click.option("--allow", multiple=True, metavar="KEY", type=Words(dangerous), help="Allow a dangerous change."),
-    click.option("--allow-unknown", multiple=True, metavar="KEY", help="Allow a key that is not known."),
-    click.option("--reason", help="The reason, stored in the plan."),
+    allow_unknown,
+    reason,
     click.option("--policy", multiple=True, metavar="FILE", help="Refuse a change that breaks a rule of this policy."),
     click.option("--lock", is_flag=True, help="Hold the cluster's lease while changing it."),
     click.option(
