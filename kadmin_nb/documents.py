@@ -34,7 +34,7 @@ def from_json(text: str) -> Any:
         surrogate pair, a number has more than 4,300 digits, or it is nested more than some 1,000 times.
     """
     try:
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_number)
+        value = _READER.decode(text)
         if "\\u" in text:
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
@@ -127,9 +127,13 @@ def _no_number(word: str) -> float:
     raise _Ambiguous(f"{word} is not a JSON number")
 
 
+_READER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_number)
+_WRITER = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+
+
 def to_json(value: object) -> str:
     """`value` as JSON with sorted names, ASCII only, without blanks."""
-    return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return _WRITER.encode(value)
 
 
 def digest(*parts: str) -> str:

@@ -6,7 +6,6 @@ time in its answers is the one thing that tells.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -134,15 +133,11 @@ def canary(
     leaders = _leaders(settings, topic)
     run: Callable[[dict[str, Any], _BrokerWatch, str, float], None] = _produce if produce else _fetch
     watch = _BrokerWatch(leaders, max(1, min(enough, most // len(leaders))))
-    config = {"client.id": client_id, "throttle_cb": watch.throttled, "logger": _QUIET_LOGGER}
+    config = {"client.id": client_id, "throttle_cb": watch.throttled, "logger": first_contact.QUIET_LOGGER}
     run(first_contact.config(settings) | config, watch, topic, seconds)
     if watch.error:
         raise _topic_error(watch.error, *(("producing to", "WRITE") if produce else ("fetching from", "READ")), topic)
     return watch.sightings()
-
-
-_QUIET_LOGGER = logging.getLogger("kadmin_nb.librdkafka")
-"""Given a handler that writes nothing by `first_contact`."""
 
 
 def _leaders(settings: Settings, topic: str) -> dict[int, int]:

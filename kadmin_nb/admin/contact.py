@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from cryptography import x509
 
+from .. import web
 from ..errors import ConnectionFailed, KadminError, TimedOut, UsageError
 from ..model.connection_settings import Settings
 from . import connections
@@ -57,26 +58,19 @@ def ip_addresses(host: str, port: int, timeout: float) -> list[str]:
     TimedOut
         It does not answer.
     """
-    (answer,) = side_by_side([lambda: _looked_up(host, port)], timeout)
-    if answer is None:
-        raise TimedOut(f"the name service does not answer within {timeout:g} s", hint="Check /etc/resolv.conf.")
-    if isinstance(answer, OSError):
-        reason = answer.strerror or type(answer).__name__
+    try:
+        found = web.result_of(lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM), timeout)
+    except TimeoutError:
+        hint = "Check /etc/resolv.conf."
+        raise TimedOut(f"the name service does not answer within {timeout:g} s", hint=hint) from None
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", "not a host name") or type(error).__name__
         raise ConnectionFailed(
             f"{host} has no address: {reason}",
             code="UNKNOWN_HOST",
             hint="Check the spelling of the host name, and that this machine is on the right network (VPN).",
-        )
-    return answer
-
-
-def _looked_up(host: str, port: int) -> list[str] | OSError:
-    try:
-        return list(dict.fromkeys(str(row[4][0]) for row in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)))
-    except OSError as error:
-        return error
-    except UnicodeError:
-        return OSError(0, "not a host name")
+        ) from None
+    return list(dict.fromkeys(str(row[4][0]) for row in found))
 
 
 def connected(host: str, port: int, timeout: float) -> socket.socket:

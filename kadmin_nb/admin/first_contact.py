@@ -21,9 +21,9 @@ from ..hints import Hint, Verb, sentence
 from ..model.connection_settings import GSSAPI, Settings, TokenLogin
 from .bearer_tokens import tokens_of
 
-_QUIET_LOGGER = logging.getLogger("kadmin_nb.librdkafka")
-_QUIET_LOGGER.addHandler(logging.NullHandler())
-_QUIET_LOGGER.propagate = False
+QUIET_LOGGER = logging.getLogger("kadmin_nb.librdkafka")
+QUIET_LOGGER.addHandler(logging.NullHandler())
+QUIET_LOGGER.propagate = False
 _POLL = 0.005
 _GRACE = 0.4
 """Seconds for the cause to follow a bare "all brokers down" (it is often the second call)."""
@@ -64,10 +64,9 @@ def _token_callback(login: TokenLogin) -> Callable[[str], tuple[str, float, str,
     return fetch
 
 
-def client(settings: Settings, errors: list[KafkaError] | None = None) -> AdminClient:
-    """An AdminClient that writes nothing to stderr; what it reports is appended to `errors`."""
-    noted = errors if errors is not None else []
-    return AdminClient(config(settings) | {"error_cb": noted.append}, logger=_QUIET_LOGGER)
+def client(settings: Settings) -> AdminClient:
+    """An AdminClient that writes nothing to stderr."""
+    return AdminClient(config(settings) | {"error_cb": lambda error: None}, logger=QUIET_LOGGER)
 
 
 _NEVER_BY_ITSELF = {"api.version.request.timeout.ms": 300_000, "socket.connection.setup.timeout.ms": 300_000}
@@ -88,7 +87,7 @@ class _Probe:
 
     def __post_init__(self) -> None:
         self._admin = AdminClient(
-            config(self.settings) | _NEVER_BY_ITSELF | {"error_cb": self.errors.append}, logger=_QUIET_LOGGER
+            config(self.settings) | _NEVER_BY_ITSELF | {"error_cb": self.errors.append}, logger=QUIET_LOGGER
         )
         self._asked = self._admin.describe_cluster(request_timeout=300)
 

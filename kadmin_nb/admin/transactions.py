@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -37,8 +36,6 @@ _LASTING = frozenset(
 )
 """Errors of librdkafka that trying again does not mend; being fenced, for one, is mended."""
 
-_QUIET_LOGGER = logging.getLogger("kadmin_nb.librdkafka")
-
 _SLICE = 0.1
 """Seconds in librdkafka, where Ctrl-C is not heard."""
 
@@ -47,9 +44,11 @@ class FencedWriter:
     """A transactional producer of one topic, whose name is its transactional id; it writes nothing to stderr."""
 
     def __init__(self, settings: Settings, topic: str) -> None:
-        overrides = {"transactional.id": topic, "error_cb": lambda error: None}
+        overrides = {"transactional.id": topic, "error_cb": lambda error: None, "logger": first_contact.QUIET_LOGGER}
         self._topic = topic
-        self._producer = Producer(first_contact.config(settings) | _CONFIG | overrides, logger=_QUIET_LOGGER)
+        self._producer = Producer(
+            first_contact.config(settings) | _CONFIG | overrides, logger=first_contact.QUIET_LOGGER
+        )
 
     def fence(self, until: float) -> None:
         """End what others have open, and shut them out."""

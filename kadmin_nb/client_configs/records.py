@@ -7,13 +7,12 @@ canonical, a record that is too large. docs/client-configs.md has the formats fo
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, NamedTuple, NoReturn, Self, cast
+from typing import Any, NamedTuple, Self, cast
 
+from .. import documents
 from ..errors import KadminError
 from ..model.client_configs import ClientEntity, stored_value
 
@@ -38,7 +37,7 @@ class Document:
     def encode(self) -> bytes:
         """The canonical text."""
         names = _checks_of(cast(Hashable, type(self)))
-        return _WRITER.encode({"v": VERSION, **{name: getattr(self, name) for name in names}}).encode()
+        return documents.to_json({"v": VERSION, **{name: getattr(self, name) for name in names}}).encode()
 
     @classmethod
     def decode(cls, document: bytes | None) -> Self | None:
@@ -46,8 +45,8 @@ class Document:
         if document is None or len(document) > MOST_BYTES:
             return None
         try:
-            values = _READER.decode(str(document, "utf-8"))
-        except (ValueError, RecursionError):
+            values = documents.from_json(str(document, "utf-8"))
+        except ValueError:
             return None
         is_ours = isinstance(values, dict) and _is_integer(values.get("v")) and values["v"] == VERSION
         return cls._of(values) if is_ours else None
@@ -74,29 +73,8 @@ class DocumentKey(Document):
         return key if key is not None and key.encode() == document else None
 
 
-def _once(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
-    """The fields of an object; JSON leaves open which of two of one name counts."""
-    values = dict(pairs)
-    if len(values) < len(pairs):
-        raise ValueError("a field occurs twice")
-    return values
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    """NaN and Infinity, which only Python calls JSON."""
-    raise ValueError(name)
-
-
-_READER = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_refuse_constant)
-_WRITER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
-
-
 def _is_text(value: object) -> bool:
-    """True of a text that can be written again: JSON may name half of a surrogate pair."""
-    return isinstance(value, str) and not _SURROGATES.search(value)
-
-
-_SURROGATES = re.compile("[\ud800-\udfff]")
+    return isinstance(value, str)
 
 
 def _is_integer(value: object) -> bool:

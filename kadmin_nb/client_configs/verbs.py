@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -181,7 +181,7 @@ class ClientConfigs:
         registry = self._kafka.client_registry.describe()
         clients = [client for client in _selected_clients(registry.clients, user, client_id) if client.is_of(key)]
         reasons = ((client, client.why_not(key)) for client in clients)
-        rows = ({**_names_of(c), "key": key, "follows": why is None, "reason": why} for c, why in reasons)
+        rows = ({**asdict(c.name), "key": key, "follows": why is None, "reason": why} for c, why in reasons)
         answer = self._registry_answer(schemas.FOLLOWERS, rows, registry)
         if usage is None:
             return answer
@@ -330,16 +330,10 @@ def _notes_on(registry: Registry) -> Iterator[str]:
         yield f"{registry.passed_over:,} records cannot be read, and were skipped."
 
 
-def _names_of(client: RegisteredClient) -> _Row:
-    name = client.name
-    return {"user": name.user, "client_id": name.client_id, "software": name.software, "version": name.version,
-            "instance": name.instance}  # fmt: skip
-
-
 def _registration_row(client: RegisteredClient) -> _Row:
     registration = client.registration
     return {
-        **_names_of(client),
+        **asdict(client.name),
         "group_id": registration.group_id,
         "group_protocol": registration.group_protocol,
         "keys": registration.keys,

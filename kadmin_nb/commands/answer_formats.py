@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
-from ..errors import UsageError
-from .click_glue import Lines, Text
+from ..errors import UsageError, printable
+from .click_glue import Text
+
+if TYPE_CHECKING:
+    from ..plans.formats import PlanText
 
 
 def formed(value: Any, form: str) -> Any:
@@ -32,11 +35,19 @@ def as_json(value: Any) -> Text:
     return Text("\n".join(json_lines(value)))
 
 
-def as_csv(value: Any) -> Lines:
+def as_csv(value: Any) -> PlanText:
     """The rows as CSV; on a screen its texts are escaped."""
     from ..frames.files import csv_text
 
-    return Lines(_CSV_ROW.findall(csv_text(value.to_arrow())))
+    return as_lines(_CSV_ROW.findall(csv_text(value.to_arrow())))
+
+
+def as_lines(texts: Iterable[str]) -> PlanText:
+    """Lines with names that somebody chose: exact in a file or a pipe, and on a screen each one line, escaped."""
+    from ..plans.formats import PlanText
+
+    texts = [*texts]
+    return PlanText("\n".join(texts), "\n".join(map(printable, texts)))
 
 
 _CSV_ROW = re.compile(r'(?:"[^"]*"|[^"\n])+')

@@ -12,7 +12,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from ..errors import UsageError, printable
+from ..errors import UsageError
 from ..hints import did_you_mean, nearest
 from ..model.grammar import Special, Value, format_word, quote
 from ..model.java_text import CONFIG_TYPES, QUOTA_TYPES
@@ -114,21 +114,6 @@ class Text(str):
 
     def __repr__(self) -> str:
         return str(self)
-
-
-class Lines(Text):
-    """Lines with names that somebody chose: exact in a file or a pipe, and on a screen each one line, escaped."""
-
-    shown: str
-
-    def __new__(cls, texts: Iterable[str]) -> Lines:
-        texts = [*texts]
-        lines = super().__new__(cls, "\n".join(texts))
-        lines.shown = "\n".join(map(printable, texts))
-        return lines
-
-    def __repr__(self) -> str:
-        return self.shown
 
 
 class HelpAsked(Exception):

@@ -17,11 +17,9 @@ from ..model.config_fallback import BROKER_KEYS
 from ..model.config_values import LOGGER_LEVELS, VALUES
 from ..model.entity import TYPES
 from ..model.grammar import ANY, DEFAULT, Value
-from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS
+from ..model.quota_keys import IP_KEYS, QUOTA_KEY_NAMES, USER_CLIENT_KEYS
 from ..model.resources import WORDS
 from ..model.scram import MECHANISMS
-
-QUOTA_KEY_NAMES = (*USER_CLIENT_KEYS, *IP_KEYS)
 
 
 def entities(before: Sequence[str]) -> list[str]:

@@ -13,9 +13,9 @@ import click
 from ..errors import Interrupted, Invalid, KadminError, UsageError
 from ..model.changes import DELETE
 from ..plans.apply_options import ApplyOptions
-from .answer_formats import as_csv, as_json
+from .answer_formats import as_csv, as_json, as_lines
 from .change_options import allow_unknown, negated, reason, taken
-from .click_glue import HelpAsked, Lines, Words
+from .click_glue import HelpAsked, Words
 from .completions import dangerous
 from .options import cluster, pair
 from .session import PlanOptions, Session
@@ -23,6 +23,7 @@ from .session import PlanOptions, Session
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ..plans.formats import PlanText
     from ..plans.plan import Plan
 
 TEXT, TABLE, JSON, CSV = "text", "table", "json", "csv"
@@ -163,9 +164,9 @@ def refuse_absent(plan: Plan) -> None:
         raise Invalid(f"Invalid config(s): {keys}: not set on {absent[0].resource}", hint="Nothing was changed.")
 
 
-def lines(texts: Iterable[str]) -> Lines | None:
-    """Lines to print, as they are where a program reads them; nothing where there are none."""
-    return Lines(texts) or None
+def lines(texts: Iterable[str]) -> PlanText | None:
+    """Lines to print, as they are where a program reads them, escaped on a screen; nothing where there are none."""
+    return as_lines(texts) or None
 
 
 def _version(ctx: click.Context, option: click.Parameter, is_typed: bool) -> None:

@@ -17,13 +17,11 @@ from ..model.changes import DELETE, SET, Edit, Target
 from ..model.configurable import Configurable
 from ..model.entity import TYPES
 from ..model.findings import Row
-from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS
+from ..model.quota_keys import QUOTA_KEY_NAMES
 from ..model.resources import WORDS, Resource
 from ..secrets import SHOWN
 from .migration import Migration, refuse_twice
 from .nodes import Node
-
-QUOTA_KEY_NAMES = (*USER_CLIENT_KEYS, *IP_KEYS)
 
 # --- the words of a file for what it is about ---
 

@@ -34,6 +34,7 @@ QUOTA_KEYS: tuple[QuotaKey, ...] = (
 )
 USER_CLIENT_KEYS: tuple[str, ...] = tuple(k.name for k in QUOTA_KEYS if "user" in k.entities)
 IP_KEYS: tuple[str, ...] = tuple(k.name for k in QUOTA_KEYS if "ip" in k.entities)
+QUOTA_KEY_NAMES = (*USER_CLIENT_KEYS, *IP_KEYS)
 
 _KEYS = {key.name: key for key in QUOTA_KEYS}
 _VALUE = re.compile(

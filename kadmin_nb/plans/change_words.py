@@ -13,7 +13,7 @@ from ..model.config_units import stored_text
 from ..model.entity import TYPES, Entity, entity_type, named
 from ..model.grammar import DEFAULT, Choice, Lookup, Value, Word, format_word, nothing_right_of, parse_word
 from ..model.levels import Part
-from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, find, parse_value, text_of
+from ..model.quota_keys import QUOTA_KEY_NAMES, find, parse_value, text_of
 from ..model.resources import WORDS, Resource
 from ..model.scram import Credential, ScramUser, mechanism_of
 from ..model.times import end_of
@@ -24,8 +24,6 @@ CONFIG_VERBS = {"set": SET, "reset": DELETE, "append": APPEND, "subtract": SUBTR
 SCRAM_VERBS = {"set": SET, "delete": DELETE}
 USER_CONFIG_VERBS = {"set": SET, "reset": DELETE}
 """The verbs of lines that change quotas and client configs of a user together."""
-
-QUOTA_KEY_NAMES = (*USER_CLIENT_KEYS, *IP_KEYS)
 
 
 def with_end(edits: Iterable[Edit], until: object) -> list[Edit]:

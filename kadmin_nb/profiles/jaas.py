@@ -343,17 +343,8 @@ def _endpoint(url: str, entries: Entries, options: Mapping[str, str], ca_file: s
         certificate_file=stores.certificate_file,
         key_file=stores.key_file,
         key_password=stores.key_password,
-        timeout=sum(_seconds(entries, key) for key in _TIMEOUTS),
+        timeout=sum(entries.seconds(key) or TOKEN_TIMEOUT / len(_TIMEOUTS) for key in _TIMEOUTS),
     )
 
 
 _TIMEOUTS = ("sasl.login.connect.timeout.ms", "sasl.login.read.timeout.ms")
-
-
-def _seconds(entries: Entries, key: str) -> float:
-    text = entries.text(key)
-    if not text:
-        return TOKEN_TIMEOUT / len(_TIMEOUTS)
-    if not text.isdecimal() or int(text) == 0:
-        raise UsageError(f"{entries.source}: {key} is not a number of milliseconds above 0")
-    return int(text) / 1000

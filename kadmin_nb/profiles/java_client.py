@@ -57,7 +57,7 @@ def settings(entries: Entries) -> Settings:
         key_password=stores.key_password,
         check_hostname=_check_hostname(entries),
         client_id=entries.text("client.id") or "kadmin_nb",
-        timeout=_timeout(entries),
+        timeout=entries.seconds("default.api.timeout.ms"),  # Java's bound on a call with all its attempts
         source=entries.source,
         policy=entries.policy,
         ignored=_ignored(entries, mechanism, tls=tls),
@@ -171,16 +171,6 @@ def _check_hostname(entries: Entries) -> bool:
         raise UsageError(f"{entries.source}: ssl.endpoint.identification.algorithm is neither https nor empty",
                          hint="An empty value switches the check of the host name off.")  # fmt: skip
     return algorithm != ""
-
-
-def _timeout(entries: Entries) -> float | None:
-    """Seconds that a call may take: Java's bound on a call with all its attempts."""
-    text = entries.text("default.api.timeout.ms")
-    if not text:
-        return None
-    if not text.isdecimal() or int(text) == 0:
-        raise UsageError(f"{entries.source}: default.api.timeout.ms is not a number of milliseconds above 0")
-    return int(text) / 1000
 
 
 def _ignored(entries: Entries, mechanism: str | None, *, tls: bool) -> tuple[str, ...]:

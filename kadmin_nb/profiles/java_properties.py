@@ -47,6 +47,21 @@ class Entries:
         revealed = value.reveal() if isinstance(value, Secret) else value
         return None if revealed is None else trimmed(revealed)
 
+    def seconds(self, key: str) -> float | None:
+        """The seconds of a key in milliseconds; None where it is not there, or blank.
+
+        Raises
+        ------
+        UsageError
+            Nonsense, or 0.
+        """
+        text = self.text(key)
+        if not text:
+            return None
+        if not text.isdecimal() or int(text) == 0:
+            raise UsageError(f"{self.source}: {key} is not a number of milliseconds above 0")
+        return int(text) / 1000
+
 
 def covered(values: Mapping[str, str]) -> dict[str, str | Secret]:
     """`values` with the secret ones in a `Secret`, so that nothing prints them from here on."""

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import errors, files
+from .. import files
 from ..errors import KadminError, PartlyFailed, Unsupported, UsageError
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.display import Display
@@ -18,7 +18,7 @@ from . import run_record
 from .catalogue import Runbook, find
 from .page import write_page
 from .parameters_cell import BUILT_IN, refuse_unknown
-from .run_result import RunResult
+from .run_result import RunResult, error_class
 
 if TYPE_CHECKING:
     from papermill import PapermillExecutionError
@@ -180,9 +180,7 @@ def _failure(
 
 def _error_class(name: str, changed: bool) -> type[KadminError]:
     """Our class of that name; what failed in part and changed nothing is not a `PartlyFailed`."""
-    kind = getattr(errors, name, None)
-    if not (isinstance(kind, type) and issubclass(kind, KadminError)):
-        return KadminError
+    kind = error_class(name) or KadminError
     return KadminError if issubclass(kind, PartlyFailed) and not changed else kind
 
 

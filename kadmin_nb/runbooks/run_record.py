@@ -168,7 +168,7 @@ class Record:
             "error": described(self.error) if self.error else None,
         }
 
-    def summary(self) -> Summary:
+    def summary(self) -> Answer:
         """SUMMARY: what the run did: its state, plan, journal, and the head of the journal's chain."""
         self._is_finished = True
         body = json.loads(self.to_json())
@@ -181,7 +181,7 @@ class Record:
             "record": self.path.name if self.path else "handed to the job",
         }
         facts_shown = {name.replace("_", " "): str(value) for name, value in facts.items() if value}
-        return Summary(schemas.from_columns(schemas.SUMMARY, {"of": [*facts_shown], "is": [*facts_shown.values()]}))
+        return Answer(schemas.from_columns(schemas.SUMMARY, {"of": [*facts_shown], "is": [*facts_shown.values()]}))
 
     def _approver(self) -> str | None:
         notes = self.plan.notes if self.plan else ()
@@ -232,10 +232,6 @@ class Record:
     def __repr__(self) -> str:
         plan = f"plan {self.plan.id[:12]}, changes {self.plan.changes_id[:12]}, " if self.plan else ""
         return f"{self.runbook}: {self.state}; {plan}record {self.path.name if self.path else 'handed to the job'}"
-
-
-class Summary(Answer):
-    """SUMMARY."""
 
 
 def header(runbook: str, state: str, parameters: Mapping[str, Any]) -> dict[str, Any]:

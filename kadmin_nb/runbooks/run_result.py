@@ -80,6 +80,12 @@ def _lacks_reason(record: Mapping[str, Any]) -> bool:
     return bool(record.get("dangers")) and not record.get("reason")
 
 
+def error_class(name: str) -> type[KadminError] | None:
+    """Our class of that name; None where the error is somebody else's."""
+    kind = getattr(errors, name, None)
+    return kind if isinstance(kind, type) and issubclass(kind, KadminError) else None
+
+
 _CHANGE = ("row", "op", "resource", "key", "old", "after")
 
 
@@ -92,8 +98,7 @@ class RunResult(Display):
     @property
     def is_refusal(self) -> bool:
         """True where an error of ours ended it before anything was changed."""
-        kind = getattr(errors, (self.record.get("error") or {}).get("type", ""), None)
-        is_ours = isinstance(kind, type) and issubclass(kind, KadminError)
+        is_ours = error_class((self.record.get("error") or {}).get("type", "")) is not None
         return is_ours and self.record.get("changed", False) is False
 
     @property

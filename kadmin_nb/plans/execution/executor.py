@@ -24,7 +24,7 @@ from ..journal import replay
 from ..journal.hash_chain import Journal
 from ..journal.replay import JournalState
 from ..kinds.change_kind import Answers
-from ..kinds.registry import order_key, quiet_period, refusal_words, remedy, take
+from ..kinds.registry import kind_of, quiet_period, refusal_words, remedy, take
 from ..plan import Plan, document_of
 from ..secret_resolver import Resolver, nowhere, refuse_missing
 from ..sending import Batch, batches, is_doubtful, is_of_the_whole
@@ -352,7 +352,7 @@ class _Run:
         """
         late = {key for key, wave in self.missing.items() if wave < request.wave}
         groups = request.batch.groups.values() if late else ()
-        held_back = [c for group in groups if any(order_key(c) in late for c in group) for c in group]
+        held_back = [c for group in groups if any(kind_of(c).order_key(c) in late for c in group) for c in group]
         self._leave(
             held_back, Refusal("HELD_BACK", "a row that must come before it, or before its entity, was not applied")
         )
@@ -414,7 +414,7 @@ class _Run:
         self._settle_doubtful([c for c in changes if is_doubtful(self.facts.refused[c.row].code)])
         for change in changes:
             if change.row not in self.facts.landed:
-                self.missing.setdefault(order_key(change), wave)
+                self.missing.setdefault(kind_of(change).order_key(change), wave)
         whole = (self.facts.refused[c.row] for c in changes if is_of_the_whole(self.facts.refused[c.row].code))
         if (why := next(whole, None)) and not self.halted:
             self.halted = replace(why, message=f"not sent, as rows before it were refused: {why.message}")

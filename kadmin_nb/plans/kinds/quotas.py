@@ -18,7 +18,7 @@ from ...model.findings import Finding
 from ...model.grammar import DEFAULT, Lookup, format_word
 from ...model.java_text import QUOTA_TYPES
 from ...model.levels import LEVEL_NAMES, OTHER, Part
-from ...model.quota_keys import IP_KEYS, QUOTA_KEYS, USER_CLIENT_KEYS, find, parse_value, readable, text_of
+from ...model.quota_keys import QUOTA_KEY_NAMES, QUOTA_KEYS, find, parse_value, readable, text_of
 from ...resolution.rules import entity_of
 from ...secrets import Secret
 from ..advice import quota_dangers, warnings
@@ -78,7 +78,7 @@ class QuotaChanges(ChangeKind):
 
     def known_keys(self, edit: Edit, state: ObservedState) -> Sequence[str] | None:
         """Kafka removes unknown quota keys without a word."""
-        return [*USER_CLIENT_KEYS, *IP_KEYS] if edit.op == DELETE and find(edit.key) is None else None
+        return QUOTA_KEY_NAMES if edit.op == DELETE and find(edit.key) is None else None
 
     def notes(self, edit: Edit, now: ObservedValue, state: ObservedState) -> Iterable[str]:
         if edit.value is not None and find(edit.key):

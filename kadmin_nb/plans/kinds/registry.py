@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol
 
 from ...admin.ports import Kafka
@@ -28,11 +28,6 @@ class _OfKind(Protocol):
 def kind_of(thing: _OfKind) -> ChangeKind:
     """The kind of an edit, a change, or an entity or resource."""
     return KINDS[thing.kind]
-
-
-def order_key(change: Change) -> Hashable:
-    """The mark of the rows that wait for this one."""
-    return kind_of(change).order_key(change)
 
 
 def quiet_period(changes: Iterable[Change], longest: float) -> float:
@@ -70,17 +65,9 @@ def by_kind(changes: Iterable[Change]) -> dict[ChangeKind, list[Change]]:
     return {KINDS[name]: group for name, group in groups.items() if group}
 
 
-def targets_by_kind(targets: Iterable[Target]) -> dict[ChangeKind, Sequence[Target]]:
-    """The targets of each kind; kinds without any are left out."""
-    groups: dict[str, list[Target]] = {name: [] for name in KINDS}
-    for target in targets:
-        groups[target[0].kind].append(target)
-    return {KINDS[name]: group for name, group in groups.items() if group}
-
-
 def take(
     kafka: Kafka,
-    targets: Iterable[Target],
+    targets: Collection[Target],
     *,
     node: int | None = None,
     whole: bool = False,
@@ -99,8 +86,9 @@ def take(
         Seconds that it may take; each call takes its own time unless said.
     """
     state, look = ObservedState(), LookOptions(node, whole, topic_ids, _clock(kafka, within))
-    for kind, mine in targets_by_kind(targets).items():
-        kind.read(kafka, mine, state, look)
+    for kind in KINDS.values():
+        if mine := [target for target in targets if target[0].kind == kind.name]:
+            kind.read(kafka, mine, state, look)
     return state
 
 
