@@ -58,6 +58,9 @@ OF_BUCKETS = "metrics: the broker's own rate of a bucket"
 NO_OWNER = "(nobody)"
 """The team of clients that nobody owns."""
 
+NOW = "now"
+"""The case of REACH and CAPACITY that is no what-if."""
+
 # --- columns of many frames ---
 
 CLUSTER_ID = Field(TEXT, "the id of the cluster, of frames of several", look=NAME)
