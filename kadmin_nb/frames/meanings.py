@@ -294,6 +294,12 @@ def _periods(table: pa.Table) -> list[str]:
     return [f"{day:%Y-%m}" if every == "month" else f"{day:%Y-%m-%d}" for day, every in pairs]
 
 
+def _windows(table: pa.Table) -> list[str]:
+    """The beginning and the end of a window; the day once where it is the same."""
+    pairs = zip(map(cell, values_of(table, "window_start")), map(cell, values_of(table, "window_end")), strict=True)
+    return [f"{start} to {end.removeprefix(start.partition(' ')[0]).strip()}" for start, end in pairs]
+
+
 def _prices(table: pa.Table) -> list[str]:
     return [*map(price, values_of(table, "cost"), values_of(table, "currency"))]
 
@@ -343,6 +349,7 @@ PARTS = {
     "supported_keys": Part("keys", ("keys",), _supported_keys),
     "what_was_done": Part("what was done", ("kind", "rows", "says"), what_was_done, PROSE),
     "came_to": Part("done", ("changes", "runs", "verified", "in_doubt"), came_to),
+    "window": Part("window", ("window_start", "window_end"), _windows),
     "period": Part("time", ("day", "every"), _periods),
     "price": Part("cost", ("cost", "currency"), _prices, NUMBER),
     "last_use": Part("last used", ("used", "last_used"), _last_use),

@@ -182,8 +182,9 @@ def fitted(columns: Sequence[Column], width: int, *, colour: bool = False) -> tu
 
 
 def by_width(column: Column) -> Column:
-    """The column; short sentences are texts as others are."""
-    return replace(column, look=TEXT) if column.is_prose and column.widest <= NARROW else column
+    """The column; short sentences, and badges that are sentences, are texts as others are."""
+    is_text = (column.is_prose and column.widest <= NARROW) or (column.look == BADGE and column.widest > BESIDE)
+    return replace(column, look=TEXT) if is_text else column
 
 
 def _parted(columns: Sequence[Column], width: int) -> tuple[Sequence[Column], Sequence[Column]]:
@@ -297,13 +298,13 @@ def _indent_and_words(text: str, width: int) -> tuple[str, str]:
     return " " * min(len(text) - len(words), width // 2), words
 
 
-END_OF_WORD = re.compile(r"(?<=[_/:])(?=\w)|(?<=[.,])(?=[^\W\d])|(?<=\D[.,])(?=\d)")
-"""The places where a key, an entity, an address or a list may be broken; a number is not."""
+END_OF_WORD = re.compile(r"(?<=_)(?=\w)|(?<=\w\w/)(?=\w)|(?<=\D:)(?=\w)|(?<=[.,])(?=[^\W\d])|(?<=\D[.,])(?=\d)")
+"""The places where a key, an entity, an address or a list may be broken; a number and a time are not."""
 
-AMOUNT = re.compile(r"(?<=\d) (?=(?:[kKMGTP]i?)?B\b|%|(?:ms|s|min|h|d)\b)")
-"""The blank between a number and its unit."""
+AMOUNT = re.compile(r"(?:(?<=\d) (?=(?:[kKMGTP]i?)?B\b|%|(?:ms|s|min|h|d)\b)|(?<=-\d\d) (?=\d\d:))")
+"""The blank between a number and its unit, and between a day and its time."""
 
-_GLUE = "\x1f"
+_GLUE = "\x01"
 
 
 def _glued(text: str) -> str:

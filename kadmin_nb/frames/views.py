@@ -431,7 +431,7 @@ VIEWS: Mapping[type, View] = {
     schemas.CONFLICTS: View(schemas.CONFLICTS.names, ("row has changed", "rows have changed")),
     schemas.SHADOWED: View(schemas.SHADOWED.names, ("shadowed quota", "shadowed quotas")),
     schemas.BROKERS: View(("id", "host", "port", "rack"), ("broker", "brokers"), _brokers_finding),
-    schemas.USAGE: View(("broker", "who", "key", "used", "window_start", "window_end", "throttle_ms", "source")),
+    schemas.USAGE: View(("broker", "who", "key", "used", "window", "throttle_ms", "source")),
     schemas.UTILISATION: View(
         ("broker", "bucket", "key", "limit", "peak", "p95", "utilisation", "share_throttled", "clients", "level")
     ),
