@@ -8,7 +8,7 @@ from typing import Any
 from ..frames import schemas
 from ..frames.meanings import client, limit, used
 from ..frames.relational import checked, in_arrow
-from ..frames.schemas import NOW
+from ..frames.schemas import NOW, STATED
 from ..model.figures import share
 from .labels import Unit, distinct, key_order, part_of, short, unit_of, unit_up_to, verb_of
 
@@ -100,7 +100,7 @@ def _of_key(key: str, rows: list[Row], labels: list[str], every: list[str]) -> A
 def _promised(row: Row, label: str, unit: Unit) -> Iterator[Row]:
     """The part of a bar that the broker can do, and the part beyond it."""
     key, promised, able = row["key"], row["promised"], row["capacity"]
-    of_capacity = "" if able is None else f" of {used(key, able)} {row['source'] or ''}".rstrip()
+    of_capacity = "" if able is None else f" of {used(key, able)}{'' if row['source'] == STATED else ' seen'}"
     within = promised if able is None else min(promised, able)
     start = {"name": label, "text": f"{used(key, promised)}{of_capacity}"}
     yield {**start, "part": _UNKNOWN if able is None else _WITHIN, "from": 0, "to": unit.of(within)}

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import ceil, floor, log10
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from ..errors import Unsupported, UsageError, printable_lines
@@ -184,9 +185,16 @@ def _room(chart: Any) -> float:
 
 
 def titled(chart: Any, title: str, subtitle: str | list[str] = "") -> Any:
-    """The chart under its finding, and in a smaller line what of it is not shown."""
-    lines = {"subtitle": subtitle} if subtitle else {}
-    return chart.properties(title=alt.TitleParams(text=title, **lines))
+    """The chart under its finding, and in smaller lines what of it is not shown; a narrow cell has room for each."""
+    parts = [subtitle] if isinstance(subtitle, str) else subtitle
+    smaller = [line for part in parts for line in wrap(part, SUBTITLE)]
+    return chart.properties(
+        title=alt.TitleParams(text=wrap(title, TITLE), **({"subtitle": smaller} if smaller else {}))
+    )
+
+
+TITLE, SUBTITLE = 60, 84
+"""Characters of a line of a title, and of the smaller lines below it."""
 
 
 def empty(title: str) -> Any:
@@ -215,8 +223,8 @@ def beside_columns(columns: int, room: float) -> str:
 LEAST_NAME, COLUMN = 195, 95
 """Pixels that names and a column of values have at least."""
 
-CELL = f"(containerSize()[0] || {WIDTH})"
-"""The width of the cell, or of the picture, as an expression."""
+CELL = f"((containerSize()[0] || {WIDTH}) + 0 * width)"
+"""The width of the cell, or of the picture, as an expression; by `width` it is worked out again where that changes."""
 
 
 def room_of(texts: Iterable[str]) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from ..frames import schemas
-from ..frames.meanings import in_unit, limit, used
+from ..frames.meanings import in_unit, limit
 from ..frames.relational import checked, in_arrow, largest
 from ..model.figures import seconds
 from ..model.quota_keys import find
@@ -163,6 +163,7 @@ def _slopes(rows: list[dict[str, Any]], unit: str, labels: list[str], effects: l
         GREEN,
         GREY,
         INK,
+        NUMBERS,
         VERMILLION,
         alt,
         base,
@@ -189,7 +190,10 @@ def _slopes(rows: list[dict[str, Any]], unit: str, labels: list[str], effects: l
     wider = max(high / low, 4) ** 0.04
     axis = number_axis(grid=True, values=log_ticks(low / wider, high * wider), titleAnchor="start")
     scale = beside(rows, low / wider, high * wider, type="log")
-    chart = base(rows).encode(y=names("change", rows, labels), tooltip=["change:N", "effect:N", "text:N"])
+    has_peaks = any(row["peak"] for row in rows)
+    peak_tooltip = [alt.Tooltip("peak:Q", title=f"peak, {shown.name}", format=NUMBERS)] if has_peaks else []
+    tooltip = ["change:N", "effect:N", "text:N", *peak_tooltip]
+    chart = base(rows).encode(y=names("change", rows, labels), tooltip=tooltip)
 
     def at(field: str) -> Any:
         return alt.X(f"{field}:Q", title=shown.name, axis=axis, scale=scale)
@@ -197,8 +201,8 @@ def _slopes(rows: list[dict[str, Any]], unit: str, labels: list[str], effects: l
     lines = chart.mark_rule(size=2).encode(x=at("low"), x2="high", color=colours)
     dots = chart.mark_point(size=40, color=INK, filled=False).encode(x=at("old"))
     ends = chart.mark_point(size=110, filled=True, opacity=1).encode(x=at("at"), color=colours, shape=shapes)
-    peaks = [chart.mark_tick(color=INK, thickness=2, height=16).encode(x=at("peak"))]
-    return ours(alt.layer(lines, dots, ends, *(peaks if any(row["peak"] for row in rows) else []), texts(chart)))
+    peaks = [chart.mark_tick(color=INK, thickness=2, height=16).encode(x=at("peak"))] if has_peaks else []
+    return ours(alt.layer(lines, dots, ends, *peaks, texts(chart)))
 
 
 _COLUMNS_OF_RECOMMENDATIONS = ("entity", "key", "value", "op", "proposed", "peak")
@@ -248,8 +252,7 @@ def recommend(frame: Any) -> Any:
 def _proposal(row: dict[str, Any]) -> NumberChange:
     """What is proposed for a limit; one that is removed has none then."""
     key, new = row["key"], row["proposed"]
-    peak = f", peak {used(key, row['peak'])}" if row["peak"] else ""
-    text = f"{limit(key, row['value'])} → {limit(key, new) if new else 'not set'}{peak}"
+    text = f"{limit(key, row['value'])} → {limit(key, new) if new else 'not set'}"
     return NumberChange(row["entity"], key, row["value"], new, text, row["peak"] or None)
 
 

@@ -75,6 +75,11 @@ class Column:
         return self.look in IDENTIFYING
 
     @property
+    def is_of_few(self) -> bool:
+        """True if most of its cells are empty. A tree has a name once, for all rows of it."""
+        return self.look != BRANCH and sum(map(bool, self.cells)) * 2 < len(self.cells)
+
+    @property
     def widest(self) -> int:
         """The width of its widest cell."""
         return max(map(self._width_of, self.cells), default=0)
@@ -202,8 +207,11 @@ def _parted(columns: Sequence[Column], width: int) -> tuple[Sequence[Column], Se
 
 
 def _fitting(columns: Sequence[Column], width: int) -> Sequence[Column]:
-    """The first columns that fit, those that identify a row before the others; one does in any case."""
-    by_rank = sorted(columns, key=lambda column: not column.identifies)
+    """The first columns that fit, those that identify a row before the others; one does in any case.
+
+    What few rows have is the last: below the others it takes no line.
+    """
+    by_rank = sorted(columns, key=lambda column: (column.is_of_few, not column.identifies))
     fit = (n for n in range(len(by_rank), 1, -1) if _total(map(least, by_rank[:n])) <= width)
     return by_rank[: next(fit, 1)]
 
@@ -222,8 +230,9 @@ def least(column: Column) -> int:
 
 
 def _longest_word(texts: Iterable[str]) -> int:
-    """The width of the longest word that is not too long to be whole."""
-    widths = (width_of(word) for text in texts for word in _glued(text).split())
+    """The width of the longest word that is not too long to be whole, with the indent of its text."""
+    words = ((len(text) - len(text.lstrip(" ")), word) for text in texts for word in _glued(text).split())
+    widths = (indent + width_of(word) for indent, word in words)
     return max((width for width in widths if width <= LONGEST_WORD), default=0)
 
 
@@ -324,6 +333,8 @@ def wrapped(text: str, width: int, wrapper: type[textwrap.TextWrapper] = textwra
     if width_of(text) <= width:
         return [text]
     indent, words = _indent_and_words(text, width)
+    if all(width_of(word) <= width - len(indent) for word in _glued(words).split(" ")):
+        wrapper = textwrap.TextWrapper  # no word needs to be broken
     if words.isascii() or all(width_of(character) == 1 for character in words):
         made = wrapper(width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
         return [line.replace(_GLUE, " ") for line in made.wrap(_glued(words))]

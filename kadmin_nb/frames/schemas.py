@@ -58,8 +58,8 @@ OF_BUCKETS = "metrics: the broker's own rate of a bucket"
 NO_OWNER = "(nobody)"
 """The team of clients that nobody owns."""
 
-NOW = "now"
-"""The case of REACH and CAPACITY that is no what-if."""
+NOW, STATED = "now", "stated"
+"""The case of REACH and CAPACITY that is no what-if; the source of a capacity that a file has."""
 
 # --- columns of many frames ---
 

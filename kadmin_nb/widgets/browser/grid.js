@@ -201,6 +201,7 @@ function render({ model, el }) {
   const dragged = new Map(); // widths that somebody chose
   let content = columns.map(() => 0); // pixels of the widest text
   let hidden = columns.map(() => false), widths = [], above = [], lines = 1, rowHeight = LINE, headHeight = NAMES[1], nameHeights = [], last = [];
+  let beside = []; // pixels at the right of the last column of a line, so that the next line does not begin there
   let active = [0, 0], anchor = [0, 0], sorted = ["", false], editing = null, hasFocus = false, isDead = false;
   let isJudged = false; // after an edit: the remarks stay on the edited cell until somebody moves on
 
@@ -301,7 +302,7 @@ function render({ model, el }) {
     lines = parts.length;
     for (const some of parts) shared(some.map((n) => all[n]), room).forEach((width, at) => (widths[some[at]] = dragged.get(some[at]) ?? width));
     const widest = Math.max(room, ...parts.map(total));
-    if (below.length > 1) for (const some of below) widths[some.at(-1)] += widest - total(some); // otherwise the next line would begin here
+    beside = columns.map((_, n) => (below.length > 1 && below.some((some) => some.at(-1) === n) ? widest - total(below.find((some) => some.includes(n))) : 0));
     const heights = parts.map((some) => NAMES.find((_, at) => at === 2 || some.every((n) => nameOf(columns[n], at + 1) <= widths[n] - SIDES + 2)));
     nameHeights = columns.map((_, n) => heights[parts.findIndex((some) => some.includes(n))]);
     last = parts.at(-1) || [];
@@ -320,6 +321,7 @@ function render({ model, el }) {
       cell.classList.toggle("kg-above", isAbove);
       cell.classList.toggle("kg-inner", !last.includes(n));
       cell.style.width = `${widths[n]}px`;
+      cell.style.marginRight = `${beside[n]}px`;
       if (row === head) cell.style.height = `${nameHeights[n]}px`;
       cell.style.left = isAbove ? `${left}px` : "";
       if (isAbove) left += widths[n];
