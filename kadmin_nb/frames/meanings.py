@@ -252,10 +252,6 @@ def _branches(table: pa.Table) -> list[str]:
     return texts
 
 
-def _shadowed(entity: str | None) -> str:
-    return "shadowed" if entity else ""
-
-
 def _sharers(level: str | None) -> str:
     return SHARED.get(level or "", "").removeprefix("shared by ")
 
@@ -324,7 +320,6 @@ _ENFORCED = {True: "as predicted", False: "not as predicted", None: "not conclus
 
 PARTS = {
     "branch": Part("entity", ("entity", "parent"), _branches, BRANCH),
-    "shadowed": Part("state", ("shadowed_by",), _each(_shadowed, "shadowed_by"), BADGE),
     "predicted": Part("limit", ("limit", "expected"), _predicted, NUMBER),
     "rate_at_first": Part("rate at first", ("rate",), _with_key(used, "rate"), NUMBER),
     "enforced": Part("enforced", ("agrees", "broker"), _each(_ENFORCED.__getitem__, "agrees"), BADGE),

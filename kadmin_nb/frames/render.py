@@ -196,6 +196,10 @@ def _parted(columns: Sequence[Column], width: int) -> tuple[Sequence[Column], Se
     """The columns of the table, and those that stand below each row."""
     if _total(column.natural for column in columns) <= width:
         return columns, []
+    of_few = [column for column in columns if column.is_prose and column.is_of_few]
+    of_most = [column for column in columns if column not in of_few]
+    if of_few and of_most and _total(column.natural for column in of_most) <= width:
+        return of_most, of_few
     prose = [column for column in columns if column.is_prose]
     others = [column for column in columns if not column.is_prose]
     room = width - _total(column.natural for column in others)

@@ -59,7 +59,7 @@ NO_OWNER = "(nobody)"
 """The team of clients that nobody owns."""
 
 NOW, STATED = "now", "stated"
-"""The case of REACH and CAPACITY that is no what-if; the source of a capacity that a file has."""
+"""The case of REACH and CAPACITY without a what-if; the source of a capacity that a file has."""
 
 # --- columns of many frames ---
 

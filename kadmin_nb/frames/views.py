@@ -449,9 +449,7 @@ VIEWS: Mapping[type, View] = {
         ("finding", "who", "key", "value", "proposed", "promise", "backtest", "peak", "message")
     ),
     schemas.COST: View(("period", "team", "price", "bytes_in", "bytes_out", "request_s", "throttled_s", "clients")),
-    schemas.TREE: View(
-        ("branch", "key", "value", "level", "shadowed", "shadowed_by"), ("quota", "quotas"), _tree_finding
-    ),
+    schemas.TREE: View(("branch", "key", "value", "level", "shadowed_by"), ("quota", "quotas"), _tree_finding),
     schemas.DIFF: View(("row", *DIFFERENCE)),
     schemas.DRIFT: View(DIFFERENCE, ("difference", "differences"), _drift_finding),
     schemas.NEAR: View(

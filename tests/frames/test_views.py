@@ -300,7 +300,7 @@ def test_a_tree_has_a_line_a_quota_in_80_columns() -> None:
     assert lines[1].split() == ["entity", "key", "value", "level"]
     assert [line for line in lines if line.startswith("  client-id=spark-batch  ")] != []
     below = [line.strip() for line in lines if line.startswith("    ") and "shadowed" in line]
-    assert below == ["state: shadowed  shadowed by: user=<default>"] * 2
+    assert below == ["shadowed by: user=<default>"] * 2
 
 
 def test_a_badge_that_is_a_sentence_wraps_and_a_time_is_whole() -> None:

@@ -109,7 +109,7 @@ class Rows {
 // numbers, whose names break before texts are cut, those of the numbers.
 const GIVING_WAY = [["number"], ["text", "prose"], ["name", "branch"], ["key"]];
 const SIDES = 18; // pixels beside a text
-const LEAST = { text: 110, prose: 110, name: 320, branch: 320, key: 320 };
+const LEAST = { text: 140, prose: 140, name: 320, branch: 320, key: 320 };
 
 function shared(columns, room) {
   const widths = columns.map(({ whole }) => whole), sum = () => widths.reduce((all, width) => all + width, 0);
@@ -291,7 +291,8 @@ function render({ model, el }) {
     above = isTight ? shown.filter(identifies) : [];
     const others = () => shown.filter((n) => !above.includes(n)), isTall = () => needs(others()) > room;
     for (const look of ["badge", "text", "prose"]) others().forEach((n) => {
-      const mayMove = columns[n].look === look && !columns[n].is_editable && (look === "badge" || isTall());
+      const isCut = n === shown.at(-1) && needs(others()) - Math.min(all[n].least, all[n].whole) + all[n].whole > room;
+      const mayMove = columns[n].look === look && !columns[n].is_editable && (look === "badge" || isTall() || (isCut && needs(above) + all[n].whole <= room));
       if (isTight && mayMove && needs([...above, n]) <= room) above.push(n);
     });
     above.sort((one, other) => one - other);
