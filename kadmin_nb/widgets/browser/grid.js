@@ -288,10 +288,11 @@ function render({ model, el }) {
     const room = scroller.clientWidth, total = (some) => some.reduce((sum, n) => sum + widths[n], 0);
     let all = columns.map(wanted(2));
     const needs = (some) => some.reduce((sum, n) => sum + Math.min(all[n].least, all[n].whole), 0), isTight = needs(shown) > room;
-    above = isTight ? shown.filter(identifies) : [];
+    const named = shown.filter(identifies);
+    above = isTight ? (named.length ? named : shown.slice(0, 1)) : [];
     const others = () => shown.filter((n) => !above.includes(n)), isTall = () => needs(others()) > room;
     for (const look of ["badge", "text", "prose"]) others().forEach((n) => {
-      const isCut = n === shown.at(-1) && needs(others()) - Math.min(all[n].least, all[n].whole) + all[n].whole > room;
+      const isCut = (n === shown.at(-1) || !named.length) && others().reduce((sum, one) => sum + all[one].whole, 0) > room;
       const mayMove = columns[n].look === look && !columns[n].is_editable && (look === "badge" || isTall() || (isCut && needs(above) + all[n].whole <= room));
       if (isTight && mayMove && needs([...above, n]) <= room) above.push(n);
     });
