@@ -243,7 +243,7 @@ def _standing(text: str) -> str:
     return f"{_struck(limit) if standing == 'overridden' else _bold(limit)}{comma}{standing}"
 
 
-_WHOLE_PARTS = re.compile(rf"(?<!\S)[\w-]+=\S{{1,60}}(?!\S)|\d[\d.,-]*{AMOUNT.pattern}[\w%:]+(?:/s)?")
+_WHOLE_PARTS = re.compile(rf"(?<!\S)(?=\S*[-&])[\w-]+=\S{{1,60}}(?!\S)|\d[\d.,-]*{AMOUNT.pattern}[\w%:]+(?:/s)?")
 _PARTS_AND_ENDS = re.compile(rf"{_WHOLE_PARTS.pattern}|{END_OF_WORD.pattern}")
 
 
