@@ -7,16 +7,18 @@ gives the one with tooltips. Altair is imported when the first chart is made: `p
 
 from __future__ import annotations
 
+from .capacity import capacity, reach
 from .costs import cost
 from .hierarchy import hierarchy
 from .history import drift, history
 from .interactive import interactive
-from .plan import backtest, plan
+from .plan import backtest, plan, recommend
 from .quotas import effective
 from .usage import throttling, usage, utilisation
 
 __all__ = [
     "backtest",
+    "capacity",
     "cost",
     "drift",
     "effective",
@@ -24,6 +26,8 @@ __all__ = [
     "history",
     "interactive",
     "plan",
+    "reach",
+    "recommend",
     "throttling",
     "usage",
     "utilisation",

@@ -58,7 +58,7 @@ def cost(frame: Any) -> Any:
     form = "%Y-%m-%d" if pc.min(teams["every"]).as_py() == "day" else "%Y-%m"
     first, last = pc.min(teams["first"]).as_py().strftime(form), pc.max(teams["last"]).as_py().strftime(form)
     when = first if first == last else f"{first} to {last}"
-    finding = f"{rows[0]['team']} used most: {rows[0]['text']}"
+    finding = f"{rows[0]['name']} used most: {rows[0]['text']}"
     return titled(_chart(rows), finding, "; ".join(filter(None, [when, part_of(len(rows), len(teams), "most")])))
 
 
@@ -66,10 +66,11 @@ def _bars(teams: list[dict[str, Any]], total: float) -> list[dict[str, Any]]:
     names = distinct([short(team["team"]) for team in teams])
     return [
         {
-            "team": name,
-            "amount": team["amount"],
+            "name": name,
+            "part": _OWNED[team["team"] == NO_OWNER],
+            "from": 0,
+            "to": team["amount"],
             "currency": short(team["currency"] or ""),
-            "whose": _OWNED[team["team"] == NO_OWNER],
             "text": f"{_amount(team)}, {share(team['amount'] / total)}",
         }
         for name, team in zip(names, teams, strict=True)
@@ -81,24 +82,11 @@ def _amount(team: dict[str, Any]) -> str:
 
 
 def _chart(rows: list[dict[str, Any]]) -> Any:
-    from .drawing import BLUE, INK, ORANGE, alt, base, filling, names, number_axis
+    from .drawing import BLUE, ORANGE, bars, filling
 
-    highest = rows[0]["amount"]
-    unit = unit_up_to("", highest) if rows[0]["currency"] else unit_up_to("bytes", highest)
-    title = f"cost, {rows[0]['currency']}" if rows[0]["currency"] else f"bytes in and out, {unit.name}"
-    rows = [{**row, "amount": unit.of(row["amount"])} for row in rows]
-    end = 1.6 * rows[0]["amount"]
-    amount = alt.X("amount:Q", title=title, axis=number_axis(), scale=alt.Scale(domain=[0, end]))
-    colours = alt.Scale(domain=[*_OWNED], range=[BLUE, ORANGE])
-    bars = (
-        base(rows)
-        .mark_bar(height={"band": 0.7})
-        .encode(
-            x=amount,
-            y=names("team", rows),
-            color=alt.Color("whose:N", scale=colours, title=None, legend=alt.Legend(orient="top")),
-            tooltip=[alt.Tooltip("team:N"), alt.Tooltip("text:N", title="used")],
-        )
-    )
-    texts = base(rows).mark_text(align="right", color=INK)
-    return filling(bars, texts.encode(x=alt.datum(end), y=names("team", rows), text="text:N"))
+    currency = rows[0]["currency"]
+    unit = unit_up_to("" if currency else "bytes", rows[0]["to"])
+    title = f"cost, {currency}" if currency else f"bytes in and out, {unit.name}"
+    rows = [{**row, "to": unit.of(row["to"])} for row in rows]
+    colours = dict(zip(_OWNED, (BLUE, ORANGE), strict=True))
+    return filling(*bars(rows, colours, title, {"name": "team", "text": "used"}))

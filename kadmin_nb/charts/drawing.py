@@ -7,9 +7,11 @@ renderers, themes and data transformers stay as they are.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import ceil, floor, log10
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from ..errors import Unsupported, UsageError, printable_lines
@@ -34,8 +36,11 @@ SKY, ORANGE, GREY = "#56B4E9", "#E69F00", "#8a8f98"
 LOW_TO_HIGH = ["#453781", "#2d708e", "#20a386", "#74d055", "#dce319"]
 """Viridis without its darkest, which no dark ground shows."""
 
-CHARACTER = 7.2
-"""Pixels of a character of a name in a wide font. Browsers have other fonts than vl-convert, which places the names."""
+CHARACTER, WIDE_CHARACTER = 7.2, 12.0
+"""Pixels of a character in a wide font, and of a wide one. Browsers have other fonts than vl-convert, which places the
+names."""
+
+_WIDE_CHARACTERS = re.compile(r"[A-Zmw@%]|[^ -~]")
 
 VEGA = "application/vnd.vega.v5+json"
 """The specification that JupyterLab, Notebook and VS Code draw."""
@@ -180,9 +185,16 @@ def _room(chart: Any) -> float:
 
 
 def titled(chart: Any, title: str, subtitle: str | list[str] = "") -> Any:
-    """The chart under its finding, and in a smaller line what of it is not shown."""
-    lines = {"subtitle": subtitle} if subtitle else {}
-    return chart.properties(title=alt.TitleParams(text=title, **lines))
+    """The chart under its finding, and in smaller lines what of it is not shown; a narrow cell has room for each."""
+    parts = [subtitle] if isinstance(subtitle, str) else subtitle
+    smaller = [line for part in parts for line in wrap(part, SUBTITLE)]
+    return chart.properties(
+        title=alt.TitleParams(text=wrap(title, TITLE), **({"subtitle": smaller} if smaller else {}))
+    )
+
+
+TITLE, SUBTITLE = 60, 84
+"""Characters of a line of a title, and of the smaller lines below it."""
 
 
 def empty(title: str) -> Any:
@@ -190,31 +202,45 @@ def empty(title: str) -> Any:
     return titled(filling(base([]).mark_point(), height=20), title)
 
 
-def names(field: str, rows: Sequence[Mapping[str, Any]], texts: Sequence[str] = (), narrow: float | None = None) -> Any:
+def names(field: str, rows: Sequence[Mapping[str, Any]], texts: Sequence[str] = (), columns: int = 0) -> Any:
     """A row a name, in the order of the rows, with room for them, or for all of `texts`, in a wide font.
 
-    `narrow` is the pixels that they have in a narrow cell, where that is fewer.
+    In a narrow cell they have what so many `columns` leave.
     """
     room = room_of(texts or [row[field] for row in rows])
-    limit = in_a_cell(narrow or room + 20, room + 20)
+    limit = alt.ExprRef(beside_columns(columns, room + 20))
     axis = alt.Axis(
         labelLimit=limit, minExtent=alt.ExprRef(f"containerSize()[0] > 0 ? 0 : {room:g}"), ticks=False, domain=False
     )
     return alt.Y(f"{field}:N", sort=None, title=None, axis=axis)
 
 
-def in_a_cell(narrow: float, wide: float) -> Any:
-    """One of two numbers, by the width of the cell when the chart is drawn; a picture is wide."""
-    return alt.ExprRef(f"containerSize()[0] < {NARROW} ? {narrow:g} : {wide:g}")
+def beside_columns(columns: int, room: float) -> str:
+    """The pixels of names beside so many columns, as an expression: those they need, or what a narrow cell leaves."""
+    return f"min({room:g}, max({LEAST_NAME}, {CELL} - {COLUMN * columns}))"
 
 
-NARROW = 700
-"""Pixels of a cell in which names may have less room."""
+LEAST_NAME, COLUMN = 195, 95
+"""Pixels that names and a column of values have at least."""
+
+CELL = f"((containerSize()[0] || {WIDTH}) + 0 * width)"
+"""The width of the cell, or of the picture, as an expression; by `width` it is worked out again where that changes."""
 
 
 def room_of(texts: Iterable[str]) -> float:
     """The pixels that the longest of these texts needs."""
-    return max(map(len, texts), default=0) * CHARACTER + 6
+    return max(map(_width_of, texts), default=0) + 6
+
+
+def _width_of(text: str) -> float:
+    return CHARACTER * len(text) + (WIDE_CHARACTER - CHARACTER) * len(_WIDE_CHARACTERS.findall(text))
+
+
+def legend_of(parts: Sequence[str], room: float = 0, **more: Any) -> Any:
+    """A legend of these parts, in as many columns as fit beside the `room` of names: all, two or one."""
+    needed = [room + columns * (room_of(parts) + 50) for columns in (len(parts), 2)]
+    columns = alt.ExprRef(f"{CELL} >= {needed[0]:g} ? {len(parts)} : {CELL} >= {needed[1]:g} ? 2 : 1")
+    return alt.Legend(**{"orient": "top", "title": None, "values": [*parts], "columns": columns, **more})
 
 
 def over_time(field: str, bins: Bins, **axis: Any) -> Any:
@@ -224,15 +250,65 @@ def over_time(field: str, bins: Bins, **axis: Any) -> Any:
     return alt.X(f"{field}:T", scale=scale, axis=alt.Axis(**{**look, **axis}))
 
 
-def beside(rows: Sequence[Mapping[str, Any]], highest: float) -> Any:
-    """The scale of bars from 0 to the highest, which leaves room at their right for the `text` of each row."""
+def beside(rows: Sequence[Mapping[str, Any]], lowest: float, highest: float, **scale: Any) -> Any:
+    """A scale from the lowest to the highest, which leaves room at its right for the `text` of each row."""
     room = room_of(row["text"] for row in rows)
-    return alt.Scale(domain=[0, highest], nice=False, range=[0, alt.ExprRef(f"max(width - {room:g}, width / 3)")])
+    end = alt.ExprRef(f"max(width - {room:g}, width / 3)")
+    return alt.Scale(domain=[lowest, highest], nice=False, range=[0, end], **scale)
 
 
 def texts_at_the_end(chart: Any) -> Any:
     """The `text` of each row of a chart, in that room."""
     return chart.mark_text(align="right", color=INK).encode(x=alt.value("width"), text="text:N")
+
+
+def bars(
+    rows: Sequence[Mapping[str, Any]],
+    colours: Mapping[str, str],
+    title: str,
+    tooltip: Mapping[str, str],
+    *,
+    marks: Sequence[Mapping[str, Any]] = (),
+    axis: Any = None,
+    texts: Sequence[str] = (),
+) -> Sequence[Any]:
+    """The layers of a bar a name, in parts of these colours, with the `text` of its rows at the right.
+
+    Parameters
+    ----------
+    rows
+        The parts of the bars: `name`, `part`, `from`, `to` and `text`.
+    colours
+        The colour of each part, in the order of the legend; one that is there alone needs no legend.
+    title
+        The title of the axis: what it measures.
+    tooltip
+        The fields of a tooltip, with their titles.
+    marks
+        Numbers that are marked (`at`): each at its bar (`name`), or across all of them.
+    axis, texts
+        The axis, where it is not one of any numbers; the names of all panels, where there are several.
+    """
+    marked = base(marks)
+    end = max(row[field] for some, field in ((rows, "to"), (marks, "at")) for row in some)
+    places = names("name", rows, texts)
+    shown = {part: colour for part, colour in colours.items() if any(row["part"] == part for row in rows)}
+    legend = legend_of([*shown], room_of(texts or [row["name"] for row in rows])) if len(shown) > 1 else None
+    look = alt.Scale(domain=[*shown], range=[*shown.values()])
+
+    def along(field: str) -> Any:
+        return alt.X(field, title=title, axis=axis or number_axis(titleAnchor="start"), scale=beside(rows, 0, end))
+
+    parts = base(rows).mark_bar(height={"band": 0.7}).encode(
+        x=along("from:Q"), x2="to", y=places, color=alt.Color("part:N", title=None, scale=look, legend=legend),
+        tooltip=[alt.Tooltip(f"{field}:N", title=name) for field, name in tooltip.items()],
+    )  # fmt: skip
+    values = texts_at_the_end(base(rows).encode(y=places))
+    if not marks:
+        return parts, values
+    if "name" in marks[0]:
+        return parts, marked.mark_tick(color=INK, thickness=2, height=20).encode(x=along("at:Q"), y=places), values
+    return marked.mark_rule(color=INK, strokeDash=[4, 3], opacity=0.5).encode(x=along("at:Q")), parts, values
 
 
 NUMBERS = ",.6~r"

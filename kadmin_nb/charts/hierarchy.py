@@ -158,15 +158,12 @@ def _label(node: Row) -> str:
     return short(text.strip())
 
 
-NARROW_NAMES = 195
-"""Pixels of the names in a narrow cell."""
-
 ROW, INDENT, TALLEST = 22, 24, 2.6
 """Pixels of a row and of a step to the right; rows that the headings need."""
 
 
 def _drawn(nodes: list[Row]) -> Any:
-    from .drawing import BLUE, GREY, INK, PURPLE, SKY, alt, base, filling, in_a_cell, room_of
+    from .drawing import BLUE, GREY, INK, PURPLE, SKY, alt, base, beside_columns, filling, legend_of, room_of
 
     keys = sorted({key for node in nodes for key in node["limits"]}, key=key_order)[:MOST_KEYS]
     tops = [*_tops(nodes)]
@@ -183,14 +180,13 @@ def _drawn(nodes: list[Row]) -> Any:
         return alt.Y(f"{field}:Q", axis=None, scale=rows)
 
     pixels = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, 1000], range=[0, 1000], zero=False, nice=False))
-    columns = alt.Scale(
-        domain=[0, len(keys)], range=[in_a_cell(NARROW_NAMES, tree_width), alt.ExprRef("width")], nice=False
-    )
+    tree_room = beside_columns(len(keys), tree_width)
+    columns = alt.Scale(domain=[0, len(keys)], range=[alt.ExprRef(tree_room), alt.ExprRef("width")], nice=False)
     across = alt.X("x:Q", axis=None, scale=columns)
     present = {row["tone"] for row in names}
     looks = {NAMED: (BLUE, "circle"), DEFAULT: (PURPLE, "diamond"), WITHOUT: (GREY, "square")}
     shown = {tone: look for tone, look in looks.items() if tone in present}
-    legend = alt.Legend(title=None, orient="top", symbolSize=90, values=[*shown])
+    legend = legend_of([*shown], symbolSize=90)
     colours = alt.Scale(domain=[*shown], range=[colour for colour, _ in shown.values()])
     shapes = alt.Scale(domain=[*shown], range=[shape for _, shape in shown.values()])
     tooltip = [alt.Tooltip("name:N", title="entity"), "level:N"]
@@ -199,8 +195,7 @@ def _drawn(nodes: list[Row]) -> Any:
         x=pixels, y=down(), tooltip=tooltip, color=alt.Color("tone:N", scale=colours, legend=legend),
         shape=alt.Shape("tone:N", scale=shapes, legend=legend),
     )  # fmt: skip
-    room = in_a_cell(NARROW_NAMES - 30, tree_width - 30)
-    text = base(names).mark_text(align="left", dx=10, color=INK, limit=room)
+    text = base(names).mark_text(align="left", dx=10, color=INK, limit=alt.ExprRef(f"{tree_room} - 30"))
     texts = text.encode(x=pixels, y=down(), text="name:N", tooltip=tooltip)
     limits = base(cells).encode(
         x=across,

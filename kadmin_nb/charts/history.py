@@ -71,16 +71,16 @@ def _busiest(counted: list[dict[str, Any]], bins: Bins) -> str:
     return total if len(sums) == 1 or sums[most] == 1 else f"{total}, {sums[most]:,} of them {day}"
 
 
-def _longest(rows: Iterable[dict[str, Any]], of: str = "from") -> int:
+def _longest(rows: Iterable[dict[str, Any]]) -> int:
     """The length of the longest bar."""
     lengths: Counter[Any] = Counter()
     for row in rows:
-        lengths[row[of]] += abs(row["rows"])
+        lengths[row["from"]] += abs(row["rows"])
     return max(lengths.values(), default=0)
 
 
 def _signed_bars(rows: list[dict[str, Any]], bins: Bins) -> Any:
-    from .drawing import BLUE, GREEN, INK, VERMILLION, alt, base, count_axis, filling, over_time
+    from .drawing import BLUE, GREEN, INK, VERMILLION, alt, base, count_axis, filling, legend_of, over_time
 
     above, below = (_longest(row for row in rows if row["rows"] * sign > 0) for sign in (1, -1))
 
@@ -88,8 +88,9 @@ def _signed_bars(rows: list[dict[str, Any]], bins: Bins) -> Any:
     bars = base(rows).mark_bar(stroke=None).encode(
         x=over_time("from", bins),
         x2="to",
-        y=alt.Y("sum(rows):Q", title="changes: removed below 0", axis=count_axis(above, -below)),
-        color=alt.Color("state:N", scale=states, title=None, legend=alt.Legend(orient="top")),
+        y=alt.Y("sum(rows):Q", title="changes: removed below 0", axis=count_axis(above, -below),
+                scale=alt.Scale(nice=False)),
+        color=alt.Color("state:N", scale=states, legend=legend_of(["added", "changed", "removed"])),
         tooltip=["state:N", "sum(rows):Q"],
     )  # fmt: skip
     line = base([{"zero": 0}]).mark_rule(color=INK, opacity=0.6).encode(y="zero:Q")
@@ -158,11 +159,17 @@ def _stacks(groups: list[dict[str, Any]], keys: list[tuple[str, str | None]]) ->
     parts = [row for row in groups if (row["kind"], row["key"]) in labels]
     order = {key: place for place, key in enumerate(keys)}
     parts.sort(key=lambda row: (order[row["kind"], row["key"]], DIFFERENCES.index(row["state"])))
-    return [
-        {"key": labels[row["kind"], row["key"]], "kind": row["kind"], "state": _MEANINGS[row["state"]],
-         "rows": row["rows"], "place": DIFFERENCES.index(row["state"])}
-        for row in parts
-    ]  # fmt: skip
+    ends: Counter[str] = Counter()
+    stacks = []
+    for row in parts:
+        name = labels[row["kind"], row["key"]]
+        start, ends[name] = ends[name], ends[name] + row["rows"]
+        stacks.append({"name": name, "kind": row["kind"], "part": _MEANINGS[row["state"]], "rows": row["rows"],
+                       "from": start, "to": ends[name], "text": ""})  # fmt: skip
+    last = {row["name"]: row for row in stacks}
+    for name, row in last.items():
+        row["text"] = f"{ends[name]:,}"
+    return stacks
 
 
 _MEANINGS = {"removed": "removed: set on the first side only", "changed": "another value",
@@ -181,23 +188,8 @@ def _drift_finding(groups: list[dict[str, Any]]) -> str:
 
 
 def _stacked_bars(rows: list[dict[str, Any]]) -> Any:
-    from .drawing import BLUE, GREEN, GREY, INK, PURPLE, VERMILLION, alt, base, count_axis, filling, names
+    from .drawing import BLUE, GREEN, GREY, PURPLE, VERMILLION, bars, count_axis, filling
 
-    longest = _longest(rows, "key")
-    present = {row["state"] for row in rows}
-    colours = zip(_MEANINGS.values(), (VERMILLION, BLUE, GREEN, PURPLE, GREY), strict=True)
-    shown = {state: colour for state, colour in colours if state in present}
-    states = alt.Scale(domain=[*shown], range=[*shown.values()])
-    legend = alt.Legend(orient="top", columns=2, columnPadding=40)
-    chart = base(rows).encode(
-        x=alt.X("sum(rows):Q", title="resources", axis=count_axis(longest),
-                scale=alt.Scale(domain=[0, longest * 1.05], nice=False)),
-        y=names("key", rows),
-    )  # fmt: skip
-    bars = chart.mark_bar(height={"band": 0.7}).encode(
-        color=alt.Color("state:N", scale=states, title=None, legend=legend),
-        order="place:Q",
-        tooltip=["key:N", "kind:N", alt.Tooltip("state:N", title="difference"), "rows:Q"],
-    )  # fmt: skip
-    sums = chart.mark_text(align="left", dx=5, color=INK).encode(text=alt.Text("sum(rows):Q", format=",d"))
-    return filling(bars, sums)
+    colours = dict(zip(_MEANINGS.values(), (VERMILLION, BLUE, GREEN, PURPLE, GREY), strict=True))
+    tooltip = {"name": "key", "kind": "kind", "part": "difference", "rows": "resources"}
+    return filling(*bars(rows, colours, "resources", tooltip, axis=count_axis(max(row["to"] for row in rows))))

@@ -20,7 +20,8 @@ LONGEST_NAME = 38
 """Characters of a name in a chart."""
 
 _BYTES = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0))
-_TIMES = (*((unit, float(TIMES[unit])) for unit in ("d", "h", "min", "s")), ("ms", 1.0))
+_WORDS = {"d": "days", "h": "hours", "min": "minutes", "s": "seconds"}
+_TIMES = (*((word, float(TIMES[unit])) for unit, word in _WORDS.items()), ("milliseconds", 1.0))
 _AXIS_UNITS: Mapping[str, Sequence[tuple[str, float]]] = {
     "bytes/s": [(f"{unit}/s", size) for unit, size in _BYTES],
     "bytes": _BYTES,

@@ -1,4 +1,4 @@
-"""Charts of a plan: the slopes of its numbers, and the throttling that limits would have meant."""
+"""Charts of changes: the slopes of a plan's numbers and of limits that are proposed, and the throttling by limits."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ class NumberChange:
     old: float | None
     new: float | None
     text: str
+    peak: float | None = None
 
     @property
     def effect(self) -> str:
@@ -141,32 +142,58 @@ def _panels(changes: list[NumberChange]) -> Any:
     rows = [_row_of_panel(change, label) for change, label in zip(changes, labels, strict=True)]
     by_unit = {unit: [row for row, its in zip(rows, units, strict=True) if its == unit] for unit in {*units}}
     in_order = sorted(by_unit.items(), key=lambda panel: (-len(panel[1]), panel[0]))
-    return panels((_slopes(rows, unit, labels) for unit, rows in in_order), room_of(labels) + 15)
+    effects = [effect for effect in EFFECTS if any(change.effect == effect for change in changes)]
+    return panels((_slopes(rows, unit, labels, effects) for unit, rows in in_order), room_of(labels) + 15)
 
 
 def _row_of_panel(change: NumberChange, label: str) -> dict[str, Any]:
     ends = [end for end in (change.old, change.new) if end is not None]
     texts = {"change": label, "effect": change.effect, "text": change.text}
     at = change.new if change.new is not None else change.old
-    return {**texts, "low": min(ends), "high": max(ends), "old": change.old if change.new else None, "at": at}
+    points = {"old": change.old if change.new else None, "at": at, "peak": change.peak}
+    return {**texts, "low": min(ends), "high": max(ends), **points}
 
 
-def _slopes(rows: list[dict[str, Any]], unit: str, labels: list[str]) -> Any:
-    from .drawing import BLUE, GREEN, GREY, INK, VERMILLION, alt, base, log_ticks, names, number_axis, ours
+_POINTS = ("low", "high", "old", "at", "peak")
 
-    legend = alt.Legend(orient="top", title=None, values=[*EFFECTS], symbolSize=110)
+
+def _slopes(rows: list[dict[str, Any]], unit: str, labels: list[str], effects: list[str]) -> Any:
+    from .drawing import (
+        BLUE,
+        GREEN,
+        GREY,
+        INK,
+        NUMBERS,
+        VERMILLION,
+        alt,
+        base,
+        beside,
+        legend_of,
+        log_ticks,
+        names,
+        number_axis,
+        ours,
+        room_of,
+    )
+    from .drawing import texts_at_the_end as texts
+
+    legend = legend_of(effects, room_of(labels), symbolSize=110)
     colours = alt.Color(
         "effect:N", legend=legend, scale=alt.Scale(domain=[*EFFECTS], range=[VERMILLION, BLUE, GREEN, GREY])
     )
     forms = ["triangle-left", "triangle-right", "diamond", "cross"]
     shapes = alt.Shape("effect:N", legend=legend, scale=alt.Scale(domain=[*EFFECTS], range=forms))
     shown = unit_up_to(unit, max(row["high"] for row in rows))
-    rows = [{**row, **{end: shown.of(row[end]) for end in ("low", "high", "old", "at")}} for row in rows]
-    low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
-    wider = max(high / low, 4) ** ROOM_FOR_TEXTS
-    axis = number_axis(grid=True, values=log_ticks(low / wider**0.1, high * wider**0.1))
-    scale = alt.Scale(type="log", domain=[low / wider**0.1, high * wider], nice=False)
-    chart = base(rows).encode(y=names("change", rows, labels), tooltip=["change:N", "effect:N", "text:N"])
+    rows = [{**row, **{end: shown.of(row[end]) for end in _POINTS}} for row in rows]
+    numbers = [row[end] for row in rows for end in _POINTS if row[end]]
+    low, high = min(numbers), max(numbers)
+    wider = max(high / low, 4) ** 0.04
+    axis = number_axis(grid=True, values=log_ticks(low / wider, high * wider), titleAnchor="start")
+    scale = beside(rows, low / wider, high * wider, type="log")
+    has_peaks = any(row["peak"] for row in rows)
+    peak_tooltip = [alt.Tooltip("peak:Q", title=f"peak, {shown.name}", format=NUMBERS)] if has_peaks else []
+    tooltip = ["change:N", "effect:N", "text:N", *peak_tooltip]
+    chart = base(rows).encode(y=names("change", rows, labels), tooltip=tooltip)
 
     def at(field: str) -> Any:
         return alt.X(f"{field}:Q", title=shown.name, axis=axis, scale=scale)
@@ -174,12 +201,59 @@ def _slopes(rows: list[dict[str, Any]], unit: str, labels: list[str]) -> Any:
     lines = chart.mark_rule(size=2).encode(x=at("low"), x2="high", color=colours)
     dots = chart.mark_point(size=40, color=INK, filled=False).encode(x=at("old"))
     ends = chart.mark_point(size=110, filled=True, opacity=1).encode(x=at("at"), color=colours, shape=shapes)
-    texts = chart.mark_text(align="left", dx=12, color=INK).encode(x=at("high"), text="text:N")
-    return ours(alt.layer(lines, dots, ends, texts))
+    peaks = [chart.mark_tick(color=INK, thickness=2, height=16).encode(x=at("peak"))] if has_peaks else []
+    return ours(alt.layer(lines, dots, ends, *peaks, texts(chart)))
 
 
-ROOM_FOR_TEXTS = 0.6
-"""The part that an axis is longer than its values, so that their texts have room at the right."""
+_COLUMNS_OF_RECOMMENDATIONS = ("entity", "key", "value", "op", "proposed", "peak")
+
+
+def recommend(frame: Any) -> Any:
+    """The limits that are proposed: from the limit now (a circle) to the proposed one, beside the peak that was used.
+
+    Parameters
+    ----------
+    frame
+        RECOMMENDATIONS, as `quotas.recommend` gives it: Arrow, pandas, Spark or an answer.
+
+    Returns
+    -------
+    altair.VConcatChart
+        The 40 largest changes, a panel for each unit. Limits that stay are counted below the title.
+
+    Raises
+    ------
+    UsageError
+        Not a frame, or a column is missing.
+    Unsupported
+        Altair is not installed.
+
+    Examples
+    --------
+    >>> kn.charts.recommend(cluster.quotas.recommend(usage))  # doctest: +SKIP
+    """
+    from .drawing import empty, titled
+
+    columns = _COLUMNS_OF_RECOMMENDATIONS
+    found = in_arrow(checked(frame, schemas.RECOMMENDATIONS.schema, columns, "the recommendations"), _MOST_ROWS)
+    rows = found.to_pylist()
+    changes = [_proposal(row) for row in rows if row["op"] is not None]
+    stay = f"{count_of(len(rows) - len(changes), 'limit')} of {len(rows):,} stay"
+    if not changes:
+        return empty("No limit was judged" if not rows else "No change of a limit is proposed")
+    largest = _largest_of_each(changes)
+    signs = "circle: the limit now" + (
+        "; upright line: the peak that was used" if any(one.peak for one in largest) else ""
+    )
+    remarks = [signs, part_of(len(largest), len(changes), "largest changes"), stay if len(changes) < len(rows) else ""]
+    return titled(_panels(largest), f"Proposed: {_effects_finding(changes)}", "; ".join(filter(None, remarks)))
+
+
+def _proposal(row: dict[str, Any]) -> NumberChange:
+    """What is proposed for a limit; one that is removed has none then."""
+    key, new = row["key"], row["proposed"]
+    text = f"{limit(key, row['value'])} → {limit(key, new) if new else 'not set'}"
+    return NumberChange(row["entity"], key, row["value"], new, text, row["peak"] or None)
 
 
 MOST_BUCKETS = 30
@@ -244,39 +318,20 @@ def _times_of(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _parts_of_bar(label: str, row: dict[str, Any]) -> list[dict[str, Any]]:
-    free = max(row["active"] - row["throttled"], 0.0)
+    throttled, end = row["throttled"], max(row["active"], row["throttled"])
     late = f", up to {seconds(row['delay'])} late" if row["delay"] else ""
-    text = f"{seconds(row['throttled']) or '0 s'} at {limit(row['key'], row['limit'])}{late}"
-    end = row["throttled"] + free
+    text = f"{seconds(throttled) or '0 s'} at {limit(row['key'], row['limit'])}{late}"
     return [
-        {
-            "bucket": label,
-            "part": "throttled",
-            "from": 0.0,
-            "to": row["throttled"],
-            "end": max(end, row["throttled"]),
-            "text": text,
-        },
-        {"bucket": label, "part": "active, not throttled", "from": row["throttled"], "to": end, "end": end, "text": ""},
+        {"name": label, "part": "throttled", "from": 0.0, "to": throttled, "text": text},
+        {"name": label, "part": "active, not throttled", "from": throttled, "to": end, "text": ""},
     ]
 
 
 def _time_bars(rows: list[dict[str, Any]]) -> Any:
-    from .drawing import BLUE, VERMILLION, alt, base, beside, filling, names, number_axis, texts_at_the_end
+    from .drawing import BLUE, VERMILLION, bars, filling
 
-    parts = alt.Scale(domain=["throttled", "active, not throttled"], range=[VERMILLION, BLUE])
-    unit = unit_up_to("s", max(row["end"] for row in rows))
-    rows = [{**row, **{end: unit.of(row[end]) for end in ("from", "to", "end")}} for row in rows]
-    chart = base(rows).encode(y=names("bucket", rows))
-    bars = chart.mark_bar(height={"band": 0.7}).encode(
-        x=alt.X(
-            "from:Q",
-            title=f"time in which the bucket was used, {unit.name}",
-            axis=number_axis(titleAnchor="start"),
-            scale=beside(rows, max(row["end"] for row in rows)),
-        ),
-        x2="to",
-        color=alt.Color("part:N", scale=parts, title=None, legend=alt.Legend(orient="top")),
-        tooltip=["bucket:N", "part:N", "text:N"],
-    )
-    return filling(bars, texts_at_the_end(chart))
+    unit = unit_up_to("s", max(row["to"] for row in rows))
+    rows = [{**row, **{end: unit.of(row[end]) for end in ("from", "to")}} for row in rows]
+    colours = {"throttled": VERMILLION, "active, not throttled": BLUE}
+    tooltip = {"name": "bucket", "part": "part", "text": "throttled"}
+    return filling(*bars(rows, colours, f"time in which the bucket was used, {unit.name}", tooltip))

@@ -148,7 +148,7 @@ def _unlimited_finding(by_key: list[Cell]) -> str:
 
 
 def _heatmap(cells: list[Cell]) -> Any:
-    from .drawing import INK, LOW_TO_HIGH, VERMILLION, alt, base, filling, in_a_cell, names
+    from .drawing import INK, LOW_TO_HIGH, VERMILLION, alt, base, filling, legend_of, names
 
     axis = alt.Axis(
         orient="top",
@@ -164,7 +164,9 @@ def _heatmap(cells: list[Cell]) -> Any:
         alt.Tooltip(f"{field}:N", title=title)
         for field, title in (("clients", "clients"), ("whole_key", "key"), ("text", "limit"), ("level", "set at"))
     ]
-    chart = base(cells).encode(x=x, y=names("client", cells, narrow=245), tooltip=tooltip)
+    chart = base(cells).encode(
+        x=x, y=names("client", cells, columns=len({cell["key"] for cell in cells})), tooltip=tooltip
+    )
     colours = alt.Scale(domain=[n / 4 for n in range(5)], range=LOW_TO_HIGH)
     heights = alt.Color("height:Q", scale=colours, legend=None)
     frame = {"stroke": INK, "strokeOpacity": 0.35, "strokeDash": [3, 2], "color": "transparent"}
@@ -173,9 +175,8 @@ def _heatmap(cells: list[Cell]) -> Any:
     present = [level for level in words if level in {cell.get("level") for cell in cells}]
     signs = alt.Shape(
         "level:N",
-        title="set at",
         scale=alt.Scale(domain=present, range=[_SIGNS[words.index(level)] for level in present]),
-        legend=alt.Legend(orient="bottom", symbolFillColor=INK, symbolStrokeWidth=0, columns=in_a_cell(1, 3)),
+        legend=legend_of(present, title="set at", orient="bottom", symbolFillColor=INK, symbolStrokeWidth=0),
     )
     at_left = alt.X("key:N", sort=None, title=None, axis=axis, bandPosition=0.08)
     marks = chart.transform_filter("datum.level").mark_point(filled=True, size=45, opacity=0.85)

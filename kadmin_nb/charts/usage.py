@@ -154,7 +154,11 @@ def _band(band: dict[str, Any], name: str, points: list[dict[str, Any]], bins: B
     text = f"{name} {verb_of(band['key'])}: at most {used(band['key'], highest)} of {limit_text(band['key'], limit)}"
     x = over_time("at", bins, labels=is_last, ticks=is_last, **({} if is_last else {"title": None}))
     label = f"format(datum.value, '{NUMBERS}') + ' {'%' if unit.name[0] == '%' else unit.name}'"
-    y = {"title": None, "axis": alt.Axis(labelExpr=label, tickCount=3, minExtent=_ROOM_FOR_TICKS)}
+    y = {
+        "title": None,
+        "scale": alt.Scale(nice=False),
+        "axis": alt.Axis(labelExpr=label, tickCount=3, minExtent=_ROOM_FOR_TICKS),
+    }
     tooltip = [alt.Tooltip("utcyearmonthdatehoursminutesseconds(at):T", title="from, UTC"), "used:N", "limit:N"]
     chart = base(_steps(points, bins, band, unit)).encode(x=x, tooltip=tooltip)
     areas = {"interpolate": "step-after", "line": False}
@@ -243,9 +247,10 @@ def _bar_rows(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
     labels = uses(groups)
     return [
         {
-            "bucket": label,
-            "share": row["share"],
-            "zone": _ZONES[(row["share"] >= 80) + (row["share"] > 100)],
+            "name": label,
+            "part": _ZONES[(row["share"] >= 80) + (row["share"] > 100)],
+            "from": 0,
+            "to": row["share"],
             "text": f"{percent(row['share'])}: {used(row['key'], row['peak'])} of {limit(row['key'], row['limit'])}",
         }
         for label, row in zip(labels, groups, strict=True)
@@ -267,24 +272,12 @@ def _bar_remarks(counts: dict[str, int], bars: int) -> str:
 
 
 def _bar_chart(rows: list[dict[str, Any]]) -> Any:
-    from .drawing import BLUE, INK, ORANGE, VERMILLION, alt, base, beside, filling, names, number_axis, texts_at_the_end
+    from .drawing import BLUE, ORANGE, VERMILLION, bars, filling
 
-    zones = alt.Scale(domain=[*_ZONES], range=[BLUE, ORANGE, VERMILLION])
-    scale = beside(rows, max(100.0, *(row["share"] for row in rows)))
-    share = alt.X("share:Q", title="peak, % of the limit", axis=number_axis(titleAnchor="start"), scale=scale)
-    bars = (
-        base(rows)
-        .mark_bar(height={"band": 0.7})
-        .encode(
-            x=share,
-            y=names("bucket", rows),
-            color=alt.Color("zone:N", scale=zones, title=None, legend=alt.Legend(orient="top", columnPadding=10)),
-            tooltip=[alt.Tooltip("bucket:N"), alt.Tooltip("text:N", title="peak")],
-        )
+    colours = dict(zip(_ZONES, (BLUE, ORANGE, VERMILLION), strict=True))
+    return filling(
+        *bars(rows, colours, "peak, % of the limit", {"name": "bucket", "text": "peak"}, marks=[{"at": 100}])
     )
-    texts = texts_at_the_end(base(rows).encode(y=names("bucket", rows)))
-    rule = base([{"share": 100}]).mark_rule(color=INK, strokeDash=[4, 3], opacity=0.5).encode(x=share)
-    return filling(rule, bars, texts)
 
 
 MOST_THROTTLED, MOST_PARTS = 15, 48

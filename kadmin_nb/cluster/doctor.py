@@ -317,8 +317,8 @@ def _rights_checks(kafka: LiveKafka, settings: Settings) -> Iterator[Finding]:
         return
     for row in rows:
         right = f"{row['operation']} on {row['resource']}"
-        state, words = (OK, "there") if row["allowed"] else (FAILED, "missing")
-        yield Finding("right", state, f"{words}, to {row['action']}", right, mend=row["grant"])
+        state, words = (OK, "granted: you can") if row["allowed"] else (FAILED, "missing: you cannot")
+        yield Finding("right", state, f"{words} {row['action']}", right, mend=row["grant"])
 
 
 def _journal_check() -> Finding:

@@ -15,6 +15,7 @@ from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.meanings import client
 from ..frames.schema_metadata import stamped
+from ..frames.schemas import NOW
 from ..hints import did_you_mean
 from ..model.quota_keys import on_all_brokers, readable, rounded
 from ..model.resources import Partition, refuse_unknown_brokers
@@ -24,7 +25,7 @@ from . import bucket_usage, resolving
 from .why import one_name, stored_for
 
 RATES = ("producer_byte_rate", "consumer_byte_rate")
-NOW, REASSIGNED = "now", "after the reassignment"
+REASSIGNED = "after the reassignment"
 MOST_BYTES = 64 << 20
 """Of a reassignment's file."""
 

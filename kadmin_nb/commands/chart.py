@@ -95,8 +95,14 @@ def _backtest(source: ChartSource) -> Any:
     return backtest(source.quotas.describe(), source.read_usage())
 
 
-def _cost(source: ChartSource) -> Any:
-    raise UsageError("--frame is required", hint="quota cost … --out cost.parquet writes one: --frame cost.parquet.")
+def _answer_of(verb: str) -> Callable[[ChartSource], Any]:
+    """The reader of a chart whose frame is the answer of a verb with options of its own."""
+
+    def refuse(source: ChartSource) -> Any:
+        hint = f"quota {verb} … --out {verb}.parquet writes one: --frame {verb}.parquet."
+        raise UsageError("--frame is required", hint=hint)
+
+    return refuse
 
 
 def _plan(source: ChartSource) -> Any:
@@ -120,12 +126,15 @@ def _drift(source: ChartSource) -> Any:
 
 READERS: Mapping[str, Callable[[ChartSource], Any]] = {
     "backtest": _backtest,
-    "cost": _cost,
+    "capacity": _answer_of("capacity"),
+    "cost": _answer_of("cost"),
     "drift": _drift,
     "effective": _effective,
     "hierarchy": _hierarchy,
     "history": _history,
     "plan": _plan,
+    "reach": _answer_of("reach"),
+    "recommend": _answer_of("recommend"),
     "throttling": ChartSource.read_usage,
     "usage": ChartSource.read_usage,
     "utilisation": _utilisation,
@@ -159,10 +168,10 @@ def chart(
     width: int | None,
     as_widget: bool,
 ) -> ChartAnswer:
-    """Draw one of ten charts.
+    """Draw one of thirteen charts.
 
     They are hierarchy, effective, plan, drift, history, usage, utilisation, throttling,
-    backtest and cost.
+    backtest, capacity, cost, reach and recommend.
 
     \b
     {here} hierarchy --out quotas.svg
@@ -170,6 +179,7 @@ def chart(
     {here} usage --usage used.parquet
     {here} plan --of p.json
     {here} history --of lake/kafka
+    {here} capacity --frame capacity.parquet
     """
     from .. import charts
 

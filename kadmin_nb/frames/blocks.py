@@ -70,7 +70,8 @@ prose is sentences and lines to type; a branch begins with its indent in a tree.
 lost is struck through; a standing is a limit and, behind a comma, whether it *applies* or is *overridden*.
 
 They are the one rule of widths too, of text, HTML and the widgets' grids. What identifies a row gets room first; then
-numbers and badges, whole; texts and prose share what is left, wrap, and give way first."""
+numbers and badges, whole; texts and prose share what is left, wrap, and give way first. A long badge is a text, and
+short prose, too."""
 
 IDENTIFYING = (NAME, KEY, BRANCH)
 """The looks of columns that say which row it is: never cut while another column has room to spare."""

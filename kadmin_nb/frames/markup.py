@@ -23,6 +23,7 @@ from .blocks import (
     LOST,
     NAME,
     NOTEBOOK,
+    PROSE,
     STANDING,
     TEXT,
     Aside,
@@ -88,7 +89,7 @@ def _narrow_pages(body: str) -> str:
 _NEEDED = re.compile(r'class="dataframe kadmin-(\d+)"')
 _NARROW = (
     "{ --kadmin-head: none; --kadmin-row: flex; --kadmin-cell: block; --kadmin-empty: none; --kadmin-label: inline;"
-    " --kadmin-space: 0; --kadmin-whole: 100cqi; }"
+    " --kadmin-space: 0; --kadmin-whole: 100cqi; --kadmin-lost: 0; }"
 )
 """The look of a table on a page that is too narrow for it."""
 
@@ -214,9 +215,18 @@ def _badge(text: str) -> str:
     return f'<span class="kadmin-pill kadmin-{TONES.get(text, "plain")}">{text}</span>' if text else ""
 
 
+def _sentence(text: str) -> str:
+    """An escaped text that is not broken within an amount or a word such as `user=alice`."""
+    return _WHOLE_PARTS.sub(_in_one_piece, text)
+
+
 def _breakable(text: str) -> str:
-    """An escaped text that may be broken between the words of addresses and lists, and not within one or an amount."""
-    return _AMOUNTS_AND_ENDS.sub(lambda at: f'<span class="kadmin-short">{at[0]}</span>' if at[0] else "<wbr>", text)
+    """The same, which may be broken between the words of addresses and lists, too."""
+    return _PARTS_AND_ENDS.sub(_in_one_piece, text)
+
+
+def _in_one_piece(at: re.Match[str]) -> str:
+    return f'<span class="kadmin-short">{at[0]}</span>' if at[0] else "<wbr>"
 
 
 def _bold(text: str) -> str:
@@ -233,7 +243,8 @@ def _standing(text: str) -> str:
     return f"{_struck(limit) if standing == 'overridden' else _bold(limit)}{comma}{standing}"
 
 
-_AMOUNTS_AND_ENDS = re.compile(rf"\d[\d.,]*{AMOUNT.pattern}[\w%]+(?:/s)?|{END_OF_WORD.pattern}")
+_WHOLE_PARTS = re.compile(rf"(?<!\S)(?=\S*[-&])[\w-]+=\S{{1,60}}(?!\S)|\d[\d.,-]*{AMOUNT.pattern}[\w%:]+(?:/s)?")
+_PARTS_AND_ENDS = re.compile(rf"{_WHOLE_PARTS.pattern}|{END_OF_WORD.pattern}")
 
 
 def _whole(text: str) -> str:
@@ -256,6 +267,7 @@ _WRITERS: Mapping[str, Callable[[str], str]] = {
     BRANCH: _whole,
     KEY: _whole_key,
     NAME: _whole,
+    PROSE: _sentence,
     TEXT: _breakable,
     BINDS: _bold,
     LOST: _struck,

@@ -252,10 +252,6 @@ def _branches(table: pa.Table) -> list[str]:
     return texts
 
 
-def _shadowed(entity: str | None) -> str:
-    return "shadowed" if entity else ""
-
-
 def _sharers(level: str | None) -> str:
     return SHARED.get(level or "", "").removeprefix("shared by ")
 
@@ -294,6 +290,12 @@ def _periods(table: pa.Table) -> list[str]:
     return [f"{day:%Y-%m}" if every == "month" else f"{day:%Y-%m-%d}" for day, every in pairs]
 
 
+def _windows(table: pa.Table) -> list[str]:
+    """The beginning and the end of a window; the day once where it is the same."""
+    pairs = zip(map(cell, values_of(table, "window_start")), map(cell, values_of(table, "window_end")), strict=True)
+    return [f"{start} to {end.removeprefix(start.partition(' ')[0]).strip()}" for start, end in pairs]
+
+
 def _prices(table: pa.Table) -> list[str]:
     return [*map(price, values_of(table, "cost"), values_of(table, "currency"))]
 
@@ -318,7 +320,6 @@ _ENFORCED = {True: "as predicted", False: "not as predicted", None: "not conclus
 
 PARTS = {
     "branch": Part("entity", ("entity", "parent"), _branches, BRANCH),
-    "shadowed": Part("state", ("shadowed_by",), _each(_shadowed, "shadowed_by"), BADGE),
     "predicted": Part("limit", ("limit", "expected"), _predicted, NUMBER),
     "rate_at_first": Part("rate at first", ("rate",), _with_key(used, "rate"), NUMBER),
     "enforced": Part("enforced", ("agrees", "broker"), _each(_ENFORCED.__getitem__, "agrees"), BADGE),
@@ -343,6 +344,7 @@ PARTS = {
     "supported_keys": Part("keys", ("keys",), _supported_keys),
     "what_was_done": Part("what was done", ("kind", "rows", "says"), what_was_done, PROSE),
     "came_to": Part("done", ("changes", "runs", "verified", "in_doubt"), came_to),
+    "window": Part("window", ("window_start", "window_end"), _windows),
     "period": Part("time", ("day", "every"), _periods),
     "price": Part("cost", ("cost", "currency"), _prices, NUMBER),
     "last_use": Part("last used", ("used", "last_used"), _last_use),

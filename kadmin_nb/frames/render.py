@@ -75,6 +75,11 @@ class Column:
         return self.look in IDENTIFYING
 
     @property
+    def is_of_few(self) -> bool:
+        """True if most of its cells are empty. A tree has a name once, for all rows of it."""
+        return self.look != BRANCH and sum(map(bool, self.cells)) * 2 < len(self.cells)
+
+    @property
     def widest(self) -> int:
         """The width of its widest cell."""
         return max(map(self._width_of, self.cells), default=0)
@@ -182,14 +187,19 @@ def fitted(columns: Sequence[Column], width: int, *, colour: bool = False) -> tu
 
 
 def by_width(column: Column) -> Column:
-    """The column; short sentences are texts as others are."""
-    return replace(column, look=TEXT) if column.is_prose and column.widest <= NARROW else column
+    """The column; short sentences, and badges that are sentences, are texts as others are."""
+    is_text = (column.is_prose and column.widest <= NARROW) or (column.look == BADGE and column.widest > BESIDE)
+    return replace(column, look=TEXT) if is_text else column
 
 
 def _parted(columns: Sequence[Column], width: int) -> tuple[Sequence[Column], Sequence[Column]]:
     """The columns of the table, and those that stand below each row."""
     if _total(column.natural for column in columns) <= width:
         return columns, []
+    of_few = [column for column in columns if column.is_prose and column.is_of_few]
+    of_most = [column for column in columns if column not in of_few]
+    if of_few and of_most and _total(column.natural for column in of_most) <= width:
+        return of_most, of_few
     prose = [column for column in columns if column.is_prose]
     others = [column for column in columns if not column.is_prose]
     room = width - _total(column.natural for column in others)
@@ -201,8 +211,11 @@ def _parted(columns: Sequence[Column], width: int) -> tuple[Sequence[Column], Se
 
 
 def _fitting(columns: Sequence[Column], width: int) -> Sequence[Column]:
-    """The first columns that fit, those that identify a row before the others; one does in any case."""
-    by_rank = sorted(columns, key=lambda column: not column.identifies)
+    """The first columns that fit, those that identify a row before the others; one does in any case.
+
+    What few rows have is the last: below the others it takes no line.
+    """
+    by_rank = sorted(columns, key=lambda column: (column.is_of_few, not column.identifies))
     fit = (n for n in range(len(by_rank), 1, -1) if _total(map(least, by_rank[:n])) <= width)
     return by_rank[: next(fit, 1)]
 
@@ -221,8 +234,9 @@ def least(column: Column) -> int:
 
 
 def _longest_word(texts: Iterable[str]) -> int:
-    """The width of the longest word that is not too long to be whole."""
-    widths = (width_of(word) for text in texts for word in _glued(text).split())
+    """The width of the longest word that is not too long to be whole, with the indent of its text."""
+    words = ((len(text) - len(text.lstrip(" ")), word) for text in texts for word in _glued(text).split())
+    widths = (indent + width_of(word) for indent, word in words)
     return max((width for width in widths if width <= LONGEST_WORD), default=0)
 
 
@@ -297,13 +311,13 @@ def _indent_and_words(text: str, width: int) -> tuple[str, str]:
     return " " * min(len(text) - len(words), width // 2), words
 
 
-END_OF_WORD = re.compile(r"(?<=[_/:])(?=\w)|(?<=[.,])(?=[^\W\d])|(?<=\D[.,])(?=\d)")
-"""The places where a key, an entity, an address or a list may be broken; a number is not."""
+END_OF_WORD = re.compile(r"(?<=_)(?=\w)|(?<=\w\w/)(?=\w)|(?<=\D:)(?=\w)|(?<=[.,])(?=[^\W\d])|(?<=\D[.,])(?=\d)")
+"""The places where a key, an entity, an address or a list may be broken; a number and a time are not."""
 
-AMOUNT = re.compile(r"(?<=\d) (?=(?:[kKMGTP]i?)?B\b|%|(?:ms|s|min|h|d)\b)")
-"""The blank between a number and its unit."""
+AMOUNT = re.compile(r"(?:(?<=\d) (?=(?:[kKMGTP]i?)?B\b|%|(?:ms|s|min|h|d)\b)|(?<=-\d\d) (?=\d\d:))")
+"""The blank between a number and its unit, and between a day and its time."""
 
-_GLUE = "\x1f"
+_GLUE = "\x01"
 
 
 def _glued(text: str) -> str:
@@ -323,6 +337,8 @@ def wrapped(text: str, width: int, wrapper: type[textwrap.TextWrapper] = textwra
     if width_of(text) <= width:
         return [text]
     indent, words = _indent_and_words(text, width)
+    if all(width_of(word) <= width - len(indent) for word in _glued(words).split(" ")):
+        wrapper = textwrap.TextWrapper  # no word needs to be broken
     if words.isascii() or all(width_of(character) == 1 for character in words):
         made = wrapper(width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
         return [line.replace(_GLUE, " ") for line in made.wrap(_glued(words))]

@@ -58,6 +58,9 @@ OF_BUCKETS = "metrics: the broker's own rate of a bucket"
 NO_OWNER = "(nobody)"
 """The team of clients that nobody owns."""
 
+NOW, STATED = "now", "stated"
+"""The case of REACH and CAPACITY without a what-if; the source of a capacity that a file has."""
+
 # --- columns of many frames ---
 
 CLUSTER_ID = Field(TEXT, "the id of the cluster, of frames of several", look=NAME)

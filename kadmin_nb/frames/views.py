@@ -431,7 +431,7 @@ VIEWS: Mapping[type, View] = {
     schemas.CONFLICTS: View(schemas.CONFLICTS.names, ("row has changed", "rows have changed")),
     schemas.SHADOWED: View(schemas.SHADOWED.names, ("shadowed quota", "shadowed quotas")),
     schemas.BROKERS: View(("id", "host", "port", "rack"), ("broker", "brokers"), _brokers_finding),
-    schemas.USAGE: View(("broker", "who", "key", "used", "window_start", "window_end", "throttle_ms", "source")),
+    schemas.USAGE: View(("broker", "who", "key", "used", "window", "throttle_ms", "source")),
     schemas.UTILISATION: View(
         ("broker", "bucket", "key", "limit", "peak", "p95", "utilisation", "share_throttled", "clients", "level")
     ),
@@ -449,9 +449,7 @@ VIEWS: Mapping[type, View] = {
         ("finding", "who", "key", "value", "proposed", "promise", "backtest", "peak", "message")
     ),
     schemas.COST: View(("period", "team", "price", "bytes_in", "bytes_out", "request_s", "throttled_s", "clients")),
-    schemas.TREE: View(
-        ("branch", "key", "value", "level", "shadowed", "shadowed_by"), ("quota", "quotas"), _tree_finding
-    ),
+    schemas.TREE: View(("branch", "key", "value", "level", "shadowed_by"), ("quota", "quotas"), _tree_finding),
     schemas.DIFF: View(("row", *DIFFERENCE)),
     schemas.DRIFT: View(DIFFERENCE, ("difference", "differences"), _drift_finding),
     schemas.NEAR: View(

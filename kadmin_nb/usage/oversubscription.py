@@ -36,6 +36,7 @@ from ..frames.relational import (
     words_of,
 )
 from ..frames.schema_metadata import stamped
+from ..frames.schemas import NOW, STATED
 from ..frames.spark import is_spark
 from ..model.figures import share
 from ..model.findings import WARNING, Finding
@@ -48,8 +49,7 @@ from ..resolution.rules import entity_of, explain, stored_of
 from .limits_used import known_clients, measured_rows
 from .rules import is_shared
 
-NOW = "now"
-STATED, SEEN = "stated", "seen at most"
+SEEN = "seen at most"
 _BUCKET = ("bucket_user", "bucket_client_id")
 _ADDED = re.compile(r"(?:(?P<key>\w+)=)?(?P<count>\d{1,9})x(?P<limit>.+)")
 _UNEXPECTED = "\0expected"

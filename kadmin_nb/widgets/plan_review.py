@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import Dangerous, Hinted, printable
 from ..frames.blocks import NOTEBOOK, Page, Title
+from ..frames.meanings import in_unit
 from ..hints import Option, Verb, Way, magic, python
 from ..plans.apply_options import ApplyOptions
 from ..plans.execution.progress import Advance
@@ -43,6 +44,7 @@ def _typed(option: Option) -> str:
 
 
 _PAGE = replace(NOTEBOOK, syntax=clicks)
+REFUSED = "Nothing was sent: the danger above must be allowed first."
 STALE = "Something was staged or discarded since this plan was made: Plan again has it."
 
 
@@ -277,12 +279,17 @@ class PlanReview(Panel):
         rows = [] if getattr(exc, "rows", None) is None else exc.rows.to_arrow().to_pylist()  # type: ignore[attr-defined]
         if isinstance(exc, Dangerous):
             self.confirmations.add(dict.fromkeys(row["key"] for row in rows))
-        self.sheet.show((row["row"], (CONFLICT, f"is now {row['now'] or 'not set'}")) for row in rows if "now" in row)
+        self.sheet.show((row["row"], (CONFLICT, f"is now {_now(row)}")) for row in rows if "now" in row)
         self._is_begun, self._is_failed = self._live.states_so_far(self.plan) is not None, True
         lines = _lines_of(exc)
         if isinstance(exc, Dangerous) and {row["row"] for row in rows} <= {row["row"] for row in self.dangers}:
-            lines = [str(exc.hint)]  # the dangers stand above the rows
+            lines = [REFUSED]
         self._text = "\n".join([*([outcomes._title()] if outcomes is not None else []), *lines])
+
+
+def _now(row: dict[str, Any]) -> str:
+    """The value of a row that has changed since the plan."""
+    return "not set" if row["now"] is None else in_unit(row["key"], row["now"])
 
 
 def _lines_of(exc: BaseException) -> list[str]:

@@ -162,6 +162,9 @@ def test_who_stays_in_view_where_the_limits_are_scrolled(open_notebook: Open) ->
     for key in ("ArrowRight", "ArrowRight", "ArrowRight"):
         page.keyboard.press(key)
     scroller = page.locator(".kg-scroll")
+    assert scroller.evaluate("scroller => scroller.scrollWidth - scroller.clientWidth") == 0
+    for _ in range(30):
+        page.keyboard.press("Alt+ArrowRight")  # a column that is wider than the page
     assert scroller.evaluate("scroller => { scroller.scrollLeft = 200; return scroller.scrollLeft }") > 50
     notebook.picture("narrow-grid")
     assert who.bounding_box()["x"] == left

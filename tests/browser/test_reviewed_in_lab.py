@@ -9,6 +9,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
+from kadmin_nb.widgets.plan_review import REFUSED
 from tests.browser.conftest import Open
 from tests.browser.lab import Lab
 from tests.hostile_names import HOSTILE
@@ -44,7 +45,8 @@ def test_a_danger_is_confirmed_and_taken_back(
     page = notebook.page
     page.get_by_role("gridcell", name="not set").wait_for()
     _click(page, "Apply")
-    notebook.wait_for_text("plan with a reason and apply with")
+    notebook.wait_for_text(REFUSED)
+    assert notebook.text().count("plan with a reason and apply with") == 1
     notebook.picture("review-danger")
     page.get_by_label("reason").fill("the default is too low")
     _click(page, "Plan again")
@@ -82,7 +84,7 @@ def test_a_key_typed_again_and_apply_clicked_at_once(
     notebook.run(1)
     page = notebook.page
     _click(page, "Apply")
-    page.get_by_role("status").get_by_text("typed again").wait_for(timeout=LONG)
+    page.get_by_role("status").get_by_text(REFUSED).wait_for(timeout=LONG)
     notebook.begin(2)  # the kernel's main thread has no time for messages now
     page.locator(".jp-OutputArea-output").get_by_text("waits").wait_for()
     page.get_by_label("type again").last.fill(KEY)

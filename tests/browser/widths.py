@@ -11,7 +11,7 @@ def cut_names(area: Any) -> list[str]:
 
 
 def beyond(area: Any) -> int:
-    """The pixels of AREA, its tables and its page that one has to scroll sideways to see."""
+    """The pixels of AREA, its tables and grids and its page that one has to scroll sideways to see."""
     return int(area.evaluate(_BEYOND))
 
 
@@ -36,5 +36,5 @@ _CUT = """area => {
   }
   return cut;
 }"""
-_BEYOND = """area => Math.max(...[area, document.documentElement, ...area.querySelectorAll(".kadmin-rows")]
+_BEYOND = """area => Math.max(...[area, document.documentElement, ...area.querySelectorAll(".kadmin-rows, .kg-scroll")]
   .map((part) => part.scrollWidth - part.clientWidth))"""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +14,7 @@ import kadmin_nb as kn
 from kadmin_nb.cluster.resolving import EffectiveAnswer, TreeAnswer, reasons
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.blocks import WHOLE, window
+from kadmin_nb.frames.markup import document
 from kadmin_nb.frames.meanings import _instead_of, client, in_unit, limit, used, word
 from kadmin_nb.frames.render import paragraph, wrapped
 from kadmin_nb.model.config_fallback import BROKER_KEYS, Synonym
@@ -283,3 +286,38 @@ def test_every_line_of_a_wrapped_text_has_its_indent():
     assert wrapped("  a b", 4) == ["  a", "  b"]
     assert wrapped(" " * 300 + "a", 8) == [" " * 4 + "a"]
     assert paragraph("    /a/path/that/is/long", 10) == ["    /a/path/that/is/long"]
+
+
+def test_a_tree_has_a_line_a_quota_in_80_columns() -> None:
+    """Each quota took two lines, and a name was broken before its last letter."""
+    batch = {"user": DEFAULT, "client-id": "spark-batch"}
+    stored = quotas(
+        ({"user": DEFAULT}, RATE, 2e6), (batch, RATE, 256 * 1024.0), (batch, "controller_mutation_rate", 20.0),
+        ({"user": "team-clickstream"}, RATE, 3e6), ({"user": "team-orders"}, RATE, 4e6), (ALICE, RATE, 5e6),
+        ({"client-id": "mirror-maker"}, RATE, 3e6), ({"client-id": DEFAULT}, RATE, 1e6),
+    )  # fmt: skip
+    lines = TreeAnswer(tree(stored)).as_text(window(80, "a pipe")).splitlines()
+    assert lines[1].split() == ["entity", "key", "value", "level"]
+    assert [line for line in lines if line.startswith("  client-id=spark-batch  ")] != []
+    below = [line.strip() for line in lines if line.startswith("    ") and "shadowed" in line]
+    assert below == ["shadowed by: user=<default>"] * 2
+
+
+def test_a_badge_that_is_a_sentence_wraps_and_a_time_is_whole() -> None:
+    """A row of `usage` took three lines, since its source was one long badge."""
+    at = datetime(2026, 11, 21, 11, tzinfo=UTC)
+    row = {"broker": 1, "user": "admin", "client_id": "slow", "key": RATE, "value": 27.9, "throttle_ms": 0.0,
+           "window_start": at, "window_end": at + timedelta(hours=1),
+           "source": "request log: I/O-thread time, an estimate"}  # fmt: skip
+    used = kn.Answer(schemas.table(schemas.USAGE, [row]))
+    names, first, second = used.as_text(window(120, "a pipe")).splitlines()[:3]
+    assert names.split() == ["broker", "who", "key", "used", "window", "throttle", "source"]
+    assert "2026-11-21 11:00:00 " in first
+    assert second.split()[:2] == ["to", "12:00:00"]
+    assert int(re.findall(r"kadmin-(\d+)", used.as_html())[0]) < 100
+
+
+def test_a_line_to_type_is_broken_between_its_words() -> None:
+    """The page had `user=` at the end of a line, and `<default>` at the beginning of the next."""
+    html = document(pa.table({"line": ["set request_percentage=100% user=<default> client-id=app"]}))
+    assert '<span class="kadmin-short">user=&lt;default&gt;</span> <span class="kadmin-short">client-id=app' in html

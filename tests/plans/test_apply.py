@@ -139,7 +139,7 @@ def test_what_moved_since_the_plan_is_a_conflict_and_nothing_is_sent(cluster, un
         plan.apply()
     assert str(moved.value) == (
         f"1 of 2 rows changed since the plan; the first, user={user} producer_byte_rate, was not set, "
-        "is now 9900, wanted 1000"
+        "is now 9.9 kB/s, wanted 1 kB/s"
     )
     assert tells == []
     assert stored(cluster, user=user) == {"producer_byte_rate": 9900.0}

@@ -132,7 +132,7 @@ def test_it_reads_as_a_tree() -> None:
     table = tree(quotas_of({(e, "producer_byte_rate"): v for (e, _), v in quotas(**STORED).items()}))
     assert repr(TreeAnswer(table)).splitlines() == [
         "8 quotas on 8 entities; 1 can never apply",
-        "entity                 key                  value  level                   state     shadowed by",
+        "entity                 key                  value  level                   shadowed by",
         "user==<default>        producer_byte_rate   8 B/s  user",
         "user=alice             producer_byte_rate  3 MB/s  user",
         "  client-id=app        producer_byte_rate   4 B/s  client of user",
@@ -140,8 +140,7 @@ def test_it_reads_as_a_tree() -> None:
         "  client-id=<default>  producer_byte_rate   2 B/s  default client of user",
         "user=<default>                                     default user",
         "  client-id=app        producer_byte_rate   5 B/s  client of default user",
-        "client-id=app          producer_byte_rate   1 B/s  client                  shadowed  "
-        "user=<default> client-id=app",
+        "client-id=app          producer_byte_rate   1 B/s  client                  user=<default> client-id=app",
         "client-id=<default>    producer_byte_rate   7 B/s  default client",
         "ip=10.0.0.1            producer_byte_rate   6 B/s  ip",
     ]

@@ -13,7 +13,7 @@ from kadmin_nb.commands.root import root
 
 def _helps(command: click.Command, name: str, parent: click.Context | None = None) -> Iterator[tuple[str, str]]:
     """Each command below this one, as it is typed, with its help."""
-    context = click.Context(command, info_name=name, parent=parent, terminal_width=80)
+    context = click.Context(command, info_name=name, parent=parent, terminal_width=78)
     yield context.command_path, command.get_help(context)
     for verb in command.list_commands(context) if isinstance(command, click.Group) else ():
         below = command.get_command(context, verb)

@@ -16,7 +16,8 @@ from kadmin_nb.frames.markup import document
 from kadmin_nb.model.changes import VERIFIED
 from kadmin_nb.plans.stage import edits_of
 from kadmin_nb.widgets.background import stop_all
-from tests.double import FakeKafka
+from kadmin_nb.widgets.plan_review import REFUSED
+from tests.double import FakeKafka, faults
 from tests.widgets.reviewing import LONG, Bench, done, states_of_rows, usable
 
 KEY = "producer_byte_rate"
@@ -140,8 +141,8 @@ def test_a_danger_needs_its_key_typed_again_and_a_reason(bench: Bench) -> None:
     _lifted_for_all(bench)
     review = bench.review()
     assert f"row 1, user=<default> {KEY}" in unescape(review._alerts.value)
-    refused = done(review, review.apply)  # without the danger, which stands above the rows
-    assert refused == f"Nothing was sent. To apply it anyway, plan with a reason and apply with {KEY} typed again."
+    assert f"To apply it anyway, plan with a reason and apply with {KEY} typed again." in unescape(review._alerts.value)
+    assert done(review, review.apply) == REFUSED  # the danger, and what allows it, stand above the rows
     review.confirmations.type(KEY, KEY)
     assert "needs a reason" in done(review, review.apply)
     review.reason.value = "alice has left"
@@ -149,7 +150,7 @@ def test_a_danger_needs_its_key_typed_again_and_a_reason(bench: Bench) -> None:
     again = review.next
     assert again is not None
     assert (again.plan.reason, again.plan.id == review.plan.id) == ("alice has left", False)
-    assert "Nothing was sent." in done(again, again.apply)
+    assert done(again, again.apply) == REFUSED
     assert "To apply it anyway" in again._alerts.value
     again.confirmations.type(KEY, KEY)
     assert "1 verified" in done(again, again.apply)
@@ -165,6 +166,29 @@ def test_a_key_that_is_mistyped_allows_nothing(bench: Bench) -> None:
     assert bench.limits() == {"user=<default>": 5e6}
 
 
+class _Friday(dict[int, faults.Fault]):
+    """Every request that changes something is refused for every other entity."""
+
+    def get(self, number: int, other: faults.Fault | None = None) -> faults.Fault:  # type: ignore[override]
+        return faults.SomeRefused()
+
+
+def test_what_failed_stands_first_and_says_why(bench: Bench, unique: Unique) -> None:
+    """Of forty rows three had failed: I had to scroll for them, and the reason was in a log."""
+    users = [unique(name) for name in ("alice", "bob", "carol")]
+    for user in users:
+        bench.stage.set_quota(KEY, "5MB/s", user=user)
+    review = bench.review()
+    bench.kafka.faults = _Friday()
+    failed = done(review, review.apply)
+    assert failed.startswith(f"plan {review.plan.id[:12]}: 2 failed, 1 verified")
+    assert [review.sheet.state(int(row)) for row in review.sheet.keys(0, 3)] == ["failed", "failed", VERIFIED]
+    assert review.sheet.page(0, 1).cells[-1] == ["not on a Friday; 5 MB/s on each broker"]
+    assert usable(review) == ["Resume", "Verify", "Roll back", "Plan again"]
+    bench.kafka.faults = {}
+    assert "2 verified, 1 unchanged" in done(review, review.apply)
+
+
 def test_a_conflict_is_a_line_and_marks_its_rows(bench: Bench, unique: Unique) -> None:
     """Somebody else changed the limit meanwhile, and I could not see which one."""
     user = unique("alice")
@@ -173,8 +197,11 @@ def test_a_conflict_is_a_line_and_marks_its_rows(bench: Bench, unique: Unique) -
     other = bench.changes.stage()
     other.set_quota(KEY, "7MB/s", user=user)
     other.plan().apply()
-    assert done(review, review.apply).startswith("Conflict: 1 of 1 rows")
+    failed = done(review, review.apply)
+    assert failed.startswith("Conflict: 1 of 1 rows")
+    assert "was not set, is now 7 MB/s, wanted 5 MB/s" in failed
     assert states_of_rows(review) == ["conflict"]
+    assert review.sheet.page(0, 1).cells[-1] == ["is now 7 MB/s; 5 MB/s on each broker"]
     assert usable(review) == ["Apply", "Plan again"]
     done(review, review.plan_again)
     assert review.next is not None

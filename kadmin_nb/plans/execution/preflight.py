@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ...errors import Conflict
 from ...frames import schemas
 from ...frames.answer import Answer
+from ...frames.meanings import in_unit
 from ...hints import Hint, Option, sentence
 from ...model.changes import Change
 from ..observed_state import ObservedState, ObservedValue
@@ -31,7 +32,8 @@ class MovedRow:
     def __str__(self) -> str:
         if self.is_of_new_topic:
             return _MADE_ANEW
-        return f"was {_in_words(self.change.old)}, is now {_in_words(_value_text(self.now))}"
+        key = self.change.key
+        return f"was {_in_words(key, self.change.old)}, is now {_in_words(key, _value_text(self.now))}"
 
 
 _MADE_ANEW = "was deleted and created again since the plan was made"
@@ -99,13 +101,13 @@ def _conflict_text(moved: Sequence[MovedRow], of: int) -> str:
     first = moved[0].change
     return (
         f"{len(moved)} of {of} rows changed since the plan; the first, {first.resource} {first.key}, {moved[0]}, "
-        f"wanted {_in_words(first.after)}"
+        f"wanted {_in_words(first.key, first.after)}"
     )
 
 
-def _in_words(value: str | None) -> str:
+def _in_words(key: str, value: str | None) -> str:
     """A value as a sentence has it."""
-    return "not set" if value is None else value
+    return "not set" if value is None else in_unit(key, value)
 
 
 def _value_text(now: ObservedValue) -> str | None:

@@ -2,7 +2,7 @@
 // Texts are only ever set as textContent, title or value: a name from a cluster is never markup.
 
 const LINE = 28; // pixels of a line of a row
-const HEAD = 42; // pixels of a line of column names, each of which may take two; what is above it takes 24
+const NAMES = [24, 42, 59]; // pixels of column names on one line, on two, or on three, where the page is narrow
 const PAGE = 100; // rows of a page
 const TALLEST = 8e6; // pixels of an element: browsers have a limit
 const KEPT = 60; // pages that are kept
@@ -109,7 +109,7 @@ class Rows {
 // numbers, whose names break before texts are cut, those of the numbers.
 const GIVING_WAY = [["number"], ["text", "prose"], ["name", "branch"], ["key"]];
 const SIDES = 18; // pixels beside a text
-const LEAST = { text: 110, prose: 110, name: 320, branch: 320, key: 320 };
+const LEAST = { text: 140, prose: 140, name: 320, branch: 320, key: 320 };
 
 function shared(columns, room) {
   const widths = columns.map(({ whole }) => whole), sum = () => widths.reduce((all, width) => all + width, 0);
@@ -198,8 +198,10 @@ function render({ model, el }) {
   const drawn = new Map(); // row number -> element
   let top = 0, scale = 1, height = model.get("height"), ownScroll = null;
   const measure = document.createElement("canvas").getContext("2d");
-  const content = columns.map(() => 0), dragged = new Map(); // pixels of the widest text; widths that somebody chose
-  let hidden = columns.map(() => false), widths = [], above = [], lines = 1, rowHeight = LINE, headHeight = HEAD;
+  const dragged = new Map(); // widths that somebody chose
+  let content = columns.map(() => 0); // pixels of the widest text
+  let hidden = columns.map(() => false), widths = [], above = [], lines = 1, rowHeight = LINE, headHeight = NAMES[1], nameHeights = [], last = [];
+  let beside = []; // pixels at the right of the last column of a line, so that the next line does not begin there
   let active = [0, 0], anchor = [0, 0], sorted = ["", false], editing = null, hasFocus = false, isDead = false;
   let isJudged = false; // after an edit: the remarks stay on the edited cell until somebody moves on
 
@@ -247,20 +249,27 @@ function render({ model, el }) {
 
   const widthOf = (text) => Math.ceil(measure.measureText(text).width);
 
-  // The columns as their texts and names want to be. A name may be on two lines where there is no room for it on one.
-  function wanted(column, n) {
-    const parts = column.label.split(/(?<=[_ ])/), whole = widthOf(column.label);
-    const halves = parts.map((_, at) => Math.max(widthOf(parts.slice(0, at).join("")), widthOf(parts.slice(at).join(""))));
-    const name = Math.min(whole, ...halves) + (column.is_sortable ? 14 : 0);
-    const least = column.look in LEAST ? Math.max(LEAST[column.look], name + SIDES) : Math.max(content[n], name) + SIDES;
-    return { look: column.look, least, whole: Math.max(content[n], whole + (column.is_sortable ? 14 : 0)) + SIDES };
+  // The width of these parts of a name on so many lines.
+  function broken(parts, most) {
+    const whole = widthOf(parts.join(""));
+    if (most < 2) return whole;
+    const cuts = parts.slice(1).map((_, at) => Math.max(widthOf(parts.slice(0, at + 1).join("")), broken(parts.slice(at + 1), most - 1)));
+    return Math.min(whole, ...cuts);
   }
+
+  // The columns as their texts and names want to be. A name may be on two lines, or three, where one has no room for it.
+  const nameOf = ({ label, is_sortable }, most) => broken(label.split(/(?<=[_ ])/), most) + (is_sortable ? 14 : 0);
+  const wanted = (most) => (column, n) => {
+    const whole = nameOf(column, 1), name = nameOf(column, most);
+    const least = column.look in LEAST ? Math.max(LEAST[column.look], name + SIDES) : Math.max(content[n], name) + SIDES;
+    return { look: column.look, least, whole: Math.max(content[n], whole) + SIDES };
+  };
 
   const identifies = (n) => ["name", "branch", "key"].includes(columns[n].look);
 
   // A column in which nothing stands, and nothing can be typed, is not shown. Where the page is too narrow for all that
-  // are, what identifies a row is on a line of its own, with the words that find room there. It stays where the other
-  // line is scrolled sideways.
+  // are, what identifies a row is on a line of its own, with the words and texts that find room there. The others are
+  // below it, on as many lines as they need: nothing of a row is beside the screen.
   function fit() {
     const style = getComputedStyle(el);
     measure.font = `600 ${style.fontSize} ${style.fontFamily}`;
@@ -268,25 +277,38 @@ function render({ model, el }) {
     const says = columns.map((column, n) => !pages.some((page) => page.keys.length) || pages.some((page) => page.cells[n].some(Boolean)));
     columns.forEach((column, n) => {
       if (column.is_editable) says[n] ||= pages.some((page) => page.keys.some((_, row) => !isLocked(page.editors.get(`${row}:${n}`))));
-      for (const page of pages) if (!page.isMeasured) page.cells[n].forEach((text, row) => {
-        const old = page.marks.get(`${row}:${n}`)?.[4], depth = n ? 0 : (page.branches[row]?.[0] || 0) * 16;
-        const shown = text + (old === null || old === undefined ? "" : wasText(text, old));
-        content[n] = Math.max(content[n], widthOf(shown) + depth);
-      });
     });
-    pages.forEach((page) => (page.isMeasured = true));
+    for (const page of pages) page.widths ||= columns.map((_, n) => Math.max(0, ...page.cells[n].map((text, row) => {
+      const old = page.marks.get(`${row}:${n}`)?.[4], depth = n ? 0 : (page.branches[row]?.[0] || 0) * 16;
+      return widthOf(text + (old === null || old === undefined ? "" : wasText(text, old))) + depth;
+    })));
+    content = columns.map((_, n) => Math.max(0, ...pages.map((page) => page.widths[n])));
     hidden = says.map((one) => !one);
     const shown = columns.map((_, n) => n).filter((n) => !hidden[n]);
-    const room = scroller.clientWidth, all = columns.map(wanted), total = (some) => some.reduce((sum, n) => sum + widths[n], 0);
+    const room = scroller.clientWidth, total = (some) => some.reduce((sum, n) => sum + widths[n], 0);
+    let all = columns.map(wanted(2));
     const needs = (some) => some.reduce((sum, n) => sum + Math.min(all[n].least, all[n].whole), 0), isTight = needs(shown) > room;
-    above = isTight ? shown.filter(identifies) : [];
-    if (isTight) shown.forEach((n) => columns[n].look === "badge" && needs([...above, n]) <= room && above.push(n));
+    const named = shown.filter(identifies);
+    above = isTight ? (named.length ? named : shown.slice(0, 1)) : [];
+    const others = () => shown.filter((n) => !above.includes(n)), isTall = () => needs(others()) > room;
+    for (const look of ["badge", "text", "prose"]) others().forEach((n) => {
+      const isCut = (n === shown.at(-1) || !named.length) && others().reduce((sum, one) => sum + all[one].whole, 0) > room;
+      const mayMove = columns[n].look === look && !columns[n].is_editable && (look === "badge" || isTall() || (isCut && needs(above) + all[n].whole <= room));
+      if (isTight && mayMove && needs([...above, n]) <= room) above.push(n);
+    });
     above.sort((one, other) => one - other);
-    const parts = [above, shown.filter((n) => !above.includes(n))].filter((some) => some.length);
+    if (isTall()) all = columns.map(wanted(3));
+    const below = [];
+    for (const n of others()) below.length && needs([...below.at(-1), n]) <= room ? below.at(-1).push(n) : below.push([n]);
+    const parts = [above, ...below].filter((some) => some.length);
     lines = parts.length;
     for (const some of parts) shared(some.map((n) => all[n]), room).forEach((width, at) => (widths[some[at]] = dragged.get(some[at]) ?? width));
     const widest = Math.max(room, ...parts.map(total));
-    [rowHeight, headHeight] = [LINE * lines, HEAD + 24 * (lines - 1)];
+    beside = columns.map((_, n) => (below.length > 1 && below.some((some) => some.at(-1) === n) ? widest - total(below.find((some) => some.includes(n))) : 0));
+    const heights = parts.map((some) => NAMES.find((_, at) => at === 2 || some.every((n) => nameOf(columns[n], at + 1) <= widths[n] - SIDES + 2)));
+    nameHeights = columns.map((_, n) => heights[parts.findIndex((some) => some.includes(n))]);
+    last = parts.at(-1) || [];
+    [rowHeight, headHeight] = [LINE * lines, heights.reduce((sum, one) => sum + one, 0)];
     layer.style.minWidth = `${widest}px`;
     [head, ...drawn.values()].forEach(arrange);
   }
@@ -299,7 +321,10 @@ function render({ model, el }) {
       const isAbove = lines > 1 && above.includes(n);
       cell.classList.toggle("kg-hidden", hidden[n]);
       cell.classList.toggle("kg-above", isAbove);
+      cell.classList.toggle("kg-inner", !last.includes(n));
       cell.style.width = `${widths[n]}px`;
+      cell.style.marginRight = `${beside[n]}px`;
+      if (row === head) cell.style.height = `${nameHeights[n]}px`;
       cell.style.left = isAbove ? `${left}px` : "";
       if (isAbove) left += widths[n];
     });
@@ -322,7 +347,7 @@ function render({ model, el }) {
   function layout() {
     fit();
     const bar = scroller.scrollWidth > scroller.clientWidth ? 18 : 2;
-    scroller.style.height = `${between(headHeight + 3 * rowHeight, heightOf() + bar, model.get("height"))}px`;
+    scroller.style.height = `${between(headHeight + 3 * LINE, heightOf() + bar, model.get("height"))}px`;
     height = scroller.clientHeight;
     const whole = heightOf();
     const shown = Math.min(TALLEST, whole);
@@ -412,7 +437,7 @@ function render({ model, el }) {
         const old = element(cell, "kg-old", null, "span");
         old.textContent = wasText(text, mark[4]);
       }
-      cell.title = mark && mark[3] ? `${text}\n${mark[3]}` : text || "";
+      cell.title = [text === null ? "" : cell.textContent, mark?.[3]].filter(Boolean).join("\n");
     }
     const canEdit = column.is_editable && !isLocked(editor);
     if (column.is_editable) cell.setAttribute("aria-readonly", canEdit ? "false" : "true");
