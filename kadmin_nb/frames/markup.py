@@ -89,7 +89,7 @@ def _narrow_pages(body: str) -> str:
 _NEEDED = re.compile(r'class="dataframe kadmin-(\d+)"')
 _NARROW = (
     "{ --kadmin-head: none; --kadmin-row: flex; --kadmin-cell: block; --kadmin-empty: none; --kadmin-label: inline;"
-    " --kadmin-space: 0; --kadmin-whole: 100cqi; --kadmin-lost: 0; }"
+    " --kadmin-space: 0; --kadmin-whole: 100cqi; --kadmin-lost: 0; --kadmin-again: inline; }"
 )
 """The look of a table on a page that is too narrow for it."""
 
@@ -172,7 +172,12 @@ def _fit(columns: Sequence[Column]) -> str:
     others = sum(_least(column) for column in columns if column not in names) + PADDING * len(columns)
     needed = others + sum(min(column.widest * CHARACTER, LEAST_NAME) for column in names)
     room = f"--kadmin-room: calc((100cqi - {others:.0f}ch) / {len(names)});" if names else ""
-    labels = (_label(number, column.name) for number, column in enumerate(columns, 1) if not column.identifies)
+    first = next((column for column in columns if column.look in (NAME, BRANCH)), None)
+    labels = (
+        _label(number, column.name)
+        for number, column in enumerate(columns, 1)
+        if column is not first and column.look != KEY
+    )
     return f' class="dataframe kadmin-{needed * FONT:.0f}" style="{html.escape(room + "".join(labels))}"'
 
 
@@ -196,12 +201,19 @@ LABELS = range(1, 17)
 
 
 def _cell(column: Column) -> Callable[[str, str], str]:
-    """A writer of the cells of a column: a shortened text shows the whole where the mouse rests on it."""
-    side, writer = _side(column), _WRITERS.get(column.look, str)
+    """A writer of the cells of a column: a shortened text shows the whole where the mouse rests on it.
+
+    A row of a tree that is about the same as the one above it says so again on a narrow page.
+    """
+    side, writer, above = _side(column), _WRITERS.get(column.look, str), ""
 
     def write(shown: str, whole: str) -> str:
+        nonlocal above
+        if column.look == BRANCH and not shown:
+            return f'<td{side}><span class="kadmin-again">{above}</span></td>'
+        above = writer(html.escape(shown))
         hover = "" if shown == whole else f' title="{html.escape(whole[:LONGEST_HOVER])}"'
-        return f"<td{side}{hover}>{writer(html.escape(shown))}</td>"
+        return f"<td{side}{hover}>{above}</td>"
 
     return write
 

@@ -303,6 +303,16 @@ def test_a_tree_has_a_line_a_quota_in_80_columns() -> None:
     assert below == ["shadowed by: user=<default>"] * 2
 
 
+def test_a_row_of_a_tree_has_its_name_on_a_narrow_page() -> None:
+    """A limit stood alone: the user was in the row above, and what shadowed it looked like another user."""
+    html = document(tree(quotas((ALICE, RATE, 1.0), (ALICE, SHARE, 5.0), ({**ALICE, "client-id": "a"}, SHARE, 2.0))))
+    names = re.findall(r'<td class="kadmin-branch"[^>]*>(.*?)</td>', html)
+    assert names == ["user=alice", '<span class="kadmin-again">user=alice</span>', "  client-id=a"]
+    assert "--kadmin-2: &quot;key" not in html
+    shadowed = document(tree(quotas(({"user": DEFAULT}, RATE, 1.0), ({"client-id": "a"}, RATE, 2.0))))
+    assert ": &quot;shadowed by &quot;" in shadowed
+
+
 def test_a_badge_that_is_a_sentence_wraps_and_a_time_is_whole() -> None:
     """A row of `usage` took three lines, since its source was one long badge."""
     at = datetime(2026, 11, 21, 11, tzinfo=UTC)
