@@ -71,6 +71,7 @@ def rounded(usage) -> list[tuple[object, ...]]:
     )
 
 
+@pytest.mark.slow
 def test_this_process_needs_no_spark():
     """A log of 2 MB waited twenty seconds for Java."""
     program = (

@@ -151,6 +151,7 @@ def test_a_pull_request_is_planned_and_judged_by_the_workflow(kafka, tmp_path, m
     assert json.loads((tmp_path / "policy.sarif").read_text())["version"] == "2.1.0"
 
 
+@pytest.mark.slow
 def test_what_pre_commit_runs_reads_the_files(tmp_path):
     """The hook passed a file that `plan from` refused."""
     hooks = yaml.safe_load((EXAMPLES / "ci" / "pre-commit-config.yaml").read_text())["repos"][0]["hooks"]

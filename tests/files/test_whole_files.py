@@ -21,6 +21,7 @@ from tests.full_disk import killed_before_call, no_more_than, small_disk
 BEFORE, AFTER = b"before\n" * 5_000, b"after\n" * 50_000
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment(tmp_path):
     """`plan approve` was killed, and the reviewed plan was gone."""
     contents = []

@@ -91,6 +91,7 @@ def test_the_state_at_each_time_is_the_logs(tmp_path: Path) -> None:
     assert len(history.as_of(at(2)).configs) == 1
 
 
+@pytest.mark.slow
 def test_what_was_recorded_stays_as_it_is(tmp_path: Path) -> None:
     """The backfill said that a limit was removed after it had been recorded as set."""
     history = kn.open_history(tmp_path / "lake")
@@ -197,6 +198,7 @@ _steps = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(_steps, st.lists(st.integers(0, 7), max_size=2))
 def test_each_time_is_as_the_log_has_it_up_to_the_first_snapshot(steps, recorded) -> None:

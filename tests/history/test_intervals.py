@@ -44,6 +44,7 @@ def test_every_time_is_as_the_list_of_snapshots_has_it(seen: list[Seen]) -> None
     assert are_maximal(history)
 
 
+@pytest.mark.slow
 @settings(max_examples=5)
 @given(snapshots(hours=4))
 def test_so_it_is_on_a_disk(tmp_path_factory: pytest.TempPathFactory, seen: list[Seen]) -> None:
@@ -67,6 +68,7 @@ PAIRS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("swapped", [False, True], ids=["", "swapped"])
 @pytest.mark.parametrize("pair", PAIRS)
 def test_two_recorders_meet_at_any_step(pair: str, swapped: bool) -> None:
@@ -94,6 +96,7 @@ def test_two_recorders_meet_at_any_step(pair: str, swapped: bool) -> None:
     assert step >= 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [Seen(2, 3, A), Seen(2, 3, B), Seen(0.5, 3, {"alice": 3.0})], ids=str)
 def test_a_recorder_that_is_killed_at_any_step_leaves_a_history(after: Seen) -> None:
     """The job was killed, and the next ones failed, or its half of a snapshot stayed."""

@@ -55,6 +55,7 @@ def test_nothing_is_offered_where_nothing_fits(notebook, text):
     assert completed(notebook, text) == []
 
 
+@pytest.mark.slow
 def test_python_is_left_alone(notebook):
     """Tab in my own code offered Kafka's words."""
     notebook["describer"] = 1

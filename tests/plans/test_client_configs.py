@@ -39,6 +39,7 @@ def edit(kafka: FakeKafka, entity: ClientEntity, value: str) -> None:
     kafka.cluster.write((entity, "acks"), value)
 
 
+@pytest.mark.slow
 def test_six_thousand_rows_are_one_request(kafka):
     """Batches of five thousand: the first was in force, and the second was refused."""
     plan = planned(kafka, *(f"set acks=-1 user=alice client-id=app-{n}" for n in range(6_000)))

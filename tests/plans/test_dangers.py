@@ -194,6 +194,7 @@ def test_it_is_judged_against_what_holds_now(kafka, edit, says):
 layer = st.none() | st.integers(1, 9).map(str)
 
 
+@pytest.mark.slow
 @given(topic=layer, everyone=layer, wanted=layer, place=st.sampled_from(["topic=t", "broker=<default>"]))
 def test_it_is_dangerous_exactly_where_fewer_copies_count_then(topic, everyone, wanted, place):
     """It depended on where the number was written, and not on what came of it."""

@@ -87,6 +87,7 @@ NEVER = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fault", "seconds"), NEVER.values(), ids=NEVER)
 def test_what_never_lands_is_unknown_after_the_quiet_period(fault, seconds):
     """Nobody knew what had become of it, and the table said failed."""

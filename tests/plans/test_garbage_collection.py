@@ -37,6 +37,7 @@ def _fail_at_rest() -> None:
     raise KeyError
 
 
+@pytest.mark.slow
 def test_cycles_that_were_made_meanwhile_are_found_later():
     with plan.at_rest():
         link = _Link()

@@ -196,6 +196,7 @@ def test_nothing_is_no_wave():
     assert waves([]) == []
 
 
+@pytest.mark.slow
 def test_the_order_costs_little():
     """Ten thousand changes of one kind waited for their order."""
     made, ordered = [], []

@@ -165,6 +165,7 @@ def test_append_and_subtract_of_one_key_contradict(stage, wishes):
     assert stage.to_arrow()["key"].to_pylist() == ["retention.ms"]
 
 
+@pytest.mark.slow
 def test_one_more_wish_does_not_copy_those_before(stage):
     """A loop over 100,000 clients took two minutes before anything was planned."""
     stage.add(change_lines.edits("\n".join(f"set {RATE}=5MB/s user=user-{number}" for number in range(20_000))))

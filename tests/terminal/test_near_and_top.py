@@ -88,6 +88,7 @@ def test_near_a_limit_of_the_cluster(live, unique, tmp_path):
     assert said.splitlines()[-1].startswith("added up on Arrow, in this process: 2 rows of usage")
 
 
+@pytest.mark.slow
 def test_why_observes_and_explains_in_one_line(live, unique):
     """Observing, reading the log and explaining were three lines, with a file between them."""
     user = unique("user")

@@ -146,6 +146,7 @@ VOCABULARY = ["quota", "config", "plan", "describe", "set", "remove", "resolve",
               "--allow-unknown", "{x}", ""]  # fmt: skip
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(VOCABULARY) | st.text(max_size=5), max_size=7))
 def test_any_words_are_answered_or_refused(words):
     """A strange line ended in a stack trace."""

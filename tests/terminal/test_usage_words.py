@@ -203,6 +203,7 @@ def test_what_cannot_be_read_is_one_line(kadmin, bad, case, engine):
     assert sorted(bad.rglob("*")) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [(), ("--clients",), ("--lines",), ("--quarantine",)], ids=str)
 def test_a_small_log_needs_no_spark(words):
     """20 kB of log, and I waited for Java; on a machine without pyspark there was no usage at all."""

@@ -226,6 +226,7 @@ def test_json_is_the_same_rows_piece_by_piece():
     assert answer_formats.as_json(kn.Answer(pa.table({"a": pa.array([], pa.int64())}))) == "[]"
 
 
+@pytest.mark.broker
 def test_kafkas_own_lines_obey_no_name_in_a_window(kafka, cluster, unique):
     """`kafka-configs --describe` of all clients changed the title of my window, which a client-id had asked for."""
     name = f"\x1b]0;{unique('title')}\x07\u202e"

@@ -156,6 +156,7 @@ def test_only_views_that_are_there_get_rows(page: Page) -> None:
     assert {answer.get("view") for answer in page.receive(edit("2MB/s"))} == {"b", None}
 
 
+@pytest.mark.slow
 def test_views_that_never_say_goodbye_are_forgotten(page: Page) -> None:
     """I reloaded the page a thousand times, and every edit took five seconds."""
     for number in range(1000):
