@@ -105,7 +105,7 @@ def test_the_review_of_a_plan_on_its_way(
     page.get_by_role("button", name="Apply").wait_for(timeout=LONG)
     assert violations(notebook) == []
     page.get_by_role("button", name="Apply").click()
-    page.get_by_role("status").get_by_text("typed again").wait_for(timeout=LONG)
+    page.get_by_role("status").get_by_text("must be allowed first").wait_for(timeout=LONG)
     assert_nothing(notebook, "review-danger")
     page.get_by_label("type again").last.fill(KEY)
     page.get_by_role("button", name="Apply").last.click()

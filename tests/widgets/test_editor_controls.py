@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -42,9 +43,9 @@ class Page:
         return self.beside()
 
     def beside(self) -> str:
-        """The texts beside the grid, once they are made."""
+        """The texts beside the grid, once they are made, without what keeps a piece of them in one line."""
         self.editor._background.wait()
-        return str(self.editor._remarks.value)
+        return re.sub("</?span[^>]*>", "", self.editor._remarks.value)
 
     def counts(self) -> str:
         self.editor._background.wait()
