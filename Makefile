@@ -19,13 +19,13 @@ help: ## this list
 demo: kafka ## a real Kafka: quotas, which limit binds a client, a change planned, applied, verified
 	@$(VENV)/bin/kadmin-nb demo
 
-test: kafkas browser prometheus spark-archive ## every test, on the local Kafka, Spark, the notebooks and a browser (some 25 minutes on 2 fast cores)
+test: kafkas browser prometheus spark-archive ## every test, on the local Kafka, Spark, the notebooks and a browser (some 18 minutes on 2 fast cores)
 	@$(RUN) -m pytest tests -n 3 --dist loadscope
 
 test-fast: install ## the tests that need neither a broker nor Spark, on all cores (one minute)
 	@$(RUN) -m pytest tests -m "not broker and not spark and not secure and not slow" -n logical --dist loadscope
 
-test-long: kafkas ## all of what make test samples: every pair of faults, every order of two editors (about 45 minutes)
+test-long: kafkas ## all of what make test samples: every pair of faults, every order of two editors (about an hour)
 	@$(RUN) -m pytest tests -m long
 
 test-versions: kafkas ## what each version of Kafka does, on all that we speak to (3 minutes)
