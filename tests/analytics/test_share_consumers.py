@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -33,8 +34,8 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
-def log(kafka: LocalKafka, cluster: kn.Cluster) -> Iterator[Path]:
-    """The request log of a broker on which Java's share consumer was throttled."""
+def log(kafka: LocalKafka, cluster: kn.Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The request log of a broker on which Java's share consumer was throttled, as it was then."""
     topic, log = "shared", kafka.nodes[0].folder / "request.log"
     cluster.port.create_topics({topic: 1})
     producer = Producer({"bootstrap.servers": kafka.bootstrap, "log_level": 0})
@@ -50,7 +51,7 @@ def log(kafka: LocalKafka, cluster: kn.Cluster) -> Iterator[Path]:
     assert outcomes.ok
     try:
         share(kafka, topic, log)
-        yield log
+        yield Path(shutil.copy(log, tmp_path_factory.mktemp("log")))
     finally:
         cluster.apply(outcomes.rollback(), allow=(FETCHED,))
 
