@@ -16,7 +16,7 @@ MOST_KEYS, MOST_BROKERS, MOST_CASES = 6, 30, 30
 """Panels, bars of each, and bars of what a client reaches, that a chart has at most."""
 
 _COLUMNS = ("broker", "key", "case", "promised", "capacity", "source")
-_WITHIN, _BEYOND, _UNKNOWN = "promised by limits", "more than the broker can do", "promised; capacity not known"
+_WITHIN, _BEYOND, _UNKNOWN = "promised by limits", "promised beyond the capacity", "promised; capacity not known"
 Row = dict[str, Any]
 
 
@@ -60,8 +60,9 @@ def capacity(frame: Any) -> Any:
     drawn, rest = panels(charts, room_of(every) + 15), part_of(len(every), sum(map(len, by_key.values())), "fullest")
     if not _fullness(fullest):
         return titled(drawn, "It is not known what brokers can do", rest)
-    title = f"Limits promise {share(_fullness(fullest))} of what broker {fullest['broker']} can do"
-    remarks = [_where(fullest), "upright line: what a broker can do", rest]
+    most = "what broker {} can do" if fullest["source"] == STATED else "the most that was seen on broker {}"
+    title = f"Limits promise {share(_fullness(fullest))} of {most.format(fullest['broker'])}"
+    remarks = [_where(fullest), "upright line: the capacity, stated or seen", rest]
     return titled(drawn, title, "; ".join(filter(None, remarks)))
 
 

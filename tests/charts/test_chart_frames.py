@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pyarrow as pa
@@ -95,6 +96,16 @@ def test_titles_say_the_finding(name: str, title: str) -> None:
     """The title of the chart was the name of its columns."""
     draw, frame = CHARTS[name]
     assert repr(draw(frame(100))).split("\n")[0] == title
+
+
+def test_what_was_seen_is_not_what_a_broker_can_do() -> None:
+    """*Limits promise 10,800 % of what broker 1 can do*, of a broker on which little had been asked for."""
+    draw, frame = CHARTS["capacity"]
+    stated = frame(12)
+    place = stated.column_names.index("source")
+    seen = stated.set_column(place, "source", pa.array(["seen"] * len(stated))).cast(stated.schema)
+    assert re.match(r"Limits promise .* of what broker \d can do", repr(draw(stated)))
+    assert re.match(r"Limits promise .* of the most that was seen on broker \d", repr(draw(seen)))
 
 
 def test_a_client_counts_once() -> None:
