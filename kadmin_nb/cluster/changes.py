@@ -44,7 +44,6 @@ from . import near_names
 
 if TYPE_CHECKING:
     from ..usage.touched_clients import ImpactAnswer
-    from . import Cluster
 
 LIFETIME = timedelta(days=7)
 """The time in which a plan may be applied unless it says otherwise."""
@@ -345,11 +344,6 @@ class Changes:
         expires = _written(min([now + (lifetime or LIFETIME), *ends_at]))
         plan = Plan(self._kafka.id, _written(now), tuple(rows), reason, author(self._named()), expires, undoes)
         return bound(plan, self, advice_on(self._kafka, rows, state, secret))
-
-
-def changes_of(cluster: Cluster) -> Changes:
-    """The changing half of a cluster, for those who have the options of an apply as one object."""
-    return cluster._changes
 
 
 def _interrupted(plan: Plan, how: str, outcomes: Outcomes | None = None, by: str = " by Ctrl-C") -> Interrupted:

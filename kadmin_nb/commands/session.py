@@ -227,9 +227,7 @@ class Session:
         save(plan, plan_options)
         if not plan_options.apply:
             return answer
-        from ..cluster.changes import changes_of
-
-        return changes_of(self.cluster_to_change).apply(plan, chosen, self.progress)
+        return self.cluster_to_change.apply(plan, chosen, progress=self.progress)
 
     def _judged(self, plan: Plan, impact: ImpactOptions | None) -> tuple[Plan, Plan | ImpactAnswer]:
         """The plan with the dangers that these clients tell of, and IMPACT; without clients the plan as it is."""
