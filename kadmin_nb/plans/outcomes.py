@@ -189,10 +189,10 @@ class Outcomes(Answer):
         log = Verb(f"plan log {self.plan_id[:12]}", f"cluster.log({self.plan_id[:12]!r})")
         return [Folded(sentence("details: {}", log).at(page.syntax or self._syntax), [printable(proof)])]
 
-    @property
+    @cached_property
     def _agreeing(self) -> int | None:
         """The number of brokers, where each of them holds every row; the title says it then."""
-        counts = {*self._table["brokers"].to_pylist(), *self._table["brokers_agreeing"].to_pylist()}
+        counts = {count for name in ("brokers", "brokers_agreeing") for count in self._table[name].unique().to_pylist()}
         return counts.pop() if len(counts) == 1 else None
 
     @staticmethod
