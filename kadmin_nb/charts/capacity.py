@@ -15,7 +15,7 @@ from .labels import Unit, distinct, key_order, part_of, short, unit_of, unit_up_
 MOST_KEYS, MOST_BROKERS, MOST_CASES = 6, 30, 30
 """Panels, bars of each, and bars of what a client reaches, that a chart has at most."""
 
-_COLUMNS = ("broker", "key", "case", "promised", "capacity", "source")
+_COLUMNS = ("broker", "key", "case", "promised", "capacity", "source", "oversubscription")
 _WITHIN, _BEYOND, _UNKNOWN = "promised by limits", "promised beyond the capacity", "promised; capacity not known"
 Row = dict[str, Any]
 
@@ -67,7 +67,7 @@ def capacity(frame: Any) -> Any:
 
 
 def _fullness(row: Row) -> float:
-    return float(row["promised"] / row["capacity"]) if row["capacity"] else 0.0
+    return row["oversubscription"] or 0.0
 
 
 def _fullest(rows: list[Row]) -> list[Row]:

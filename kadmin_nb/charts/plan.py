@@ -174,8 +174,8 @@ def _slopes(rows: list[dict[str, Any]], unit: str, labels: list[str], effects: l
         number_axis,
         ours,
         room_of,
+        texts_at_the_end,
     )
-    from .drawing import texts_at_the_end as texts
 
     legend = legend_of(effects, room_of(labels), symbolSize=110)
     colours = alt.Color(
@@ -202,7 +202,7 @@ def _slopes(rows: list[dict[str, Any]], unit: str, labels: list[str], effects: l
     dots = chart.mark_point(size=40, color=INK, filled=False).encode(x=at("old"))
     ends = chart.mark_point(size=110, filled=True, opacity=1).encode(x=at("at"), color=colours, shape=shapes)
     peaks = [chart.mark_tick(color=INK, thickness=2, height=16).encode(x=at("peak"))] if has_peaks else []
-    return ours(alt.layer(lines, dots, ends, *peaks, texts(chart)))
+    return ours(alt.layer(lines, dots, ends, *peaks, texts_at_the_end(chart)))
 
 
 _COLUMNS_OF_RECOMMENDATIONS = ("entity", "key", "value", "op", "proposed", "peak")

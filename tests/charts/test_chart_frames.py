@@ -11,6 +11,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
+from kadmin_nb.usage.oversubscription import SEEN
 from tests.charts.charted_frames import CHARTS, effective, texts_of
 
 pytestmark = pytest.mark.slow  # Altair takes seconds to start
@@ -103,7 +104,7 @@ def test_what_was_seen_is_not_what_a_broker_can_do() -> None:
     draw, frame = CHARTS["capacity"]
     stated = frame(12)
     place = stated.column_names.index("source")
-    seen = stated.set_column(place, "source", pa.array(["seen"] * len(stated))).cast(stated.schema)
+    seen = stated.set_column(place, "source", pa.array([SEEN] * len(stated))).cast(stated.schema)
     assert re.match(r"Limits promise .* of what broker \d can do", repr(draw(stated)))
     assert re.match(r"Limits promise .* of the most that was seen on broker \d", repr(draw(seen)))
 
