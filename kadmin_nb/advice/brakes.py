@@ -1,7 +1,8 @@
 """What slows a client, a topic, a broker or a group now: rules over facts that somebody read.
 
 A finding's target is the culprit, its edit the smallest change that lifts the brake. Its evidence has `state`: it
-`bites` as far as anything was seen, it `may bite`, or it `stands` and slows nothing now.
+`bites` as far as anything was seen, it `may bite`, it is `not known` for rows that are missing, or it `stands` and
+slows nothing now.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from ..model.config_units import exact_number
 from ..model.config_values import BrokerConfigs, ConfigValue
 from ..model.configurable import Configurable
 from ..model.entity import Entity
-from ..model.findings import OK, WARNING, Finding
+from ..model.findings import NOT_KNOWN, OK, WARNING, Finding
 from ..model.grammar import DEFAULT, format_word
 from ..model.group_configs import applied, has_effect
 from ..model.quota_keys import on_all_brokers, readable, text_of, typed
@@ -27,6 +28,8 @@ from ..resolution.shadows import TIMES, closest, lifts
 from .config_rules import BETWEEN_DISKS, THROTTLES, mending_line
 
 BITES, MAY_BITE, STANDS = "bites", "may bite", "stands"
+STATES = (BITES, MAY_BITE, NOT_KNOWN, STANDS)
+"""The states of a brake, those that slow most first."""
 
 BRAKES = {
     "shared-bucket": "a neighbour in a shared limit",
@@ -178,7 +181,7 @@ def of_client(facts: ClientFacts) -> list[Finding]:
 
 
 def _in_order(found: Iterable[Finding]) -> list[Finding]:
-    return sorted(found, key=lambda finding: [BITES, MAY_BITE, STANDS].index(finding.evidence["state"]))
+    return sorted(found, key=lambda finding: STATES.index(finding.evidence["state"]))
 
 
 def _brake(

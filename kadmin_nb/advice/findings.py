@@ -70,7 +70,7 @@ class ConfigFindings(Findings):
         return kind_of(row["error"])(row["message"], code=row["error"], hint=rights.hint(row["error"], needed))
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return [self._table.select(["finding", "message", "source", "mend"])] if len(self) else []
+        return [self._table.select(["finding", "message", "source", "coverage", "mend"])] if len(self) else []
 
     def _title(self) -> str:
         words = Counter(finding.code for finding in self.findings)

@@ -38,7 +38,7 @@ from ..model.changes import Edit
 from ..model.client_configs import ClientEntity
 from ..model.config_values import ConfigValue
 from ..model.entity import Entity
-from ..model.findings import Finding, Row
+from ..model.findings import NOT_KNOWN, UNKNOWN, Finding, Row
 from ..model.grammar import DEFAULT
 from ..model.levels import DEFAULT_IP
 from ..model.resources import Resource
@@ -55,9 +55,11 @@ NOTHING = "nothing that can be seen from here slows {}"
 
 
 class BrakesAnswer(Findings):
-    """BRAKES: what slows a client, a topic, a broker or a group, those that bite first. Its title names the first."""
+    """BRAKES: what slows a client, a topic, a broker or a group, those that bite first. Its title names the first. A
+    brake of which nothing is known is an answer, too: it does not fail."""
 
     schema = schemas.BRAKES
+    failing = ()
 
     def __init__(self, whose: str, found: Iterable[Finding], cluster_id: str | None = None) -> None:
         self.whose = whose
@@ -87,12 +89,18 @@ class BrakesAnswer(Findings):
         return printable(verdict(self.whose, self.findings[0]) + more)
 
 
-_VERDICTS = {BITES: "is slowed by", rules.MAY_BITE: "may be slowed by", STANDS: "is not slowed now by"}
+_VERDICTS = {
+    BITES: "is slowed by",
+    rules.MAY_BITE: "may be slowed by",
+    NOT_KNOWN: "is perhaps slowed by",
+    STANDS: "is not slowed now by",
+}
 
 
 def verdict(whose: str, found: Finding) -> str:
     """A brake in a line."""
-    how = "" if found.mend is None else f". To lift it: {found.mend}"
+    to_do = "To know it" if found.severity == UNKNOWN else "To lift it"
+    how = "" if found.mend is None else f". {to_do}: {found.mend}"
     brake = rules.BRAKES[found.code]
     return f"{whose} {_VERDICTS[found.evidence['state']]} {brake}, {found.target}: {found.message}{how}"
 

@@ -230,6 +230,7 @@ _COLUMNS: dict[str, Callable[[Finding], object]] = {
     **dict.fromkeys(("message", "reason", "note", "says"), attrgetter("message")),
     "state": attrgetter("severity"),
     "mend": attrgetter("mend"),
+    "coverage": lambda finding: str(finding.coverage or "") or None,
     "op": lambda finding: None if finding.edit is None else finding.edit.op,
 }
 """The columns that show a field of a finding; a column that is not here shows its evidence of that name."""

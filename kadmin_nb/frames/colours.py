@@ -12,6 +12,7 @@ TONES = {
         ("look", "unknown", "unverified", "warn", "warning", "moved", "left", "unread", "shadowed", "not conclusive"),
         "fair",
     ),
+    "not known": "fair",
 }
 """The words of a badge that are good or bad news."""
 

@@ -83,6 +83,7 @@ NOTE = Field(TEXT, look=PROSE)
 REASON = Field(TEXT, look=PROSE)
 ERROR = Field(TEXT, "Kafka's name of the error of this row", look=PROSE)
 MESSAGE = Field(TEXT, look=PROSE)
+COVERAGE = Field(TEXT, "how much of the whole it was read from: brokers, time, rows, limit", look=PROSE, null=True)
 PLAN_ID = Field(TEXT, "the plan's id", unit=ID)
 THROTTLE_MS = Field(NUMBER, "the longest throttle that was reported", unit=MS)
 LIMIT = Field(NUMBER, unit=OF_KEY)
@@ -230,12 +231,15 @@ class BRAKES(Frame, key="number"):
     brake = Field(TEXT, look=BADGE)
     culprit = Field(TEXT, "who or what causes it, as it would be typed", look=NAME, null=True)
     key = KEY.of(TEXT).or_null
-    state = Field(TEXT, "bites, as far as was seen; may bite; stands, and slows nothing now", look=BADGE)
+    state = Field(TEXT, "bites, as far as was seen; may bite; not known; stands, and slows nothing now", look=BADGE)
     throttle_ms = THROTTLE_MS.or_null
     share_throttled = Field(NUMBER, "of the windows", unit=SHARE, null=True)
     since = Field(MOMENT, "the first throttle that was seen, or the first snapshot with the config", null=True)
     message = MESSAGE
-    mend = Field(TEXT, "the smallest change that lifts it", look=PROSE, null=True)
+    coverage = COVERAGE
+    mend = Field(
+        TEXT, "the smallest change that lifts it; the line that shows what is not known", look=PROSE, null=True
+    )
 
 
 class TREE(Frame, key="entity key"):
@@ -346,6 +350,7 @@ class FINDINGS(Frame):
     )
     expected_source = Field(TEXT, null=True)
     message = MESSAGE
+    coverage = COVERAGE
     op = Field(TEXT, "set (to `expected`) or delete; null: no change fixes it", look=BADGE, null=True)
     mend = Field(TEXT, "the line that fixes it", look=PROSE, null=True)
     error = ERROR.or_null

@@ -384,7 +384,10 @@ VIEWS: Mapping[type, View] = {
         )
     ),
     schemas.BRAKES: View(
-        ("number", "brake", "culprit", "key", "state", "throttle_ms", "share_throttled", "since", "message", "mend"),
+        (
+            *("number", "brake", "culprit", "key", "state", "throttle_ms", "share_throttled", "since", "message"),
+            *("coverage", "mend"),
+        ),
         ("brake", "brakes"),
     ),
     schemas.LIFTS: View(("number", "line", "limit", "reach", "consequence"), ("change", "changes")),

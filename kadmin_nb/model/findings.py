@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
+
+from . import figures
 
 if TYPE_CHECKING:
     from .changes import Change, Edit
@@ -25,6 +28,61 @@ DANGER = "danger"
 """The severity of a finding about a row of a plan that has to be confirmed."""
 
 
+NOT_KNOWN = "not known"
+"""The word of a finding whose rule does not have the rows that it needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How much of the whole the rows cover that a finding was read from. None: not known, or no part of its rule.
+
+    `seen` and `brokers` are the ids of the brokers that have rows and of all brokers of the cluster; `rows` counts the
+    rows of what the finding is about, from `since` to `until`. `same_limit` is whether its limit was the same in all
+    that time.
+
+    Examples
+    --------
+    >>> print(Coverage(frozenset({1, 2}), frozenset({1, 2, 3}), rows=42, same_limit=False))
+    2 of 3 brokers (none of broker 3), 42 rows, the limit changed meanwhile
+    """
+
+    seen: frozenset[int] | None = None
+    brokers: frozenset[int] | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    rows: int | None = None
+    same_limit: bool | None = None
+
+    @property
+    def missing(self) -> frozenset[int]:
+        """The brokers without rows; all of them where nothing is known of rows."""
+        return (self.brokers or frozenset()) - (self.seen or frozenset())
+
+    @property
+    def has_all_brokers(self) -> bool:
+        """True if it is known which brokers there are, and all of them have rows."""
+        return bool(self.brokers) and not self.missing
+
+    def __str__(self) -> str:
+        """In a phrase: `3 of 3 brokers, 2026-11-21 10:00:00Z to 10:15:00Z, 42 rows, the same limit`."""
+        return ", ".join(self._parts())
+
+    def _parts(self) -> Iterator[str]:
+        if self.seen is not None and self.brokers is not None:
+            missing = ", ".join(map(str, sorted(self.missing)))
+            without = f" (none of broker {missing})" if missing else ""
+            yield f"{len(self.seen & self.brokers)} of {len(self.brokers)} brokers{without}"
+        elif self.seen is not None:
+            yield f"{len(self.seen)} broker{'' if len(self.seen) == 1 else 's'}"
+        if self.since is not None and self.until is not None:
+            is_same_day = self.since.date() == self.until.date()
+            yield f"{figures.utc(self.since)} to {figures.utc(self.until)[11 if is_same_day else 0 :]}"
+        if self.rows is not None:
+            yield f"{self.rows:,} row{'' if self.rows == 1 else 's'}"
+        if self.same_limit is not None:
+            yield "the same limit" if self.same_limit else "the limit changed meanwhile"
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """What a rule found: its `code`, how severe it is, about what, by which evidence, and the edit that fixes it.
@@ -32,7 +90,7 @@ class Finding:
 
     `target` is an entity, a resource, or the text of a place; None where it is about all of them, and then `key` is
     empty. `row` is the plan's row that it is about, the first of several; 0 without a plan. `evidence` has the further
-    columns of its frame.
+    columns of its frame, `coverage` how much of the whole it was read from; None where the whole is one row.
     """
 
     code: str
@@ -44,6 +102,16 @@ class Finding:
     evidence: Mapping[str, Any] = field(default_factory=dict)
     edit: Edit | None = None
     mend: str | None = None
+    coverage: Coverage | None = None
+
+    @classmethod
+    def not_known(
+        cls, code: str, missing: str, mend: str | None, target: Configurable | str | None = None, key: str = "",
+        coverage: Coverage | None = None,
+    ) -> Finding:  # fmt: skip
+        """A rule's answer without the rows that it needs: what is missing, and the line that would show it as its
+        `mend`."""
+        return cls(code, UNKNOWN, f"{NOT_KNOWN}: {missing}", target, key, mend=mend, coverage=coverage)
 
     @classmethod
     def about(cls, change: Change, severity: str, code: str, message: str) -> Finding:

@@ -25,13 +25,14 @@ QUOTAS, CONFIGS, EFFECTIVE, TREE, FINDINGS = "QUOTAS", "CONFIGS", "EFFECTIVE", "
 CLIENT_CONFIGS = "CLIENT_CONFIGS"
 NOTHING, UNLIMITED, UNKNOWN = "nothing", "unlimited", "unknown"
 """The meaning of a null in a column: that there is nothing, that there is no limit, or that nobody could see it."""
+_NOT_OF_FINDINGS = ("op", "mend", "error", "coverage")
 _NOT_ASKED = ("synonyms", "documentation", "error", "message")
 COLUMNS = {
     QUOTAS: (CLUSTER_ID, *schemas.QUOTAS.names),
     CONFIGS: (CLUSTER_ID, *(name for name in schemas.CONFIGS.names if name not in _NOT_ASKED)),
     EFFECTIVE: (CLUSTER_ID, *schemas.EFFECTIVE.names),
     TREE: (CLUSTER_ID, *schemas.TREE.names),
-    FINDINGS: (CLUSTER_ID, *(name for name in schemas.FINDINGS.names if name not in ("op", "mend", "error"))),
+    FINDINGS: (CLUSTER_ID, *(name for name in schemas.FINDINGS.names if name not in _NOT_OF_FINDINGS)),
     CLIENT_CONFIGS: (CLUSTER_ID, *snapshot_kinds.CLIENT_CONFIGS.columns),
 }
 """The frames that a rule may be about, and their columns."""

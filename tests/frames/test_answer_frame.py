@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import duckdb
@@ -17,7 +19,7 @@ from kadmin_nb.advice.findings import ConfigFindings
 from kadmin_nb.cluster.canary import CanaryAnswer
 from kadmin_nb.cluster.resolving import EffectiveAnswer, TreeAnswer
 from kadmin_nb.frames import schemas
-from kadmin_nb.model.findings import WARNING, Finding
+from kadmin_nb.model.findings import WARNING, Coverage, Finding
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.resolution.rules import explain, stored_of
 
@@ -133,6 +135,20 @@ def test_advise_counts_and_says_what_mends():
         assert "1 leftover: " in shown
         assert "config reset k topic=t" in shown
     assert findings._in_cell().answer is findings
+
+
+def test_a_finding_shows_how_much_it_was_read_from():
+    """It was concluded from one broker of three, and no line said so."""
+    begin = datetime(2026, 11, 21, 10, tzinfo=UTC)
+    some = Coverage(frozenset({1, 3}), frozenset({1, 2, 3}), begin, begin + timedelta(minutes=15), 42, same_limit=True)
+    phrase = "2 of 3 brokers (none of broker 2), 2026-11-21 10:00:00Z to 10:15:00Z, 42 rows, the same limit"
+    assert (str(some), some.missing, some.has_all_brokers) == (phrase, {2}, False)
+    assert phrase in repr(ConfigFindings([replace(FINDING, coverage=some)])._in_cell()).replace("\n", " ")
+    of_nothing = Coverage(brokers=frozenset({1}))
+    assert (str(of_nothing), of_nothing.missing, Coverage().has_all_brokers) == ("", {1}, False)
+    assert str(Coverage(frozenset({1}), None, begin, begin + timedelta(days=1), 1, same_limit=False)) == (
+        "1 broker, 2026-11-21 10:00:00Z to 2026-11-22 10:00:00Z, 1 row, the limit changed meanwhile"
+    )
 
 
 def test_a_canary_that_disagrees_warns():
