@@ -540,8 +540,19 @@ class Cluster:
         """
         return self._changes.log(plan)
 
-    def verify(self, plan: Plan, *, verify_timeout: float = VERIFY_TIMEOUT, wait_clients: float = 0.0) -> Outcomes:
+    def verify(
+        self,
+        plan: Plan,
+        *,
+        verify_timeout: float = VERIFY_TIMEOUT,
+        wait_clients: float = 0.0,
+        progress: Progress = silent,
+        stop: Stopped = never,
+    ) -> Outcomes:
         """Check that every broker has the values of a plan; nothing is changed.
+
+        It waits until every broker shows each row, and ends when no broker has shown a further one for
+        `verify_timeout` seconds, or when `stop` is true or Ctrl-C is typed, with what is known by then.
 
         Rows that were sent from here, but not seen on every broker then, are noted in the journal when they are seen
         now, so that `rollback` undoes them too.
@@ -549,7 +560,7 @@ class Cluster:
         With `wait_clients`, rows of dynamic client configs also wait for every live registered client, for so many
         seconds: a row is verified when each client has reported that it follows the newest value, or refuses it.
         """
-        return self._changes.verify(plan, verify_timeout, wait_clients)
+        return self._changes.verify(plan, verify_timeout, wait_clients, progress, stop)
 
     def canary(
         self,

@@ -192,15 +192,24 @@ class Changes:
         return self.apply(begun.plan if isinstance(plan, str) else plan, options, progress, stop)
 
     @plan.at_rest()
-    def verify(self, plan: Plan, verify_timeout: float = VERIFY_TIMEOUT, wait_clients: float = 0.0) -> Outcomes:
+    def verify(
+        self,
+        plan: Plan,
+        verify_timeout: float = VERIFY_TIMEOUT,
+        wait_clients: float = 0.0,
+        progress: Progress = silent,
+        stop: Stopped = never,
+    ) -> Outcomes:
         """The state of a plan's rows on every broker; see `plans.execution.executor.check`, and `Cluster.verify`."""
         self._refuse_other_cluster(plan)
-        done = executor.check(self._kafka, plan, verify_timeout=verify_timeout)
-        try:
-            journal, note = self._write_seen(plan, done), None
-        except KadminError as exc:
-            journal, note = None, f"not written to the journal, so no rollback relies on it: {exc}"
-        return Outcomes.of(plan, self._awaited(replace(done, note=note), wait_clients), journal)
+        with heard_between_requests(stop) as stopped:
+            done = executor.check(self._kafka, plan, verify_timeout, progress, stopped)
+            try:
+                journal, note = self._write_seen(plan, done), None
+            except KadminError as exc:
+                journal, note = None, f"not written to the journal, so no rollback relies on it: {exc}"
+            done = self._awaited(replace(done, note=note), wait_clients, stopped, progress)
+        return Outcomes.of(plan, done, journal)
 
     def _write_seen(self, plan: Plan, done: ApplyResult) -> Journal | None:
         """The journal of the plan, where there was something new to write into it."""

@@ -142,7 +142,7 @@ _wait = click.option(
     default=VERIFY_TIMEOUT,
     show_default=True,
     metavar="SECONDS",
-    help="How long to wait until brokers show the change.",
+    help="Wait for brokers that are behind, until none has shown a further row for this long.",
 )
 wait_clients = click.option(
     "--wait-clients",

@@ -190,7 +190,7 @@ def log(session: Session, which: str | None) -> Any:
     default=0.0,
     type=Finite(min=0, max=24 * 3600),
     metavar="SECONDS",
-    help="How long to wait until brokers show the change.",
+    help="Wait for brokers that are behind, until none has shown a further row for this long.",
 )
 @wait_clients
 @click.option("--canary", metavar="CLIENT-ID", help="Also try a real client with this client-id, on --topic.")
@@ -206,7 +206,8 @@ def verify(
 
     Nothing is changed. --canary also tries a real client."""
     if canary is None:
-        return session.cluster.verify(load_plan(which), verify_timeout=wait, wait_clients=wait_clients)
+        plan, progress = load_plan(which), session.progress
+        return session.cluster.verify(plan, verify_timeout=wait, wait_clients=wait_clients, progress=progress)
     if topic is None:
         raise UsageError("--canary needs a --topic that it may use")
     session.cluster.verify(load_plan(which), verify_timeout=wait).raise_for_errors()

@@ -1,7 +1,7 @@
 """Every change is a plan before it is an act: stage, plan, apply, verify."""
 
 VERIFY_TIMEOUT = 15.0
-"""Seconds that brokers are given to show a change; big batches take some (kafka-facts 3.1)."""
+"""Seconds that brokers are waited for without a further row; big batches take some (kafka-facts 3.1)."""
 
 QUIET_PERIOD = 90.0
 """Seconds in which an alter whose answer was lost may still land (kafka-facts 3.2)."""

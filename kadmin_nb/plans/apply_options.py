@@ -31,8 +31,10 @@ class ApplyOptions:
     policy
         Refuse a plan that breaks a rule of this policy, besides `$KADMIN_POLICY` and the profile's. See
         `Cluster.guard`.
-    verify_timeout, quiet_period
-        Seconds to wait until brokers show a change, and until a lost alter can no longer take effect.
+    verify_timeout
+        Seconds without a further row after which brokers that do not show a change are no longer waited for.
+    quiet_period
+        Seconds to wait until a lost alter can no longer take effect.
     wait_clients
         Seconds to wait until registered clients follow a dynamic client config: see `Cluster.verify`.
 

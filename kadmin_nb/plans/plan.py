@@ -75,7 +75,7 @@ class LiveCluster(Protocol):
     def review(self, plan: Plan, options: ApplyOptions) -> Display:
         """The widget to look at a plan and to apply it."""
 
-    def verify(self, plan: Plan) -> Outcomes:
+    def verify(self, plan: Plan, *, progress: Progress, stop: Stopped) -> Outcomes:
         """The state of a plan's rows on every broker."""
 
     def rollback(self, plan: Plan) -> Plan:

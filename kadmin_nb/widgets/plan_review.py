@@ -187,7 +187,7 @@ class PlanReview(Panel):
 
     def verify(self) -> None:
         """Ask every broker again."""
-        self._begin(lambda: self._take(self._live.verify(self.plan)))
+        self._begin(self._look_again)
 
     def rollback(self) -> None:
         """Show the plan that takes it back."""
@@ -214,6 +214,9 @@ class PlanReview(Panel):
         self._take(outcomes)
         self._settle(outcomes)
         outcomes.raise_for_errors()
+
+    def _look_again(self) -> None:
+        self._take(self._live.verify(self.plan, progress=self._advanced, stop=self._work.is_stopping))
 
     def _settle(self, outcomes: Outcomes) -> None:
         if self.origin is not None:

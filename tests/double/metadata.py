@@ -49,10 +49,15 @@ class Image:
 
 @dataclass
 class Node:
-    """A broker: its image, its own log levels, and what is wrong with it. `lag` is in seconds."""
+    """A broker: its image, its own log levels, and what is wrong with it.
+
+    `lag` is in seconds. A busy broker takes `seconds_per_record` for each record; it was done with the last `done_at`.
+    """
 
     id: int
     lag: float
+    seconds_per_record: float = 0.0
+    done_at: float = 0.0
     image: Image = field(default_factory=Image)
     loggers: dict[str, str] = field(default_factory=dict)
     frozen_until: float = 0.0
@@ -117,8 +122,13 @@ class Cluster:
         if self.now < broker.frozen_until or broker.is_down(self.now):
             return
         image = broker.image
-        while image.records < len(self.log) and self.log[image.records].at + broker.lag <= self.now:
-            image.take(self.log[image.records])
+        while image.records < len(self.log):
+            record = self.log[image.records]
+            done_at = max(record.at + broker.lag, broker.done_at) + broker.seconds_per_record
+            if done_at > self.now:
+                break
+            broker.done_at = done_at
+            image.take(record)
 
     def freeze(self, node: int, seconds: float) -> None:
         """The broker answers from the image that it has now."""

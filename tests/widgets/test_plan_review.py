@@ -89,6 +89,23 @@ def test_stop_ends_between_two_requests_and_resume_goes_on(bench: Bench, unique:
     assert (len(bench.kafka.alters), len(bench.stage)) == (bench.held_back + 1, 0)
 
 
+def test_a_review_says_how_fast_rows_come_and_stop_ends_the_waiting(bench: Bench, unique: Unique) -> None:
+    """The bar stood at half of my topics, and I could neither see whether more came nor end it."""
+    for number in range(100):
+        bench.stage.set_quota(KEY, "5MB/s", user=unique(f"user-{number}"))
+    bench.kafka.cluster.nodes[2].seconds_per_record = 0.1
+    review, said = bench.review(), []
+    bench.kafka.carried.append(lambda call: said.append(review.status))
+    bench.kafka.carried.append(lambda call: review.stop() if re.match("verified: 4", review.status) else None)
+    done(review, review.apply)
+    assert set(states_of_rows(review)) == {VERIFIED, "unverified"}
+    assert [text for text in said if re.fullmatch(r"verified: 3\d of 100 rows on broker 2, 10/s, [67] s left", text)]
+    assert "stopped, between two requests" in review.status
+    del bench.kafka.carried[-1]
+    assert "100 verified on 3 brokers" in done(review, review.verify)
+    assert [text for text in said if re.fullmatch(r"verified: 8\d of 100 rows on broker 2, 10/s, [12] s left", text)]
+
+
 def test_while_it_is_resumed_rows_show_what_they_are(bench: Bench, unique: Unique) -> None:
     """I resumed, and the row that was being sent still said *skipped*; the one that was done said *planned*."""
     _raised_and_lowered(bench, unique)

@@ -33,7 +33,7 @@ from . import row_states
 from .preflight import HIDDEN, ComparedRows, classed, conflict
 from .progress import SENT, WAITING, Advance, Progress, Stopped, never, seconds_left, silent
 from .row_states import Facts
-from .verification import Sightings, verify
+from .verification import Round, verify
 
 LOST = "FENCED"
 """The code of a lease that is another's, or was."""
@@ -456,11 +456,9 @@ class _Run:
     def _until_landed(self, changes: Sequence[Change], seconds: float) -> set[int]:
         """The rows that some broker holds within that time. One that nobody can see to be changed is not waited for."""
         visible = [c for c in changes if c.old_known]
-        until = self.kafka.monotonic() + seconds
 
-        def report(landed: int, sightings: Sightings) -> None:
-            remaining = max(0.0, until - self.kafka.monotonic())
-            self.hooks.progress(Advance("no answer, looking: found", landed, len(changes), left=remaining))
+        def report(round: Round) -> None:
+            self.hooks.progress(Advance("no answer, looking: found", round.satisfied, len(changes), left=round.left))
 
         sightings = verify(
             self.kafka,
@@ -486,10 +484,10 @@ class _Run:
         self._look_everywhere([c for c in changed if c.row in refused_rows and c.old_known], LAG)
 
     def _look_everywhere(self, changes: Sequence[Change], timeout: float) -> None:
-        def report(agreed: int, sightings: Sightings) -> None:
-            seen = replace(self.facts, sightings=sightings)
-            outcomes = (row_states.outcome(c, seen) for c in changes if sightings[c.row].is_complete)
-            self.hooks.progress(Advance("verified", agreed, len(changes), outcomes=outcomes))
+        def report(round: Round) -> None:
+            seen = replace(self.facts, sightings=round.sightings)
+            outcomes = (row_states.outcome(c, seen) for c in changes if round.sightings[c.row].is_complete)
+            self.hooks.progress(verified_so_far(round, outcomes))
 
         if changes:
             sightings = verify(
@@ -560,9 +558,26 @@ class _Run:
 _NO_ANSWER = Refusal("UNKNOWN_SERVER_ERROR", "the broker's answer does not mention it")
 
 
-def check(kafka: Kafka, plan: Plan, *, verify_timeout: float = VERIFY_TIMEOUT) -> ApplyResult:
+def verified_so_far(round: Round, outcomes: Iterable[Outcome]) -> Advance:
+    """How far the verification is, in rows; with the broker that is furthest behind."""
+    left, behind = (None, "") if round.behind is None else (round.behind.left, str(round.behind))
+    return Advance("verified", round.satisfied, len(round.sightings), left=left, behind=behind, outcomes=outcomes)
+
+
+def check(
+    kafka: Kafka,
+    plan: Plan,
+    verify_timeout: float = VERIFY_TIMEOUT,
+    progress: Progress = silent,
+    stopped: Stopped = never,
+) -> ApplyResult:
     """The outcome of every row as brokers show it now; nothing is sent."""
-    sightings = verify(kafka, plan.changes, kafka.brokers(), verify_timeout)
+
+    def report(round: Round) -> None:
+        seen = (change for change in plan.changes if round.sightings[change.row].is_complete)
+        progress(verified_so_far(round, (row_states.checked(c, round.sightings[c.row]) for c in seen)))
+
+    sightings = verify(kafka, plan.changes, kafka.brokers(), verify_timeout, stopped=stopped, report=report)
     return ApplyResult([row_states.checked(change, sightings[change.row]) for change in plan.changes])
 
 

@@ -19,8 +19,9 @@ WAITING, SENT = "waiting", "sent"
 class Advance:
     """`what` ("sent", "verified", "waiting") has been done to `done` of `of` rows, in `batch` of `batches` requests.
 
-    `left` is how many seconds the rest will take as far as it can be told. `outcomes` are those that are known by now,
-    `WAITING` or `SENT`; they are worked out while they are read, and can be for as long as the call lasts.
+    `left` is how many seconds the rest will take as far as it can be told. `behind` says of the broker that is furthest
+    behind how many rows it shows and how fast they come. `outcomes` are those that are known by now, `WAITING` or
+    `SENT`; they are worked out while they are read, and can be for as long as the call lasts.
     """
 
     what: str
@@ -30,6 +31,7 @@ class Advance:
     batches: int = 0
     left: float | None = None
     outcomes: Iterable[Outcome] = field(default=(), compare=False, repr=False)
+    behind: str = ""
 
     @property
     def is_over(self) -> bool:
@@ -39,6 +41,8 @@ class Advance:
     def __str__(self) -> str:
         batch = f", batch {self.batch} of {self.batches}" if self.batches > 1 else ""
         remaining = f", {self.left:.0f} s left" if self.left and not self.is_over else ""
+        if self.behind:
+            return f"{self.what}: {self.behind}{remaining}"
         return f"{self.what} {self.done:,} of {self.of:,}{batch}{remaining}"
 
 

@@ -1,7 +1,11 @@
-"""Read-back: a change is verified when every broker of the cluster says so, fenced ones included."""
+"""Read-back: a change is verified when every broker of the cluster says so, fenced ones included.
+
+It is waited for as long as rows go on arriving. That ends: a row arrives once at a broker, and none arrives twice.
+"""
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -19,6 +23,9 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.5
 
 PATIENCE, PATIENCE_PER_CHANGE = 1.0, 0.0002
 """Seconds that a broker has for its answer at least, also when the time is up: 11 for 50,000 changes."""
+
+LOOKS_FOR_A_PACE = 20
+"""Looks over which the pace is measured: ten seconds, once they are as far apart as they get."""
 
 _NOBODY: Mapping[int, str] = {}
 
@@ -73,6 +80,81 @@ Sightings = Mapping[int, BrokerAgreement]
 """The agreement about each row, by its number."""
 
 
+@dataclass(frozen=True, slots=True)
+class BrokerBehind:
+    """The broker that is furthest behind: the rows that it shows, and how many a second it has shown lately.
+
+    `idle` is how many seconds ago any broker last showed a further row.
+    """
+
+    broker: int
+    shown: int
+    of: int
+    pace: float = 0.0
+    idle: float = 0.0
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until it has the others, at its pace; None where it has none."""
+        return (self.of - self.shown) / self.pace if self.pace else None
+
+    def __str__(self) -> str:
+        shown = f"{self.shown:,} of {self.of:,} rows on broker {self.broker}"
+        if self.pace:
+            return f"{shown}, {self.pace:,.0f}/s" if self.pace >= 9.5 else f"{shown}, {self.pace:.1f}/s"
+        return f"{shown}, none for {self.idle:.0f} s" if self.idle >= 1 else shown
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What is known after every broker was asked: `satisfied` rows need no further look.
+
+    `behind` is None when no broker is. `left` are the seconds after which the waiting ends unless a further row comes.
+    """
+
+    satisfied: int
+    sightings: Sightings
+    behind: BrokerBehind | None
+    left: float
+
+
+class _Arrivals:
+    """Which broker shows how many rows, when the last row arrived, and how fast they come."""
+
+    def __init__(self, kafka: Kafka, timeout: float) -> None:
+        self._kafka, self._timeout, self._last = kafka, timeout, kafka.monotonic()
+        self._looks: deque[tuple[float, Counter[int]]] = deque(maxlen=LOOKS_FOR_A_PACE)
+
+    @property
+    def deadline(self) -> float:
+        """When the waiting ends, unless a further row arrives before."""
+        return self._last + self._timeout
+
+    @property
+    def is_over(self) -> bool:
+        """True if no row has arrived for so long as is waited for one."""
+        return self._kafka.monotonic() >= self.deadline
+
+    def count(self, sightings: Sightings) -> BrokerBehind | None:
+        """Count what the brokers show by now; the one that is furthest behind, None where none is."""
+        now, expected, shown = self._kafka.monotonic(), Counter[int](), Counter[int]()
+        for (wanted, seen), rows in Counter((s.expected, s.seen) for s in sightings.values()).items():
+            expected.update(dict.fromkeys(wanted, rows))
+            shown.update(dict.fromkeys(wanted & seen, rows))
+        if shown.total() > (self._looks[-1][1].total() if self._looks else 0):
+            self._last = now
+        self._looks.append((now, shown))
+        behind = [broker for broker, rows in expected.items() if shown[broker] < rows]
+        if not behind:
+            return None
+        last = min(behind, key=lambda broker: (shown[broker] / expected[broker], broker))
+        return BrokerBehind(last, shown[last], expected[last], self._pace(last), now - self._last)
+
+    def _pace(self, broker: int) -> float:
+        (first, before), (last, now) = self._looks[0], self._looks[-1]
+        return (now[broker] - before[broker]) / (last - first) if last > first else 0.0
+
+
 def verify(
     kafka: Kafka,
     changes: Sequence[Change],
@@ -81,30 +163,33 @@ def verify(
     *,
     enough: Callable[[BrokerAgreement], bool] = attrgetter("is_complete"),
     stopped: Stopped = never,
-    report: Callable[[int, Sightings], None] = lambda satisfied, sightings: None,
+    report: Callable[[Round], None] = lambda round: None,
 ) -> dict[int, BrokerAgreement]:
-    """Ask every broker until it holds each change or the time is up. Rows by number; never raises.
+    """Ask every broker until it holds each change, or no further row came for so long. By row number; never raises.
 
     Parameters
     ----------
     known
         The brokers before the change: one that has gone since is missing, not forgotten.
+    timeout
+        Seconds without a further row at any broker after which the waiting ends. As each row comes once to each
+        broker, all of it takes at most so long for each row and broker, and once more.
     enough
         When a row needs no further look; by default, when every broker agrees.
     stopped
         Ends the waiting, not the look that is under way.
     report
-        Called after each round with how many rows that is, and all sightings.
+        Called after each round.
     """
-    deadline, pause = kafka.monotonic() + timeout, FIRST_PAUSE
+    arrivals, pause = _Arrivals(kafka, timeout), FIRST_PAUSE
     brokers = _brokers(kafka, list(known))
     everyone = frozenset(b.id for b in brokers)
     sightings = _unseen(changes, everyone)
     while True:
-        _ask_all(kafka, brokers, changes, sightings, deadline)
-        satisfied = sum(map(enough, sightings.values()))
-        report(satisfied, sightings)
-        if satisfied == len(sightings) or kafka.monotonic() >= deadline or stopped():
+        _ask_all(kafka, brokers, changes, sightings, arrivals.deadline)
+        satisfied, behind = sum(map(enough, sightings.values())), arrivals.count(sightings)
+        report(Round(satisfied, sightings, behind, max(0.0, arrivals.deadline - kafka.monotonic())))
+        if satisfied == len(sightings) or arrivals.is_over or stopped():
             return sightings
         kafka.sleep(pause)
         pause = min(pause * 2, LONGEST_PAUSE)
