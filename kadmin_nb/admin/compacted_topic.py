@@ -60,6 +60,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _PASSING = frozenset(
     {
+        "BROKER_ID_NOT_REGISTERED",
         "BROKER_NOT_AVAILABLE",
         "LEADER_NOT_AVAILABLE",
         "NETWORK_EXCEPTION",

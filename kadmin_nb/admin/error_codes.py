@@ -66,7 +66,7 @@ def translated(exc: BaseException, doing: str) -> errors.KadminError:
         return errors.TimedOut(f"no answer in time while {doing}", code="REQUEST_TIMED_OUT")
     if isinstance(exc, kafka.errors.UnknownBrokerIdError):
         return errors.NotFound(
-            f"broker {_argument(exc)} is not in the cluster, while {doing}", code="BROKER_NOT_AVAILABLE"
+            f"broker {_argument(exc)} is not in the cluster, while {doing}", code="BROKER_ID_NOT_REGISTERED"
         )
     if isinstance(exc, kafka.errors.IncompatibleBrokerVersion | kafka.errors.UnsupportedVersionError):
         return errors.Unsupported(f"this broker does not support it, while {doing}: {exc}", code="UNSUPPORTED_VERSION")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import kafka.errors
+from kafka.protocol.admin.cluster import DescribeClusterRequest
 
 from ..errors import ConnectionFailed, KadminError, TimedOut, Unsupported
 from ..model.connection_settings import GSSAPI, Settings
@@ -269,6 +270,9 @@ class Wire:
     def _why_not_sent(self, exc: NotSent, doing: str) -> KadminError:
         """The error of a request that never left; librdkafka names what brokers that hang up may have against us."""
         cause = exc.__cause__ or exc
+        if isinstance(cause, kafka.errors.UnknownBrokerIdError) and cause.args and self._is_fenced(cause.args[0]):
+            text = f"broker {cause.args[0]} is down (registered, and fenced), while {doing}"
+            return ConnectionFailed(text, code="BROKER_NOT_AVAILABLE", hint="Start it again, or unregister it.")
         is_checked = self.settings.certificate_file or self.settings.mechanism not in (None, GSSAPI)
         if is_checked and isinstance(cause, _HUNG_UP):
             from . import first_contact
@@ -277,6 +281,17 @@ class Wire:
             if refused and refused.code in _WHO_WE_ARE:
                 return _revoked(refused, doing)
         return error_codes.translated(cause, doing)
+
+    def _is_fenced(self, broker: int) -> bool:
+        """True of a broker that is registered and does not serve, as brokers of Kafka 4.0 and later tell."""
+        try:
+            answer = self.ask(
+                lambda: DescribeClusterRequest(include_fenced_brokers=True), doing="describing the cluster",
+                timeout=PATIENCE,
+            )  # fmt: skip
+        except KadminError:
+            return False
+        return any(one.broker_id == broker and getattr(one, "is_fenced", False) for one in answer.brokers)
 
     @property
     def version(self) -> str:

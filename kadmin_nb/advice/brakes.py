@@ -7,7 +7,7 @@ slows nothing now.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -45,6 +45,8 @@ BRAKES = {
     "request-queue": "a full request queue",
     "share-locks": "few locks of its share group",
     "client-config": "a dynamic client config",
+    "no-leader": "partitions without a leader",
+    "few-in-sync": "too few replicas in sync",
     "replication-throttle": "a replication throttle",
     "tiered-storage": "a limit of tiered storage",
 }
@@ -56,6 +58,7 @@ TIERED = ("remote.log.manager.copy.max.bytes.per.second", "remote.log.manager.fe
 PER_ADDRESS = "max.connections.per.ip"
 CONNECTIONS = ("max.connections", PER_ADDRESS, "max.connections.per.ip.overrides", "max.connection.creation.rate")
 RATES = (*THROTTLES["BROKER"], BETWEEN_DISKS)
+MIN_IN_SYNC = "min.insync.replicas"
 
 BROKER_KEYS = (CALLBACK, REMOTE_STORE, *TIERED, *CONNECTIONS, *RATES)
 """The configs of brokers that are judged."""
@@ -411,12 +414,14 @@ def _client_configs(facts: ClientFacts) -> Iterator[Finding]:
 
 @dataclass(frozen=True)
 class ConfigFacts:
-    """What was read about a topic, or a broker: its configs and those of the brokers that are involved."""
+    """What was read about a topic, or a broker: its configs and those of the brokers that are involved; and the
+    brokers that are `down`, or did not answer."""
 
     configs: Sequence[ConfigValue]
     partitions: Sequence[Partition] = ()
     brokers: int = 0
     reassigning: bool | None = None
+    down: Collection[int] = ()
 
     def own(self, *keys: str) -> list[ConfigValue]:
         """The values of these keys that somebody has set."""
@@ -432,7 +437,8 @@ def of_topic(topic: Resource, facts: ConfigFacts) -> list[Finding]:
     """The brakes of a topic, those that bite first."""
     is_tiered = any(value.key == "remote.storage.enable" and value.text == "true" for value in facts.configs)
     tiered = _tiered(facts) if is_tiered else ()
-    return _in_order([*_throttled_replicas(facts), *_one_leader(topic, facts), *tiered])
+    replicas = (*_without_leader(topic, facts), *_few_in_sync(topic, facts), *_throttled_replicas(facts))
+    return _in_order([*replicas, *_one_leader(topic, facts), *tiered])
 
 
 def of_broker(facts: ConfigFacts) -> list[Finding]:
@@ -472,6 +478,46 @@ def of_group(values: Sequence[ConfigValue], group_type: str | None, bounds: Brok
     return [_brake("share-locks", locks.resource, LOCKS, message, state=state, mend=how)]
 
 
+def _without_leader(topic: Resource, facts: ConfigFacts) -> Iterator[Finding]:
+    """Of partitions that no broker leads."""
+    offline = [one for one in facts.partitions if one.leader is None]
+    if offline:
+        message = f"{_of_all(offline, facts)} no leader, and can be neither read nor written"
+        last_in_sync = {id for one in offline for id in one.in_sync or one.replicas}
+        yield _of_replicas("no-leader", topic, "", last_in_sync, facts, message)
+
+
+def _few_in_sync(topic: Resource, facts: ConfigFacts) -> Iterator[Finding]:
+    """Of partitions with fewer replicas in sync than a write with acks=all needs."""
+    asked = next((one.text for one in facts.configs if (one.resource, one.key) == (topic, MIN_IN_SYNC)), None)
+    least = float(exact_number(asked) or 0)
+    few = [one for one in facts.partitions if one.leader is not None and len(one.in_sync) < least]
+    if few:
+        message = f"{_of_all(few, facts)} fewer replicas in sync than {MIN_IN_SYNC}={asked}; writes with acks=all fail"
+        behind = {id for one in few for id in one.replicas if id not in one.in_sync}
+        yield _of_replicas("few-in-sync", topic, MIN_IN_SYNC, behind, facts, message)
+
+
+def _of_all(partitions: Sequence[Partition], facts: ConfigFacts) -> str:
+    return f"{len(partitions)} of {len(facts.partitions)} partitions {'has' if len(partitions) == 1 else 'have'}"
+
+
+def _of_replicas(
+    code: str, topic: Resource, key: str, missing: Collection[int], facts: ConfigFacts, message: str
+) -> Finding:
+    """A brake of partitions that lack replicas; the culprit is the broker whose replicas they are, where it is one."""
+    down = ", ".join(map(str, sorted({*missing} & {*facts.down})))
+    brokers = ", ".join(map(str, sorted(missing)))
+    if down:
+        mend = f"start broker {down} again"
+    elif missing:
+        mend = f"bring the replicas on broker {brokers} back in sync"
+    else:
+        mend = f"give {topic} more replicas (kafka-reassign-partitions.sh)"
+    culprit = Resource("BROKER", brokers) if len(missing) == 1 else topic
+    return _brake(code, culprit, key, message, mend=mend)
+
+
 def _throttled_replicas(facts: ConfigFacts) -> Iterator[Finding]:
     rates = facts.own(*RATES)
     for value in facts.own(*THROTTLES["TOPIC"]):
@@ -506,8 +552,8 @@ _REASSIGNING = {
 
 
 def _one_leader(topic: Resource, facts: ConfigFacts) -> Iterator[Finding]:
-    leaders = {partition.leader for partition in facts.partitions} - {None}
-    if len(facts.partitions) < 2 or facts.brokers < 2 or len(leaders) != 1:
+    leaders = {partition.leader for partition in facts.partitions}
+    if len(facts.partitions) < 2 or facts.brokers < 2 or len(leaders) != 1 or None in leaders:
         return
     (leader,) = leaders
     are_preferred = {partition.replicas[0] for partition in facts.partitions} == leaders

@@ -15,7 +15,6 @@ from ..errors import Invalid, UsageError
 from ..frames import schemas
 from ..frames import spark as sparks
 from ..frames.answer import Answer
-from ..frames.blocks import NOTEBOOK, Block, Page
 from ..frames.frame import Frame
 from ..frames.lazy_answer import SparkAnswer
 from ..frames.schema_metadata import ENGINE, NOTES, mark, stamped
@@ -37,16 +36,8 @@ _Row = dict[str, Any]
 
 
 class RegistryAnswer(Answer):
-    """A frame about registered clients. Below it stands what was left out, in `notes`."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Sentences on topics that are missing, registrations that expired and records that cannot be read."""
-        text: bytes = (self._table.schema.metadata or {}).get(NOTES.encode(), b"")
-        return tuple(text.decode().splitlines())
-
-    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        yield from self.notes
+    """A frame about registered clients. Its `notes` are on topics that are missing, registrations that expired and
+    records that cannot be read."""
 
 
 class ClientConfigs:

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ..client_configs.kafka import LiveKafka
-from ..errors import KadminError
+from ..errors import KadminError, PartlyFailed
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.schema_metadata import stamped
@@ -711,10 +711,17 @@ class Cluster:
         return Answer(record_sizes(self.port, [resource.name for resource in resources]))
 
     def _observed(self, seconds: float, progress: Progress) -> ObservationAnswer:
+        """What was observed, of some brokers at least: the others are among its `failures`."""
         from .bucket_usage import refuse_unknown_logs
+        from .observation import ObservationAnswer
 
         refuse_unknown_logs(self.port)
-        return self.observe(seconds, progress=progress).raise_for_errors()
+        try:
+            return self.observe(seconds, progress=progress)
+        except PartlyFailed as error:
+            if isinstance(error.outcomes, ObservationAnswer) and error.outcomes.logs:
+                return error.outcomes
+            raise
 
     def snapshot(self) -> Snapshot:
         """All quotas, and every config that is set on topics, groups, client-metrics, brokers and for all brokers.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from operator import itemgetter
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from ..admin.ports import DEFAULT_MATCH, EXACT, Component, serving
 from ..admin.wire import PATIENCE
@@ -18,6 +18,7 @@ from ..advice.brakes import (
     BROKER_KEYS,
     CALLBACK,
     IO_THREADS,
+    MIN_IN_SYNC,
     PER_ADDRESS,
     QUEUED_MS,
     STANDS,
@@ -28,10 +29,11 @@ from ..advice.brakes import (
 )
 from ..advice.config_rules import THROTTLES
 from ..client_configs.kafka import LiveKafka
-from ..errors import NotAuthorized, NotFound, printable
+from ..errors import KadminError, NotFound, printable
 from ..frames import relational, schemas
 from ..frames.answer import Answer, Findings
 from ..frames.meanings import client
+from ..frames.schema_metadata import noted
 from ..frames.views import counted_nouns
 from ..model import figures
 from ..model.changes import Edit
@@ -46,10 +48,12 @@ from ..resolution.rules import resolve_ip, stored_of
 from ..usage.windows import in_windows
 from .config_advice import is_reassigning
 from .groups import bounds_of, group_types
-from .resolving import broker_rows, values_of
+from .resolving import broker_rows, unread, values_of
 
 if TYPE_CHECKING:
     from ..history import History
+
+Read = TypeVar("Read")
 
 NOTHING = "nothing that can be seen from here slows {}"
 
@@ -61,9 +65,12 @@ class BrakesAnswer(Findings):
     schema = schemas.BRAKES
     failing = ()
 
-    def __init__(self, whose: str, found: Iterable[Finding], cluster_id: str | None = None) -> None:
+    def __init__(
+        self, whose: str, found: Iterable[Finding], cluster_id: str | None = None, notes: Iterable[str] = ()
+    ) -> None:
         self.whose = whose
         super().__init__((one.with_(number=number) for number, one in enumerate(found, 1)), cluster_id)
+        self._table = noted(self._table, notes)
 
     def edit(self, number: int) -> Edit:
         """The change that lifts the brake of that number, from 1.
@@ -110,24 +117,28 @@ def verdict(whose: str, found: Finding) -> str:
 
 def of_config(kafka: LiveKafka, resource: Resource, history: History | None = None) -> BrakesAnswer:
     """The brakes of a topic, a broker or a group; see `Configs.why`."""
-    values, found = _values_and_brakes(kafka, resource)
-    dated = found if history is None else [*_dated(found, values, history, kafka.id)]
-    return BrakesAnswer(str(resource), dated, kafka.id)
-
-
-def _values_and_brakes(kafka: LiveKafka, resource: Resource) -> tuple[Sequence[ConfigValue], list[Finding]]:
-    """The configs that were read, and the brakes among them."""
+    notes = list[str]()
     if resource.type == "GROUP":
-        values = _values(kafka, resource, None)
-        return values, rules.of_group(values, group_types(kafka).get(resource.name), bounds_of(kafka))
-    brokers = serving(kafka)
-    if resource.type == "TOPIC":
-        partitions = kafka.partitions([resource.name])
-        configs = [*_values(kafka, resource, _TOPIC_KEYS), *values_of(broker_rows(kafka, brokers, BROKER_KEYS))]
-        facts = ConfigFacts(configs, partitions, len(brokers), is_reassigning(kafka))
-        return configs, rules.of_topic(resource, facts)
-    facts = ConfigFacts(_values(kafka, resource, BROKER_KEYS), (), len(brokers), is_reassigning(kafka))
-    return facts.configs, rules.of_broker(facts)
+        values: Sequence[ConfigValue] = _values(kafka, resource, None)
+        found = rules.of_group(values, group_types(kafka).get(resource.name), bounds_of(kafka))
+    elif resource.type == "TOPIC":
+        facts, notes = _facts_of_topic(kafka, resource)
+        values, found = facts.configs, rules.of_topic(resource, facts)
+    else:
+        values = _values(kafka, resource, BROKER_KEYS)
+        found = rules.of_broker(ConfigFacts(values, (), len(serving(kafka)), is_reassigning(kafka)))
+    dated = found if history is None else [*_dated(found, values, history, kafka.id)]
+    return BrakesAnswer(str(resource), dated, kafka.id, notes)
+
+
+def _facts_of_topic(kafka: LiveKafka, topic: Resource) -> tuple[ConfigFacts, list[str]]:
+    """What was read of a topic and of all brokers, and what could not be."""
+    own, brokers = _values(kafka, topic, _TOPIC_KEYS), kafka.brokers()
+    rows = broker_rows(kafka, [broker for broker in brokers if not broker.is_fenced], BROKER_KEYS)
+    partitions, missing = kafka.partitions([topic.name]), unread(brokers, rows)
+    unseen = [] if partitions else [f"the partitions of {topic} were not read: that needs DESCRIBE on it"]
+    configs, serving = [*own, *values_of(rows)], sum(not broker.is_fenced for broker in brokers)
+    return ConfigFacts(configs, partitions, serving, is_reassigning(kafka), missing), [*missing.values(), *unseen]
 
 
 def _dated(
@@ -161,7 +172,7 @@ def _since(intervals: relational.Frame, resource: Resource, key: str, now: Colle
     return since
 
 
-_TOPIC_KEYS = (*THROTTLES["TOPIC"], "remote.storage.enable")
+_TOPIC_KEYS = (*THROTTLES["TOPIC"], "remote.storage.enable", MIN_IN_SYNC)
 
 
 def _values(kafka: LiveKafka, resource: Resource, keys: Iterable[str] | None) -> list[ConfigValue]:
@@ -185,24 +196,30 @@ def of_client(kafka: LiveKafka, facts: ClientFacts, requests: relational.Frame |
     requests
         REQUESTS of the time observed, where there are any: they tell addresses, connections and waits.
     """
-    addresses = [] if requests is None else _addresses(requests, facts.client)
+    addresses, notes = [] if requests is None else _addresses(requests, facts.client), list[str]()
     whole = replace(
         facts,
-        entries=_entries(kafka, *facts.client),
+        entries=_read("dynamic client configs", lambda: _entries(kafka, *facts.client), {}, notes),
         addresses=addresses,
-        ip_limits=_ip_limits(kafka, [address.ip for address in addresses]),
+        ip_limits=_read("quotas of addresses", lambda: _ip_limits(kafka, {one.ip for one in addresses}), {}, notes),
         waits_ms=None if requests is None else _waits(requests, facts.client),
         queues=[] if requests is None else _queues(requests, facts.client),
     )
-    return BrakesAnswer(client(*facts.client), rules.of_client(whole), kafka.id)
+    return BrakesAnswer(client(*facts.client), rules.of_client(whole), kafka.id, notes)
+
+
+def _read(what: str, read: Callable[[], Read], otherwise: Read, notes: list[str]) -> Read:
+    """What is read, or `otherwise`, with a note: one part that fails leaves the others."""
+    try:
+        return read()
+    except KadminError as error:
+        notes.append(f"{what} were not read: {error}")
+        return otherwise
 
 
 def _entries(kafka: LiveKafka, user: str, client_id: str) -> dict[tuple[ClientEntity, str], str]:
-    """The dynamic client configs of a user; none where they may not be read."""
-    try:
-        rows = kafka.client_configs.describe([user]).to_pylist() if user else []
-    except NotAuthorized:
-        return {}
+    """The dynamic client configs of a user."""
+    rows = kafka.client_configs.describe([user]).to_pylist() if user else []
     return {(ClientEntity(row["user"], row["client_id"] or None), row["key"]): row["value"] for row in rows}
 
 

@@ -17,7 +17,7 @@ from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError, NotFound, NotKnowable
 from ..frames import relational, schemas
 from ..frames.answer import Answer
-from ..frames.schema_metadata import stamped
+from ..frames.schema_metadata import noted, stamped
 from ..model.findings import Row
 from ..resolution import kernel
 from ..resolution.rules import Effective
@@ -49,14 +49,19 @@ def top_of(
     rows = _logged_rows(observed)
     since, until = _logged_span(rows)
     used = usage.usage(_requests_since(since, rows, record_sizes))
-    return usage.top(used, keys=keys, most=most, time=(since, until)).warned(observed.warnings)
+    return usage.top(used, keys=keys, most=most, time=(since, until)).warned([*_missing(observed), *observed.warnings])
 
 
 def requests_of(observed: ObservationAnswer, record_sizes: pa.Table | None = None) -> pa.Table:
-    """REQUESTS of the time that was observed, as far as the logs of all brokers have it."""
+    """REQUESTS of the time that was observed, as far as the logs of all brokers have it; its notes have the others."""
     rows = _logged_rows(observed)
     since, _ = _logged_span(rows)
-    return _requests_since(since, rows, record_sizes)
+    return noted(_requests_since(since, rows, record_sizes), [*_missing(observed), *observed.warnings])
+
+
+def _missing(observed: ObservationAnswer) -> list[str]:
+    """A line for each broker that is missing in what follows."""
+    return [f"WARNING: {failure}" for failure in observed.failures]
 
 
 def _requests_since(since: datetime, rows: Sequence[Row], record_sizes: pa.Table | None) -> pa.Table:

@@ -80,7 +80,7 @@ LISTERS: dict[str, Lister] = {
 
 
 CLIENT_METRICS = "CLIENT_METRICS"
-NOT_FOUND = ("UNKNOWN_TOPIC_OR_PARTITION", "BROKER_NOT_AVAILABLE")
+NOT_FOUND = ("UNKNOWN_TOPIC_OR_PARTITION", "BROKER_ID_NOT_REGISTERED")
 COMPARED = 20_000
 """Names up to which the nearest is looked for: comparing takes longer than asking for them."""
 SLIPS = 2

@@ -180,6 +180,11 @@ class ObservationAnswer(Answer):
         rows = (row for row in self._table.to_pylist() if row["complete"] is False)
         return tuple(f"WARNING: broker {row['broker']}: {row['message']}" for row in rows)
 
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """A line for each broker that was not observed, or whose logger is still on."""
+        return tuple(f"broker {row['broker']}: {row['message']}" for row in self.failed._table.to_pylist())
+
     def _failing(self) -> pa.Array:
         return pc.is_in(self._table["state"], pa.array([LEFT, SKIPPED]))
 
@@ -203,9 +208,7 @@ class ObservationAnswer(Answer):
             A logger is still on, or was never on; the hint has the lines that take it back.
         """
         if not self.ok:
-            rows = self.failed.to_arrow().to_pylist()
-            failures = "; ".join(f"broker {row['broker']}: {row['message']}" for row in rows)
-            raise PartlyFailed(failures, outcomes=self, hint=self.lines or None)
+            raise PartlyFailed("; ".join(self.failures), outcomes=self, hint=self.lines or None)
         return self
 
     def _exit_state(self, detailed: bool = False) -> ExitState:

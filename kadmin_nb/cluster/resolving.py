@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Broker, Component, serving
+from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Broker, Component
 from ..admin.wire import PATIENCE
 from ..advice.brakes import CALLBACK
 from ..client_configs.kafka import LiveKafka
@@ -17,7 +17,7 @@ from ..errors import NotFound, NotKnowable, UsageError, printable
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.meanings import general_client
-from ..frames.schema_metadata import stamped
+from ..frames.schema_metadata import NOTES, stamped
 from ..hints import Hint, Option, sentence
 from ..model.config_values import ConfigValue
 from ..model.entity import Entity
@@ -109,6 +109,7 @@ class EffectiveAnswer(Answer):
         ]
         if limits and brokers > 1 and len({*map(_client_of, self.explanation)}) == 1:
             yield f"Limits apply per broker; on all {brokers} together: {', '.join(limits)}."
+        yield from self.notes
 
     def _whose(self, row: dict[str, Any]) -> str:
         return general_client(row["user"], row["client_id"])
@@ -205,9 +206,12 @@ def quotas_of(kafka: LiveKafka, clients: pa.Table) -> pa.Table:
 
 def marks(kafka: LiveKafka, assume_default: bool) -> dict[str, str]:
     """The remarks on the answer, the number of brokers among them; refuses when one decides by a class of its own."""
-    brokers = serving(kafka)
-    rows = (configs_of_broker(kafka, broker.resource, (CALLBACK,), synonyms=False) for broker in brokers)
-    return marks_of([*chain.from_iterable(rows)], len(brokers), assume_default)
+    registered = kafka.brokers()
+    brokers = [broker for broker in registered if not broker.is_fenced]
+    asked = (configs_of_broker(kafka, broker.resource, (CALLBACK,), synonyms=False) for broker in brokers)
+    rows = [*chain.from_iterable(asked)]
+    found, missing = marks_of(rows, len(brokers), assume_default), unread(registered, rows)
+    return {**found, NOTES: "\n".join(map(printable, missing.values()))} if missing else found
 
 
 def marks_of(rows: Iterable[Row], brokers: int, assume_default: bool) -> dict[str, str]:
@@ -238,6 +242,13 @@ def configs_of_broker(kafka: LiveKafka, broker: Resource, keys: Sequence[str], *
 def broker_rows(kafka: LiveKafka, brokers: Iterable[Broker], keys: Sequence[str]) -> list[Row]:
     """The rows of CONFIGS of these brokers."""
     return [row for broker in brokers for row in configs_of_broker(kafka, broker.resource, keys)]
+
+
+def unread(brokers: Iterable[Broker], rows: Iterable[Row]) -> dict[int, str]:
+    """A sentence for each broker of which nothing was read: it is down, or did not answer."""
+    down = {one.id: f"broker {one.id} is down (registered, and fenced)" for one in brokers if one.is_fenced}
+    failed = {int(row["resource_name"]): row["message"] or row["error"] for row in rows if row["error"]}
+    return {**down, **{broker: f"broker {broker} was not read: {why}" for broker, why in sorted(failed.items())}}
 
 
 def values_of(rows: Iterable[Row]) -> list[ConfigValue]:

@@ -44,12 +44,6 @@ _USER, _EVERYBODY = "User:", "User:*"
 class UsersAnswer(Answer):
     """USERS. Below it stand the meanings of its findings, and `notes`: a sentence for each source that told nothing."""
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Sentences on the sources: those that may not be read, or do not exist."""
-        text: bytes = (self._table.schema.metadata or {}).get(NOTES.encode(), b"")
-        return tuple(text.decode().splitlines())
-
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         words = Counter(self._table["finding"].drop_null().to_pylist())
         yield from (f"{word}: {meaning}." for word, meaning in FINDINGS.items() if word in words)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..admin.ports import serving
 from ..advice.brakes import ClientFacts, Load, Throttling
 from ..client_configs.kafka import LiveKafka
 from ..errors import NotFound, UsageError, printable
@@ -19,7 +18,7 @@ from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.meanings import client
 from ..frames.relational import Frame, names_of
-from ..frames.schema_metadata import stamped
+from ..frames.schema_metadata import noted, notes_of, stamped
 from ..hints import Hint, Syntax, Verb, python, sentence
 from ..model.findings import Row
 from ..model.grammar import format_word, parts
@@ -124,6 +123,7 @@ class WhyAnswer(Answer):
         if self._used is None:
             to_know = self._how_to_know(page.syntax or self._syntax)
             yield f"Unknown: how much it used, and who else shares the limit. {to_know}"
+        yield from self.notes
 
     @cached_property
     def _rows(self) -> list[Row]:
@@ -173,20 +173,23 @@ def why(
 ) -> WhyAnswer:
     """Everything that is known of the limits of one client; see `Quotas.why`."""
     pair = one_name("why", "user", user), one_name("why", "client-id", client_id)
-    brokers = serving(kafka)
+    registered = kafka.brokers()
+    brokers = [broker for broker in registered if not broker.is_fenced]
     rows = resolving.broker_rows(kafka, brokers, brakes.KEYS_FOR_CLIENTS)
     marks = resolving.marks_of(rows, len(brokers), assume_default=True)
     stored = stored_for(kafka, pair)
     asked = list(keys or USER_CLIENT_KEYS)
     explanation = explain(stored, *pair, asked)
     others = () if pair[1] else explain(stored, pair[0], UNNAMED, asked)
+    unobserved = notes_of(usage) if isinstance(usage, pa.Table) else ()
     requests, usage = _requests_and_usage(usage)
     used = None if usage is None else bucket_usage.of_client(kafka, usage, explanation)
     table = stamped(schemas.table(schemas.WHY, _rows(explanation, len(brokers), used)), kafka.id, marks)
     facts = _facts(ClientFacts(explanation, others, stored, len(brokers), resolving.values_of(rows)), used)
     found = brakes.of_client(kafka, facts, requests)
     further = tuple(lift for lift in _all_lifts(stored, explanation, to) if lift.edit not in found.edits())
-    return WhyAnswer(table, explanation, others, further, used, found)
+    notes = [*unobserved, *resolving.unread(registered, rows).values(), *found.notes]
+    return WhyAnswer(noted(table, notes), explanation, others, further, used, found)
 
 
 def _requests_and_usage(given: object) -> tuple[Frame | None, object]:

@@ -418,9 +418,12 @@ def clients(session: Session, source: UsageSource, seconds: float | None) -> Any
     if (seconds is None) == (not source.paths):
         raise UsageError("a request log is required", hint="Its paths, or how long to observe; not both.")
     if seconds is not None:
+        from ..frames.schema_metadata import notes_of
         from ..usage import upgrade_check
 
-        return upgrade_check(session.cluster.requests_now(seconds, progress=session.progress))
+        observed = session.cluster.requests_now(seconds, progress=session.progress)
+        note(session, notes_of(observed))
+        return upgrade_check(observed)
     source.check()
     return _clients_of_log(session, source)
 

@@ -22,7 +22,7 @@ from . import FORMS, schemas
 from .blocks import NOTEBOOK, Page
 from .display import Display
 from .frame import Frame
-from .schema_metadata import stamped
+from .schema_metadata import notes_of, stamped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sized
@@ -160,6 +160,11 @@ class Answer(Tabular):
         return self
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on what could not be read, shown below it."""
+        return notes_of(self._table)
+
+    @property
     def differing(self) -> Sized:
         """The rows that are a change or a difference."""
         return self
@@ -196,6 +201,9 @@ class Answer(Tabular):
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         return [self._table]
+
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        return self.notes
 
     def _title(self) -> str:
         from .views import view_of

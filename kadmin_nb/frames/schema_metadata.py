@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
 import pyarrow as pa
 
+from ..errors import printable
 from .schemas import marked
 
 CLUSTER_ID, TAKEN_AT = "kadmin.cluster_id", "kadmin.taken_at"
@@ -30,6 +31,18 @@ def stamped(
 ) -> pa.Table:
     """`table` with the cluster's id, the time (now unless given) and further marks in its metadata."""
     return marked(table, {CLUSTER_ID: cluster_id, TAKEN_AT: at or now(), **(marks or {})})
+
+
+def noted(table: pa.Table, notes: Iterable[str]) -> pa.Table:
+    """`table` with these sentences below its notes, each on a line of its own whatever names it repeats."""
+    lines = [*notes_of(table), *map(printable, notes)]
+    marks = table.schema.metadata or {}
+    return table.replace_schema_metadata({**marks, NOTES: "\n".join(lines)}) if lines else table
+
+
+def notes_of(table: pa.Table) -> tuple[str, ...]:
+    """The sentences on what could not be read."""
+    return tuple((mark(table, NOTES) or "").splitlines())
 
 
 def mark(table: pa.Table, name: str) -> str | None:

@@ -295,7 +295,7 @@ def test_each_resource_has_its_own_answer(broker, topic, unique):
         },
         validate_only=True,
     )
-    assert said.pop(nowhere).code == "BROKER_NOT_AVAILABLE"
+    assert said.pop(nowhere).code == "BROKER_ID_NOT_REGISTERED"
     assert {str(r): refused and refused.code for r, refused in said.items()} == {
         str(topic): None,
         str(missing): "UNKNOWN_TOPIC_OR_PARTITION",
@@ -318,7 +318,7 @@ def test_what_cannot_be_read_is_a_row_that_says_so(broker, topic, unique):
     }
     assert {name: (r["key"], r["error"]) for name, r in failed.items()} == {
         missing.name: (None, "UNKNOWN_TOPIC_OR_PARTITION"),
-        "99": (None, "BROKER_NOT_AVAILABLE"),
+        "99": (None, "BROKER_ID_NOT_REGISTERED"),
     }
     assert all(r["message"] for r in failed.values())
 

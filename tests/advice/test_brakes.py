@@ -10,6 +10,7 @@ from kadmin_nb.advice.brakes import (
     BITES,
     LOCKS,
     MAY_BITE,
+    MIN_IN_SYNC,
     STANDS,
     Address,
     ClientFacts,
@@ -116,6 +117,40 @@ def test_a_throttle_slows_only_replicas_that_are_behind(configs, partitions, sta
     (found,) = of_topic(TOPIC, ConfigFacts(configs, partitions, 2, reassigning=False))
     assert (found.code, found.evidence["state"]) == ("replication-throttle", state)
     assert words in found.message
+
+
+LEAST = ConfigValue(TOPIC, MIN_IN_SYNC, "2", Source.BROKER)
+OFFLINE = Partition("orders", 2, None, (3, 2), (3,))
+
+
+@pytest.mark.parametrize(
+    ("partitions", "facts", "found"),
+    [
+        ([IN_SYNC], {}, []),
+        ([IN_SYNC, BEHIND], {"down": [1]}, [("few-in-sync", "broker=1", BITES, "start broker 1 again")]),
+        (
+            [IN_SYNC, BEHIND],
+            {},
+            [("few-in-sync", "broker=1", BITES, "bring the replicas on broker 1 back in sync")],
+        ),
+        (
+            [BEHIND, Partition("orders", 2, 3, (3, 4), (3,))],
+            {"down": [4]},
+            [("few-in-sync", "topic=orders", BITES, "start broker 4 again")],
+        ),
+        (
+            [Partition("orders", 0, 1, (1,), (1,))],
+            {},
+            [("few-in-sync", "topic=orders", BITES, "give topic=orders more replicas (kafka-reassign-partitions.sh)")],
+        ),
+        ([IN_SYNC, OFFLINE], {"down": [3]}, [("no-leader", "broker=3", BITES, "start broker 3 again")]),
+        ([], {}, []),
+    ],
+    ids=["in sync", "down", "behind", "two brokers", "too few replicas", "no leader", "not read"],
+)
+def test_too_few_replicas_stop_writes(partitions, facts, found) -> None:
+    """Every write with acks=all failed, and nothing slowed the topic."""
+    assert told(of_topic(TOPIC, ConfigFacts([LEAST], partitions, 3, reassigning=False, **facts))) == found
 
 
 @pytest.mark.parametrize(

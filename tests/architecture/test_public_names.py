@@ -13,7 +13,7 @@ FRAMES = SHOWN | {"to_arrow", "to_pandas", "to_spark"}
 PRINTED = FRAMES | {"to_cell", "to_kafka_configs", "to_markdown", "to_python"}
 
 PUBLIC = {
-    kn.Answer: FRAMES | {"columns", "differing", "failed", "head", "ok"},
+    kn.Answer: FRAMES | {"columns", "differing", "failed", "head", "notes", "ok"},
     kn.Plan: PRINTED
     | {"apply", "author", "changes", "changes_id", "cluster_id", "created", "dangers", "differing", "expires", "format"}
     | {"has_expired", "id", "impact", "load", "notes", "quotas_after", "reason", "refused", "review", "save", "schema"}

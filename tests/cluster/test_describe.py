@@ -211,7 +211,7 @@ def test_a_missing_topic_is_a_row(cluster) -> None:
 def test_a_broker_that_is_not_in_the_cluster(cluster) -> None:
     """Asking broker 99 hung for a minute."""
     answer = cluster.configs.describe(broker=99)
-    assert answer.to_arrow()["error"].to_pylist() == ["BROKER_NOT_AVAILABLE"]
+    assert answer.to_arrow()["error"].to_pylist() == ["BROKER_ID_NOT_REGISTERED"]
 
 
 def test_brokers(cluster) -> None:

@@ -162,7 +162,7 @@ class FakeKafka:
         """The way of a call to its broker and back."""
         node = self.cluster.nodes.get(call.node)
         if node is None:
-            raise NotFound(f"broker {call.node} is not in the cluster", code="BROKER_NOT_AVAILABLE")
+            raise NotFound(f"broker {call.node} is not in the cluster", code="BROKER_ID_NOT_REGISTERED")
         self.cluster.pass_(LATENCY)
         if node.is_down(self.cluster.now):
             raise ConnectionFailed(f"broker {call.node} refuses the connection", code="NETWORK_EXCEPTION")

@@ -43,6 +43,7 @@ KEYS: dict[str, tuple[AnswerKey, ...]] = {
             "config reset follower.replication.throttled.replicas topic={topic}",
         ),
     ),
+    "too few replicas in sync": (AnswerKey("few-in-sync", "broker={broker}"),),
     "a connection limit": (
         AnswerKey("connection-limit", "ip=127.0.0.1", "quota set connection_creation_rate={twice} ip=127.0.0.1"),
     ),
@@ -71,4 +72,4 @@ KEYS: dict[str, tuple[AnswerKey, ...]] = {
     ),
     "none at all": (),
 }
-"""Fourteen incidents, two brakes at once, and none. Of two the client writes at a stale limit, and asks too often."""
+"""Fifteen incidents, two brakes at once, and none. Of two the client writes at a stale limit, and asks too often."""

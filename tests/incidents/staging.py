@@ -166,6 +166,21 @@ def replication_throttle(scene: Scene) -> Question:
     return lambda: scene.cluster.configs.why(topic=topic)
 
 
+def too_few_in_sync(scene: Scene) -> Question:
+    leader, follower = random.sample((1, 2, 3), 2)
+    topic, node = scene.topic([[leader, follower]]), scene.kafka.nodes[follower - 1]
+    scene.drawn["broker"] = str(follower)
+    scene.change(f"set min.insync.replicas=2 topic={topic}", kind="config")
+    node.pause()
+    scene.over.callback(
+        lambda: eventually(lambda: sum(not broker.is_fenced for broker in scene.cluster.port.brokers()), 3)
+    )
+    scene.over.callback(node.resume)
+    scene.fill(topic, 100, acks=1)
+    eventually(lambda: {one.in_sync for one in scene.cluster.port.partitions([topic])}, {(leader,)})
+    return lambda: scene.cluster.configs.why(topic=topic)
+
+
 def connection_limit(scene: Scene) -> Question:
     scene.change(f"set connection_creation_rate={scene.draw(2, 4)} ip=127.0.0.1")
     for _ in range(2):
@@ -270,6 +285,7 @@ STAGED: dict[str, Callable[[Scene], Question]] = {
     "a blank client-id": blank_client_id,
     "a request quota": request_quota,
     "a replication throttle left behind": replication_throttle,
+    "too few replicas in sync": too_few_in_sync,
     "a connection limit": connection_limit,
     "a bucket shared with a noisy neighbour": noisy_neighbour,
     "a stale override": stale_override,

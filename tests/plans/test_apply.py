@@ -212,7 +212,7 @@ def test_a_broker_that_is_not_in_the_cluster_is_refused(cluster, broker):
     if broker == 1:
         assert rows(stage.plan(), "validated") == [("ok",)]
         return
-    with pytest.raises(kn.NotFound, match="broker=99 cannot be read: BROKER_NOT_AVAILABLE"):
+    with pytest.raises(kn.NotFound, match="broker=99 cannot be read: BROKER_ID_NOT_REGISTERED"):
         stage.plan()
 
 

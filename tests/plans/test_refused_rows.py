@@ -60,7 +60,8 @@ def test_all_rows_are_judged_although_a_topic_and_a_broker_are_not_there(cluster
     stage.set_config("max.message.bytes", "5000", topic=topic)
     stage.set_quota("producer_byte_rate", 5e6, user=unique("user"))
     plan = stage.plan()
-    gone, absent = "UNKNOWN_TOPIC_OR_PARTITION: No such topic.", "BROKER_NOT_AVAILABLE: broker 77 is not in the cluster"
+    gone = "UNKNOWN_TOPIC_OR_PARTITION: No such topic."
+    absent = "BROKER_ID_NOT_REGISTERED: broker 77 is not in the cluster"
     wrong = "INVALID_CONFIG: Invalid value abc for configuration segment.bytes: Not a number of type INT"
     judged = [verdict.partition(",")[0] for (verdict,) in rows(plan, "validated")]
     assert judged == [wrong, gone, absent, "ok", "ok"]
