@@ -7,6 +7,7 @@ transactions were aborted; `tests/locking` says if that moves.
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -97,6 +98,11 @@ def patiently_read(attempt: Callable[[], Read], until: float) -> Read:
             if not may_pass(exc) or time.monotonic() > until:
                 raise
         time.sleep(_PAUSE)
+
+
+def deleting_line(topic: str) -> str:
+    """The line of Kafka's own tool that deletes a topic; the address is left to the shell's `$BOOTSTRAP`."""
+    return f'kafka-topics.sh --bootstrap-server "$BOOTSTRAP" --delete --topic {shlex.quote(topic)}'
 
 
 def appended_at(milliseconds: int) -> datetime:
@@ -240,7 +246,7 @@ class CompactedTopic:
             raise Invalid(
                 f"the topic {self.name} has {count} partitions: kadmin_nb did not make it, as its topic has one",
                 code="INVALID_PARTITIONS",
-                hint="Delete it if it is not needed.",
+                hint=f"If it is not needed: {deleting_line(self.name)}",
             )
 
     def _pause(self, until: float) -> None:

@@ -221,9 +221,8 @@ class Cluster:
 
         wished = declared if isinstance(declared, Declared) else load(declared)
         wished.refuse_other_cluster(self.id, any_cluster=any_cluster)
-        difference = wished.difference(
-            self.snapshot(), prune=prune, any_cluster=any_cluster, allow_unknown=allow_unknown
-        )
+        current = self.snapshot(wished.spoken_of)
+        difference = wished.difference(current, prune=prune, any_cluster=any_cluster, allow_unknown=allow_unknown)
         if not difference:
             plan = self._changes.nothing(reason, lifetime)
         else:
@@ -723,21 +722,34 @@ class Cluster:
                 return error.outcomes
             raise
 
-    def snapshot(self) -> Snapshot:
-        """All quotas, and every config that is set on topics, groups, client-metrics, brokers and for all brokers.
+    def snapshot(self, kinds: Collection[str] | str | None = None) -> Snapshot:
+        """All quotas, every config that is set on topics, groups, client-metrics, brokers and for all brokers, and all
+        dynamic client configs.
 
         `kn.open_history(where).record(…)` records it. It never has the value of a secret. It is not `complete` if a
-        resource could not be read. Before Kafka 4.1, topics that we have no right to see are missing, and all groups
-        are.
+        resource, or a whole part, could not be read: `unread` has these parts with their reasons, and
+        `raise_for_errors()` raises the first. Before Kafka 4.1, topics that we have no right to see are missing, and
+        all groups are.
+
+        Parameters
+        ----------
+        kinds
+            `quotas`, `configs`, `topic`, `broker`, `client-metrics`, `group`, `client-configs`: nothing else is asked
+            for; default: all.
 
         Raises
         ------
-        NotAuthorized
-            DESCRIBE_CONFIGS on the cluster is missing.
+        NotAuthorized, Invalid, TimedOut, Unsupported
+            Nothing could be read: the reason of the first part.
+        UsageError
+            An unknown kind.
         """
+        from ..declared.declaration import scopes_of
         from .snapshots import snapshot_of
 
-        return snapshot_of(self.port)
+        if kinds is None:
+            return snapshot_of(self.port)
+        return snapshot_of(self.port, scopes_of([kinds] if isinstance(kinds, str) else kinds))
 
     def diff(self, other: object, *, everything: bool = False, cluster_id: str | None = None) -> Diff:
         """DIFF from this cluster, side `a`, to another, a file, a snapshot or a time of a history; see `kn.diff`."""

@@ -34,6 +34,7 @@ from ..frames import relational, schemas
 from ..frames.answer import Answer, Findings
 from ..frames.meanings import client
 from ..frames.schema_metadata import noted
+from ..frames.snapshots import UnreadPart
 from ..frames.views import counted_nouns
 from ..model import figures
 from ..model.changes import Edit
@@ -48,7 +49,9 @@ from ..resolution.rules import resolve_ip, stored_of
 from ..usage.windows import in_windows
 from .config_advice import is_reassigning
 from .groups import bounds_of, group_types
-from .resolving import broker_rows, unread, values_of
+from .resolving import broker_rows, values_of
+from .resolving import unread as unread_brokers
+from .snapshots import client_configs_of
 
 if TYPE_CHECKING:
     from ..history import History
@@ -60,15 +63,21 @@ NOTHING = "nothing that can be seen from here slows {}"
 
 class BrakesAnswer(Findings):
     """BRAKES: what slows a client, a topic, a broker or a group, those that bite first. Its title names the first. A
-    brake of which nothing is known is an answer, too: it does not fail."""
+    brake of which nothing is known is an answer, too: it does not fail. `unread` are the parts of the cluster that
+    could not be read, so that nothing is said about them."""
 
     schema = schemas.BRAKES
     failing = ()
 
     def __init__(
-        self, whose: str, found: Iterable[Finding], cluster_id: str | None = None, notes: Iterable[str] = ()
+        self,
+        whose: str,
+        found: Iterable[Finding],
+        cluster_id: str | None = None,
+        notes: Iterable[str] = (),
+        unread: Iterable[UnreadPart] = (),
     ) -> None:
-        self.whose = whose
+        self.whose, self.unread = whose, tuple(unread)
         super().__init__((one.with_(number=number) for number, one in enumerate(found, 1)), cluster_id)
         self._table = noted(self._table, notes)
 
@@ -135,7 +144,7 @@ def _facts_of_topic(kafka: LiveKafka, topic: Resource) -> tuple[ConfigFacts, lis
     """What was read of a topic and of all brokers, and what could not be."""
     own, brokers = _values(kafka, topic, _TOPIC_KEYS), kafka.brokers()
     rows = broker_rows(kafka, [broker for broker in brokers if not broker.is_fenced], BROKER_KEYS)
-    partitions, missing = kafka.partitions([topic.name]), unread(brokers, rows)
+    partitions, missing = kafka.partitions([topic.name]), unread_brokers(brokers, rows)
     unseen = [] if partitions else [f"the partitions of {topic} were not read: that needs DESCRIBE on it"]
     configs, serving = [*own, *values_of(rows)], sum(not broker.is_fenced for broker in brokers)
     return ConfigFacts(configs, partitions, serving, is_reassigning(kafka), missing), [*missing.values(), *unseen]
@@ -197,15 +206,16 @@ def of_client(kafka: LiveKafka, facts: ClientFacts, requests: relational.Frame |
         REQUESTS of the time observed, where there are any: they tell addresses, connections and waits.
     """
     addresses, notes = [] if requests is None else _addresses(requests, facts.client), list[str]()
+    unread: list[UnreadPart] = []
     whole = replace(
         facts,
-        entries=_read("dynamic client configs", lambda: _entries(kafka, *facts.client), {}, notes),
+        entries=_entries(kafka, facts.client[0], unread),
         addresses=addresses,
         ip_limits=_read("quotas of addresses", lambda: _ip_limits(kafka, {one.ip for one in addresses}), {}, notes),
         waits_ms=None if requests is None else _waits(requests, facts.client),
         queues=[] if requests is None else _queues(requests, facts.client),
     )
-    return BrakesAnswer(client(*facts.client), rules.of_client(whole), kafka.id, notes)
+    return BrakesAnswer(client(*facts.client), rules.of_client(whole), kafka.id, notes, unread)
 
 
 def _read(what: str, read: Callable[[], Read], otherwise: Read, notes: list[str]) -> Read:
@@ -217,9 +227,14 @@ def _read(what: str, read: Callable[[], Read], otherwise: Read, notes: list[str]
         return otherwise
 
 
-def _entries(kafka: LiveKafka, user: str, client_id: str) -> dict[tuple[ClientEntity, str], str]:
-    """The dynamic client configs of a user."""
-    rows = kafka.client_configs.describe([user]).to_pylist() if user else []
+def _entries(kafka: LiveKafka, user: str, unread: list[UnreadPart]) -> dict[tuple[ClientEntity, str], str]:
+    """The dynamic client configs of a user; where they cannot be read, `unread` says so."""
+    try:
+        table = client_configs_of(kafka, [user]) if user else None
+    except KadminError as error:
+        unread.append(UnreadPart.of(ClientEntity.scope, error))
+        return {}
+    rows = [] if table is None else table.to_pylist()
     return {(ClientEntity(row["user"], row["client_id"] or None), row["key"]): row["value"] for row in rows}
 
 

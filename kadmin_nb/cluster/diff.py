@@ -15,6 +15,7 @@ import pyarrow as pa
 from ..comparing import Diff, Side, compare
 from ..comparing.differences import table_of
 from ..declared import Declared, Migration, load
+from ..declared.declaration import read_by
 from ..declared.migration import totals
 from ..errors import KadminError, UsageError
 from ..frames import schemas
@@ -23,7 +24,7 @@ from ..frames.snapshot_kinds import CONFIGS
 from ..frames.snapshots import Snapshot
 from ..history import open_history
 from ..model.grammar import quote
-from ..model.resources import Resource
+from ..model.resources import WORDS, Resource
 from ..resolution import kernel
 from ..resolution.impact import known_clients
 from . import Cluster, connect
@@ -130,7 +131,7 @@ def diff(
         for place in sorted((0, 1), key=lambda place: _when(sources[place])):
             if isinstance(one := sources[place], LiveSide | Cluster):
                 clusters[place] = _reached(one, connections)
-                sides[place] = _live(one, clusters[place])
+                sides[place] = _live(one, clusters[place], sides.get(1 - place))
             else:
                 sides[place] = _kept(one, cluster_id, [side.cluster_id for side in sides.values()])
         _refuse_one_cluster(sides[0], sides[1])
@@ -212,15 +213,22 @@ def _reached(source: LiveSide | Cluster, connections: ExitStack) -> Cluster:
         raise
 
 
-def _live(source: LiveSide | Cluster, cluster: Cluster) -> Side:
-    """A cluster as it is now; one that was handed in can be staged on."""
+def _live(source: LiveSide | Cluster, cluster: Cluster, other: Side | None) -> Side:
+    """A cluster as it is now, beside a declarative file of its kinds; one that was passed can be staged on."""
     handed_in = isinstance(source, Cluster)
     says = cluster.settings.bootstrap if isinstance(source, Cluster) else source.target
+    kinds = _kinds_of(other) if other is not None and other.is_declared else None
     try:
-        snapshot, topics = cluster.snapshot(), frozenset(cluster.port.topics())
+        snapshot, topics = cluster.snapshot(kinds), frozenset(cluster.port.topics())
     except KadminError as exc:
         raise exc.within(says) from None
     return Side(says, snapshot, is_live=True, topics=topics, cluster=cluster if handed_in else None)
+
+
+def _kinds_of(file: Side) -> list[str]:
+    """The kinds to read of a cluster beside a declarative file: with configs the brokers', which have the defaults."""
+    kinds = read_by(file.content.scopes)
+    return [*kinds, *["broker"] * (not {*kinds}.isdisjoint(WORDS))]
 
 
 def _kept(source: Any, cluster_id: str | None, others: Sequence[str | None]) -> Side:

@@ -17,7 +17,7 @@ from ..policy import Policy, PolicyAnswer, load
 from ..policy.evaluation import facts_of
 from ..policy.facts import EFFECTIVE, FINDINGS, MADE_OF, PolicyFacts
 from .config_advice import is_reassigning
-from .snapshots import READERS, snapshot_of
+from .snapshots import snapshot_of
 
 if TYPE_CHECKING:
     from ..plans.plan import Plan
@@ -89,14 +89,10 @@ def _policy_key(source: Given) -> object:
 def _facts(kafka: LiveKafka, policy: Policy) -> PolicyFacts:
     """The frames that its rules are about; of quotas alone, whether a broker decides by a class of its own."""
     frames = {rule.frame for rule in policy.rules}
+    taken = snapshot_of(kafka, [scope for kind in policy.kinds for scope in kind.scopes])
     if CONFIGS in policy.kinds:
-        return facts_of(snapshot_of(kafka), is_reassigning(kafka) if FINDINGS in frames else None)
-    read = {kind: READERS[kind.name](kafka) for kind in policy.kinds}
-    return PolicyFacts(
-        kafka.id,
-        {kind.name: table for kind, table in read.items() if table is not None},
-        by_callback=EFFECTIVE in frames and _by_callback(kafka),
-    )
+        return facts_of(taken, is_reassigning(kafka) if FINDINGS in frames else None)
+    return facts_of(taken).with_(by_callback=EFFECTIVE in frames and _by_callback(kafka))
 
 
 def _by_callback(kafka: LiveKafka) -> bool:

@@ -1,77 +1,181 @@
-"""`cluster.snapshot()`: everything that is set on a cluster, read once."""
+"""`cluster.snapshot()`: everything that is set on a cluster, read once, part by part.
+
+A part that cannot be read is named with its reason, and the rest is read: a topic of another program that is called as
+ours, or a right that is missing, ends nothing else.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..admin.configs import RESOURCES_A_CALL, chunks
 from ..client_configs.kafka import LiveKafka
-from ..errors import NotAuthorized, Unsupported
+from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, NotAuthorized, Unsupported
 from ..frames import schemas
-from ..frames.snapshot_kinds import CLIENT_CONFIGS, CONFIGS, KINDS, QUOTAS
-from ..frames.snapshots import Snapshot, snapshot
+from ..frames.snapshot_kinds import CLIENT_CONFIGS, CONFIGS, QUOTAS, SCOPES
+from ..frames.snapshots import Snapshot, UnreadPart, snapshot
+from ..model.client_configs import CONFIGS_TOPIC
 from ..model.resources import Resource, Source
 
 _OWN = (Source.TOPIC, Source.GROUP, Source.CLIENT_METRICS)
 _GONE = ("UNKNOWN_TOPIC_OR_PARTITION", "RESOURCE_NOT_FOUND", "GROUP_ID_NOT_FOUND")
 
 
-def _client_configs(kafka: LiveKafka) -> pa.Table | None:
-    """None where their topic may not be seen, which nobody needs who has none."""
-    try:
-        return kafka.client_configs.describe()
-    except NotAuthorized:
-        return None
-
-
-READERS: Mapping[str, Callable[[LiveKafka], pa.Table | None]] = {
-    QUOTAS.name: lambda kafka: kafka.quotas.describe(),
-    CLIENT_CONFIGS.name: _client_configs,
-}
-"""The reading of each kind that is read as a whole; None where it is not read."""
-
-
-def snapshot_of(kafka: LiveKafka) -> Snapshot:
+def snapshot_of(kafka: LiveKafka, scopes: Collection[str] = SCOPES) -> Snapshot:
     """All quotas, every config that is set somewhere, at the place where it is set, and all dynamic client configs.
 
-    Where the topic of client configs may not be read, they are not in its scopes.
+    Parameters
+    ----------
+    scopes
+        The parts to read; nothing is asked about the others.
+
+    Returns
+    -------
+    Snapshot
+        A part that could not be read is in `unread`, and not in `scopes`.
 
     Raises
     ------
-    NotAuthorized
-        DESCRIBE_CONFIGS on the cluster is missing.
+    KadminError
+        The error of the first part, if nothing could be read.
     """
+    reading = _Reading(kafka, scopes)
     began = kafka.now()
-    frames = {name: table for name, read in READERS.items() if (table := read(kafka)) is not None}
-    resources = listed_resources(kafka)
-    each = list(chain.from_iterable(resources.values()))
+    frames = {QUOTAS.name: reading.table("QUOTAS", kafka.quotas.describe)}
+    frames[CONFIGS.name] = reading.configs()
+    (scope,) = CLIENT_CONFIGS.scopes
+    frames[CLIENT_CONFIGS.name] = reading.table(scope, lambda: client_configs_of(kafka))
+    read = {name: table for name, table in frames.items() if table is not None}
+    if reading.failure is not None and all(map(_has_failed, read.values())):
+        raise reading.failure
     return snapshot(
-        {**frames, CONFIGS.name: _sorted(configs_of(kafka, each, _own))},
+        read,
         cluster_id=kafka.id,
         taken_at=began,
-        scopes=[*(scope for name in frames for scope in KINDS[name].scopes), *resources],
-        resources=each,
+        scopes=reading.done,
+        resources=reading.resources,
+        unread=reading.unread,
     )
 
 
-def listed_resources(kafka: LiveKafka) -> dict[str, Sequence[Resource]]:
-    """The resources of each type that this broker can list: groups only from Kafka 4.1 on.
+@dataclass
+class _Reading:
+    """The parts of a cluster as they are read: those that are `done`, those that are `unread`, and all resources."""
 
-    Topics are listed as config resources where that is possible: a list from metadata leaves out the topics that we
-    may not see, and a right that was lost would look like topics that were deleted.
+    kafka: LiveKafka
+    scopes: Collection[str]
+    done: list[str] = field(default_factory=list)
+    unread: list[UnreadPart] = field(default_factory=list)
+    failure: KadminError | None = None
+    """The error of the first part that is unread."""
+    resources: list[Resource] = field(default_factory=list)
+
+    def table(self, scope: str, read: Callable[[], pa.Table | None]) -> pa.Table | None:
+        """The frame of a part; None of one that was not asked for, that the broker cannot tell, or that failed."""
+        if scope not in self.scopes:
+            return None
+        try:
+            table = read()
+        except KadminError as error:
+            if isinstance(error, ConnectionFailed | AuthenticationFailed) and not self.done:
+                raise  # no broker answers at all
+            self.failure = self.failure or error
+            self.unread.append(UnreadPart.of(scope, error))
+            return None
+        if table is not None:
+            self.done.append(scope)
+        return table
+
+    def configs(self) -> pa.Table | None:
+        """CONFIGS of all types of resources."""
+        tables = [self.table(scope, partial(self._configs_of_type, scope)) for scope in CONFIGS.scopes]
+        read = [table for table in tables if table is not None]
+        return _sorted(pa.concat_tables(read)) if read else None
+
+    def _configs_of_type(self, scope: str) -> pa.Table | None:
+        resources = _LISTED[scope](self.kafka)
+        if resources is None:
+            return None
+        table = configs_of(self.kafka, resources, _own)
+        self.resources += resources
+        return table
+
+
+def _has_failed(table: pa.Table) -> bool:
+    """True of configs of which none could be read."""
+    return "error" in table.column_names and len(table) > 0 and table["error"].null_count == 0
+
+
+def client_configs_of(kafka: LiveKafka, users: Collection[str] | None = None) -> pa.Table | None:
+    """CLIENT_CONFIGS of these users, or of all; None where their topic may not be seen, and nobody knows whether it is
+    there: who has none needs no right on it.
+
+    Raises
+    ------
+    NotAuthorized, Invalid, TimedOut
+        The topic is there, and cannot be read.
     """
-    brokers = [Resource("BROKER", ""), *(Resource("BROKER", str(broker.id)) for broker in kafka.brokers())]
-    client_metrics = kafka.configs.resources(["CLIENT_METRICS"])
     try:
-        topics = kafka.configs.resources(["TOPIC"])
-        listed = {"GROUP": kafka.configs.resources(["GROUP"])}
+        return kafka.client_configs.describe(users)
+    except NotAuthorized:
+        if (is_there := _is_listed(kafka, CONFIGS_TOPIC)) is None:
+            return None
+        if is_there:
+            raise
+        return schemas.CLIENT_CONFIGS.empty()
+
+
+def _is_listed(kafka: LiveKafka, topic: str) -> bool | None:
+    """True if the topic is there, as the list says that has forbidden topics, too; None where it cannot be had."""
+    try:
+        return Resource("TOPIC", topic) in kafka.configs.resources(["TOPIC"])
+    except (NotAuthorized, Unsupported):
+        return None
+
+
+# --- configs ---
+
+
+def _topics(kafka: LiveKafka) -> Sequence[Resource]:
+    """The topics, as config resources where that is possible: a list from metadata leaves out the topics that we may
+    not see, and a right that was lost would look like topics that were deleted."""
+    try:
+        return kafka.configs.resources(["TOPIC"])
     except Unsupported:
-        topics, listed = [Resource("TOPIC", name) for name in kafka.topics()], {}
-    return {"TOPIC": topics, "BROKER": brokers, "CLIENT_METRICS": client_metrics, **listed}
+        return [Resource("TOPIC", name) for name in kafka.topics()]
+
+
+def _brokers(kafka: LiveKafka) -> Sequence[Resource]:
+    """Each broker, and the default for all."""
+    return [Resource("BROKER", ""), *(Resource("BROKER", str(broker.id)) for broker in kafka.brokers())]
+
+
+def _groups(kafka: LiveKafka) -> Sequence[Resource] | None:
+    """The groups; None before Kafka 4.1, which cannot list them."""
+    try:
+        return kafka.configs.resources(["GROUP"])
+    except Unsupported:
+        return None
+
+
+_LISTED: Mapping[str, Callable[[LiveKafka], Sequence[Resource] | None]] = {
+    "TOPIC": _topics,
+    "BROKER": _brokers,
+    "CLIENT_METRICS": lambda kafka: kafka.configs.resources(["CLIENT_METRICS"]),
+    "GROUP": _groups,
+}
+"""The list of the resources of each type."""
+
+
+def listed_resources(kafka: LiveKafka) -> dict[str, Sequence[Resource]]:
+    """The resources of each type that this broker can list."""
+    listed = {scope: resources(kafka) for scope, resources in _LISTED.items()}
+    return {scope: resources for scope, resources in listed.items() if resources is not None}
 
 
 def configs_of(

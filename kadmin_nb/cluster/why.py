@@ -19,6 +19,7 @@ from ..frames.blocks import NOTEBOOK, Page
 from ..frames.meanings import client
 from ..frames.relational import Frame, names_of
 from ..frames.schema_metadata import noted, notes_of, stamped
+from ..frames.snapshots import PartlyRead
 from ..hints import Hint, Syntax, Verb, python, sentence
 from ..model.findings import Row
 from ..model.grammar import format_word, parts
@@ -40,7 +41,7 @@ SHOWN = 5
 """Clients of a bucket that are named."""
 
 
-class WhyAnswer(Answer):
+class WhyAnswer(PartlyRead):
     """WHY: a row a quota key of one client. Its display is the whole answer in words, what slows the client first.
 
     `brakes` has what slows it, `explanation` the reasons of its limits, `lifts` the changes that would lift a limit,
@@ -58,10 +59,10 @@ class WhyAnswer(Answer):
         brakes: BrakesAnswer | None = None,
         syntax: Syntax = python,
     ) -> None:
-        super().__init__(table)
+        brakes = BrakesAnswer("", ()) if brakes is None else brakes
+        super().__init__(table, brakes.unread)
         self.explanation, self.others, self.lifts = explanation, others, lifts
-        self.brakes = brakes or BrakesAnswer("", ())
-        self._used, self._syntax = used, syntax
+        self.brakes, self._used, self._syntax = brakes, used, syntax
 
     @property
     def sharing(self) -> dict[str, list[tuple[str, str]]]:

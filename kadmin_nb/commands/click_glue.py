@@ -12,7 +12,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from ..errors import UsageError
+from ..errors import KadminError, UsageError
 from ..hints import did_you_mean, nearest
 from ..model.grammar import Special, Value, format_word, quote
 from ..model.java_text import CONFIG_TYPES, QUOTA_TYPES
@@ -114,6 +114,21 @@ class Text(str):
 
     def __repr__(self) -> str:
         return str(self)
+
+
+class TextInPart(Text):
+    """A text that lacks what could not be read: `error` says what that is, and where it is shown the line fails."""
+
+    error: KadminError
+
+    @classmethod
+    def of(cls, text: str, error: KadminError | None) -> Text:
+        """The text, whole where there is no error."""
+        if error is None:
+            return Text(text)
+        made = cls(text)
+        made.error = error.reworded(f"{error}; the rest is written")
+        return made
 
 
 class HelpAsked(Exception):

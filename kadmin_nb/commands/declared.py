@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ from ..errors import UsageError
 from ..model.resources import WORDS
 from . import options
 from .change_options import changing
-from .click_glue import CommaSeparated, Text, Verb
+from .click_glue import CommaSeparated, Text, TextInPart, Verb
 from .session import ImpactOptions, PlanOptions, Session
 
 if TYPE_CHECKING:
@@ -74,19 +75,23 @@ def export(
 ) -> Any:  # fmt: skip
     """Write all quotas, configs and client configs that are set, as YAML or JSON; `plan from` reads it.
 
+    Of a live cluster only the KINDs are read. One that cannot be read is named, the others are written, and the exit
+    code is 1.
+
     \b
     {here} > cluster.yaml
     {here} --out cluster.json --kinds quotas,topic
     {here} --history lake/kafka --as-of '2h ago'
     """
     from .. import declared
+    from ..frames.snapshots import error_of
 
     if schema:
         return _written(Text(declared.schema().rstrip()), out)
-    form = _form(form, out)
-    snapshot = _snapshot_to_write(session, saved, where, time, cluster_id)
-    text = declared.export(snapshot, format=form, kinds=options.keys_of(kinds), allow_incomplete=allow_incomplete)
-    return _written(Text(text), out)
+    form, chosen = _form(form, out), options.keys_of(kinds)
+    snapshot = _snapshot_to_write(session, saved, where, time, cluster_id, chosen)
+    text = declared.export(snapshot, format=form, kinds=chosen, allow_incomplete=allow_incomplete)
+    return _written(TextInPart.of(text, error_of(declared.unread_of(snapshot, chosen))), out)
 
 
 @click.command("from", cls=Verb)
@@ -135,8 +140,9 @@ def _form(form: str | None, out: str | None) -> str:
 
 
 def _snapshot_to_write(
-    session: Session, saved: str | None, where: str | None, time: str | None, cluster_id: str | None
-) -> Snapshot:
+    session: Session, saved: str | None, where: str | None, time: str | None, cluster_id: str | None,
+    kinds: Sequence[str] | None,
+) -> Snapshot:  # fmt: skip
     """The snapshot to write: of a live cluster, a file, or a history."""
     if where is None and (time or cluster_id):
         raise UsageError("--as-of and --cluster-id need --history WHERE")
@@ -144,7 +150,7 @@ def _snapshot_to_write(
         raise UsageError("--snapshot and --history cannot be combined", hint="Use one of them.")
     if where:
         return _as_of(session, where, time, cluster_id)
-    return _loaded(saved) if saved else session.cluster.snapshot()
+    return _loaded(saved) if saved else session.cluster.snapshot(kinds)
 
 
 def _loaded(saved: str) -> Snapshot:
@@ -161,10 +167,18 @@ def _as_of(session: Session, where: str, time: str | None, cluster_id: str | Non
 
 
 def _written(text: Text, out: str | None) -> Any:
-    """The text; or nothing, when it goes into a file."""
+    """The text; or nothing, when it goes into a file.
+
+    Raises
+    ------
+    KadminError
+        It is in the file, and lacks what could not be read.
+    """
     if out is None or Path(out).suffix not in _FILES:
         return text
     files.write(Path(out), f"{text}\n")
+    if isinstance(text, TextInPart):
+        raise text.error
     return None
 
 

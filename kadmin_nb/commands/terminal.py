@@ -175,7 +175,10 @@ def _print_result(result: Result, colour: bool) -> ExitState:
     elif not (_print(json_lines(value)) if result.json else _show(value, colour, may_page=not result.no_pager)):
         return _unprinted(value)
     if isinstance(value, str):  # a text, help say, has no rows: nothing need be loaded to see that
-        return ExitState.DONE
+        if (error := getattr(value, "error", None)) is None:
+            return ExitState.DONE
+        _say(error, colour)
+        return cast("ExitState", error.exit_state)
     return _ended(value, result.detailed, colour)
 
 

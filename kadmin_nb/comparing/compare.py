@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -50,7 +51,9 @@ def compare(a: Side, b: Side, *, everything: bool = False) -> Diff:
     Invalid
         One of them has a row twice.
     """
-    contents = [_as_sent(side.content) if a.is_declared or b.is_declared else side.content for side in (a, b)]
+    contents = [_as_asked(side.content, other) for side, other in ((a, b), (b, a))]
+    if a.is_declared or b.is_declared:
+        contents = [_as_sent(content) for content in contents]
     if others := None not in (a.cluster_id, b.cluster_id) and a.cluster_id != b.cluster_id:
         contents = [_by_role(content) for content in contents]
     rows = [row for row in differences(*contents) if not _is_out_of_reach(row, a, b)]
@@ -65,6 +68,14 @@ def compare(a: Side, b: Side, *, everything: bool = False) -> Diff:
         _passed_over(a, b),
         len(_secrets(contents[0]) & _secrets(contents[1])),
     )
+
+
+def _as_asked(content: Any, other: Side) -> Any:
+    """A snapshot; beside a declarative file without the parts that could not be read and of which the file says
+    nothing."""
+    if not isinstance(content, Snapshot) or not other.is_declared:
+        return content
+    return replace(content, unread=tuple(part for part in content.unread if part.scope in other.content.scopes))
 
 
 def _as_sent(content: Any) -> Any:
@@ -112,8 +123,9 @@ def _resource_of(row: Row) -> Configurable | None:
 
 
 def _passed_over(a: Side, b: Side) -> tuple[str, ...]:
-    """The scopes that only one of two snapshots has."""
-    scopes = [set(side.content.scopes) for side in (a, b) if isinstance(side.content, Snapshot)]
+    """The scopes that only one of two snapshots has asked for; one that could not be read is a row of its own."""
+    snapshots = [side.content for side in (a, b) if isinstance(side.content, Snapshot)]
+    scopes = [{*one.scopes, *(part.scope for part in one.unread)} for one in snapshots]
     return tuple(scope for scope in SCOPES if len(scopes) == 2 and scope in scopes[0] ^ scopes[1])
 
 

@@ -79,10 +79,9 @@ class Side:
     def __str__(self) -> str:
         if not isinstance(self.content, Snapshot):
             return f"{self.says}: {len(self.content):,} rows"
-        half = "" if self.content.complete else f", NOT COMPLETE: {len(self.content.failed):,} could not be read"
         whose = f"cluster {self.cluster_id}" if self.cluster_id else "no cluster named"
         when = "" if self.is_declared else f" at {utc(self.content.taken_at)}"
-        return f"{self.says} ({whose}{when}{half})"
+        return f"{self.says} ({whose}{when}{self.content.shortfall})"
 
 
 class Diff(Answer):

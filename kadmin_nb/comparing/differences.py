@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from ..errors import Invalid, UsageError
 from ..frames import given_frames, schemas
 from ..frames.given_frames import plain
-from ..frames.snapshot_kinds import SCOPES, SnapshotKind, kind_of
+from ..frames.snapshot_kinds import SCOPES, SnapshotKind, kind_of, kind_of_scope
 from ..frames.snapshots import SCOPE, Snapshot
 from ..model.config_fallback import Synonym, in_effect, in_unit_of, unnamed_defaults
 from ..model.config_values import BrokerConfigs, ConfigValue
@@ -32,8 +32,8 @@ SECRET = "a secret, which cannot be read"
 def drift(a: object, b: object) -> Diff:
     """DRIFT from `a` to `b`: two snapshots, or two frames of quotas or of configs, of one cluster or of two.
 
-    What only one of them has read is passed over. A resource that one of them could not read is one row with the state
-    unknown. Two secrets are not compared: nobody can see them.
+    What only one of them has read is skipped. A resource, or a whole part, that one of them could not read is one row
+    with the state unknown. Two secrets are not compared: nobody can see them.
 
     Parameters
     ----------
@@ -55,13 +55,33 @@ def differences(a: object, b: object) -> list[Row]:
     """The rows of `drift`."""
     ours, theirs = _side(a), _side(b)
     kinds = [kind for kind in ours if kind in theirs]
-    if not kinds:
+    unread = _unread_parts(a, b)
+    if not kinds and not unread:
         left, right = (" and ".join(kind.title for kind in side) or "nothing" for side in (ours, theirs))
         raise UsageError(
             f"{left} cannot be compared with {right}", hint="Give two frames of one kind, or two snapshots."
         )
-    rows = [row for kind in kinds for row in _of_kind(ours[kind], theirs[kind], kind)]
+    rows = [*unread, *(row for kind in kinds for row in _of_kind(ours[kind], theirs[kind], kind))]
     return sorted(rows, key=lambda row: (row["kind"], row["resource"], row["key"] or ""))
+
+
+def _unread_parts(a: object, b: object) -> list[Row]:
+    """A row for each part that a snapshot could not read; beside a frame only those of its kind."""
+    snapshots = [side for side in (a, b) if isinstance(side, Snapshot)]
+    kinds = {kind_of(table_of(side)) for side in (a, b) if not isinstance(side, Snapshot)}
+    parts = {part.scope: part for side in snapshots for part in side.unread}
+    with_kinds = [(part, kind_of_scope(scope)) for scope, part in parts.items()]
+    return [
+        _unknown(kind.kind, part.title, part.in_one_line())
+        for part, kind in with_kinds
+        if kind is not None and (not kinds or kind in kinds)
+    ]
+
+
+def _unknown(kind: str, resource: str, note: str) -> Row:
+    """The row of something that one side could not read."""
+    row = dict.fromkeys(schemas.DRIFT.names) | {"kind": kind, "state": "unknown", "is_sensitive": False}
+    return {**row, "resource": resource, "note": note}
 
 
 _Read = tuple[pa.Table, frozenset[str]]
@@ -92,8 +112,7 @@ def table_of(content: object) -> pa.Table:
 
 def _of_kind(a: _Read, b: _Read, kind: SnapshotKind) -> Iterator[Row]:
     unread = {**_unread(a[0]), **_unread(b[0])}
-    whole_resource = dict.fromkeys(schemas.DRIFT.names) | {"kind": kind.kind, "state": "unknown", "is_sensitive": False}
-    yield from ({**whole_resource, "resource": str(r), "note": note} for r, note in unread.items())
+    yield from (_unknown(kind.kind, str(resource), note) for resource, note in unread.items())
     wholes = [content_of(kind.without_secrets(table), kind) for table, _ in (a, b)]
     ours, theirs = (_read_by_both(whole, a[1] & b[1], unread) for whole in wholes)
     of_a, of_b = (_defaults(whole, unread) for whole in wholes)

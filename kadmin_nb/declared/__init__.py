@@ -6,6 +6,6 @@ It takes texts and snapshots, not clusters.
 from .declaration import Declared, Difference, Entry
 from .migration import Migration
 from .reader import load, read
-from .writer import export, schema
+from .writer import export, schema, unread_of
 
-__all__ = ["Declared", "Difference", "Entry", "Migration", "export", "load", "read", "schema"]
+__all__ = ["Declared", "Difference", "Entry", "Migration", "export", "load", "read", "schema", "unread_of"]

@@ -11,7 +11,7 @@ from pathlib import PurePath
 from ..errors import Invalid, KadminError, PlanRefused, UsageError, WrongCluster
 from ..frames import snapshot_kinds
 from ..frames.snapshot_kinds import SCOPES, TargetWords, parsed
-from ..frames.snapshots import Snapshot, snapshot
+from ..frames.snapshots import Snapshot, UnreadPart, snapshot
 from ..hints import Hint, Option, did_you_mean, sentence
 from ..model.changes import DELETE, SET, Edit, Target
 from ..model.configurable import Configurable
@@ -59,6 +59,17 @@ def kinds(words: Iterable[str]) -> tuple[str, ...]:
     """
     chosen = {kind for word in words for kind in ([*WORDS] if word == CONFIGS else [_known(word)])}
     return tuple(kind for kind in KINDS if kind in chosen)
+
+
+def scopes_of(words: Iterable[str]) -> tuple[str, ...]:
+    """The parts of a snapshot that have these kinds; levels of loggers are in none.
+
+    Raises
+    ------
+    UsageError
+        An unknown kind.
+    """
+    return tuple(KINDS[kind] for kind in kinds(words) if KINDS[kind] in SCOPES)
 
 
 def read_by(scopes: Iterable[str]) -> tuple[str, ...]:
@@ -170,11 +181,13 @@ class Entry:
 
 @dataclass(frozen=True)
 class Difference:
-    """The edits that lead to what a file declares; `left` is what --prune does not remove, with the reason."""
+    """The edits that lead to what a file declares; `left` is what --prune does not remove, with the reason, and
+    `unread` the parts of which it removes nothing, as they could not be read."""
 
     edits: tuple[Edit, ...]
     left: Mapping[Target, str]
     where: str
+    unread: tuple[UnreadPart, ...] = ()
 
     def __iter__(self) -> Iterator[Edit]:
         return iter(self.edits)
@@ -200,7 +213,8 @@ class Difference:
         kept_lines = [f"{key} of {resource}: {why}" for (resource, key), why in self.left.items()]
         if kept_lines:
             counts.append(f"{len(kept_lines):,} left as is ({kept_lines[0]}{', …' if len(kept_lines) > 1 else ''})")
-        return f"{self.where}: {', '.join([*counts, f'{len(self) - removed:,} to set'])}"
+        lines = [f"{self.where}: {', '.join([*counts, f'{len(self) - removed:,} to set'])}"]
+        return "; ".join([*lines, *(f"nothing is pruned of a part: {part}" for part in self.unread)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,6 +231,12 @@ class Declared:
     taken_at: datetime | None = None
     complete: bool = True
     where: str = "the file"
+
+    @property
+    def spoken_of(self) -> tuple[str, ...]:
+        """The kinds that it has, and those of its entries."""
+        named = {*self.kinds, *(kind_of(entry.resource) for entry in self.entries)}
+        return tuple(kind for kind in KINDS if kind in named)
 
     def difference(
         self,
@@ -246,10 +266,12 @@ class Declared:
             An unknown key or entity type, a placeholder for a secret that does not exist, a value that no quota can
             have; with its line.
         PlanRefused
-            Pruning with an incomplete file, or against kinds that could not be read in full.
+            The file has entries of a part that could not be read; pruning with an incomplete file, or against kinds
+            that could not be read in full.
         """
         refuse_other_than_snapshot(against)
         self.refuse_other_cluster(against.cluster_id, any_cluster=any_cluster)
+        self._refuse_unread(against)
         if prune:
             self._refuse_half(against)
         try:
@@ -258,7 +280,8 @@ class Declared:
         except KadminError as exc:
             raise exc.within(self.where) from None
         removals, not_removed = self._pruned(current, against, allow_unknown) if prune else ((), {})
-        return Difference((*edits, *removals), not_removed, self.where)
+        unread = [part for part in against.unread if prune and part.scope in scopes_of(self.kinds)]
+        return Difference((*edits, *removals), not_removed, self.where, tuple(unread))
 
     def refuse_other_cluster(self, cluster_id: str, *, any_cluster: bool = False) -> None:
         """Raise WrongCluster if the file names another cluster."""
@@ -313,6 +336,19 @@ class Declared:
             raise entry.doubt.within(entry.node.place)
         return Edit(SET, *entry.target, entry.value, f"line {entry.node.line} of {self._name}")
 
+    def _refuse_unread(self, against: Snapshot) -> None:
+        """Refuse what has entries of a part that could not be read: nobody knows what is to be changed."""
+        unread = {part.scope: part for part in against.unread}
+        entry = next((entry for entry in self.entries if entry.resource.scope in unread), None)
+        if entry is not None:
+            part = unread[entry.resource.scope]
+            raise PlanRefused(
+                f"{entry.node.place}: {part}, so no plan can be made of {entry.resource}",
+                code=part.code,
+                hint=part.hint or "Nothing was sent.",
+                targets=[entry.target],
+            ).within(self.where)
+
     def _refuse_half(self, against: Snapshot) -> None:
         if not self.complete:
             raise PlanRefused(f"{self.where} is not complete, so nothing is pruned", hint="Nothing was sent.")
@@ -322,7 +358,7 @@ class Declared:
             raise PlanRefused(
                 f"{told(of_these)}, so nothing is pruned", code=of_these[0].error, hint="Nothing was sent."
             )
-        if not failed and not against.complete:
+        if not failed and not against.unread and not against.complete:
             raise PlanRefused("the cluster could not be read in full, so nothing is pruned")
 
     def _pruned(

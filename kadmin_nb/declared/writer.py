@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from importlib.resources import files
 
 from ..errors import KadminError, UsageError, kind_of
-from ..frames.snapshots import Snapshot
+from ..frames.snapshots import Snapshot, UnreadPart
 from ..hints import Hint, Option, sentence
 from ..secrets import SHOWN
 from ..version import TOOL
@@ -38,7 +38,8 @@ def export(
     format
         `yaml` or `json`.
     kinds
-        `quotas`, `configs`, or `topic`, `broker`, `client-metrics`, `group`; default: all that was read.
+        `quotas`, `configs`, or `topic`, `broker`, `client-metrics`, `group`, `client-configs`; default: all that was
+        read. A part that is `unread` in the snapshot is left out, and is not among the `kinds` of the file.
     allow_incomplete
         Write what could be read. The file is marked as incomplete, and prunes nothing.
 
@@ -67,13 +68,21 @@ def schema() -> str:
     return files(__package__).joinpath("schema.json").read_text(encoding="utf-8")
 
 
+def unread_of(snapshot: Snapshot, kinds: Collection[str] | None = None) -> list[UnreadPart]:
+    """The parts of these kinds, or of all, that could not be read, and so are not in the file."""
+    scopes = None if kinds is None else declaration.scopes_of(kinds)
+    return [part for part in snapshot.unread if scopes is None or part.scope in scopes]
+
+
 def _chosen(snapshot: Snapshot, kinds: Collection[str] | None) -> tuple[str, ...]:
     """The kinds to write."""
     read = declaration.read_by(snapshot.scopes)
     if kinds is None:
         return read
     chosen = declaration.kinds(kinds)
-    if missing := [kind for kind in chosen if kind not in read and kind in kinds]:
+    unread = {part.scope for part in snapshot.unread}
+    missing = [kind for kind in chosen if kind in kinds and kind not in read and declaration.KINDS[kind] not in unread]
+    if missing:
         raise UsageError(f"{missing[0]} was not read", hint=f"The snapshot has {', '.join(read) or 'nothing'}.")
     return tuple(kind for kind in chosen if kind in read)
 

@@ -19,7 +19,7 @@ from ..model.configurable import Configurable
 from ..model.entity import Entity
 from ..model.findings import Row
 from ..model.quota_keys import text_of
-from ..model.resources import Resource
+from ..model.resources import WORDS, Resource
 from ..secrets import SHOWN, is_called_so
 from . import schemas
 from .frame import Frame
@@ -256,6 +256,13 @@ def parsed(kind: str, text: str) -> Configurable:
 def kind_of_scope(scope: str) -> SnapshotKind | None:
     """The kind that a part of a snapshot belongs to; None of what no snapshot reads."""
     return next((kind for kind in KINDS.values() if scope in kind.scopes), None)
+
+
+def title_of_part(scope: str) -> str:
+    """The name of a part of a snapshot, for people: `quotas`, `topic configs`, `client configs`."""
+    kind = kind_of_scope(scope)
+    word = next((word for word, resource_type in WORDS.items() if resource_type == scope), None)
+    return f"{word} configs" if word else kind.title if kind else scope
 
 
 def kind_of(table: pa.Table) -> SnapshotKind:

@@ -6,28 +6,90 @@ import json
 import os
 import uuid
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import Invalid, NotFound, UsageError
+from ..errors import ExitState, Invalid, KadminError, NotFound, UsageError
+from ..errors import kind_of as kind_of_error
 from ..files import check, writing
 from ..model.resources import Resource
 from .answer import Answer
 from .display import Display
 from .schema_metadata import CLUSTER_ID, TAKEN_AT, stamped
-from .snapshot_kinds import KINDS, SCOPES, SnapshotKind
+from .snapshot_kinds import KINDS, SCOPES, SnapshotKind, title_of_part
 
 ID, COMPLETE, SCOPE = "kadmin.snapshot_id", "kadmin.complete", "kadmin.scopes"
-_RESOURCES = "kadmin.resources"
+_RESOURCES, _UNREAD = "kadmin.resources", "kadmin.unread"
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadPart:
+    """A part of a cluster that could not be read, and why: `code` is Kafka's name of the error, or None."""
+
+    scope: str
+    code: str | None
+    message: str
+    hint: str | None = None
+
+    @classmethod
+    def of(cls, scope: str, error: KadminError) -> UnreadPart:
+        """The part whose reading ended with this error."""
+        return cls(scope, error.code, str(error), error.hint)
+
+    @property
+    def title(self) -> str:
+        """Its name, for people."""
+        return title_of_part(self.scope)
+
+    def in_one_line(self) -> str:
+        """The reason, and what would fix it."""
+        return ". ".join(filter(None, [self.message, self.hint]))
+
+    def __str__(self) -> str:
+        return f"{self.title} could not be read: {self.message}"
+
+
+def error_of(unread: Collection[UnreadPart]) -> KadminError | None:
+    """The error that names all of these parts, with what would fix the first; None without any."""
+    if not unread:
+        return None
+    first = next(iter(unread))
+    return kind_of_error(first.code)("; ".join(map(str, unread)), code=first.code, hint=first.hint)
+
+
+class PartlyRead(Answer):
+    """An answer that is made of what could be read: `unread` are the parts of the cluster that it says nothing of."""
+
+    def __init__(self, table: pa.Table, unread: Iterable[UnreadPart] = ()) -> None:
+        super().__init__(table)
+        self.unread = tuple(unread)
+
+    @property
+    def ok(self) -> bool:
+        """True if all could be read."""
+        return not self.unread and super().ok
+
+    def raise_for_errors(self) -> Self:
+        """Itself when all could be read.
+
+        Raises
+        ------
+        NotAuthorized, Invalid, TimedOut, Unsupported
+            A part could not be read; all of them are named.
+        """
+        if error := error_of(self.unread):
+            raise error
+        return super().raise_for_errors()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Snapshot(Display):
-    """What is set on a cluster at one time; `scopes` says what was read.
+    """What is set on a cluster at one time; `scopes` says what was read, `unread` what could not be, and why.
 
     `frames` are SNAPSHOT frames by the name of their kind: Answers, for Arrow, pandas or Spark. `resources` are all
     that could be listed, also those on which nothing is set; None where nobody tells, as in a history.
@@ -40,6 +102,7 @@ class Snapshot(Display):
     complete: bool
     frames: Mapping[str, Answer]
     resources: tuple[Resource, ...] | None = None
+    unread: tuple[UnreadPart, ...] = ()
 
     @property
     def quotas(self) -> Answer:
@@ -109,10 +172,35 @@ class Snapshot(Display):
             why = str(exc).partition("\n")[0]
             raise Invalid(f"{place} cannot be read as a snapshot: {why}", hint=_NO_SNAPSHOT) from None
 
+    @property
+    def shortfall(self) -> str:
+        """What could not be read, after a comma; nothing where all was."""
+        if self.complete:
+            return ""
+        parts, failed = [part.title for part in self.unread], len(self.failed)
+        noun = f" resource{'s' * (failed != 1)}" if parts else ""
+        resources = [f"{failed:,}{noun}"] if failed or not parts else []
+        return f", NOT COMPLETE: {' and '.join([*parts, *resources])} could not be read"
+
+    def raise_for_errors(self) -> Snapshot:
+        """Itself when all could be read.
+
+        Raises
+        ------
+        NotAuthorized, Invalid, TimedOut, Unsupported
+            A part, or a resource, could not be read.
+        """
+        if error := error_of(self.unread):
+            raise error
+        self.failed.raise_for_errors()
+        return self
+
+    def _exit_state(self, detailed: bool = False) -> ExitState:
+        return ExitState.DONE if self.complete else ExitState.FAILED
+
     def _title(self) -> str:
         counted = ", ".join(f"{len(self.frames[kind.name]):,} {kind.title}" for kind in self.kinds)
-        half = "" if self.complete else f", NOT COMPLETE: {len(self.failed):,} could not be read"
-        return f"<Snapshot {self.id} of {self.cluster_id} at {self.taken_at.isoformat()}: {counted}{half}>"
+        return f"<Snapshot {self.id} of {self.cluster_id} at {self.taken_at.isoformat()}: {counted}{self.shortfall}>"
 
 
 def snapshot(
@@ -124,15 +212,16 @@ def snapshot(
     snapshot_id: str | None = None,
     complete: bool = True,
     resources: Iterable[Resource] | None = None,
+    unread: Iterable[UnreadPart] = (),
 ) -> Snapshot:
-    """The snapshot of these frames, by the name of their kind: secrets are taken out, a row with an error makes it
-    incomplete. Its `scopes` are all of these kinds unless said."""
+    """The snapshot of these frames, by the name of their kind: secrets are removed; a row with an error, or a part that
+    is `unread`, makes it incomplete. Its `scopes` default to all of these kinds."""
     kinds = [KINDS[name] for name in frames]
     scopes = [scope for kind in kinds for scope in kind.scopes] if scopes is None else scopes
-    scopes = tuple(scope for scope in SCOPES if scope in scopes)
+    scopes, unread = tuple(scope for scope in SCOPES if scope in scopes), tuple(unread)
     cleaned = {kind.name: kind.without_secrets(frames[kind.name]) for kind in kinds}
     with_errors = (table["error"] for table in cleaned.values() if "error" in table.column_names)
-    complete = complete and not any(pc.any(pc.is_valid(errors)).as_py() for errors in with_errors)
+    complete = complete and not unread and not any(pc.any(pc.is_valid(errors)).as_py() for errors in with_errors)
     unique_id = snapshot_id or uuid.uuid4().hex
     marks = {ID: unique_id, COMPLETE: str(complete).lower(), SCOPE: " ".join(scopes)}
     columns = {"cluster_id": cluster_id, "taken_at": taken_at, "snapshot_id": unique_id, "complete": complete}
@@ -145,9 +234,8 @@ def snapshot(
         return Answer(stamped(whole, cluster_id, marks, at=taken_at.isoformat(timespec="microseconds")))
 
     listed = None if resources is None else tuple(resources)
-    return Snapshot(
-        unique_id, cluster_id, taken_at, scopes, complete, {kind.name: answer(kind) for kind in KINDS.values()}, listed
-    )
+    answers = {kind.name: answer(kind) for kind in KINDS.values()}
+    return Snapshot(unique_id, cluster_id, taken_at, scopes, complete, answers, listed, unread)
 
 
 # --- the file: one Parquet row, with each frame as a list of structs, and the snapshot's marks ---
@@ -172,6 +260,8 @@ def _marks(snapshot: Snapshot) -> dict[str, str]:
         COMPLETE: str(snapshot.complete).lower(),
         SCOPE: " ".join(snapshot.scopes),
     }
+    if snapshot.unread:
+        marks[_UNREAD] = json.dumps([astuple(part) for part in snapshot.unread])
     if snapshot.resources is not None:
         marks[_RESOURCES] = json.dumps([(resource.type, resource.name) for resource in snapshot.resources])
     return marks
@@ -190,6 +280,7 @@ def _of_file(whole: pa.Table) -> Snapshot:
         snapshot_id=marks[ID],
         complete=marks[COMPLETE] == "true",
         resources=[Resource(*fields) for fields in json.loads(marks[_RESOURCES])] if _RESOURCES in marks else None,
+        unread=[UnreadPart(*fields) for fields in json.loads(marks.get(_UNREAD, "[]"))],
     )
 
 

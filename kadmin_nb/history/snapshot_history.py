@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain, repeat
 from operator import itemgetter
@@ -22,11 +22,13 @@ from ..errors import Invalid, NotFound, UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.schema_metadata import CLUSTER_ID, TAKEN_AT
-from ..frames.snapshot_kinds import KINDS, SnapshotKind, kind_of
-from ..frames.snapshots import COMPLETE, ID, SCOPE, Snapshot, snapshot
+from ..frames.snapshot_kinds import CONFIGS, KINDS, SnapshotKind, kind_of
+from ..frames.snapshots import COMPLETE, ID, SCOPE, PartlyRead, Snapshot, UnreadPart, snapshot
 from ..hints import Hint, Verb, sentence
+from ..model import rights
 from ..model.figures import utc
 from ..model.findings import Row
+from ..model.resources import Resource
 from ..model.times import length_of_time, moment
 from .backfill import LOGGED, LoggedChanges, past_before
 from .intervals import (
@@ -109,7 +111,7 @@ class History:
     def __init__(self, place: Place, keep: timedelta | None = None) -> None:
         self._place, self._keep = place, keep
 
-    def record(self, snapshot: object, plan_id: object = None) -> Answer:
+    def record(self, snapshot: object, plan_id: object = None) -> PartlyRead:
         """Record a snapshot. Changed values close open intervals and open new ones, in one commit for each kind; an
         unchanged snapshot adds only a row for each kind to the table of snapshots.
 
@@ -125,13 +127,15 @@ class History:
 
         Returns
         -------
-        Answer
-            SNAPSHOTS: the rows that were added.
+        PartlyRead
+            SNAPSHOTS: the rows that were added. A part that could not be read, wholly or of some resources, is in
+            `unread`: it stays as it was, and the rest is recorded.
 
         Raises
         ------
         Invalid
-            It is not complete, or has a key twice, or two intervals of one key are open; nothing was recorded.
+            Nothing of it was read in full, or it has a key twice, or two intervals of one key are open; nothing was
+            recorded.
         UsageError
             It is not a snapshot; the place has something that is not a history.
         Unsupported
@@ -151,7 +155,7 @@ class History:
                 self._fence(kind, contents[kind], rows[kind], stored[kind].version)
             self._forget(taken.cluster_id)
         told = [{**row, "kind": kind.name, "unchanged": not stored[kind].changed} for kind, row in rows.items()]
-        return Answer(schemas.table(schemas.SNAPSHOTS, told))
+        return PartlyRead(schemas.table(schemas.SNAPSHOTS, told), taken.unread)
 
     def backfill(self, log: object) -> Answer:
         """Add the time before the first snapshot, from the cluster's own metadata log: each change of quotas and
@@ -522,25 +526,39 @@ def _taken(source: object) -> Snapshot:
     UsageError
         No snapshot, or a frame that does not say whose it is, when it was taken and whether it is complete.
     Invalid
-        It is not complete.
+        It is not complete, and nothing says which parts of it are, or none is.
     """
     snapshot = source if isinstance(source, Snapshot) else _of_frame(table_of(source))
-    if not snapshot.complete:
+    if snapshot.complete:
+        return snapshot
+    unread = (*snapshot.unread, *_read_in_part(snapshot))
+    scopes = tuple(scope for scope in snapshot.scopes if scope not in {part.scope for part in unread})
+    if not unread or not scopes:
+        why = "".join(f": {part}" for part in unread[:1])
         raise Invalid(
-            f"the snapshot of {utc(snapshot.taken_at)} is not complete{_why(snapshot)}; nothing was recorded",
+            f"the snapshot of {utc(snapshot.taken_at)} is not complete{why}; nothing was recorded",
             hint="What could not be read would look as if it had been deleted. Take another snapshot.",
         )
-    return snapshot
+    whole = snapshot.with_frame(CONFIGS, _of_types(snapshot.configs.to_arrow(), scopes))
+    return replace(whole, scopes=scopes, unread=unread)
 
 
-def _why(snapshot: Snapshot) -> str:
-    failed = snapshot.failed.to_arrow().slice(0, 1).to_pylist()
-    if not failed:
-        return ""
-    first, more = failed[0], len(snapshot.failed) - 1
-    return f": {first['error']} for {first['resource_type']} {first['resource_name']}" + (
-        f" and {more} more" * (more > 0)
-    )
+def _read_in_part(snapshot: Snapshot) -> Iterator[UnreadPart]:
+    """The parts of which some resources could not be read: these would look as if they had been deleted."""
+    failed: dict[str, list[Row]] = {}
+    for row in snapshot.failed.to_arrow().to_pylist():
+        failed.setdefault(row["resource_type"], []).append(row)
+    for scope, rows in failed.items():
+        first, more = rows[0], len(rows) - 1
+        whose = Resource(first["resource_type"], first["resource_name"])
+        also = f" and {more:,} more" * (more > 0)
+        hint = rights.hint(first["error"], rights.to_describe(whose))
+        yield UnreadPart(scope, first["error"], f"{first['error']} for {whose}{also}", hint)
+
+
+def _of_types(configs: pa.Table, scopes: Collection[str]) -> pa.Table:
+    """The configs of resources of these types."""
+    return configs.filter(pc.is_in(configs["resource_type"].cast(pa.string()), pa.array(sorted(scopes), pa.string())))
 
 
 def _of_frame(table: pa.Table) -> Snapshot:

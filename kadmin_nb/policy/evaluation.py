@@ -155,7 +155,8 @@ def facts_of(snapshot: Snapshot, reassigning: bool | None = None) -> PolicyFacts
         {name: answer.to_arrow() for name, answer in snapshot.frames.items()},
         reassigning=reassigning,
         scopes=snapshot.scopes,
-        complete=snapshot.complete,
+        complete=snapshot.complete or bool(snapshot.unread),
+        unread_parts={part.scope: part.in_one_line() for part in snapshot.unread},
         resources=snapshot.resources,
     )
 

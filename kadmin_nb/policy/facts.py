@@ -47,6 +47,9 @@ MADE_OF: Mapping[str, snapshot_kinds.SnapshotKind] = {
 }
 """The kind of snapshots' frames that each is made of."""
 
+_BROKERS = "BROKER"
+"""The part of a snapshot that has the configs of brokers."""
+
 OF_QUOTAS = (QUOTAS, EFFECTIVE, TREE)
 """The frames whose values are quotas', in their units."""
 
@@ -65,8 +68,8 @@ class PolicyFacts:
 
     `pairs` are the known clients. Without them EFFECTIVE is about the `possible` ones; `named`, where given, are those
     of another time too. `reassigning` says whether partitions are being moved, None that nobody asked; `by_callback`
-    that a broker decides by a class of its own; `complete` is of the snapshot; `resources` are all that
-    there are, where somebody knows.
+    that a broker decides by a class of its own; `complete` is of the parts that the snapshot has read, `unread_parts`
+    has the reasons of the others; `resources` are all that there are, where somebody knows.
     """
 
     cluster_id: str
@@ -77,6 +80,7 @@ class PolicyFacts:
     named: PossibleClients | None = None
     by_callback: bool = False
     complete: bool = True
+    unread_parts: Mapping[str, str] = field(default_factory=dict)
     resources: Collection[Resource] | None = None
     _made: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
@@ -138,13 +142,24 @@ class PolicyFacts:
         """The unread parts of a frame, a sentence each; of configs only resources of `kinds` matter."""
         kind = MADE_OF[frame]
         if kind.name not in self.frames or not (len(kind.scopes) > 1 or self._reads(kind.scopes[0])):
-            yield f"the {kind.title} were not read"
+            yield f"the {kind.title} were not read{self._reason(kind.scopes)}"
         elif frame == EFFECTIVE and self._decides_by_callback:
             yield f"a broker sets {CALLBACK}, so the limits of clients cannot be known"
+        elif frame == EFFECTIVE and _BROKERS in self.unread_parts:
+            yield f"whether a broker sets {CALLBACK} is not known{self._reason([_BROKERS])}"
         elif len(kind.scopes) > 1:
             if not self.complete and not self.forbidden(frame):
                 yield "the snapshot is not complete"
-            yield from (f"the {kind.title} of type {scope} were not read" for scope in kinds if not self._reads(scope))
+            unread = [scope for scope in kinds or self._failed(kind) if not self._reads(scope)]
+            yield from (f"the {kind.title} of type {scope} were not read{self._reason([scope])}" for scope in unread)
+
+    def _failed(self, kind: snapshot_kinds.SnapshotKind) -> list[str]:
+        """The parts of a kind that could not be read."""
+        return [scope for scope in kind.scopes if scope in self.unread_parts]
+
+    def _reason(self, scopes: Iterable[str]) -> str:
+        """The reason why the first of these parts was not read, after a colon, where it is known."""
+        return next((f": {self.unread_parts[scope]}" for scope in scopes if scope in self.unread_parts), "")
 
     def _reads(self, scope: str) -> bool:
         return self.scopes is None or scope in self.scopes

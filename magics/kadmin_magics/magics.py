@@ -160,6 +160,8 @@ class KAdmin(Magics):
             self._shell.push({out: value})  # type: ignore[no-untyped-call]
         if getattr(result.value, "_is_raised", False):
             result.value.raise_for_errors()
+        if isinstance(result.value, str) and (error := getattr(result.value, "error", None)):
+            _show_text("\n".join(error.lines()))
         if hint := getattr(result.value, "hint", None):
             _show_text(f"Hint: {printable(hint)}")
         return None if out is not None else value

@@ -177,7 +177,7 @@ def test_the_side_that_may_not_be_read_is_named(kafka, other_kafka, kadmin, monk
     denied = kn.NotAuthorized("CLUSTER_AUTHORIZATION_FAILED: no", code="CLUSTER_AUTHORIZATION_FAILED", hint="Ask.")
     read = kn.Cluster.snapshot
 
-    def snapshot(cluster: kn.Cluster) -> kn.Snapshot:
+    def snapshot(cluster: kn.Cluster, kinds: object = None) -> kn.Snapshot:
         if cluster.settings.bootstrap == kafka.bootstrap:
             return read(cluster)
         raise denied

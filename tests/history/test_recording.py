@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,10 +18,10 @@ from deltalake.exceptions import CommitFailedError
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
-from kadmin_nb.frames.snapshots import snapshot
+from kadmin_nb.frames.snapshots import UnreadPart, snapshot
 from kadmin_nb.history import addresses, delta
 from tests.full_disk import no_more_than, small_disk
-from tests.history.hours import MIDNIGHT, at, configs_of, failed, limits_of, taken, topic
+from tests.history.hours import MIDNIGHT, at, configs_of, failed, limits_of, quotas_of, taken, topic
 from tests.history.model import Seen, changes, state, told, told_changes
 from tests.hostile_names import HOSTILE
 
@@ -117,11 +118,43 @@ def test_nothing_there_is_said(history) -> None:
 
 def test_half_a_snapshot_is_refused(history, tmp_path: Path) -> None:
     """Rights were lost for an hour, and the history says that a thousand topics were deleted."""
-    half = taken(0, {"alice": 1.0}, [topic("orders", "retention.ms", "1"), failed("payments")])
+    half = taken(0, {}, [topic("orders", "retention.ms", "1"), failed("payments")], scopes=["TOPIC"])
     assert not half.complete
-    with pytest.raises(kn.Invalid, match="not complete: TOPIC_AUTHORIZATION_FAILED for TOPIC payments; nothing was"):
+    reason = "not complete: topic configs could not be read: TOPIC_AUTHORIZATION_FAILED for topic=payments; nothing was"
+    with pytest.raises(kn.Invalid, match=reason):
         history.record(half)
+    unexplained = snapshot({"quotas": quotas_of({})}, cluster_id="here", taken_at=at(0), complete=False)
+    with pytest.raises(kn.Invalid, match="is not complete; nothing was recorded"):
+        history.record(unexplained)
     assert not _stored(tmp_path)
+
+
+def test_what_could_not_be_read_stays_and_the_rest_is_recorded(history) -> None:
+    """One topic that I may not see, or a topic that another program had named as ours, and no quota was recorded."""
+    whole = [topic("orders", "retention.ms", "1"), topic("payments", "retention.ms", "2")]
+    history.record(taken(0, {"alice": 1.0}, whole))
+    half = taken(1, {"alice": 2.0}, [topic("orders", "retention.ms", "5"), failed("payments")])
+    lost = UnreadPart("CLIENT_CONFIGS", "INVALID_PARTITIONS", "two partitions", "Delete it.")
+    recorded = history.record(replace(half, unread=(lost,)))
+    assert (recorded.ok, recorded._exit_state().value) == (False, 1)
+    with pytest.raises(kn.Invalid) as refused:
+        recorded.raise_for_errors()
+    assert (str(refused.value), refused.value.hint) == (
+        "client configs could not be read: two partitions; "
+        "topic configs could not be read: TOPIC_AUTHORIZATION_FAILED for topic=payments",
+        "Delete it.",
+    )
+    rows = recorded.to_arrow().to_pylist()
+    assert [(row["kind"], row["rows"], row["scopes"]) for row in rows] == [
+        ("quotas", 1, "QUOTAS"),
+        ("configs", 0, "BROKER CLIENT_METRICS GROUP"),
+    ]
+    assert [(row["resource"], row["old"], row["new"]) for row in history.changes((None, None))] == [
+        ("user=alice", "1", "2")
+    ]
+    history.record(taken(2, {"alice": 2.0}, whole))
+    assert [row["resource"] for row in history.changes((at(1), None))] == []
+    assert [row["value"] for row in history.as_of(at(1)).configs] == ["1", "2"]
 
 
 def test_a_frame_without_rows_must_say_that_nothing_was_there(history) -> None:
@@ -301,7 +334,10 @@ def test_snapshots_print_what_they_are() -> None:
         taken_at=at(0),
         snapshot_id="s",
     )
-    assert repr(given).endswith("2026-11-01T00:00:00+00:00: 0 quotas, 1 configs, NOT COMPLETE: 1 could not be read>")
+    title, failure, hint = repr(given).splitlines()
+    assert title.endswith("2026-11-01T00:00:00+00:00: 0 quotas, 1 configs, NOT COMPLETE: 1 could not be read>")
+    assert failure == "NotAuthorized: TOPIC_AUTHORIZATION_FAILED for TOPIC x: Topic authorization failed."
+    assert hint == "Hint: It needs DESCRIBE_CONFIGS on the topic x."
 
 
 def _recorded(history, times: int) -> None:

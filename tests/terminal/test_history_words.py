@@ -118,9 +118,9 @@ def test_a_wrong_line_is_one_line(kadmin, lake, tmp_path, line):
 def test_a_half_snapshot_is_not_recorded(live, lake, monkeypatch):
     """A topic that I may not see looked deleted the next day."""
     failed = {"resource_type": "TOPIC", "resource_name": "x", "error": "TOPIC_AUTHORIZATION_FAILED", "message": "no"}
-    quotas, configs = schemas.table(schemas.QUOTAS, []), schemas.table(schemas.CONFIGS, [failed])
-    half = snapshot({"quotas": quotas, "configs": configs}, cluster_id="here", taken_at=datetime.now(UTC))
+    configs = schemas.table(schemas.CONFIGS, [failed])
+    half = snapshot({"configs": configs}, cluster_id="here", taken_at=datetime.now(UTC), scopes=["TOPIC"])
     monkeypatch.setattr(Cluster, "snapshot", lambda self: half)
     said = live("history", "record", lake)
     assert (said.code, said.out) == (1, "")
-    assert "is not complete: TOPIC_AUTHORIZATION_FAILED for TOPIC x; nothing was recorded" in said.err
+    assert "topic configs could not be read: TOPIC_AUTHORIZATION_FAILED for topic=x; nothing was recorded" in said.err
