@@ -6,7 +6,10 @@ import contextlib
 import secrets
 from pathlib import Path
 
+from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
+
 import kadmin_nb as kn
+from kadmin_nb.admin import first_contact
 from kadmin_nb.admin.ports import CredentialChange
 from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.local import LocalKafka
@@ -19,6 +22,15 @@ def give_password(kafka: LiveKafka, user: str, password: str, mechanism: str = "
     """Let `user` log in with this password, without a plan."""
     (refusal,) = kafka.scram.alter({ScramUser(user): CredentialChange(mechanism, Secret(password))}).values()
     assert refusal is None, refusal
+
+
+def grant(kafka: LocalKafka, user: str, resource: ResourceType, name: str, operation: AclOperation) -> None:
+    """Give a user a right on a resource; brokers may take a moment to know it."""
+    with kafka.connect() as admin:
+        java = first_contact.client(admin.settings)
+    whose = (f"User:{user}", "*", operation, AclPermissionType.ALLOW)
+    binding = AclBinding(resource, name, ResourcePatternType.LITERAL, *whose)
+    java.create_acls([binding])[binding].result()
 
 
 def let_in(kafka: LocalKafka, user: str) -> Path:

@@ -415,7 +415,7 @@ class Cluster:
 
         return policies.guard(self.port, policies.in_force(self.settings, policy), plan)
 
-    def may_i(self, changes: str | Iterable[Edit] = "", *, on: Iterable[Resource] = ()) -> PermissionsAnswer:
+    def may_i(self, changes: str | Plan | Iterable[Edit] = "", *, on: Iterable[Resource] = ()) -> PermissionsAnswer:
         """PERMISSIONS: whether we have the rights to read and make these changes, and the line that grants each.
 
         The broker is asked to validate the changes, and makes none.
@@ -423,14 +423,15 @@ class Cluster:
         Parameters
         ----------
         changes
-            Lines as `stage.add_lines` takes them, or edits. Without any, and without `on`: quotas and brokers' configs.
+            Lines as `stage.add_lines` takes them, edits, or a plan that is to be applied, of which each right is asked
+            for once. Without any, and without `on`: quotas and brokers' configs.
         on
             Config resources to read and change.
         """
         from .permissions import may_i
 
-        edits = self.stage().add_lines(changes) if isinstance(changes, str) else list(changes)
-        return may_i(self.port, self.settings, edits, on)
+        wanted = self.stage().add_lines(changes) if isinstance(changes, str) else changes
+        return may_i(self.port, self.settings, wanted, on)
 
     def edit_quotas(
         self,

@@ -456,7 +456,7 @@ def _switch_on_plan(stage: Callable[[], Stage], before: Sequence[Level], seconds
     if not len(wishes):
         return None
     plan = wishes.plan(f"observe for {seconds:g} s")
-    refuse_invalid(plan.refused, len(plan))
+    refuse_invalid([*plan.refused, *plan.unauthorized], len(plan))
     return plan
 
 

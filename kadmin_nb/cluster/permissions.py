@@ -6,7 +6,7 @@ it, even for one that may alter quotas. So configs are read, and alters are sent
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -30,8 +30,9 @@ from ..model.entity import Entity
 from ..model.resources import Resource
 from ..model.scram import ScramUser
 from ..plans.approval import PLATFORM
+from ..plans.kinds.registry import by_kind, rights_to_apply, take
 from ..plans.kinds.registry import kind_of as change_kind_of
-from ..plans.kinds.registry import take
+from ..plans.plan import Plan
 from ..plans.validation import validated
 from .changes import secret
 
@@ -76,20 +77,28 @@ class PermissionsAnswer(Answer):
 
 @dataclass(frozen=True)
 class Probe:
-    """One right, and a request that needs it: `ask` gives the broker's refusal, None where it allows."""
+    """One right, what it is for, and the refusal of a request that needs it; None where the broker allows."""
 
     action: str
     right: rights.Right
-    ask: Callable[[], Refusal | None]
+    refused: Refusal | None
 
 
-def may_i(kafka: LiveKafka, settings: Settings, edits: Sequence[Edit], on: Iterable[Resource]) -> PermissionsAnswer:
+def may_i(
+    kafka: LiveKafka, settings: Settings, wanted: Plan | Iterable[Edit], on: Iterable[Resource]
+) -> PermissionsAnswer:
     """PERMISSIONS to read what changes are judged by, and to make them; see `Cluster.may_i`."""
+    edits = _edits_to_apply(wanted) if isinstance(wanted, Plan) else wanted
     wished = [*edits, *map(_harmless_edit, on)] or GENERAL
-    resources = dict.fromkeys(edit.resource for edit in wished)
-    probes = [*(_reading(kafka, resource, wished) for resource in resources), *_altering(kafka, wished)]
+    changes = [Change(n, e.op, e.resource, e.key, wanted=e.value, after=e.value) for n, e in enumerate(wished, 1)]
+    probes = [*_reading(kafka, changes), *_altering(kafka, changes)]
     rows = list(_rows(probes, user_in_words(settings) or NOBODY))
     return PermissionsAnswer(stamped(schemas.table(schemas.PERMISSIONS, rows), kafka.id))
+
+
+def _edits_to_apply(plan: Plan) -> list[Edit]:
+    """An edit for each right that applying a plan needs. It removes: then no secret is looked up to be validated."""
+    return [Edit(DELETE, change.resource, change.key) for change in rights_to_apply(plan.changes).values()]
 
 
 def _harmless_edit(resource: Resource) -> Edit:
@@ -97,29 +106,41 @@ def _harmless_edit(resource: Resource) -> Edit:
     return Edit(DELETE, resource, _HARMLESS.get(resource.type, "message.max.bytes"))
 
 
-def _reading(kafka: LiveKafka, resource: Configurable, edits: Iterable[Edit]) -> Probe:
-    targets = [edit.target for edit in edits if edit.resource == resource]
-
-    def ask() -> Refusal | None:
-        return take(kafka, targets).errors.get(resource)
-
-    return Probe(f"read {_things_of(resource)}", rights.to_describe(resource), ask)
-
-
-def _altering(kafka: LiveKafka, edits: Iterable[Edit]) -> Iterator[Probe]:
-    for number, edit in enumerate(edits, 1):
-        change = Change(number, edit.op, edit.resource, edit.key, wanted=edit.value, after=edit.value)
-        needed = change_kind_of(edit).needed_right(edit.resource)
-        yield Probe(f"change {_things_of(edit.resource)}", needed, partial(_refusal, kafka, change))
+def _reading(kafka: LiveKafka, changes: Sequence[Change]) -> Iterator[Probe]:
+    refused: dict[Configurable, Refusal | None] = {}
+    for mine in by_kind(changes).values():
+        refused |= _asked(partial(_unread, kafka, mine), [change.resource for change in mine])
+    for resource in dict.fromkeys(change.resource for change in changes):
+        yield Probe(f"read {_things_of(resource)}", rights.to_describe(resource), refused.get(resource))
 
 
-def _refusal(kafka: LiveKafka, change: Change) -> Refusal | None:
-    """The broker's refusal of a change that is validated, or, where none can be, of one that it can never make."""
-    kind = change_kind_of(change)
-    if not kind.can_validate:
-        return kind.refusal_of_right(kafka, change.resource)
-    (judged,) = validated(kafka, [change], secret)
-    return judged.refusal if judged.is_refused else None
+def _unread(kafka: LiveKafka, changes: Iterable[Change]) -> Mapping[Configurable, Refusal | None]:
+    return {**take(kafka, [change.target for change in changes]).errors}
+
+
+def _altering(kafka: LiveKafka, changes: Sequence[Change]) -> Iterator[Probe]:
+    judged = validated(kafka, [change for change in changes if change_kind_of(change).can_validate], secret)
+    refused: dict[int, Refusal | None] = {change.row: change.refusal for change in judged if change.has_refusal}
+    for change in changes:
+        kind, resource = change_kind_of(change), change.resource
+        if not kind.can_validate:
+            refused[change.row] = _asked(partial(_never, kafka, resource), [resource])[resource]
+        yield Probe(f"change {_things_of(resource)}", kind.needed_right(resource), refused.get(change.row))
+
+
+def _never(kafka: LiveKafka, resource: Configurable) -> Mapping[Configurable, Refusal | None]:
+    """The broker's refusal of a change that it can never make, as it validates none of its kind."""
+    return {resource: change_kind_of(resource).refusal_of_right(kafka, resource)}
+
+
+def _asked(
+    ask: Callable[[], Mapping[Configurable, Refusal | None]], resources: Iterable[Configurable]
+) -> Mapping[Configurable, Refusal | None]:
+    """The broker's refusals. It checks rights first: any other refusal says that the right is there."""
+    try:
+        return ask()
+    except NotAuthorized as exc:
+        return dict.fromkeys(resources, Refusal(exc.code or "CLUSTER_AUTHORIZATION_FAILED", str(exc)))
 
 
 _NOUNS = {ScramUser.kind: "credentials"}
@@ -133,24 +154,15 @@ def _things_of(resource: Configurable) -> str:
 
 def _rows(probes: Iterable[Probe], principal: str) -> Iterator[dict[str, object]]:
     for probe in probes:
-        refused = _asked(probe)
-        is_missing = refused is not None and kind_of(refused.code) is NotAuthorized
+        is_missing = probe.refused is not None and kind_of(probe.refused.code) is NotAuthorized
         yield {
             "action": probe.action,
             "operation": probe.right.operation,
             "resource": str(probe.right.on),
             "allowed": not is_missing,
-            "note": None if refused is None else str(refused),
+            "note": None if probe.refused is None else str(probe.refused),
             "grant": probe.right.granting_line(principal) if is_missing else None,
         }
-
-
-def _asked(probe: Probe) -> Refusal | None:
-    """The broker's refusal. It checks rights first: any other refusal says that the right is there."""
-    try:
-        return probe.ask()
-    except NotAuthorized as exc:
-        return Refusal(exc.code or "CLUSTER_AUTHORIZATION_FAILED", str(exc))
 
 
 def user_in_words(settings: Settings) -> str | None:

@@ -89,6 +89,6 @@ def _altered(session: Session, words: Words, plan_options: PlanOptions) -> Any:
 
 def _refuse_invalid(plan: Plan, entity: Entity) -> None:
     """Nothing where the brokers take the change; else one line, with the entity and their words."""
-    if plan.refused:
-        first = plan.refused[0]
+    if refused := (*plan.refused, *plan.unauthorized):
+        first = refused[0]
         raise Invalid(f"{client_quotas.in_braces(entity)}: {first.key}: {first.refusal}")

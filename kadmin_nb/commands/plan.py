@@ -87,10 +87,15 @@ which_plan = click.argument("which", metavar="PLAN", type=_PLAN)
 )
 @click.option("--dangers", "told", flag_value="dangers", help="Only its dangers, as a frame.")
 @click.option("--warnings", "told", flag_value="warnings", help="Only its warnings, as a frame.")
-def show(session: Session, which: str, usage: str | None, impact: ImpactOptions | None, told: str | None) -> Any:
+@click.option("--rights", is_flag=True, help="Which rights applying it needs, and which of them you have.")
+def show(
+    session: Session, which: str, usage: str | None, impact: ImpactOptions | None, told: str | None, rights: bool
+) -> Any:
     """Show a plan.
 
-    PLAN is its file or id. Only --usage and --impact connect to the cluster."""
+    PLAN is its file or id. Only --usage, --impact and --rights connect to the cluster."""
+    if rights:
+        return session.cluster.may_i(load_plan(which))
     if told and usage:
         raise UsageError(f"--usage and --{told} cannot be combined", hint="Use one, then the other.")
     if told:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any, Self
 
-from ..errors import Invalid, KadminError, UsageError, kind_of
+from ..errors import Invalid, KadminError, NotAuthorized, UsageError, kind_of
 from .configurable import Configurable
 
 
@@ -179,9 +179,19 @@ class Change(_KeyOfTarget):
         return self.old_known and self.old == self.after
 
     @property
-    def is_refused(self) -> bool:
-        """True if the broker's validation refused it."""
+    def has_refusal(self) -> bool:
+        """True if the broker's validation refused it, or refused to validate it for whoever asked."""
         return isinstance(self.validated, Refusal)
+
+    @property
+    def is_refused(self) -> bool:
+        """True if the broker's validation refused it, whoever applies it."""
+        return self.has_refusal and not self.lacks_right
+
+    @property
+    def lacks_right(self) -> bool:
+        """True if the broker did not validate it, as who asked has no right to change this: another may have it."""
+        return isinstance(self.validated, Refusal) and self.validated.kind is NotAuthorized
 
     @property
     def is_validated(self) -> bool:
@@ -190,7 +200,7 @@ class Change(_KeyOfTarget):
 
     @property
     def refusal(self) -> Refusal:
-        """The refusal of a row that `is_refused`."""
+        """The refusal of a row that has one."""
         assert isinstance(self.validated, Refusal)
         return self.validated
 

@@ -31,7 +31,7 @@ from .advice import Advice, answer, dangers
 from .apply_options import ApplyOptions, with_arguments
 from .execution.progress import Progress, Stopped, never, silent
 from .formats import PrintFormats, Subject, with_ends
-from .kinds.registry import remedy
+from .kinds.registry import remedy, rights_to_apply
 from .plan_file import FORMAT, columns_of, row_of
 
 if TYPE_CHECKING:
@@ -140,8 +140,13 @@ class Plan(PrintFormats, Tabular):
 
     @property
     def refused(self) -> tuple[Change, ...]:
-        """The rows that the broker's validation refused."""
+        """The rows that the broker's validation refused, whoever applies them."""
         return tuple(c for c in self.changes if c.is_refused)
+
+    @property
+    def unauthorized(self) -> tuple[Change, ...]:
+        """The rows that no broker validated, as the author has no right to make them; another may have it."""
+        return tuple(c for c in self.changes if c.lacks_right)
 
     @property
     def differing(self) -> tuple[Change, ...]:
@@ -149,7 +154,7 @@ class Plan(PrintFormats, Tabular):
         return tuple(c for c in self.changes if not c.is_done)
 
     def raise_for_errors(self) -> Plan:
-        """The plan itself if the brokers would accept every row.
+        """The plan itself if the brokers refuse no row of it; those of a right that its author lacks are not judged.
 
         Raises
         ------
@@ -346,7 +351,7 @@ class Plan(PrintFormats, Tabular):
         end = {"expired" if self.has_expired() else "expires": self.expires}
         head = {"cluster": self.cluster_id, "reason": self.reason, "made by": self.author, **end}
         head["noted"] = "; ".join(self._noted)
-        advice_lines = [*self._refusal_lines(hints.terminal), *self._told.warning_lines()]
+        advice_lines = [*self._refusal_lines(hints.terminal), *self._rights_lines(), *self._told.warning_lines()]
         return Subject.of_plan(self.changes, advice_lines, plan=self.id, **head)
 
     def _rows(self) -> list[dict[str, Any]]:
@@ -365,12 +370,12 @@ class Plan(PrintFormats, Tabular):
         return [*self._alerts(page), with_ends(self.to_arrow().select(_SHOWN), self.changes)]
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """The warnings; of which cluster it is, whose and why; and what was noted."""
+        """The rights that it needs, the warnings; of which cluster it is, whose and why; and what was noted."""
         reason = f"; reason: {self.reason}" if self.reason else ""
         made = f"for cluster {self.cluster_id}, made by {self.author or 'an unknown author'}, {utc(self.created)}"
-        warning_lines = self._told.warning_lines(_shown_on(page))
+        lines = [*self._rights_lines(), *self._told.warning_lines(_shown_on(page))]
         about = Aside("\n".join(map(printable, [made + self._end + reason, *self._noted])))
-        return ["\n".join(warning_lines), about] if warning_lines else [about]
+        return ["\n".join(lines), about] if lines else [about]
 
     def _exit_state(self, detailed: bool = False) -> ExitState:
         if self.refused:
@@ -389,6 +394,21 @@ class Plan(PrintFormats, Tabular):
             else f", to be applied until {until}"
         )
 
+    def _rights_lines(self) -> list[str]:
+        """Who may apply it, in a line, where its author may not."""
+        rows = self.unauthorized
+        if not rows:
+            return []
+        needed = [*map(str, rights_to_apply(rows))]
+        more = f", and {len(needed) - _RIGHTS:,} more" if len(needed) > _RIGHTS else ""
+        whose = f"its author, {self.author}, has" if self.author else "its author has"
+        return [
+            printable(
+                f"not validated: {len(rows):,} of {len(self):,} rows, as {whose} no right to make them. "
+                f"Whoever applies it needs {', '.join(needed[:_RIGHTS])}{more}; the broker validates it then."
+            )
+        ]
+
     def _refusal_lines(self, syntax: Syntax, shown: int | None = advice.SHOWN) -> list[str]:
         """Dangers, and what allows it to be applied; nothing does where the broker refuses a row."""
         return self._told.refusal_lines(self.reason, syntax, shown, is_applicable=not self.refused)
@@ -406,12 +426,19 @@ class Plan(PrintFormats, Tabular):
         """The number of changes of each sort, and of those that want a look: `3 to set, 1 to remove; 2 dangerous`."""
         sorts = Counter(TO_DO[change.op] for change in self.changes)
         to_do = ", ".join(f"{sorts[sort]:,} {sort}" for sort in TO_DO.values() if sorts[sort])
-        wants_a_look = {"dangerous": len(self._told.dangers), "refused by the broker": len(self.refused)}
+        wants_a_look = {
+            "dangerous": len(self._told.dangers),
+            "refused by the broker": len(self.refused),
+            "not validated": len(self.unauthorized),
+        }
         looks = [f"{count:,} {what}" for what, count in wants_a_look.items() if count]
         if self.changes and all(change.is_validated for change in self.changes):
             looks.append(f"all {len(self):,} validated" if len(self) > 1 else "validated")
         return "; ".join([to_do or "nothing to change", *looks])
 
+
+_RIGHTS = 3
+"""Rights that are named below a plan."""
 
 TO_DO = {SET: "to set", DELETE: "to remove", APPEND: "to append", SUBTRACT: "to subtract"}
 """The sorts of changes, in the order in which a plan counts them."""

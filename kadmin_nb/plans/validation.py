@@ -51,9 +51,9 @@ def _is_looked_up(change: Change) -> bool:
 
 
 def refusals(kafka: Kafka, changes: Sequence[Change], resolver: Resolver = nowhere) -> list[Change]:
-    """The changes that the broker would refuse now, whatever it said when they were planned."""
-    unjudged = [c.with_(validated=NOT_POSSIBLE) if c.is_refused else c for c in changes]
-    return [c for c in validated(kafka, unjudged, resolver) if c.is_refused]
+    """The changes that the broker would refuse us now, whatever it said to whoever planned them."""
+    unjudged = [c.with_(validated=NOT_POSSIBLE) if c.has_refusal else c for c in changes]
+    return [c for c in validated(kafka, unjudged, resolver) if c.has_refusal]
 
 
 _COMBINATION = "accepted alone, but refused together with the other keys of {}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..errors import Conflict, ConnectionFailed, NotAuthorized, PlanRefused, UsageError, WrongCluster, printable
+from ..errors import Conflict, ConnectionFailed, PlanRefused, UsageError, WrongCluster, printable
 from ..hints import Hint, Verb, sentence
 
 if TYPE_CHECKING:
@@ -94,10 +94,8 @@ def gate(plan: Plan, *, limit: int, changes_id: str = "", require_approval: bool
 
     Raises
     ------
-    NotAuthorized, PlanRefused
-        The broker's validation refuses a row: a right is missing, or its value is invalid.
     PlanRefused
-        It has more rows than the limit, or is not approved.
+        The broker's validation refuses a row; it has more rows than the limit, or is not approved.
     Conflict
         Its changes are not the reviewed ones.
     """
@@ -124,7 +122,7 @@ def _refuse_refused(plan: Plan) -> None:
     from ..plans.kinds.registry import refusal_words, remedy
 
     first = plan.refused[0]
-    raise (NotAuthorized if first.refusal.kind is NotAuthorized else PlanRefused)(
+    raise PlanRefused(
         refusal_words(plan.refused, f"{len(plan)} changes"),
         code=first.refusal.code,
         hint=" ".join(filter(None, ["Nothing was sent.", remedy(first)])),

@@ -33,7 +33,7 @@ from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.model.scram import MECHANISMS, ScramUser
-from kadmin_nb.plans.kinds.registry import missing_right
+from kadmin_nb.plans.kinds.registry import remedy
 from kadmin_nb.secrets import Secret
 from tests.waiting import eventually
 
@@ -249,7 +249,7 @@ def alter(name: str, key: str, value: str) -> Callable[[kn.Cluster], object]:
         [refused] = cluster.port.configs.alter(change, validate_only=True).values()
         if refused:
             row = Change(1, "set", Resource.parse(name), key, validated=refused)
-            raise NotAuthorized(str(refused), hint=missing_right(row))
+            raise NotAuthorized(str(refused), hint=remedy(row))
         return refused
 
     return attempt

@@ -17,7 +17,7 @@ PUBLIC = {
     kn.Plan: PRINTED
     | {"apply", "author", "changes", "changes_id", "cluster_id", "created", "dangers", "differing", "expires", "format"}
     | {"has_expired", "id", "impact", "load", "notes", "quotas_after", "reason", "refused", "review", "save", "schema"}
-    | {"tool", "undoes", "warnings"},
+    | {"tool", "unauthorized", "undoes", "warnings"},
     kn.Stage: PRINTED
     | {"add", "add_lines", "append_config", "delete_scram", "discard", "plan", "remove_quota", "reset_client_config"}
     | {"reset_config", "set_client_config", "set_config", "set_configs", "set_quota", "set_quotas", "set_scram"}

@@ -16,7 +16,7 @@ from kadmin_nb.plans.advice.dangers import Gate, advice_on
 from kadmin_nb.plans.execution import executor, rollback
 from kadmin_nb.plans.journal import replay
 from kadmin_nb.plans.kinds import registry
-from kadmin_nb.plans.kinds.registry import missing_right
+from kadmin_nb.plans.kinds.registry import remedy
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.secret_resolver import nowhere
 from kadmin_nb.plans.stage import Stage
@@ -127,7 +127,7 @@ def test_it_is_judged(kafka, plan):
 def test_the_right_that_it_lacks_is_its_own(plan):
     """The hint asked for ALTER_CONFIGS, which nobody needs to change a credential."""
     refused = plan.changes[0].with_(validated=Refusal("CLUSTER_AUTHORIZATION_FAILED"))
-    assert missing_right(refused) == "It needs ALTER on the cluster."
+    assert remedy(refused) == "It needs ALTER on the cluster."
 
 
 def test_what_quotas_do_together_is_not_done_by_it(kafka):

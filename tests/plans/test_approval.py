@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AclOperation, NewTopic, ResourceType
 
 import kadmin_nb as kn
+from kadmin_nb.admin import first_contact
 from kadmin_nb.cluster import permissions
 from kadmin_nb.commands import terminal
 from kadmin_nb.local import LocalKafka
+from kadmin_nb.model.changes import Change, Refusal
 from kadmin_nb.model.connection_settings import Settings
+from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.approval import approval_of, approved, author
+from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.plan import with_note
-from tests.persons import let_in
+from tests.double import FakeKafka
+from tests.persons import grant, let_in
+from tests.plans.plan_rows import rows
+from tests.plans.simulation import Pages, plan_of
+from tests.waiting import eventually
 
 AT = "2026-01-01T00:00:00+00:00"
 ALICE, BOB = "User:alice (root@here)", "User:bob (root@here)"
@@ -133,3 +144,160 @@ def test_the_broker_names_author_and_approver(
     with secure_kafka.connect() as admin:
         assert admin.quotas.describe(user=user).to_arrow()["value"].to_pylist() == [5e6]
         assert "read on the 3rd" in repr(kn.Plan.load(file))
+
+
+@dataclass
+class ThreePersons:
+    """Mia may read, and proposes; Bob may nothing, and approves; the job alone may alter the topic, and the rest."""
+
+    mia: Path
+    bob: Path
+    job: Path
+    topic: str
+    principals: tuple[str, str, str]
+
+
+@pytest.fixture
+def three(secure_kafka: LocalKafka, unique) -> ThreePersons:
+    names = unique("mia"), unique("bob"), unique("job")
+    logins = [let_in(secure_kafka, name) for name in names]
+    topic = unique("orders")
+    with secure_kafka.connect() as admin:
+        java = first_contact.client(admin.settings)
+        java.create_topics([NewTopic(topic, 1, 1)])[topic].result()
+    for name, operation in ((names[0], AclOperation.DESCRIBE_CONFIGS), (names[2], AclOperation.ALTER_CONFIGS)):
+        grant(secure_kafka, name, ResourceType.BROKER, "kafka-cluster", operation)
+        grant(secure_kafka, name, ResourceType.TOPIC, topic, operation)
+    grant(secure_kafka, names[0], ResourceType.BROKER, "kafka-cluster", AclOperation.DESCRIBE)
+    grant(secure_kafka, names[2], ResourceType.BROKER, "kafka-cluster", AclOperation.ALTER)
+    with secure_kafka.connect(names[0]) as mia, secure_kafka.connect(names[2]) as job:
+        eventually(lambda: mia.configs.describe(topic=topic).ok and mia.port.quotas.describe().num_rows >= 0, True)
+        eventually(lambda: job.may_i(f"set retention.ms=1d topic={topic}").ok and job.may_i().ok, True)
+    return ThreePersons(*logins, topic, tuple(f"User:{name}" for name in names))
+
+
+@pytest.fixture
+def typed(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
+    """Types a line of the terminal with a login: its exit status, and what it printed."""
+
+    def run(login: Path, *words: str) -> tuple[int, str]:
+        status = terminal.run_line([*words, "--cluster", str(login)])
+        said = capsys.readouterr()
+        return status, said.out + said.err
+
+    return run
+
+
+DENIED = "CLUSTER_AUTHORIZATION_FAILED: Cluster authorization failed."
+
+
+@pytest.mark.secure
+def test_who_may_not_alter_proposes_another_approves_and_the_job_applies(
+    secure_kafka: LocalKafka, three: ThreePersons, typed, unique, tmp_path: Path
+) -> None:
+    """Only our job may alter: no plan of a person could ever be applied, whoever approved it."""
+    file, user, (mia, bob, _) = str(tmp_path / "p.json"), unique("user"), three.principals
+    lines = tmp_path / "lines.txt"
+    lines.write_text(f"set producer_byte_rate=5MB/s user={user}\nset max.message.bytes=5000 topic={three.topic}\n")
+    status, said = typed(three.mia, "plan", "-f", str(lines), "--save", file)
+    assert (status, "2 to set; 2 not validated" in said) == (0, True)
+    needed = f"ALTER_CONFIGS on the cluster, ALTER_CONFIGS on the topic {three.topic}"
+    author = kn.Plan.load(file).author
+    line = (
+        f"not validated: 2 of 2 rows, as its author, {author}, has no right to make them. "
+        f"Whoever applies it needs {needed}; the broker validates it then."
+    )
+    assert author.startswith(f"{mia} (")
+    assert line in " ".join(typed(three.bob, "plan", "show", file)[1].split())
+
+    status, said = typed(three.mia, "plan", "apply", file)
+    assert (status, DENIED in said, "Nothing was sent. It needs ALTER_CONFIGS on the cluster." in said) == (
+        5,
+        True,
+        True,
+    )
+    assert typed(three.job, "plan", "apply", file, "--require-approval")[0] == 5
+    assert typed(three.mia, "plan", "approve", file)[0] == 5
+    status, said = typed(three.bob, "plan", "approve", file, "--note", "read it")
+    assert (status, f"approval by {bob}" in said) == (0, True)
+    status, said = typed(three.job, "plan", "apply", file, "--require-approval")
+    assert (status, "2 verified" in said) == (0, True), said
+    with secure_kafka.connect() as admin:
+        assert rows(admin.quotas.describe(user=user), "value") == [(5e6,)]
+
+
+@pytest.mark.secure
+def test_the_rights_to_apply_a_plan_are_those_of_who_looks(three: ThreePersons, typed, unique, tmp_path: Path) -> None:
+    """Who of us may apply it was found out by applying it."""
+    file, user = str(tmp_path / "p.json"), unique("user")
+    assert typed(three.mia, "quota", "set", "producer_byte_rate=5MB/s", f"user={user}", "--save", file)[0] == 0
+    status, said = typed(three.mia, "plan", "show", file, "--rights")
+    assert (status, "1 of 2 rights are missing." in said) == (1, True)
+    assert f"--allow-principal {three.principals[0]} --operation AlterConfigs --cluster" in said
+    status, said = typed(three.job, "plan", "show", file, "--rights")
+    assert (status, "No right is missing." in said) == (0, True)
+
+
+@pytest.mark.secure
+def test_what_the_author_could_not_have_validated_is_validated_for_who_applies(
+    three: ThreePersons, typed, tmp_path: Path
+) -> None:
+    """A value that the broker refuses was first heard of from the middle of the run."""
+    file = str(tmp_path / "p.json")
+    line = ("config", "set", "segment.bytes=abc", f"topic={three.topic}", "--save", file)
+    assert typed(three.mia, *line)[0] == 0
+    status, said = typed(three.job, "plan", "apply", file)
+    assert (status, "Invalid value abc for configuration segment.bytes" in said) == (5, True)
+
+
+@pytest.mark.secure
+def test_credentials_are_proposed_by_who_may_only_read_them(
+    three: ThreePersons, typed, unique, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker validates no credentials; a person without ALTER on the cluster proposed one, and the job made it."""
+    monkeypatch.setenv("NEW", "a-new-password")
+    file, user = str(tmp_path / "p.json"), unique("user")
+    assert typed(three.mia, "scram", "set", "SCRAM-SHA-512=env:NEW", f"user={user}", "--save", file)[0] == 0
+    status, said = typed(three.mia, "plan", "show", file, "--rights")
+    assert (status, "--operation Alter --cluster" in said) == (1, True)
+    assert typed(three.bob, "plan", "approve", file)[0] == 0
+    status, said = typed(three.job, "plan", "apply", file, "--require-approval")
+    assert (status, "1 verified" in said) == (0, True), said
+
+
+@pytest.mark.secure
+def test_the_runbook_applies_what_its_author_may_not(three: ThreePersons, typed, unique, tmp_path: Path) -> None:
+    """The nightly job refused every plan of a person."""
+    pytest.importorskip("papermill")
+    file, user = str(tmp_path / "p.json"), unique("user")
+    assert typed(three.mia, "quota", "set", "producer_byte_rate=5MB/s", f"user={user}", "--save", file)[0] == 0
+    assert typed(three.bob, "plan", "approve", file)[0] == 0
+    given = {"cluster": str(three.job), "plan": file, "plan_id": kn.Plan.load(file).id, "apply": True}
+    run = kn.runbooks.run("apply_plan", {**given, "require_approval": True}, output=tmp_path, html=False)
+    assert "1 verified" in repr(run)
+
+
+def test_a_plan_of_an_earlier_version_that_was_not_validated_is_loaded_and_keeps_its_id(tmp_path: Path) -> None:
+    """The plan of before the update was called refused for ever."""
+    refused = Refusal("TOPIC_AUTHORIZATION_FAILED", "Topic authorization failed.")
+    change = Change(1, "set", Resource("TOPIC", "orders"), "retention.ms", None, "1", "1", validated=refused)
+    plan = kn.Plan.load(kn.Plan("cluster-1", AT, (change,), author=ALICE).save(tmp_path / "p.json"))
+    assert (plan.format, plan.refused, plan.unauthorized) == (3, (), (change,))
+    assert json.loads((tmp_path / "p.json").read_text())["body"]["changes"][0]["validated"] == str(refused)
+    assert "Whoever applies it needs ALTER_CONFIGS on the topic orders" in repr(plan)
+    assert plan.raise_for_errors() is plan
+
+
+def test_over_a_double_who_gets_the_right_applies_and_who_lacks_it_is_refused() -> None:
+    """It was refused in the words of the day on which it was made."""
+    kafka = FakeKafka()
+    kafka.cluster.may_alter = False
+    plan = plan_of(kafka, lambda stage: stage.set_quota("producer_byte_rate", 5e6, user="alice"))
+    assert (plan.refused, len(plan.unauthorized)) == ((), 1)
+    with pytest.raises(kn.PlanRefused, match="the broker refuses 1 of 1 rows") as refused:
+        executor.apply(kafka, plan, Pages().opened())
+    assert refused.value.hint == "Nothing was sent. It needs ALTER_CONFIGS on the cluster."
+    assert not kafka.alters
+    kafka.grant()
+    (outcome,) = executor.apply(kafka, plan, Pages().opened()).outcomes
+    assert outcome.state == "verified"

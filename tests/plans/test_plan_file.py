@@ -12,7 +12,7 @@ from kadmin_nb.model.changes import OK, Change, Refusal
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.plans.kinds.registry import missing_right
+from kadmin_nb.plans.kinds.registry import remedy
 from kadmin_nb.plans.plan import Plan
 
 
@@ -163,5 +163,5 @@ def test_a_refusal_is_the_same_object_after_it_was_saved(tmp_path) -> None:
     change = Change(1, "set", Resource("TOPIC", "orders"), "retention.ms", wanted="1", after="1", validated=refused)
     path = kn.Plan("c", "2026-11-21T12:00:00+00:00", (change,)).save(tmp_path / "plan.json")
     [read] = kn.Plan.load(path).changes
-    assert (read.validated, read.is_refused) == (refused, True)
-    assert missing_right(read) == "It needs ALTER_CONFIGS on the topic orders."
+    assert (read.validated, read.lacks_right) == (refused, True)
+    assert remedy(read) == "It needs ALTER_CONFIGS on the topic orders."

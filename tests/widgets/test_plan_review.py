@@ -128,6 +128,22 @@ def test_while_it_is_resumed_rows_show_what_they_are(bench: Bench, unique: Uniqu
     assert review.sheet.keys(0, 2) == ["1", "2"]
 
 
+def test_a_plan_that_its_author_may_not_apply_is_applied_by_who_may(bench: Bench, unique: Unique) -> None:
+    """I had lent my session to the one who may alter, and the button stayed grey."""
+    user = unique("alice")
+    bench.stage.set_quota(KEY, "5MB/s", user=user)
+    bench.kafka.cluster.may_alter = False
+    review = bench.review()
+    assert "1 to set; 1 not validated" in review._title()
+    assert "Whoever applies it needs ALTER_CONFIGS on the cluster" in repr(review)
+    assert states_of_rows(review) == [None]
+    assert "Nothing was sent. It needs ALTER_CONFIGS on the cluster." in done(review, review.apply)
+    assert usable(review) == ["Apply", "Plan again"]
+    bench.kafka.grant()
+    assert "1 verified" in done(review, review.apply)
+    assert bench.limits() == {f"user={user}": 5e6}
+
+
 def test_rolling_back_shows_a_plan_first(bench: Bench, unique: Unique) -> None:
     """One click on Roll back must not change the cluster."""
     user = unique("alice")

@@ -264,8 +264,9 @@ class _Run:
             self.facts.skipped[moved.change.row] = Refusal("CONFLICT", str(moved))
 
     def _refuse_invalid(self, pending: Sequence[Change]) -> None:
-        """A plan that was validated a while ago is validated again: rights and topics come and go."""
-        if pending and (self.kafka.now() - datetime.fromisoformat(self.plan.created)).total_seconds() > LOOK_AGE:
+        """Rows that were validated a while ago, or not at all for whoever planned them, are validated for us."""
+        age = (self.kafka.now() - datetime.fromisoformat(self.plan.created)).total_seconds()
+        if pending and (age > LOOK_AGE or any(change.lacks_right for change in pending)):
             refuse_invalid(refusals(self.kafka, pending, self.hooks.resolver), len(self.plan))
 
     def _requests(self, pending: Sequence[Change]) -> list[_Request]:

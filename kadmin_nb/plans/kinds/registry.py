@@ -35,18 +35,20 @@ def quiet_period(changes: Iterable[Change], longest: float) -> float:
     return min(longest, max((kind_of(change).longest_doubt for change in changes), default=0.0))
 
 
-def missing_right(change: Change) -> str | None:
-    """The hint that names the right for want of which the validation refused a row; None for other reasons."""
-    if not change.is_refused:
-        return None
-    return rights.hint(change.refusal.code, kind_of(change).needed_right(change.resource))
-
-
 def remedy(change: Change) -> str | None:
     """The hint for a row that the validation refused: the right that is missing, what was meant, the key's units."""
-    if not change.is_refused:
+    if not change.has_refusal:
         return None
-    return missing_right(change) or (f"Did you mean {change.meant}?" if change.meant else meant_unit(change))
+    missing = rights.hint(change.refusal.code, kind_of(change).needed_right(change.resource))
+    return missing or (f"Did you mean {change.meant}?" if change.meant else meant_unit(change))
+
+
+def rights_to_apply(changes: Iterable[Change]) -> dict[rights.Right, Change]:
+    """The rights that whoever applies these changes needs, each with the first change that it is for."""
+    needed: dict[rights.Right, Change] = {}
+    for change in changes:
+        needed.setdefault(kind_of(change).needed_right(change.resource), change)
+    return needed
 
 
 def refusal_words(refused: Sequence[Change], of: str) -> str:
