@@ -70,8 +70,8 @@ def kafka_connection(command: Command) -> Command:
 def _connection(ctx: click.Context, params: dict[str, Any]) -> tuple[str | None, dict[str, str]]:
     """The target and the properties on top of it that a tool's options name, taken out of its parameters.
 
-    No target is the current cluster of a notebook, else `$KADMIN_PROFILE` or the only profile; the latter is to be
-    looked at alone.
+    No target is the current cluster of a notebook, or `$KADMIN_PROFILE`; for a line that only reads also the cluster
+    that `use` has chosen, or the only profile.
 
     Raises
     ------
@@ -107,13 +107,13 @@ def _refuse_others_than_brokers(chosen: Mapping[str, Any]) -> None:
 
 def _refuse_without_brokers(file: str | None, may_be_unnamed: object) -> None:
     if file or not may_be_unnamed:
-        also = "" if file else " Or use --cluster TARGET or $KADMIN_PROFILE."
+        also = "" if file else " Or use --cluster TARGET or $KADMIN_PROFILE: a line that alters names its cluster."
         raise UsageError("--bootstrap-server is required", hint=f"For example --bootstrap-server localhost:9092.{also}")
 
 
 def _has_current(session: Session) -> bool:
-    """True if somebody has chosen the cluster that commands without a target are about."""
-    return bool(session.connected or session.target or session.is_remembered or os.environ.get("KADMIN_PROFILE"))
+    """True if the notebook or the environment names the cluster; one that an earlier line chose does not count."""
+    return bool(session.connected or session.target or os.environ.get("KADMIN_PROFILE"))
 
 
 _ALTERING = ("alter", "add", "deleted")

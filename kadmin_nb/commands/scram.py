@@ -90,9 +90,9 @@ def scram_credentials(
 
     \b
     {here} --bootstrap-server localhost:9092 --list
-    {here} --add 'SCRAM-SHA-256=[iterations=8192,password=env:NEW],SCRAM-SHA-512=[password=env:NEW]' --username alice
+    {here} --bootstrap-server localhost:9092 --add 'SCRAM-SHA-256=[iterations=8192,password=env:NEW],SCRAM-SHA-512=[password=env:NEW]' --username alice
     {here} --describe --username alice
-    {here} --delete SCRAM-SHA-512 --username alice
+    {here} --bootstrap-server localhost:9092 --delete SCRAM-SHA-512 --username alice
     """
     typed = {"--describe": is_described, "--add": add is not None, "--delete": deleted is not None}
     actions = [action for action, is_typed in typed.items() if is_typed]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb import paths
 from kadmin_nb.commands import kafka_tool
 from kadmin_nb.commands.answer_formats import as_csv
 from kadmin_nb.frames import schemas
@@ -549,6 +550,36 @@ def test_who_names_no_broker_looks_and_changes_nothing(kadmin, kafka, unique, mo
     monkeypatch.setenv("KADMIN_PROFILE", kafka.bootstrap)
     assert kadmin(*alter).code == 0
     assert kadmin("kafka-configs", "--describe", "--user", user).out.startswith("Quota configs for user-principal")
+
+
+@pytest.mark.parametrize(
+    "alter",
+    [
+        ("kafka-configs", "--alter", "--user", "{}", "--add-config", f"producer_byte_rate={AMPLE}"),
+        ("kafka-configs", "--alter", "--user", "{}", "--delete-config", "producer_byte_rate", "--dry-run"),
+        ("kafka-client-quotas", "--alter", "--names", "user={}", "--add", f"producer_byte_rate={AMPLE}"),
+        ("scram-credentials", "--add", "SCRAM-SHA-256=env:NEW", "--username", "{}"),
+        ("scram-credentials", "--delete", "SCRAM-SHA-256", "--username", "{}"),
+    ],
+    ids=["set", "dry run", "KIP-546", "password", "deletion"],
+)
+def test_the_cluster_that_use_chose_is_for_lines_that_read(kadmin, kafka, cluster, unique, alter):
+    """A playbook without an address changed the cluster that I had looked at an hour before."""
+    user = unique("user")
+    assert kadmin("use", kafka.bootstrap).code == 0
+    try:
+        refused = kadmin(*(word.format(user) for word in alter))
+        assert (refused.code, refused.out) == (1, "")
+        assert refused.err.splitlines() == [
+            "UsageError: --bootstrap-server is required",
+            "Hint: For example --bootstrap-server localhost:9092. Or use --cluster TARGET or $KADMIN_PROFILE: a line "
+            "that alters names its cluster.",
+        ]
+        assert cluster.quotas.describe(user=user).to_arrow().num_rows == 0
+        assert kadmin("kafka-configs", "--describe", "--user", user).code == 0
+        assert kadmin("kafka-client-quotas", "--describe", "--names", f"user={user}").code == 0
+    finally:
+        (paths.state_dir() / "current_cluster.json").unlink()
 
 
 @pytest.mark.parametrize(
