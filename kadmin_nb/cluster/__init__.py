@@ -199,6 +199,7 @@ class Cluster:
         allow_unknown: Collection[str] = (),
         reason: str | None = None,
         lifetime: timedelta | None = None,
+        again: bool = False,
     ) -> Plan:
         """The smallest plan that brings the cluster to what a file declares; without rows if it is there already.
 
@@ -210,6 +211,9 @@ class Cluster:
             Also remove what the file does not mention, of the kinds that it has.
         any_cluster
             Accept a file of another cluster.
+        again
+            Also send the configs of brokers' key stores and trust stores that are set as the file declares, as of
+            `Stage.plan`.
 
         Raises
         ------
@@ -222,7 +226,9 @@ class Cluster:
         wished = declared if isinstance(declared, Declared) else load(declared)
         wished.refuse_other_cluster(self.id, any_cluster=any_cluster)
         current = self.snapshot(wished.spoken_of)
-        difference = wished.difference(current, prune=prune, any_cluster=any_cluster, allow_unknown=allow_unknown)
+        difference = wished.difference(
+            current, prune=prune, any_cluster=any_cluster, allow_unknown=allow_unknown, again=again
+        )
         if not difference:
             plan = self._changes.nothing(reason, lifetime)
         else:

@@ -202,8 +202,10 @@ class Changes:
     ) -> Outcomes:
         """The state of a plan's rows on every broker; see `plans.execution.executor.check`, and `Cluster.verify`."""
         self._refuse_other_cluster(plan)
+        begun = journals().of(plan)
+        accepted = () if begun is None else begun.state.accepted
         with heard_between_requests(stop) as stopped:
-            done = executor.check(self._kafka, plan, verify_timeout, progress, stopped)
+            done = executor.check(self._kafka, plan, accepted, verify_timeout, progress, stopped)
             try:
                 journal, note = self._write_seen(plan, done), None
             except KadminError as exc:
@@ -320,7 +322,7 @@ class Changes:
         reason
             Another reason; that of the plan unless said.
         """
-        edits = [Edit(c.op, c.resource, c.key, c.wanted, until=c.until) for c in plan.changes]
+        edits = [Edit(c.op, c.resource, c.key, c.wanted, until=c.until, again=c.is_again) for c in plan.changes]
         made = self._plan(edits, reason or plan.reason, planning.let_through(plan.changes), None)
         return replace(made, undoes=plan.undoes, _origin=origin_of(plan))
 

@@ -106,6 +106,11 @@ _until = click.option(
     metavar="WHEN",
     help="When the change ends: 2h, '18:00 Europe/Berlin'; `plan return` then restores the value from before.",
 )
+again = click.option(
+    "--again",
+    is_flag=True,
+    help="Send a broker's key and trust stores even if they are set already: the broker reloads the files.",
+)
 allow_unknown = click.option("--allow-unknown", multiple=True, metavar="KEY", help="Allow a key that is not known.")
 _policy = click.option(
     "--policy",

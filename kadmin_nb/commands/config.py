@@ -13,7 +13,7 @@ from ..model.changes import Edit
 from ..model.resources import WORDS
 from ..plans import change_words
 from . import completions, options
-from .change_options import changing, ending
+from .change_options import again, changing, ending
 from .click_glue import Verbs, words
 from .options import read_selectors
 from .session import PlanOptions, Session
@@ -143,6 +143,7 @@ def _history_at(where: str | None) -> History | None:
 
 @config.command("set")
 @ending
+@again
 @words(completions.config_settings, "KEY=VALUE... TYPE=NAME...")
 @options.types(*RESOURCES)
 def set_(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:

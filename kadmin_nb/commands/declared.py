@@ -14,7 +14,7 @@ from .. import files
 from ..errors import UsageError
 from ..model.resources import WORDS
 from . import options
-from .change_options import changing
+from .change_options import again, changing
 from .click_glue import CommaSeparated, Text, TextInPart, Verb
 from .session import ImpactOptions, PlanOptions, Session
 
@@ -96,6 +96,7 @@ def export(
 
 @click.command("from", cls=Verb)
 @changing
+@again
 @click.argument("file", metavar="FILE")
 @click.option("--prune", is_flag=True, help="Also remove what FILE does not mention, of the kinds that it has.")
 @click.option("--any-cluster", is_flag=True, help="Accept a file of another cluster.")
@@ -127,6 +128,7 @@ def plan_from(
         allow_unknown=plan_options.allow_unknown,
         reason=plan_options.reason,
         lifetime=plan_options.lifetime,
+        again=plan_options.again,
     )
     return session.save_or_apply(plan, replace(plan_options, apply=plan_options.apply and len(plan) > 0), impact)
 

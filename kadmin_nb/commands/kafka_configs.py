@@ -223,7 +223,8 @@ def _plan_of(
     from_file: Mapping[str, str],
 ) -> Plan:
     stage = session.cluster.stage()
-    stage.add(_edits(chosen, wishes(arguments.changes, from_file), plan_options.allow_unknown))
+    edits = _edits(chosen, wishes(arguments.changes, from_file), plan_options.allow_unknown)
+    stage.add(replace(edit, again=True) for edit in edits)  # as Kafka's own tool, which compares nothing
     return planned(stage, plan_options)
 
 

@@ -11,7 +11,7 @@ from .. import files
 from ..errors import Invalid, UsageError
 from ..plans.apply_options import ApplyOptions
 from . import completions, options
-from .change_options import applying, changing, ending, wait_clients
+from .change_options import again, applying, changing, ending, wait_clients
 from .click_glue import Text, Verbs, Words
 from .declared import plan_from
 from .options import Finite
@@ -30,6 +30,7 @@ _HEX = frozenset("0123456789abcdef")
 
 @click.group(cls=Verbs, invoke_without_command=True)
 @ending
+@again
 @options.impact
 @click.option(
     "--file", "-f", metavar="FILE", help="A file of changes, one a line, as in a %%kquota cell; - reads standard input."

@@ -48,6 +48,7 @@ class PlanOptions:
     allow_unknown: Collection[str] = ()
     lifetime: timedelta | None = None
     until: str | None = None
+    again: bool = False
     apply_options: ApplyOptions = field(default_factory=ApplyOptions)
 
     @property
@@ -291,7 +292,12 @@ _NEXT = (
 
 def planned(stage: Stage, plan_options: PlanOptions) -> Plan:
     """The plan of a stage, as the options want it."""
-    return stage.plan(plan_options.reason, allow_unknown=plan_options.allow_unknown, lifetime=plan_options.lifetime)
+    return stage.plan(
+        plan_options.reason,
+        allow_unknown=plan_options.allow_unknown,
+        lifetime=plan_options.lifetime,
+        again=plan_options.again,
+    )
 
 
 def save(plan: Plan, plan_options: PlanOptions) -> None:

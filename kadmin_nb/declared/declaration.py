@@ -182,12 +182,16 @@ class Entry:
 @dataclass(frozen=True)
 class Difference:
     """The edits that lead to what a file declares; `left` is what --prune does not remove, with the reason, and
-    `unread` the parts of which it removes nothing, as they could not be read."""
+    `unread` the parts of which it removes nothing, as they could not be read.
+
+    `same_stores` are brokers' stores that are set as declared, and that a broker reloads only if they are sent again.
+    """
 
     edits: tuple[Edit, ...]
     left: Mapping[Target, str]
     where: str
     unread: tuple[UnreadPart, ...] = ()
+    same_stores: tuple[Target, ...] = ()
 
     def __iter__(self) -> Iterator[Edit]:
         return iter(self.edits)
@@ -213,7 +217,14 @@ class Difference:
         kept_lines = [f"{key} of {resource}: {why}" for (resource, key), why in self.left.items()]
         if kept_lines:
             counts.append(f"{len(kept_lines):,} left as is ({kept_lines[0]}{', …' if len(kept_lines) > 1 else ''})")
-        lines = [f"{self.where}: {', '.join([*counts, f'{len(self) - removed:,} to set'])}"]
+        counts.append(f"{len(self) - removed:,} to set")
+        if self.same_stores:
+            resource, key = self.same_stores[0]
+            counts.append(
+                f"{len(self.same_stores):,} of a broker's stores as declared ({key} of {resource}"
+                f"{', …' if len(self.same_stores) > 1 else ''}): --again sends them, and the broker reloads the files"
+            )
+        lines = [f"{self.where}: {', '.join(counts)}"]
         return "; ".join([*lines, *(f"nothing is pruned of a part: {part}" for part in self.unread)])
 
 
@@ -245,6 +256,7 @@ class Declared:
         prune: bool = False,
         any_cluster: bool = False,
         allow_unknown: Collection[str] = (),
+        again: bool = False,
     ) -> Difference:
         """The smallest set of edits from a snapshot to what the file declares.
 
@@ -257,6 +269,8 @@ class Declared:
             Accept a file of another cluster.
         allow_unknown
             Unknown quota keys and entity types to allow.
+        again
+            Also send the key stores and trust stores of brokers that are set as declared.
 
         Raises
         ------
@@ -277,11 +291,14 @@ class Declared:
         try:
             current = held_by(against)
             edits = [edit for entry in self.entries if (edit := self._edit(entry, current, allow_unknown)) is not None]
+            same = [e for e in self.entries if e.resource.reloads(e.key) and current.has(e.target, e.value)]
         except KadminError as exc:
             raise exc.within(self.where) from None
         removals, not_removed = self._pruned(current, against, allow_unknown) if prune else ((), {})
-        unread = [part for part in against.unread if prune and part.scope in scopes_of(self.kinds)]
-        return Difference((*edits, *removals), not_removed, self.where, tuple(unread))
+        sent_again = [self._set(entry, again=True) for entry in same] if again else []
+        left_alone = () if again else tuple(entry.target for entry in same)
+        unread = tuple(part for part in against.unread if prune and part.scope in scopes_of(self.kinds))
+        return Difference((*edits, *sent_again, *removals), not_removed, self.where, unread, left_alone)
 
     def refuse_other_cluster(self, cluster_id: str, *, any_cluster: bool = False) -> None:
         """Raise WrongCluster if the file names another cluster."""
@@ -334,7 +351,10 @@ class Declared:
         _refuse_unknown(entry, current, allow_unknown)
         if entry.doubt is not None:
             raise entry.doubt.within(entry.node.place)
-        return Edit(SET, *entry.target, entry.value, f"line {entry.node.line} of {self._name}")
+        return self._set(entry)
+
+    def _set(self, entry: Entry, *, again: bool = False) -> Edit:
+        return Edit(SET, *entry.target, entry.value, f"line {entry.node.line} of {self._name}", again=again)
 
     def _refuse_unread(self, against: Snapshot) -> None:
         """Refuse what has entries of a part that could not be read: nobody knows what is to be changed."""

@@ -154,7 +154,7 @@ class LocalKafka:
 def start(
     nodes: int = 1, secure: bool = False, version: str | None = None, *, name: str | None = None,
     users: Iterable[str] = (), tls: TlsFiles | None = None, proxied: Sequence[int] = (),
-    extra: Mapping[str, str] | None = None, plugins: Iterable[Path] = (), heap: str = "256m", timeout: float = 90.0,
+    extra: Mapping[str, str | None] | None = None, plugins: Iterable[Path] = (), heap: str = "256m", timeout: float = 90.0,
     progress: Progress | None = None,
 ) -> LocalKafka:  # fmt: skip
     """A Kafka that dies with this Python process, however the process ends, or at `stop()`.
@@ -177,7 +177,7 @@ def start(
         Ports of TCP proxies, one a node, for a further listener `PROXIED`: its clients are told to connect there, and
         `address("PROXIED")` is where the proxies lead.
     extra
-        Server properties that override the defaults here.
+        Server properties that override the defaults here; None leaves one out.
     plugins
         Jars or folders of classes for the brokers' class path: a policy, a quota callback.
     heap
@@ -204,7 +204,7 @@ def start(
 
 def launch(
     name: str = "default", nodes: int = 1, secure: bool = False, version: str | None = None, *,
-    users: Iterable[str] = (), tls: TlsFiles | None = None, extra: Mapping[str, str] | None = None,
+    users: Iterable[str] = (), tls: TlsFiles | None = None, extra: Mapping[str, str | None] | None = None,
     plugins: Iterable[Path] = (), heap: str = "256m", timeout: float = 90.0, progress: Progress | None = None,
 ) -> LocalKafka:  # fmt: skip
     """As `start`, but the Kafka outlives this process, until `stop(name)`."""
@@ -281,7 +281,7 @@ class _StartOrder:
 
 
 def _recipe(
-    nodes: int, secure: bool, users: Iterable[str], tls: TlsFiles | None, extra: Mapping[str, str] | None,
+    nodes: int, secure: bool, users: Iterable[str], tls: TlsFiles | None, extra: Mapping[str, str | None] | None,
     proxied: Sequence[int] = (),
 ) -> ClusterSpec:  # fmt: skip
     users = list(users)

@@ -47,14 +47,14 @@ class ClusterSpec:
 
     `passwords` has one entry a PLAIN user, the admin among them, and is empty on a cluster without logins.
     `proxied` has a port a node where a proxy stands, or is empty: a client of the listener PROXIED is told to go there.
-    `extra` are server properties that win over the recipe's own.
+    `extra` are server properties that win over the recipe's own; one that is None leaves the recipe's out.
     """
 
     nodes: int = 1
     passwords: Mapping[str, str] | None = None
     tls: TlsFiles | None = None
     proxied: tuple[int, ...] = ()
-    extra: Mapping[str, str] | None = None
+    extra: Mapping[str, str | None] | None = None
 
     @property
     def secure(self) -> bool:
@@ -75,7 +75,7 @@ def server_properties(recipe: ClusterSpec, node_id: int, ports: Sequence[Mapping
 
     Paths are relative to the node's folder, where it runs: a comma in `log.dirs` would be a separator.
     """
-    return {
+    properties: dict[str, str | None] = {
         **_quorum(recipe, node_id, ports),
         **_internal_topics(recipe.nodes),
         **(_logins(recipe) if recipe.passwords else {}),
@@ -83,6 +83,7 @@ def server_properties(recipe: ClusterSpec, node_id: int, ports: Sequence[Mapping
         **(_proxied(recipe, node_id, ports[node_id - 1]) if recipe.proxied else {}),
         **(recipe.extra or {}),
     }
+    return {name: value for name, value in properties.items() if value is not None}
 
 
 def _quorum(recipe: ClusterSpec, node_id: int, ports: Sequence[Mapping[str, int]]) -> dict[str, str]:

@@ -117,7 +117,7 @@ class Edit(_KeyOfTarget):
     """One staged wish: this `op` on this `key`, with `value` as the text that the broker takes.
 
     `note` is what staging had to say, such as that an earlier wish was replaced. `until` is the end of the change, ISO
-    8601 with a zone.
+    8601 with a zone. With `again` it is sent even where the value is set already.
     """
 
     op: str
@@ -126,6 +126,7 @@ class Edit(_KeyOfTarget):
     value: str | None = None
     note: str | None = None
     until: str | None = None
+    again: bool = False
 
     @property
     def reference(self) -> str | None:
@@ -140,7 +141,7 @@ class Change(_KeyOfTarget):
     Of a row that `is_secret`, `wanted` and `after` only say where the value is, `env:NAME`. One that `is_let_through`
     has a key that nobody knows, and --allow-unknown allows it. `meant` is the key that was probably meant instead
     of one that its resource does not know. `topic_id` is the id of the topic whose config it is, as the plan saw it.
-    `until` is the end of the change, ISO 8601 with a zone.
+    `until` is the end of the change, ISO 8601 with a zone. One that `is_again` is sent although its value is set already.
     """
 
     row: int
@@ -159,6 +160,7 @@ class Change(_KeyOfTarget):
     meant: str | None = None
     topic_id: str | None = None
     until: str | None = None
+    is_again: bool = False
 
     def with_(self, **changes: Any) -> Change:
         """This row with some columns changed."""
@@ -174,9 +176,24 @@ class Change(_KeyOfTarget):
         return None if self.wanted is None else self.resource.reference(self.wanted)
 
     @property
-    def is_done(self) -> bool:
+    def is_same(self) -> bool:
         """True if the cluster already holds what is wanted."""
         return self.old_known and self.old == self.after
+
+    @property
+    def is_done(self) -> bool:
+        """True if nothing is to be sent."""
+        return self.is_same and not self.is_again
+
+    @property
+    def is_visible(self) -> bool:
+        """True if brokers show whether it was made: not a value that was hidden before, or that was the same."""
+        return self.old_known and not self.is_again
+
+    @property
+    def is_same_store(self) -> bool:
+        """True if it is a broker's store that has its value already, so that the broker reads it only if it is sent."""
+        return self.is_done and self.after is not None and self.resource.reloads(self.key)
 
     @property
     def has_refusal(self) -> bool:

@@ -91,6 +91,10 @@ class Configurable(ABC):
         """The reference in the text of a secret value, `env:NAME`; None where the text is the secret itself."""
         return value if is_reference(value) else None
 
+    def reloads(self, key: str) -> bool:
+        """True if setting this key has an effect even where it has the value already: a broker reads its store again."""
+        return False
+
     def unknown_names(self, key: str) -> Sequence[str]:
         """The names that no Kafka of today knows and that a broker takes without a word."""
         return ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -79,6 +80,10 @@ def unknown(names: Mapping[int, str], number: int) -> str:
     return names.get(number, f"UNKNOWN_{number}")
 
 
+_STORE = re.compile(r"(?:listener\.name\.[^.]+\.)?ssl\.(?:keystore\..+|truststore\..+|key\.password)")
+"""The keys of a broker's key store and trust store, of all listeners or of one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Resource(Configurable):
     """A config resource; the empty name of a BROKER is the cluster-wide default."""
@@ -129,6 +134,10 @@ class Resource(Configurable):
     @property
     def topic(self) -> str | None:
         return self.name if self.type == "TOPIC" else None
+
+    def reloads(self, key: str) -> bool:
+        """True of the stores of one broker; for all brokers together Kafka takes no store (KAFKA-7429, KAFKA-14136)."""
+        return self.type == "BROKER" and self.name != "" and _STORE.fullmatch(key) is not None
 
     @property
     def authorized_on(self) -> AclResource:

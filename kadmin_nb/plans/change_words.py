@@ -32,6 +32,11 @@ def with_end(edits: Iterable[Edit], until: object) -> list[Edit]:
     return [edit if end is None else replace(edit, until=end) for edit in edits]
 
 
+def sent_again(edits: Iterable[Edit]) -> list[Edit]:
+    """The edits, those of a broker's stores sent even where their values are set already."""
+    return [replace(edit, again=edit.again or edit.resource.reloads(edit.key)) for edit in edits]
+
+
 def quota_edits(
     verb: str, words: Sequence[str], lookup: Lookup | None = None, allow_unknown: Collection[str] = ()
 ) -> list[Edit]:

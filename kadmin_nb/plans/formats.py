@@ -142,7 +142,8 @@ def _where(changes: Sequence[Change]) -> str:
     groups = by_kind(changes)
     magic = next(iter(groups)).magic if len(groups) == 1 else ChangeKind.magic
     strange = (key for kind, mine in groups.items() for key in kind.unknown_keys(mine) if _KEY.fullmatch(key))
-    options = "".join(f" --allow-unknown {key}" for key in strange)
+    again = " --again" * any(change.is_again for change in changes)
+    options = "".join(f" --allow-unknown {key}" for key in strange) + again
     return f"below {magic}{options}, or for kadmin-nb plan -f FILE{options}"
 
 
@@ -171,7 +172,8 @@ def _printable_line(line: str) -> str:
 def as_python(subject: Subject) -> PlanText:
     """Its changes, one a line, in their order."""
     head = [comment(line) for line in (*subject.title, "stage = cluster.stage()")]
-    return PlanText(lines(["import kadmin_nb as kn", "", *head, *map(_stage_line, subject.changes)]))
+    again = [comment("stage.plan(again=True)")] * any(change.is_again for change in subject.changes)
+    return PlanText(lines(["import kadmin_nb as kn", "", *head, *map(_stage_line, subject.changes), *again]))
 
 
 def _stage_line(change: Change) -> str:

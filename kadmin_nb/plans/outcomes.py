@@ -19,9 +19,10 @@ from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Folded, Page
 from ..frames.schema_metadata import now, stamped
 from ..frames.views import counted_nouns
-from ..hints import Hint, Syntax, Verb, python, sentence
+from ..hints import Hint, Sentence, Syntax, Verb, python, sentence
 from ..model import rights
 from ..model.changes import FAILED, UNCHANGED, UNKNOWN, UNVERIFIED, VERIFIED, Outcome, Target
+from .advice import same_stores
 from .kinds.registry import KINDS
 from .plan import Plan
 from .plan_file import columns_of
@@ -182,12 +183,19 @@ class Outcomes(Answer):
         return ""
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """The proof of what was done."""
+        """What can be sent again, and the proof of what was done."""
+        syntax, same = page.syntax or self._syntax, self._same_stores
+        again = [printable(same.at(syntax))] if same else []
         if not self.journal:
-            return []
+            return again
         proof = f"journal {_from_home(self.journal)}, chain head {(self.chain_head or '')[:12]}"
         log = Verb(f"plan log {self.plan_id[:12]}", f"cluster.log({self.plan_id[:12]!r})")
-        return [Folded(sentence("details: {}", log).at(page.syntax or self._syntax), [printable(proof)])]
+        return [*again, Folded(sentence("details: {}", log).at(syntax), [printable(proof)])]
+
+    @cached_property
+    def _same_stores(self) -> Sentence | None:
+        """The stores of brokers that were not sent, as their values are set already."""
+        return same_stores(outcome.change for outcome in self._rows or () if outcome.state == UNCHANGED)
 
     @cached_property
     def _agreeing(self) -> int | None:
@@ -202,7 +210,8 @@ class Outcomes(Answer):
         return ", ".join(f"{count:,} {state}" for state, count in counts.items()) or "no rows"
 
     def _title(self) -> str:
-        nothing = "nothing to change, " if {*self._table["state"].to_pylist()} == {UNCHANGED} else ""
+        is_nothing = {*self._table["state"].to_pylist()} == {UNCHANGED} and not self._same_stores
+        nothing = "nothing to change, " * is_nothing
         slowest = f"; slowest {self._mark('slowest')}" if self._mark("slowest") else ""
         on_each = f" on {counted_nouns(self._agreeing, 'broker', 'brokers')}" if self._agreeing else ""
         lines = [f"plan {self.plan_id[:12]}: {nothing}{self._states_of(self._table)}{on_each}{slowest}"]

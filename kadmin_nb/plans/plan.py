@@ -89,7 +89,7 @@ class LiveCluster(Protocol):
 
 
 _SHOWN = ["row", "op", "resource", "key", "old", "after", "validated", "note"]
-_CHANGED = {"kind", "op", "resource", "key", "wanted", "until"}
+_CHANGED = {"kind", "op", "resource", "key", "wanted", "until", "is_again"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -351,7 +351,8 @@ class Plan(PrintFormats, Tabular):
         end = {"expired" if self.has_expired() else "expires": self.expires}
         head = {"cluster": self.cluster_id, "reason": self.reason, "made by": self.author, **end}
         head["noted"] = "; ".join(self._noted)
-        advice_lines = [*self._refusal_lines(hints.terminal), *self._rights_lines(), *self._told.warning_lines()]
+        refusal_lines = [*self._refusal_lines(hints.terminal), *self._rights_lines()]
+        advice_lines = [*refusal_lines, *self._told.warning_lines(), *self._again(hints.terminal)]
         return Subject.of_plan(self.changes, advice_lines, plan=self.id, **head)
 
     def _rows(self) -> list[dict[str, Any]]:
@@ -370,10 +371,12 @@ class Plan(PrintFormats, Tabular):
         return [*self._alerts(page), with_ends(self.to_arrow().select(_SHOWN), self.changes)]
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """The rights that it needs, the warnings; of which cluster it is, whose and why; and what was noted."""
+        """The rights that it needs, the warnings, what can be sent again; of which cluster it is, whose and why; and
+        what was noted."""
         reason = f"; reason: {self.reason}" if self.reason else ""
         made = f"for cluster {self.cluster_id}, made by {self.author or 'an unknown author'}, {utc(self.created)}"
-        lines = [*self._rights_lines(), *self._told.warning_lines(_shown_on(page))]
+        again = self._again(page.syntax or self._syntax)
+        lines = [*self._rights_lines(), *self._told.warning_lines(_shown_on(page)), *again]
         about = Aside("\n".join(map(printable, [made + self._end + reason, *self._noted])))
         return ["\n".join(lines), about] if lines else [about]
 
@@ -413,6 +416,11 @@ class Plan(PrintFormats, Tabular):
         """Dangers, and what allows it to be applied; nothing does where the broker refuses a row."""
         return self._told.refusal_lines(self.reason, syntax, shown, is_applicable=not self.refused)
 
+    def _again(self, syntax: Syntax) -> list[str]:
+        """The stores of brokers whose values are set already, and the line that sends them again."""
+        same = advice.same_stores(self.changes)
+        return [printable(same.at(syntax))] if same else []
+
     @property
     def _noted(self) -> list[str]:
         """The notes, a line each."""
@@ -424,8 +432,8 @@ class Plan(PrintFormats, Tabular):
     @property
     def _counts(self) -> str:
         """The number of changes of each sort, and of those that want a look: `3 to set, 1 to remove; 2 dangerous`."""
-        sorts = Counter(TO_DO[change.op] for change in self.changes)
-        to_do = ", ".join(f"{sorts[sort]:,} {sort}" for sort in TO_DO.values() if sorts[sort])
+        sorts = Counter(AGAIN if change.is_again else TO_DO[change.op] for change in self.changes)
+        to_do = ", ".join(f"{sorts[sort]:,} {sort}" for sort in (*TO_DO.values(), AGAIN) if sorts[sort])
         wants_a_look = {
             "dangerous": len(self._told.dangers),
             "refused by the broker": len(self.refused),
@@ -442,6 +450,9 @@ _RIGHTS = 3
 
 TO_DO = {SET: "to set", DELETE: "to remove", APPEND: "to append", SUBTRACT: "to subtract"}
 """The sorts of changes, in the order in which a plan counts them."""
+
+AGAIN = "to send again"
+"""The sort of changes whose values are set already."""
 
 
 def _shown_on(page: Page) -> int | None:

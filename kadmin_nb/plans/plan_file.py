@@ -105,7 +105,7 @@ _CHANGE_COLUMNS = ("row", "op", "key", "old", "wanted", "after", "old_known", "l
 _AS_TEXT = ("resource", "validated")
 """The columns that are objects until a plan is written or shown."""
 
-WHERE_SET = {2: ("is_secret",), 3: ("is_secret", "is_let_through", "meant", "topic_id", "until")}
+WHERE_SET = {2: ("is_secret",), 3: ("is_secret", "is_let_through", "meant", "topic_id", "until", "is_again")}
 """The fields that a row of a plan's file has only where they are set, by the formats that are read."""
 
 FORMAT = max(WHERE_SET)

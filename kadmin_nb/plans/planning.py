@@ -11,7 +11,7 @@ from operator import attrgetter
 
 from ..errors import Invalid, KadminError, UsageError
 from ..hints import Hint, Option, did_you_mean, sentence
-from ..model.changes import OK, Change, Edit, Refusal, refuse_long
+from ..model.changes import DELETE, OK, Change, Edit, Refusal, refuse_long
 from ..secrets import FORMS, SHOWN, Secret, asks_somebody, is_called_so
 from .kinds.change_kind import wanted_text
 from .kinds.registry import by_kind, kind_of
@@ -125,8 +125,9 @@ def _plan_row(row: int, edit: Edit, state: ObservedState, allow_unknown: Collect
     kind, now, absence = kind_of(edit), state.of(edit.target), state.absence(edit.resource)
     after, meant, is_let_through = kind.after(edit, state), kind.meant_key(edit, state), edit.key in allow_unknown
     notes = [*_notes(edit, now, is_let_through, meant), *kind.notes(edit, now, state)]
-    if absence is None and now.is_known and same(now.value, after, now.type):
-        notes.append("no change needed")
+    is_same = absence is None and now.is_known and same(now.value, after, now.type)
+    if is_same:
+        notes.append(_of_same_value(edit))
     if is_secret:
         notes.append(_when(edit))
     return Change(
@@ -146,7 +147,17 @@ def _plan_row(row: int, edit: Edit, state: ObservedState, allow_unknown: Collect
         meant=meant,
         topic_id=state.topic_ids.get(edit.resource),
         until=edit.until,
+        is_again=is_same and edit.again,
     )
+
+
+def _of_same_value(edit: Edit) -> str:
+    """The note on a row whose value is set already."""
+    if edit.again:
+        return "the same value, sent again"
+    if edit.op != DELETE and edit.resource.reloads(edit.key):
+        return "the same value: send again with --again"
+    return "no change needed"
 
 
 def _notes(edit: Edit, now: ObservedValue, is_let_through: bool, meant: str | None) -> Iterable[str]:

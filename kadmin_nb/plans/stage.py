@@ -25,7 +25,7 @@ from ..model.resources import WORDS, Resource
 from ..model.scram import FEWEST_ITERATIONS, Credential, ScramUser, mechanism_of
 from ..secrets import Secret, is_called_so
 from . import change_lines, stored_values
-from .change_words import client_config_edit, with_end
+from .change_words import client_config_edit, sent_again, with_end
 from .formats import PrintFormats, Subject, with_ends
 from .kinds.configs import CONFIGS, value_text
 from .kinds.quotas import QUOTAS
@@ -337,15 +337,17 @@ class Stage(PrintFormats, Tabular):
     def _stage(self, edit: Edit, until: object = None) -> Edit:
         return self.add([edit], until)[0]
 
-    def add(self, edits: Iterable[Edit], until: object = None) -> list[Edit]:
+    def add(self, edits: Iterable[Edit], until: object = None, *, again: bool = False) -> list[Edit]:
         """Stage edits that were read elsewhere, all of them or none; with an end, each has it, as in `set_quota`.
+
+        `again` is as in `plan`.
 
         Raises
         ------
         UsageError
             An append and a subtract of one key; an end that has passed or has no zone.
         """
-        return self._edits.add(with_end(edits, until))
+        return self._edits.add(with_end(sent_again(edits) if again else edits, until))
 
     def add_lines(self, text: str, *, kind: str | None = None, allow_unknown: Collection[str] = ()) -> list[Edit]:
         """Stage the lines of a cell or a file, `set producer_byte_rate=5MB/s user=alice`: all of them or none.
@@ -366,7 +368,12 @@ class Stage(PrintFormats, Tabular):
         self._edits.discard(rows)
 
     def plan(
-        self, reason: str | None = None, *, allow_unknown: Collection[str] = (), lifetime: timedelta | None = None
+        self,
+        reason: str | None = None,
+        *,
+        allow_unknown: Collection[str] = (),
+        lifetime: timedelta | None = None,
+        again: bool = False,
     ) -> Plan:
         """The plan of these edits on the cluster as it is now, validated by the broker.
 
@@ -374,6 +381,9 @@ class Stage(PrintFormats, Tabular):
         ----------
         lifetime
             How long it may be applied; default: seven days.
+        again
+            Send the configs of a broker's key store and trust store even where they are set already: the broker then
+            reads the files again, as for a renewed certificate.
 
         Raises
         ------
@@ -388,7 +398,8 @@ class Stage(PrintFormats, Tabular):
         if not origin.edits:
             raise UsageError("nothing is staged", hint="Stage with set, remove, append, subtract or reset.")
         try:
-            plan = self._planner(list(origin.edits.values()), reason, allow_unknown, lifetime)
+            edits = [*origin.edits.values()]
+            plan = self._planner(sent_again(edits) if again else edits, reason, allow_unknown, lifetime)
             return replace(plan, _origin=origin)
         except SecretAsText as exc:
             self._edits.hide(exc.targets)
@@ -461,7 +472,7 @@ class Origin:
 def _merged(earlier: Edit, edit: Edit) -> Edit:
     """Two wishes for one target as one: items add up, whatever else comes later replaces."""
     if (earlier.op, earlier.value, earlier.until) == (edit.op, edit.value, edit.until):
-        return earlier
+        return replace(earlier, again=earlier.again or edit.again)
     was = f"{earlier.op} {earlier.value}" if earlier.value is not None else earlier.op
     if edit.op not in _LIST_OPS or earlier.op == DELETE:
         return replace(edit, note=f"replaces the earlier {was}")

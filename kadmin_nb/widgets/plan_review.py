@@ -238,7 +238,8 @@ class PlanReview(Panel):
         reason, origin = self.reason.value.strip() or self.plan.reason, self.origin
         if origin is None or not len(origin.stage):
             return self._live.plan_again(self.plan, reason)
-        return origin.stage.plan(reason, allow_unknown=let_through(self.plan.changes))
+        again = any(change.is_again for change in self.plan.changes)
+        return origin.stage.plan(reason, allow_unknown=let_through(self.plan.changes), again=again)
 
     def _open(self, plan: Plan) -> None:
         """Show another plan in the same place, and the way back."""

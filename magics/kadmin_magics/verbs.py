@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from kadmin_nb.commands import completions, options
-from kadmin_nb.commands.change_options import applying, changing, planning
+from kadmin_nb.commands.change_options import again, applying, changing, planning
 from kadmin_nb.commands.click_glue import Offers, Verb, Verbs, Words, words
 from kadmin_nb.commands.config import RESOURCES, config
 from kadmin_nb.commands.options import read_selectors
@@ -31,6 +31,7 @@ from .session import NotebookSession
 
 @click.command("plan", cls=Verb)
 @planning
+@again
 @options.impact
 @click.option("--review", is_flag=True, help="Show it as a widget, which can apply it.")
 def plan_staged(session: NotebookSession, impact: ImpactOptions | None, review: bool, plan_options: PlanOptions) -> Any:
@@ -116,6 +117,7 @@ def _cell(kind: str | None) -> click.Command:
 
     @click.command(cls=Verb)
     @changing
+    @again
     @click.argument("words", nargs=-1, metavar="")
     def staged(session: NotebookSession, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
         """Stage every line of the cell, or none.

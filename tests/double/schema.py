@@ -60,6 +60,7 @@ BROKER = {key.broker: Key(key.type, key.default) for key in TOPIC.values() if ke
     "num.partitions": Key("INT", "1", is_read_only=True),
     "sasl.jaas.config": Key("PASSWORD", None),
     "ssl.key.password": Key("PASSWORD", None),
+    "ssl.keystore.location": Key("STRING", None),
     "ssl.keystore.password": Key("PASSWORD", None),
 }
 GROUP = {

@@ -67,7 +67,7 @@ def dangers(changes: Sequence[Change], state: ObservedState) -> Iterator[Finding
 
 def _lifting(changes: Iterable[Change]) -> list[Change]:
     """The rows that may lift a limit: removals, and those of the levels of everyone."""
-    return [c for c in changes if c.level and (c.after is None or c.level in EVERYONE) and not c.is_done]
+    return [c for c in changes if c.level and (c.after is None or c.level in EVERYONE) and not c.is_same]
 
 
 def _emptying(quotas: Iterable[Change]) -> list[Change]:
@@ -145,7 +145,7 @@ def unit_dangers(changes: Iterable[Change]) -> Iterator[Finding]:
     the limit again, so such a client all but stops.
     """
     for change in changes:
-        if change.after is not None and not change.is_done and (message := _message(change)):
+        if change.after is not None and not change.is_same and (message := _message(change)):
             yield Finding.about(change, DANGER, UNIT, message)
 
 

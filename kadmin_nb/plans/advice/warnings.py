@@ -69,7 +69,7 @@ def _protocols(kafka: Kafka) -> frozenset[str]:
 
 def warnings(changes: Sequence[Change], state: ObservedState) -> list[Finding]:
     """The warnings of these rows, few however many rows there are."""
-    quotas = [change for change in changes if change.level and not change.is_done]
+    quotas = [change for change in changes if change.level and not change.is_same]
     sets = [change for change in quotas if change.after is not None]
     if not quotas or state.quotas is None:
         return []
@@ -107,7 +107,7 @@ def of_groups(changes: Sequence[Change], state: ObservedState) -> Iterator[Findi
 def _group_name(change: Change) -> str | None:
     """The group that a change of a config sets something on; None of all others."""
     resource = cast(Resource, change.resource)
-    is_set = resource.type == "GROUP" and change.after is not None and not change.is_done
+    is_set = resource.type == "GROUP" and change.after is not None and not change.is_same
     return resource.name if is_set else None
 
 

@@ -60,7 +60,7 @@ def _rule(change: Change) -> DangerRule | None:
 def _weakening(change: Change, state: ObservedState) -> str | None:
     """From what to what, where that is weaker or cannot be seen; nothing where it is not weaker."""
     rule, below = _rule(change), state.below.get(change.target, ())
-    if rule is None or change.is_done:
+    if rule is None or change.is_same:
         return None
     if change.is_secret or not change.old_known:
         return f"a value that is not shown {'is removed' if change.after is None else 'is set or replaced'}"
@@ -96,7 +96,7 @@ _AllAcks = Mapping[ClientEntity, str | None]
 
 def may_lower_acks(changes: Sequence[Change]) -> list[Change]:
     """The rows that change acks: what else is set for their users decides whether these are lowered."""
-    return [change for change in changes if change.key == ACKS and not change.is_done]
+    return [change for change in changes if change.key == ACKS and not change.is_same]
 
 
 def acks_dangers(changes: Sequence[Change], state: ObservedState) -> Iterable[Finding]:

@@ -456,7 +456,7 @@ class _Run:
 
     def _until_landed(self, changes: Sequence[Change], seconds: float) -> set[int]:
         """The rows that some broker holds within that time. One that nobody can see to be changed is not waited for."""
-        visible = [c for c in changes if c.old_known]
+        visible = [c for c in changes if c.is_visible]
 
         def report(round: Round) -> None:
             self.hooks.progress(Advance("no answer, looking: found", round.satisfied, len(changes), left=round.left))
@@ -482,7 +482,7 @@ class _Run:
         before = [c for c in self.done_before if c.row in self.before.unsettled]
         accepted = [c for c in changed if c.row not in refused_rows]
         self._look_everywhere([*accepted, *before], self.options.verify_timeout)
-        self._look_everywhere([c for c in changed if c.row in refused_rows and c.old_known], LAG)
+        self._look_everywhere([c for c in changed if c.row in refused_rows and c.is_visible], LAG)
 
     def _look_everywhere(self, changes: Sequence[Change], timeout: float) -> None:
         def report(round: Round) -> None:
@@ -509,7 +509,7 @@ class _Run:
             self._end(outcomes, {"overtaken": overtaken} if overtaken else {})
         if self.unwritten and not self.facts.answered:
             raise self.unwritten
-        return ApplyResult(outcomes, row_states.slowest(self.facts), note, self.unwritten, overtaken)
+        return ApplyResult(outcomes, row_states.slowest(self.plan.changes, self.facts), note, self.unwritten, overtaken)
 
     def _give_back(self) -> tuple[str | None, str | None]:
         """Give the lease back: the note of the run, and where another had the lease meanwhile, who and which rows."""
@@ -568,24 +568,36 @@ def verified_so_far(round: Round, outcomes: Iterable[Outcome]) -> Advance:
 def check(
     kafka: Kafka,
     plan: Plan,
+    accepted: Collection[int] = (),
     verify_timeout: float = VERIFY_TIMEOUT,
     progress: Progress = silent,
     stopped: Stopped = never,
 ) -> ApplyResult:
-    """The outcome of every row as brokers show it now; nothing is sent."""
+    """The outcome of every row as brokers show it now; nothing is sent.
+
+    `accepted` are the rows that brokers accepted when they were sent: a value that is sent again shows nothing else.
+    """
+
+    def outcome(change: Change, sightings: Sightings) -> Outcome:
+        return row_states.checked(change, sightings[change.row], change.row in accepted)
 
     def report(round: Round) -> None:
         seen = (change for change in plan.changes if round.sightings[change.row].is_complete)
-        progress(verified_so_far(round, (row_states.checked(c, round.sightings[c.row]) for c in seen)))
+        progress(verified_so_far(round, (outcome(change, round.sightings) for change in seen)))
 
     sightings = verify(kafka, plan.changes, kafka.brokers(), verify_timeout, stopped=stopped, report=report)
-    return ApplyResult([row_states.checked(change, sightings[change.row]) for change in plan.changes])
+    return ApplyResult([outcome(change, sightings) for change in plan.changes])
 
 
 def newly_seen(state: JournalState, done: ApplyResult) -> set[int]:
     """The rows that we have sent and nobody had seen on every broker yet, and now somebody has.
 
-    A secret that is in doubt is left out: the old one looks the same.
+    One that is in doubt and was a secret, or is the same value again, is left out: nobody could tell it from the old one.
     """
     seen = (outcome.change for outcome in done.outcomes if outcome.state == VERIFIED)
-    return {c.row for c in seen if c.row in state.unsettled and not (c.is_secret and c.row in state.in_doubt)}
+    return {c.row for c in seen if c.row in state.unsettled and not (_looks_the_same(c) and c.row in state.in_doubt)}
+
+
+def _looks_the_same(change: Change) -> bool:
+    """True if brokers show the same before and after it."""
+    return change.is_secret or change.is_again

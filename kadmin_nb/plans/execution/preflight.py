@@ -51,7 +51,8 @@ class ComparedRows:
 def classed(
     changes: Iterable[Change], state: ObservedState, ours: Ours, verified: Collection[int] = ()
 ) -> ComparedRows:
-    """Each row where it belongs. A secret that we have set is done for as long as something is set there.
+    """Each row where it belongs. A secret that we have set is done for as long as something is set there; a value that
+    was the same before, once we have sent it.
 
     Raises
     ------
@@ -64,7 +65,7 @@ def classed(
         now = state.of(change.target)
         if _is_of_new_topic(change, state):
             rows.moved.append(MovedRow(change, now, is_of_new_topic=True))
-        elif holds(now, change) and (now.is_known or (change.is_secret and change.row in verified)):
+        elif holds(now, change) and _is_made(now, change, verified):
             rows.done.append(change)
         elif is_as_before(now, change):
             rows.pending.append(change)
@@ -73,6 +74,13 @@ def classed(
         else:
             rows.moved.append(MovedRow(change, now))
     return rows
+
+
+def _is_made(now: ObservedValue, change: Change, verified: Collection[int]) -> bool:
+    """True if the value that was read shows that the change was made, or our journal has it."""
+    if now.is_known and not change.is_again:
+        return True
+    return (change.is_secret or change.is_again) and change.row in verified
 
 
 def _is_of_new_topic(change: Change, state: ObservedState) -> bool:

@@ -38,7 +38,7 @@ def changes(plan: Plan, done: Collection[int]) -> list[Change]:
         Nothing of the plan can be taken back.
     """
     numbers = count(1)
-    undone = [_undone(next(numbers), c) for c in reversed(plan.changes) if c.row in done and c.old_known]
+    undone = [_undone(next(numbers), c) for c in reversed(plan.changes) if c.row in done and c.is_visible]
     if not undone:
         raise PlanRefused(
             "there is nothing to roll back: no row was verified as done by this plan, or none can be restored",
@@ -59,6 +59,8 @@ def _why_not(change: Change, done: Collection[int]) -> Iterable[str]:
         yield f"{row_text}: not verified as done by the plan, so left as it is"
     elif not change.old_known:
         yield f"{row_text}: its old value is sensitive and was never seen"
+    elif change.is_again:
+        yield f"{row_text}: its value was the same before"
 
 
 def _undone(row: int, change: Change) -> Change:

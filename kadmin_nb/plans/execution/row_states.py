@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
 from ...model.changes import FAILED, SKIPPED, UNCHANGED, UNKNOWN, UNVERIFIED, VERIFIED, Change, Outcome, Refusal
@@ -54,16 +55,37 @@ def outcome_so_far(change: Change, facts: Facts) -> Outcome:
     return Outcome(change, SENT) if is_sent else so_far
 
 
-def slowest(facts: Facts) -> tuple[int, int] | None:
-    """The broker that was the last to show a change, and after how many milliseconds; None for a single broker."""
-    seen = ((s.slowest, _lag(facts.answered.get(row), s)) for row, s in facts.sightings.items() if len(s.expected) > 1)
+def slowest(changes: Iterable[Change], facts: Facts) -> tuple[int, int] | None:
+    """The broker that was the last to show a change, and after how many milliseconds; None for a single broker.
+
+    A value that was sent again is no change that a broker could show.
+    """
+    shown = [c.row for c in changes if not c.is_again and c.row in facts.sightings]
+    sightings = [(row, s) for row in shown if len((s := facts.sightings[row]).expected) > 1]
+    seen = ((s.slowest, _lag(facts.answered.get(row), s)) for row, s in sightings)
     lags = [(broker, lag) for broker, lag in seen if broker is not None and lag is not None]
     return max(lags, key=itemgetter(1), default=None)
 
 
-def checked(change: Change, sighting: BrokerAgreement) -> Outcome:
-    """The same for a row that was only looked at."""
-    return _seen(change, Facts(), sighting)
+def checked(change: Change, sighting: BrokerAgreement, is_accepted: bool) -> Outcome:
+    """The same for a row that was only looked at; `is_accepted` says that a broker took it when it was sent."""
+    seen = _seen(change, Facts(), sighting)
+    if seen.state != VERIFIED or not change.is_again or is_accepted:
+        return seen
+    return replace(seen, state=UNVERIFIED, message=_NOT_KNOWN)
+
+
+def _sent_again(change: Change) -> str:
+    """What is known of a value that was the same before, and was accepted."""
+    if not change.resource.reloads(change.key):
+        return "accepted; the value was the same before"
+    return (
+        "accepted; the answer does not say whether the broker could read its store: openssl s_client shows the "
+        "certificate that it serves"
+    )
+
+
+_NOT_KNOWN = "the value is there, as it was before; no journal here says that it was sent again"
 
 
 def _seen(change: Change, facts: Facts, sighting: BrokerAgreement) -> Outcome:
@@ -73,10 +95,10 @@ def _seen(change: Change, facts: Facts, sighting: BrokerAgreement) -> Outcome:
         change,
         state,
         error=None if refused is None or is_settled else refused.code,
-        message="; ".join(_messages(change.row, facts, sighting, state)) or None,
+        message="; ".join(_messages(change, facts, sighting, state)) or None,
         brokers_agreeing=len(sighting.seen & sighting.expected),
         brokers=len(sighting.expected),
-        lag_ms=_lag(facts.answered.get(change.row), sighting),
+        lag_ms=None if change.is_again else _lag(facts.answered.get(change.row), sighting),
     )
 
 
@@ -97,8 +119,9 @@ def _is_denied(row: int, facts: Facts, sighting: BrokerAgreement) -> bool:
     return asked_late or is_of_the_whole(facts.refused[row].code)
 
 
-def _messages(row: int, facts: Facts, sighting: BrokerAgreement, state: str) -> list[str]:
-    refused, messages = facts.refused.get(row), []
+def _messages(change: Change, facts: Facts, sighting: BrokerAgreement, state: str) -> list[str]:
+    row = change.row
+    refused, messages = facts.refused.get(row), [_sent_again(change)] if state == VERIFIED and change.is_again else []
     if refused is not None and row in facts.landed:
         messages.append(f"its answer was lost ({refused.code}), and it was made")
     elif refused is not None and sighting.has_landed:

@@ -40,6 +40,11 @@ class JournalState:
         since = ((self.unsettled, UNVERIFIED), (self.in_doubt, UNKNOWN), (self.verified, VERIFIED))
         return self.ended | {row: state for rows, state in since for row in rows}
 
+    @property
+    def accepted(self) -> set[int]:
+        """The rows that brokers accepted, seen on every broker since or not."""
+        return self.verified | (self.unsettled - self.in_doubt)
+
     def read(self, record: JournalRecord) -> None:
         """Go on with the next record.
 
