@@ -16,9 +16,10 @@ from kafka.protocol.admin.groups import ListGroupsRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from ..errors import TimedOut
+from ..model.changes import Target
 from ..model.connection_settings import Settings
 from ..model.resources import Partition, Resource
-from . import acls, error_codes, topics
+from . import acls, copies, error_codes, topics
 from .configs import WireConfigs
 from .ports import Broker, Lease
 from .quotas import WireQuotas
@@ -94,6 +95,10 @@ class WireKafka:
     def stored(self, names: Collection[str]) -> dict[str, tuple[int, int]]:
         """The records and bytes that these topics have on disk; see `topics.stored`."""
         return topics.stored(self.wire, names)
+
+    def throttling(self, throttles: Collection[Target]) -> dict[Target, str]:
+        """The throttles that hold back copies now, with the reason; see `ports.Kafka`."""
+        return copies.throttling(self.wire, throttles)
 
     def group_types(self) -> dict[str, str | None]:
         """The groups that we may describe, with their types; each broker is asked for those that it coordinates."""

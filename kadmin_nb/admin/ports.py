@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
-from ..model.changes import Refusal
+from ..model.changes import Refusal, Target
 from ..model.client_configs import ClientEntity, Replacement
 from ..model.configurable import Configurable
 from ..model.entity import Entity
@@ -235,6 +235,13 @@ class Kafka(Protocol):
 
     def group_types(self) -> dict[str, str | None]:
         """The groups that we may describe, and the type of each, `consumer` say; None where brokers do not tell."""
+        ...
+
+    def throttling(self, throttles: Collection[Target]) -> dict[Target, str]:
+        """Those of these throttles that hold back copies now, or of which that is not known, with the reason.
+
+        They are configs for which `is_throttle` is true; never raises.
+        """
         ...
 
     def topic_ids(self, names: Collection[str]) -> dict[str, str]:

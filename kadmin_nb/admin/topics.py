@@ -1,4 +1,4 @@
-"""Topics: they are created, have offsets (ListOffsets, API 2), and are reassigned (API 46, KIP-455)."""
+"""Topics: they are created, have offsets (ListOffsets, API 2), and take room on disks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from kafka.protocol.admin.cluster import DescribeLogDirsRequest
-from kafka.protocol.admin.topics import CreateTopicsRequest, ListPartitionReassignmentsRequest
+from kafka.protocol.admin.topics import CreateTopicsRequest
 from kafka.protocol.consumer import IsolationLevel, ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
@@ -204,18 +204,3 @@ def create(
     made = answer.topics[0]
     code = 0 if made.error_code == _EXISTS else made.error_code
     error_codes.raise_for_error(code, made.error_message, doing, rights.on_topic("CREATE", name))
-
-
-def reassignments_under_way(wire: Wire) -> list[tuple[str, int]]:
-    """The partitions that replicas are being added to, or removed from.
-
-    Raises
-    ------
-    NotAuthorized
-        DESCRIBE on the cluster is missing.
-    """
-    doing = "listing reassignments"
-    milliseconds = int(wire.timeout * 1000)
-    answer = wire.ask(lambda: ListPartitionReassignmentsRequest(timeout_ms=milliseconds, topics=None), doing=doing)
-    error_codes.raise_for_error(answer.error_code, answer.error_message, doing, rights.on_cluster("DESCRIBE"))
-    return sorted((topic.name, partition.partition_index) for topic in answer.topics for partition in topic.partitions)

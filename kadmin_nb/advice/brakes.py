@@ -23,9 +23,10 @@ from ..model.grammar import DEFAULT, format_word
 from ..model.group_configs import applied, has_effect
 from ..model.quota_keys import on_all_brokers, readable, text_of, typed
 from ..model.resources import Partition, Resource, Source
+from ..model.throttles import BETWEEN_DISKS, RATES, THROTTLES
 from ..resolution.rules import Effective, Stored
 from ..resolution.shadows import TIMES, closest, lifts
-from .config_rules import BETWEEN_DISKS, THROTTLES, mending_line
+from .config_rules import mending_line
 
 BITES, MAY_BITE, STANDS = "bites", "may bite", "stands"
 STATES = (BITES, MAY_BITE, NOT_KNOWN, STANDS)
@@ -57,7 +58,6 @@ REMOTE_STORE = "remote.log.storage.system.enable"
 TIERED = ("remote.log.manager.copy.max.bytes.per.second", "remote.log.manager.fetch.max.bytes.per.second")
 PER_ADDRESS = "max.connections.per.ip"
 CONNECTIONS = ("max.connections", PER_ADDRESS, "max.connections.per.ip.overrides", "max.connection.creation.rate")
-RATES = (*THROTTLES["BROKER"], BETWEEN_DISKS)
 MIN_IN_SYNC = "min.insync.replicas"
 
 BROKER_KEYS = (CALLBACK, REMOTE_STORE, *TIERED, *CONNECTIONS, *RATES)

@@ -27,6 +27,7 @@ from ..model.findings import UNKNOWN, WARNING, Finding, Row
 from ..model.grammar import format_word, quote
 from ..model.group_configs import Clamped, clamped, has_effect
 from ..model.resources import OWN_SOURCE, Resource, Source
+from ..model.throttles import BETWEEN_DISKS, THROTTLES
 from ..secrets import is_called_so
 from . import CLAMPED, DEFAULT, DIFFERS, FINDINGS, INEFFECTIVE, LEFTOVER, REPEATS, THROTTLE, UNREAD
 
@@ -45,15 +46,6 @@ BY_NATURE = frozenset(
     }
 )
 """Keys that differ from broker to broker without anything being wrong; for a listener (`listener.name.x.…`) too."""
-
-THROTTLES = {
-    "TOPIC": ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas"),
-    "BROKER": ("leader.replication.throttled.rate", "follower.replication.throttled.rate"),
-}
-"""The keys that throttle a reassignment, on each type of resource."""
-
-BETWEEN_DISKS = "replica.alter.log.dirs.io.max.bytes.per.second"
-"""Throttles moves between the disks of one broker, which no list of reassignments has."""
 
 _GONE = ("UNKNOWN_TOPIC_OR_PARTITION", "RESOURCE_NOT_FOUND", "GROUP_ID_NOT_FOUND")
 _NUMBERS = ("INT", "SHORT", "LONG", "DOUBLE")

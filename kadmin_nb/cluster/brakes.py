@@ -27,7 +27,6 @@ from ..advice.brakes import (
     ConfigFacts,
     Queue,
 )
-from ..advice.config_rules import THROTTLES
 from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError, NotFound, printable
 from ..frames import relational, schemas
@@ -45,6 +44,7 @@ from ..model.findings import NOT_KNOWN, UNKNOWN, Finding, Row
 from ..model.grammar import DEFAULT
 from ..model.levels import DEFAULT_IP
 from ..model.resources import Resource
+from ..model.throttles import THROTTLES
 from ..resolution.rules import resolve_ip, stored_of
 from ..usage.windows import in_windows
 from .config_advice import is_reassigning

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 
-from ..admin import topics
+from ..admin import copies
 from ..advice.config_rules import findings, relevant
 from ..advice.findings import ConfigFindings
 from ..client_configs.kafka import LiveKafka
@@ -28,6 +28,6 @@ _NOT_TOLD = "Whether a reassignment is running is unknown: that needs DESCRIBE o
 def is_reassigning(kafka: LiveKafka) -> bool | None:
     """True if partitions are being moved; None where we may not know."""
     try:
-        return bool(topics.reassignments_under_way(kafka.wire))
+        return bool(copies.reassignments_under_way(kafka.wire))
     except (NotAuthorized, Unsupported):
         return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,8 +20,10 @@ from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, NotAut
 from ..frames import schemas
 from ..frames.snapshot_kinds import CLIENT_CONFIGS, CONFIGS, QUOTAS, SCOPES
 from ..frames.snapshots import Snapshot, UnreadPart, snapshot
+from ..model.changes import Target
 from ..model.client_configs import CONFIGS_TOPIC
 from ..model.resources import Resource, Source
+from ..model.throttles import BETWEEN_DISKS, THROTTLES, is_throttle
 
 _OWN = (Source.TOPIC, Source.GROUP, Source.CLIENT_METRICS)
 _GONE = ("UNKNOWN_TOPIC_OR_PARTITION", "RESOURCE_NOT_FOUND", "GROUP_ID_NOT_FOUND")
@@ -47,7 +50,7 @@ def snapshot_of(kafka: LiveKafka, scopes: Collection[str] = SCOPES) -> Snapshot:
     reading = _Reading(kafka, scopes)
     began = kafka.now()
     frames = {QUOTAS.name: reading.table("QUOTAS", kafka.quotas.describe)}
-    frames[CONFIGS.name] = reading.configs()
+    frames[CONFIGS.name] = configs = reading.configs()
     (scope,) = CLIENT_CONFIGS.scopes
     frames[CLIENT_CONFIGS.name] = reading.table(scope, lambda: client_configs_of(kafka))
     read = {name: table for name, table in frames.items() if table is not None}
@@ -60,7 +63,16 @@ def snapshot_of(kafka: LiveKafka, scopes: Collection[str] = SCOPES) -> Snapshot:
         scopes=reading.done,
         resources=reading.resources,
         unread=reading.unread,
+        throttling=kafka.throttling([] if configs is None else _throttles(configs)),
     )
+
+
+def _throttles(configs: pa.Table) -> list[Target]:
+    """The throttles that are set; most clusters have none, and then nobody is asked what is copied."""
+    keys = pa.array([*chain.from_iterable(THROTTLES.values()), BETWEEN_DISKS], pa.string())
+    rows = configs.filter(pc.is_in(configs["key"].cast(pa.string()), keys)).to_pylist()
+    targets: list[Target] = [(Resource(row["resource_type"], row["resource_name"]), row["key"]) for row in rows]
+    return [target for target in targets if is_throttle(target)]
 
 
 @dataclass

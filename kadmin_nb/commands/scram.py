@@ -90,7 +90,7 @@ def scram_credentials(
 
     \b
     {here} --bootstrap-server localhost:9092 --list
-    {here} --bootstrap-server localhost:9092 --add 'SCRAM-SHA-256=[iterations=8192,password=env:NEW],SCRAM-SHA-512=[password=env:NEW]' --username alice
+    {here} --bootstrap-server localhost:9092 --username alice --add 'SCRAM-SHA-256=[iterations=8192,password=env:NEW]'
     {here} --describe --username alice
     {here} --bootstrap-server localhost:9092 --delete SCRAM-SHA-512 --username alice
     """

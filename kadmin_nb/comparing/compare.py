@@ -21,13 +21,14 @@ from ..frames import schemas
 from ..frames.given_frames import plain
 from ..frames.snapshot_kinds import CONFIGS, SCOPES, parsed
 from ..frames.snapshots import Snapshot
+from ..model.changes import Target
 from ..model.config_fallback import behind_listener
 from ..model.config_values import ConfigValue
 from ..model.configurable import Configurable
 from ..model.findings import Row
 from ..model.resources import Resource, Source
 from ..secrets import SHOWN
-from .diff_answer import ANY_BROKER, APART, EACH, NATURE, Diff, Side
+from .diff_answer import ANY_BROKER, APART, EACH, NATURE, TEMPORARY, Diff, Side
 from .differences import differences
 
 _EACH = Resource("BROKER", EACH)
@@ -104,12 +105,28 @@ def _combined_row(row: Row, a: Side, b: Side, others: bool) -> Row:
     if resource is None or row["state"] == "unknown":
         return row
     missing = next((name for name, side in (("a", a), ("b", b)) if side.lacks(resource)), None)
+    if for_a_while := _set_for_a_while(resource, row, a, b):
+        return {**row, "state": TEMPORARY, "note": for_a_while, "missing": missing}
     return {
         **row,
         "state": NATURE if others and _differs_by_nature(resource, row["key"]) else row["state"],
         "note": f"{missing} has no such topic" if missing and row["note"] is None else row["note"],
         "missing": missing,
     }
+
+
+def _set_for_a_while(resource: Configurable, row: Row, a: Side, b: Side) -> str | None:
+    """The reason why a value is one that Kafka's tools set for a while on a cluster as it is now; None of all else."""
+    live = [side.content for name, side in (("a", a), ("b", b)) if side.is_live and row[name] is not None]
+    reasons = (snapshot.set_for_a_while(target) for snapshot in live for target in _targets(resource, row, snapshot))
+    return next(filter(None, reasons), None)
+
+
+def _targets(resource: Configurable, row: Row, snapshot: Snapshot) -> Iterable[Target]:
+    """The target of a row; of what brokers have in common, those of each broker."""
+    if resource != _EACH:
+        return [(resource, row["key"])]
+    return [target for target in snapshot.throttling or () if target[1] == row["key"] and target[0].scope == "BROKER"]
 
 
 def _resource_of(row: Row) -> Configurable | None:

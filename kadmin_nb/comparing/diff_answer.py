@@ -41,11 +41,11 @@ EACH = "<any>"
 ANY_BROKER = f"broker={EACH}"
 """The resource of rows of what brokers have in common, in words."""
 
-NATURE = "nature"
-APART = ("default", NATURE)
+NATURE, TEMPORARY = "nature", "temporary"
+APART = ("default", NATURE, TEMPORARY)
 """The states that count for no difference."""
 
-_SAID_APART = {"default": "only by default", NATURE: "by nature"}
+_SAID_APART = {"default": "only by default", NATURE: "by nature", TEMPORARY: "set by Kafka's tools for a while"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,10 +87,10 @@ class Side:
 class Diff(Answer):
     """DIFF: the differences from `a` to `b`, a row for each resource and key. Its display begins with counts.
 
-    `only_by_default` and `by_nature` have what counts for no difference; they are among the rows only where
-    everything was asked for. `counts` is DIFF_COUNTS. `id` is the same for the same differences. `passed_over` are the
-    scopes that one side says nothing of; `secrets` counts those that both have, which are not compared. Of `drift` it
-    is DRIFT: rows without numbers, of no sides, shown as a frame.
+    `only_by_default`, `by_nature` and `set_for_a_while` have what counts for no difference; they are among the rows
+    only where everything was asked for. `counts` is DIFF_COUNTS. `id` is the same for the same differences.
+    `passed_over` are the scopes that one side says nothing of; `secrets` counts those that both have, which are not
+    compared. Of `drift` it is DRIFT: rows without numbers, of no sides, shown as a frame.
     """
 
     def __init__(
@@ -121,6 +121,11 @@ class Diff(Answer):
     def by_nature(self) -> Answer:
         """Keys that identify a cluster's brokers: ids, listeners, folders."""
         return Answer(self._of([NATURE]))
+
+    @property
+    def set_for_a_while(self) -> Answer:
+        """Throttles of copies that are under way, which Kafka's tools remove when these are over."""
+        return Answer(self._of([TEMPORARY]))
 
     @property
     def differing(self) -> Answer:
@@ -251,7 +256,8 @@ _ROWS_HINT = "For example 1-3,7, or all."
 _WHY = {
     "unknown": "it could not be read",
     "default": "it differs only by default",
-    "nature": "it differs between one cluster's brokers and another's",
+    NATURE: "it differs between one cluster's brokers and another's",
+    TEMPORARY: "Kafka's tools set it for a while, as copies are under way",
 }
 
 

@@ -6,6 +6,9 @@ It takes texts and snapshots, not clusters.
 from .declaration import Declared, Difference, Entry
 from .migration import Migration
 from .reader import load, read
-from .writer import export, schema, unread_of
+from .writer import export, left_out, schema, unread_of
 
-__all__ = ["Declared", "Difference", "Entry", "Migration", "export", "load", "read", "schema", "unread_of"]
+__all__ = [
+    *("Declared", "Difference", "Entry", "Migration"),
+    *("export", "left_out", "load", "read", "schema", "unread_of"),
+]

@@ -214,9 +214,8 @@ class Difference:
         """Counts, removals first."""
         removed = sum(edit.op == DELETE for edit in self.edits)
         counts = [f"{removed:,} to remove (--prune)"] if removed or self.left else []
-        kept_lines = [f"{key} of {resource}: {why}" for (resource, key), why in self.left.items()]
-        if kept_lines:
-            counts.append(f"{len(kept_lines):,} left as is ({kept_lines[0]}{', …' if len(kept_lines) > 1 else ''})")
+        if self.left:
+            counts.append(f"{len(self.left):,} left as is ({_kept_in_words(self.left)})")
         counts.append(f"{len(self) - removed:,} to set")
         if self.same_stores:
             resource, key = self.same_stores[0]
@@ -263,8 +262,8 @@ class Declared:
         Parameters
         ----------
         prune
-            Also remove what the file does not mention, of the kinds that it has. Secrets, internal topics of Kafka and
-            quotas that this version does not know stay.
+            Also remove what the file does not mention, of the kinds that it has. Secrets, internal topics of Kafka,
+            throttles of copies that are under way and quotas that this version does not know stay.
         any_cluster
             Accept a file of another cluster.
         allow_unknown
@@ -389,10 +388,26 @@ class Declared:
         read = {kind for kind in self.kinds if KINDS[kind] in against.scopes}
         undeclared = [target for target in current.targets(mentioned) if kind_of(target[0]) in read]
         reasons = {
-            target: why for target in undeclared if (why := _why_kept(target, current, allow_unknown)) is not None
+            target: why
+            for target in undeclared
+            if (why := _why_kept(target, current, allow_unknown) or against.set_for_a_while(target)) is not None
         }
         note = f"not in {self._name}"
         return [Edit(DELETE, *target, note=note) for target in undeclared if target not in reasons], reasons
+
+
+def _kept_in_words(kept: Mapping[Target, str]) -> str:
+    """The first of each reason, and the reason."""
+    by_reason: dict[str, list[str]] = {}
+    for (resource, key), why in kept.items():
+        by_reason.setdefault(why, []).append(f"{key} of {resource}")
+    return "; ".join(
+        f"{', '.join(several[:_NAMED])}{', …' * (len(several) > _NAMED)}: {why}" for why, several in by_reason.items()
+    )
+
+
+_NAMED = 4
+"""Keys of each reason that are named; a reassignment has four."""
 
 
 def _moved(entry: Entry, migration: Migration) -> Entry:

@@ -7,7 +7,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from importlib.resources import files
 
-from ..errors import KadminError, UsageError, kind_of
+from ..errors import KadminError, UsageError, kind_of, printable
+from ..frames.snapshot_kinds import TargetWords
 from ..frames.snapshots import Snapshot, UnreadPart
 from ..hints import Hint, Option, sentence
 from ..secrets import SHOWN
@@ -31,7 +32,8 @@ def export(
 ) -> str:
     """A snapshot as a declarative file: all quotas, and the configs that an alter has set.
 
-    Defaults, and what a broker has from its own file, are not in it. A secret is `[secure]`, which changes nothing.
+    Defaults, what a broker has from its own file, and `left_out` are not in it. A secret is `[secure]`, which changes
+    nothing.
 
     Parameters
     ----------
@@ -58,9 +60,23 @@ def export(
     if unread is not None and not allow_incomplete:
         raise unread
     head = {"cluster_id": snapshot.cluster_id, "taken_at": snapshot.taken_at.isoformat().replace("+00:00", "Z")}
-    sections = _sections(snapshot, chosen)
-    writer = _yaml if format == "yaml" else _json
-    return writer({**head, "tool": TOOL}, chosen, unread is None, sections)
+    temporary = left_out(snapshot, chosen)
+    sections = _sections(snapshot, chosen, temporary)
+    if format == "json":
+        return _json({**head, "tool": TOOL}, chosen, unread is None, sections)
+    return _yaml({**head, "tool": TOOL}, chosen, unread is None, sections, temporary.values())
+
+
+def left_out(snapshot: Snapshot, kinds: Collection[str] | None = None) -> dict[TargetWords, str]:
+    """The throttles that Kafka's tools set for a while, a line each with the reason: `export` leaves them out."""
+    chosen, configs = _chosen(snapshot, kinds), SECTIONS[declaration.CONFIGS]
+    lines: dict[TargetWords, str] = {}
+    for words, key in held_by(snapshot).by_kind[configs.kind]:
+        resource = configs.resources.parse(words)
+        why = snapshot.set_for_a_while((resource, key))
+        if why is not None and declaration.kind_of(resource) in chosen:
+            lines[words, key] = f"{key} of {words}: {why}"
+    return lines
 
 
 def schema() -> str:
@@ -106,13 +122,14 @@ def _unread(snapshot: Snapshot, chosen: Collection[str]) -> KadminError | None:
     )
 
 
-def _sections(snapshot: Snapshot, chosen: Collection[str]) -> Sections:
+def _sections(snapshot: Snapshot, chosen: Collection[str], left_out: Collection[TargetWords]) -> Sections:
     current, in_sections = held_by(snapshot), {section_of(word) for word in chosen}
     return {
         section: _grouped(
             (words, key, SHOWN if text is None else text)
             for (words, key), text in current.by_kind[kind.kind].items()
-            if section in chosen or declaration.kind_of(kind.resources.parse(words)) in chosen
+            if (words, key) not in left_out
+            and (section in chosen or declaration.kind_of(kind.resources.parse(words)) in chosen)
         )
         for section, kind in SECTIONS.items()
         if section in in_sections
@@ -141,9 +158,12 @@ def _json_number(text: str) -> object:
     return json.loads(text) if _NUMBER.fullmatch(text) else text
 
 
-def _yaml(head: Mapping[str, str], chosen: Collection[str], complete: bool, sections: Sections) -> str:
-    """YAML that reads the same by the rules of 1.1 and of 1.2."""
-    lines = [*_ABOVE, f"kadmin: {FORMAT}", *(f"{name}: {_scalar(text)}" for name, text in head.items())]
+def _yaml(
+    head: Mapping[str, str], chosen: Collection[str], complete: bool, sections: Sections, left_out: Iterable[str]
+) -> str:
+    """YAML that reads the same by the rules of 1.1 and of 1.2; what is left out stands above, as comments."""
+    above = [*_ABOVE, *(f"# Left out: {printable(line)}" for line in left_out)]
+    lines = [*above, f"kadmin: {FORMAT}", *(f"{name}: {_scalar(text)}" for name, text in head.items())]
     lines += [f"kinds: [{', '.join(chosen)}]", *([] if complete else ["complete: false"])]
     for name, section in sections.items():
         lines += ["", f"{name}:{'' if section else ' {}'}"]

@@ -1082,7 +1082,8 @@ class DRIFT(Frame):
 
 
 class DIFF(_Row, DRIFT, key="row"):
-    """DRIFT with numbers: what differs first, then what does so by default or by nature only (state `nature`)."""
+    """DRIFT with numbers: what differs first, then what does so by default or by nature only (state `nature`), and the
+    throttles of copies that are under way (state `temporary`), which Kafka's tools set for a while."""
 
     missing = Field(TEXT, "the side, a or b, that does not have the topic at all", null=True)
 

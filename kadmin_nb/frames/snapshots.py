@@ -17,14 +17,16 @@ import pyarrow.compute as pc
 from ..errors import ExitState, Invalid, KadminError, NotFound, UsageError
 from ..errors import kind_of as kind_of_error
 from ..files import check, writing
+from ..model.changes import Target
 from ..model.resources import Resource
+from ..model.throttles import NOBODY_LOOKED, is_throttle
 from .answer import Answer
 from .display import Display
 from .schema_metadata import CLUSTER_ID, TAKEN_AT, stamped
 from .snapshot_kinds import KINDS, SCOPES, SnapshotKind, title_of_part
 
 ID, COMPLETE, SCOPE = "kadmin.snapshot_id", "kadmin.complete", "kadmin.scopes"
-_RESOURCES, _UNREAD = "kadmin.resources", "kadmin.unread"
+_RESOURCES, _UNREAD, _THROTTLING = "kadmin.resources", "kadmin.unread", "kadmin.throttling"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,8 @@ class Snapshot(Display):
     """What is set on a cluster at one time; `scopes` says what was read, `unread` what could not be, and why.
 
     `frames` are SNAPSHOT frames by the name of their kind: Answers, for Arrow, pandas or Spark. `resources` are all
-    that could be listed, also those on which nothing is set; None where nobody tells, as in a history.
+    that could be listed, also those on which nothing is set; None where nobody tells, as in a history. `throttling` has
+    the throttles that held back copies then, with the reason; None where nobody looked.
     """
 
     id: str
@@ -103,6 +106,7 @@ class Snapshot(Display):
     frames: Mapping[str, Answer]
     resources: tuple[Resource, ...] | None = None
     unread: tuple[UnreadPart, ...] = ()
+    throttling: Mapping[Target, str] | None = None
 
     @property
     def quotas(self) -> Answer:
@@ -123,6 +127,12 @@ class Snapshot(Display):
     def failed(self) -> Answer:
         """The config resources that could not be read, with their errors."""
         return self.configs.failed
+
+    def set_for_a_while(self, target: Target) -> str | None:
+        """The reason why a throttle is no wish for the cluster: Kafka's tools set it for a while. None of all else."""
+        if not is_throttle(target):
+            return None
+        return NOBODY_LOOKED if self.throttling is None else self.throttling.get(target)
 
     @property
     def kinds(self) -> tuple[SnapshotKind, ...]:
@@ -213,6 +223,7 @@ def snapshot(
     complete: bool = True,
     resources: Iterable[Resource] | None = None,
     unread: Iterable[UnreadPart] = (),
+    throttling: Mapping[Target, str] | None = None,
 ) -> Snapshot:
     """The snapshot of these frames, by the name of their kind: secrets are removed; a row with an error, or a part that
     is `unread`, makes it incomplete. Its `scopes` default to all of these kinds."""
@@ -235,7 +246,7 @@ def snapshot(
 
     listed = None if resources is None else tuple(resources)
     answers = {kind.name: answer(kind) for kind in KINDS.values()}
-    return Snapshot(unique_id, cluster_id, taken_at, scopes, complete, answers, listed, unread)
+    return Snapshot(unique_id, cluster_id, taken_at, scopes, complete, answers, listed, unread, throttling)
 
 
 # --- the file: one Parquet row, with each frame as a list of structs, and the snapshot's marks ---
@@ -262,6 +273,9 @@ def _marks(snapshot: Snapshot) -> dict[str, str]:
     }
     if snapshot.unread:
         marks[_UNREAD] = json.dumps([astuple(part) for part in snapshot.unread])
+    if snapshot.throttling is not None:
+        reasons = [(str(resource), key, why) for (resource, key), why in snapshot.throttling.items()]
+        marks[_THROTTLING] = json.dumps(reasons)
     if snapshot.resources is not None:
         marks[_RESOURCES] = json.dumps([(resource.type, resource.name) for resource in snapshot.resources])
     return marks
@@ -281,7 +295,12 @@ def _of_file(whole: pa.Table) -> Snapshot:
         complete=marks[COMPLETE] == "true",
         resources=[Resource(*fields) for fields in json.loads(marks[_RESOURCES])] if _RESOURCES in marks else None,
         unread=[UnreadPart(*fields) for fields in json.loads(marks.get(_UNREAD, "[]"))],
+        throttling=_throttling(marks[_THROTTLING]) if _THROTTLING in marks else None,
     )
+
+
+def _throttling(text: str) -> dict[Target, str]:
+    return {(Resource.parse(resource), key): why for resource, key, why in json.loads(text)}
 
 
 def _frame(column: pa.ChunkedArray, schema: pa.Schema) -> pa.Table:

@@ -154,8 +154,8 @@ class LocalKafka:
 def start(
     nodes: int = 1, secure: bool = False, version: str | None = None, *, name: str | None = None,
     users: Iterable[str] = (), tls: TlsFiles | None = None, proxied: Sequence[int] = (),
-    extra: Mapping[str, str | None] | None = None, plugins: Iterable[Path] = (), heap: str = "256m", timeout: float = 90.0,
-    progress: Progress | None = None,
+    extra: Mapping[str, str | None] | None = None, plugins: Iterable[Path] = (), heap: str = "256m",
+    timeout: float = 90.0, progress: Progress | None = None,
 ) -> LocalKafka:  # fmt: skip
     """A Kafka that dies with this Python process, however the process ends, or at `stop()`.
 

@@ -141,7 +141,8 @@ class Change(_KeyOfTarget):
     Of a row that `is_secret`, `wanted` and `after` only say where the value is, `env:NAME`. One that `is_let_through`
     has a key that nobody knows, and --allow-unknown allows it. `meant` is the key that was probably meant instead
     of one that its resource does not know. `topic_id` is the id of the topic whose config it is, as the plan saw it.
-    `until` is the end of the change, ISO 8601 with a zone. One that `is_again` is sent although its value is set already.
+    `until` is the end of the change, ISO 8601 with a zone. One that `is_again` is sent although its value is set
+    already.
     """
 
     row: int

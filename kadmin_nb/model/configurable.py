@@ -92,7 +92,7 @@ class Configurable(ABC):
         return value if is_reference(value) else None
 
     def reloads(self, key: str) -> bool:
-        """True if setting this key has an effect even where it has the value already: a broker reads its store again."""
+        """True if setting this key has an effect even where the value is set already: a broker reloads its store."""
         return False
 
     def unknown_names(self, key: str) -> Sequence[str]:

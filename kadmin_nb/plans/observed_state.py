@@ -69,7 +69,7 @@ class ObservedState:
     that may apply to a config without its own value: several where brokers differ, none where nobody can say. `empty`
     are topics without records. `brokers` is their number; `protocols` are those of the listeners, none where they are
     not known. `lacks_client_configs` says that the topic of client configs is missing. `group_types` are the types of
-    groups.
+    groups. `throttling` has the throttles that hold back copies now, or of which that is not known, with the reason.
     """
 
     values: dict[Target, ObservedValue] = field(default_factory=dict)
@@ -84,6 +84,7 @@ class ObservedState:
     protocols: Collection[str] = ()
     lacks_client_configs: bool = False
     group_types: Mapping[str, str | None] = field(default_factory=dict)
+    throttling: dict[Target, str] = field(default_factory=dict)
 
     def of(self, target: Target) -> ObservedValue:
         """The current state of that target."""

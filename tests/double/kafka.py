@@ -15,7 +15,7 @@ from kadmin_nb.admin.ports import UNSIGNED, Broker, Component, ConfigOperation, 
 from kadmin_nb.client_configs.topic import Replacements
 from kadmin_nb.errors import ConnectionFailed, KadminError, NotFound, TimedOut
 from kadmin_nb.frames import schemas
-from kadmin_nb.model.changes import Refusal
+from kadmin_nb.model.changes import Refusal, Target
 from kadmin_nb.model.client_configs import ClientEntity, Replacement
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
@@ -113,6 +113,9 @@ class FakeKafka:
 
     def group_types(self) -> dict[str, str | None]:
         return dict(self.cluster.group_types)
+
+    def throttling(self, throttles: Collection[Target]) -> dict[Target, str]:
+        return dict.fromkeys(throttles, self.cluster.copying) if self.cluster.copying else {}
 
     def topic_ids(self, names: Collection[str]) -> dict[str, str]:
         return self.request("describe topics", lambda _: self._ids(names))

@@ -85,6 +85,7 @@ class Cluster:
         self.topics: set[str] = set()
         self.empty: set[str] = set()
         self.group_types: dict[str, str | None] = {}
+        self.copying: str | None = None
         self.recreated: Counter[str] = Counter()
         self.answers: dict[object, object] = {}
         self.leases: dict[str, object] = {}

@@ -93,7 +93,7 @@ def _by_kafka_configs(tls: LocalKafka, store: Path, tmp_path: Path) -> list[str]
 @pytest.mark.broker
 @pytest.mark.parametrize("line", [_by_kafka_configs, _by_config_set, _by_lines, _by_declared_file])
 def test_a_renewed_certificate_is_served(tls, store, served, tmp_path, line):
-    """Completed updating config for broker 1, exit 0, and the clients still saw the certificate that ran out at night."""
+    """Completed updating config for broker 1, and clients still saw the certificate that ran out at night."""
     serial = renewed(store)
     assert served() != serial
     assert terminal.run_line(line(tls, store, tmp_path)) == 0

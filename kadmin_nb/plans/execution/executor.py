@@ -592,7 +592,7 @@ def check(
 def newly_seen(state: JournalState, done: ApplyResult) -> set[int]:
     """The rows that we have sent and nobody had seen on every broker yet, and now somebody has.
 
-    One that is in doubt and was a secret, or is the same value again, is left out: nobody could tell it from the old one.
+    One that is in doubt and is a secret, or the same value again, is left out: nobody could tell it from the old one.
     """
     seen = (outcome.change for outcome in done.outcomes if outcome.state == VERIFIED)
     return {c.row for c in seen if c.row in state.unsettled and not (_looks_the_same(c) and c.row in state.in_doubt)}

@@ -18,9 +18,10 @@ from ...model.findings import Finding
 from ...model.grammar import DEFAULT, Lookup, quote
 from ...model.java_text import CONFIG_TYPES
 from ...model.resources import RESOURCE_TYPES, WORDS, Resource
+from ...model.throttles import RATES
 from ...secrets import Secret, is_called_so
 from .. import stored_values
-from ..advice import warnings, weaker_configs
+from ..advice import throttle_dangers, warnings, weaker_configs
 from ..change_words import CONFIG_VERBS, config_edits
 from ..execution import safe_order
 from ..observed_state import LookOptions, ObservedState, ObservedValue, add_configs
@@ -32,14 +33,6 @@ _LOGGER = "BROKER_LOGGER"
 _WORD_OF = {kind: word for word, kind in WORDS.items()}
 _ARGUMENTS = {kind: word.replace("-", "_") for word, kind in WORDS.items()}
 _TOOL_TYPES = {WORDS[word]: tool_type for tool_type, word in CONFIG_TYPES.items()}
-
-
-UNLISTED = (
-    "leader.replication.throttled.rate",
-    "follower.replication.throttled.rate",
-    "replica.alter.log.dirs.io.max.bytes.per.second",
-)
-"""Keys of a broker that it knows and lists only once they are set (KIP-73, KIP-113)."""
 
 
 class ConfigChanges(ChangeKind):
@@ -92,7 +85,7 @@ class ConfigChanges(ChangeKind):
         if edit.value is None or _is_logger(edit.resource):
             return False
         schema = _schema(edit, state)
-        if edit.key in UNLISTED:
+        if edit.key in RATES:
             return False
         if schema is None:
             return _resource(edit.resource).type == "BROKER" or is_called_so(edit.key)
@@ -143,9 +136,10 @@ class ConfigChanges(ChangeKind):
 
     def read_for_dangers(self, kafka: Kafka, changes: Sequence[Change], state: ObservedState) -> None:
         weaker_configs.add_fallbacks(state, kafka, changes)
+        throttle_dangers.add_copies(state, kafka, changes)
 
     def dangers(self, changes: Sequence[Change], state: ObservedState, resolver: Resolver | None) -> Iterable[Finding]:
-        return weaker_configs.dangers(changes, state, resolver)
+        return [*weaker_configs.dangers(changes, state, resolver), *throttle_dangers.dangers(changes, state)]
 
     def read_for_warnings(self, kafka: Kafka, changes: Sequence[Change], state: ObservedState) -> None:
         warnings.add_group_types(state, kafka, changes)
@@ -220,7 +214,7 @@ def _schema(edit: Edit, state: ObservedState) -> ObservedValue | None:
 def _is_listed(edit: Edit, state: ObservedState) -> bool:
     """True if the key, or the key without `listener.name.<x>.` and a mechanism, is one the resource lists."""
     listed_keys = state.listed.get(edit.resource, ())
-    if edit.key in UNLISTED and _resource(edit.resource).type == "BROKER":
+    if edit.key in RATES and _resource(edit.resource).type == "BROKER":
         return True
     return edit.key in listed_keys or _plain_key(edit) in listed_keys
 
