@@ -205,7 +205,7 @@ class Changes:
         begun = journals().of(plan)
         accepted = () if begun is None else begun.state.accepted
         with heard_between_requests(stop) as stopped:
-            done = executor.check(self._kafka, plan, accepted, verify_timeout, progress, stopped)
+            done = executor.check(self._kafka, plan, verify_timeout, progress, stopped, accepted=accepted)
             try:
                 journal, note = self._write_seen(plan, done), None
             except KadminError as exc:

@@ -33,7 +33,7 @@ from . import row_states
 from .preflight import HIDDEN, ComparedRows, classed, conflict
 from .progress import SENT, WAITING, Advance, Progress, Stopped, never, seconds_left, silent
 from .row_states import Facts
-from .verification import Round, verify
+from .verification import Round, Sightings, verify
 
 LOST = "FENCED"
 """The code of a lease that is another's, or was."""
@@ -568,10 +568,11 @@ def verified_so_far(round: Round, outcomes: Iterable[Outcome]) -> Advance:
 def check(
     kafka: Kafka,
     plan: Plan,
-    accepted: Collection[int] = (),
     verify_timeout: float = VERIFY_TIMEOUT,
     progress: Progress = silent,
     stopped: Stopped = never,
+    *,
+    accepted: Collection[int] = (),
 ) -> ApplyResult:
     """The outcome of every row as brokers show it now; nothing is sent.
 
