@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import cast
+from typing import Any, cast
 
 from kafka.protocol.admin.cluster import DescribeLogDirsRequest
 from kafka.protocol.admin.topics import ListPartitionReassignmentsRequest
@@ -94,7 +94,7 @@ def _of_partitions(what: str, partitions: list[tuple[str, int]]) -> str | None:
     return f"{what} ({names}{more})"
 
 
-def _brokers(wire: Wire) -> list[object]:
+def _brokers(wire: Wire) -> list[Any]:
     """The brokers that serve."""
     answer = wire.ask(lambda: MetadataRequest(topics=[]), doing="asking for brokers")
     return list(answer.brokers)

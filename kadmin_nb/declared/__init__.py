@@ -9,6 +9,14 @@ from .reader import load, read
 from .writer import export, left_out, schema, unread_of
 
 __all__ = [
-    *("Declared", "Difference", "Entry", "Migration"),
-    *("export", "left_out", "load", "read", "schema", "unread_of"),
+    "Declared",
+    "Difference",
+    "Entry",
+    "Migration",
+    "export",
+    "left_out",
+    "load",
+    "read",
+    "schema",
+    "unread_of",
 ]

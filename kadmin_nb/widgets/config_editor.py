@@ -10,6 +10,10 @@ import pyarrow.compute as pc
 
 from ..errors import printable, printable_lines
 from ..frames.blocks import NOTEBOOK, Block, Page, Title
+from ..hints import magic
+from ..model.changes import SET, Change
+from ..model.config_values import ConfigValue
+from ..plans.advice import same_stores
 from .config_cells import ConfigCell, ShownState
 from .config_sheet import ConfigSheet
 from .config_table import ConfigTable
@@ -31,6 +35,12 @@ def details(cell: ConfigCell, state: ShownState, documentation: str | None) -> l
     return [title, "\n".join(sentences), *_synonyms_table(cell), *description]
 
 
+def _same_again(config: ConfigValue) -> Change:
+    """The value that is set, set again; typed in its cell it is no edit."""
+    own = None if config.is_sensitive else config.own
+    return Change(1, SET, config.resource, config.key, old=own, wanted=own, after=own)
+
+
 def _sentences(cell: ConfigCell, state: ShownState) -> Iterator[str]:
     if isinstance(state, Refused):
         yield f"Not staged: {state.reason}"
@@ -47,6 +57,8 @@ def _sentences(cell: ConfigCell, state: ShownState) -> Iterator[str]:
     if cell.has_own:
         fallback = cell.fallback_text
         yield "The value after a reset is not known here." if fallback is None else f"Without it: {fallback}."
+    if state is None and (same := same_stores([_same_again(cell.config)])):
+        yield same.at(magic)
 
 
 def _synonyms_table(cell: ConfigCell) -> Iterator[Block]:

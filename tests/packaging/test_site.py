@@ -56,6 +56,7 @@ ANSWERED = {
     "do I have permission": "permissions",
     "set quota for many users": "many-clients",
     "reset topic config to default": "reset-a-config",
+    "renew a certificate without a restart": "renew-a-certificate",
     "compare two clusters": "drift",
     "undo a change": "undo",
     "temporary quota": "for-a-while",
