@@ -129,7 +129,7 @@ class Snapshot(Display):
         return self.configs.failed
 
     def set_for_a_while(self, target: Target) -> str | None:
-        """The reason why a throttle is no wish for the cluster: Kafka's tools set it for a while. None of all else."""
+        """The reason why a throttle is not wished for: Kafka's tools set it for a while. None of all else."""
         if not is_throttle(target):
             return None
         return NOBODY_LOOKED if self.throttling is None else self.throttling.get(target)

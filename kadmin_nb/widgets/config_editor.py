@@ -36,7 +36,7 @@ def details(cell: ConfigCell, state: ShownState, documentation: str | None) -> l
 
 
 def _same_again(config: ConfigValue) -> Change:
-    """The value that is set, set again; typed in its cell it is no edit."""
+    """The value that is set, set again: typed in its cell it is not an edit."""
     own = None if config.is_sensitive else config.own
     return Change(1, SET, config.resource, config.key, old=own, wanted=own, after=own)
 

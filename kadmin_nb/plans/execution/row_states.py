@@ -58,7 +58,7 @@ def outcome_so_far(change: Change, facts: Facts) -> Outcome:
 def slowest(changes: Iterable[Change], facts: Facts) -> tuple[int, int] | None:
     """The broker that was the last to show a change, and after how many milliseconds; None for a single broker.
 
-    A value that was sent again is no change that a broker could show.
+    Of a value that was sent again brokers show nothing.
     """
     shown = [c.row for c in changes if not c.is_again and c.row in facts.sightings]
     sightings = [(row, s) for row in shown if len((s := facts.sightings[row]).expected) > 1]
