@@ -67,7 +67,7 @@ def slowest(changes: Iterable[Change], facts: Facts) -> tuple[int, int] | None:
     return max(lags, key=itemgetter(1), default=None)
 
 
-def checked(change: Change, sighting: BrokerAgreement, is_accepted: bool) -> Outcome:
+def checked(change: Change, sighting: BrokerAgreement, is_accepted: bool = False) -> Outcome:
     """The same for a row that was only looked at; `is_accepted` says that a broker took it when it was sent."""
     seen = _seen(change, Facts(), sighting)
     if seen.state != VERIFIED or not change.is_again or is_accepted:
