@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from html import unescape
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.markup import document
 from kadmin_nb.model.changes import VERIFIED
+from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.stage import edits_of
 from kadmin_nb.widgets.background import stop_all
 from kadmin_nb.widgets.plan_review import REFUSED
@@ -104,6 +106,32 @@ def test_a_review_says_how_fast_rows_come_and_stop_ends_the_waiting(bench: Bench
     del bench.kafka.carried[-1]
     assert "100 verified on 3 brokers" in done(review, review.verify)
     assert [text for text in said if re.fullmatch(r"verified: 8\d of 100 rows on broker 2, 10/s, [12] s left", text)]
+
+
+def test_while_it_stops_only_what_was_sent_is_called_sent(
+    bench: Bench, unique: Unique, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """I pressed Stop at 2 of 8, and watched it say *sent 8 of 8, batch 4 of 4*; four were on the cluster."""
+    monkeypatch.setattr(executor, "apply", partial(executor.apply, largest_batch=2))
+    for number in range(8):
+        bench.stage.set_quota(KEY, "5MB/s", user=unique(f"user{number}"))
+    review, shown = bench.review(), []
+    heard = review._advanced
+    monkeypatch.setattr(review, "_advanced", lambda advance: (heard(advance), shown.append(str(advance))))
+    bench.held_back = 2
+    review.apply()
+    assert bench.arrived.wait(LONG)
+    review.stop()
+    bench.gate.set()
+    review.wait(LONG)
+    sent = [line.partition(", 0 s left")[0] for line in shown if line.startswith("sent")]
+    assert list(dict.fromkeys(sent)) == [
+        "sent 0 of 8",
+        "sent 2 of 8, batch 1 of 4",
+        "sent 4 of 8, batch 2 of 4",
+    ]
+    assert states_of_rows(review) == [VERIFIED] * 4 + ["skipped"] * 4
+    assert len(bench.limits()) == 4
 
 
 def test_while_it_is_resumed_rows_show_what_they_are(bench: Bench, unique: Unique) -> None:

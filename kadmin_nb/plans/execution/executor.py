@@ -221,6 +221,8 @@ class _Run:
     let_through: Mapping[str, object] = field(default_factory=dict)
     unwritten: PlanRefused | None = None
     run: int = 0
+    sent: int = 0
+    """The rows that were sent in this run; one that goes in several steps counts with each."""
 
     def prepare(self) -> list[_Request]:
         """The rows to send, when the cluster was looked at again and nothing speaks against them."""
@@ -296,18 +298,19 @@ class _Run:
 
         The changes beside a batch are those of it that are on the way of their rows.
         """
-        of, sent, began = sum(len(r.batch.changes) for r in requests), 0, self.kafka.monotonic()
+        of, last, began = sum(len(r.batch.changes) for r in requests), 0, self.kafka.monotonic()
         later = Counter(c.row for r in requests for c in r.batch.changes)
         if of:
             self.hooks.progress(Advance("sent", 0, of, outcomes=self._before_sending({*later})))
         for number, request in enumerate(requests, 1):
             later.subtract(c.row for c in request.batch.changes)
-            self._wait(request.pause, of, sent)
+            self._wait(request.pause, of)
+            sent_before = self.sent
             if batch := self._sendable(request):
                 yield number, request.wave, batch, [c for c in batch.changes if later[c.row]]
-            sent += len(request.batch.changes)
-            left = seconds_left(began, self.kafka.monotonic(), sent, of)
-            self.hooks.progress(Advance("sent", sent, of, number, len(requests), left, self._so_far(request)))
+            last = number if self.sent > sent_before else last
+            left = None if self.halted else seconds_left(began, self.kafka.monotonic(), self.sent, of)
+            self.hooks.progress(Advance("sent", self.sent, of, last, len(requests), left, self._so_far(request)))
 
     def _before_sending(self, pending: Collection[int]) -> Iterator[Outcome]:
         """Every row as it is when a run begins: what another run left behind is not its state any more."""
@@ -322,10 +325,10 @@ class _Run:
     def _so_far(self, request: _Request) -> Iterator[Outcome]:
         return (row_states.outcome_so_far(change, self.facts) for change in request.batch.changes)
 
-    def _wait(self, seconds: float, of: int, sent: int) -> None:
+    def _wait(self, seconds: float, of: int) -> None:
         until = self.kafka.monotonic() + seconds
         while not self.halted and not self.hooks.stopped() and (left := until - self.kafka.monotonic()) > 0:
-            self.hooks.progress(Advance("waiting: sent", sent, of, left=left))
+            self.hooks.progress(Advance("waiting: sent", self.sent, of, left=left))
             self.kafka.sleep(min(left, _SLICE))
 
     def _sendable(self, request: _Request) -> Batch | None:
@@ -389,6 +392,7 @@ class _Run:
         for change in steps:
             self.ours.setdefault(change.row, set()).add(change.after or "")
         answers = batch.send(self.kafka, resolver=self.hooks.resolver, signature=self._signature)
+        self.sent += len(changes)
         answers |= self._send_again(batch, answers)
         refused = self._note_answers(changes, answers)
         self._write(replay.OUTCOME, **meant, refused={str(row): str(why) for row, why in refused.items()})

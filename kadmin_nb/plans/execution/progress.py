@@ -19,6 +19,8 @@ WAITING, SENT = "waiting", "sent"
 class Advance:
     """`what` ("sent", "verified", "waiting") has been done to `done` of `of` rows, in `batch` of `batches` requests.
 
+    What is only left out, as after a stop, does not count as done.
+
     `left` is how many seconds the rest will take as far as it can be told. `behind` says of the broker that is furthest
     behind how many rows it shows and how fast they come. `outcomes` are those that are known by now, `WAITING` or
     `SENT`; they are worked out while they are read, and can be for as long as the call lasts.
@@ -39,7 +41,7 @@ class Advance:
         return self.done >= self.of
 
     def __str__(self) -> str:
-        batch = f", batch {self.batch} of {self.batches}" if self.batches > 1 else ""
+        batch = f", batch {self.batch} of {self.batches}" if self.batch and self.batches > 1 else ""
         remaining = f", {self.left:.0f} s left" if self.left and not self.is_over else ""
         if self.behind:
             return f"{self.what}: {self.behind}{remaining}"
