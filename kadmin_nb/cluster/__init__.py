@@ -337,14 +337,17 @@ class Cluster:
         return self._changes.resume(plan, with_arguments(options, locals()), progress, stop)
 
     def rollback(self, plan: Plan | str) -> Plan:
-        """The plan that undoes the verified changes of another plan; `reason` lists what cannot be undone.
+        """The plan that undoes what brokers show of another plan; `reason` counts what cannot be undone.
 
-        It is an ordinary plan: a row that has changed since is a conflict.
+        It is an ordinary plan. A row that was changed since is left as it is: `warnings()` counts them.
 
         Raises
         ------
-        NotFound, PlanRefused
-            There is no journal of it here; there is nothing to undo, or a request may still take effect (`UNSETTLED`).
+        NotFound, PlanRefused, Conflict
+            There is no journal of it here; there is nothing to undo, or a request may still take effect (`UNSETTLED`);
+            all that it sent was changed since.
+        NotAuthorized, TimedOut, ConnectionFailed
+            No broker could be asked.
         """
         return self._changes.rollback(plan)
 

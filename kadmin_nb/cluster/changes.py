@@ -19,10 +19,10 @@ from ..frames.answer import Answer
 from ..frames.display import Display
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Verb, sentence
-from ..model.changes import Change, Edit
+from ..model.changes import UNVERIFIED, Change, Edit
 from ..model.findings import Finding
 from ..paths import journal_dir
-from ..plans import QUIET_PERIOD, VERIFY_TIMEOUT, ends, gradual, plan, planning, sending, stalls, validation
+from ..plans import LAG, QUIET_PERIOD, VERIFY_TIMEOUT, ends, gradual, plan, planning, sending, stalls, validation
 from ..plans.advice.dangers import Gate, advice_on
 from ..plans.apply_options import ApplyOptions
 from ..plans.approval import approval_of, approved, author
@@ -31,6 +31,7 @@ from ..plans.execution.executor import LOST, ApplyResult, Hooks, safe_waves
 from ..plans.execution.progress import Progress, Stopped, heard_between_requests, never, silent
 from ..plans.journal import replay
 from ..plans.journal.hash_chain import Journal
+from ..plans.journal.replay import JournalState
 from ..plans.journal.store import Journals, StoredJournal
 from ..plans.kinds import registry
 from ..plans.kinds.registry import quiet_period
@@ -110,7 +111,7 @@ class Changes:
                 done = executor.apply(self._kafka, plan, journal, options, hooks)
             except KeyboardInterrupt:
                 raise _interrupted(plan, "at once; the outcome of requests that were on their way is unknown") from None
-            done = self._awaited(done, options.wait_clients, stopped, progress)
+            done = self._with_what_is_left(plan, self._awaited(done, options.wait_clients, stopped, progress))
             is_lost = journal.is_lost and not done.unwritten
             outcomes = Outcomes.of(plan, done, None if is_lost else journal, lambda: self.rollback(plan))
         if done.unwritten:
@@ -136,7 +137,56 @@ class Changes:
         resolver = asking_once()
         gate = Gate(self._kafka, plan, resolver, options.allowed_keys, self._stopping(plan, options))
         waves = safe_waves if options.gradual is None else self._in_steps(options.gradual, options.usage)
-        return Hooks(progress, stopped, resolver, waves, gate.pass_)
+
+        def pass_gate(pending: Sequence[Change], before: JournalState) -> Mapping[str, object]:
+            note = gate.pass_(pending, self._with_undoing_in_force(before))
+            if pending:
+                self._note_undoing(plan)
+            return note
+
+        return Hooks(progress, stopped, resolver, waves, pass_gate)
+
+    def _with_undoing_in_force(self, before: JournalState) -> JournalState:
+        """The same; a rollback that was itself rolled back counts no more."""
+        undoing = None if before.undone_by is None else self._journal_of(before.undone_by)
+        return replace(before, undone_by=None) if undoing and undoing.state.undone_by else before
+
+    def _journal_of(self, plan_id: str | None) -> StoredJournal | None:
+        """The journal of the plan with this id, where there is one here."""
+        try:
+            return None if plan_id is None else journals().find(plan_id)
+        except NotFound:
+            return None
+
+    def _note_undoing(self, plan: Plan) -> None:
+        """Write into the journal of the plan that this one rolls back that it does, before anything is sent.
+
+        Raises
+        ------
+        PlanRefused
+            The journal cannot be written, or a process has it open: it carries that plan out.
+        """
+        undone = self._journal_of(plan.undoes)
+        if undone is None or undone.state.undone_by == plan.id:
+            return
+        with journals().open(undone.plan) as journal:
+            at = self._kafka.now().isoformat()
+            journal.write(replay.UNDONE, run=undone.state.runs, at=at, by=plan.id, author=author())
+
+    def _with_what_is_left(self, plan: Plan, done: ApplyResult) -> ApplyResult:
+        """The same, where the plan rolls another back, with what is left of that on the cluster."""
+        if plan.undoes is None:
+            return done
+        undone, is_whole = self._journal_of(plan.undoes), all(outcome.ok for outcome in done.outcomes)
+        if undone is None:
+            return replace(done, left=rollback.unseen(plan.undoes, "its journal is not on this machine"))
+        try:
+            arriving = [outcome.change for outcome in done.outcomes if outcome.state == UNVERIFIED]
+            rollback.await_first_sight(self._kafka, arriving, LAG)
+            found = rollback.remains(self._kafka, undone.plan, undone.state, patience=0.0)
+        except KadminError as exc:
+            return replace(done, left=rollback.unseen(plan.undoes, str(exc)))
+        return replace(done, left=rollback.left(found, plan, is_whole=is_whole))
 
     def _stopping(self, plan: Plan, options: ApplyOptions) -> Collection[Finding]:
         """The dangers by the usage handed in, else those that the plan has; lowering in steps is without them."""
@@ -235,14 +285,13 @@ class Changes:
         """The plan that takes another back; see `Cluster.rollback`."""
         journal = self._begun(plan)
         self._refuse_other_cluster(journal.plan)
-        in_doubt = [change for change in journal.plan.changes if change.row in journal.state.in_doubt]
-        seconds = journal.state.quiet_until(self._kafka.now(), quiet_period(in_doubt, QUIET_PERIOD))
-        rollback.refuse_unsettled(journal.state, seconds)
-        rows = rollback.changes(journal.plan, journal.state.verified)
-        reason = "; ".join(
-            [f"roll back {journal.plan.id[:12]}", *rollback.left_out(journal.plan, journal.state.verified)]
-        )
-        return self._made(validation.validated(self._kafka, rows), reason, undoes=journal.plan.id)
+        undone, state = journal.plan, journal.state
+        found = rollback.remains(self._kafka, undone, state)
+        in_doubt = [change for change in undone.changes if change.row in state.in_doubt]
+        seconds = state.quiet_until(self._kafka.now(), quiet_period(in_doubt, QUIET_PERIOD))
+        rollback.refuse_unsettled(found, state, seconds)
+        rows = validation.validated(self._kafka, rollback.changes(found))
+        return self._made(rows, rollback.reason(found), undoes=undone.id)._with_warnings(rollback.warnings(found))
 
     def due(self) -> Answer:
         """DUE; see `Cluster.due`."""

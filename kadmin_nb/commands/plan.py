@@ -148,7 +148,7 @@ def resume(session: Session, which: str, apply_options: ApplyOptions) -> Any:
 def rollback(session: Session, which: str, plan_options: PlanOptions) -> Any:
     """Plan the undo of another plan.
 
-    It restores the rows that the other plan is verified to have changed. --apply applies it.
+    It restores the rows that the other plan has sent and that brokers show. --apply applies it.
     """
     return session.save_or_apply(session.cluster.rollback(load_plan(which)), plan_options)
 

@@ -564,7 +564,8 @@ class DUE(Frame, key="plan_id row"):
 
 class DANGERS(_Row, key="row"):
     """The rows of a plan that weaken something, and need its key allowed. `danger` is durability, retention, listener,
-    login, address, code, access, encryption, quota, unit or stop."""
+    login, address, code, access, encryption, quota, unit or stop; or rolled back, of the whole plan, and then its key
+    is the id of the plan that did so."""
 
     resource = RESOURCE
     key = KEY.of(TEXT)
@@ -574,7 +575,7 @@ class DANGERS(_Row, key="row"):
 
 class WARNINGS(Frame):
     """Facts that the rows of a plan do not show. `warning` is shadows, shadowed, reach, blank client-id, sharing,
-    principal, per broker or in parts; `row`, `resource` and `key` are the first that it is about, null where it is
+    principal, per broker, left or in parts; `row`, `resource` and `key` are the first that it is about, null where it is
     about all of it."""
 
     warning = Field(TEXT, look=BADGE)

@@ -20,7 +20,8 @@ class ApplyOptions:
     skip_conflicts
         Skip rows that changed since the plan. Without it, such rows refuse the whole plan.
     allow
-        The keys of dangerous rows, `plan.dangers()`, to allow; the plan then needs a reason.
+        The keys of dangerous rows, `plan.dangers()`, to allow; the plan then needs a reason. The id of the plan by
+        which this one was rolled back, to apply it all the same.
     gradual, usage
         Lower quotas in steps, so that no client in USAGE is throttled for more than this many seconds. A usage alone
         makes limits dangerous that would stall one of its clients for two minutes.

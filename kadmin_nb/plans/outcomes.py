@@ -30,6 +30,7 @@ from .plan_file import columns_of
 if TYPE_CHECKING:
     from ..frames.blocks import Block
     from .execution.executor import ApplyResult
+    from .execution.rollback import Left
     from .journal.hash_chain import Journal
 
 
@@ -37,8 +38,9 @@ class Outcomes(Answer):
     """OUTCOMES as a frame. A row is good if it is verified on every broker, or needed no change.
 
     Its schema metadata has `kadmin.plan_id`, `kadmin.journal` (where it is), `kadmin.chain_head` (the hash of its
-    last line), `kadmin.slowest` (the last broker to show a change) and `kadmin.lock` (why other editors were not
-    prevented, or who took the lease meanwhile), each where there is one.
+    last line), `kadmin.slowest` (the last broker to show a change), `kadmin.lock` (why other editors were not
+    prevented, or who took the lease meanwhile) and `kadmin.left` (how many rows a rollback could undo and has left on
+    the cluster), each where there is one.
     """
 
     _is_frame = False
@@ -49,8 +51,9 @@ class Outcomes(Answer):
         table: pa.Table | Callable[[], pa.Table],
         rollback: Callable[[], Plan] | None = None,
         rows: Sequence[Outcome] | None = None,
+        left: Left | None = None,
     ) -> None:
-        self._source, self._rollback, self._rows = table, rollback, rows
+        self._source, self._rollback, self._rows, self._left = table, rollback, rows, left
         self._states = None if rows is None else {outcome.state for outcome in rows}
         self._syntax: Syntax = python
 
@@ -65,8 +68,13 @@ class Outcomes(Answer):
 
     @property
     def ok(self) -> bool:
-        """True if no row failed."""
-        return super().ok if self._states is None else self._states <= _GOOD
+        """True if no row failed, and a rollback has left nothing that it could undo."""
+        is_good = super().ok if self._states is None else self._states <= _GOOD
+        return is_good and not self._rows_left
+
+    @property
+    def _rows_left(self) -> int:
+        return 0 if self._left is None else self._left.rows
 
     @property
     def in_force(self) -> set[Target]:
@@ -79,7 +87,8 @@ class Outcomes(Answer):
     ) -> Outcomes:
         """The class of the frame."""
         slowest = f"broker {done.slowest[0]}, {done.slowest[1]} ms" if done.slowest else None
-        marks = {"plan_id": plan.id, "slowest": slowest, "lock": done.note}
+        left = str(done.left.rows) if done.left and done.left.rows else None
+        marks = {"plan_id": plan.id, "slowest": slowest, "lock": done.note, "left": left}
         if journal is not None and journal.is_written:
             marks |= {"journal": str(journal.place), "chain_head": journal.head}
         metadata = {f"kadmin.{name}": text for name, text in marks.items() if text}
@@ -91,7 +100,7 @@ class Outcomes(Answer):
             made = schemas.from_columns(schemas.OUTCOMES, changed | columns)
             return stamped(made, plan.cluster_id, metadata, at=at)
 
-        return cls(table, rollback, done.outcomes)
+        return cls(table, rollback, done.outcomes, done.left)
 
     @property
     def plan_id(self) -> str:
@@ -109,7 +118,7 @@ class Outcomes(Answer):
         return self._mark("chain_head")
 
     def rollback(self) -> Plan:
-        """The plan that undoes the verified changes; see `Cluster.rollback`."""
+        """The plan that undoes what was made; see `Cluster.rollback`."""
         if self._rollback is None:
             raise UsageError("these outcomes are bound to no cluster", hint="cluster.rollback(plan_id)")
         return self._rollback()
@@ -126,6 +135,13 @@ class Outcomes(Answer):
         PartlyFailed
             Some rows failed, or could not be verified on every broker.
         """
+        if self._rows_left and not len(self.failed):
+            raise PartlyFailed(
+                f"plan {self.plan_id[:12]} was applied, and left "
+                f"{counted_nouns(self._rows_left, 'row', 'rows')} of the plan that it rolls back on the cluster",
+                outcomes=self,
+                hint=self._left.hint if self._left else None,
+            )
         if not self.ok:
             first = self.failed.to_arrow().slice(0, 1).to_pylist()[0]
             kind = KINDS[first["kind"]]
@@ -215,7 +231,8 @@ class Outcomes(Answer):
         slowest = f"; slowest {self._mark('slowest')}" if self._mark("slowest") else ""
         on_each = f" on {counted_nouns(self._agreeing, 'broker', 'brokers')}" if self._agreeing else ""
         lines = [f"plan {self.plan_id[:12]}: {nothing}{self._states_of(self._table)}{on_each}{slowest}"]
-        return "\n".join(map(printable, [*lines, *filter(None, [self._mark("lock")])]))
+        left = "" if self._left is None else self._left.hint.at(self._syntax)
+        return "\n".join(map(printable, [*lines, *filter(None, [self._mark("lock"), left])]))
 
 
 def _from_home(place: str) -> str:

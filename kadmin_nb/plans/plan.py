@@ -351,7 +351,7 @@ class Plan(PrintFormats, Tabular):
         end = {"expired" if self.has_expired() else "expires": self.expires}
         head = {"cluster": self.cluster_id, "reason": self.reason, "made by": self.author, **end}
         head["noted"] = "; ".join(self._noted)
-        refusal_lines = [*self._refusal_lines(hints.terminal), *self._rights_lines()]
+        refusal_lines = [*self._left_lines, *self._refusal_lines(hints.terminal), *self._rights_lines()]
         advice_lines = [*refusal_lines, *self._told.warning_lines(), *self._again(hints.terminal)]
         return Subject.of_plan(self.changes, advice_lines, plan=self.id, **head)
 
@@ -362,9 +362,9 @@ class Plan(PrintFormats, Tabular):
         return len(self.changes)
 
     def _alerts(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """The dangers, and what lets them through."""
-        refusal_lines = self._refusal_lines(page.syntax or self._syntax, _shown_on(page))
-        return ["\n".join(refusal_lines)] if refusal_lines else []
+        """What a rollback leaves as it is; the dangers, and what lets them through."""
+        lines = [*self._left_lines, *self._refusal_lines(page.syntax or self._syntax, _shown_on(page))]
+        return ["\n".join(lines)] if lines else []
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The dangers first, then the rows."""
@@ -420,6 +420,11 @@ class Plan(PrintFormats, Tabular):
         """The stores of brokers whose values are set already, and the line that sends them again."""
         same = advice.same_stores(self.changes)
         return [printable(same.at(syntax))] if same else []
+
+    @property
+    def _left_lines(self) -> list[str]:
+        """The rows of the plan that it rolls back, and that it leaves as they are, counted."""
+        return self._told.left_lines() if self.undoes else []
 
     @property
     def _noted(self) -> list[str]:

@@ -30,6 +30,15 @@ def is_doubtful(code: str | None) -> bool:
     return code in _DOUBTFUL
 
 
+NOT_SENT = "NOT_SENT"
+"""The code of rows whose request was announced in the journal, and not sent as the lease was lost."""
+
+
+def is_certain(code: str) -> bool:
+    """True if after this answer it is certain that the row was not changed: its request never left, or had no right."""
+    return code in (NOT_SENT, MISSING) or is_of_the_whole(code)
+
+
 def is_of_the_whole(code: str) -> bool:
     """True if the next request would end the same way."""
     return code in _CERTAIN.values()

@@ -25,6 +25,7 @@ from kadmin_nb.plans.execution.executor import ApplyResult, Hooks
 from kadmin_nb.plans.gradual import Wave
 from kadmin_nb.plans.journal import hash_chain, replay
 from kadmin_nb.plans.journal.hash_chain import Journal
+from kadmin_nb.plans.journal.replay import JournalState
 from kadmin_nb.plans.kinds import registry
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.stage import Stage
@@ -141,6 +142,18 @@ def plan_of(kafka: FakeKafka, stage: Callable[[Stage], None]) -> Plan:
     wishes = Stage(planned)
     stage(wishes)
     return wishes.plan()
+
+
+def undoing(kafka: FakeKafka, plan: Plan, pages: Pages) -> Plan:
+    """What `Cluster.rollback` makes of a plan with this journal."""
+    found = rollback.remains(kafka, plan, state_of(pages))
+    rows = tuple(rollback.changes(found))
+    return Plan(kafka.id, kafka.now().isoformat(), rows, rollback.reason(found), undoes=plan.id)
+
+
+def state_of(pages: Pages) -> JournalState:
+    """The state of the rows by a journal."""
+    return replay.replayed(pages.opened().before)
 
 
 Waves = Callable[[FakeKafka], Callable[[Sequence[Change]], list[Wave]]]
@@ -308,24 +321,81 @@ class Scene:
         played.wrong += [f"a second apply sends {len(again.alters)} alters"] * bool(again.alters)
 
     def _take_back(self, played: Played) -> None:
-        """A rollback restores what was, and touches nothing that was so before the plan.
-
-        What a broker refused and yet did may stay, if nobody could look: nothing tells it from another's change.
-        """
+        """A rollback restores what was, and touches nothing that was so before the plan."""
         records = played.pages.opened().before
         done = replay.replayed(records).verified
         ours = {change.row for change in self.plan.changes if not change.is_done}
         doubtful = {int(row) for record in records if record.kind == replay.OUTCOME for row in record.says["refused"]}
         if not ours - doubtful <= done <= ours:
             played.wrong.append(f"the journal calls rows {done} done by us, not {ours}")
-        if not done:
+        if not ours:
             return
         kafka = bounded(played.kafka.beside(timeout=TIMEOUT))
-        back = Plan(kafka.id, kafka.now().isoformat(), tuple(rollback.changes(self.plan, done)), undoes=self.plan.id)
-        self.apply(kafka, back, Pages())
+        self.apply(kafka, undoing(kafka, self.plan, played.pages), Pages())
+        played.wrong += self._difference(kafka)
+
+    def _difference(self, kafka: FakeKafka) -> Iterator[str]:
+        """What is not as before the plan."""
         kafka.cluster.settle()
-        if done == ours and kafka.cluster.head.values != self.before:
-            played.wrong.append("the rollback leaves a difference")
+        if kafka.cluster.head.values != self.before:
+            yield f"the rollback leaves {kafka.cluster.head.values}, not {self.before}"
+
+    # -- stopped, and rolled back
+
+    def undo(self, schedule: Schedule) -> Played:
+        """Carry the plan out under a schedule, once, and roll it back at once; `resumed` are faults of the rollback.
+
+        What was wrong with the cluster lasts at first. `wrong` says where it is said that nothing of the plan is left,
+        and some is; and what is left when all was mended, and the rollback carried on.
+        """
+        played = self.attempt(schedule)
+        played.kafkas.append(played.kafka)
+        try:
+            self._undo(played, schedule.resumed)
+        except Exception as exc:
+            played.wrong.append(f"{type(exc).__name__}: {exc}")
+        return played
+
+    def _undo(self, played: Played, faults: Mapping[int, Fault]) -> None:
+        back, pages = self._planned_undoing(played), Pages()
+        for turn in range(RESUMES) if back else ():
+            kafka = bounded(played.kafka.beside(timeout=TIMEOUT, faults={} if turn else faults))
+            played.kafkas.append(kafka)
+            if self._is_undone(played, kafka, back, pages):
+                break
+            mend(kafka)
+        mend(played.kafka)
+        played.wrong += self._difference(played.kafka)
+
+    def _planned_undoing(self, played: Played) -> Plan | None:
+        """The plan that rolls back, as soon as there can be one; None where nothing is to be undone."""
+        for _ in range(RESUMES):
+            kafka = bounded(played.kafka.beside(timeout=TIMEOUT))
+            state, in_doubt = state_of(played.pages), None
+            try:
+                found = rollback.remains(kafka, self.plan, state)
+                rollback.refuse_unsettled(found, state, state.quiet_until(kafka.now(), QUIET))
+                return undoing(kafka, self.plan, played.pages)
+            except KadminError as exc:
+                in_doubt = exc
+            if in_doubt.code == "NOTHING_TO_UNDO":
+                return None
+            kafka.sleep(QUIET) if in_doubt.code == "UNSETTLED" else mend(kafka)
+        raise in_doubt
+
+    def _is_undone(self, played: Played, kafka: FakeKafka, back: Plan, pages: Pages) -> bool:
+        """Whether it is said that nothing of the plan is left; then it has to be so."""
+        try:
+            hooks = Hooks(stopped=lambda: kafka.interrupted)
+            done = self.apply(kafka, back, pages, hooks)
+            found = rollback.remains(kafka, self.plan, state_of(played.pages), patience=0.0)
+        except (KadminError, Crash):
+            return False
+        is_whole = all(outcome.ok for outcome in done.outcomes)
+        if not is_whole or rollback.left(found, back, is_whole=is_whole):
+            return False
+        played.wrong += self._difference(kafka)
+        return True
 
     def _needless(self, call: Call, cluster) -> Iterator[str]:
         """What a resume sends although it is so already."""

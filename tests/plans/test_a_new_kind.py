@@ -13,8 +13,8 @@ from kadmin_nb.model.changes import DELETE, SET, VERIFIED, Edit, Refusal
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans import change_lines
 from kadmin_nb.plans.advice.dangers import Gate, advice_on
-from kadmin_nb.plans.execution import executor, rollback
-from kadmin_nb.plans.journal import replay
+from kadmin_nb.plans.execution import executor
+from kadmin_nb.plans.journal.replay import JournalState
 from kadmin_nb.plans.kinds import registry
 from kadmin_nb.plans.kinds.registry import remedy
 from kadmin_nb.plans.plan import Plan
@@ -24,7 +24,7 @@ from kadmin_nb.policy.evaluation import after
 from kadmin_nb.policy.facts import PolicyFacts
 from tests.double import FakeKafka
 from tests.plans.labels import LABELS, Labelled, Labels
-from tests.plans.simulation import Pages, plan_of
+from tests.plans.simulation import Pages, plan_of, undoing
 
 KEY = "producer_byte_rate"
 ALICE, LOCAL = Labelled("alice"), Labelled("local")
@@ -108,8 +108,7 @@ def test_it_is_applied_verified_and_rolled_back(kafka, plan):
     ]
     sent = [list(call.parts) for call in kafka.calls if call.verb == "alter labels" and not call.validate_only]
     assert sent == [[ALICE], [ALICE, LOCAL]]
-    state = replay.replayed(pages.opened().before)
-    back = Plan(kafka.id, plan.created, tuple(rollback.changes(plan, state.verified)), undoes=plan.id)
+    back = undoing(kafka, plan, pages)
     assert back.changes[1].note == "undoes row 3; a label was worn"
     executor.apply(kafka, back, Pages().opened())
     kafka.cluster.settle()
@@ -139,8 +138,8 @@ def test_what_quotas_do_together_is_not_done_by_it(kafka):
     of_quota, of_label = sorted(plan.changes, key=lambda change: change.kind != "quota")
     gate = Gate(kafka, plan, nowhere)
     with pytest.raises(kn.Dangerous):
-        gate.pass_([of_quota])
-    assert gate.pass_([of_label]) == {}
+        gate.pass_([of_quota], JournalState())
+    assert gate.pass_([of_label], JournalState()) == {}
 
 
 def test_every_format_prints_it(plan):

@@ -9,15 +9,14 @@ from kadmin_nb.model.changes import DELETE, FAILED, SKIPPED, UNCHANGED, VERIFIED
 from kadmin_nb.model.scram import ScramUser
 from kadmin_nb.plans import change_lines
 from kadmin_nb.plans.advice import dangers
-from kadmin_nb.plans.execution import executor, rollback
+from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.execution.executor import Hooks
-from kadmin_nb.plans.journal import replay
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.stage import Stage, edits_of
 from kadmin_nb.secrets import Secret, redacted
 from tests.double import FakeKafka
 from tests.double.faults import Crash, Crashed, SomeRefused
-from tests.plans.simulation import Pages, plan_of
+from tests.plans.simulation import Pages, plan_of, undoing
 
 SHA_256, SHA_512 = "SCRAM-SHA-256", "SCRAM-SHA-512"
 ALICE, BOB, DAN = ScramUser("alice"), ScramUser("bob"), ScramUser("dan")
@@ -154,11 +153,10 @@ def test_a_deletion_is_told_to_be_for_ever(kafka):
     assert not plan.changes[0].old_known
     pages = Pages()
     apply(kafka, plan, pages)
-    done = replay.replayed(pages.opened().before).verified
-    back = rollback.changes(plan, done)
-    assert [(c.op, str(c.resource), c.key) for c in back] == [(DELETE, "user=carol", SHA_512)]
-    lost = "row 1, user=bob SCRAM-SHA-256: its old value is sensitive and was never seen"
-    assert rollback.left_out(plan, done) == [lost]
+    back = undoing(kafka, plan, pages)
+    assert [(c.op, str(c.resource), c.key) for c in back.changes] == [(DELETE, "user=carol", SHA_512)]
+    lost = "1 row cannot be restored: its old value is sensitive and was never seen"
+    assert back.reason == f"roll back {plan.id[:12]}; {lost}"
 
 
 def test_one_that_is_not_there_is_not_deleted(kafka):

@@ -13,12 +13,12 @@ from kadmin_nb.model.changes import APPEND, DELETE, SET, SUBTRACT, Edit
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.apply_options import ApplyOptions
-from kadmin_nb.plans.execution import executor, rollback
+from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.execution.executor import ApplyResult
 from kadmin_nb.plans.journal import replay
 from kadmin_nb.plans.plan import Plan
 from tests.double import FakeKafka
-from tests.plans.simulation import Pages, plan_of
+from tests.plans.simulation import Pages, plan_of, undoing
 
 ENTITIES = [
     Entity.parse(f"user={u} client-id={c}") for u in ("a", "=<default>", "<default>") for c in ("app", "<default>")
@@ -157,7 +157,7 @@ def test_a_rollback_restores_what_was(held, edits, batch):
     assert done == {c.row for c in plan.changes if not c.is_done}
     if not done:
         return
-    back = Plan(kafka.id, kafka.now().isoformat(), tuple(rollback.changes(plan, done)), undoes=plan.id)
+    back = undoing(kafka, plan, pages)
     assert {outcome.state for outcome in applied(kafka, back, Pages(), batch).outcomes} == {"verified"}
     assert state(kafka) == before
 

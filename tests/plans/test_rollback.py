@@ -1,4 +1,4 @@
-"""Rollback is an ordinary plan of what was verified as done by us; what cannot be restored is listed."""
+"""Rollback is an ordinary plan of what brokers hold of another; what cannot be restored is counted."""
 
 from __future__ import annotations
 
@@ -6,16 +6,23 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.cluster.changes import journals
+from kadmin_nb.hints import terminal
 from kadmin_nb.model.changes import Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
+from kadmin_nb.plans.apply_options import ApplyOptions
 from kadmin_nb.plans.execution import executor, rollback, row_states, verification
 from kadmin_nb.plans.execution.executor import ApplyResult
+from kadmin_nb.plans.execution.rollback import Remains
 from kadmin_nb.plans.execution.verification import BrokerAgreement
 from kadmin_nb.plans.journal.replay import JournalState
 from kadmin_nb.plans.plan import Plan
 from tests.dangerous_plans import applied
+from tests.double import FakeKafka
 from tests.plans.plan_rows import rows
+from tests.plans.scenes import hold
+from tests.plans.simulation import Pages, state_of, undoing
+from tests.plans.simulation import plan_of as simulated_plan
 
 USER = Entity.of({"user": "alice"})
 
@@ -24,37 +31,153 @@ def plan_of(*changes: Change) -> Plan:
     return Plan("cluster", "2026-01-01T00:00:00+00:00", tuple(c.with_(row=n) for n, c in enumerate(changes, 1)))
 
 
-def test_rows_are_taken_back_last_first_and_only_those_that_were_done():
-    """A row that had failed was "restored" to a value that it had never left."""
+def test_rows_are_taken_back_last_first():
+    """The rollback set the limit of the client before it had removed that of its user."""
     plan = plan_of(
         Change(0, "set", USER, "producer_byte_rate", "1", "2", "2"),
         Change(0, "set", USER, "consumer_byte_rate", None, "3", "3"),
         Change(0, "delete", USER, "request_percentage", "50", None, None),
         Change(0, "append", Resource("TOPIC", "t"), "cleanup.policy", None, "compact", "delete,compact"),
     )
-    back = rollback.changes(plan, {1, 2, 3, 4})
+    back = rollback.changes(Remains(plan, 1, {}, to_undo=list(plan.changes)))
     assert [(c.row, c.op, c.key, c.old, c.after) for c in back] == [
         (1, "delete", "cleanup.policy", "delete,compact", None),
         (2, "set", "request_percentage", None, "50"),
         (3, "delete", "consumer_byte_rate", "3", None),
         (4, "set", "producer_byte_rate", "2", "1"),
     ]
-    assert [c.key for c in rollback.changes(plan, {2})] == ["consumer_byte_rate"]
-    assert len(rollback.left_out(plan, {2})) == 3
 
 
-def test_what_cannot_be_restored_is_listed():
+def test_what_cannot_be_restored_is_counted():
     """The old password was gone, and the rollback said that all was as before."""
     secret = Change(0, "set", Resource("BROKER", "1"), "ssl.key.password", None, "env:X", "env:X", old_known=False)
     level = Change(0, "set", Resource("BROKER_LOGGER", "1"), "kafka", None, "DEBUG", "DEBUG")
     plan = plan_of(secret, level)
-    [back] = rollback.changes(plan, {1, 2})
+    found = Remains(plan, 1, {}, to_undo=[plan.changes[1]], hidden=[plan.changes[0]])
+    [back] = rollback.changes(found)
     assert (back.key, "restart" in back.note) == ("kafka", True)
-    assert rollback.left_out(plan, {1, 2}) == [
-        "row 1, broker=1 ssl.key.password: its old value is sensitive and was never seen"
-    ]
+    assert found.left_alone == ["1 row cannot be restored: its old value is sensitive and was never seen"]
     with pytest.raises(kn.PlanRefused, match="nothing to roll back"):
-        rollback.changes(plan, {1})
+        rollback.changes(Remains(plan, 1, {}, hidden=[plan.changes[0]]))
+
+
+RATE = "producer_byte_rate"
+
+
+def users(*numbers: int) -> list[Entity]:
+    return [Entity.of({"user": f"user{number}"}) for number in numbers]
+
+
+class Story:
+    """Six limits become 50, two in a request, on a double of three brokers; what is set on it, and by whom."""
+
+    def __init__(self, **options) -> None:
+        self.kafka, self.pages = FakeKafka(**options), Pages()
+        hold(self.kafka, {(f"user=user{number}", RATE): 5.0 for number in range(1, 7)}, {})
+        self.kafka.cluster.pass_(10.0)
+        self.plan = simulated_plan(
+            self.kafka, lambda stage: [stage.set_quota(RATE, 50, user=f"user{number}") for number in range(1, 7)]
+        )
+
+    def apply(self, *, stop_at: int = 9, verify_timeout: float = 15.0) -> list[str]:
+        """The states of the rows; stopped when so many alters were sent."""
+        before = len(self.kafka.alters)
+        hooks = executor.Hooks(stopped=lambda: len(self.kafka.alters) - before >= stop_at)
+        options = ApplyOptions(verify_timeout=verify_timeout)
+        done = executor.apply(self.kafka, self.plan, self.pages.opened(), options, hooks, largest_batch=2)
+        return [outcome.state for outcome in done.outcomes]
+
+    def edit(self, number: int, value: float | None) -> None:
+        """Somebody else sets one."""
+        self.kafka.cluster.write((users(number)[0], RATE), value)
+        self.kafka.cluster.settle()
+
+    def back(self) -> kn.Plan:
+        return undoing(self.kafka, self.plan, self.pages)
+
+    def limits(self) -> list[float | None]:
+        self.kafka.cluster.settle()
+        return [self.kafka.cluster.head.values.get(whom, {}).get(RATE) for whom in users(*range(1, 7))]
+
+
+def test_what_was_sent_is_undone_whatever_the_journal_calls_it():
+    """5,000 rows were *unverified* when I stopped: the rollback said *verified*, and they were still set."""
+    story = Story(lag=0.5)
+    assert story.apply(stop_at=2) == ["unverified"] * 4 + ["skipped"] * 2
+    back = story.back()
+    assert [str(change.resource) for change in back.changes] == [f"user=user{number}" for number in (4, 3, 2, 1)]
+    executor.apply(story.kafka, back, Pages().opened())
+    assert story.limits() == [5.0] * 6
+
+
+@pytest.mark.parametrize("frozen", [1, 2, 3])
+def test_a_broker_that_has_not_heard_of_the_plan_does_not_call_it_undone(frozen):
+    """The rollback asked the one broker that was behind: *unchanged*, and when it caught up the limits were there."""
+    story = Story()
+    story.kafka.cluster.freeze(frozen, 60.0)
+    assert story.apply(verify_timeout=1.0) == ["unverified"] * 6
+    back, pages = story.back(), Pages()
+    for _ in range(3):  # each asks another broker first
+        executor.apply(story.kafka, back, pages.opened(), ApplyOptions(verify_timeout=1.0))
+    assert story.limits() == [5.0] * 6
+
+
+def test_what_others_did_since_is_counted_and_never_listed():
+    """950 kB of rows went into the reason, into the journal, and into every plan log from then on."""
+    story = Story()
+    assert story.apply(stop_at=2) == ["verified"] * 4 + ["skipped"] * 2
+    story.edit(1, 7.0)
+    story.edit(2, 5.0)
+    story.edit(6, 50.0)
+    found = rollback.remains(story.kafka, story.plan, state_of(story.pages))
+    assert [str(change.resource) for change in rollback.changes(found)] == ["user=user4", "user=user3"]
+    assert [(str(row.change.resource), str(row)) for row in found.changed] == [
+        ("user=user1", "was 50 B/s, is now 7 B/s")
+    ]
+    assert [finding.message for finding in rollback.warnings(found)] == [
+        "1 row has neither the plan's value nor the one from before, and is left as it is",
+        "1 row has the plan's value, was not sent by the plan, and is left as it is",
+    ]
+    assert rollback.reason(found) == "; ".join([f"roll back {story.plan.id[:12]}", *found.left_alone])
+
+
+def test_a_broker_that_cannot_be_asked_is_named():
+    """It said that nothing was left, and one of three brokers had not been asked."""
+    story = Story()
+    story.apply()
+    story.kafka.cluster.stop(3, 1000.0)
+    found = rollback.remains(story.kafka, story.plan, state_of(story.pages))
+    assert len(found.to_undo) == 6
+    [line] = found.left_alone
+    assert line.startswith("2 of 3 brokers were asked: broker 3 cannot be asked: ")
+
+
+def test_a_rollback_that_is_stopped_is_rolled_back_itself():
+    """I stopped the rollback, wanted the plan after all, and got half of it."""
+    story, pages = Story(), Pages()
+    story.apply()
+    back = story.back()
+    hooks = executor.Hooks(stopped=lambda: len(story.kafka.alters) >= 5)
+    executor.apply(story.kafka, back, pages.opened(), hooks=hooks, largest_batch=2)
+    assert story.limits() == [50.0, 50.0, 5.0, 5.0, 5.0, 5.0]
+    again = undoing(story.kafka, back, pages)
+    assert [str(change.resource) for change in again.changes] == [f"user=user{number}" for number in (3, 4, 5, 6)]
+    executor.apply(story.kafka, again, Pages().opened())
+    assert story.limits() == [50.0] * 6
+
+
+def test_what_is_left_names_the_line_that_deals_with_it():
+    """The rollback had ended well, four limits of the plan were still there, and nothing said so."""
+    story = Story()
+    story.apply()
+    found = rollback.remains(story.kafka, story.plan, state_of(story.pages), patience=0.0)
+    back = story.back()
+    told = [rollback.left(found, back, is_whole=is_whole).hint.at(terminal) for is_whole in (True, False)]
+    ours, undo = story.plan.id[:12], back.id[:12]
+    assert told == [
+        f"6 rows of plan {ours} are still on the cluster: kadmin-nb plan rollback {ours} undoes them.",
+        f"6 rows of plan {ours} are still on the cluster: kadmin-nb plan resume {undo} undoes them.",
+    ]
 
 
 @pytest.mark.broker
@@ -89,7 +212,7 @@ def test_a_row_that_was_already_so_is_not_ours_to_take_back(cluster, unique):
     assert rows(outcomes, "state") == [("unchanged",), ("verified",)]
     plan = outcomes.rollback()
     assert rows(plan, "resource") == [(f"user={fresh}",)]
-    assert "row 1" in (plan.reason or "")
+    assert plan.reason == f"roll back {outcomes.plan_id[:12]}"
 
 
 @pytest.fixture
@@ -111,7 +234,6 @@ def half_applied(cluster, unique, monkeypatch) -> Plan:
 @pytest.mark.broker
 def test_what_a_later_verify_has_seen_is_taken_back_too(cluster, half_applied):
     """plan verify called all 100,000 rows verified, and the rollback left 25,000 of them as they were."""
-    assert len(cluster.rollback(half_applied)) == 1
     seen = cluster.verify(half_applied)
     assert rows(seen, "state") == [("verified",)] * 3
     assert [row["kind"] for row in cluster.log(half_applied).to_arrow().to_pylist()][-2:] == ["end", "seen"]

@@ -14,9 +14,8 @@ from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import planning, secret_resolver, validation
 from kadmin_nb.plans.apply_options import ApplyOptions
-from kadmin_nb.plans.execution import executor, rollback
+from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.execution.executor import ApplyResult, Hooks
-from kadmin_nb.plans.journal import replay
 from kadmin_nb.plans.kinds import registry
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.stage import Stage
@@ -24,7 +23,7 @@ from kadmin_nb.secrets import Secret, is_called_so
 from tests.double import Crash, FakeKafka
 from tests.double.faults import HollowSuccess
 from tests.plans.secret_search import CORE, sings
-from tests.plans.simulation import QUIET, TIMEOUT, Pages, Schedule, bounded, deaths_at, faults_at, mend
+from tests.plans.simulation import QUIET, TIMEOUT, Pages, Schedule, bounded, deaths_at, faults_at, mend, undoing
 
 SECRETS = {"env:NEW": f"{CORE}-new", "env:NEXT": f"{CORE}-next"}
 ONE, TWO = Resource("BROKER", "1"), Resource("BROKER", "2")
@@ -112,11 +111,10 @@ def test_a_secret_that_was_absent_is_taken_back_and_an_old_one_is_listed():
     kafka, pages = FakeKafka(), Pages()
     plan = plan_of(kafka)
     executor.apply(kafka, plan, pages.opened(), OPTIONS, HOOKS, largest_batch=1)
-    done = replay.replayed(pages.opened().before).verified
-    back = Plan(kafka.id, kafka.now().isoformat(), tuple(rollback.changes(plan, done)), undoes=plan.id)
-    assert rollback.left_out(plan, done) == [
-        "row 3, broker=2 ssl.keystore.password: its old value is sensitive and was never seen"
-    ]
+    kafka.cluster.settle()
+    back = undoing(kafka, plan, pages)
+    lost = "1 row cannot be restored: its old value is sensitive and was never seen"
+    assert back.reason == f"roll back {plan.id[:12]}; {lost}"
     executor.apply(kafka, back, Pages().opened(), OPTIONS, HOOKS, largest_batch=1)
     assert held(kafka) == [None, None, SECRETS["env:NEXT"]]
 

@@ -17,7 +17,7 @@ import pytest
 from kadmin_nb.plans.execution import executor, row_states, verification
 from tests.double.faults import ErrorBesideChange, Interrupted
 from tests.plans.scenes import SCENES, SMALL
-from tests.plans.simulation import Scene, Schedule
+from tests.plans.simulation import Scene, Schedule, faults_at
 
 ALL = {**SCENES, **SMALL}
 SAMPLE = 60
@@ -88,6 +88,42 @@ def test_every_pair_of_faults(name, schedules_ran):
 def test_many_pairs_of_faults(name, schedules_ran):
     """A plan of many levels broke where a small one does not."""
     none_is_wrong(name, play(ALL[name], some_pairs(ALL[name], 10 * SAMPLE, seed=47)), schedules_ran)
+
+
+def undo(scene: Scene, schedules: Iterable[Schedule]) -> Ran:
+    """The same where the plan is stopped by its first fault, and rolled back at once."""
+    ran, wrong = 0, []
+    for schedule in schedules:
+        ran += 1
+        if found := scene.undo(schedule).wrong:
+            wrong.append(f"{schedule}\n    " + "\n    ".join(found))
+    return ran, wrong
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*SMALL, *[pytest.param(name, marks=pytest.mark.long) for name in SCENES]])
+def test_a_rollback_after_every_fault_leaves_nothing_or_says_what(name, schedules_ran):
+    """I stopped it at a quarter and rolled back: *verified*, and one request of the plan was still on the cluster."""
+    none_is_wrong(name, undo(ALL[name], ALL[name].singles()), schedules_ran)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ALL)
+def test_a_plan_that_is_stopped_at_any_call_is_rolled_back(name, schedules_ran):
+    """Stop between two requests, Stop in one, Stop while it verified: each time it was another request that stayed."""
+    stops = [schedule for schedule in ALL[name].singles() if Interrupted() in schedule.faults.values()]
+    assert len(stops) > 10
+    none_is_wrong(name, undo(ALL[name], stops), schedules_ran)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*SMALL, *[pytest.param(name, marks=pytest.mark.long) for name in SCENES]])
+def test_a_rollback_that_breaks_at_any_call_is_carried_on(name, schedules_ran):
+    """The rollback was stopped itself, and nobody could say what was left of which plan."""
+    scene = ALL[name]
+    calls = scene.undo(Schedule()).kafkas[-1].calls
+    broken = [Schedule(resumed=schedule.faults) for schedule in faults_at(calls)]
+    none_is_wrong(name, undo(scene, broken), schedules_ran)
 
 
 MISTAKES = {

@@ -57,8 +57,14 @@ def test_the_plan_that_was_reviewed_is_applied_and_taken_back(
     back = {"cluster": kafka.bootstrap, "plan_id": plan.id[:12]}
     assert as_task("rollback_plan", **back)["state"] == "planned"
     assert stored(cluster, user) == [5e6]
-    assert as_task("rollback_plan", **back, apply=True)["state"] == "applied"
+    undone = as_task("rollback_plan", **back, apply=True)
+    assert undone["state"] == "applied"
     assert stored(cluster, user) == []
+    with pytest.raises(kn.Dangerous, match=f"was rolled back by plan {undone['plan_id'][:12]}"):
+        as_task("apply_plan", **given, apply=True)
+    assert stored(cluster, user) == []
+    assert as_task("apply_plan", **given, apply=True, allow=[undone["plan_id"][:12]])["state"] == "applied"
+    assert stored(cluster, user) == [5e6]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.cluster.changes import journals
 
 pytestmark = pytest.mark.broker
 
@@ -152,8 +153,24 @@ def test_a_plan_is_rolled_back_and_applied_again(live, saved, cluster):
     assert stored(cluster, user) == [5e6]
     assert live("plan", "rollback", plan_id[:8], "--apply").code == 0
     assert stored(cluster, user) == []
-    assert live("plan", "apply", place).code == 0
+    for again in (["apply", place], ["resume", plan_id[:8]]):
+        refused = live("plan", *again)
+        undoing = journals().find(plan_id).state.undone_by[:12]
+        assert (refused.code, refused.err.splitlines()[:2]) == (
+            5,
+            [
+                f"Dangerous: plan {plan_id[:12]} was rolled back by plan {undoing}, and would be applied again",
+                f"Hint: Nothing was sent. To apply it all the same: --allow {undoing}.",
+            ],
+        )
+    assert live("plan", "apply", place, "--allow", "123456").code == 5
+    assert stored(cluster, user) == []
+    assert live("plan", "apply", place, "--allow", undoing).code == 0
     assert stored(cluster, user) == [5e6]
+    assert live("plan", "apply", place).code == 0
+    assert live("plan", "rollback", plan_id[:8], "--apply").code == 0
+    assert live("plan", "apply", place, "--allow", undoing).code == 5
+    assert stored(cluster, user) == []
 
 
 def test_a_rollback_does_not_undo_what_somebody_did_since(live, saved, cluster):
@@ -163,7 +180,9 @@ def test_a_rollback_does_not_undo_what_somebody_did_since(live, saved, cluster):
     live("quota", "set", "producer_byte_rate=7MB/s", f"user={user}", "--apply")
     said = live("plan", "rollback", plan_id[:8], "--apply")
     assert said.code == 5
-    assert said.err.startswith("Conflict: 1 of 1 rows")
+    changed = "1 row has neither the plan's value nor the one from before, and is left as it is"
+    nothing = f"there is nothing to roll back: nothing that plan {plan_id[:12]} sent is on the cluster"
+    assert said.err.splitlines()[0] == f"Conflict: {nothing}; {changed}"
     assert stored(cluster, user) == [7e6]
 
 

@@ -189,6 +189,38 @@ def test_rolling_back_shows_a_plan_first(bench: Bench, unique: Unique) -> None:
     assert bench.limits() == {}
 
 
+def test_what_was_stopped_and_rolled_back_is_resumed_only_when_its_rollback_is_named(
+    bench: Bench, unique: Unique, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """I went back to the plan that I had rolled back, clicked Resume, and it was all there again."""
+    monkeypatch.setattr(executor, "apply", partial(executor.apply, largest_batch=2))
+    for number in range(4):
+        bench.stage.set_quota(KEY, "5MB/s", user=unique(f"user{number}"))
+    review = bench.review()
+    bench.held_back = 1
+    review.apply()
+    assert bench.arrived.wait(LONG)
+    review.stop()
+    bench.gate.set()
+    review.wait(LONG)
+    assert len(bench.limits()) == 2
+    done(review, review.rollback)
+    back = review.next
+    assert back is not None
+    back.confirmations.type(KEY, KEY)
+    back_id = back.plan.id[:12]
+    title = done(back, back.apply)
+    assert (title.partition(";")[0], "\n" in title) == (f"plan {back_id}: 2 verified on 3 brokers", False)
+    assert bench.limits() == {}
+    refused = done(review, review.apply)
+    assert f"was rolled back by plan {back_id}, and would be applied again" in refused
+    assert f"To apply it all the same: {back_id} typed again." in refused
+    assert bench.limits() == {}
+    review.confirmations.type(back_id, back_id)
+    assert "4 verified" in done(review, review.apply)
+    assert len(bench.limits()) == 4
+
+
 def _lifted_for_all(bench: Bench) -> None:
     """A dangerous plan: nobody has a limit any more."""
     bench.stage.set_quota(KEY, "5MB/s", user=kn.DEFAULT)

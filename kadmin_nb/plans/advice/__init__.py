@@ -22,6 +22,9 @@ from ...model.grammar import format_word
 REASON = Option("reason", "WHY", words="a reason")
 """The option that a dangerous plan needs when it is made."""
 
+LEFT = "left"
+"""The code of warnings about rows that a rollback leaves as they are: they are shown above its rows."""
+
 SHOWN = 20
 """Lines of each that are shown below a plan."""
 
@@ -65,8 +68,12 @@ class Advice:
         return _head(self.dangers, shown)
 
     def warning_lines(self, shown: int | None = SHOWN) -> list[str]:
-        """The warnings, a line each."""
-        return _head(self.warnings, shown)
+        """The warnings, a line each, but for `left_lines`."""
+        return _head([warning for warning in self.warnings if warning.code != LEFT], shown)
+
+    def left_lines(self) -> list[str]:
+        """What a rollback leaves as it is, a line each."""
+        return _head([warning for warning in self.warnings if warning.code == LEFT], None)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled, it is worked out."""

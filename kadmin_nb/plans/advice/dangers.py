@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...admin.ports import Kafka
@@ -12,16 +13,17 @@ from ...frames import schemas
 from ...hints import Hint, nearest, sentence
 from ...model.changes import Change
 from ...model.configurable import Configurable
-from ...model.findings import WARNING, Finding
+from ...model.findings import DANGER, WARNING, Finding
 from .. import sending
 from ..kinds.registry import by_kind, kind_of
 from ..observed_state import ObservedState
 from ..secret_resolver import Resolver
-from . import REASON, Advice, answer, in_order, lifted
+from . import REASON, Advice, allowing, answer, in_order, lifted
 from .config_dangers import QUOTA
 from .warnings import several
 
 if TYPE_CHECKING:
+    from ..journal.replay import JournalState
     from ..plan import Plan
 
 
@@ -76,24 +78,27 @@ class Gate:
     by_usage: Collection[Finding] = ()
     """The dangers that a usage tells of: the cluster does not."""
 
-    def pass_(self, pending: Sequence[Change], allowed_before: Collection[str] = ()) -> Mapping[str, object]:
-        """The journal's note on the dangers among the rows to be sent.
+    def pass_(self, pending: Sequence[Change], before: JournalState) -> Mapping[str, object]:
+        """The journal's note on the dangers among the rows to be sent; `before` is what the journal has by now.
 
-        `allowed_before` are the keys that an earlier run of the plan has let through.
+        What an earlier run of the plan has let through needs no further word.
 
         Raises
         ------
         Dangerous
-            A row weakens something, and its key is not allowed. Nothing was sent.
+            A row weakens something, and its key is not allowed; the plan was rolled back, and that it is applied all
+            the same is not allowed. Nothing was sent.
         UsageError
             A key is allowed that the plan does not have; a dangerous plan without a reason.
         """
         if not pending:
             return {}
+        _refuse_undone(self.plan, before, self.allow)
         dangers = (*found(self.kafka, self.plan.changes, self.resolver), *self.by_usage)
-        _refuse_strange(self.allow, self.plan.changes, dangers)
+        allow = [key for key in self.allow if not any(map(partial(_names, key), before.undoings))]
+        _refuse_strange(allow, self.plan.changes, dangers)
         ahead = [*_ahead(dangers, pending, self.plan.changes)] if dangers else []
-        _refuse_dangers([danger for danger in ahead if danger.key not in {*self.allow, *allowed_before}], self.plan)
+        _refuse_dangers([danger for danger in ahead if danger.key not in {*allow, *before.allowed}], self.plan)
         if ahead and not self.plan.reason:
             raise UsageError(
                 "a dangerous plan needs a reason, which its journal keeps",
@@ -122,6 +127,31 @@ def _refuse_dangers(dangers: Sequence[Finding], plan: Plan) -> None:
     hint = Hint("Nothing was sent.", lifted(dangers, plan.reason))
     error = Dangerous(f"{dangers[0].line}{more}", code="DANGEROUS", hint=hint)
     error.rows = answer(schemas.DANGERS, dangers)
+    raise error
+
+
+_SHORTEST = 6
+"""Characters of a plan's id that name it."""
+
+
+def _names(word: str, plan_id: str) -> bool:
+    """True if this word is the id of a plan, or its beginning."""
+    return len(word) >= _SHORTEST and plan_id.startswith(word)
+
+
+def _refuse_undone(plan: Plan, before: JournalState, allow: Collection[str]) -> None:
+    """Refuse a plan that was rolled back and not applied since, unless the plan that did so is named."""
+    undone_by = before.undone_by
+    if undone_by is None or any(_names(word, undone_by) for word in allow):
+        return
+    text = f"plan {plan.id[:12]} was rolled back by plan {undone_by[:12]}, and would be applied again"
+    found = Finding("rolled back", DANGER, text, key=undone_by[:12])
+    error = Dangerous(
+        text,
+        code="ROLLED_BACK",
+        hint=Hint("Nothing was sent.", sentence("To apply it all the same: {}.", allowing([found]))),
+    )
+    error.rows = answer(schemas.DANGERS, [found])
     raise error
 
 

@@ -32,6 +32,7 @@ from ..validation import refusals
 from . import row_states
 from .preflight import HIDDEN, ComparedRows, classed, conflict
 from .progress import SENT, WAITING, Advance, Progress, Stopped, never, seconds_left, silent
+from .rollback import Left
 from .row_states import Facts
 from .verification import Round, Sightings, verify
 
@@ -101,7 +102,7 @@ def safe_waves(changes: Sequence[Change]) -> list[Wave]:
     return [Wave(tuple(wave)) for wave in sending.waves(changes)]
 
 
-def open_gate(pending: Sequence[Change], allowed_before: Collection[str]) -> Mapping[str, object]:
+def open_gate(pending: Sequence[Change], before: JournalState) -> Mapping[str, object]:
     """Nothing is refused."""
     return {}
 
@@ -110,22 +111,23 @@ def open_gate(pending: Sequence[Change], allowed_before: Collection[str]) -> Map
 class Hooks:
     """The executor's hooks: progress, Ctrl-C, the look-up of secrets, the division into waves.
 
-    `gate` is called with the rows that are to be sent, before any is, and the dangerous keys that an earlier run has
-    allowed; it refuses, or says what the journal shall keep.
+    `gate` is called with the rows that are to be sent, before any is, and what the journal tells of earlier runs; it
+    refuses, or says what the journal shall keep.
     """
 
     progress: Progress = silent
     stopped: Stopped = never
     resolver: Resolver = nowhere
     waves: Callable[[Sequence[Change]], list[Wave]] = safe_waves
-    gate: Callable[[Sequence[Change], Collection[str]], Mapping[str, object]] = open_gate
+    gate: Callable[[Sequence[Change], JournalState], Mapping[str, object]] = open_gate
 
 
 @dataclass(frozen=True)
 class ApplyResult:
     """The outcome of every row, in the plan's order; the slowest brokers; the lock's note.
 
-    `unwritten` is why the journal does not have all of it; `overtaken` says who took the lease while rows were sent.
+    `unwritten` is why the journal does not have all of it; `overtaken` says who took the lease while rows were sent;
+    `left` is what a rollback left on the cluster.
     """
 
     outcomes: list[Outcome]
@@ -133,6 +135,7 @@ class ApplyResult:
     note: str | None = None
     unwritten: PlanRefused | None = None
     overtaken: str | None = None
+    left: Left | None = None
 
 
 def apply(
@@ -234,7 +237,7 @@ class _Run:
         self._refuse_moved(classified)
         refuse_missing(classified.pending, self.hooks.resolver)
         self._refuse_invalid(classified.pending)
-        self.let_through = self.hooks.gate(classified.pending, self.before.allowed)
+        self.let_through = self.hooks.gate(classified.pending, self.before)
         self.done_before = classified.done
         return self._requests(classified.pending)
 
@@ -253,8 +256,17 @@ class _Run:
         has_ids = any(change.topic_id for change in changes)
         state = take(self.kafka, [change.target for change in changes], topic_ids=has_ids)
         found = classed(changes, state, self.ours, self.before.verified)
+        if self.plan.undoes:
+            self._doubt_what_is_undone(found)
         self.look_age = max(LOOK_AGE, LOOKS_APART * (self.kafka.monotonic() - self.looked_at))
         return found
+
+    def _doubt_what_is_undone(self, found: ComparedRows) -> None:
+        """Rows that only look undone, as a broker that lags has not heard yet of what is undone, are sent."""
+        sightings = verify(self.kafka, found.done, self.brokers, 0.0) if found.done else {}
+        seen_elsewhere = {row for row, sighting in sightings.items() if sighting.behind}
+        found.pending += [change for change in found.done if change.row in seen_elsewhere]
+        found.done = [change for change in found.done if change.row not in seen_elsewhere]
 
     def _refuse_moved(self, classified: ComparedRows) -> None:
         if classified.moved and not self.options.skip_conflicts:
@@ -408,7 +420,7 @@ class _Run:
         if why := self._write(replay.INTENT, **meant, **values):
             return why
         if lost := self._lost(after=FRESH):
-            not_sent = str(Refusal("NOT_SENT", str(lost)))
+            not_sent = str(Refusal(sending.NOT_SENT, str(lost)))
             self._write(replay.OUTCOME, **meant, refused={str(c.row): not_sent for c in changes})
             return lost
         self.lock.unproven.update(c.row for c in changes)

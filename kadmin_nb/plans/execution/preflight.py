@@ -63,7 +63,7 @@ def classed(
     state.refuse_unreadable(change.target for change in changes)
     for change in changes:
         now = state.of(change.target)
-        if _is_of_new_topic(change, state):
+        if is_of_new_topic(change, state):
             rows.moved.append(MovedRow(change, now, is_of_new_topic=True))
         elif holds(now, change) and _is_made(now, change, verified):
             rows.done.append(change)
@@ -83,7 +83,7 @@ def _is_made(now: ObservedValue, change: Change, verified: Collection[int]) -> b
     return (change.is_secret or change.is_again) and change.row in verified
 
 
-def _is_of_new_topic(change: Change, state: ObservedState) -> bool:
+def is_of_new_topic(change: Change, state: ObservedState) -> bool:
     """True if the plan saw another topic of this name; where either id may not be seen, nobody can say."""
     return change.topic_id is not None and state.topic_ids.get(change.resource, change.topic_id) != change.topic_id
 
@@ -97,8 +97,13 @@ def conflict(moved: Sequence[MovedRow], of: int) -> Conflict:
             sentence("{} leaves those rows as they are.", Option("skip_conflicts")),
         ),
     )
-    error.rows = Answer(schemas.table(schemas.CONFLICTS, map(_conflict_row, moved)))
+    error.rows = conflict_rows(moved)
     return error
+
+
+def conflict_rows(moved: Iterable[MovedRow]) -> Answer:
+    """CONFLICTS, of these rows."""
+    return Answer(schemas.table(schemas.CONFLICTS, map(_conflict_row, moved)))
 
 
 def _conflict_text(moved: Sequence[MovedRow], of: int) -> str:

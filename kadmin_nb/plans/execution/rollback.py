@@ -1,19 +1,187 @@
-"""Undoing what was verified as done by us: an ordinary plan, whose expected values are what we left there."""
+"""Undoing a plan: the cluster is looked at first, and what is there of the plan becomes an ordinary plan.
+
+What counts is what brokers hold, not what the journal calls a row: one that was sent and never seen may be there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from itertools import count
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
 
-from ...errors import PlanRefused
-from ...hints import Hint, Verb, sentence
+from ...admin.ports import Broker, Kafka
+from ...errors import Conflict, ConnectionFailed, KadminError, PlanRefused
+from ...frames.views import counted_nouns
+from ...hints import Hint, Sentence, Verb, sentence
 from ...model.changes import DELETE, SET, Change
+from ...model.findings import WARNING, Finding
+from .. import VERIFY_TIMEOUT
+from ..advice import LEFT
 from ..journal.replay import JournalState
-from ..kinds.registry import kind_of
+from ..kinds.registry import kind_of, take
+from ..observed_state import ObservedState, ObservedValue
 from ..plan import Plan
+from .preflight import MovedRow, conflict_rows, is_of_new_topic
+from .verification import holds, is_as_before, verify
+
+_NEW, _ON_THE_WAY, _OLD, _OTHER, _GONE, _UNREAD = "new", "on the way", "old", "other", "gone", "unread"
+"""What a broker holds of a row: the plan's value, one that we sent on the way to it, the value from before, none of
+these, nothing as its topic is gone; or it cannot be read there."""
+
+_WITHIN, _WITHIN_PER_ROW = 10.0, 0.0005
+"""Seconds that a broker has to show all rows."""
 
 
-def refuse_unsettled(state: JournalState, seconds: float) -> None:
+@dataclass
+class Remains:
+    """What brokers hold of a plan, row by row.
+
+    `to_undo` were sent by us and are there, each with the value that is there; of those that are `arriving` a broker
+    still shows the value from before. `hidden` are there as well, and their old values were never seen. `changed` were
+    sent, and have neither value; `not_sent` have the plan's value, and not from this plan. `unread` were sent, and
+    cannot be read. `silent` says why brokers could not be asked, of so many `brokers`.
+    """
+
+    plan: Plan
+    brokers: int
+    silent: Mapping[int, str]
+    to_undo: list[Change] = field(default_factory=list)
+    arriving: set[int] = field(default_factory=set)
+    hidden: list[Change] = field(default_factory=list)
+    changed: list[MovedRow] = field(default_factory=list)
+    not_sent: list[Change] = field(default_factory=list)
+    unread: list[Change] = field(default_factory=list)
+
+    @property
+    def left_alone(self) -> list[str]:
+        """What a rollback does not restore, counted, a line for each reason; and how much was seen, if not all."""
+        counts = (len(self.changed), len(self.hidden), len(self.not_sent), len(self.unread))
+        counted = zip(counts, _LEFT_ALONE, strict=True)
+        lines = [counted_nouns(count, *words) for count, words in counted if count]
+        if self.silent:
+            broker, why = next(iter(self.silent.items()))
+            asked = self.brokers - len(self.silent)
+            lines.append(f"{asked} of {self.brokers} brokers were asked: broker {broker} {why}")
+        return lines
+
+    def place(self, change: Change, shown: Sequence[tuple[str, ObservedValue]], *, is_sent: bool) -> None:
+        """Note what brokers hold of a row: the mark and the value that each of them shows."""
+        marks = dict(shown)
+        if not is_sent:
+            self.not_sent += [change] * (marks.keys() == {_NEW})
+        elif _OTHER in marks:
+            self.changed.append(MovedRow(_undone(change.row, change), marks[_OTHER]))
+        elif _NEW in marks or _ON_THE_WAY in marks:
+            self._note_there(change if _NEW in marks else change.with_(after=marks[_ON_THE_WAY].value), _OLD in marks)
+        elif _OLD not in marks and _GONE not in marks:
+            self.unread.append(change)
+
+    def _note_there(self, change: Change, is_arriving: bool) -> None:
+        """A row of ours that is on the cluster."""
+        (self.to_undo if change.old_known else self.hidden).append(change)
+        if is_arriving:
+            self.arriving.add(change.row)
+
+
+_LEFT_ALONE = (
+    (
+        "row has neither the plan's value nor the one from before, and is left as it is",
+        "rows have neither the plan's value nor the one from before, and are left as they are",
+    ),
+    (
+        "row cannot be restored: its old value is sensitive and was never seen",
+        "rows cannot be restored: their old values are sensitive and were never seen",
+    ),
+    (
+        "row has the plan's value, was not sent by the plan, and is left as it is",
+        "rows have the plan's value, were not sent by the plan, and are left as they are",
+    ),
+    ("row could not be read, and is left as it is", "rows could not be read, and are left as they are"),
+)
+
+
+def remains(kafka: Kafka, plan: Plan, state: JournalState, patience: float = VERIFY_TIMEOUT) -> Remains:
+    """What every broker holds of a plan whose journal is in this state; nothing is sent.
+
+    A row that was accepted less than `patience` seconds ago, and that no broker shows, is waited for until then: it is
+    on its way.
+
+    Raises
+    ------
+    NotAuthorized, TimedOut, ConnectionFailed
+        No broker could be asked.
+    """
+    changes, brokers = [change for change in plan.changes if not change.is_same], kafka.brokers()
+    _await_arrival(kafka, changes, state, brokers, patience)
+    states, silent = _looks(kafka, changes, brokers)
+    found = Remains(plan, len(brokers), silent)
+    for change in changes:
+        is_sent, on_the_way = change.row in state.sent, state.values.get(change.row, ())
+        places = states if change.resource.broker is None else states.keys() & {change.resource.broker}
+        shown = [(_mark(change, states[place], on_the_way), states[place].of(change.target)) for place in places]
+        found.place(change, shown, is_sent=is_sent)
+    return found
+
+
+def _await_arrival(
+    kafka: Kafka, changes: Sequence[Change], state: JournalState, brokers: Sequence[Broker], patience: float
+) -> None:
+    """Wait until some broker shows each row that was accepted a moment ago and not seen everywhere yet."""
+    if state.last_sent is None:
+        return
+    rows = state.unsettled - state.in_doubt
+    seconds = min(patience, patience - (kafka.now() - state.last_sent).total_seconds())
+    if seconds > 0:
+        await_first_sight(kafka, [c for c in changes if c.row in rows and c.old_known], seconds, brokers)
+
+
+def await_first_sight(
+    kafka: Kafka, changes: Sequence[Change], seconds: float, brokers: Sequence[Broker] | None = None
+) -> None:
+    """Wait until some broker shows each of these changes, or the time is up."""
+    if changes:
+        verify(kafka, changes, brokers or kafka.brokers(), seconds, enough=attrgetter("has_landed"))
+
+
+def _looks(
+    kafka: Kafka, changes: Sequence[Change], brokers: Sequence[Broker]
+) -> tuple[dict[int, ObservedState], dict[int, str]]:
+    """The state that each broker shows, and why others could not be asked."""
+    states: dict[int, ObservedState] = {}
+    silent: dict[int, str] = {}
+    failed: KadminError = ConnectionFailed("no broker of the cluster serves")
+    has_ids, within = any(change.topic_id for change in changes), _WITHIN + _WITHIN_PER_ROW * len(changes)
+    for broker in brokers:
+        targets = [c.target for c in changes if c.resource.broker in (None, broker.id)]
+        if broker.is_fenced:
+            silent[broker.id] = "is fenced"
+            continue
+        try:
+            states[broker.id] = take(kafka, targets, node=broker.id, topic_ids=has_ids, within=within)
+        except KadminError as exc:
+            silent[broker.id], failed = f"cannot be asked: {exc}", exc
+    if changes and not states:
+        raise failed
+    return states, silent
+
+
+def _mark(change: Change, state: ObservedState, on_the_way: Collection[str]) -> str:
+    """What a broker with this state holds of a row."""
+    if change.resource in state.errors:
+        return _GONE if state.absence(change.resource) and change.resource.broker is None else _UNREAD
+    now = state.of(change.target)
+    if is_of_new_topic(change, state):
+        return _GONE
+    if is_as_before(now, change) and now.is_known:
+        return _OLD
+    if holds(now, change):
+        return _NEW
+    if is_as_before(now, change):
+        return _OLD
+    return _ON_THE_WAY if now.is_known and now.value in on_the_way else _OTHER
+
+
+def refuse_unsettled(found: Remains, state: JournalState, seconds: float) -> None:
     """Refuse while an alter whose answer was lost may still land: it would overtake the rollback.
 
     Raises
@@ -21,46 +189,81 @@ def refuse_unsettled(state: JournalState, seconds: float) -> None:
     PlanRefused
         With `UNSETTLED`.
     """
-    if seconds > 0:
+    in_doubt = state.in_doubt - {change.row for change in found.to_undo}
+    if in_doubt and seconds > 0:
         raise PlanRefused(
-            f"{len(state.in_doubt)} rows of the plan are in doubt: requests may still take effect for {seconds:.0f} s",
+            f"{counted_nouns(len(in_doubt), 'row of the plan is', 'rows of the plan are')} in doubt: requests may "
+            f"still take effect for {seconds:.0f} s",
             code="UNSETTLED",
-            hint=Hint(sentence("{} checks until it is known.", Verb("plan resume ID", "cluster.resume(plan_id)"))),
+            hint=Hint(
+                sentence("{} checks until it is known.", _verb("resume", found.plan)),
+            ),
         )
 
 
-def changes(plan: Plan, done: Collection[int]) -> list[Change]:
-    """The rows that take `done` rows of a plan back, last first; those that cannot be are left out.
+def changes(found: Remains) -> list[Change]:
+    """The rows that undo what is there of a plan, last first; those that cannot be restored are left out.
 
     Raises
     ------
-    PlanRefused
-        Nothing of the plan can be taken back.
+    PlanRefused, Conflict
+        Nothing of the plan can be undone.
     """
-    numbers = count(1)
-    undone = [_undone(next(numbers), c) for c in reversed(plan.changes) if c.row in done and c.is_visible]
-    if not undone:
-        raise PlanRefused(
-            "there is nothing to roll back: no row was verified as done by this plan, or none can be restored",
-            code="NOTHING_TO_UNDO",
-            hint="; ".join(left_out(plan, done)) or None,
-        )
-    return undone
+    if not found.to_undo:
+        raise _nothing_to_undo(found)
+    return [_undone(row, change) for row, change in enumerate(reversed(found.to_undo), 1)]
 
 
-def left_out(plan: Plan, done: Collection[int]) -> list[str]:
-    """The changes that cannot be taken back, with the reason, a line each."""
-    return [line for change in plan.changes for line in _why_not(change, done)]
+def _nothing_to_undo(found: Remains) -> PlanRefused:
+    text = f"there is nothing to roll back: nothing that plan {found.plan.id[:12]} sent is on the cluster"
+    text = "; ".join([text if not found.hidden else "there is nothing to roll back", *found.left_alone])
+    if not found.changed:
+        return PlanRefused(text, code="NOTHING_TO_UNDO")
+    error = Conflict(text, code="NOTHING_TO_UNDO", hint="Nothing was sent.")
+    error.rows = conflict_rows(found.changed)
+    return error
 
 
-def _why_not(change: Change, done: Collection[int]) -> Iterable[str]:
-    row_text = f"row {change.row}, {change.resource} {change.key}"
-    if change.row not in done:
-        yield f"{row_text}: not verified as done by the plan, so left as it is"
-    elif not change.old_known:
-        yield f"{row_text}: its old value is sensitive and was never seen"
-    elif change.is_again:
-        yield f"{row_text}: its value was the same before"
+def reason(found: Remains) -> str:
+    """The reason of the plan that rolls back: which plan, and how many rows are left alone."""
+    return "; ".join([f"roll back {found.plan.id[:12]}", *found.left_alone])
+
+
+def warnings(found: Remains) -> list[Finding]:
+    """What the plan that rolls back leaves alone, to be told above its rows."""
+    return [Finding(LEFT, WARNING, line) for line in found.left_alone]
+
+
+@dataclass(frozen=True)
+class Left:
+    """What a rollback has left: how many rows that could be undone are on the cluster, and the sentences about all."""
+
+    rows: int
+    hint: Hint
+
+
+def left(found: Remains, undoing: Plan, *, is_whole: bool) -> Left | None:
+    """What is left of a plan after `undoing` was applied, and what deals with it; None for nothing.
+
+    `is_whole` says that all rows of `undoing` are as they should be.
+    """
+    plan_id, arriving = found.plan.id[:12], len(found.arriving)
+    rows = len(found.to_undo) - arriving
+    sentences: list[str | Sentence] = []
+    if rows:
+        are = counted_nouns(rows, f"row of plan {plan_id} is", f"rows of plan {plan_id} are")
+        way = _verb("rollback", found.plan) if is_whole else _verb("resume", undoing)
+        sentences.append(sentence(f"{are} still on the cluster: {{}} undoes {'it' if rows == 1 else 'them'}.", way))
+    if arriving:
+        are = counted_nouns(arriving, f"row of plan {plan_id} is", f"rows of plan {plan_id} are")
+        sentences.append(sentence(f"{are} still shown by a broker: {{}} checks again.", _verb("verify", undoing)))
+    sentences += [f"Of plan {plan_id} {line}." for line in found.left_alone]
+    return Left(rows + arriving, Hint(*sentences)) if sentences else None
+
+
+def unseen(plan_id: str, why: str) -> Left:
+    """What is said where nobody can say what is left."""
+    return Left(0, Hint(f"Whether anything of plan {plan_id[:12]} is left on the cluster is not known: {why}."))
 
 
 def _undone(row: int, change: Change) -> Change:
@@ -78,3 +281,7 @@ def _undone(row: int, change: Change) -> Change:
         note="; ".join([f"undoes row {change.row}", *kind_of(change).undo_notes(change)]),
         topic_id=change.topic_id,
     )
+
+
+def _verb(name: str, plan: Plan) -> Verb:
+    return Verb(f"plan {name} {plan.id[:12]}", f"cluster.{name}({plan.id[:12]!r})")

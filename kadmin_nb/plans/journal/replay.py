@@ -8,24 +8,27 @@ from datetime import datetime
 from typing import Any
 
 from ...model.changes import FAILED, UNKNOWN, UNVERIFIED, VERIFIED, Refusal
-from ..sending import is_doubtful
+from ..sending import is_certain, is_doubtful
 from .hash_chain import JournalRecord, malformed
 
 PLAN, RUN, INTENT, OUTCOME, SETTLED, END = "plan", "run", "intent", "outcome", "settled", "end"
-SEEN = "seen"
-"""The kind of what `verify` writes after a run."""
+SEEN, UNDONE = "seen", "undone"
+"""The kinds of what is written after a run: by `verify`, and by a rollback of the plan before it sends anything."""
 
 
 @dataclass
 class JournalState:
     """The rows of a plan, by number, as its journal has them.
 
-    `in_doubt` were sent and nobody knows what came of it; `unsettled` were sent and not seen on every broker since;
-    `verified` were seen there, after we had sent them. `values` are texts that we sent for a row on its way. `allowed`
-    are the dangerous keys that somebody let through. `ended` are the states with which the last run ended.
+    `sent` were sent, and may have been made; `in_doubt` are those of which nobody knows what came; `unsettled` were
+    not seen on every broker since; `verified` were seen there, after we had sent them. `values` are texts that we sent
+    for a row on its way. `allowed` are the dangerous keys that somebody let through. `ended` are the states with which
+    the last run ended. `undone_by` is the plan that rolls this one back, if nothing was sent since; `undoings` are all
+    that ever did.
     """
 
     runs: int = 0
+    sent: set[int] = field(default_factory=set)
     in_doubt: set[int] = field(default_factory=set)
     unsettled: set[int] = field(default_factory=set)
     verified: set[int] = field(default_factory=set)
@@ -33,6 +36,9 @@ class JournalState:
     last_sent: datetime | None = None
     allowed: set[str] = field(default_factory=set)
     ended: dict[int, str] = field(default_factory=dict)
+    undone_by: str | None = None
+    undoings: list[str] = field(default_factory=list)
+    _first_sent: set[int] = field(default_factory=set)
 
     @property
     def states(self) -> dict[int, str]:
@@ -72,6 +78,9 @@ class JournalState:
 
     def _intent(self, says: dict[str, Any]) -> None:
         sent = parse_ranges(says["rows"])
+        self._first_sent = set(sent) - self.sent
+        self.sent.update(sent)
+        self.undone_by = None
         self.in_doubt.update(sent)
         self.unsettled.update(sent)
         self.last_sent = datetime.fromisoformat(says["at"])
@@ -83,6 +92,8 @@ class JournalState:
         answered = [row for row in parse_ranges(says["rows"]) if not is_doubtful(refused.get(row))]
         self.in_doubt.difference_update(answered)
         self.unsettled.difference_update(row for row in answered if row in refused)
+        never_left = (row for row in answered if row in refused and is_certain(refused[row]))
+        self.sent.difference_update(self._first_sent.intersection(never_left))
 
     def _settled(self, says: dict[str, Any]) -> None:
         self.in_doubt.difference_update(parse_ranges(says["landed"]))
@@ -99,8 +110,13 @@ class JournalState:
         done, failed = states.get(VERIFIED, []), states.get(FAILED, [])
         self.verified.update(done)
         self.unsettled.difference_update(done, failed)
+        self.sent.difference_update(row for row in failed if row not in self.values)
         self.unsettled.update(states.get(UNVERIFIED, []))
         self.in_doubt.difference_update(done, failed, states.get(UNVERIFIED, []))
+
+    def _undone(self, says: dict[str, Any]) -> None:
+        self.undone_by = str(says["by"])
+        self.undoings.append(self.undone_by)
 
 
 _READERS = {
@@ -110,6 +126,7 @@ _READERS = {
     SETTLED: JournalState._settled,
     END: JournalState._end,
     SEEN: JournalState._seen,
+    UNDONE: JournalState._undone,
 }
 
 
