@@ -177,10 +177,11 @@ class Changes:
         """The same, where the plan rolls another back, with what is left of that on the cluster."""
         if plan.undoes is None:
             return done
-        undone, is_whole = self._journal_of(plan.undoes), all(outcome.ok for outcome in done.outcomes)
-        if undone is None:
-            return replace(done, left=rollback.unseen(plan.undoes, "its journal is not on this machine"))
+        is_whole = all(outcome.ok for outcome in done.outcomes)
         try:
+            undone = self._journal_of(plan.undoes)
+            if undone is None:
+                return replace(done, left=rollback.unseen(plan.undoes, "its journal is not on this machine"))
             arriving = [outcome.change for outcome in done.outcomes if outcome.state == UNVERIFIED]
             rollback.await_first_sight(self._kafka, arriving, LAG)
             found = rollback.remains(self._kafka, undone.plan, undone.state, patience=0.0)
