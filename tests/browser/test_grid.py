@@ -11,6 +11,7 @@ from tests.browser.conftest import Open
 from tests.browser.frames import EVERY, MANY
 from tests.browser.lab import Lab, Notebook
 from tests.hostile_names import HOSTILE
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.slow
 
@@ -63,6 +64,41 @@ def test_a_million_rows_scroll_to_their_end(open_notebook: Open) -> None:
     page.get_by_role("rowheader", name="user=u0000000").wait_for()
     page.locator(".kg-scroll").evaluate("scroller => { scroller.scrollTop = scroller.scrollHeight / 2 }")
     page.locator(".kadmin-grid [role=rowheader]", has_text="user=u0500").first.wait_for()
+
+
+@pytest.mark.parametrize("rows", ["numbered(50)", "numbered(1_000_000)"])
+def test_a_click_lands_on_the_row_that_was_just_scrolled_to(open_notebook: Open, rows: str) -> None:
+    """The machine was busy, and the rows moved on after I had scrolled: I clicked one limit and set another."""
+    notebook = opened(open_notebook, rows, width=800)
+    page = notebook.page
+    cell = page.get_by_role("gridcell", name="1.006 MB/s")
+    at_once = cell.evaluate(SCROLLED_TO)
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    later = cell.bounding_box()
+    assert at_once == [later["x"], later["y"], True]
+    page.mouse.click(later["x"] + 8, later["y"] + 8)
+    assert page.locator(".kg-active").inner_text() == "1.006 MB/s"
+
+
+SCROLLED_TO = """cell => {
+  cell.scrollIntoView({ block: "start" });
+  const { x, y } = cell.getBoundingClientRect();
+  return [x, y, document.elementFromPoint(x + 8, y + 8) === cell];
+}"""
+"""Where a cell is right after it was scrolled to, before anything is drawn, and whether a click there is on it."""
+
+
+@pytest.mark.parametrize("rows", ["numbered(50)", "numbered(1_000_000)"])
+def test_an_editor_stays_on_its_cell_while_the_table_scrolls(open_notebook: Open, rows: str) -> None:
+    """I scrolled to compare two limits, and what I was typing stood on the row of somebody else."""
+    notebook = opened(open_notebook, rows)
+    page = notebook.page
+    cell = page.get_by_role("gridcell", name="1.006 MB/s")
+    cell.dblclick()
+    before = cell.bounding_box()["y"]
+    page.mouse.wheel(0, 84)
+    eventually(lambda: before - cell.bounding_box()["y"], 84)
+    assert page.locator(".kg-editor").bounding_box()["y"] == before - 84
 
 
 def test_names_are_text_and_never_markup(open_notebook: Open) -> None:
@@ -169,6 +205,8 @@ def test_who_stays_in_view_where_the_limits_are_scrolled(open_notebook: Open) ->
     notebook.picture("narrow-grid")
     assert who.bounding_box()["x"] == left
     assert page.locator(".kg-head.kg-lines > .kg-above").all_inner_texts() == ["who", "level"]
+    beside_names = page.locator(".kg-head").evaluate("head => getComputedStyle(head).backgroundColor")
+    assert beside_names == "rgb(255, 255, 255)"  # a row that is scrolled below them is not seen there
 
 
 def test_a_column_is_as_wide_as_one_drags_it(open_notebook: Open) -> None:

@@ -6,6 +6,7 @@ const NAMES = [24, 42, 59]; // pixels of column names on one line, on two, or on
 const PAGE = 100; // rows of a page
 const TALLEST = 8e6; // pixels of an element: browsers have a limit
 const KEPT = 60; // pages that are kept
+const AHEAD = 4; // rows that are drawn above and below those in view: one that scrolls in is there already
 
 function element(parent, name, role, tag = "div") {
   const made = document.createElement(tag);
@@ -196,7 +197,7 @@ function render({ model, el }) {
   const columns = model.get("columns");
   const rows = new Rows(model, view);
   const drawn = new Map(); // row number -> element
-  let top = 0, scale = 1, height = model.get("height"), ownScroll = null;
+  let top = 0, scale = 1, height = model.get("height"), scrolled = 0; // `scrolled` is the scroller's own measure of `top`
   const measure = document.createElement("canvas").getContext("2d");
   const dragged = new Map(); // widths that somebody chose
   let content = columns.map(() => 0); // pixels of the widest text
@@ -209,8 +210,9 @@ function render({ model, el }) {
   el.dataset.lmSuppressShortcuts = "true"; // else Lab takes keys: `d` twice deletes the notebook's cell
   const scroller = element(el, "kg-scroll");
   scroller.style.height = `${height}px`;
-  const spacer = element(scroller, "kg-spacer", "presentation");
-  const layer = element(scroller, "kg-layer"); // the rows, and over them the editor of a cell, which is not one of them
+  // All rows' height: the rows that are drawn lie in it at their places, so that the browser itself scrolls them, and a
+  // click lands where one looks. Over them the editor of a cell, which is not one of them.
+  const layer = element(scroller, "kg-layer");
   const grid = element(layer, "kg-grid", model.get("first_page").branches?.length ? "treegrid" : "grid");
   grid.setAttribute("aria-label", model.get("label"));
   grid.setAttribute("aria-colcount", columns.length);
@@ -348,16 +350,18 @@ function render({ model, el }) {
     fit();
     const bar = scroller.scrollWidth > scroller.clientWidth ? 18 : 2;
     scroller.style.height = `${between(headHeight + 3 * LINE, heightOf() + bar, model.get("height"))}px`;
+    const wasAway = !height; // a browser forgets how far a node was scrolled that is out of the page for a while
     height = scroller.clientHeight;
     const whole = heightOf();
     const shown = Math.min(TALLEST, whole);
-    spacer.style.height = `${shown}px`;
+    layer.style.height = `${shown}px`;
+    scroller.style.scrollPaddingTop = `${headHeight}px`;
     scale = whole === shown ? 1 : (whole - height) / (shown - height);
     grid.setAttribute("aria-rowcount", rows.total + 1);
     empty.textContent = rows.total ? "" : "no rows";
     top = clampTop(top);
     for (const end of [active, anchor]) end[0] = between(-1, end[0], rows.total - 1);
-    paint();
+    wasAway ? setTop(top) : paint();
   }
 
   const clampTop = (value) => between(0, value, Math.max(0, heightOf() - height));
@@ -368,7 +372,7 @@ function render({ model, el }) {
   }
 
   function paint() {
-    const [first, last] = visible();
+    const view = visible(), [first, last] = [Math.max(0, view[0] - AHEAD), Math.min(rows.total - 1, view[1] + AHEAD)];
     if (!isDead) rows.want(Math.max(0, first - 10), Math.max(0, Math.min(rows.total - 1, last + 10)));
     const shown = [];
     for (let row = first; row <= last; row++) shown.push(row);
@@ -382,6 +386,14 @@ function render({ model, el }) {
     }
     shown.forEach((row) => paintRow(row));
     paintHead();
+    if (editing) placeEditor();
+  }
+
+  // The pixels of a row below the top of the layer. Where there are more rows than a browser has pixels, those near the
+  // view are moved to it, and one that is kept lies just out of it.
+  function placeOfRow(row) {
+    const place = headHeight + row * rowHeight;
+    return scale === 1 ? place : scroller.scrollTop + between(-9e3, place - top, 9e3);
   }
 
   function paintRow(row) {
@@ -397,7 +409,7 @@ function render({ model, el }) {
       arrange(node);
       drawn.set(row, node);
     }
-    node.style.transform = `translateY(${between(-9e3, headHeight + row * rowHeight - top, 9e3)}px)`;
+    node.style.transform = `translateY(${placeOfRow(row)}px)`;
     [...node.children].forEach((cell, n) => paintCell(cell, row, n));
     paintBranch(node, rows.branch(row));
   }
@@ -554,8 +566,8 @@ function render({ model, el }) {
 
   function setTop(value) {
     top = clampTop(value);
-    ownScroll = Math.round(top / scale);
-    scroller.scrollTop = ownScroll;
+    scroller.scrollTop = Math.round(top / scale);
+    scrolled = scroller.scrollTop;
     paint();
   }
 
@@ -592,19 +604,24 @@ function render({ model, el }) {
     const kind = editor ? editor.kind : "text";
     const text = editor?.text ?? rows.text(row, n);
     const made = EDITORS[kind](start !== null && kind === "text" ? start : text, editor);
-    const cell = cellAt(row, n);
     made.node.setAttribute("aria-label", `${columns[n].label} of ${key}`);
-    made.node.style.top = `${between(0, headHeight + row * rowHeight - top + cell.offsetTop, height - LINE)}px`;
-    made.node.style.left = `${cell.offsetLeft}px`;
-    made.node.style.minWidth = `${cell.offsetWidth}px`;
     const begun = start !== null && kind === "text" ? text : made.value(); // an editor may write a text otherwise
     editing = { row, column: n, key, made, text: begun };
+    placeEditor();
     layer.append(made.node);
     made.focus();
     if (start === null && made.node.select) made.node.select();
     made.node.addEventListener("focusout", (event) => {
       if (editing && editing.made === made && !made.node.contains(event.relatedTarget)) finish(true, null);
     });
+  }
+
+  function placeEditor() {
+    const { row, column, made } = editing, cell = cellAt(row, column), { style } = made.node;
+    if (!cell) return; // rows were filtered away meanwhile
+    style.top = `${placeOfRow(row) + cell.offsetTop}px`;
+    style.left = `${cell.offsetLeft}px`;
+    style.minWidth = `${cell.offsetWidth}px`;
   }
 
   // Ends the editor; `step` is where the focus goes afterwards, none where somebody has clicked elsewhere.
@@ -756,10 +773,12 @@ function render({ model, el }) {
   });
   el.addEventListener("focusout", (event) => el.contains(event.relatedTarget) || focusMoved(false));
 
+  // The browser has moved what is drawn by `step`; where a pixel stands for several, a jump beyond it is a place in the whole.
   scroller.addEventListener("scroll", () => {
-    const isOurs = ownScroll !== null && Math.abs(scroller.scrollTop - ownScroll) <= 1;
-    if (!isOurs) top = clampTop(scroller.scrollTop * scale);
-    ownScroll = null;
+    const step = scroller.scrollTop - scrolled;
+    if (scale > 1 && Math.abs(step) < height + AHEAD * rowHeight) return step ? setTop(top + step) : paint();
+    scrolled = scroller.scrollTop;
+    top = clampTop(scrolled * scale);
     paint();
   }, { passive: true });
   scroller.addEventListener("wheel", (event) => {
