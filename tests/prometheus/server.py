@@ -1,4 +1,4 @@
-"""A real Prometheus on loopback, in a folder of its own, that scrapes one endpoint each second."""
+"""A real Prometheus on loopback, in a folder of its own, that scrapes one endpoint each two seconds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from urllib.request import urlopen
 from tests.browser.lab import free_port
 
 CONFIG = """
-global: {{scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}}
+global: {{scrape_interval: 2s, scrape_timeout: 2s, evaluation_interval: 1s}}
 rule_files: [{rules}]
 scrape_configs:
   - {{job_name: kadmin_nb, static_configs: [{{targets: ["{target}"]}}]}}
