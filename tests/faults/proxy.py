@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import socket
 import struct
 import threading
 from collections import Counter, deque
@@ -100,8 +101,10 @@ class Proxy:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
-        self._servers = [self._run(asyncio.start_server(self._serve(i), "127.0.0.1", 0)) for i in range(nodes)]
-        self.ports = [server.sockets[0].getsockname()[1] for server in self._servers]
+        self._carrying: set[_Connection] = set()
+        doors = [_door() for _ in range(nodes)]
+        self.ports = [door.getsockname()[1] for door in doors]
+        self._servers = [self._run(self._open(node, door)) for node, door in enumerate(doors)]
 
     def lead_to(self, kafka: LocalKafka) -> None:
         self._behind = [node.ports["PROXIED"] for node in kafka.nodes]
@@ -123,6 +126,24 @@ class Proxy:
         """Nothing goes wrong any more, and counting begins anew."""
         self._faults.clear()
         self.counts.clear()
+
+    def leave(self, seconds: float) -> None:
+        """Cut every connection, and refuse new ones for so long: a node that restarts, on its port."""
+        self._run(self._leave(seconds))
+
+    async def _leave(self, seconds: float) -> None:
+        for node, server in enumerate(self._servers):
+            server.close()
+            door = _door(self.ports[node])  # nobody else takes the port meanwhile
+            self._loop.call_later(seconds, lambda node=node, door=door: self._loop.create_task(self._back(node, door)))
+        for connection in self._carrying:
+            connection.cut()
+
+    async def _back(self, node: int, door: socket.socket) -> None:
+        self._servers[node] = await self._open(node, door)
+
+    async def _open(self, node: int, door: socket.socket) -> asyncio.Server:
+        return await asyncio.start_server(self._serve(node), sock=door)
 
     def close(self) -> None:
         self._run(self._end())
@@ -147,7 +168,12 @@ class Proxy:
             self.connections += 1
             try:
                 broker = await asyncio.open_connection("127.0.0.1", self._behind[node])
-                await _Connection(self, reader, writer, *broker).carry()
+                connection = _Connection(self, reader, writer, *broker)
+                self._carrying.add(connection)
+                try:
+                    await connection.carry()
+                finally:
+                    self._carrying.discard(connection)
             except OSError:
                 pass
             finally:
@@ -159,6 +185,14 @@ class Proxy:
         api = _api(request)
         self.counts[api] += 1
         return self._faults.pop((api, self.counts[api]), CLEAN)
+
+
+def _door(port: int = 0) -> socket.socket:
+    """A port on loopback that is taken, and refuses connections until a server listens on it; 0 for any."""
+    door = socket.socket()
+    door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    door.bind(("127.0.0.1", port))
+    return door
 
 
 def _api(request: bytes) -> int:
@@ -189,6 +223,12 @@ class _Connection:
             answers.cancel()
             await asyncio.gather(requests, answers, return_exceptions=True)
             self._to_broker.transport.abort()
+
+    def cut(self) -> None:
+        """End it at once, with whatever is under way."""
+        self._is_cut = True
+        for side in (self._to_client, self._to_broker):
+            side.transport.abort()
 
     async def _requests(self) -> None:
         while not self._is_cut and (request := await _frame(self._client)):

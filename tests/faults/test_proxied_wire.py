@@ -144,6 +144,14 @@ def test_a_question_whose_connection_breaks_is_asked_again(reached, proxy, side,
     assert proxy.counts[side.describing] == 2
 
 
+@pytest.mark.parametrize("side", SIDES.values(), ids=SIDES)
+def test_a_broker_that_restarts_meanwhile_is_waited_for(reached, proxy, side):
+    """A restart of a second failed a job of two hours."""
+    proxy.leave(1.0)
+    took, said = timed(lambda: side.describe(reached, "any"))
+    assert (isinstance(said, list), took > 0.9) == (True, True)
+
+
 LATE = {"dropped": DROPPED, "unanswered": UNANSWERED, "half": HALF_THEN_SILENCE, "a gigabyte": of_length(1 << 30)}
 
 
