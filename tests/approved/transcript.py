@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ _SHORT_HASHES = r"(?<=plan )[0-9a-f]{8}\b|^[0-9a-f]{8}(?=  \d)|(?<=  )[0-9a-f]{8
 ID = re.compile(f"{_HASHES}|{_SHORT_HASHES}", re.MULTILINE)
 TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?")
 LASTED = re.compile(r"(?<![\w.])\d+(\.\d+)?(e-\d+)?( ms| s)\b|(?<=_ms\": )\d+")
+PACKAGES = {"kadmin_nb", *(re.match(r"[\w.-]+", line)[0] for line in metadata.requires("kadmin_nb") or ())}
+VERSION = re.compile(rf"\b({'|'.join(map(re.escape, sorted(PACKAGES)))}) \d+(\.\w+)+")
+PYTHON = re.compile(r"\bPython \d+(\.\w+)+, \w+ \w+")
 WIDE = re.compile(r"(?<=\S) {3,}(?=\S)|─+")
 
 
@@ -65,6 +69,7 @@ class Transcript:
         varied = text.replace(self.bootstrap, "localhost:9092").replace(str(self.desk), "DESK")
         varied = re.sub(r"(?<=127\.0\.0\.1)(\s+)\d+", r"\1PORT", varied)
         varied = LASTED.sub("LASTED", varied)
+        varied = VERSION.sub(r"\1 VERSION", PYTHON.sub("Python VERSION, SYSTEM", varied))
         if varied != text:
             varied = WIDE.sub("  ", varied)
         varied = TIME.sub(lambda match: re.sub(r"\d", "0", re.sub(r"\.\d+", "", match[0])), varied)
