@@ -371,6 +371,17 @@ def test_seven_hundred_topics_take_three_calls_and_come_back_sorted(broker, make
     eventually(lambda: set(broker.configs.describe(topics, ["retention.ms"])["value"].to_pylist()), {"60000"})
 
 
+def test_without_copies_no_throttle_holds_any_back(broker, topic):
+    """A throttle that was left behind was kept for ever, as if copies were under way."""
+    throttles = [
+        (topic, "leader.replication.throttled.replicas"),
+        (BROKER, "leader.replication.throttled.rate"),
+        (BROKER, "replica.alter.log.dirs.io.max.bytes.per.second"),
+        (EVERYONE, "replica.alter.log.dirs.io.max.bytes.per.second"),
+    ]
+    assert broker.throttling(throttles) == {}
+
+
 def test_the_topics_are_listed(broker, topic):
     """A topic that I just made was not in the list."""
     assert topic.name in broker.topics()

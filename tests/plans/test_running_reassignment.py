@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+from kafka.protocol.admin.cluster import AlterReplicaLogDirsRequest, DescribeLogDirsRequest
 from kafka.protocol.admin.topics import AlterPartitionReassignmentsRequest
 
 import kadmin_nb as kn
@@ -51,14 +52,20 @@ def reassign(cluster: kn.Cluster, replicas: list[int] | None) -> None:
 def cluster(three) -> Iterator[kn.Cluster]:
     """Three brokers, and a topic of 8 MB on one of them."""
     with three.connect() as connected:
-        connected.port.create_topics({"mv": 1})
-        reassign(connected, [1])
-        eventually(lambda: [one.replicas for one in connected.port.partitions(["mv"])], [(1,)])
-        producer = Producer({"bootstrap.servers": three.bootstrap, "log_level": 0})
-        for _ in range(16):
-            producer.produce("mv", b"x" * 500_000, partition=0)
-        producer.flush(60)
+        filled(connected, three.bootstrap)
         yield connected
+
+
+def filled(cluster: kn.Cluster, bootstrap: str) -> None:
+    """Make the topic mv on broker 1, with 8 MB in it."""
+    cluster.port.create_topics({"mv": 1})
+    if cluster.port.partitions(["mv"])[0].replicas != (1,):
+        reassign(cluster, [1])
+        eventually(lambda: [one.replicas for one in cluster.port.partitions(["mv"])], [(1,)])
+    producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0})
+    for _ in range(16):
+        producer.produce("mv", b"x" * 500_000, partition=0)
+    producer.flush(60)
 
 
 @contextmanager
@@ -173,10 +180,33 @@ def test_without_a_reassignment_they_are_leftovers(cluster, declared_topic, tmp_
 
 
 @pytest.mark.broker
-def test_what_moves_between_disks_is_asked_of_the_broker(cluster):
-    """The throttle of a move between disks was judged by reassignments, which do not list such moves."""
-    target = (Resource("BROKER", "1"), DISKS)
-    assert cluster.port.throttling([target, (Resource("BROKER", ""), DISKS)]) == {}
+def test_the_throttle_of_a_move_between_disks_needs_a_word():
+    """It was judged by reassignments, and these do not list moves between the disks of one broker."""
+    with kn.local.start(extra={"log.dirs": "data,other"}) as two_disks, two_disks.connect() as cluster:
+        filled(cluster, two_disks.bootstrap)
+        broker = Resource("BROKER", "1")
+        cluster.port.configs.alter({broker: [ConfigOperation(SET, DISKS, "1000")]})
+        eventually(lambda: len(cluster.configs.describe(broker=1, keys=[DISKS], only_set=True)), 1)
+        assert cluster.port.throttling([(broker, DISKS)]) == {}
+        move_to_another_disk(cluster)
+        for target in ((broker, DISKS), (Resource("BROKER", ""), DISKS)):
+            assert cluster.port.throttling([target]) == {target: "replicas move between disks (mv-0)"}
+        stage = cluster.stage()
+        stage.reset_config(DISKS, broker=1)
+        says = "1000 B/s is removed: copies may take the whole line; replicas move between disks (mv-0)"
+        assert rows(stage.plan().dangers(), "danger", "message") == [("throttle", says)]
+
+
+def move_to_another_disk(cluster: kn.Cluster) -> None:
+    """Begin to move mv-0 to the folder of broker 1 in which it is not."""
+    wire = cluster.port.wire
+    folders = wire.ask(lambda: DescribeLogDirsRequest(topics=None), node=1, doing="reading folders").results
+    there = {folder.log_dir for folder in folders if any(topic.name == "mv" for topic in folder.topics)}
+    (other,) = {folder.log_dir for folder in folders} - there
+    folder = AlterReplicaLogDirsRequest.AlterReplicaLogDir
+    wanted = [folder(path=other, topics=[folder.AlterReplicaLogDirTopic(name="mv", partitions=[0])])]
+    answer = wire.tell(lambda: AlterReplicaLogDirsRequest(dirs=wanted), node=1, doing="moving")
+    assert [one.error_code for topic in answer.results for one in topic.partitions] == [0]
 
 
 # -- without a broker
