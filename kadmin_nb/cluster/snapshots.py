@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,7 +22,7 @@ from ..frames.snapshots import Snapshot, UnreadPart, snapshot
 from ..model.changes import Target
 from ..model.client_configs import CONFIGS_TOPIC
 from ..model.resources import Resource, Source
-from ..model.throttles import BETWEEN_DISKS, THROTTLES, is_throttle
+from ..model.throttles import KEYS, is_throttle
 
 _OWN = (Source.TOPIC, Source.GROUP, Source.CLIENT_METRICS)
 _GONE = ("UNKNOWN_TOPIC_OR_PARTITION", "RESOURCE_NOT_FOUND", "GROUP_ID_NOT_FOUND")
@@ -69,8 +68,7 @@ def snapshot_of(kafka: LiveKafka, scopes: Collection[str] = SCOPES) -> Snapshot:
 
 def _throttles(configs: pa.Table) -> list[Target]:
     """The throttles that are set; most clusters have none, and then nobody is asked what is copied."""
-    keys = pa.array([*chain.from_iterable(THROTTLES.values()), BETWEEN_DISKS], pa.string())
-    rows = configs.filter(pc.is_in(configs["key"].cast(pa.string()), keys)).to_pylist()
+    rows = configs.filter(pc.is_in(configs["key"].cast(pa.string()), pa.array(KEYS, pa.string()))).to_pylist()
     targets: list[Target] = [(Resource(row["resource_type"], row["resource_name"]), row["key"]) for row in rows]
     return [target for target in targets if is_throttle(target)]
 

@@ -91,8 +91,8 @@ def export(
     form, chosen = _form(form, out), options.keys_of(kinds)
     snapshot = _snapshot_to_write(session, saved, where, time, cluster_id, chosen)
     text = declared.export(snapshot, format=form, kinds=chosen, allow_incomplete=allow_incomplete)
-    for line in declared.left_out(snapshot, chosen).values():
-        session.warn(f"left out: {line}")
+    if left_out := declared.left_out(snapshot, chosen):
+        session.warn(left_out)
     return _written(TextInPart.of(text, error_of(declared.unread_of(snapshot, chosen))), out)
 
 

@@ -215,7 +215,7 @@ class Difference:
         removed = sum(edit.op == DELETE for edit in self.edits)
         counts = [f"{removed:,} to remove (--prune)"] if removed or self.left else []
         if self.left:
-            counts.append(f"{len(self.left):,} left as is ({_kept_in_words(self.left)})")
+            counts.append(f"{len(self.left):,} left as is ({kept_in_words(self.left)})")
         counts.append(f"{len(self) - removed:,} to set")
         if self.same_stores:
             resource, key = self.same_stores[0]
@@ -396,7 +396,7 @@ class Declared:
         return [Edit(DELETE, *target, note=note) for target in undeclared if target not in reasons], reasons
 
 
-def _kept_in_words(kept: Mapping[Target, str]) -> str:
+def kept_in_words(kept: Mapping[Target, str]) -> str:
     """The first of each reason, and the reason."""
     by_reason: dict[str, list[str]] = {}
     for (resource, key), why in kept.items():

@@ -11,10 +11,22 @@ from ..errors import KadminError, UsageError, kind_of, printable
 from ..frames.snapshot_kinds import TargetWords
 from ..frames.snapshots import Snapshot, UnreadPart
 from ..hints import Hint, Option, sentence
+from ..model.changes import Target
+from ..model.throttles import KEYS
 from ..secrets import SHOWN
 from ..version import TOOL
 from . import declaration
-from .declaration import QUOTAS, SECTIONS, held_by, refuse_other_than_snapshot, section_of, told, unread
+from .declaration import (
+    QUOTAS,
+    SECTIONS,
+    held_by,
+    kept_in_words,
+    refuse_other_than_snapshot,
+    section_of,
+    told,
+    unread,
+    words_of,
+)
 from .reader import FORMAT
 
 FORMATS = ("yaml", "json")
@@ -60,23 +72,35 @@ def export(
     if unread is not None and not allow_incomplete:
         raise unread
     head = {"cluster_id": snapshot.cluster_id, "taken_at": snapshot.taken_at.isoformat().replace("+00:00", "Z")}
-    temporary = left_out(snapshot, chosen)
-    sections = _sections(snapshot, chosen, temporary)
+    temporary = _set_for_a_while(snapshot, chosen)
+    sections = _sections(snapshot, chosen, set(map(words_of, temporary)))
     if format == "json":
         return _json({**head, "tool": TOOL}, chosen, unread is None, sections)
-    return _yaml({**head, "tool": TOOL}, chosen, unread is None, sections, temporary.values())
+    return _yaml({**head, "tool": TOOL}, chosen, unread is None, sections, _left_out_in_words(temporary))
 
 
-def left_out(snapshot: Snapshot, kinds: Collection[str] | None = None) -> dict[TargetWords, str]:
-    """The throttles that Kafka's tools set for a while, a line each with the reason: `export` leaves them out."""
-    chosen, configs = _chosen(snapshot, kinds), SECTIONS[declaration.CONFIGS]
-    lines: dict[TargetWords, str] = {}
-    for words, key in held_by(snapshot).by_kind[configs.kind]:
-        resource = configs.resources.parse(words)
-        why = snapshot.set_for_a_while((resource, key))
-        if why is not None and declaration.kind_of(resource) in chosen:
-            lines[words, key] = f"{key} of {words}: {why}"
-    return lines
+def left_out(snapshot: Snapshot, kinds: Collection[str] | None = None) -> str | None:
+    """The throttles that `export` leaves out, as Kafka's tools set them for a while, in one line; None without any."""
+    return _left_out_in_words(_set_for_a_while(snapshot, _chosen(snapshot, kinds)))
+
+
+def _left_out_in_words(temporary: Mapping[Target, str]) -> str | None:
+    if not temporary:
+        return None
+    return f"{len(temporary):,} left out, as Kafka's tools set them for a while ({kept_in_words(temporary)})"
+
+
+def _set_for_a_while(snapshot: Snapshot, chosen: Collection[str]) -> dict[Target, str]:
+    """The throttles of these kinds that are not wished for, with the reason."""
+    if snapshot.throttling is not None and not snapshot.throttling:
+        return {}
+    configs = SECTIONS[declaration.CONFIGS]
+    texts = configs.own_texts(snapshot.frames[configs.name].to_arrow())
+    throttles: list[Target] = [(configs.resources.parse(words), key) for words, key in texts if key in KEYS]
+    reasons = {target: snapshot.set_for_a_while(target) for target in throttles}
+    return {
+        target: why for target, why in reasons.items() if why is not None and declaration.kind_of(target[0]) in chosen
+    }
 
 
 def schema() -> str:
@@ -159,10 +183,10 @@ def _json_number(text: str) -> object:
 
 
 def _yaml(
-    head: Mapping[str, str], chosen: Collection[str], complete: bool, sections: Sections, left_out: Iterable[str]
+    head: Mapping[str, str], chosen: Collection[str], complete: bool, sections: Sections, left_out: str | None
 ) -> str:
-    """YAML that reads the same by the rules of 1.1 and of 1.2; what is left out stands above, as comments."""
-    above = [*_ABOVE, *(f"# Left out: {printable(line)}" for line in left_out)]
+    """YAML that reads the same by the rules of 1.1 and of 1.2; what is left out stands above, as a comment."""
+    above = [*_ABOVE, *([f"# {printable(left_out)}"] if left_out else [])]
     lines = [*above, f"kadmin: {FORMAT}", *(f"{name}: {_scalar(text)}" for name, text in head.items())]
     lines += [f"kinds: [{', '.join(chosen)}]", *([] if complete else ["complete: false"])]
     for name, section in sections.items():

@@ -16,6 +16,8 @@ BETWEEN_DISKS = "replica.alter.log.dirs.io.max.bytes.per.second"
 RATES = (*THROTTLES["BROKER"], BETWEEN_DISKS)
 """The bytes per second of a broker. It knows them and lists them only once they are set."""
 
+KEYS = frozenset({*THROTTLES["TOPIC"], *RATES})
+
 NOBODY_LOOKED = "whether a reassignment was running is not known"
 
 
