@@ -23,6 +23,7 @@ from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.stage import Stage
 from tests.double import FakeKafka
 from tests.double.faults import Answered, AnswerLost
+from tests.notebook.conftest import notebook  # noqa: F401
 from tests.plans.plan_rows import rows
 from tests.plans.simulation import QUIET, Pages
 from tests.self_signed import self_signed
@@ -114,6 +115,27 @@ def test_a_renewed_certificate_is_served_from_python(tls, store, served):
         eventually(served, serial)
         with pytest.raises(PlanRefused, match="there is nothing to roll back"):
             outcomes.rollback()
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["%kconfig set {}", "%kconfig plan --again"],
+        ["%kconfig set {} --again", "%kconfig plan"],
+        ["%%kconfig --again\nset {}", "%kconfig plan"],
+    ],
+    ids=["plan", "line", "cell"],
+)
+def test_a_renewed_certificate_is_served_from_a_notebook(tls, store, served, notebook, lines):  # noqa: F811
+    """What was staged with --again was planned without."""
+    serial = renewed(store)
+    notebook(f"%kadmin use {tls.bootstrap}")
+    for line in lines:
+        answer = notebook(line.format(f"{LOCATION}={store} broker=1"))
+    assert rows(answer, "note")[0][0].endswith("the same value, sent again")
+    notebook("%kconfig apply")
+    eventually(served, serial)
 
 
 @pytest.mark.broker
