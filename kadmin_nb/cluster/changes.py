@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,11 +20,12 @@ from ..frames.answer import Answer
 from ..frames.display import Display
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Verb, sentence
-from ..model.changes import UNVERIFIED, Change, Edit
+from ..model.changes import UNVERIFIED, Change, Edit, SentRows, Target
 from ..model.findings import Finding
 from ..paths import journal_dir
 from ..plans import LAG, QUIET_PERIOD, VERIFY_TIMEOUT, ends, gradual, plan, planning, sending, stalls, validation
 from ..plans.advice.dangers import Gate, advice_on
+from ..plans.advice.warnings import behind
 from ..plans.apply_options import ApplyOptions
 from ..plans.approval import approval_of, approved, author
 from ..plans.execution import executor, rollback
@@ -48,6 +50,10 @@ if TYPE_CHECKING:
 
 LIFETIME = timedelta(days=7)
 """The time in which a plan may be applied unless it says otherwise."""
+
+
+SETTLING = 900.0
+"""Seconds after the last record of a journal in which brokers may yet have to show what its plan has sent."""
 
 
 def secret(reference: str) -> Secret:
@@ -144,7 +150,7 @@ class Changes:
                 self._note_undoing(plan)
             return note
 
-        return Hooks(progress, stopped, resolver, waves, pass_gate)
+        return Hooks(progress, stopped, resolver, waves, pass_gate, partial(self._sent_by_others, plan))
 
     def _with_undoing_in_force(self, before: JournalState) -> JournalState:
         """The same; a rollback that was itself rolled back counts no more."""
@@ -188,6 +194,22 @@ class Changes:
         except KadminError as exc:
             return replace(done, left=rollback.unseen(plan.undoes, str(exc)))
         return replace(done, left=rollback.left(found, plan, is_whole=is_whole))
+
+    def _sent_by_others(self, plan: Plan, targets: Collection[Target], settled: bool) -> SentRows:
+        """The rows that other plans of ours have sent; those that were seen everywhere, if before this was made."""
+        made, sent = datetime.fromisoformat(plan.created), self._sent_lately(targets, settled)
+        return {
+            target: [row for row in rows if row.plan_id != plan.id and (not settled or (row.at and row.at < made))]
+            for target, rows in sent.items()
+        }
+
+    def _sent_lately(self, targets: Collection[Target], settled: bool) -> SentRows:
+        """The rows that plans of ours have sent lately; see `Journals.sent_lately`."""
+        since = self._kafka.now().timestamp() - SETTLING
+        try:
+            return journals().sent_lately(self._kafka.id, since, targets, settled=settled)
+        except KadminError:  # journals that cannot be read are the affair of whoever writes or lists them
+            return {}
 
     def _stopping(self, plan: Plan, options: ApplyOptions) -> Collection[Finding]:
         """The dangers by the usage handed in, else those that the plan has; lowering in steps is without them."""
@@ -390,7 +412,8 @@ class Changes:
             raise
         rows = [near[change.resource].noted(change) if change.resource in near else change for change in rows]
         rows = with_follower_notes(self._kafka, validation.validated(self._kafka, rows, asking_once()))
-        return self._made(rows, reason, lifetime, state=state)
+        sent = self._sent_lately([change.target for change in rows], False)
+        return self._made(rows, reason, lifetime, state=state)._with_warnings(list(behind(rows, sent)))
 
     def _made(
         self,

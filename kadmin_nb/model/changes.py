@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Self
 
@@ -244,3 +246,19 @@ class Outcome:
     @property
     def ok(self) -> bool:
         return self.state in (UNCHANGED, VERIFIED)
+
+
+@dataclass(frozen=True, slots=True)
+class SentRow:
+    """A row that a plan of ours has sent; `at` is when it sent its last."""
+
+    plan_id: str
+    change: Change
+    at: datetime | None = None
+
+    def __str__(self) -> str:
+        return f"plan {self.plan_id[:12]}"
+
+
+SentRows = Mapping[Target, Sequence[SentRow]]
+"""Rows that plans of ours have sent, by their targets."""

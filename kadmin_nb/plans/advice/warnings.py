@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from ...admin.ports import Kafka, serving
 from ...errors import KadminError
-from ...model.changes import Change
+from ...model.changes import Change, SentRows
 from ...model.entity import Entity
 from ...model.findings import WARNING, Finding
 from ...model.grammar import DEFAULT, format_word
@@ -29,6 +29,8 @@ from ..quotas_after import Limits, limits_after, newly_shadowed
 
 SHADOWS, SHADOWED, REACH, BLANK = "shadows", "shadowed", "reach", "blank client-id"
 SHARING, PRINCIPAL, PER_BROKER, NO_EFFECT = "sharing", "principal", "per broker", "no effect"
+
+BEHIND = "behind"
 
 _MAX_NAMES = 3
 """Names that a warning has; the rest is counted."""
@@ -50,6 +52,24 @@ def add_facts(state: ObservedState, kafka: Kafka, changes: Sequence[Change]) -> 
     if state.quotas is None:
         state.quotas = kafka.quotas.describe()
     state.brokers = len(kafka.brokers())
+
+
+def behind(changes: Iterable[Change], sent: SentRows) -> Iterator[Finding]:
+    """For each plan of ours that is on its way: how many rows were seen with the value before it."""
+    counts: Counter[str] = Counter()
+    for change in changes:
+        rows = sent.get(change.target, ())
+        seen = (row for row in rows if (row.change.old, row.change.old_known) == (change.old, change.old_known))
+        counts.update(row.plan_id for row in islice(seen, 1))
+    for plan_id, count in counts.items():
+        short = plan_id[:12]
+        rows_have = "row still has" if count == 1 else "rows still have"
+        yield Finding(
+            BEHIND,
+            WARNING,
+            f"{count:,} {rows_have} the value before plan {short}, which was sent and not yet seen on every broker: "
+            f"plan again when plan verify {short} shows it everywhere",
+        )
 
 
 def _protocols(kafka: Kafka) -> frozenset[str]:

@@ -22,7 +22,7 @@ from ..approval import author
 from ..gradual import Wave
 from ..journal import replay
 from ..journal.hash_chain import Journal
-from ..journal.replay import JournalState
+from ..journal.replay import JournalState, SentLately, nothing_sent
 from ..kinds.change_kind import Answers
 from ..kinds.registry import kind_of, quiet_period, refusal_words, remedy, take
 from ..plan import Plan, document_of
@@ -30,7 +30,7 @@ from ..secret_resolver import Resolver, nowhere, refuse_missing
 from ..sending import Batch, batches, is_doubtful, is_of_the_whole
 from ..validation import refusals
 from . import row_states
-from .preflight import HIDDEN, ComparedRows, classed, conflict
+from .preflight import HIDDEN, ComparedRows, classed, conflict, told_apart
 from .progress import SENT, WAITING, Advance, Progress, Stopped, never, seconds_left, silent
 from .rollback import Left
 from .row_states import Facts
@@ -112,7 +112,7 @@ class Hooks:
     """The executor's hooks: progress, Ctrl-C, the look-up of secrets, the division into waves.
 
     `gate` is called with the rows that are to be sent, before any is, and what the journal tells of earlier runs; it
-    refuses, or says what the journal shall keep.
+    refuses, or says what the journal shall keep. `sent` has what other plans of ours have sent.
     """
 
     progress: Progress = silent
@@ -120,6 +120,7 @@ class Hooks:
     resolver: Resolver = nowhere
     waves: Callable[[Sequence[Change]], list[Wave]] = safe_waves
     gate: Callable[[Sequence[Change], JournalState], Mapping[str, object]] = open_gate
+    sent: SentLately = nothing_sent
 
 
 @dataclass(frozen=True)
@@ -255,7 +256,7 @@ class _Run:
         self.looked_at = self.kafka.monotonic()
         has_ids = any(change.topic_id for change in changes)
         state = take(self.kafka, [change.target for change in changes], topic_ids=has_ids)
-        found = classed(changes, state, self.ours, self.before.verified)
+        found = told_apart(classed(changes, state, self.ours, self.before.verified), state, self.hooks.sent)
         if self.plan.undoes:
             self._doubt_what_is_undone(found)
         self.look_age = max(LOOK_AGE, LOOKS_APART * (self.kafka.monotonic() - self.looked_at))
@@ -385,7 +386,9 @@ class _Run:
             return batch
         self._skip_moved(classified)
         if classified.moved and not self.options.skip_conflicts:
-            self.halted = Refusal("CONFLICT", "not sent, as earlier rows changed since the plan")
+            are_behind = all(moved.behind for moved in classified.moved)
+            why = "still have the value before another plan" if are_behind else "changed since the plan"
+            self.halted = Refusal("CONFLICT", f"not sent, as earlier rows {why}")
         return batch.without([*classified.done, *(moved.change for moved in classified.moved)])
 
     def _leave(self, changes: Iterable[Change], why: Refusal) -> None:

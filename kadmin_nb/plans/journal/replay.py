@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from ...model.changes import FAILED, UNKNOWN, UNVERIFIED, VERIFIED, Refusal
+from ...model.changes import FAILED, UNKNOWN, UNVERIFIED, VERIFIED, Refusal, SentRows, Target
 from ..sending import is_certain, is_doubtful
 from .hash_chain import JournalRecord, malformed
 
@@ -117,6 +117,16 @@ class JournalState:
     def _undone(self, says: dict[str, Any]) -> None:
         self.undone_by = str(says["by"])
         self.undoings.append(self.undone_by)
+
+
+SentLately = Callable[[Collection[Target], bool], SentRows]
+"""The rows of these targets that other plans of ours have sent lately: where the second is false, those that were not
+seen on every broker since; else all that were sent before this plan was made."""
+
+
+def nothing_sent(targets: Collection[Target], settled: bool) -> SentRows:
+    """No other plan has sent anything."""
+    return {}
 
 
 _READERS = {

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -18,11 +19,12 @@ from ...errors import Invalid, KadminError, NotFound, UsageError
 from ...frames import schemas
 from ...frames.schema_metadata import stamped
 from ...hints import Hint, Verb, sentence
+from ...model.changes import UNKNOWN, UNVERIFIED, Change, SentRow, SentRows, Target
 from ..formats import in_words
 from ..plan import Plan, read_plan
 from . import hash_chain, replay
 from .hash_chain import Chain, Journal, JournalRecord
-from .storage import FOLDER
+from .storage import FOLDER, folder_of, stored_at
 
 _SUFFIX = ".jsonl"
 _SHORTEST = 6
@@ -124,6 +126,32 @@ class Journals:
                 unread += 1
         return found, unread
 
+    def sent_lately(self, cluster_id: str, since: float, targets: Collection[Target], *, settled: bool) -> SentRows:
+        """The rows of these targets that plans for this cluster have sent, by journals that were written since then.
+
+        Parameters
+        ----------
+        since
+            Seconds since 1970.
+        settled
+            Also rows that were seen on every broker; else only those that were sent and not seen there.
+        """
+        sent: defaultdict[Target, list[SentRow]] = defaultdict(list)
+        wanted = {*targets}
+        for place in _places(self.folder / quote(cluster_id, safe="")) if wanted else ():
+            with contextlib.suppress(KadminError, OSError):
+                written = _stat_of(place)
+                if written.st_mtime < since or (
+                    not settled and _ended_well(place, written.st_mtime_ns, written.st_size)
+                ):
+                    continue
+                journal = self._kept(place)
+                rows = journal.state.unsettled | (journal.state.verified if settled else set())
+                for change in journal.plan.changes:
+                    if change.row in rows and change.target in wanted and _can_be_told(change):
+                        sent[change.target].append(SentRow(journal.plan.id, change, journal.state.last_sent))
+        return sent
+
     def ids(self) -> list[str]:
         """The ids of all plans with a journal, in no order; nothing is read but the names of files."""
         return [_text(place.name.removesuffix(_SUFFIX)) for place in self._places()]
@@ -155,6 +183,24 @@ class Journals:
         for folder in self._folders():
             with contextlib.suppress(Invalid):
                 yield from _places(folder)
+
+
+def _can_be_told(change: Change) -> bool:
+    """True if brokers that have made this change show another value than before."""
+    return change.old_known and change.old != change.after
+
+
+def _stat_of(place: Path) -> os.stat_result:
+    """The state of a journal's file, or of the folder that stands for it."""
+    folder = folder_of(place)
+    return (folder if folder.is_dir() else place).stat()
+
+
+@lru_cache(maxsize=4096)
+def _ended_well(place: Path, written: int, size: int) -> bool:
+    """True if the last run of a journal that was written then ended with no row left to be seen."""
+    last = (stored_at(place) or [""])[-1]
+    return f'"{replay.END}"' in last and f'"{UNVERIFIED}"' not in last and f'"{UNKNOWN}"' not in last
 
 
 def _places(folder: Path) -> list[Path]:
