@@ -258,6 +258,9 @@ class TimedOut(KadminError):
     """No answer in time; after an alter the outcome is unknown."""
 
 
+CONNECTIONS_LIMITED = "CONNECTIONS_LIMITED"
+"""Our name of a connection that is closed for a limit of connections: the broker closes it without a word."""
+
 _CLASS_OF_CODE = {
     "TOPIC_AUTHORIZATION_FAILED": NotAuthorized,
     "GROUP_AUTHORIZATION_FAILED": NotAuthorized,
@@ -272,6 +275,7 @@ _CLASS_OF_CODE = {
     "BROKER_ID_NOT_REGISTERED": NotFound,
     "BROKER_NOT_AVAILABLE": ConnectionFailed,
     "NETWORK_EXCEPTION": ConnectionFailed,
+    CONNECTIONS_LIMITED: ConnectionFailed,
     "UNSUPPORTED_VERSION": Unsupported,
     "REQUEST_TIMED_OUT": TimedOut,
 }

@@ -8,15 +8,24 @@ from __future__ import annotations
 
 import logging
 import re
+import socket
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
-from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, TimedOut, Unsupported
+from ..errors import (
+    CONNECTIONS_LIMITED,
+    AuthenticationFailed,
+    ConnectionFailed,
+    KadminError,
+    TimedOut,
+    Unsupported,
+)
 from ..hints import Hint, Verb, sentence
 from ..model.connection_settings import GSSAPI, Settings, TokenLogin
 from .bearer_tokens import tokens_of
@@ -98,12 +107,23 @@ class _Probe:
 
     def cause(self) -> KadminError | None:
         """A conclusive cause at once; a connection that merely broke after a little while, as more may follow."""
-        telling = sorted((e for e in self.errors if e.code() in _TELLING), key=lambda e: _TELLING.index(e.code()))
-        if not telling:
+        telling = self._telling()
+        if telling is None:
             return None
         self.down_since = self.down_since or time.monotonic()
-        patient = telling[0].code() not in _CONCLUSIVE and time.monotonic() - self.down_since < _GRACE
-        return None if patient else _failure(telling[0], self.settings)
+        patient = telling.code() not in _CONCLUSIVE and time.monotonic() - self.down_since < _GRACE
+        return None if patient else _failure(telling, self.settings)
+
+    @property
+    def is_hung_up(self) -> bool:
+        """True if all that is known is that the other end closed the connection."""
+        telling = self._telling()
+        return telling is not None and _is_closed(telling)
+
+    def _telling(self) -> KafkaError | None:
+        """The error that says most; None so far."""
+        telling = (error for error in self.errors if error.code() in _TELLING)
+        return min(telling, key=lambda error: _TELLING.index(error.code()), default=None)
 
     def silence(self, timeout: float) -> KadminError:
         """The error where no cause has come."""
@@ -164,7 +184,44 @@ def cause(
             return None
         causes = [probe.cause() for probe in probes]
         if all(causes) or _is_refused(causes) or time.monotonic() > deadline:
-            return _together([why or probe.silence(timeout) for why, probe in zip(causes, probes, strict=True)])
+            hung_up = next((probe.settings.bootstrap for probe in probes if probe.is_hung_up), None)
+            limited = limit_failure(hung_up) if hung_up and not _is_refused(causes) else None
+            named = [why or probe.silence(timeout) for why, probe in zip(causes, probes, strict=True)]
+            return limited or _together(named)
+
+
+UNASKED = 2.0
+"""Seconds in which a broker closes a connection of an address that is throttled: after one window, a second, or soon
+after."""
+
+
+def limit_failure(address: str) -> ConnectionFailed | None:
+    """The error of an address that closes a connection on which nothing was sent; None where it stays open.
+
+    A port that requires TLS or a login waits for our first bytes. A broker closes one that is above a limit of
+    connections as soon as it is made, and one above a limit of new connections after the time of the throttle.
+    """
+    host, _, port = address.rpartition(":")
+    try:
+        connection = socket.create_connection((host.strip("[]"), int(port)), UNASKED)
+    except (OSError, ValueError):
+        return None
+    with connection:
+        ours, is_closed = connection.getsockname()[0], True
+        connection.settimeout(UNASKED)
+        with suppress(ConnectionResetError):
+            try:
+                is_closed = not connection.recv(1)
+            except TimeoutError:
+                is_closed = False
+    if not is_closed:
+        return None
+    return ConnectionFailed(
+        f"{address} closes connections of {ours} before anything is sent, as brokers do above a limit of connections",
+        code=CONNECTIONS_LIMITED,
+        hint=f"Close clients of {ours}, or raise what the broker allows: connection_creation_rate of its ip, "
+        "max.connections.per.ip and its overrides. A load balancer without a broker behind it does the same.",
+    )
 
 
 def _is_refused(causes: Sequence[KadminError | None]) -> bool:
@@ -229,7 +286,7 @@ def _closed(settings: Settings) -> KadminError:
     return ConnectionFailed(
         f"{settings.bootstrap} closes the connection",
         code="NETWORK_EXCEPTION",
-        hint=f"We speak {settings.security_protocol}: {wants}",
+        hint=f"We speak {settings.security_protocol}: {wants} A broker above a limit of connections closes them, too.",
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import kafka.errors
 from kafka.protocol.admin.cluster import DescribeClusterRequest
 
-from ..errors import ConnectionFailed, KadminError, TimedOut, Unsupported
+from ..errors import CONNECTIONS_LIMITED, ConnectionFailed, KadminError, TimedOut, Unsupported
 from ..model.connection_settings import GSSAPI, Settings
 from ..model.figures import seconds
 from . import connections, error_codes
@@ -138,16 +138,22 @@ class Wire:
     def _bootstrap(self, timeout: float) -> None:
         """Learn the brokers from any address, or raise what stands in the way.
 
-        An address that fails while librdkafka reaches it is tried again: a broker may just be starting.
+        An address that fails while librdkafka reaches it is tried again: a broker may just be starting. So is one that
+        limits connections, for a while: another may be closed soon.
         """
         started = time.monotonic()
         while (spent := time.monotonic() - started) < timeout:
-            if self._knows_brokers(timeout, spent):
-                return
+            try:
+                if self._knows_brokers(timeout, spent):
+                    return
+            except ConnectionFailed as error:
+                if error.code != CONNECTIONS_LIMITED or spent > min(timeout / 2, _CROWDED):
+                    raise
             time.sleep(_PAUSE)
         raise ConnectionFailed(
             f"{self.settings.bootstrap} answered once, and not again within {seconds(timeout)}",
             code="NETWORK_EXCEPTION",
+            hint="A broker that limits connections may do so: connection_creation_rate of our ip, for example.",
         )
 
     def _knows_brokers(self, timeout: float, spent: float) -> bool:
@@ -229,7 +235,7 @@ class Wire:
                 with again:
                     return self._send(request, node, deadline, doing, patience).value()
         except NotSent as exc:
-            raise self._why_not_sent(exc, doing) from None
+            raise self._why_not_sent(exc, node, doing) from None
         except NoAnswerYet:
             raise TimedOut(f"no answer in time while {doing}", code="REQUEST_TIMED_OUT") from None
         except kafka.errors.KafkaError as exc:
@@ -258,7 +264,7 @@ class Wire:
                 with again:
                     return self._send(request, whom, deadline, doing).value()
         except NotSent as exc:
-            raise self._why_not_sent(exc, doing) from None
+            raise self._why_not_sent(exc, whom, doing) from None
         except kafka.errors.IncompatibleBrokerVersion as exc:
             raise error_codes.translated(exc, doing) from None
         except kafka.errors.KafkaError as exc:
@@ -267,12 +273,14 @@ class Wire:
                 code="REQUEST_TIMED_OUT",
             ) from None
 
-    def _why_not_sent(self, exc: NotSent, doing: str) -> KadminError:
+    def _why_not_sent(self, exc: NotSent, node: int | None, doing: str) -> KadminError:
         """The error of a request that never left; librdkafka names what brokers that hang up may have against us."""
         cause = exc.__cause__ or exc
         if isinstance(cause, kafka.errors.UnknownBrokerIdError) and cause.args and self._is_fenced(cause.args[0]):
             text = f"broker {cause.args[0]} is down (registered, and fenced), while {doing}"
             return ConnectionFailed(text, code="BROKER_NOT_AVAILABLE", hint="Start it again, or unregister it.")
+        if isinstance(cause, kafka.errors.KafkaConnectionError) and (limited := self._limited(node, doing)):
+            return limited
         is_checked = self.settings.certificate_file or self.settings.mechanism not in (None, GSSAPI)
         if is_checked and isinstance(cause, _HUNG_UP):
             from . import first_contact
@@ -281,6 +289,15 @@ class Wire:
             if refused and refused.code in _WHO_WE_ARE:
                 return _revoked(refused, doing)
         return error_codes.translated(cause, doing)
+
+    def _limited(self, node: int | None, doing: str) -> KadminError | None:
+        """The error of a broker that closes new connections for a limit; None where it waits for what we say."""
+        from . import first_contact
+
+        brokers = self._manager.cluster.brokers()
+        asked = next((one for one in brokers if node in (None, one.node_id)), None)
+        limited = None if asked is None else first_contact.limit_failure(f"{asked.host}:{asked.port}")
+        return None if limited is None else limited.reworded(f"{limited}, while {doing}")
 
     def _is_fenced(self, broker: int) -> bool:
         """True of a broker that is registered and does not serve, as brokers of Kafka 4.0 and later tell."""
@@ -413,6 +430,9 @@ _TOGETHER = 4
 """Requests under way at a time: from five on, the library holds a connection back."""
 
 _PAUSE = 0.05
+_CROWDED = 5.0
+"""Seconds for which a broker is tried again that closes connections for a limit."""
+
 _HUNG_UP = (kafka.errors.KafkaConnectionError, *REFUSALS)
 _WHO_WE_ARE = ("SASL_AUTHENTICATION_FAILED", "SSL_HANDSHAKE_FAILED")
 

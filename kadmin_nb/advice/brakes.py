@@ -7,6 +7,7 @@ slows nothing now.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -24,7 +25,8 @@ from ..model.group_configs import applied, has_effect
 from ..model.quota_keys import on_all_brokers, readable, text_of, typed
 from ..model.resources import Partition, Resource, Source
 from ..model.throttles import BETWEEN_DISKS, RATES, THROTTLES
-from ..resolution.rules import Effective, Stored
+from ..resolution.rules import Effective, Stored, is_host_name
+from ..resolution.rules import address as one_spelling
 from ..resolution.shadows import TIMES, closest, lifts
 from .config_rules import mending_line
 
@@ -57,7 +59,8 @@ CALLBACK = "client.quota.callback.class"
 REMOTE_STORE = "remote.log.storage.system.enable"
 TIERED = ("remote.log.manager.copy.max.bytes.per.second", "remote.log.manager.fetch.max.bytes.per.second")
 PER_ADDRESS = "max.connections.per.ip"
-CONNECTIONS = ("max.connections", PER_ADDRESS, "max.connections.per.ip.overrides", "max.connection.creation.rate")
+OVERRIDES = "max.connections.per.ip.overrides"
+CONNECTIONS = ("max.connections", PER_ADDRESS, OVERRIDES, "max.connection.creation.rate")
 MIN_IN_SYNC = "min.insync.replicas"
 
 BROKER_KEYS = (CALLBACK, REMOTE_STORE, *TIERED, *CONNECTIONS, *RATES)
@@ -70,7 +73,7 @@ MOST = 0.9
 """The share of a client's use on one broker from which its leaders are all there."""
 
 USED_UP = 0.8
-"""The share of a limit of new connections from which it is used up."""
+"""The share of a limit of new connections from which it is used up; of open ones, idle ones may be the rest."""
 
 IO_THREADS = "num.io.threads"
 """The threads that take requests out of a broker's queue."""
@@ -124,12 +127,14 @@ class Throttling:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """An address from which the client connects: new connections a second on the broker with most, and connections
-    there that were seen, of all clients."""
+    """The connections of one address to one broker, of all clients there: new ones a second, those seen in the time
+    observed, and how many of these were open at the same time, at least: an idle one is not seen."""
 
     ip: str
+    broker: int
     opened: float
     seen: int
+    at_once: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +153,8 @@ class Queue:
 
 @dataclass(frozen=True)
 class ClientFacts:
-    """What was read about one client. `limits` and `others` are its own, and those of clients with a client-id."""
+    """What was read about one client. `limits` and `others` are its own, and those of clients with a client-id;
+    `host_limits` are quotas on host names, of which only brokers know the addresses."""
 
     limits: Sequence[Effective]
     others: Sequence[Effective]
@@ -161,6 +167,7 @@ class ClientFacts:
     loads: Sequence[Load] = ()
     addresses: Sequence[Address] = ()
     ip_limits: Mapping[str, tuple[Entity, float]] = field(default_factory=dict)
+    host_limits: Mapping[Entity, float] = field(default_factory=dict)
     waits_ms: float | None = None
     queues: Sequence[Queue] = ()
 
@@ -373,28 +380,102 @@ def _busiest(facts: ClientFacts, queue: Queue) -> str:
 
 
 def _connections(facts: ClientFacts) -> Iterator[Finding]:
-    for address in facts.addresses:
-        if address.ip in facts.ip_limits:
-            entity, limit = facts.ip_limits[address.ip]
-            if address.opened >= USED_UP * limit:
-                yield _new_connections(address, entity, limit)
-        most = _most_connections(facts.configs)
-        if most is not None and address.seen >= (exact_number(most.text) or 0):
-            message = f"{address.seen} connections of {address.ip} were seen at once, as many as it takes"
-            yield _config_brake("connection-limit", most, message, MAY_BITE)
+    by_ip = defaultdict[str, list[Address]](list)
+    for address in sorted(facts.addresses, key=lambda one: -one.at_once):
+        by_ip[address.ip].append(address)
+    for addresses in by_ip.values():
+        yield from _new_connections(max(addresses, key=lambda one: one.opened), facts)
+        open_ones = (found for one in addresses for found in _open_connections(one, facts))
+        yield from {(found.target, found.key): found for found in reversed([*open_ones])}.values()
 
 
-def _new_connections(address: Address, entity: Entity, limit: float) -> Finding:
-    key = "connection_creation_rate"
-    message = f"{address.ip} opened {address.opened:.3g} connections a second, and {readable(key, limit)} are accepted"
-    edit = _set(entity, key, float(round(TIMES * limit)))
-    return _by_quota("connection-limit", entity, key, message, edit)
+def _new_connections(address: Address, facts: ClientFacts) -> Iterator[Finding]:
+    """Of the quota on new connections of an address, on the broker where it opens most."""
+    key, opened = "connection_creation_rate", f"{address.ip} opened {address.opened:.3g} connections a second"
+    entity, limit = facts.ip_limits.get(address.ip, (None, None))
+    hosts = {host: accepted for host, accepted in facts.host_limits.items() if address.opened >= USED_UP * accepted}
+    if entity is not None and limit is not None and address.opened >= USED_UP * limit:
+        so = f"; {_NAMES_ALONE.format(_words(facts.host_limits))}" if facts.host_limits else ""
+        edit = _set(entity, key, float(round(TIMES * limit)))
+        message = f"{opened} on broker {address.broker}, and {readable(key, limit)} are accepted{so}"
+        found = _by_quota("connection-limit", entity, key, message, edit)
+        yield found.with_(state=MAY_BITE) if so else found
+    elif hosts:
+        missing = f"{opened} on broker {address.broker}; {_NAMES_ALONE.format(_words(hosts))}"
+        yield _of_host(next(iter(hosts)), str(next(iter(hosts)).get("ip")), key, missing)
 
 
-def _most_connections(configs: Iterable[ConfigValue]) -> ConfigValue | None:
-    """The lowest bound of an address's connections that somebody has set."""
-    bounds = [value for value in configs if value.key == PER_ADDRESS and value.source != Source.BUILT_IN]
-    return min(bounds, key=lambda value: exact_number(value.text) or 0, default=None)
+_NAMES_ALONE = "whether it is {} only brokers know, as they look the name up"
+
+
+def _words(limits: Mapping[Entity, float]) -> str:
+    """Quotas on host names: `ip=build (2/s)`."""
+    return " or ".join(f"{host} ({readable('connection_creation_rate', limit)})" for host, limit in limits.items())
+
+
+def _of_host(target: Configurable, host: str, key: str, missing: str) -> Finding:
+    mend = f"getent hosts {host}, on a broker"
+    return Finding.not_known("connection-limit", missing, mend, target, key).with_(state=NOT_KNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """The most connections that a broker takes of an address, and the config that says so."""
+
+    most: int
+    value: ConfigValue
+
+
+def _open_connections(address: Address, facts: ClientFacts) -> Iterator[Finding]:
+    """Of the connections that this broker takes of an address: an override's, or those that each address may have."""
+    broker = Resource("BROKER", str(address.broker))
+    values = {value.key: value for value in facts.configs if value.resource == broker and value.text}
+    entries = _entries_of(values[OVERRIDES]) if OVERRIDES in values else {}
+    own = next((name for name in entries if one_spelling(name) == one_spelling(address.ip)), None)
+    bound = _Bound(entries[own], values[OVERRIDES]) if own is not None else _bound_of_each(values)
+    at_once = f"at least {address.at_once} of the connections of {address.ip} to {broker} were open at the same time"
+    hosts = {name: most for name, most in entries.items() if is_host_name(name) and address.at_once >= most}
+    if bound is not None and address.at_once >= bound.most:
+        yield _all_taken(address, bound, own)
+    elif own is None and hosts:
+        named = " or ".join(f"{name} ({most} connections)" for name, most in hosts.items())
+        yield _of_host(broker, next(iter(hosts)), OVERRIDES, f"{at_once}; {_NAMES_ALONE.format(named)}")
+    elif bound is not None and address.seen >= USED_UP * bound.most:
+        missing = f"{at_once}, of {address.seen} seen in the time observed, and it takes {bound.most}"
+        mend = f"grep 'Rejected connection from /{address.ip}' server.log, on {broker}"
+        found = Finding.not_known("connection-limit", missing, mend, broker, bound.value.key)
+        yield found.with_(state=NOT_KNOWN)
+
+
+def _bound_of_each(values: Mapping[str, ConfigValue]) -> _Bound | None:
+    """The bound of every address without an override; None where it was never set."""
+    each = values.get(PER_ADDRESS)
+    number = None if each is None or each.source == Source.BUILT_IN else exact_number(each.text)
+    return None if each is None or number is None else _Bound(int(number), each)
+
+
+def _entries_of(overrides: ConfigValue) -> dict[str, int]:
+    """The connections by address or host name, of `host:100,127.0.0.1:200`; what is no such entry is not there."""
+    parts = (entry.strip().rpartition(":") for entry in (overrides.text or "").split(","))
+    return {name.strip("[] "): int(most) for name, _, most in parts if name and most.strip().isdecimal()}
+
+
+def _all_taken(address: Address, bound: _Bound, override: str | None) -> Finding:
+    """More than the bound may have been open, before it was lowered: what can be said is that all are taken."""
+    place = Resource("BROKER", str(address.broker))
+    message = (
+        f"at least {bound.most} connections of {address.ip} to {place} were open at the same time, and it takes no more"
+    )
+    if override is None:
+        return _config_brake("connection-limit", bound.value, message, MAY_BITE)
+    most, value = round(TIMES * bound.most), bound.value
+    if value.source == Source.FILE:
+        how = f"raise {override} in {OVERRIDES} in the server.properties of {place}, and restart it"
+        return _brake("connection-limit", place, OVERRIDES, message, state=MAY_BITE, mend=how)
+    raised = {**_entries_of(value), override: most}
+    where = Resource("BROKER", "") if value.source == Source.ALL_BROKERS else value.resource
+    edit = Edit(SET, where, OVERRIDES, ",".join(f"{name}:{number}" for name, number in raised.items()))
+    return _brake("connection-limit", where, OVERRIDES, message, edit, state=MAY_BITE, mend=mending_line(edit))
 
 
 def _client_configs(facts: ClientFacts) -> Iterator[Finding]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import accumulate
 from operator import itemgetter
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from ..admin.ports import DEFAULT_MATCH, EXACT, Component, serving
+from ..admin.ports import SPECIFIED, Component, serving
 from ..admin.wire import PATIENCE
 from ..advice import brakes as rules
 from ..advice.brakes import (
@@ -19,6 +20,7 @@ from ..advice.brakes import (
     CALLBACK,
     IO_THREADS,
     MIN_IN_SYNC,
+    OVERRIDES,
     PER_ADDRESS,
     QUEUED_MS,
     STANDS,
@@ -45,7 +47,7 @@ from ..model.grammar import DEFAULT
 from ..model.levels import DEFAULT_IP
 from ..model.resources import Resource
 from ..model.throttles import THROTTLES
-from ..resolution.rules import resolve_ip, stored_of
+from ..resolution.rules import Stored, on_host_names, resolve_ip, stored_of
 from ..usage.windows import in_windows
 from .config_advice import is_reassigning
 from .groups import bounds_of, group_types
@@ -193,7 +195,7 @@ def _values(kafka: LiveKafka, resource: Resource, keys: Iterable[str] | None) ->
 # --- a client ---
 
 
-KEYS_FOR_CLIENTS = (CALLBACK, PER_ADDRESS, IO_THREADS)
+KEYS_FOR_CLIENTS = (CALLBACK, PER_ADDRESS, OVERRIDES, IO_THREADS)
 """The configs of brokers that may slow a client."""
 
 
@@ -206,12 +208,14 @@ def of_client(kafka: LiveKafka, facts: ClientFacts, requests: relational.Frame |
         REQUESTS of the time observed, where there are any: they tell addresses, connections and waits.
     """
     addresses, notes = [] if requests is None else _addresses(requests, facts.client), list[str]()
+    ip_quotas: Stored = _read("quotas of addresses", lambda: _ip_quotas(kafka), {}, notes) if addresses else {}
     unread: list[UnreadPart] = []
     whole = replace(
         facts,
         entries=_entries(kafka, facts.client[0], unread),
         addresses=addresses,
-        ip_limits=_read("quotas of addresses", lambda: _ip_limits(kafka, {one.ip for one in addresses}), {}, notes),
+        ip_limits=_read("limits of addresses", lambda: _ip_limits(ip_quotas, {one.ip for one in addresses}), {}, notes),
+        host_limits=on_host_names(ip_quotas),
         waits_ms=None if requests is None else _waits(requests, facts.client),
         queues=[] if requests is None else _queues(requests, facts.client),
     )
@@ -238,12 +242,13 @@ def _entries(kafka: LiveKafka, user: str, unread: list[UnreadPart]) -> dict[tupl
     return {(ClientEntity(row["user"], row["client_id"] or None), row["key"]): row["value"] for row in rows}
 
 
-def _ip_limits(kafka: LiveKafka, addresses: Iterable[str]) -> dict[str, tuple[Entity, float]]:
-    """The limit of new connections of each address that has one, and the entity that it stands on."""
-    ips = [*addresses]
-    filters = [[Component("ip", DEFAULT_MATCH)], *([Component("ip", EXACT, ip)] for ip in ips)]
-    tables = kafka.quotas.describe_each((parts, False) for parts in filters) if ips else []
-    stored = stored_of(row for table in tables for row in table.to_pylist())
+def _ip_quotas(kafka: LiveKafka) -> Stored:
+    """The quotas of all addresses and host names, and that of the default."""
+    return stored_of(kafka.quotas.describe([Component("ip", SPECIFIED)]).to_pylist())
+
+
+def _ip_limits(stored: Stored, ips: Iterable[str]) -> dict[str, tuple[Entity, float]]:
+    """The limit of new connections of each address that has one, and the entity that it is set on."""
     limits = {ip: resolve_ip(stored, ip) for ip in ips}
     return {
         ip: (Entity.of({"ip": DEFAULT if limit.level == DEFAULT_IP else ip}), limit.value)
@@ -260,7 +265,7 @@ _AT_FIRST = timedelta(seconds=1)
 
 
 def _addresses(requests: relational.Frame, client: tuple[str, str]) -> list[Address]:
-    """The addresses of a client, and how many connections come from each, of whomever."""
+    """The connections of each address of a client to each broker, of all clients there."""
     span: dict[str, relational.Measure] = {"first": ("min", "time"), "last": ("max", "time")}
     by = ["user", "client_id", "broker", "connection"]
     rows: list[Row] = relational.in_arrow(
@@ -271,13 +276,17 @@ def _addresses(requests: relational.Frame, client: tuple[str, str]) -> list[Addr
     begin, end = min(row["first"] for row in rows), max(row["last"] for row in rows)
     seconds = max((end - begin - _AT_FIRST).total_seconds(), 1.0)
     own = {_remote(row) for row in rows if (row["user"], row["client_id"]) == client} - {None}
-    seen = defaultdict[tuple[str | None, int], set[str]](set)
-    new = Counter[tuple[str | None, int]]()
+    spans = defaultdict[tuple[str, int], dict[str, tuple[datetime, datetime]]](dict)
     for row in rows:
-        place = _remote(row), row["broker"]
-        new[place] += row["connection"] not in seen[place] and row["first"] > begin + _AT_FIRST
-        seen[place].add(row["connection"])
-    return [_address(ip, new, seen, seconds) for ip in sorted(filter(None, own))]
+        if (ip := _remote(row)) in own and ip is not None:
+            of_place, name = spans[ip, row["broker"]], row["connection"]
+            first, last = of_place.get(name, (row["first"], row["last"]))
+            of_place[name] = min(first, row["first"]), max(last, row["last"])
+    return [
+        Address(ip, broker, sum(first > begin + _AT_FIRST for first, _ in of_place.values()) / seconds, len(of_place),
+                _at_once(of_place.values()))
+        for (ip, broker), of_place in sorted(spans.items())
+    ]  # fmt: skip
 
 
 def _remote(row: Row) -> str | None:
@@ -285,11 +294,18 @@ def _remote(row: Row) -> str | None:
     return found["ip"] if found else None
 
 
-def _address(
-    ip: str, new: Mapping[tuple[str | None, int], int], seen: Mapping[tuple[str | None, int], set[str]], seconds: float
-) -> Address:
-    places = [place for place in seen if place[0] == ip]
-    return Address(ip, max(new[place] for place in places) / seconds, max(len(seen[place]) for place in places))
+def _at_once(spans: Iterable[tuple[datetime, datetime]]) -> int:
+    """How many were open at the same time, at least: from its first to its last request a connection was open.
+
+    One that ends where another begins may have been closed before; one with a single request was open then.
+    """
+    ends, begins, single_ends = range(3)
+    times = sorted(
+        event
+        for first, last in spans
+        for event in ((first, begins, 1), (last, ends if last > first else single_ends, -1))
+    )
+    return max(accumulate(step for _, _, step in times), default=0)
 
 
 def _waits(requests: relational.Frame, client: tuple[str, str]) -> float | None:

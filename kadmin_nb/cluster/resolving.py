@@ -17,18 +17,18 @@ from ..errors import NotFound, NotKnowable, UsageError, printable
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.meanings import general_client
-from ..frames.schema_metadata import NOTES, stamped
+from ..frames.schema_metadata import NOTES, noted, stamped
 from ..hints import Hint, Option, sentence
 from ..model.config_values import ConfigValue
 from ..model.entity import Entity
 from ..model.findings import Row
 from ..model.grammar import DEFAULT, Selector, format_word, matcher, parts
-from ..model.levels import SHARERS
-from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers, readable
+from ..model.levels import IP, SHARERS
+from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, on_all_brokers, readable
 from ..model.resources import Resource
 from ..resolution import kernel
 from ..resolution.kernel import resolve_ip
-from ..resolution.rules import Effective, explain, stored_of
+from ..resolution.rules import Effective, explain, on_host_names, stored_of
 from ..resolution.shadows import UNNAMED
 from ..resolution.tree import tree
 from . import resolve_engines
@@ -194,7 +194,33 @@ def of_ips(kafka: LiveKafka, ip: object, user: object, pairs: object, assume_def
     mark = marks(kafka, assume_default)
     ips = _names(kafka, "ip", ip)
     quotas = kafka.quotas.describe([Component("ip", SPECIFIED)])
-    return Answer(stamped(resolve_ip(quotas, pa.table({"ip": pa.array(ips, pa.string())})), kafka.id, mark))
+    found = resolve_ip(quotas, pa.table({"ip": pa.array(ips, pa.string())}))
+    notes = _notes_on_hosts(found, on_host_names(stored_of(quotas.to_pylist())), assume_default)
+    return Answer(noted(stamped(found, kafka.id, mark), notes))
+
+
+def _notes_on_hosts(found: pa.Table, hosts: Mapping[Entity, float], assume_default: bool) -> list[str]:
+    """The sentence on quotas on host names, of which any may be of any of these addresses.
+
+    Raises
+    ------
+    NotKnowable
+        An address has no quota of its own, and may so have that of a host name.
+    """
+    if not hosts:
+        return []
+    named = ", ".join(f"{host} ({readable(IP_KEYS[0], limit)})" for host, limit in sorted(hosts.items(), key=str))
+    said = f"there are quotas on host names, of which only brokers know the addresses: {named}"
+    unsure = (row["ip"] for row in found.to_pylist() if row["level"] != IP)
+    if not assume_default and (first := next(unsure, None)) is not None:
+        raise NotKnowable(
+            f"the limit of {format_word('ip', first)} is not known: {said}",
+            hint=Hint(
+                "'getent hosts NAME' on a broker shows them.",
+                sentence("{} answers as if they were of other addresses.", Option("assume_default")),
+            ),
+        )
+    return [said]
 
 
 def quotas_of(kafka: LiveKafka, clients: pa.Table) -> pa.Table:

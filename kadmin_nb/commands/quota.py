@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ..errors import UsageError
+from ..errors import ConnectionFailed, TimedOut, UsageError
 from ..model.changes import Edit
 from ..model.entity import ARGUMENTS, TYPES, entity_type
 from ..model.quota_keys import parse_value
@@ -19,7 +19,7 @@ from .click_glue import Verbs, words
 from .history import history
 from .options import Length, read_selectors
 from .session import PlanOptions, Session, frame_in_arrow, frame_or_file, spark_for, usage_frame, with_progress
-from .usage import cost, near, recommend, top, usage
+from .usage import cost, near, note, recommend, top, usage
 
 TO_READ = "[TYPE=NAME]..."
 
@@ -129,7 +129,7 @@ def why(
         raise UsageError("--for and --usage cannot be combined", hint="Use one of them.")
     used = usage_frame(session, usage)
     if seconds is not None:
-        used = session.cluster.requests_now(seconds, progress=session.progress)
+        used = _observed(session, seconds)
     answer = session.cluster.quotas.why(
         **{"user": None, **read_selectors(words, TYPES, session.lookup)},
         keys=options.keys_of(keys),
@@ -137,6 +137,15 @@ def why(
         to=None if to is None else _wanted_limit(to),
     )
     return answer if number is None else session.change([answer.edit(number)], PlanOptions())
+
+
+def _observed(session: Session, seconds: float) -> Any:
+    """The requests of that time; None, with a note, where the connection is lost: the limits are worth showing."""
+    try:
+        return session.cluster.requests_now(seconds, progress=session.progress)
+    except (ConnectionFailed, TimedOut) as error:
+        note(session, [f"WARNING: nothing was observed: {error}"])
+        return None
 
 
 def _names(ctx: click.Context, option: click.Parameter, text: str | None) -> tuple[str, ...]:

@@ -207,6 +207,21 @@ def address(text: str) -> str:
     return str(getattr(ip, "ipv4_mapped", None) or ip)
 
 
+def is_host_name(text: str) -> bool:
+    """True of the name of an ip that is not an address: only brokers know the addresses of a host."""
+    try:
+        ip_address(text)
+    except ValueError:
+        return True
+    return False
+
+
+def on_host_names(stored: Stored, key: str = IP_KEYS[0]) -> dict[Entity, float]:
+    """The quotas on host names: each may be of any address, as brokers look the name up."""
+    named = {e: (e.get("ip"), value) for (e, k), value in stored.items() if k == key}
+    return {e: value for e, (name, value) in named.items() if isinstance(name, str) and is_host_name(name)}
+
+
 def metric_tags(bucket_user: str, bucket_client_id: str) -> dict[str, str]:
     """The tags of a bucket's metrics in the broker's JMX.
 

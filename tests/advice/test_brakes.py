@@ -11,6 +11,8 @@ from kadmin_nb.advice.brakes import (
     LOCKS,
     MAY_BITE,
     MIN_IN_SYNC,
+    OVERRIDES,
+    PER_ADDRESS,
     STANDS,
     Address,
     ClientFacts,
@@ -26,7 +28,7 @@ from kadmin_nb.advice.brakes import (
 from kadmin_nb.model.config_fallback import Synonym
 from kadmin_nb.model.config_values import BrokerConfigs, ConfigValue
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.model.findings import Finding
+from kadmin_nb.model.findings import NOT_KNOWN, Finding
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.resources import Partition, Resource, Source
 from kadmin_nb.resolution.rules import explain
@@ -86,14 +88,95 @@ def test_a_neighbour_that_used_less_is_not_blamed() -> None:
     ]
 
 
+def bound(text: str, *, broker: str = "2", source: Source = Source.BROKER, key: str = PER_ADDRESS) -> ConfigValue:
+    return ConfigValue(Resource("BROKER", broker), key, text, source)
+
+
+def seen_at(at_once: int, *, seen: int = 20, broker: int = 2, opened: float = 0.1) -> Address:
+    return Address("10.0.0.7", broker, opened, seen, at_once)
+
+
 def test_an_address_with_as_many_connections_as_one_may_have() -> None:
     """New connections were closed, and the request log shows only those that live."""
-    bound = ConfigValue(BROKER, "max.connections.per.ip", "20", Source.BROKER)
-    facts = client(configs=[bound], addresses=[Address("10.0.0.7", 0.1, 20)])
-    assert told(of_client(facts)) == [
-        ("connection-limit", "broker=2", MAY_BITE, "config reset max.connections.per.ip broker=2")
+    reset = ("connection-limit", "broker=2", MAY_BITE, "config reset max.connections.per.ip broker=2")
+    for at_once in (12, 17):  # 17: it was lowered after they were opened
+        (found,) = of_client(client(configs=[bound("12")], addresses=[seen_at(at_once)]))
+        assert told([found]) == [reset]
+        assert found.message == (
+            "at least 12 connections of 10.0.0.7 to broker=2 were open at the same time, and it takes no more"
+        )
+
+
+def test_connections_that_were_seen_are_not_all_open() -> None:
+    """*17 seen at once*, it said, where the broker lets in 12: they had come one after the other."""
+    (found,) = of_client(client(configs=[bound("12")], addresses=[seen_at(3, seen=17)]))
+    rejected = "grep 'Rejected connection from /10.0.0.7' server.log, on broker=2"
+    assert told([found]) == [("connection-limit", "broker=2", NOT_KNOWN, rejected)]
+    assert found.message == (
+        "not known: at least 3 of the connections of 10.0.0.7 to broker=2 were open at the same time, of 17 seen in "
+        "the time observed, and it takes 12"
+    )
+    assert of_client(client(configs=[bound("12")], addresses=[seen_at(3, seen=9)])) == []
+
+
+def test_each_broker_is_judged_by_its_own_bound() -> None:
+    """14 connections to broker 1 were compared with the 12 that broker 2 takes."""
+    bounds = [bound("12"), bound("100", broker="1")]
+    addresses = [seen_at(14, broker=1), seen_at(4, seen=5, broker=2)]
+    assert of_client(client(configs=bounds, addresses=addresses)) == []
+    everywhere = [bound("12", broker=id, source=Source.ALL_BROKERS) for id in "12"]
+    assert told(of_client(client(configs=everywhere, addresses=addresses))) == [
+        ("connection-limit", "broker=<default>", MAY_BITE, "config reset max.connections.per.ip broker=<default>")
     ]
-    assert of_client(replace(facts, addresses=[Address("10.0.0.7", 0.1, 19)])) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "each", "at_once", "found"),
+    [
+        ("10.0.0.7:5", None, 5, (MAY_BITE, "config set max.connections.per.ip.overrides=10.0.0.7:10 broker=2")),
+        ("10.0.0.7:50", "12", 20, None),
+        ("10.0.0.8:5", None, 20, None),
+        ("10.0.0.7:50", "12", 45, (NOT_KNOWN, "grep 'Rejected connection from /10.0.0.7' server.log, on broker=2")),
+        ("build:5", None, 4, None),
+        ("build:5,[::1]:3", None, 5, (NOT_KNOWN, "getent hosts build, on a broker")),
+        ("build:5", "4", 4, (MAY_BITE, "config reset max.connections.per.ip broker=2")),
+        ("", None, 20, None),
+    ],
+)
+def test_an_address_may_have_a_bound_of_its_own(text: str, each: str | None, at_once: int, found) -> None:
+    """The override of our address was 5, and the answer looked at what others may have."""
+    configs = [bound(text, key=OVERRIDES), *([bound(each)] if each else [])]
+    rows = of_client(client(configs=configs, addresses=[seen_at(at_once, seen=at_once)]))
+    assert [row[2:] for row in told(rows)] == ([found] if found else [])
+
+
+def test_an_override_on_a_host_name_may_be_of_the_address() -> None:
+    """It found no limit: the override named the host."""
+    (found,) = of_client(client(configs=[bound("build:5", key=OVERRIDES)], addresses=[seen_at(6)]))
+    assert found.message == (
+        "not known: at least 6 of the connections of 10.0.0.7 to broker=2 were open at the same time; whether it is "
+        "build (5 connections) only brokers know, as they look the name up"
+    )
+
+
+OWN, HOST = Entity.of({"ip": "10.0.0.7"}), Entity.of({"ip": "build"})
+
+
+@pytest.mark.parametrize(
+    ("own", "hosts", "found"),
+    [
+        (4.0, {}, ("ip=10.0.0.7", BITES, "quota set connection_creation_rate=8/s ip=10.0.0.7")),
+        (4.0, {HOST: 9.0}, ("ip=10.0.0.7", MAY_BITE, "quota set connection_creation_rate=8/s ip=10.0.0.7")),
+        (None, {HOST: 4.0}, ("ip=build", NOT_KNOWN, "getent hosts build, on a broker")),
+        (None, {HOST: 9.0}, None),
+        (9.0, {}, None),
+    ],
+)
+def test_a_quota_on_a_host_name_may_be_of_the_address(own: float | None, hosts, found) -> None:
+    """No limit, it said; the quota was on the name of that host."""
+    limits = {} if own is None else {"10.0.0.7": (OWN, own)}
+    facts = client(addresses=[seen_at(1, seen=1, opened=3.9)], ip_limits=limits, host_limits=hosts)
+    assert [row[1:] for row in told(of_client(facts))] == ([found] if found else [])
 
 
 IN_SYNC = Partition("orders", 0, 1, (1, 2), (1, 2))

@@ -94,6 +94,27 @@ def test_what_the_others_show_is_shown_and_the_one_that_is_down_is_named(three, 
     assert brakes(wide.configs.why(topic="strict")) == brakes(wide.configs.why(topic="single")) == []
 
 
+def test_one_that_lets_us_not_in_is_named_and_the_others_are_read(three, wide) -> None:
+    """`quota why` ended with an error: one of three brokers had as many connections of us as it takes."""
+    key = "max.connections.per.ip"
+    wide.configs.describe(broker=2).raise_for_errors()  # the connection by which the limit is lifted
+    stage = wide.stage()
+    stage.set_config(key, "1", broker=2)
+    outcomes = wide.apply(stage.plan(), allow=[key]).raise_for_errors()
+    try:
+        with three.connect() as late:
+            why = late.quotas.why("alice", "app")
+            assert [row["value"] for row in why if row["key"] == "producer_byte_rate"] == [1e6]
+            (note,) = why.notes
+            assert note.startswith("broker 2 was not read: 127.0.0.1:")
+            assert (
+                "closes connections of 127.0.0.1 before anything is sent, as brokers do above a limit of connections"
+                in note
+            )
+    finally:
+        wide.apply(outcomes.rollback(), allow=[key]).raise_for_errors()
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("is_fenced", [False, True], ids=["just killed", "fenced"])
 @pytest.mark.parametrize("broker", [1, 2, 3])

@@ -93,6 +93,26 @@ def test_ip_quotas_stand_apart(cluster, unique) -> None:
         cluster.quotas.resolve("alice", ip="10.77.0.1")
 
 
+def test_a_quota_on_a_host_name_may_be_of_any_address(cluster) -> None:
+    """Unlimited, it said; the quota was on localhost, and the broker knew its address."""
+    stage = cluster.stage()
+    stage.set_quota("connection_creation_rate", 100_000, ip="localhost")
+    stage.set_quota("connection_creation_rate", 7, ip="10.79.0.1")
+    plan = stage.plan().apply().raise_for_errors()
+    said = "there are quotas on host names, of which only brokers know the addresses: ip=localhost (100,000/s)"
+    try:
+        with pytest.raises(kn.NotKnowable) as refused:
+            cluster.quotas.resolve(ip=["10.79.0.1", "127.0.0.1"])
+        assert str(refused.value) == f"the limit of ip=127.0.0.1 is not known: {said}"
+        own = cluster.quotas.resolve(ip=["10.79.0.1", "localhost"])
+        assert (own["value"].to_pylist(), own.notes) == ([7.0, 100_000.0], (said,))
+        assumed = cluster.quotas.resolve(ip="127.0.0.1", assume_default=True)
+        assert (assumed["value"].to_pylist(), assumed.notes) == ([None], (said,))
+        assert said in repr(assumed).replace("\n", " ")
+    finally:
+        cluster.apply(plan.rollback(), allow=["connection_creation_rate"]).raise_for_errors()
+
+
 @pytest.mark.parametrize("asked", ["user~={user}*", "user~={user}* user={user}", "user={user}"])
 def test_a_pattern_stands_for_those_that_have_quotas(cluster, quotas, asked) -> None:
     """resolve user~=team-* ended in a stack trace."""
