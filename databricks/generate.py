@@ -16,7 +16,10 @@ HERE = Path(__file__).parent
 SQL = HERE / "sql"
 DASHBOARD, ALERTS = HERE / "kadmin_nb.lvdash.json", HERE / "resources/alerts.yml"
 
-TABLES = ("quotas_history", "configs_history", "client_configs_history", "snapshots", "utilisation_daily")
+TABLES = (
+    *("quotas_history", "configs_history", "client_configs_history", "snapshots", "planned_changes"),
+    "utilisation_daily",
+)
 SCHEMA = "${var.catalog}.${resources.schemas.kafka.name}"
 WIDTH, HEIGHT = 6, 7
 

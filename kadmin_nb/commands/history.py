@@ -44,13 +44,22 @@ _detailed = options.detailed("something differs")
 @history.command()
 @options.reading
 @_where
-@click.option("--plan", metavar="PLAN", help="The plan (file or id) that was applied since the last snapshot.")
+@click.option(
+    "--plan",
+    "plans",
+    multiple=True,
+    metavar="PLAN",
+    help="A plan (file or id) that was applied since the last snapshot.",
+)
 @click.option("--keep", metavar="LENGTH", help="Remove rows that ended longer ago than this: '90 days'.")
-def record(session: Session, where: str, plan: str | None, keep: str | None) -> Any:
+def record(session: Session, where: str, plans: tuple[str, ...], keep: str | None) -> Any:
     """Record the current cluster.
 
-    All quotas, configs and client configs are recorded. Unchanged rows take no space."""
-    applied = _plan_of(plan) if plan else None
+    All quotas, configs and client configs are recorded. Unchanged rows take no space. Of the changes since the last
+    snapshot those are a plan's that it has as a row, with the value that is there now; --plan may be repeated."""
+    from .plan import load_plan
+
+    applied = [load_plan(plan) for plan in plans]
     with session.at_work("recording"):
         return _at(where, keep).record(session.cluster.snapshot(), applied)
 
@@ -135,7 +144,7 @@ def changes(session: Session, where: str | None, times: tuple[str, ...], cluster
 def who(session: Session, where: str, plan: str) -> Any:
     """List the changes of a plan.
 
-    PLAN is its file, its id or the beginning of its id.
+    PLAN is its file, its id or the beginning of its id. Only changes that it made are listed.
     """
     from ..plans.plan import Plan
 
@@ -204,15 +213,3 @@ def _recorded_at(where: str | None) -> History:
     if where is None or is_time(where):
         raise nothing_recorded()
     return _at(where)
-
-
-def _plan_of(plan_or_id: str) -> Any:
-    """The plan in this file, or that was begun here under this id; of one that was begun elsewhere, the id."""
-    from .plan import is_id, load_plan
-
-    try:
-        return load_plan(plan_or_id)
-    except NotFound:
-        if is_id(plan_or_id):
-            return plan_or_id
-        raise

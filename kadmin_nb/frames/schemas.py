@@ -1044,14 +1044,30 @@ class HISTORY_SNAPSHOTS(_OfCluster, key="cluster_id frame snapshot_id"):
     frame = Field(TEXT, "quotas, configs or client_configs")
     taken_at = Field(MOMENT)
     snapshot_id = Field(TEXT)
-    plan_id = Field(TEXT, "the plan that was applied since the snapshot before", unit=ID, null=True)
-    author = Field(TEXT, "the plan's", null=True)
+    plan_id = Field(TEXT, "the plans that it was recorded with, separated by commas", unit=ID, null=True)
+    author = Field(TEXT, "theirs", null=True)
     scopes = Field(TEXT, "the parts of the frame that it has read, separated by spaces")
     rows = Field(COUNT, "the rows of the cluster; 0: nothing was set")
 
 
+class PLANNED_CHANGES(_OfCluster, key="cluster_id plan_id frame resource_type resource_name key taken_at"):
+    """What plans left that a history was recorded with, one row a change of a plan. A change of the history is a
+    plan's if its value is this one and it fell in the time in which the plan was applied."""
+
+    frame = Field(TEXT, "quotas, configs or client_configs")
+    taken_at = Field(MOMENT, "the time of the snapshot that was recorded with the plan")
+    plan_id = PLAN_ID
+    author = Field(TEXT, null=True)
+    resource_type = Field(TEXT, "of a config; null: an entity", null=True)
+    resource_name = Field(TEXT, "the name of the resource, or the entity")
+    key = KEY.of(TEXT)
+    value = Field(TEXT, "as the broker takes it; null: removed", unit=OF_KEY, null=True)
+    applied_from = Field(MOMENT, "the plan was applied after this time")
+    applied_until = Field(MOMENT, "and not after this")
+
+
 class HISTORY_CHANGES(_OfCluster):
-    """Changes between a snapshot and the next."""
+    """Changes between a snapshot and the next; `plan_id` and `author` where a plan left that value."""
 
     since = Field(MOMENT, "the time of the snapshot before")
     taken_at = Field(MOMENT)

@@ -19,7 +19,7 @@ from ..model.configurable import Configurable
 from ..model.entity import Entity
 from ..model.findings import Row
 from ..model.quota_keys import text_of
-from ..model.resources import WORDS, Resource
+from ..model.resources import WORDS, Resource, Source
 from ..secrets import SHOWN, is_called_so
 from . import schemas
 from .frame import Frame
@@ -103,6 +103,14 @@ class SnapshotKind(ABC):
         """The value of a history's row, as the broker takes it; a secret shows as `[secure]`."""
         return cast("str | None", row["value"])
 
+    def set_text(self, row: Row) -> str | None:
+        """The same where an alter has set it; None where it is from a broker's file."""
+        return self.text(row)
+
+    def shown_text(self, sent: str, current: Row | None) -> str:
+        """The text that a snapshot shows where this one was sent, and this row of its frame is there now."""
+        return sent
+
     def own_texts(self, table: pa.Table) -> Mapping[TargetWords, str | None]:
         """The texts that are set, by target; None is a secret. No defaults, and nothing from a broker's file."""
         columns = (table[name].to_pylist() for name in ("entity", "key", "value"))
@@ -138,6 +146,9 @@ class _Quotas(SnapshotKind):
     def text(self, row: Row) -> str | None:
         return None if row["value"] is None else text_of(row["value"])
 
+    def shown_text(self, sent: str, current: Row | None) -> str:
+        return text_of(float(sent))
+
     def own_texts(self, table: pa.Table) -> Mapping[TargetWords, str | None]:
         return {target: text_of(cast(Any, value)) for target, value in super().own_texts(table).items()}
 
@@ -167,6 +178,14 @@ class _Configs(SnapshotKind):
 
     def text(self, row: Row) -> str | None:
         return SHOWN if row["is_sensitive"] else cast("str | None", row["value"])
+
+    def set_text(self, row: Row) -> str | None:
+        return None if row["source"] == Source.FILE else self.text(row)
+
+    def shown_text(self, sent: str, current: Row | None) -> str:
+        """Brokers show of some configs another text than was sent."""
+        is_there = current is not None and ConfigValue.of(current).sent == sent
+        return str(current["value"]) if current is not None and is_there else sent
 
     def own_texts(self, table: pa.Table) -> Mapping[TargetWords, str | None]:
         names = ("resource_type", "resource_name", "key", "value", "source", "is_sensitive", "synonyms")

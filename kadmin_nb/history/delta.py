@@ -30,6 +30,7 @@ from .addresses import check_credentials, folder_of
 from .intervals import (
     FRAMES,
     FROM,
+    PLANNED,
     SNAPSHOTS,
     TO,
     TRIES,
@@ -90,6 +91,9 @@ class DeltaFolder:
     def snapshots(self, cluster_id: str | None) -> pa.Table:
         return self._rows(SNAPSHOTS, _of_cluster(cluster_id))
 
+    def planned(self, cluster_id: str | None) -> pa.Table:
+        return self._rows(PLANNED, _of_cluster(cluster_id))
+
     def intervals(
         self, kind: SnapshotKind, cluster_id: str | None, since: datetime | None = None, until: datetime | None = None
     ) -> pa.Table:
@@ -134,7 +138,7 @@ class DeltaFolder:
             table.create_write_transaction([], "append", table.schema(), **_exactly())
             table.update_incremental()
 
-    def add(self, snapshots: pa.Table) -> None:
+    def add(self, name: str, rows: pa.Table) -> None:
         """Add rows, in one commit.
 
         Raises
@@ -146,11 +150,11 @@ class DeltaFolder:
         """
         from deltalake import WriterProperties, write_deltalake
 
-        rows = snapshots.cast(stored_schema(FRAMES[SNAPSHOTS]).remove_metadata())
+        rows = rows.cast(stored_schema(FRAMES[name]).remove_metadata())
         properties = WriterProperties(compression="ZSTD")
 
         def step() -> None:
-            table = self._newest(SNAPSHOTS)
+            table = self._newest(name)
             with self._committing():
                 write_deltalake(table, rows, mode="append", writer_properties=properties, **_hooks())
 
@@ -159,8 +163,9 @@ class DeltaFolder:
     def forget(self, cluster_id: str, until: datetime, but: Sequence[str]) -> None:
         whose, ids = f"cluster_id = {_text(cluster_id)}", ", ".join(map(_text, but))
         ended = {kind.history_table: f"{TO} <= {_time(until)}" for kind in KINDS.values()}
-        of_snapshots = f"taken_at <= {_time(until)}" + (f" AND snapshot_id NOT IN ({ids})" if but else "")
-        for name, old in {**ended, SNAPSHOTS: of_snapshots}.items():
+        of_plans = f"taken_at <= {_time(until)}"
+        of_snapshots = of_plans + (f" AND snapshot_id NOT IN ({ids})" if but else "")
+        for name, old in {**ended, SNAPSHOTS: of_snapshots, PLANNED: of_plans}.items():
             if (table := self._table(name)) is not None:
                 with self._committing():
                     table.delete(f"{whose} AND {old}", **_hooks())
@@ -195,7 +200,7 @@ class DeltaFolder:
     def _made(self, name: str) -> DeltaTable:
         from deltalake import DeltaTable
 
-        settings = {"delta.dataSkippingStatsColumns": f"{FROM},{TO}" if name != SNAPSHOTS else "taken_at"}
+        settings = {"delta.dataSkippingStatsColumns": "taken_at" if name in (SNAPSHOTS, PLANNED) else f"{FROM},{TO}"}
         if self._folder:
             settings["delta.logRetentionDuration"] = "interval 0 seconds"
         with self._committing():
@@ -294,7 +299,7 @@ class DeltaFolder:
         if table.version() // _TIDIED_EVERY == version // _TIDIED_EVERY:
             return
         try:
-            if name == SNAPSHOTS:
+            if name in (SNAPSHOTS, PLANNED):
                 table.optimize.compact(**_exactly())
             else:
                 _part(table)

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 FROM, TO = "valid_from", "valid_to"
-SNAPSHOTS = "snapshots"
+SNAPSHOTS, PLANNED = "snapshots", "planned_changes"
 
 FRAMES: dict[str, type[Frame]] = {kind.history_table: kind.history_frame for kind in KINDS.values()}
-FRAMES[SNAPSHOTS] = schemas.HISTORY_SNAPSHOTS
+FRAMES[SNAPSHOTS], FRAMES[PLANNED] = schemas.HISTORY_SNAPSHOTS, schemas.PLANNED_CHANGES
 """The frame of each table of a history."""
 
 _OTHER = ""
@@ -115,6 +115,9 @@ class Place(Protocol):
     def snapshots(self, cluster_id: str | None) -> pa.Table:
         """HISTORY_SNAPSHOTS of a cluster, or of all."""
 
+    def planned(self, cluster_id: str | None) -> pa.Table:
+        """PLANNED_CHANGES of a cluster, or of all."""
+
     def intervals(
         self, kind: SnapshotKind, cluster_id: str | None, since: datetime | None = None, until: datetime | None = None
     ) -> pa.Table:
@@ -132,11 +135,12 @@ class Place(Protocol):
     def fence(self, kind: SnapshotKind, version: int) -> None:
         """A commit without rows: who read the rows before it cannot commit. Raises Moved if this is not the version."""
 
-    def add(self, snapshots: pa.Table) -> None:
-        """Add rows of HISTORY_SNAPSHOTS."""
+    def add(self, name: str, rows: pa.Table) -> None:
+        """Add rows to the table of that name, `SNAPSHOTS` or `PLANNED`."""
 
     def forget(self, cluster_id: str, until: datetime, but: Sequence[str]) -> None:
-        """Remove the intervals of a cluster that had ended at a time, and its snapshots until then but for some ids."""
+        """Remove the intervals of a cluster that had ended at a time, and its snapshots until then but for some ids;
+        and what plans had left until then."""
 
 
 # --- reading ---

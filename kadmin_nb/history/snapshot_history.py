@@ -33,6 +33,8 @@ from ..model.times import length_of_time, moment
 from .backfill import LOGGED, LoggedChanges, past_before
 from .intervals import (
     FROM,
+    PLANNED,
+    SNAPSHOTS,
     TO,
     Place,
     edits_of,
@@ -43,6 +45,7 @@ from .intervals import (
     state_at,
     taken_until_alone,
 )
+from .planned import AppliedPlan, PlannedChanges, plans_of, rows_of_plans
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -55,8 +58,8 @@ _TABLE = re.compile(rf"{_PART}(\.{_PART}){{2,}}")
 def open_history(where: object, spark: SparkSession | None = None, keep: str | timedelta | None = None) -> History:
     """The history at a path or in a schema of a catalog; nothing is created before the first snapshot is recorded.
 
-    It is four tables: `quotas_history`, `configs_history` and `client_configs_history`, whose rows hold from
-    `valid_from` up to `valid_to`, and `snapshots`.
+    It is five tables: `quotas_history`, `configs_history` and `client_configs_history`, whose rows hold from
+    `valid_from` up to `valid_to`, `snapshots`, and `planned_changes`, what plans left.
 
     Parameters
     ----------
@@ -111,7 +114,7 @@ class History:
     def __init__(self, place: Place, keep: timedelta | None = None) -> None:
         self._place, self._keep = place, keep
 
-    def record(self, snapshot: object, plan_id: object = None) -> PartlyRead:
+    def record(self, snapshot: object, plans: object = None) -> PartlyRead:
         """Record a snapshot. Changed values close open intervals and open new ones, in one commit for each kind; an
         unchanged snapshot adds only a row for each kind to the table of snapshots.
 
@@ -122,8 +125,9 @@ class History:
         ----------
         snapshot
             `cluster.snapshot()`, or a SNAPSHOT frame.
-        plan_id
-            The plan, or its id, that was applied since the last snapshot.
+        plans
+            The plan, or plans, that were applied since the last snapshot, in that order. A change between the two is a
+            plan's if the plan has it as a row, with the value that is there now; of the others no author is known.
 
         Returns
         -------
@@ -137,20 +141,24 @@ class History:
             Nothing of it was read in full, or it has a key twice, or two intervals of one key are open; nothing was
             recorded.
         UsageError
-            It is not a snapshot; the place has something that is not a history.
+            It is not a snapshot, or not a plan; the place has something that is not a history.
+        WrongCluster
+            A plan of another cluster.
         Unsupported
             The session has no Delta.
         TimedOut
             Other processes recorded at the same time, repeatedly.
         """
         taken = _taken(snapshot)
-        plan, author = _plan_and_author(plan_id)
+        applied = plans_of(plans, taken.cluster_id)
         contents = {kind: content_of(taken.frames[kind.name].to_arrow(), kind) for kind in taken.kinds}
-        rows = {kind: _snapshot_row(taken, kind, len(content), plan, author) for kind, content in contents.items()}
+        rows = {kind: _snapshot_row(taken, kind, len(content), applied) for kind, content in contents.items()}
         with self._place.recording():
             stored = {kind: self._stored(kind, content, rows[kind]) for kind, content in contents.items()}
+            if applied:
+                self._add_plans(applied, taken)
             if new := [rows[kind] for kind in rows if not stored[kind].is_known]:
-                self._place.add(schemas.table(schemas.HISTORY_SNAPSHOTS, new))
+                self._place.add(SNAPSHOTS, schemas.table(schemas.HISTORY_SNAPSHOTS, new))
             for kind in contents:
                 self._fence(kind, contents[kind], rows[kind], stored[kind].version)
             self._forget(taken.cluster_id)
@@ -198,7 +206,7 @@ class History:
             if edits:
                 self._place.change(kind, changes.cluster_id, edits, changes.known_since, reading)
             if snapshots:
-                self._place.add(schemas.table(schemas.HISTORY_SNAPSHOTS, snapshots))
+                self._place.add(SNAPSHOTS, schemas.table(schemas.HISTORY_SNAPSHOTS, snapshots))
             return snapshots
 
         return taken_until_alone(step, self._place.where)
@@ -306,26 +314,26 @@ class History:
         )
 
     def who(self, plan_id: object) -> Answer:
-        """HISTORY_CHANGES of the snapshots that were recorded with this plan, given by itself, its id or the beginning
-        of it.
-
-        What others changed since the snapshot before is among them: record one before, and one after a plan.
+        """HISTORY_CHANGES that are of this plan, given by itself, its id or the beginning of it.
 
         Raises
         ------
         NotFound
             No snapshot was recorded with it.
         """
-        plan_prefix, _ = _plan_and_author(plan_id)
-        rows = _snapshot_rows(self._place.snapshots(None))
-        plan_ids = {row["plan_id"] for row in rows if plan_prefix and (row["plan_id"] or "").startswith(plan_prefix)}
+        plan_prefix = str(getattr(plan_id, "id", plan_id) or "")
+        rows, planned = _snapshot_rows(self._place.snapshots(None)), self._place.planned(None)
+        known = {*planned["plan_id"].to_pylist(), *(one for row in rows for one in _ids(row))}
+        plan_ids = {one for one in known if plan_prefix and one.startswith(plan_prefix)}
         if not plan_ids:
             raise NotFound(f"no snapshot was recorded with the plan {plan_prefix}")
         if len(plan_ids) > 1:
             raise UsageError(
                 f"{plan_prefix} begins the ids of {len(plan_ids)} plans", hint=f"{', '.join(sorted(plan_ids))}"
             )
-        return self._changes(rows, lambda row: row["plan_id"] in plan_ids)
+        earliest = pc.min(planned["applied_from"].filter(_is_one_of(planned, plan_ids))).as_py()
+        changed = self._changes(rows, lambda row: earliest is not None and row["taken_at"] > earliest).to_arrow()
+        return Answer(changed.filter(_is_one_of(changed, plan_ids)))
 
     def drift(self, a: object, b: object) -> Diff:
         """DRIFT from `a` to `b`: times, snapshots, or frames; see `kn.history.drift`."""
@@ -351,6 +359,16 @@ class History:
         versions = chain([version], (self._stored(kind, content, row).version for _ in repeat(None)))
         taken_until_alone(lambda: self._place.fence(kind, next(versions)), self._place.where)
 
+    def _add_plans(self, plans: Sequence[AppliedPlan], taken: Snapshot) -> None:
+        """Keep what these plans left, unless this snapshot was recorded with them before."""
+        times = self._place.snapshots(taken.cluster_id)["taken_at"]
+        since = pc.max(times.filter(pc.less(times, moment_of(taken.taken_at)))).as_py()
+        kept = self._place.planned(taken.cluster_id).select(["taken_at", "plan_id"]).to_pylist()
+        known = {(row["taken_at"], row["plan_id"]) for row in kept}
+        new = [plan for plan in plans if (taken.taken_at, plan.id) not in known]
+        if rows := rows_of_plans(new, taken, since):
+            self._place.add(PLANNED, schemas.table(schemas.PLANNED_CHANGES, rows))
+
     def _forget(self, cluster_id: str) -> None:
         """Remove what had ended before the time that is kept, but for the snapshots that say how it was then."""
         if self._keep is None:
@@ -374,17 +392,19 @@ class History:
         lines: dict[tuple[str, str], list[Row]] = {}
         for row in rows:
             lines.setdefault((row["cluster_id"], row["frame"]), []).append(row)
+        clusters = {row["cluster_id"] for row in rows}
+        planned = PlannedChanges([row for one in sorted(clusters) for row in self._place.planned(one).to_pylist()])
         changed = [
-            change
+            {**change, **planned.author_of(change, KINDS[name], old, new)}
             for (cluster_id, name), line in lines.items()
-            for change in self._changes_of(KINDS[name], cluster_id, line, is_chosen)
+            for change, old, new in self._changes_of(KINDS[name], cluster_id, line, is_chosen)
         ]
         changed.sort(key=lambda r: (r["taken_at"], r["cluster_id"], r["kind"], r["resource"], r["key"]))
         return Answer(schemas.table(schemas.HISTORY_CHANGES, changed))
 
     def _changes_of(
         self, kind: SnapshotKind, cluster_id: str, line: Sequence[Row], is_chosen: Callable[[Row], bool]
-    ) -> Iterator[Row]:
+    ) -> Iterator[_Change]:
         """The changes of a cluster and kind that the chosen of these snapshots saw."""
         lines = [(scopes, snapshots, _places(snapshots, is_chosen)) for scopes, snapshots in _lines(kind, line)]
         lines = [(scopes, snapshots, places) for scopes, snapshots, places in lines if places]
@@ -422,22 +442,30 @@ def _only_one(clusters: Collection[str], where: str, cluster_id: str | None) -> 
     return next(iter(clusters))
 
 
-def _plan_and_author(plan: object) -> tuple[str | None, str | None]:
-    """A plan's id and author; of an id alone the author is not known."""
-    if plan is None or isinstance(plan, str):
-        return plan, None
-    return str(getattr(plan, "id", plan)), getattr(plan, "author", None) or None
+_Change = tuple[Row, Row | None, Row | None]
+"""A row of HISTORY_CHANGES that says nothing of a plan, and the rows before and after it."""
 
 
-def _snapshot_row(taken: Snapshot, kind: SnapshotKind, rows: int, plan: str | None, author: str | None) -> Row:
+def _ids(snapshot: Row) -> list[str]:
+    """The ids of the plans that a snapshot was recorded with."""
+    return (snapshot["plan_id"] or "").split(", ")
+
+
+def _is_one_of(rows: pa.Table, plan_ids: Collection[str]) -> pa.ChunkedArray:
+    """True for the rows of these plans."""
+    return pc.is_in(rows["plan_id"], value_set=pa.array(sorted(plan_ids), pa.string()))
+
+
+def _snapshot_row(taken: Snapshot, kind: SnapshotKind, rows: int, plans: Sequence[AppliedPlan]) -> Row:
     """The row of HISTORY_SNAPSHOTS of a snapshot and kind."""
+    authors = dict.fromkeys(plan.author for plan in plans if plan.author)
     return {
         "cluster_id": taken.cluster_id,
         "frame": kind.name,
         "taken_at": taken.taken_at,
         "snapshot_id": taken.id,
-        "plan_id": plan,
-        "author": author,
+        "plan_id": ", ".join(plan.id for plan in plans) or None,
+        "author": ", ".join(authors) or None,
         "scopes": " ".join(scope for scope in taken.scopes if scope in kind.scopes),
         "rows": rows,
     }
@@ -477,7 +505,7 @@ def _places(snapshots: Sequence[Row], is_chosen: Callable[[Row], bool]) -> list[
 
 def _changes_between(
     intervals: pa.Table, kind: SnapshotKind, snapshots: Sequence[Row], places: Sequence[int]
-) -> Iterator[Row]:
+) -> Iterator[_Change]:
     """What the snapshots at these places saw other than the one before."""
     times = pa.array([row["taken_at"] for row in snapshots], pa.timestamp("us", "UTC")).to_numpy()
     begin, end = (np.searchsorted(times, intervals[name].to_numpy(), "left") for name in (FROM, TO))
@@ -493,11 +521,11 @@ def _changes_between(
             continue
         before, after = snapshots[place - 1], snapshots[place]
         head = {
-            **{name: after[name] for name in ("cluster_id", "taken_at", "snapshot_id", "plan_id", "author")},
+            **{name: after[name] for name in ("cluster_id", "taken_at", "snapshot_id")},
             "since": before["taken_at"],
             "kind": kind.kind,
         }
-        yield from (_change(head, *pair, kind) for pair in difference(old, new, kind, columns).pairs())
+        yield from ((_change(head, *pair, kind), *pair) for pair in difference(old, new, kind, columns).pairs())
 
 
 def _change(head: Row, old: Row | None, new: Row | None, kind: SnapshotKind) -> Row:

@@ -20,6 +20,7 @@ from ..frames.spark import new_table, said_by, spark_session, to_spark
 from .intervals import (
     FRAMES,
     FROM,
+    PLANNED,
     SNAPSHOTS,
     TO,
     Edits,
@@ -63,7 +64,7 @@ class SparkSchema:
 
     @contextmanager
     def recording(self) -> Iterator[None]:
-        if not self._is_there(SNAPSHOTS):
+        if not (self._is_there(SNAPSHOTS) and self._is_there(PLANNED)):
             for name, frame in FRAMES.items():
                 self._make(name, frame)
         self._changed.clear()
@@ -79,6 +80,9 @@ class SparkSchema:
 
     def snapshots(self, cluster_id: str | None) -> pa.Table:
         return self._rows(SNAPSHOTS, _where(cluster_id))
+
+    def planned(self, cluster_id: str | None) -> pa.Table:
+        return self._rows(PLANNED, _where(cluster_id))
 
     def intervals(
         self, kind: SnapshotKind, cluster_id: str | None, since: datetime | None = None, until: datetime | None = None
@@ -130,7 +134,7 @@ class SparkSchema:
             raise Moved
         self._changed[name] = version + 1
 
-    def add(self, snapshots: pa.Table) -> None:
+    def add(self, name: str, rows: pa.Table) -> None:
         """Add rows, in one commit.
 
         Raises
@@ -138,14 +142,15 @@ class SparkSchema:
         TimedOut
             Others were faster every time; nothing was added.
         """
-        rows = to_spark(snapshots.select(FRAMES[SNAPSHOTS].names), self._spark)
-        statement = f"INSERT INTO {self._name(SNAPSHOTS)} SELECT * FROM {{rows}}"
-        taken_until_alone(lambda: self._run(statement, rows=rows), self.where)
+        added = to_spark(rows.select(FRAMES[name].names), self._spark)
+        statement = f"INSERT INTO {self._name(name)} SELECT * FROM {{added}}"
+        taken_until_alone(lambda: self._run(statement, added=added), self.where)
 
     def forget(self, cluster_id: str, until: datetime, but: Sequence[str]) -> None:
         ended = {kind.history_table: f"{TO} <= {_time(until)}" for kind in KINDS.values()}
         kept = f" AND snapshot_id NOT IN ({', '.join(map(_text, but))})" if but else ""
-        for name, old in {**ended, SNAPSHOTS: f"taken_at <= {_time(until)}{kept}"}.items():
+        of_plans = f"taken_at <= {_time(until)}"
+        for name, old in {**ended, SNAPSHOTS: of_plans + kept, PLANNED: of_plans}.items():
             self._run(f"DELETE FROM {self._name(name)} WHERE {_where(cluster_id)} AND {old}")
 
     # --- the tables ---

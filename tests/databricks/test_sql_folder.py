@@ -39,6 +39,13 @@ def snapshot(cluster: str, frame: str, at: datetime, plan: str | None = None) ->
     return {**taken, "plan_id": plan, "author": "ann" if plan else None}
 
 
+def planned(frame: str, name: str, key: str, value: str | None, since: datetime, until: datetime) -> dict[str, Any]:
+    resource = {"resource_type": "TOPIC" if frame == "configs" else None, "resource_name": name, "key": key}
+    window = {"taken_at": until, "applied_from": since, "applied_until": until}
+    of_plan = {"plan_id": "3f9a27", "author": "ann"}
+    return {"cluster_id": "one", "frame": frame, **resource, "value": value, **of_plan, **window}
+
+
 def used(day: date, user: str, above: int, throttled: int, limit: float | None = 1000.0, **more: Any) -> dict[str, Any]:
     bucket = {"bucket_user": user, "bucket_client_id": "", "level": "USER"} if limit else {"user": user}
     windows = {"windows": 1440, "windows_seen": 60, "windows_unknown": 0, "windows_above_80": above}
@@ -55,6 +62,8 @@ TABLES = {
         quota("one", "alice", 2000.0, TUE),
         quota("one", "bob", 500.0, MON),
         quota("one", "carol", 1.0, MON, WED),
+        quota("one", "dora", 7.0, MON, TUE),
+        quota("one", "erin", 7.0, TUE),
         quota("two", "bob", 600.0, MON),
         quota("two", "alice", 2000.0, TUE),
     ],
@@ -69,6 +78,13 @@ TABLES = {
         *(snapshot("one", "configs", at) for at in (MON, TUE, WED)),
         *(snapshot("two", frame, at) for frame in ("quotas", "configs") for at in (MON, TUE)),
     ],
+    "planned_changes": [
+        planned("quotas", "user=alice", "producer_byte_rate", "2000", MON, TUE),
+        planned("quotas", "user=bob", "producer_byte_rate", "500", TUE, WED),
+        planned("quotas", "user=dora", "producer_byte_rate", None, MON, TUE),
+        planned("quotas", "user=erin", "producer_byte_rate", "8", MON, TUE),
+        planned("configs", "orders", "retention.ms", "2000", MON, TUE),
+    ],
     "utilisation_daily": [
         used(LATEST, "alice", 144, 30),
         used(LATEST, "bob", 0, 0, peak=100.0),
@@ -82,6 +98,7 @@ FRAMES = {
     "configs_history": schemas.CONFIGS_HISTORY,
     "client_configs_history": schemas.CLIENT_CONFIGS_HISTORY,
     "snapshots": schemas.HISTORY_SNAPSHOTS,
+    "planned_changes": schemas.PLANNED_CHANGES,
     "utilisation_daily": schemas.UTILISATION_DAILY,
 }
 
@@ -134,12 +151,14 @@ def test_day_by_day(lake):
 
 
 def test_what_changed(lake):
-    """Everything had been added on the day of the first snapshot."""
+    """Everything had been added on the day of the first snapshot, and what others changed had the plan's author."""
     found = [row[1:] for row in answer(lake, "changes")]
     assert found == [
         ("one", "configs", "topic=orders", "retention.ms", "1000", "2000", "changed", None, None),
         ("one", "quotas", "user=carol", "producer_byte_rate", "1.0", None, "removed", None, None),
         ("one", "quotas", "user=alice", "producer_byte_rate", "1000.0", "2000.0", "changed", "ann", "3f9a27"),
+        ("one", "quotas", "user=dora", "producer_byte_rate", "7.0", None, "removed", "ann", "3f9a27"),
+        ("one", "quotas", "user=erin", "producer_byte_rate", None, "7.0", "added", None, None),
         ("two", "quotas", "user=alice", "producer_byte_rate", None, "2000.0", "added", None, None),
     ]
 
@@ -148,18 +167,23 @@ def test_where_clusters_differ(lake):
     """What is on one of two clusters only was no difference."""
     assert answer(lake, "drift") == [
         ("quotas", "user=bob", "producer_byte_rate", "one: 500.0, two: 600.0", "other values"),
+        ("quotas", "user=erin", "producer_byte_rate", "one: 7.0", "not on all clusters"),
     ]
 
 
 def test_the_limits_of_now_and_of_then(lake):
     """The limits of last week were those of today."""
-    assert [row[1:4] for row in answer(lake, "since")] == [
-        *(("user=alice", "producer_byte_rate", 2000.0), ("user=alice", "producer_byte_rate", 2000.0)),
-        *(("user=bob", "producer_byte_rate", 500.0), ("user=bob", "producer_byte_rate", 600.0)),
+    assert [(*row[:2], row[3], *row[5:]) for row in answer(lake, "since")] == [
+        ("one", "user=alice", 2000.0, "ann", "3f9a27"),
+        ("one", "user=erin", 7.0, None, None),
+        ("two", "user=alice", 2000.0, None, None),
+        ("one", "user=bob", 500.0, None, None),
+        ("two", "user=bob", 600.0, None, None),
     ]
     then = answer(lake, "limits_at", at="2026-11-23T12:00:00Z")
     assert [(row[0], row[3], row[-1]) for row in then] == [
-        *(("one", "alice", 1000.0), ("one", "bob", 500.0), ("one", "carol", 1.0), ("two", "bob", 600.0)),
+        *(("one", "alice", 1000.0), ("one", "bob", 500.0), ("one", "carol", 1.0), ("one", "dora", 7.0)),
+        ("two", "bob", 600.0),
     ]
 
 
@@ -176,7 +200,7 @@ def test_an_alert_is_one_number(lake):
     found = {name: answer(lake, name) for name in QUERIES if name.startswith("alert_")}
     hours = found.pop("alert_not_recorded")[0][0]
     assert hours == (datetime.now(UTC) - TUE) // timedelta(hours=1)
-    assert found == {"alert_changed": [(0,)], "alert_near": [(1,)], "alert_throttled": [(1,)]}
+    assert found == {"alert_changed": [(1,)], "alert_near": [(1,)], "alert_throttled": [(1,)]}
 
 
 def test_the_metric_view(lake):

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kadmin_nb.frames.snapshot_kinds import SnapshotKind
-from kadmin_nb.history.intervals import FRAMES, FROM, SNAPSHOTS, TO, Edits, Moved, Reading, stored_schema
+from kadmin_nb.history.intervals import FRAMES, FROM, PLANNED, SNAPSHOTS, TO, Edits, Moved, Reading, stored_schema
 
 
 class InMemory:
@@ -33,6 +33,9 @@ class InMemory:
     def snapshots(self, cluster_id: str | None) -> pa.Table:
         self.disturb()
         return _of(self.tables[SNAPSHOTS], cluster_id)
+
+    def planned(self, cluster_id: str | None) -> pa.Table:
+        return _of(self.tables[PLANNED], cluster_id)
 
     def intervals(
         self, kind: SnapshotKind, cluster_id: str | None, since: datetime | None = None, until: datetime | None = None
@@ -65,10 +68,9 @@ class InMemory:
     def fence(self, kind: SnapshotKind, version: int) -> None:
         self._commit(kind.history_table, version)
 
-    def add(self, snapshots: pa.Table) -> None:
+    def add(self, name: str, rows: pa.Table) -> None:
         self.disturb()
-        rows = snapshots.cast(self.tables[SNAPSHOTS].schema)
-        self.tables[SNAPSHOTS] = pa.concat_tables([self.tables[SNAPSHOTS], rows])
+        self.tables[name] = pa.concat_tables([self.tables[name], rows.cast(self.tables[name].schema)])
 
     def forget(self, cluster_id: str, until: datetime, but: Sequence[str]) -> None:
         raise AssertionError

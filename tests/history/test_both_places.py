@@ -29,6 +29,8 @@ from kadmin_nb.java import spark_java_home
 from tests.analytics.conftest import free_port
 from tests.history.hours import at, limits_of, taken, topic
 from tests.history.model import Seen, are_maximal, changes, state, told, told_changes
+from tests.history.plans import Applied
+from tests.history.plans import limit as quota
 from tests.history.test_backfill import limit, log, retention
 
 MODE = os.environ.get("KADMIN_TEST_HISTORY", "path")
@@ -126,9 +128,10 @@ def test_a_day_with_all_that_happens(history: History, where: str, query, spark:
         Seen(2, 3, {"alice": 7.0}, {"orders": "1", "1": "6"}),
         Seen(4, 4, {}, {"1": "6"}, ("QUOTAS", "BROKER")),
     ]
+    anns = Applied("7f3a" * 16, (quota("alice", 0.1, 7.0), quota("<default>", 2.0, None)), "ann@laptop")
     assert len(history.snapshots()) == 0
     for one in seen:
-        history.record(one.snapshot, plan_id="7f3a" * 16 if one.number == 3 else None)
+        history.record(one.snapshot, anns if one.number == 3 else None)
     history.record(Seen(2, 5, {"x": 1.0}, scopes=("QUOTAS",), cluster_id=odd).snapshot)
     hours = [0, 1, 1.5, 2, 2.5, 3, 9]
     assert [told(history, hour) for hour in hours] == [state(seen, hour) for hour in hours]
@@ -136,8 +139,8 @@ def test_a_day_with_all_that_happens(history: History, where: str, query, spark:
     assert are_maximal(history)
     assert history.clusters == ("here", odd)
     assert limits_of(history.as_of(at(9), odd)) == {"x": 1.0}
-    who = {row["new"] for row in history.who("7f3a").to_arrow().to_pylist() if row["kind"] == "quota"}
-    assert who == {"7", None}
+    who = {(row["resource"], row["new"], row["author"]) for row in history.who("7f3a")}
+    assert who == {("user=alice", "7", "ann@laptop"), ("user==<default>", None, "ann@laptop")}
     first = seen[0].snapshot
     assert history.as_of(at(1), "here").quotas.to_arrow().equals(first.quotas.to_arrow())
     assert history.as_of(at(1), "here").configs.to_arrow().equals(first.configs.to_arrow())

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.model.resources import Resource
 from kadmin_nb.model.times import moment
 from tests.history.hours import at, limits_of, taken, topic
+from tests.history.plans import Applied, limit, row_of
 
 
 @pytest.fixture(scope="module")
@@ -20,8 +22,13 @@ def five_hours(tmp_path_factory: pytest.TempPathFactory) -> Path:
     hours = [{"alice": 1.0}, {"alice": 1.0}, {"alice": 2.0}, {"alice": 2.0, "bob": 9.0}, {"alice": 2.0}]
     for hour, limits in enumerate(hours):
         configs = [topic("orders", "retention.ms", "1" if hour < 3 else "2")]
-        kn.open_history(place).record(taken(hour, limits, configs), plan_id="7f3a" * 16 if hour == 3 else None)
+        kn.open_history(place).record(taken(hour, limits, configs), _PLAN if hour == 3 else None)
     return place
+
+
+_PLAN = Applied(
+    "7f3a" * 16, (limit("bob", None, 9.0), row_of(Resource("TOPIC", "orders"), "retention.ms", "1", "2")), "ann@laptop"
+)
 
 
 @pytest.fixture
@@ -120,12 +127,9 @@ def test_a_plan_tells_what_came_with_it(history) -> None:
 
 def test_a_plan_itself_may_be_given(history) -> None:
     """I had the plan in my hand, and it wanted to be told an id."""
-
-    class Plan:
-        id, author = "abcd" * 16, "mia@laptop"
-
-    history.record(taken(5, {"alice": 3.0}, scopes=["QUOTAS"]), plan_id=Plan())
-    assert history.who(Plan()).to_pandas()[["author", "new"]].values.tolist()[0] == ["mia@laptop", "3"]
+    mias = Applied("abcd" * 16, (limit("alice", 2.0, 3.0),), "mia@laptop")
+    history.record(taken(5, {"alice": 3.0}, scopes=["QUOTAS"]), mias)
+    assert history.who(mias).to_pandas()[["author", "new"]].values.tolist() == [["mia@laptop", "3"]]
 
 
 def test_several_clusters_are_told_apart(history) -> None:

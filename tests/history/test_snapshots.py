@@ -72,8 +72,8 @@ def test_a_snapshot_has_what_is_set_and_where(kafka: LocalKafka, cluster: kn.Clu
 
 
 def test_a_history_of_a_real_cluster(kafka: LocalKafka, cluster: kn.Cluster, unique, tmp_path: Path) -> None:
-    """Who gave bob that limit, and what was it before?"""
-    name, user = unique("orders"), unique("user")
+    """Who gave bob that limit, and what was it before? The history named ann, and it was a script's."""
+    name, user, other = unique("orders"), unique("user"), unique("user")
     _topic(kafka, cluster, name, retention_ms="1000")
     history = kn.open_history(tmp_path / "history")
     first = cluster.snapshot()
@@ -83,8 +83,11 @@ def test_a_history_of_a_real_cluster(kafka: LocalKafka, cluster: kn.Cluster, uni
     stage.set_config("retention.ms", "2000", topic=name)
     plan = stage.plan(reason="a trial")
     cluster.apply(plan).raise_for_errors()
+    script = cluster.stage()
+    script.set_quota("producer_byte_rate", 7000, user=other)
+    cluster.apply(script.plan()).raise_for_errors()
     second = cluster.snapshot()
-    history.record(second, plan_id=plan.id)
+    history.record(second, plan)
     stage = cluster.stage()
     stage.remove_quota("producer_byte_rate", user=user)
     stage.reset_config("retention.ms", topic=name)
@@ -93,6 +96,11 @@ def test_a_history_of_a_real_cluster(kafka: LocalKafka, cluster: kn.Cluster, uni
     history.record(third)
 
     ours = (f"user={user}", f"topic={name}")
+    between = history.changes((first.taken_at, second.taken_at))
+    assert _changes_of(between, f"user={other}") == [
+        (None, f"user={other}", "producer_byte_rate", "added", None, "7000"),
+    ]
+    assert {row["author"] for row in between if row["plan_id"]} == {plan.author}
     assert _changes_of(history.who(plan.id), *ours) == [
         (plan.id, f"topic={name}", "retention.ms", "changed", "1000", "2000"),
         (plan.id, f"user={user}", "producer_byte_rate", "added", None, "1000"),

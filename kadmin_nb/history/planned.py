@@ -1,0 +1,124 @@
+"""What applied plans left, and which of a history's changes are theirs.
+
+A change between two snapshots is a plan's where one of its rows says so: the same entity or resource and key, the value
+that the plan left there, in a time in which it was applied. Of all other changes a history knows no author.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Protocol
+
+from ..errors import UsageError, WrongCluster
+from ..frames.snapshot_kinds import SnapshotKind, kind_of_scope
+from ..frames.snapshots import Snapshot
+from ..model.changes import Change
+from ..model.findings import Row
+
+_Place = tuple[str, str, str | None, str, str]
+"""A cluster, a kind, a type of resource or None, a name, and a key."""
+
+
+class AppliedPlan(Protocol):
+    """What is asked of a plan: `kn.Plan` is one."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def author(self) -> str: ...
+
+    @property
+    def cluster_id(self) -> str: ...
+
+    @property
+    def changes(self) -> Iterable[Change]: ...
+
+
+def plans_of(given: object, cluster_id: str) -> list[AppliedPlan]:
+    """The plans that were passed: none, one or several.
+
+    Raises
+    ------
+    UsageError
+        An id, or something else that has no rows: nobody can say which changes are its.
+    WrongCluster
+        A plan of another cluster.
+    """
+    several: list[Any] = [] if given is None else [given] if _is_plan(given) or isinstance(given, str) else [*given]  # type: ignore[misc]
+    for plan in several:
+        if not _is_plan(plan):
+            raise UsageError(
+                f"{plan if isinstance(plan, str) else type(plan).__name__} is not a plan, so its rows are not known",
+                hint="Pass the plan, or kn.Plan.load(FILE): an id alone does not say what it changed.",
+            )
+        if plan.cluster_id != cluster_id:
+            raise WrongCluster(f"plan {plan.id[:12]} is for cluster {plan.cluster_id}, but this is {cluster_id}")
+    return several
+
+
+def _is_plan(given: object) -> bool:
+    return hasattr(given, "changes") and hasattr(given, "cluster_id")
+
+
+def rows_of_plans(plans: Iterable[AppliedPlan], taken: Snapshot, since: datetime | None) -> list[Row]:
+    """PLANNED_CHANGES: what these plans, applied since the snapshot before, had left when this one was taken.
+
+    A row that changes nothing is not there, nor a secret, whose value nobody can see.
+    """
+    if since is None:
+        return []
+    frames = {kind.name: _by_place(taken, kind) for kind in taken.kinds}
+    same = {"cluster_id": taken.cluster_id, "taken_at": taken.taken_at}
+    window = {"applied_from": since, "applied_until": taken.taken_at}
+    return [
+        {**same, **row, "plan_id": plan.id, "author": plan.author or None, **window}
+        for plan in plans
+        for change in plan.changes
+        if (row := _row_of(change, taken.cluster_id, frames)) is not None
+    ]
+
+
+def _by_place(taken: Snapshot, kind: SnapshotKind) -> dict[_Place, Row]:
+    return {_place(taken.cluster_id, kind, row): row for row in taken.frames[kind.name] if row["key"] is not None}
+
+
+def _row_of(change: Change, cluster_id: str, frames: Mapping[str, Mapping[_Place, Row]]) -> Row | None:
+    kind = kind_of_scope(change.resource.scope)
+    if kind is None or change.is_secret or change.is_done or change.is_refused:
+        return None
+    place = _place(cluster_id, kind, kind.row(change.resource, change.key, change.after or change.old or "0"))
+    value = None if change.after is None else kind.shown_text(change.after, frames.get(kind.name, {}).get(place))
+    return {**dict(zip(("frame", "resource_type", "resource_name", "key"), place[1:], strict=True)), "value": value}
+
+
+def _place(cluster_id: str, kind: SnapshotKind, row: Row) -> _Place:
+    name = row["resource_name"] if "resource_name" in row else row["entity"]
+    return cluster_id, kind.name, row.get("resource_type"), name, row["key"]
+
+
+class PlannedChanges:
+    """The rows of PLANNED_CHANGES, to be asked whose a change is."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._rows: dict[_Place, list[Row]] = defaultdict(list)
+        for row in rows:
+            place = row["cluster_id"], row["frame"], row["resource_type"], row["resource_name"], row["key"]
+            self._rows[place].append(row)
+
+    def author_of(self, head: Row, kind: SnapshotKind, old: Row | None, new: Row | None) -> Row:
+        """`plan_id` and `author` of a change that was seen at `taken_at` and not yet at `since`; null where it is not
+        known: no plan left that value there at that time."""
+        place = _place(head["cluster_id"], kind, new or old or {})
+        value = None if new is None else kind.set_text(new)
+        fitting = [
+            row
+            for row in self._rows.get(place, ())
+            if row["value"] == value and row["applied_from"] < head["taken_at"] and head["since"] < row["applied_until"]
+        ]
+        if not fitting:
+            return {"plan_id": None, "author": None}
+        last = max(reversed(fitting), key=lambda row: row["applied_until"])
+        return {name: last[name] for name in ("plan_id", "author")}

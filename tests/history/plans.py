@@ -1,0 +1,35 @@
+"""Plans that were applied to a cluster that is not there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kadmin_nb.model.changes import DELETE, SET, Change
+from kadmin_nb.model.client_configs import ClientEntity
+from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.resources import Resource
+from tests.history.hours import KEY
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What a history asks of a plan."""
+
+    id: str
+    changes: tuple[Change, ...]
+    author: str = "ann@laptop"
+    cluster_id: str = "here"
+
+
+def limit(user: str, old: float | None, after: float | None) -> Change:
+    """A row about the quota of a user."""
+    return row_of(Entity.of({"user": user}), KEY, *(None if one is None else str(one) for one in (old, after)))
+
+
+def row_of(resource: Entity | Resource | ClientEntity, key: str, old: str | None, after: str | None) -> Change:
+    return Change(1, SET if after is not None else DELETE, resource, key, old, after, after)
+
+
+def plan(number: int, *changes: Change, author: str = "ann@laptop", cluster_id: str = "here") -> Applied:
+    rows = tuple(change.with_(row=row) for row, change in enumerate(changes, 1))
+    return Applied(f"{number:04x}" * 16, rows, author, cluster_id)

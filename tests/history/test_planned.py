@@ -1,0 +1,190 @@
+"""Whose a change is: a plan's where the plan has that row, and left that value at that time; else nobody's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.history import History
+from kadmin_nb.model.resources import Resource
+from tests.history.hours import at, taken, topic
+from tests.history.memory import InMemory
+from tests.history.plans import limit, plan, row_of
+
+ANN, BEN = "ann@laptop", "ben@laptop"
+
+
+@pytest.fixture(params=["path", "memory"])
+def history(request: pytest.FixtureRequest, tmp_path) -> History:
+    """At a path, and in another place; tests/history/test_both_places.py has it in a catalog."""
+    return kn.open_history(tmp_path / "lake") if request.param == "path" else History(InMemory())
+
+
+def whose(answer: Any) -> list[tuple[Any, ...]]:
+    names = ("taken_at", "resource", "new", "author", "plan_id")
+    return [(*(row[n] for n in names[:-1]), (row["plan_id"] or "")[:4] or None) for row in answer]
+
+
+def test_a_change_of_others_has_no_author(history) -> None:
+    """Between two snapshots ann's plan and a script of ben's ran, and the history named ann for both."""
+    history.record(taken(0, {"alice": 1.0, "bob": 1.0, "carol": 1.0}))
+    anns = plan(1, limit("alice", 1.0, 2.0))
+    history.record(taken(1, {"alice": 2.0, "bob": 5.0}), anns)
+    assert whose(history.changes((None, None))) == [
+        (at(1), "user=alice", "2", ANN, "0001"),
+        (at(1), "user=bob", "5", None, None),
+        (at(1), "user=carol", None, None, None),
+    ]
+    assert whose(history.who(anns)) == [(at(1), "user=alice", "2", ANN, "0001")]
+
+
+def test_a_row_that_was_changed_again_is_not_the_plans(history) -> None:
+    """Ann's plan set 2, ben made 3 of it a minute later, and the 3 was ann's."""
+    history.record(taken(0, {"alice": 1.0}))
+    anns = plan(1, limit("alice", 1.0, 2.0))
+    history.record(taken(1, {"alice": 3.0}), anns)
+    assert whose(history.changes((None, None))) == [(at(1), "user=alice", "3", None, None)]
+    assert len(history.who(anns)) == 0
+
+
+def test_the_same_value_at_another_time_is_not_the_plans(history) -> None:
+    """In June ben set again what ann's plan had set in May, and it was said to be the plan's."""
+    history.record(taken(0, {"alice": 1.0}))
+    history.record(taken(1, {"alice": 2.0}), plan(1, limit("alice", 1.0, 2.0)))
+    history.record(taken(2, {"alice": 9.0}))
+    history.record(taken(3, {"alice": 2.0}))
+    assert whose(history.changes((None, None))) == [
+        (at(1), "user=alice", "2", ANN, "0001"),
+        (at(2), "user=alice", "9", None, None),
+        (at(3), "user=alice", "2", None, None),
+    ]
+
+
+def test_several_plans_between_two_snapshots(history) -> None:
+    """Three plans were applied before the timer recorded, and all was the last one's."""
+    history.record(taken(0, {"alice": 1.0, "bob": 1.0, "carol": 1.0}))
+    first = plan(1, limit("alice", 1.0, 2.0), limit("bob", 1.0, 2.0))
+    second = plan(2, limit("bob", 2.0, 3.0), limit("carol", 1.0, 3.0), author=BEN)
+    third = plan(3, limit("carol", 3.0, 4.0))
+    recorded = history.record(taken(1, {"alice": 2.0, "bob": 3.0, "carol": 4.0}), [first, second, third])
+    assert [row["author"] for row in recorded] == [f"{ANN}, {BEN}"] * 2
+    assert whose(history.changes((None, None))) == [
+        (at(1), "user=alice", "2", ANN, "0001"),
+        (at(1), "user=bob", "3", BEN, "0002"),
+        (at(1), "user=carol", "4", ANN, "0003"),
+    ]
+    assert whose(history.who("0001")) == [(at(1), "user=alice", "2", ANN, "0001")]
+
+
+def test_of_two_plans_that_left_the_same_it_is_the_last(history) -> None:
+    """Two plans set the same value one after the other, and the first had the name."""
+    history.record(taken(0, {"alice": 1.0}))
+    both = [plan(1, limit("alice", 1.0, 2.0)), plan(2, limit("alice", 3.0, 2.0), author=BEN)]
+    history.record(taken(1, {"alice": 2.0}), both)
+    assert whose(history.changes((None, None))) == [(at(1), "user=alice", "2", BEN, "0002")]
+
+
+def test_an_undone_plan_is_the_undoing_plans(history) -> None:
+    """The plan was rolled back by ben, and ann was named for the old value."""
+    history.record(taken(0, {"alice": 1.0, "bob": 1.0}))
+    anns, undo = plan(1, limit("alice", 1.0, 2.0)), plan(2, limit("alice", 2.0, 1.0), author=BEN)
+    history.record(taken(1, {"alice": 2.0, "bob": 1.0}), anns)
+    history.record(taken(2, {"alice": 1.0, "bob": 7.0}), [anns, undo])
+    assert whose(history.changes((at(1), None))) == [
+        (at(2), "user=alice", "1", BEN, "0002"),
+        (at(2), "user=bob", "7", None, None),
+    ]
+
+
+def test_a_removal_is_a_row_too(history) -> None:
+    """The plan removed alice's limit, and somebody removed bob's: both were the plan's, or neither."""
+    orders = Resource("TOPIC", "orders")
+    history.record(taken(0, {"alice": 1.0, "bob": 1.0}, [topic("orders", "retention.ms", "5")]))
+    removing = plan(1, limit("alice", 1.0, None), row_of(orders, "retention.ms", "5", None))
+    history.record(taken(1, {}), removing)
+    assert whose(history.changes((None, None))) == [
+        (at(1), "topic=orders", None, ANN, "0001"),
+        (at(1), "user=alice", None, ANN, "0001"),
+        (at(1), "user=bob", None, None, None),
+    ]
+
+
+def test_a_brokers_value_falls_back_to_its_file(history) -> None:
+    """The plan removed a broker's dynamic value; the value in its file appeared, and was nobody's."""
+
+    def threads(value: str, source: str) -> dict[str, object]:
+        of_broker = {"resource_type": "BROKER", "resource_name": "1", "key": "num.io.threads", "value": value}
+        return {**of_broker, "source": source, "is_sensitive": False, "is_read_only": False, "is_default": False}
+
+    history.record(taken(0, {}, [threads("9", "DYNAMIC_BROKER_CONFIG")]))
+    removing = plan(1, row_of(Resource("BROKER", "1"), "num.io.threads", "9", None))
+    history.record(taken(1, {}, [threads("8", "STATIC_BROKER_CONFIG")]), removing)
+    assert whose(history.changes((None, None))) == [(at(1), "broker=1", "8", ANN, "0001")]
+
+
+def test_rows_that_change_nothing_and_secrets_have_no_author(history) -> None:
+    """Ann's plan found bob's limit set already, by ben, and it was hers."""
+    secret = row_of(Resource("TOPIC", "orders"), "sasl.jaas.config", None, "env:JAAS").with_(is_secret=True)
+    history.record(taken(0, {"bob": 1.0}))
+    shown = topic("orders", "sasl.jaas.config", None, is_sensitive=True)
+    history.record(taken(1, {"bob": 2.0}, [shown]), plan(1, limit("bob", 2.0, 2.0), secret))
+    assert {row[3] for row in whose(history.changes((None, None)))} == {None}
+
+
+def test_a_snapshot_that_is_recorded_late_takes_the_plans_change(history) -> None:
+    """The snapshot of half past one came the next day, and the change that it saw first was nobody's."""
+    history.record(taken(1, {"alice": 1.0}))
+    history.record(taken(2, {"alice": 2.0, "bob": 5.0}), plan(1, limit("alice", 1.0, 2.0)))
+    history.record(taken(1.5, {"alice": 2.0}))
+    assert whose(history.changes((None, None))) == [
+        (at(1.5), "user=alice", "2", ANN, "0001"),
+        (at(2), "user=bob", "5", None, None),
+    ]
+
+
+def test_a_part_that_was_not_read_waits_for_the_next_snapshot(history) -> None:
+    """The quotas could not be read after the plan, and an hour later it was nobody's change."""
+    history.record(taken(0, {"alice": 1.0}))
+    history.record(taken(1, {}, scopes=["TOPIC"]), plan(1, limit("alice", 1.0, 2.0)))
+    history.record(taken(2, {"alice": 2.0}))
+    assert whose(history.changes((None, None))) == [(at(2), "user=alice", "2", ANN, "0001")]
+
+
+def test_recording_again_with_the_plan_adds_its_rows_once(history) -> None:
+    """The timer was faster than I was: the snapshot was there, and could be given no plan."""
+    history.record(taken(0, {"alice": 1.0}))
+    after, anns = taken(1, {"alice": 2.0}), plan(1, limit("alice", 1.0, 2.0))
+    for plans in (None, anns, anns):
+        history.record(after, plans)
+    assert whose(history.changes((None, None))) == [(at(1), "user=alice", "2", ANN, "0001")]
+    assert len(history._place.planned("here")) == 1
+
+
+def test_what_is_no_plan_of_this_cluster_is_refused(history) -> None:
+    """I gave the id, and every change of the night was signed with it."""
+    history.record(taken(0, {"alice": 1.0}))
+    with pytest.raises(kn.UsageError, match="3f9a27 is not a plan, so its rows are not known"):
+        history.record(taken(1, {"alice": 2.0}), "3f9a27")
+    with pytest.raises(kn.UsageError, match="int is not a plan"):
+        history.record(taken(1, {"alice": 2.0}), [5])
+    with pytest.raises(kn.WrongCluster, match="plan 000100010001 is for cluster there, but this is here"):
+        history.record(taken(1, {"alice": 2.0}), plan(1, limit("alice", 1.0, 2.0), cluster_id="there"))
+    assert len(history.changes((None, None))) == 0
+
+
+def test_a_text_that_a_broker_shows_otherwise_is_the_plans(history) -> None:
+    """Kafka shows another text of a list of a broker than the plan had sent, and the change was nobody's."""
+    source = "DYNAMIC_BROKER_CONFIG"
+
+    def held(shown: str, sent: str) -> dict[str, object]:
+        synonyms = [{"source": source, "key": "log.cleanup.policy", "value": sent}]
+        of_broker = {"resource_type": "BROKER", "resource_name": "1", "key": "log.cleanup.policy", "value": shown}
+        flags = {"is_sensitive": False, "is_read_only": False, "is_default": False}
+        return {**of_broker, **flags, "source": source, "synonyms": synonyms}
+
+    history.record(taken(0, {}, [held("[delete]", "delete")]))
+    setting = plan(1, row_of(Resource("BROKER", "1"), "log.cleanup.policy", "delete", "compact"))
+    history.record(taken(1, {}, [held("[compact]", "compact")]), setting)
+    assert whose(history.changes((None, None))) == [(at(1), "broker=1", "[compact]", ANN, "0001")]
