@@ -137,8 +137,9 @@ class Outcomes(Answer):
         """
         if self._rows_left and not len(self.failed):
             raise PartlyFailed(
-                f"plan {self.plan_id[:12]} was applied, and left "
-                f"{counted_nouns(self._rows_left, 'row', 'rows')} of the plan that it rolls back on the cluster",
+                f"plan {self.plan_id[:12]} was applied, and "
+                f"{counted_nouns(self._rows_left, 'row', 'rows')} of the plan that it rolls back "
+                f"{'is' if self._rows_left == 1 else 'are'} not seen to be undone",
                 outcomes=self,
                 hint=self._left.hint if self._left else None,
             )
@@ -186,13 +187,14 @@ class Outcomes(Answer):
         brief = self._table.select(_SHOWN)
         if self._agreeing:
             brief = brief.drop_columns(["brokers_agreeing", "brokers"])
-        if page.rows is None or self.ok:
-            return [brief]
+        left_lines = self.left_lines(page.syntax or self._syntax)
+        if page.rows is None or self.ok or not len(self.failed):
+            return [*left_lines, brief]
         failing = self._failing()
         good = brief.filter(pc.invert(failing))
         to_do = [] if page.has_errors_apart else [super()._complaint()]
         folded = [Folded(self._states_of(good), [good])] if len(good) else []
-        return [brief.filter(failing), *to_do, *folded]
+        return [*left_lines, brief.filter(failing), *to_do, *folded]
 
     def _complaint(self) -> str:
         """Nothing: it stands below the rows that are not good."""
@@ -231,8 +233,11 @@ class Outcomes(Answer):
         slowest = f"; slowest {self._mark('slowest')}" if self._mark("slowest") else ""
         on_each = f" on {counted_nouns(self._agreeing, 'broker', 'brokers')}" if self._agreeing else ""
         lines = [f"plan {self.plan_id[:12]}: {nothing}{self._states_of(self._table)}{on_each}{slowest}"]
-        left = "" if self._left is None else self._left.hint.at(self._syntax)
-        return "\n".join(map(printable, [*lines, *filter(None, [self._mark("lock"), left])]))
+        return "\n".join(map(printable, [*lines, *filter(None, [self._mark("lock")])]))
+
+    def left_lines(self, syntax: Syntax) -> list[str]:
+        """What a rollback has left, where it has, with the line that deals with it."""
+        return [] if self._left is None else [printable(self._left.hint.at(syntax))]
 
 
 def _from_home(place: str) -> str:

@@ -271,7 +271,7 @@ class PlanReview(Panel):
         rows = outcomes.to_arrow().select(["row", "state", "message"]).to_pylist()
         self.sheet.show((row["row"], (row["state"], row["message"])) for row in rows)
         self.sheet.failures_first()
-        self.outcomes, self._text = outcomes, outcomes._title()
+        self.outcomes, self._text = outcomes, _told(outcomes)
         self._is_begun = self._live.states_so_far(self.plan) is not None
 
     def _failed(self, exc: BaseException) -> None:
@@ -288,7 +288,12 @@ class PlanReview(Panel):
         lines = _lines_of(exc)
         if isinstance(exc, Dangerous) and {row["row"] for row in rows} <= {row["row"] for row in self.dangers}:
             lines = [REFUSED]
-        self._text = "\n".join([*([outcomes._title()] if outcomes is not None else []), *lines])
+        self._text = "\n".join([*([_told(outcomes)] if outcomes is not None else []), *lines])
+
+
+def _told(outcomes: Outcomes) -> str:
+    """What became of the rows, and what a rollback has left."""
+    return "\n".join([outcomes._title(), *outcomes.left_lines(clicks)])
 
 
 def _now(row: dict[str, Any]) -> str:

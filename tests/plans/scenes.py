@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import Change
+from kadmin_nb.model.client_configs import ClientEntity, Replacement
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import gradual, sending
@@ -120,6 +121,19 @@ def in_steps(kafka: FakeKafka):
 SCHEDULES: dict[object, list[Wave]] = {}
 
 
+def client_configs(kafka: FakeKafka) -> None:
+    hold(kafka, {("user=a", RATE): 5.0}, {})
+    own, of_app = {"acks": Replacement(None, "all")}, {"heartbeat.interval.ms": Replacement(None, "5000")}
+    kafka.client_configs.alter({ClientEntity("a", None): own, ClientEntity("a", "app"): of_app})
+
+
+def change_client_configs(stage: Stage) -> None:
+    stage.set_quota(RATE, 50, user="a")
+    stage.set_client_config("heartbeat.interval.ms", "6000", user="a", client_id="app")
+    stage.reset_client_config("acks", user="a")
+    stage.set_client_config("session.timeout.ms", "50000", user="b")
+
+
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 USED = schemas.table(
     schemas.USAGE,
@@ -146,3 +160,5 @@ SMALL = {
     "one quota on slow brokers": Scene("one", one, change_one, lag=0.05),
     "quotas and configs": Scene("both", both, change_both),
 }
+UNDONE = {"client configs and a quota": Scene("client configs", client_configs, change_client_configs)}
+"""Played by what rolls back alone."""

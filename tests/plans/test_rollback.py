@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+from collections import Counter
+from dataclasses import replace
+
 import pytest
 
 import kadmin_nb as kn
@@ -10,6 +14,7 @@ from kadmin_nb.hints import terminal
 from kadmin_nb.model.changes import Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
+from kadmin_nb.model.scram import ScramUser
 from kadmin_nb.plans.apply_options import ApplyOptions
 from kadmin_nb.plans.execution import executor, rollback, row_states, verification
 from kadmin_nb.plans.execution.executor import ApplyResult
@@ -17,12 +22,14 @@ from kadmin_nb.plans.execution.rollback import Remains
 from kadmin_nb.plans.execution.verification import BrokerAgreement
 from kadmin_nb.plans.journal.replay import JournalState
 from kadmin_nb.plans.plan import Plan
+from kadmin_nb.secrets import Secret
 from tests.dangerous_plans import applied
 from tests.double import FakeKafka
 from tests.plans.plan_rows import rows
 from tests.plans.scenes import hold
 from tests.plans.simulation import Pages, state_of, undoing
 from tests.plans.simulation import plan_of as simulated_plan
+from tests.widgets.reviewing import Bench
 
 USER = Entity.of({"user": "alice"})
 
@@ -122,6 +129,39 @@ def test_a_broker_that_has_not_heard_of_the_plan_does_not_call_it_undone(frozen)
     assert story.limits() == [5.0] * 6
 
 
+def stage_every_kind(stage) -> None:
+    stage.set_quota(RATE, 50, user="user1")
+    stage.set_config("retention.ms", "2000", topic="t")
+    stage.set_config("ssl.key.password", "env:NEW", broker=1)
+    stage.set_config("ssl.keystore.password", "env:NEXT", broker=1)
+    stage.set_client_config("heartbeat.interval.ms", "6000", user="user1")
+    stage.set_scram("new", "SCRAM-SHA-256", password="env:NEW")
+    stage.set_scram("old", "SCRAM-SHA-256", password="env:NEW", iterations=8192)
+
+
+def test_all_kinds_are_undone_alike_and_what_was_hidden_is_counted():
+    """Of the quotas nothing was left; the new login that nobody had seen on the third broker still worked."""
+    kafka, pages = FakeKafka(), Pages()
+    held = {("broker=1", "ssl.keystore.password"): "old", ("topic=t", "retention.ms"): "1000"}
+    hold(kafka, {("user=user1", RATE): 5.0}, held)
+    kafka.cluster.write((ScramUser("old"), "SCRAM-SHA-256"), 4096.0)
+    kafka.cluster.pass_(10.0)
+    before = copy.deepcopy(kafka.cluster.head.values)
+    hooks = executor.Hooks(resolver=lambda reference: Secret("canary"))
+    plan = simulated_plan(kafka, stage_every_kind, hooks.resolver)
+    for node in (2, 3):
+        kafka.cluster.freeze(node, 60.0)
+    done = executor.apply(kafka, plan, pages.opened(), ApplyOptions(verify_timeout=1.0), hooks)
+    assert Counter(outcome.state for outcome in done.outcomes)["unverified"] == 5  # broker 1 has its own alone
+    back = undoing(kafka, plan, pages)
+    lost = "2 rows cannot be restored: their old values are sensitive and were never seen"
+    assert back.reason == f"roll back {plan.id[:12]}; {lost}"
+    executor.apply(kafka, back, Pages().opened(), ApplyOptions(verify_timeout=1.0), hooks)
+    before[Resource("BROKER", "1")]["ssl.keystore.password"] = "canary"
+    before[ScramUser("old")]["SCRAM-SHA-256"] = 8192.0
+    assert kafka.cluster.head.values == before
+
+
 def test_what_others_did_since_is_counted_and_never_listed():
     """950 kB of rows went into the reason, into the journal, and into every plan log from then on."""
     story = Story()
@@ -178,6 +218,26 @@ def test_what_is_left_names_the_line_that_deals_with_it():
         f"6 rows of plan {ours} are still on the cluster: kadmin-nb plan rollback {ours} undoes them.",
         f"6 rows of plan {ours} are still on the cluster: kadmin-nb plan resume {undo} undoes them.",
     ]
+
+
+def test_a_rollback_that_leaves_something_does_not_end_well(unique):
+    """Half of the rows had been taken out of the file of the rollback: *verified*, exit 0."""
+    bench = Bench()
+    for name in ("alice", "bob", "carol"):
+        bench.stage.set_quota(RATE, "5MB/s", user=unique(name))
+    plan = bench.stage.plan()
+    plan.apply()
+    back = bench.changes.rollback(plan)
+    done = bench.changes.apply(replace(back, changes=back.changes[:1]))
+    left = (
+        f"2 rows of plan {plan.id[:12]} are still on the cluster: kadmin-nb plan rollback {plan.id[:12]} undoes them."
+    )
+    assert (rows(done, "state"), done.ok, done.left_lines(terminal)) == ([("verified",)], False, [left])
+    with pytest.raises(kn.PartlyFailed, match="2 rows of the plan that it rolls back are not seen to be undone"):
+        done.raise_for_errors()
+    rest = bench.changes.apply(bench.changes.rollback(plan), ApplyOptions(allow=RATE))
+    assert (len(rest), rest.ok, rest.left_lines(terminal)) == (2, True, [])
+    assert bench.limits() == {}
 
 
 @pytest.mark.broker

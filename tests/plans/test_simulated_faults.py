@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -16,8 +16,8 @@ import pytest
 
 from kadmin_nb.plans.execution import executor, row_states, verification
 from tests.double.faults import ErrorBesideChange, Interrupted
-from tests.plans.scenes import SCENES, SMALL
-from tests.plans.simulation import Scene, Schedule, faults_at
+from tests.plans.scenes import SCENES, SMALL, UNDONE
+from tests.plans.simulation import Played, Scene, Schedule, faults_at
 
 ALL = {**SCENES, **SMALL}
 SAMPLE = 60
@@ -29,10 +29,19 @@ Ran = tuple[int, list[str]]
 
 def play(scene: Scene, schedules: Iterable[Schedule]) -> Ran:
     """How many ran, and what was wrong with those that ended wrong."""
+    return _run(scene.play, schedules)
+
+
+def undo(scene: Scene, schedules: Iterable[Schedule]) -> Ran:
+    """The same where the plan is rolled back as soon as its first run ends."""
+    return _run(scene.undo, schedules)
+
+
+def _run(act: Callable[[Schedule], Played], schedules: Iterable[Schedule]) -> Ran:
     ran, wrong = 0, []
     for schedule in schedules:
         ran += 1
-        if found := scene.play(schedule).wrong:
+        if found := act(schedule).wrong:
             wrong.append(f"{schedule}\n    " + "\n    ".join(found))
     return ran, wrong
 
@@ -90,37 +99,31 @@ def test_many_pairs_of_faults(name, schedules_ran):
     none_is_wrong(name, play(ALL[name], some_pairs(ALL[name], 10 * SAMPLE, seed=47)), schedules_ran)
 
 
-def undo(scene: Scene, schedules: Iterable[Schedule]) -> Ran:
-    """The same where the plan is stopped by its first fault, and rolled back at once."""
-    ran, wrong = 0, []
-    for schedule in schedules:
-        ran += 1
-        if found := scene.undo(schedule).wrong:
-            wrong.append(f"{schedule}\n    " + "\n    ".join(found))
-    return ran, wrong
+TO_UNDO = {**ALL, **UNDONE}
+MANY = [*SMALL, *UNDONE, *[pytest.param(name, marks=pytest.mark.long) for name in SCENES]]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*SMALL, *[pytest.param(name, marks=pytest.mark.long) for name in SCENES]])
+@pytest.mark.parametrize("name", MANY)
 def test_a_rollback_after_every_fault_leaves_nothing_or_says_what(name, schedules_ran):
     """I stopped it at a quarter and rolled back: *verified*, and one request of the plan was still on the cluster."""
-    none_is_wrong(name, undo(ALL[name], ALL[name].singles()), schedules_ran)
+    none_is_wrong(name, undo(TO_UNDO[name], TO_UNDO[name].singles()), schedules_ran)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", TO_UNDO)
 def test_a_plan_that_is_stopped_at_any_call_is_rolled_back(name, schedules_ran):
     """Stop between two requests, Stop in one, Stop while it verified: each time it was another request that stayed."""
-    stops = [schedule for schedule in ALL[name].singles() if Interrupted() in schedule.faults.values()]
+    stops = [schedule for schedule in TO_UNDO[name].singles() if Interrupted() in schedule.faults.values()]
     assert len(stops) > 10
-    none_is_wrong(name, undo(ALL[name], stops), schedules_ran)
+    none_is_wrong(name, undo(TO_UNDO[name], stops), schedules_ran)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*SMALL, *[pytest.param(name, marks=pytest.mark.long) for name in SCENES]])
+@pytest.mark.parametrize("name", MANY)
 def test_a_rollback_that_breaks_at_any_call_is_carried_on(name, schedules_ran):
     """The rollback was stopped itself, and nobody could say what was left of which plan."""
-    scene = ALL[name]
+    scene = TO_UNDO[name]
     calls = scene.undo(Schedule()).kafkas[-1].calls
     broken = [Schedule(resumed=schedule.faults) for schedule in faults_at(calls)]
     none_is_wrong(name, undo(scene, broken), schedules_ran)

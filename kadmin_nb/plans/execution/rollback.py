@@ -55,14 +55,23 @@ class Remains:
     @property
     def left_alone(self) -> list[str]:
         """What a rollback does not restore, counted, a line for each reason; and how much was seen, if not all."""
-        counts = (len(self.changed), len(self.hidden), len(self.not_sent), len(self.unread))
-        counted = zip(counts, _LEFT_ALONE, strict=True)
-        lines = [counted_nouns(count, *words) for count, words in counted if count]
-        if self.silent:
-            broker, why = next(iter(self.silent.items()))
-            asked = self.brokers - len(self.silent)
-            lines.append(f"{asked} of {self.brokers} brokers were asked: broker {broker} {why}")
-        return lines
+        unread = counted_nouns(len(self.unread), "row could not be read", "rows could not be read")
+        return [*self.not_restored, *[f"{unread}, and may be left"] * bool(self.unread), *self.coverage]
+
+    @property
+    def not_restored(self) -> list[str]:
+        """The rows that no rollback restores, counted, a line for each reason."""
+        counts = (len(self.changed), len(self.hidden), len(self.not_sent))
+        return [counted_nouns(count, *words) for count, words in zip(counts, _LEFT_ALONE, strict=True) if count]
+
+    @property
+    def coverage(self) -> list[str]:
+        """A line where not all brokers could be asked."""
+        if not self.silent:
+            return []
+        broker, why = next(iter(self.silent.items()))
+        asked = self.brokers - len(self.silent)
+        return [f"{asked} of {self.brokers} brokers were asked: broker {broker} {why}"]
 
     def place(self, change: Change, shown: Sequence[tuple[str, ObservedValue]], *, is_sent: bool) -> None:
         """Note what brokers hold of a row: the mark and the value that each of them shows."""
@@ -96,7 +105,6 @@ _LEFT_ALONE = (
         "row has the plan's value, was not sent by the plan, and is left as it is",
         "rows have the plan's value, were not sent by the plan, and are left as they are",
     ),
-    ("row could not be read, and is left as it is", "rows could not be read, and are left as they are"),
 )
 
 
@@ -236,7 +244,7 @@ def warnings(found: Remains) -> list[Finding]:
 
 @dataclass(frozen=True)
 class Left:
-    """What a rollback has left: how many rows that could be undone are on the cluster, and the sentences about all."""
+    """What a rollback has left: how many rows are not seen to be undone and can be, and the sentences about all."""
 
     rows: int
     hint: Hint
@@ -257,8 +265,13 @@ def left(found: Remains, undoing: Plan, *, is_whole: bool) -> Left | None:
     if arriving:
         are = counted_nouns(arriving, f"row of plan {plan_id} is", f"rows of plan {plan_id} are")
         sentences.append(sentence(f"{are} still shown by a broker: {{}} checks again.", _verb("verify", undoing)))
-    sentences += [f"Of plan {plan_id} {line}." for line in found.left_alone]
-    return Left(rows + arriving, Hint(*sentences)) if sentences else None
+    if unread := len(found.unread):
+        rest = counted_nouns(unread, f"row of plan {plan_id}", f"rows of plan {plan_id}")
+        text = f"{rest} could not be read: {{}} undoes what is left, as soon as it can be."
+        sentences.append(sentence(text, _verb("rollback", found.plan)))
+    sentences += [f"Of plan {plan_id} {line}." for line in found.not_restored]
+    sentences += [f"{line[0].upper()}{line[1:]}." for line in found.coverage]
+    return Left(rows + arriving + unread, Hint(*sentences)) if sentences else None
 
 
 def unseen(plan_id: str, why: str) -> Left:
