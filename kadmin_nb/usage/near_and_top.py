@@ -93,9 +93,10 @@ class NearAnswer(Answer):
         return f"{counts}. The worst: {_bucket_sentence(worst)}."
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """That the use of some limits is unknown."""
+        """That the use of some limits is unknown, and what could not be read."""
         if self.unknown:
             yield f"The use of {self.unknown:,} of {self.limits:,} limits is not known in full. {WHY_UNKNOWN}"
+        yield from self.notes
 
 
 def near(utilisation: Any, percent: float = NEAR_PERCENT) -> NearAnswer:

@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 import kadmin_nb as kn
+from kadmin_nb.frames import schemas
 from kadmin_nb.local import LocalKafka
 from tests.waiting import eventually
 
@@ -81,6 +82,8 @@ def test_what_the_others_show_is_shown_and_the_one_that_is_down_is_named(three, 
         assert (why.notes, down[0] in repr(why)) == (down, True)
         assert {(row["brokers"], row["total"]) for row in why if row["value"]} == {(2, 2e6)}
         assert wide.quotas.resolve("alice", "app").notes == down
+        near = wide.quotas.near(schemas.USAGE.empty())
+        assert (near.notes, down[0] in repr(near)) == (down, True)
         with pytest.raises(kn.ConnectionFailed) as refused:
             wide.configs.why(broker=2)
         assert str(refused.value) == (
