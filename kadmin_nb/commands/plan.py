@@ -95,6 +95,8 @@ def show(
     """Show a plan.
 
     PLAN is its file or id. Only --usage, --impact and --rights connect to the cluster."""
+    if rights and (told or usage or impact):
+        raise UsageError("--rights cannot be combined with what else a plan shows", hint="Use one, then the other.")
     if rights:
         return session.cluster.may_i(load_plan(which))
     if told and usage:
