@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import cast
 
 from ..model import figures
 from ..model.changes import DELETE, SET, Edit
@@ -19,7 +20,7 @@ from ..model.config_units import exact_number
 from ..model.config_values import BrokerConfigs, ConfigValue
 from ..model.configurable import Configurable
 from ..model.entity import Entity
-from ..model.findings import NOT_KNOWN, OK, WARNING, Finding
+from ..model.findings import NOT_KNOWN, OK, WARNING, Coverage, Finding
 from ..model.grammar import DEFAULT, format_word
 from ..model.group_configs import applied, has_effect
 from ..model.quota_keys import on_all_brokers, readable, text_of, typed
@@ -27,7 +28,7 @@ from ..model.resources import Partition, Resource, Source
 from ..model.throttles import BETWEEN_DISKS, RATES, THROTTLES
 from ..resolution.rules import Effective, Stored, is_host_name
 from ..resolution.rules import address as one_spelling
-from ..resolution.shadows import TIMES, closest, lifts
+from ..resolution.shadows import TIMES, Quota, closest, lifts
 from .config_rules import mending_line
 
 BITES, MAY_BITE, STANDS = "bites", "may bite", "stands"
@@ -35,6 +36,8 @@ STATES = (BITES, MAY_BITE, NOT_KNOWN, STANDS)
 """The states of a brake, those that slow most first."""
 
 BRAKES = {
+    "unseen": "anything",
+    "earlier-limit": "an earlier limit",
     "shared-bucket": "a neighbour in a shared limit",
     "blank-client-id": "its blank client-id",
     "shadowing-default": "a default that comes before its own quota",
@@ -50,6 +53,10 @@ BRAKES = {
     "client-config": "a dynamic client config",
     "no-leader": "partitions without a leader",
     "few-in-sync": "too few replicas in sync",
+    "slow-follower": "a slow follower",
+    "unlike-peers": "a config that its peers do not have",
+    "unreached-quota": "a quota of clients with a client-id",
+    "idle": "a limit",
     "replication-throttle": "a replication throttle",
     "tiered-storage": "a limit of tiered storage",
 }
@@ -67,7 +74,26 @@ BROKER_KEYS = (CALLBACK, REMOTE_STORE, *TIERED, *CONNECTIONS, *RATES)
 """The configs of brokers that are judged."""
 
 NEAR = 50.0
-"""Percent of its limit from which a byte rate can have been throttled by it: of a rate below, the request quota did."""
+"""Percent of its limit that a bucket used in a throttled window, at least, if that limit throttled it: what is less was
+throttled by another one."""
+
+NEAR_REQUESTS = 25.0
+"""The same of request_percentage: a request log has the time of I/O threads alone, half of the whole or more."""
+
+IDLE = 0.1
+"""The share of the windows in which a client moves bytes up to which it is idle."""
+
+WAITED_MS = 500.0
+"""Milliseconds that a PRODUCE waits for other replicas from which one of them is slow: a follower asks that often."""
+
+WAITED = 1 / 3
+"""The share of the seconds with such a PRODUCE from which it was no hiccup."""
+
+SLOW_MS = 300.0
+"""Milliseconds between an answer and the next fetch from which a follower is slow: it asks again at once."""
+
+SLOWER = 2.0
+"""So much longer than the next one's are the pauses of the follower that is slow."""
 
 MOST = 0.9
 """The share of a client's use on one broker from which its leaders are all there."""
@@ -91,6 +117,7 @@ LOCKS = "share.partition.max.record.locks"
 """The records of a partition that a share group may have in work."""
 
 _BYTES = ("producer_byte_rate", "consumer_byte_rate")
+REQUESTS = "request_percentage"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +137,13 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Throttling:
-    """The throttles of a bucket that were seen, and the most that it used, in percent of its limit."""
+    """The throttles of a bucket that were seen, and the most that it used in a throttled window, in percent of the
+    limit of that time.
+
+    `own_ms` is the longest of the client's own requests; None where nothing tells. `is_now` is whether the limit of
+    that time is the one of now, and `then` its value if it is not; None where that is not known, as without a history.
+    `grew`: more was used later, without a throttle. `same_limit` is whether the limit never changed.
+    """
 
     longest_ms: float
     share: float | None
@@ -118,6 +151,18 @@ class Throttling:
     utilisation: float | None
     has_unknown: bool
     is_of_share: bool = False
+    until: datetime | None = None
+    own_ms: float | None = None
+    is_now: bool | None = None
+    then: float | None = None
+    grew: bool = False
+    same_limit: bool | None = None
+
+    def is_near(self, key: str) -> bool:
+        """True if the limit of now can have throttled that much."""
+        least = NEAR_REQUESTS if key == REQUESTS else NEAR
+        is_known = self.is_now is True or not self.grew
+        return self.is_now is not False and is_known and (self.has_unknown or (self.utilisation or 0.0) >= least)
 
     def __str__(self) -> str:
         share = "" if self.share is None else f", in {figures.share(self.share)} of the windows"
@@ -151,10 +196,36 @@ class Queue:
     busiest_share: float
 
 
+@dataclass(frozen=True, slots=True)
+class ReplicaWaits:
+    """How long a PRODUCE of the client waited for other replicas on one leader: the longest in milliseconds, and the
+    share of the seconds in which one waited as long as WAITED_MS."""
+
+    longest_ms: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Follower:
+    """The longest time in milliseconds that a broker let pass between an answer of a leader and its next fetch."""
+
+    leader: int
+    broker: int
+    longest_ms: float
+
+
 @dataclass(frozen=True)
 class ClientFacts:
-    """What was read about one client. `limits` and `others` are its own, and those of clients with a client-id;
-    `host_limits` are quotas on host names, of which only brokers know the addresses."""
+    """What was read about one client. `limits` and `others` are its own, and those of clients with a client-id.
+
+    `coverage` is how much of the whole the usage is, its `rows` those of the client, None without usage; `is_measured`:
+    brokers measured its buckets, and no row names it. `loads` are of the windows in which its bucket was throttled,
+    `active` is the share of windows in which it moved bytes, `request_use` the most of its request_percentage that was
+    used. `leaders` are the brokers that lead its topics by the metadata of the cluster; None where `no_leaders` says
+    what is missing. `followers` is None where the requests have no fetches of followers. `seen` are clients that were
+    seen and have a name like its own, `elsewhere` quotas of such names. `host_limits` are quotas on host names, of
+    which only brokers know the addresses.
+    """
 
     limits: Sequence[Effective]
     others: Sequence[Effective]
@@ -170,10 +241,40 @@ class ClientFacts:
     host_limits: Mapping[Entity, float] = field(default_factory=dict)
     waits_ms: float | None = None
     queues: Sequence[Queue] = ()
+    coverage: Coverage = field(default_factory=Coverage)
+    is_measured: bool = False
+    active: float | None = None
+    request_use: float | None = None
+    leaders: frozenset[int] | None = None
+    no_leaders: str = "usage does not name the topics that it uses"
+    replica_waits: Mapping[int, ReplicaWaits] = field(default_factory=dict)
+    followers: Sequence[Follower] | None = None
+    seen: Sequence[tuple[str, str]] = ()
+    elsewhere: Sequence[Quota] = ()
 
     @property
     def client(self) -> tuple[str, str]:
         return self.limits[0].user, self.limits[0].client_id
+
+    @property
+    def entity(self) -> Entity:
+        """The client, as a quota of its own would name it."""
+        return _client_entity(self.client)
+
+    @property
+    def is_unseen(self) -> bool:
+        """True if there is usage, and none of it can be the client's."""
+        return self.coverage.rows == 0 and not self.is_measured
+
+    @property
+    def missing_brokers(self) -> str:
+        """The brokers without usage, in words; empty where there are none."""
+        missing = ", ".join(map(str, sorted(self.coverage.missing)))
+        return missing and f"broker{'s' if len(self.coverage.missing) > 1 else ''} {missing}"
+
+    def ask(self, options: str) -> str:
+        """The line that asks about this client again, with these options."""
+        return f"quota why {self.entity} {options}"
 
     def used(self, client: tuple[str, str], key: str) -> float:
         """What a client used of a key, on all brokers."""
@@ -186,8 +287,12 @@ class ClientFacts:
 
 def of_client(facts: ClientFacts) -> list[Finding]:
     """The brakes of a client, those that bite first."""
-    beside = (*_queues(facts), *_connections(facts), *_client_configs(facts))
-    return _in_order([*_callbacks(facts.configs), *_quotas(facts), *beside])
+    of_quotas = [_unseen(facts)] if facts.is_unseen else [*_quotas(facts)]
+    beside = (*_queues(facts), *_connections(facts), *_client_configs(facts), *_slow_follower(facts))
+    found = [*_callbacks(facts.configs), *of_quotas, *beside, *_unreached(facts)]
+    if not any(one.evidence["state"] == BITES for one in found):
+        found += _idle(facts)
+    return _in_order(found)
 
 
 def _in_order(found: Iterable[Finding]) -> list[Finding]:
@@ -200,6 +305,13 @@ def _brake(
 ) -> Finding:  # fmt: skip
     severity = OK if state == STANDS else WARNING
     return Finding(code, severity, message, culprit, key, evidence={"state": state}, edit=edit, mend=mend)
+
+
+def _not_known(
+    code: str, culprit: Configurable, key: str, missing: str, mend: str | None, coverage: Coverage | None = None
+) -> Finding:
+    """One whose rule lacks the rows that it needs, with the line that shows them."""
+    return Finding.not_known(code, missing, mend, culprit, key, coverage).with_(state=NOT_KNOWN)
 
 
 def _by_quota(code: str, culprit: Configurable, key: str, message: str, edit: Edit | None) -> Finding:
@@ -223,36 +335,92 @@ def quota_line(edit: Edit) -> str:
 # --- quotas of users and client-ids: a throttle that was seen, and why that limit is the one ---
 
 
+def _unseen(facts: ClientFacts) -> Finding:
+    """The answer about a client of which there is no row: the nearest that were seen, and quotas of such names."""
+    missing = f"no request of it was seen ({facts.coverage})"
+    if facts.seen:
+        missing += f"; seen were {', '.join(str(_client_entity(client)) for client in facts.seen)}"
+    if facts.elsewhere:
+        quotas = (f"{quota.key} of {quota}" for quota in facts.elsewhere)
+        missing += f"; quotas of another name do not apply to it: {', '.join(quotas)}"
+    mend = f"quota why {_client_entity(facts.seen[0])}" if facts.seen else facts.ask("--for 1min")
+    return _not_known("unseen", facts.entity, "", missing, mend, facts.coverage)
+
+
 def _quotas(facts: ClientFacts) -> Iterator[Finding]:
-    by_key = {limit.key: limit for limit in facts.limits}
-    biting = dict.fromkeys(_key_that_throttles(by_key, *seen) for seen in facts.throttles.items())
-    for key in filter(None, biting):
-        yield _of_limit(facts, by_key[key])
+    limits = {limit.key: limit for limit in facts.limits}
+    causes = {key: _key_that_throttles(facts, limits, key, seen) for key, seen in facts.throttles.items()}
+    for key in dict.fromkeys(filter(None, causes.values())):
+        yield _of_limit(facts, limits[key])
+    yield from (_earlier(facts, limits[key]) for key, cause in causes.items() if cause is None)
 
 
-def _key_that_throttles(limits: Mapping[str, Effective], key: str, seen: Throttling) -> str | None:
-    """The key whose limit a throttle is of: its own where that was near, else the one for all requests."""
-    is_near = seen.has_unknown or (seen.utilisation or 0.0) >= NEAR
-    causes = [key, "request_percentage"] if is_near else ["request_percentage", key]
-    return next((one for one in causes if one in limits and limits[one].value is not None), None)
+def _key_that_throttles(facts: ClientFacts, limits: Mapping[str, Effective], key: str, seen: Throttling) -> str | None:
+    """The key whose limit of now a throttle is of: its own where that was near, else the one for all requests where
+    that was; None where the throttle is of neither."""
+    if limits[key].value is not None and seen.is_near(key):
+        return key
+    has_requests = REQUESTS in limits and limits[REQUESTS].value is not None and seen.is_now is not False
+    return REQUESTS if has_requests and (facts.request_use or 0.0) >= NEAR_REQUESTS else None
+
+
+def _earlier(facts: ClientFacts, limit: Effective) -> Finding:
+    """A throttle that no limit of now explains: an earlier one did, or that is not known."""
+    seen, key = facts.throttles[limit.key], limit.key
+    culprit = limit.entity or closest(limit)
+    coverage = _coverage(facts, seen)
+    now = "it is unlimited" if limit.value is None else f"{_limit_text(limit)} applies"
+    if seen.is_now is False:
+        then = "" if seen.then is None else f" of {readable(key, seen.then)}"
+        until = "" if seen.until is None else f", last at {figures.utc(seen.until)}"
+        message = f"the {key}{then} of that time throttled it{until}, and {now} since; {seen}"
+        found = _brake("earlier-limit", culprit, key, message, state=STANDS)
+        return replace(found, coverage=coverage).with_(**_figures_of(seen))
+    grew = ", and more was used later without a throttle" if seen.grew else ""
+    most = "" if seen.utilisation is None else f", and at most {figures.percent(seen.utilisation)} of it was used then"
+    why = "the history has the same limit at that time" if seen.is_now else "the limit may have been another then"
+    missing = f"{now}{most}{grew}: {why}; {seen}"
+    mend = facts.ask("--for 1min" if seen.is_now else "--usage NAME --history WHERE")
+    found = _not_known("earlier-limit", culprit, key, missing, mend, coverage)
+    return found.with_(**_figures_of(seen))
 
 
 def _of_limit(facts: ClientFacts, limit: Effective) -> Finding:
     causes = (_noisy_neighbour, _blank, _shadowed, _stale, _share_group, _leaders)
     found = next(filter(None, (cause(facts, limit) for cause in causes)), None) or _plain(facts, limit)
     seen = facts.throttles.get(limit.key) or max(facts.throttles.values(), key=lambda one: one.longest_ms)
-    figures_seen = {"throttle_ms": seen.longest_ms, "share_throttled": seen.share, "since": seen.since}
-    return replace(found, message=f"{found.message}; {seen}").with_(**figures_seen)
+    found = replace(found, message=f"{found.message}; {seen}", coverage=_coverage(facts, seen))
+    is_bucket_alone = seen.own_ms == 0 or (not facts.coverage.rows and facts.is_measured)
+    if is_bucket_alone and found.evidence["state"] == BITES:
+        of_itself = "; of its own requests none was seen throttled"
+        found = replace(found, message=found.message + of_itself).with_(state=MAY_BITE)
+    return found.with_(**_figures_of(seen))
+
+
+def _coverage(facts: ClientFacts, seen: Throttling) -> Coverage:
+    return replace(facts.coverage, same_limit=seen.same_limit)
+
+
+def _figures_of(seen: Throttling) -> dict[str, object]:
+    return {"throttle_ms": seen.longest_ms, "share_throttled": seen.share, "since": seen.since}
 
 
 def _noisy_neighbour(facts: ClientFacts, limit: Effective) -> Finding | None:
     others = [pair for pair in facts.sharing.get(limit.key, ()) if pair != facts.client]
-    if not limit.is_shared or not others or closest(limit) == limit.entity:
+    if not limit.is_shared or closest(limit) == limit.entity:
+        return None
+    if facts.missing_brokers:
+        missing = (
+            f"{_limit_text(limit)} is shared and used up; which client uses most of it is not seen: usage of "
+            f"{facts.missing_brokers} is missing"
+        )
+        return _not_known("shared-bucket", _entity(limit), limit.key, missing, facts.ask(_ALL_BROKERS))
+    if not others:
         return None
     noisy = max(others, key=lambda pair: facts.used(pair, limit.key))
     if facts.used(noisy, limit.key) <= facts.used(facts.client, limit.key):
         return None
-    neighbour = Entity.of({kind: name for kind, name in zip(("user", "client-id"), noisy, strict=True) if name})
+    neighbour = _client_entity(noisy)
     message = f"{_limit_text(limit)} is shared with {neighbour}, which used most of it"
     return _by_quota("shared-bucket", neighbour, limit.key, message, _own(limit, limit.value))
 
@@ -297,17 +465,28 @@ def _leaders(facts: ClientFacts, limit: Effective) -> Finding | None:
     busiest = max(own, key=lambda broker: own[broker], default=None)
     if limit.key not in _BYTES or facts.brokers < 2 or busiest is None or own[busiest] < MOST * sum(own.values()):
         return None
+    if facts.leaders is not None and facts.leaders != {busiest}:
+        return None
+    culprit = Resource("BROKER", str(busiest))
+    if facts.missing_brokers or facts.leaders is None:
+        why = f"usage of {facts.missing_brokers} is missing" if facts.missing_brokers else facts.no_leaders
+        missing = f"{_limit_text(limit)} is used up on {culprit}; whether all its leaders are there is not seen: {why}"
+        mend = facts.ask(_ALL_BROKERS) if facts.missing_brokers else "config why topic=NAME"
+        return _not_known("leaders", culprit, limit.key, missing, mend)
     assert limit.value is not None
     everywhere = on_all_brokers(limit.key, limit.value, facts.brokers)
     message = (
         f"{_limit_text(limit)} holds on each of {facts.brokers} brokers, {readable(limit.key, everywhere)} in all, "
         f"and its leaders are all on broker {busiest}; spread leaders, or allow there what all have together"
     )
-    return _by_quota("leaders", Resource("BROKER", str(busiest)), limit.key, message, _own(limit, everywhere))
+    return _by_quota("leaders", culprit, limit.key, message, _own(limit, everywhere))
+
+
+_ALL_BROKERS = "--usage NAME, with the usage of all brokers"
 
 
 def _plain(facts: ClientFacts, limit: Effective) -> Finding:
-    code = "request-quota" if limit.key == "request_percentage" else "client-quota"
+    code = "request-quota" if limit.key == REQUESTS else "client-quota"
     message = f"{_limit_text(limit)} is used up"
     return _by_quota(code, _entity(limit), limit.key, message, _first_lift(facts, limit))
 
@@ -336,6 +515,11 @@ def _set(entity: Entity, key: str, value: float | None) -> Edit:
 
 def _is_higher(value: float | None, limit: Effective) -> bool:
     return value is not None and limit.value is not None and value > limit.value
+
+
+def _client_entity(client: tuple[str, str]) -> Entity:
+    """The entity of one client; without a client-id that of its user."""
+    return Entity.of({kind: name for kind, name in zip(("user", "client-id"), client, strict=True) if name})
 
 
 def _named(entity: Entity) -> set[str]:
@@ -374,7 +558,7 @@ def _busiest(facts: ClientFacts, queue: Queue) -> str:
     """The other client that has half of the threads' time, or more."""
     if queue.busiest == facts.client or queue.busiest_share < BUSY:
         return ""
-    whose = Entity.of({kind: name for kind, name in zip(("user", "client-id"), queue.busiest, strict=True) if name})
+    whose = _client_entity(queue.busiest)
     share = figures.share(queue.busiest_share)
     return f"; {whose} has {share} of the time of its I/O threads, and a request_percentage for it would help, too"
 
@@ -490,19 +674,68 @@ def _client_configs(facts: ClientFacts) -> Iterator[Finding]:
     yield _by_reset("client-config", entity, ACKS, message, state)
 
 
+def _slow_follower(facts: ClientFacts) -> Iterator[Finding]:
+    """The follower that a PRODUCE with `acks=-1` waits for: on each leader it pauses far longer than the others."""
+    slow = {leader: waits for leader, waits in facts.replica_waits.items() if waits.share >= WAITED}
+    if not slow:
+        return
+    longest_wait = max(waits.longest_ms for waits in slow.values())
+    waits = f"a PRODUCE waits up to {figures.milliseconds(longest_wait)} for replicas in sync (acks=-1)"
+    pauses: dict[int, float] = {}
+    for one in facts.followers or ():
+        pauses[one.broker] = min(one.longest_ms, pauses.get(one.broker, one.longest_ms))
+    (broker, longest), (_, next_one) = sorted([*pauses.items(), (-1, 0.0), (-1, 0.0)], key=lambda one: -one[1])[:2]
+    if longest < SLOW_MS or longest < SLOWER * next_one:
+        why = "no follower is much slower than the others" if facts.followers else "there are no fetches of followers"
+        missing = f"{waits}; which follower is slow the requests do not show: {why}"
+        yield _not_known("slow-follower", facts.entity, ACKS, missing, facts.ask("--for 1min"), facts.coverage)
+        return
+    culprit = Resource("BROKER", str(broker))
+    message = f"{waits}, and {culprit} lets up to {figures.milliseconds(longest)} pass until it fetches again"
+    found = _brake(
+        "slow-follower", culprit, "", message, mend=f"look at the load of {culprit}, and config why {culprit}"
+    )
+    yield replace(found, coverage=facts.coverage)
+
+
+def _unreached(facts: ClientFacts) -> Iterator[Finding]:
+    """Quotas of clients with a client-id that leave it without a limit, as it sends none."""
+    unlimited = {limit.key for limit in facts.limits if limit.value is None}
+    for other in facts.others:
+        if other.entity is None or other.entity.get("client-id") is None or other.key not in unlimited:
+            continue
+        message = f"{_limit_text(other)} does not reach it, as it sends no client-id: it is unlimited"
+        mend = "send a client-id"
+        yield _brake("unreached-quota", other.entity, other.key, message, state=STANDS, mend=mend)
+
+
+def _idle(facts: ClientFacts) -> Iterator[Finding]:
+    """A client that asks for little: no limit keeps it."""
+    if not facts.coverage.rows or facts.active is None or facts.active > IDLE or facts.throttles:
+        return
+    message = f"it moved bytes in {figures.share(facts.active)} of the windows, and nothing throttled it"
+    if facts.missing_brokers:
+        missing = f"{message}; usage of {facts.missing_brokers} is missing"
+        yield _not_known("idle", facts.entity, "", missing, facts.ask(_ALL_BROKERS), facts.coverage)
+        return
+    found = _brake("idle", facts.entity, "", f"it is idle: {message}", state=STANDS)
+    yield replace(found, coverage=facts.coverage)
+
+
 # --- topics and brokers ---
 
 
 @dataclass(frozen=True)
 class ConfigFacts:
-    """What was read about a topic, or a broker: its configs and those of the brokers that are involved; and the
-    brokers that are `down`, or did not answer."""
+    """What was read about a topic, or a broker: its configs and those of the brokers that are involved; the
+    brokers that are `down`, or did not answer; the findings about a broker whose configs are not those of its peers."""
 
     configs: Sequence[ConfigValue]
     partitions: Sequence[Partition] = ()
     brokers: int = 0
     reassigning: bool | None = None
     down: Collection[int] = ()
+    differing: Sequence[Finding] = ()
 
     def own(self, *keys: str) -> list[ConfigValue]:
         """The values of these keys that somebody has set."""
@@ -524,7 +757,8 @@ def of_topic(topic: Resource, facts: ConfigFacts) -> list[Finding]:
 
 def of_broker(facts: ConfigFacts) -> list[Finding]:
     """The brakes of a broker, those that bite first."""
-    return _in_order([*_callbacks(facts.configs), *_rates(facts), *_tiered(facts), *_connection_bounds(facts)])
+    rates = (*_rates(facts), *_tiered(facts))
+    return _in_order([*_callbacks(facts.configs), *rates, *_connection_bounds(facts), *_unlike_peers(facts)])
 
 
 def of_group(values: Sequence[ConfigValue], group_type: str | None, bounds: BrokerConfigs) -> list[Finding]:
@@ -597,6 +831,21 @@ def _of_replicas(
         mend = f"give {topic} more replicas (kafka-reassign-partitions.sh)"
     culprit = Resource("BROKER", brokers) if len(missing) == 1 else topic
     return _brake(code, culprit, key, message, mend=mend)
+
+
+def _unlike_peers(facts: ConfigFacts) -> Iterator[Finding]:
+    """The configs of a broker that are not those of its peers. Without a change that makes it like them, it is not
+    known which of them is unusual, where peers were not read."""
+    for one in facts.differing:
+        broker = cast(Resource, one.target)
+        seen = (one.coverage or Coverage()).seen
+        coverage = None if seen is None else Coverage(seen, seen | {*facts.down})
+        mend = one.mend or "config advise --only differs"
+        if one.edit is None and (facts.down or (one.coverage and one.coverage.missing)):
+            yield _not_known("unlike-peers", broker, one.key, one.message, mend, coverage)
+        else:
+            found = _brake("unlike-peers", broker, one.key, one.message, one.edit, state=MAY_BITE, mend=mend)
+            yield replace(found, coverage=coverage)
 
 
 def _throttled_replicas(facts: ConfigFacts) -> Iterator[Finding]:

@@ -11,8 +11,9 @@ from itertools import accumulate
 from operator import itemgetter
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from ..admin.ports import SPECIFIED, Component, serving
+from ..admin.ports import SPECIFIED, Component
 from ..admin.wire import PATIENCE
+from ..advice import DIFFERS
 from ..advice import brakes as rules
 from ..advice.brakes import (
     BITES,
@@ -29,6 +30,7 @@ from ..advice.brakes import (
     ConfigFacts,
     Queue,
 )
+from ..advice.config_rules import findings
 from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError, NotFound, printable
 from ..frames import relational, schemas
@@ -42,7 +44,7 @@ from ..model.changes import Edit
 from ..model.client_configs import ClientEntity
 from ..model.config_values import ConfigValue
 from ..model.entity import Entity
-from ..model.findings import NOT_KNOWN, UNKNOWN, Finding, Row
+from ..model.findings import UNKNOWN, Finding, Row
 from ..model.grammar import DEFAULT
 from ..model.levels import DEFAULT_IP
 from ..model.resources import Resource
@@ -110,17 +112,19 @@ class BrakesAnswer(Findings):
 _VERDICTS = {
     BITES: "is slowed by",
     rules.MAY_BITE: "may be slowed by",
-    NOT_KNOWN: "is perhaps slowed by",
     STANDS: "is not slowed now by",
 }
 
 
 def verdict(whose: str, found: Finding) -> str:
     """A brake in a line."""
-    to_do = "To know it" if found.severity == UNKNOWN else "To lift it"
-    how = "" if found.mend is None else f". {to_do}: {found.mend}"
-    brake = rules.BRAKES[found.code]
-    return f"{whose} {_VERDICTS[found.evidence['state']]} {brake}, {found.target}: {found.message}{how}"
+    brake, is_known = rules.BRAKES[found.code], found.severity != UNKNOWN
+    how = "" if found.mend is None else f". To {'lift' if is_known else 'know'} it: {found.mend}"
+    if str(found.target) != whose:
+        brake += f", {found.target}" + ("" if is_known else ",")
+    if not is_known:
+        return f"whether {whose} is slowed by {brake} is {found.message}{how}"
+    return f"{whose} {_VERDICTS[found.evidence['state']]} {brake}: {found.message}{how}"
 
 
 # --- a topic, a broker or a group ---
@@ -136,8 +140,8 @@ def of_config(kafka: LiveKafka, resource: Resource, history: History | None = No
         facts, notes = _facts_of_topic(kafka, resource)
         values, found = facts.configs, rules.of_topic(resource, facts)
     else:
-        values = _values(kafka, resource, BROKER_KEYS)
-        found = rules.of_broker(ConfigFacts(values, (), len(serving(kafka)), is_reassigning(kafka)))
+        facts = _facts_of_broker(kafka, resource)
+        values, found = facts.configs, rules.of_broker(facts)
     dated = found if history is None else [*_dated(found, values, history, kafka.id)]
     return BrakesAnswer(str(resource), dated, kafka.id, notes)
 
@@ -150,6 +154,16 @@ def _facts_of_topic(kafka: LiveKafka, topic: Resource) -> tuple[ConfigFacts, lis
     unseen = [] if partitions else [f"the partitions of {topic} were not read: that needs DESCRIBE on it"]
     configs, serving = [*own, *values_of(rows)], sum(not broker.is_fenced for broker in brokers)
     return ConfigFacts(configs, partitions, serving, is_reassigning(kafka), missing), [*missing.values(), *unseen]
+
+
+def _facts_of_broker(kafka: LiveKafka, broker: Resource) -> ConfigFacts:
+    """What was read of a broker, and of all others: a config that they do not have may slow it."""
+    values, brokers = _values(kafka, broker, BROKER_KEYS), kafka.brokers()
+    serving = [one.resource for one in brokers if not one.is_fenced]
+    table = kafka.configs.describe(serving, timeout=PATIENCE)
+    differing = [one for one in findings(table) if one.code == DIFFERS and one.target == broker]
+    missing = unread_brokers(brokers, table.to_pylist())
+    return ConfigFacts(values, (), len(serving), is_reassigning(kafka), missing, differing)
 
 
 def _dated(

@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from .. import usage
+from ..advice.brakes import Follower
 from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError, NotFound, NotKnowable
 from ..frames import relational, schemas
 from ..frames.answer import Answer
-from ..frames.schema_metadata import noted, stamped
+from ..frames.schema_metadata import mark, noted, stamped
 from ..model.findings import Row
 from ..resolution import kernel
 from ..resolution.rules import Effective
+from ..usage.bucket_figures import micros
+from ..usage.client_use import ClientUse, client_use
 from ..usage.engines import Usage
+from ..usage.limits_over_time import LimitsOverTime, limits_over_time
 from ..usage.near_and_top import TopAnswer
-from ..usage.rules import SHARE_BYTES, SHARE_ESTIMATE
 from .groups import group_types
 from .observation import ObservationAnswer, are_known, beginning
+
+if TYPE_CHECKING:
+    from ..history import History
 
 
 def refuse_unknown_logs(kafka: LiveKafka) -> None:
@@ -48,15 +57,18 @@ def top_of(
     """TOP of the time that was observed, as far as the logs of all brokers have it."""
     rows = _logged_rows(observed)
     since, until = _logged_span(rows)
-    used = usage.usage(_requests_since(since, rows, record_sizes))
+    used = usage.usage(_requests_since(since, _logs(rows, record_sizes)))
     return usage.top(used, keys=keys, most=most, time=(since, until)).warned([*_missing(observed), *observed.warnings])
 
 
 def requests_of(observed: ObservationAnswer, record_sizes: pa.Table | None = None) -> pa.Table:
     """REQUESTS of the time that was observed, as far as the logs of all brokers have it; its notes have the others."""
     rows = _logged_rows(observed)
-    since, _ = _logged_span(rows)
-    return noted(_requests_since(since, rows, record_sizes), [*_missing(observed), *observed.warnings])
+    since, until = _logged_span(rows)
+    logs = _logs(rows, record_sizes)
+    followers = [one for row, log in logs for one in _followers(_in_time(log.left_out, row, since), (since, until))]
+    seen = Observed(frozenset(row["broker"] for row in rows), since, until, tuple(followers))
+    return noted(seen.marked(_requests_since(since, logs)), [*_missing(observed), *observed.warnings])
 
 
 def _missing(observed: ObservationAnswer) -> list[str]:
@@ -64,8 +76,59 @@ def _missing(observed: ObservationAnswer) -> list[str]:
     return [f"WARNING: {failure}" for failure in observed.failures]
 
 
-def _requests_since(since: datetime, rows: Sequence[Row], record_sizes: pa.Table | None) -> pa.Table:
-    return pa.concat_tables([schemas.REQUESTS.empty(), *(_requests_of(row, since, record_sizes) for row in rows)])
+OBSERVED = "kadmin.observed"
+"""Metadata of REQUESTS: the brokers and the time that were observed, and how long followers did not fetch."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The brokers that were observed, from when to when, and the longest pauses of followers on each of them."""
+
+    brokers: frozenset[int]
+    since: datetime
+    until: datetime
+    followers: tuple[Follower, ...] = ()
+
+    def marked(self, requests: pa.Table) -> pa.Table:
+        """The requests with all this in their metadata."""
+        followers = [[one.leader, one.broker, one.longest_ms] for one in self.followers]
+        times = [self.since.isoformat(), self.until.isoformat()]
+        text = json.dumps({"brokers": sorted(self.brokers), "times": times, "followers": followers})
+        return schemas.marked(requests, {**(requests.schema.metadata or {}), OBSERVED: text})
+
+    @classmethod
+    def of(cls, requests: object) -> Observed | None:
+        """What the metadata of requests say; None of those that were not observed from here."""
+        text = mark(requests, OBSERVED) if isinstance(requests, pa.Table) else None
+        if text is None:
+            return None
+        found = json.loads(text)
+        followers = (Follower(*one) for one in found["followers"])
+        since, until = map(datetime.fromisoformat, found["times"])
+        return cls(frozenset(found["brokers"]), since, until, tuple(followers))
+
+
+_FETCHER = r"^broker-(?P<broker>\d+)-fetcher-\d+$"
+
+
+def _followers(requests: pa.Table, span: tuple[datetime, datetime]) -> Iterator[Follower]:
+    """The longest time between the answer to a fetch and the next fetch of each follower of a leader, whose requests of
+    brokers these are."""
+    fetches = requests.filter(pc.equal(requests["api"], "FETCH"))
+    ids = pc.struct_field(pc.extract_regex(fetches["client_id"], _FETCHER), "broker")
+    rows = fetches.select(["broker", "time", "total_ms"]).append_column("follower", ids).to_pylist()
+    asked = defaultdict[tuple[int, int], list[tuple[datetime, datetime]]](list)
+    for row in (row for row in rows if row["follower"] is not None):
+        begin = row["time"] - timedelta(milliseconds=row["total_ms"] or 0.0)
+        asked[row["broker"], int(row["follower"])].append((begin, row["time"]))
+    for (leader, follower), times in asked.items():
+        those = sorted([(span[0], span[0]), *times, (span[1], span[1])])
+        pauses = (later - answered for (_, answered), (later, _) in pairwise(those))
+        yield Follower(leader, follower, max(pauses) / timedelta(milliseconds=1))
+
+
+def _requests_since(since: datetime, logs: Sequence[tuple[Row, usage.Requests]]) -> pa.Table:
+    return pa.concat_tables([schemas.REQUESTS.empty(), *(_in_time(log.frame, row, since) for row, log in logs)])
 
 
 def _logged_rows(observed: ObservationAnswer) -> list[Row]:
@@ -85,17 +148,24 @@ def _logged_since(row: Mapping[str, Any]) -> datetime:
     return max(since, beginning(Path(row["logs"][0]))) if row["logs"] else until
 
 
-def _requests_of(row: Mapping[str, Any], since: datetime, record_sizes: pa.Table | None) -> pa.Table:
-    """REQUESTS of one broker."""
+def _logs(rows: Iterable[Row], record_sizes: pa.Table | None) -> list[tuple[Row, usage.Requests]]:
+    """The request log of each broker that has one."""
+    return [(row, log) for row in rows if (log := _log_of(row, record_sizes)) is not None]
+
+
+def _log_of(row: Row, record_sizes: pa.Table | None) -> usage.Requests | None:
     if not row["logs"]:
-        return schemas.REQUESTS.empty()
+        return None
     try:
-        how = {"broker": row["broker"], "tz": _zone_here(), "record_sizes": record_sizes}
-        frame = usage.requests(row["logs"], **how).frame
+        return usage.requests(row["logs"], broker=row["broker"], tz=_zone_here(), record_sizes=record_sizes)
     except NotFound:  # nobody asked for anything, so there is no line
-        return schemas.REQUESTS.empty()
+        return None
+
+
+def _in_time(frame: pa.Table, row: Row, since: datetime) -> pa.Table:
+    """REQUESTS of one broker in the time that was observed."""
     is_observed = pc.and_(pc.greater_equal(frame["time"], since), pc.less_equal(frame["time"], row["until"]))
-    return frame.filter(is_observed).cast(schemas.REQUESTS.schema)
+    return frame.filter(is_observed).select(schemas.REQUESTS.names).cast(schemas.REQUESTS.schema)
 
 
 def _zone_here() -> str:
@@ -144,30 +214,26 @@ _BUCKET = ("key", "level", "bucket_user", "bucket_client_id")
 class BucketUsage:
     """The use of the buckets of a client, by quota key: UTILISATION's rows, and who shares them.
 
-    `used` is the usage that they are out of.
+    `used` is the usage that they are out of, `limits` the limits at their time, and `recorded` the last time of these,
+    in microseconds; None where they are those of now.
     """
 
     utilisation: Mapping[str, list[Row]]
     sharing: dict[str, list[tuple[str, str]]]
-    client: Effective
+    explanation: tuple[Effective, ...]
     used: relational.Frame
+    limits: LimitsOverTime
+    recorded: int | None = None
 
     @cached_property
-    def loads(self) -> list[Row]:
-        """What the client, and those of the same user or client-id, used of a key on a broker; `since` the first window
-        in which they were throttled."""
-        return _loads(self.used, self.client)
+    def use(self) -> ClientUse:
+        """The use of the client and of its buckets, each window by the limit of its time."""
+        return client_use(self.used, self.limits, self.explanation, self.recorded)
 
-    def since(self, key: str) -> datetime | None:
-        """The first window in which a client of the bucket was throttled."""
-        rows = (row for row in self.loads if row["key"] == key)
-        sharing = self.sharing.get(key)
-        moments = (row["since"] for row in rows if sharing is None or (row["user"], row["client_id"]) in sharing)
-        return min(filter(None, moments), default=None)
-
-    def is_of_share(self, key: str) -> bool:
-        """Was a share consumer of the bucket throttled?"""
-        return any(row["key"] == key and row["share_throttles"] for row in self.loads)
+    @property
+    def windows(self) -> int:
+        """The windows that were watched, on the broker with most."""
+        return max((row["windows"] for rows in self.utilisation.values() for row in rows), default=0)
 
     def columns(self, key: str) -> dict[str, Any]:
         """WHY's columns of one key."""
@@ -188,7 +254,9 @@ class BucketUsage:
         }
 
 
-def of_client(kafka: LiveKafka, usage: object, explanation: Iterable[Effective]) -> BucketUsage:
+def of_client(
+    kafka: LiveKafka, usage: object, explanation: Iterable[Effective], history: History | None = None
+) -> BucketUsage:
     """The use of the buckets that one client draws from.
 
     Parameters
@@ -197,15 +265,29 @@ def of_client(kafka: LiveKafka, usage: object, explanation: Iterable[Effective])
         USAGE, in Spark or as anything with `__arrow_c_stream__`.
     explanation
         The limits of the client, a key each.
+    history
+        The limits of the time of the usage; default: those of now, as if they had always been the same.
     """
     limits, used = tuple(explanation), Usage.of(usage).of_cluster(kafka.id)
-    quotas = kafka.quotas.describe()
-    rows = _rows_of(used.utilisation(quotas, kafka.id, [limit.key for limit in limits], {}), limits)
+    quotas, keys = kafka.quotas.describe(), [limit.key for limit in limits]
+    then, snapshots = (quotas, None) if history is None else _recorded(history, kafka.id)
+    rows = _rows_of(used.utilisation(then, kafka.id, keys, {}), limits)
     by_key = {limit.key: [row for row in rows if row["key"] == limit.key] for limit in limits}
     known = relational.taken(used.clients(), ("user", "client_id"), "the clients")
     neighbours = relational.in_arrow(_near(known, limits[0]), task="Spark looks for the clients")
     sharing = _sharing(quotas, neighbours, limits)
-    return BucketUsage(by_key, sharing, limits[0], used.frame)
+    over_time = limits_over_time(then, tuple(keys), snapshots)
+    recorded = None if snapshots is None else int(micros(snapshots["taken_at"]).max(initial=0))
+    return BucketUsage(by_key, sharing, limits, used.frame, over_time, recorded)
+
+
+def _recorded(history: History, cluster_id: str) -> tuple[pa.Table, pa.Table]:
+    """The quotas of a cluster over time, and the snapshots that they are out of; neither names the cluster."""
+    intervals = relational.in_arrow(history.intervals("quotas", cluster_id), task="Spark reads the history of quotas")
+    snapshots = history.snapshots(cluster_id).to_arrow()
+    snapshots = snapshots.filter(pc.equal(snapshots["kind"].cast(pa.string()), "quotas"))
+    times = pa.table({"cluster_id": pa.repeat("", len(snapshots)), "taken_at": snapshots["taken_at"]})
+    return intervals.drop_columns(["cluster_id"]), times
 
 
 def _rows_of(utilised: Answer, limits: Iterable[Effective]) -> list[Row]:
@@ -215,35 +297,17 @@ def _rows_of(utilised: Answer, limits: Iterable[Effective]) -> list[Row]:
 
 
 def _is_of(row: Row, limit: Effective) -> bool:
+    """Is it about the bucket of this limit, under this value?"""
     names = ("user", "client_id") if limit.bucket is None else ("bucket_user", "bucket_client_id")
     whose = (limit.user, limit.client_id) if limit.bucket is None else limit.bucket
-    return row["key"] == limit.key and row["level"] == limit.level and tuple(row[name] for name in names) == whose
+    is_limit = (row["key"], row["level"], row["limit"]) == (limit.key, limit.level, limit.value)
+    return is_limit and tuple(row[name] for name in names) == whose
 
 
 def _near(frame: relational.Frame, client: Effective) -> relational.Frame:
     """The rows of clients of the same user or the same client-id; no other can share a bucket."""
     column = relational.words_of(frame).column
     return relational.where(frame, (column("user") == client.user) | (column("client_id") == client.client_id))
-
-
-def _loads(frame: relational.Frame, client: Effective) -> list[Row]:
-    words = relational.words_of(frame)
-    column = words.column
-    is_throttled = column("throttle_ms") > 0
-    is_share = (column("source") == SHARE_BYTES) | (column("source") == SHARE_ESTIMATE)
-    throttled = {
-        "since": words.when(is_throttled, column("window_start")),
-        "share_throttles": is_throttled & is_share,
-    }
-    measures: dict[str, relational.Measure] = {
-        "used": ("sum", "value"),
-        "since": ("min", "since"),
-        "share_throttles": ("count_true", "share_throttles"),
-    }
-    by = ["user", "client_id", "key", "broker"]
-    added = relational.added_up(relational.with_further(_near(frame, client), throttled), by, measures)
-    rows: list[Row] = relational.in_arrow(added, task="Spark adds up the use of the clients").to_pylist()
-    return rows
 
 
 def _sharing(quotas: pa.Table, neighbours: pa.Table, limits: Iterable[Effective]) -> dict[str, list[tuple[str, str]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -180,3 +181,28 @@ def _nearest(name: str, known: list[str]) -> str | None:
         return None
     as_long = [other for other in known if abs(len(other) - len(name)) <= SLIPS]
     return nearest(name, as_long, likeness=0.8)
+
+
+def clients(asked: tuple[str, str], known: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Those of these clients, user and client-id, that may be meant by the one that is asked for, the nearest first:
+    their names differ by a slip, one has the other among its words, as a DN has a name, or one of both is the same."""
+    likeness = {other: _likeness(asked, other) for other in {*known} - {asked}}
+    return sorted((other for other, like in likeness.items() if like), key=lambda other: (-likeness[other], other))
+
+
+def _likeness(asked: tuple[str, str], other: tuple[str, str]) -> float:
+    """How much two clients are alike, from 0 to 2; 0 where neither is meant by the other."""
+    user, client_id = (_alike(*names) for names in zip(asked, other, strict=True))
+    return user + client_id if (user and (client_id or user == 1.0)) or (client_id == 1.0 and asked[1]) else 0.0
+
+
+def _alike(name: str, other: str) -> float:
+    """1 for the same name, less for one that is among the words of the other or differs by a slip, 0 for others."""
+    if name == other:
+        return 1.0
+    if not name or not other:
+        return 0.0
+    words = ({*re.split(r"[^\w-]+", one.lower())} for one in (name, other))
+    if any(one.lower() in those for one, those in zip((other, name), words, strict=True)):
+        return 0.9
+    return 0.8 if _nearest(name, [other]) else 0.0

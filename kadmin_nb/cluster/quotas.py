@@ -20,6 +20,7 @@ from ..model.quota_keys import QUOTA_KEYS, find
 from . import near_names
 
 if TYPE_CHECKING:
+    from ..history import History
     from ..plans.plan import Plan
     from ..usage.near_and_top import NearAnswer
     from ..usage.oversubscription import CapacityAnswer
@@ -138,6 +139,7 @@ class Quotas:
         keys: Sequence[str] | None = None,
         usage: object = None,
         to: tuple[str, float] | None = None,
+        history: History | None = None,
     ) -> WhyAnswer:
         """WHY: what slows one client, its limits, who shares them, how much of them is used, and what would lift them.
 
@@ -156,6 +158,9 @@ class Quotas:
             throttled, and which known clients share it. REQUESTS add new connections, too.
         to
             A key and the limit that you want for it; default: changes that would double any limit.
+        history
+            `kn.open_history(where)`: each window of the usage is judged by the limit of its own time. Without it, a
+            throttle that the limit of now does not explain is *not known*.
 
         Raises
         ------
@@ -165,7 +170,7 @@ class Quotas:
         from .why import why
 
         self._refuse_unknown(keys)
-        return why(self._kafka, user, client_id, keys=keys, usage=usage, to=to)
+        return why(self._kafka, user, client_id, keys=keys, usage=usage, to=to, history=history)
 
     def reach(
         self,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..advice.brakes import ClientFacts, Load, Throttling
+from ..advice.brakes import ClientFacts
 from ..client_configs.kafka import LiveKafka
 from ..errors import NotFound, UsageError, printable
 from ..frames import schemas
@@ -29,12 +28,13 @@ from ..resolution.shadows import UNNAMED, Lift, Quota, lifts, only_without
 from ..usage.engines import Usage
 from ..usage.rules import WHY_UNKNOWN
 from ..usage.windows import usage as request_usage
-from . import brakes, bucket_usage, resolve_engines, resolving
+from . import brakes, bucket_usage, client_facts, resolve_engines, resolving
 from .brakes import BrakesAnswer
 from .bucket_usage import BucketUsage
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
+    from ..history import History
     from ..model.changes import Edit
 
 SHOWN = 5
@@ -171,6 +171,7 @@ def why(
     keys: Sequence[str] | None,
     usage: object,
     to: tuple[str, float] | None,
+    history: History | None = None,
 ) -> WhyAnswer:
     """Everything that is known of the limits of one client; see `Quotas.why`."""
     pair = one_name("why", "user", user), one_name("why", "client-id", client_id)
@@ -183,10 +184,15 @@ def why(
     explanation = explain(stored, *pair, asked)
     others = () if pair[1] else explain(stored, pair[0], UNNAMED, asked)
     unobserved = notes_of(usage) if isinstance(usage, pa.Table) else ()
+    observed = bucket_usage.Observed.of(usage)
     requests, usage = _requests_and_usage(usage)
-    used = None if usage is None else bucket_usage.of_client(kafka, usage, explanation)
+    used = None if usage is None else bucket_usage.of_client(kafka, usage, explanation, history)
     table = stamped(schemas.table(schemas.WHY, _rows(explanation, len(brokers), used)), kafka.id, marks)
-    facts = _facts(ClientFacts(explanation, others, stored, len(brokers), resolving.values_of(rows)), used)
+    facts = ClientFacts(explanation, others, stored, len(brokers), resolving.values_of(rows))
+    if used is not None:
+        facts = client_facts.with_usage(kafka, facts, used, (broker.id for broker in registered), observed)
+    if requests is not None:
+        facts = client_facts.with_requests(kafka, facts, requests)
     found = brakes.of_client(kafka, facts, requests)
     further = tuple(lift for lift in _all_lifts(stored, explanation, to) if lift.edit not in found.edits())
     notes = [*unobserved, *resolving.unread(registered, rows).values(), *found.notes]
@@ -200,25 +206,6 @@ def _requests_and_usage(given: object) -> tuple[Frame | None, object]:
     frame = Usage.of(given).frame
     is_requests = {"connection", "api"} <= {*names_of(frame)}
     return (frame, request_usage(frame)) if is_requests else (None, given)
-
-
-def _facts(facts: ClientFacts, used: BucketUsage | None) -> ClientFacts:
-    """With what was used."""
-    if used is None:
-        return facts
-    loads = [Load(*(row[name] for name in ("user", "client_id", "key", "broker", "used"))) for row in used.loads]
-    seen = {limit.key: _throttling(used, limit.key) for limit in facts.limits}
-    throttles = {key: one for key, one in seen.items() if one is not None}
-    return replace(facts, loads=loads, throttles=throttles, sharing=used.sharing)
-
-
-def _throttling(used: BucketUsage, key: str) -> Throttling | None:
-    row = used.columns(key)
-    if not row.get("throttle_ms"):
-        return None
-    unknown, share = bool(row["windows_unknown"]), row["share_throttled"]
-    is_of_share = used.is_of_share(key)
-    return Throttling(row["throttle_ms"], share, used.since(key), row["utilisation"], unknown, is_of_share)
 
 
 def stored_for(kafka: LiveKafka, pair: tuple[str, str]) -> Stored:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,11 +15,9 @@ from ..plans import change_words
 from . import completions, options
 from .change_options import again, changing, ending
 from .click_glue import Verbs, words
+from .history import history_at
 from .options import read_selectors
 from .session import PlanOptions, Session
-
-if TYPE_CHECKING:
-    from ..history import History
 
 RESOURCES = tuple(WORDS)
 _CLIENT_WORDS = ("user", "client-id")
@@ -129,16 +127,8 @@ def why(session: Session, words: tuple[str, ...], number: int | None, history: s
     {here} topic=orders --stage 1
     """
     chosen = read_selectors(words, ("topic", "broker", "group"), session.lookup)
-    answer = session.cluster.configs.why(**chosen, history=_history_at(history))
+    answer = session.cluster.configs.why(**chosen, history=history_at(history))
     return answer if number is None else session.change([answer.edit(number)], PlanOptions())
-
-
-def _history_at(where: str | None) -> History | None:
-    if where is None:
-        return None
-    from ..history import open_history
-
-    return open_history(where)
 
 
 @config.command("set")

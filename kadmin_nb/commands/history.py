@@ -199,6 +199,11 @@ def _live(session: Session, against: str | None, sides: int) -> list[Snapshot]:
         return [*snapshots, other.snapshot()]
 
 
+def history_at(where: str | None) -> History | None:
+    """The history that an option names; None without one."""
+    return None if where is None else _at(where)
+
+
 def _at(where: str, keep: str | None = None) -> History:
     from ..history import open_history
 

@@ -16,7 +16,7 @@ from . import completions, options
 from .change_options import ending
 from .chart import chart
 from .click_glue import Verbs, words
-from .history import history
+from .history import history, history_at
 from .options import Length, read_selectors
 from .session import PlanOptions, Session, frame_in_arrow, frame_or_file, spark_for, usage_frame, with_progress
 from .usage import cost, near, note, recommend, top, usage
@@ -103,6 +103,7 @@ def resolve(
 @options.keys(completions.quota_keys)
 @click.option("--usage", metavar="NAME", help="A USAGE frame: a variable, or a Parquet or CSV file.")
 @click.option("--for", "seconds", type=Length(), metavar="TIME", help="Observe the brokers for this long first.")
+@click.option("--history", "where", metavar="WHERE", help="Judge the usage by the limits of its time, by this history.")
 @click.option("--to", metavar="KEY=VALUE", help="The limit you want, such as producer_byte_rate=20MB/s.")
 @click.option("--stage", "number", type=int, metavar="N", help="Stage number N of the changes that would lift it.")
 def why(
@@ -111,6 +112,7 @@ def why(
     keys: tuple[str, ...],
     usage: str | None,
     seconds: float | None,
+    where: str | None,
     to: str | None,
     number: int | None,
 ) -> Any:
@@ -123,6 +125,7 @@ def why(
     {here} user=alice client-id=app
     {here} user=alice client-id=app --for 20s
     {here} user=alice client-id=app --usage usage.parquet
+    {here} user=alice client-id=app --usage usage.parquet --history lake/kafka
     {here} user=alice client-id=app --to producer_byte_rate=20MB/s --stage 1
     """
     if usage is not None and seconds is not None:
@@ -135,6 +138,7 @@ def why(
         keys=options.keys_of(keys),
         usage=used,
         to=None if to is None else _wanted_limit(to),
+        history=history_at(where),
     )
     return answer if number is None else session.change([answer.edit(number)], PlanOptions())
 

@@ -697,6 +697,7 @@ class REQUESTS(Frame):
     software_name = software_version = Field(TEXT, null=True)
     connection = Field(TEXT)
     correlation_id = Field(WHOLE)
+    topics = Field(TEXT, "the topics of a PRODUCE or FETCH that the answer names, by name or id; null: none", null=True)
 
 
 class RECORD_SIZES(Frame, key="topic"):

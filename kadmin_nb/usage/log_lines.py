@@ -48,8 +48,14 @@ _REQUEST = pa.struct(
         ("topicData", pa.list_(pa.struct([("partitionData", _SIZES)]))),
     ]
 )
+_TOPIC = ("name", "topic", "topicId")
+"""The fields by which answers name a topic, of a PRODUCE and of a FETCH: by name or, in later versions, by id."""
+
 _ANSWERED = pa.struct(
-    [("topicId", pa.string()), ("partitions", pa.list_(pa.struct([_SIZE, ("acquiredRecords", _BATCHES)])))]
+    [
+        *((name, pa.string()) for name in _TOPIC),
+        ("partitions", pa.list_(pa.struct([_SIZE, ("acquiredRecords", _BATCHES)]))),
+    ]
 )
 _DOCUMENT = pa.schema(
     [
@@ -239,7 +245,8 @@ def _columns(documents: pa.Table) -> dict[str, pa.Array]:
     rows = pa.StructArray.from_arrays([column.combine_chunks() for column in documents.columns], fields=list(_DOCUMENT))
     fields = {name: pc.struct_field(rows, path) for name, path in _FIELDS.items()}
     sums = {name: _sum(pc.struct_field(rows, path[:2]), path[2]) for name, path in _SUMS.items()}
-    return {**fields, **sums, "acquired": _acquired(pc.struct_field(rows, ("response", "responses")))}
+    answered = pc.struct_field(rows, ("response", "responses"))
+    return {**fields, **sums, "acquired": _acquired(answered), "topics": _topics(answered)}
 
 
 def _sum(topics: pa.Array, partitions: str) -> pa.Array:
@@ -272,6 +279,15 @@ def _acquired(topics: pa.Array) -> pa.Array:
     lengths = np.asarray(pc.fill_null(pc.list_value_length(topics), 0))
     offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
     return pa.ListArray.from_arrays(offsets, values, mask=topics.is_null())
+
+
+def _topics(topics: pa.Array) -> pa.Array:
+    """The topics that an answer is about, by name or id, with a comma between them; null where it tells none."""
+    names = pc.coalesce(*(pc.struct_field(topics.flatten(), name) for name in _TOPIC))
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(topics), 0))
+    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
+    joined = pc.binary_join(pa.ListArray.from_arrays(offsets, names, mask=topics.is_null()), ",")
+    return pc.if_else(pc.equal(joined, ""), None, joined)
 
 
 def _floats(numbers: pa.Array) -> npt.NDArray[np.float64]:

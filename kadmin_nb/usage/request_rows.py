@@ -317,6 +317,7 @@ class LogReader:
             "deprecated": pc.fill_null(parsed["deprecated"], False),
             "bytes_in": pc.if_else(pc.equal(api, "PRODUCE"), parsed["produced"], None),
             "bytes_out": self._bytes_out(api, parsed),
+            "topics": pc.if_else(pc.is_in(api, value_set=_SIZED), parsed["topics"], None),
             "ambiguous": clock.is_ambiguous,
         }
         columns["reason"] = self._reasons(columns)

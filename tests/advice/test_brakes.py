@@ -28,7 +28,7 @@ from kadmin_nb.advice.brakes import (
 from kadmin_nb.model.config_fallback import Synonym
 from kadmin_nb.model.config_values import BrokerConfigs, ConfigValue
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.model.findings import NOT_KNOWN, Finding
+from kadmin_nb.model.findings import NOT_KNOWN, WARNING, Coverage, Finding
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.resources import Partition, Resource, Source
 from kadmin_nb.resolution.rules import explain
@@ -56,10 +56,12 @@ def told(found: list[Finding]) -> list[tuple[str, str, str, str | None]]:
 def test_a_request_quota_throttles_writes_far_below_their_limit() -> None:
     """We doubled the byte rate, and nothing changed: the request quota had throttled the writes."""
     quotas = (ALICE, "producer_byte_rate", 1e6), (ALICE, "request_percentage", 50.0)
-    far = client(*quotas, throttles={"producer_byte_rate": throttled(3.0)})
-    near = client(*quotas, throttles={"producer_byte_rate": throttled(99.0)})
+    far = client(*quotas, throttles={"producer_byte_rate": throttled(3.0)}, request_use=60.0)
+    near = client(*quotas, throttles={"producer_byte_rate": throttled(99.0)}, request_use=60.0)
     assert [one.code for one in of_client(far)] == ["request-quota"]
     assert [one.code for one in of_client(near)] == ["client-quota"]
+    (found,) = of_client(replace(far, request_use=3.0))
+    assert (found.code, found.evidence["state"]) == ("earlier-limit", NOT_KNOWN)
 
 
 def test_the_share_of_each_client_id_shadows_nothing() -> None:
@@ -72,9 +74,23 @@ def test_the_share_of_each_client_id_shadows_nothing() -> None:
     ]
 
 
-def test_a_throttle_that_no_stored_quota_explains_is_nobodys() -> None:
+def test_a_throttle_that_no_stored_quota_explains_is_not_known() -> None:
     """It named a quota, and there was none."""
-    assert of_client(client(throttles={"producer_byte_rate": throttled(None)})) == []
+    (found,) = of_client(client(throttles={"producer_byte_rate": throttled(None)}))
+    assert (found.code, found.edit, found.mend) == (
+        *("earlier-limit", None),
+        "quota why user=alice client-id=app --usage NAME --history WHERE",
+    )
+    assert found.message.startswith("not known: it is unlimited: the limit may have been another then; throttled for")
+
+
+def test_a_throttle_of_an_earlier_limit_is_over() -> None:
+    """It was raised a week ago, and the answer was to raise it."""
+    seen = replace(throttled(99.0), is_now=False, then=1e6, same_limit=False)
+    (found,) = of_client(client((ALICE, "producer_byte_rate", 5e6), throttles={"producer_byte_rate": seen}))
+    assert (found.code, found.evidence["state"], found.edit) == ("earlier-limit", STANDS, None)
+    assert "the producer_byte_rate of 1 MB/s of that time throttled it" in found.message
+    assert str(found.coverage) == "the limit changed meanwhile"
 
 
 def test_a_neighbour_that_used_less_is_not_blamed() -> None:
@@ -82,7 +98,8 @@ def test_a_neighbour_that_used_less_is_not_blamed() -> None:
     loads = [Load("alice", "app", "producer_byte_rate", 1, 9e6), Load("alice", "small", "producer_byte_rate", 2, 1e5)]
     sharing = {"producer_byte_rate": [("alice", "app"), ("alice", "small")]}
     seen = {"producer_byte_rate": throttled(99.0)}
-    facts = client((ALICE, "producer_byte_rate", 1e6), throttles=seen, sharing=sharing, loads=loads)
+    quota = ALICE, "producer_byte_rate", 1e6
+    facts = client(quota, throttles=seen, sharing=sharing, loads=loads, leaders=frozenset({1}))
     assert told(of_client(facts)) == [
         ("leaders", "broker=1", BITES, "quota set producer_byte_rate=3MB/s user=alice client-id=app")
     ]
@@ -278,6 +295,19 @@ def test_a_full_request_queue_names_the_client_that_keeps_the_threads_busy() -> 
     for busiest in (("alice", "app"), ("", "")):
         (found,) = of_client(client(queues=[replace(full, busiest=busiest, busiest_share=0.4)]))
         assert (found.edit, "I/O threads" in found.message) == (None, False)
+
+
+UNLIKE = Finding("differs", WARNING, "num.io.threads of broker=2 is 4, but 8 on 2 others", BROKER, "num.io.threads")
+
+
+@pytest.mark.parametrize(("down", "state"), [((), MAY_BITE), ((3,), NOT_KNOWN)])
+def test_a_broker_is_beside_all_of_its_peers(down: tuple[int, ...], state: str) -> None:
+    """Of three brokers one was down: the two others differ, and each was the odd one."""
+    seen = replace(UNLIKE, coverage=Coverage(frozenset({1, 2}), frozenset({1, 2})))
+    (found,) = of_broker(ConfigFacts([], down=down, differing=[seen]))
+    assert (found.code, str(found.target), found.evidence["state"]) == ("unlike-peers", "broker=2", state)
+    assert found.coverage is not None
+    assert found.coverage.missing == {*down}
 
 
 def locks(text: str, source: Source, *, usual: str = "2000") -> ConfigValue:

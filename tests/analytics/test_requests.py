@@ -92,6 +92,7 @@ def test_every_column_has_its_type(of, spark):
         "software_version": "2.16.1-rdkafka-2.16.0",
         "connection": row.connection,
         "correlation_id": 4,
+        "topics": "t",
     }
     empty = to_spark(schemas.table(schemas.REQUESTS, []), spark)
     assert of(spark, RECORDED).frame.dtypes == empty.dtypes

@@ -27,10 +27,10 @@ def limited(cluster, unique):
 
 
 def _usage(*rows: tuple[str, str, int, float, float | None]) -> pd.DataFrame:
-    """USAGE of broker 0 for produced bytes: user, client-id, second, value, throttle."""
+    """USAGE of broker 1 for produced bytes: user, client-id, second, value, throttle."""
     return pd.DataFrame(
         {
-            "broker": 0,
+            "broker": 1,
             "user": user,
             "client_id": client_id,
             "key": "producer_byte_rate",

@@ -18,7 +18,7 @@ from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import Refusal, Target
 from kadmin_nb.model.client_configs import ClientEntity, Replacement
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.model.resources import Resource
+from kadmin_nb.model.resources import Partition, Resource
 from kadmin_nb.model.scram import ScramUser
 
 from . import client_config_rules, config_rules, leases, quota_rules, scram_rules
@@ -125,6 +125,13 @@ class FakeKafka:
         there = cluster.topics.intersection(names) if cluster.may_read else ()
         return {name: f"{crc32(name.encode()):012d}{cluster.recreated[name]:010d}" for name in there}
 
+    def partitions(self, names: Collection[str]) -> list[Partition]:
+        """The partitions of these topics; those that nobody may read are an error."""
+        known = self.cluster.partitions
+        if known is None:
+            raise error_codes.error(Refusal("TOPIC_AUTHORIZATION_FAILED"), "asking for the leaders of topics")
+        return [partition for partition in known if partition.topic in names]
+
     def recreate_topic(self, name: str) -> None:
         """It is deleted and created again, without what was set on it."""
         self.cluster.recreated[name] += 1
@@ -208,6 +215,10 @@ class _Quotas:
             node=node,
             timeout=timeout,
         )
+
+    def describe_each(self, filters: Iterable[tuple[Sequence[Component], bool]]) -> list[pa.Table]:
+        """An answer for each filter."""
+        return [self.describe(components, strict=strict) for components, strict in filters]
 
     def _described(self, components: Sequence[Component], strict: bool, node: int) -> pa.Table:
         """An answer is made once for one image: a simulation asks for it again and again."""

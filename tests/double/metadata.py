@@ -5,11 +5,12 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kadmin_nb.model.changes import Target
 from kadmin_nb.model.configurable import Configurable
+from kadmin_nb.model.resources import Partition
 
 Value = float | str
 Values = dict[Configurable, dict[str, Value]]
@@ -83,6 +84,7 @@ class Cluster:
         self.log: list[Record] = []
         self.head = Image()
         self.topics: set[str] = set()
+        self.partitions: Sequence[Partition] | None = ()
         self.empty: set[str] = set()
         self.group_types: dict[str, str | None] = {}
         self.copying: str | None = None

@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 
 class AnswerKey(NamedTuple):
-    """One brake: the code of its cause, who or what causes it, and the line that lifts it."""
+    """One brake: the code of its cause, who or what causes it, the line that lifts it; its state where that matters."""
 
     cause: str
     culprit: str
     change: str = ""
+    state: str = ""
 
     def of(self, drawn: dict[str, str]) -> AnswerKey:
         """The key with the names and values that were drawn."""
@@ -70,6 +71,22 @@ KEYS: dict[str, tuple[AnswerKey, ...]] = {
         STALE,
         AnswerKey("request-quota", "user={user}", f"quota set request_percentage={{twice}} {_CLIENT}"),
     ),
+    "an idle client": (AnswerKey("idle", _CLIENT, state="stands"),),
+    "a client without a client-id that no client-id quota reaches": (
+        AnswerKey("unreached-quota", "user={user} client-id=<default>", state="stands"),
+    ),
+    "a slow follower": (AnswerKey("slow-follower", "broker={broker}"),),
+    "a broker that differs from its peers": (
+        AnswerKey("unlike-peers", "broker={broker}", "config reset num.network.threads broker={broker}"),
+    ),
+    "throttled yesterday, raised since": (AnswerKey("earlier-limit", _CLIENT, state="not known"),),
+    "a limit raised in the middle": (AnswerKey("earlier-limit", _CLIENT, state="stands"),),
+    "a client that nobody saw": (AnswerKey("unseen", "user={user} 'client-id={typed}'", state="not known"),),
+    "two keys at 100 %": (
+        STALE,
+        AnswerKey("client-quota", _CLIENT, f"quota set consumer_byte_rate={{twice_read}} {_CLIENT}"),
+    ),
     "none at all": (),
 }
-"""Fifteen incidents, two brakes at once, and none. Of two the client writes at a stale limit, and asks too often."""
+"""The incidents, two brakes at once, and none. Of two the client writes at a stale limit, and asks too often; of two
+keys it writes and reads at a limit."""

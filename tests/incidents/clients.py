@@ -10,10 +10,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from confluent_kafka import Consumer, Producer, ShareConsumer, TopicPartition
+from confluent_kafka import OFFSET_END, Consumer, Producer, ShareConsumer, TopicPartition
 from kafka import KafkaProducer
 
 from kadmin_nb.local import LocalKafka
+from kadmin_nb.local.node import Node
 from tests.admin.logins import settings_of
 
 Stop = threading.Event
@@ -107,21 +108,36 @@ def shares(config: Mapping[str, Any], topic: str, group: str) -> Callable[[Stop]
     return work
 
 
-def asks_often(config: Mapping[str, Any], topic: str) -> Callable[[Stop], None]:
-    """Fetch without waiting for records, again and again."""
+def reads(config: Mapping[str, Any], topic: str, offset: int = 0, **settings: object) -> Callable[[Stop], None]:
+    """Read all partitions from an offset on, without a group."""
 
     def work(stop: Stop) -> None:
-        settings = {
-            "group.id": "none",
-            "enable.auto.commit": False,
-            "fetch.wait.max.ms": 0,
-            "fetch.queue.backoff.ms": 0,
-        }
-        consumer = Consumer({**config, **settings})
-        consumer.assign([TopicPartition(topic, number) for number in range(PARTITIONS)])
+        own = {"group.id": "none", "enable.auto.commit": False, **settings}
+        consumer = Consumer({**config, **own})
+        consumer.assign([TopicPartition(topic, number, offset) for number in range(PARTITIONS)])
         while not stop.is_set():
             consumer.poll(0.05)
         consumer.close()
+
+    return work
+
+
+def asks_often(config: Mapping[str, Any], topic: str) -> Callable[[Stop], None]:
+    """Fetch without waiting for records, again and again."""
+    return reads(config, topic, OFFSET_END, **{"fetch.wait.max.ms": 0, "fetch.queue.backoff.ms": 0})
+
+
+def pauses(node: Node, seconds: float = 1.0, runs: float = 0.5) -> Callable[[Stop], None]:
+    """Stop a broker for a moment, again and again: as long as it takes to stay in sync."""
+
+    def work(stop: Stop) -> None:
+        while not stop.is_set():
+            node.pause()
+            try:
+                stop.wait(seconds)
+            finally:
+                node.resume()
+            stop.wait(runs)
 
     return work
 

@@ -6,8 +6,10 @@ import contextlib
 import os
 import random
 import secrets
+import tempfile
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from confluent_kafka import Producer
@@ -16,6 +18,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 import kadmin_nb as kn
 from kadmin_nb.clients import DynamicProducer
 from kadmin_nb.frames.answer import Answer
+from kadmin_nb.history import History
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.quota_keys import text_of
 from tests.cluster.conftest import PLUGINS
@@ -23,8 +26,8 @@ from tests.dangerous_plans import applied, keys
 from tests.incidents import clients
 from tests.waiting import eventually
 
-OBSERVED = 6.0
-"""Seconds that an incident is watched."""
+OBSERVED = 13.0
+"""Seconds that an incident is watched: brokers average over 11 s, and let a client use all of it at once."""
 
 Question = Callable[[], Answer]
 
@@ -96,12 +99,12 @@ class Scene:
             producer.poll(0)
         assert producer.flush(30) == 0
 
-    def why_client(self, client_id: str | None = None, before: float = 3.0) -> Question:
+    def why_client(self, client_id: str | None = None, before: float = 3.0, history: History | None = None) -> Question:
         """Ask about the client, after its traffic has gone on for a while."""
         time.sleep(before)
         requests = self.cluster.requests_now(OBSERVED)
         asked = self.client_id if client_id is None else client_id
-        return lambda: self.cluster.quotas.why(self.user, asked, usage=requests)
+        return lambda: self.cluster.quotas.why(self.user, asked, usage=requests, history=history)
 
 
 def share_group(scene: Scene) -> Question:
@@ -268,6 +271,87 @@ def two_brakes(scene: Scene) -> Question:
     return scene.why_client()
 
 
+def idle(scene: Scene) -> Question:
+    """It reads a topic without records."""
+    scene.change(f"set consumer_byte_rate={scene.draw(50_000, 150_000)} user={scene.user}")
+    scene.runs(clients.reads(scene.login(), scene.topic()))
+    return scene.why_client()
+
+
+def unreached(scene: Scene) -> Question:
+    scene.change(f"set producer_byte_rate={scene.draw(50_000, 150_000)} user={scene.user} client-id=<default>")
+    scene.runs(clients.writes_without_client_id(scene.kafka, scene.user, scene.topic()))
+    return scene.why_client("")
+
+
+def slow_follower(scene: Scene) -> Question:
+    leader, follower, other = random.sample((1, 2, 3), 3)
+    scene.drawn["broker"] = str(follower)
+    topic = scene.topic([[leader, follower, other]] * clients.PARTITIONS)
+    scene.runs(clients.pauses(scene.kafka.nodes[follower - 1]))
+    scene.runs(clients.writes(scene.login(), topic, pause=0.02))
+    return scene.why_client()
+
+
+def unlike_peers(scene: Scene) -> Question:
+    broker = scene.drawn["broker"] = random.choice("123")
+    scene.change(f"set num.network.threads={random.randint(4, 5)} broker={broker}", kind="config")
+    return lambda: scene.cluster.configs.why(broker=broker)
+
+
+def raised_since(scene: Scene) -> Question:
+    limit = scene.draw(50_000, 150_000)
+    own = f"user={scene.user} 'client-id={scene.client_id}'"
+    scene.change(f"set producer_byte_rate={limit} {own}")
+    scene.runs(clients.writes(scene.login(), scene.topic()))
+    question = scene.why_client()
+    scene.change(f"set producer_byte_rate={1000 * limit} {own}")
+    return question
+
+
+def raised_in_the_middle(scene: Scene) -> Question:
+    """The history has a snapshot of before, and one of after the change."""
+    limit, own = scene.draw(50_000, 150_000), f"user={scene.user} 'client-id={scene.client_id}'"
+    scene.change(f"set producer_byte_rate={limit} {own}")
+    history = kn.open_history(scene.over.enter_context(tempfile.TemporaryDirectory()))
+    history.record(scene.cluster.snapshot())
+    scene.runs(clients.writes(scene.login(), scene.topic()))
+
+    def raise_it() -> None:
+        time.sleep(3.0 + OBSERVED / 2)
+        scene.change(f"set producer_byte_rate={1000 * limit} {own}")
+        history.record(scene.cluster.snapshot())
+
+    with ThreadPoolExecutor(1) as other:
+        raised = other.submit(raise_it)
+        question = scene.why_client(history=history)
+        raised.result()
+    return question
+
+
+def unseen(scene: Scene) -> Question:
+    """Somebody leaves out the last letter of the client-id."""
+    scene.change(f"set producer_byte_rate={scene.draw(50_000, 150_000)} user={scene.user}")
+    scene.runs(clients.writes(scene.login(), scene.topic()))
+    typed = scene.drawn["typed"] = scene.client_id[:-1]
+    return scene.why_client(typed)
+
+
+def two_keys(scene: Scene) -> Question:
+    own, read_at = f"user={scene.user} 'client-id={scene.client_id}'", random.randint(50_000, 150_000)
+    scene.drawn["twice_read"] = text_of(2 * read_at)
+    scene.change(
+        f"set producer_byte_rate=500MB/s user={scene.user}",
+        f"set producer_byte_rate={scene.draw(50_000, 150_000)} {own}",
+        f"set consumer_byte_rate={read_at} {own}",
+    )
+    written, read = scene.topic(), scene.topic()
+    scene.fill(read, 20_000)
+    scene.runs(clients.writes(scene.login(), written))
+    scene.runs(clients.reads(scene.login(), read, **{"max.partition.fetch.bytes": 50_000}))
+    return scene.why_client()
+
+
 def none_at_all(scene: Scene) -> Question:
     scene.change(
         f"set producer_byte_rate={scene.draw(50_000_000, 90_000_000)} user={scene.user}",
@@ -295,5 +379,13 @@ STAGED: dict[str, Callable[[Scene], Question]] = {
     "a full request queue": full_queue,
     "few locks of a share group": few_locks,
     "two brakes at once": two_brakes,
+    "an idle client": idle,
+    "a client without a client-id that no client-id quota reaches": unreached,
+    "a slow follower": slow_follower,
+    "a broker that differs from its peers": unlike_peers,
+    "throttled yesterday, raised since": raised_since,
+    "a limit raised in the middle": raised_in_the_middle,
+    "a client that nobody saw": unseen,
+    "two keys at 100 %": two_keys,
     "none at all": none_at_all,
 }

@@ -58,12 +58,13 @@ def _seen(found: Finding, key: AnswerKey | None) -> tuple[object, ...]:
     """What was found, with the culprit as the key spells it where that is the same."""
     is_same = key is not None and found.target is not None and type(found.target).parse(key.culprit) == found.target
     edit = found.edit and (found.edit.op, found.edit.resource, found.edit.key, found.edit.value)
-    return found.code, key.culprit if is_same and key else str(found.target), edit
+    state = found.evidence["state"] if key and key.state else ""
+    return found.code, key.culprit if is_same and key else str(found.target), edit, state
 
 
 def _wanted(key: AnswerKey) -> tuple[object, ...]:
     edit = _edit(key.change)
-    return key.cause, key.culprit, edit and (edit.op, edit.resource, edit.key, edit.value)
+    return key.cause, key.culprit, edit and (edit.op, edit.resource, edit.key, edit.value), key.state
 
 
 def _both() -> list[object]:
@@ -83,5 +84,5 @@ def test_one_line_names_cause_culprit_and_change(incident: str, scene: Scene) ->
     seen = {_seen(found, keys.get(found.code)) for found in brakes.findings}
     assert seen == {_wanted(key) for key in keys.values()}
     for found in brakes.findings[:1]:
-        assert all(text in answer._title() for text in (BRAKES[found.code], str(found.target), found.mend))
+        assert all(text in answer._title() for text in (BRAKES[found.code], str(found.target), found.mend or ""))
     assert took < SECONDS

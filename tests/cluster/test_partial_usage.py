@@ -1,0 +1,235 @@
+"""Each rule of `why` over requests with parts left out: the answer of the whole, or *not known*; no other cause."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from kadmin_nb.advice.brakes import BITES, MAY_BITE, STANDS, Follower
+from kadmin_nb.cluster.bucket_usage import Observed
+from kadmin_nb.cluster.why import WhyAnswer, why
+from kadmin_nb.frames import schemas
+from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.findings import NOT_KNOWN
+from kadmin_nb.model.grammar import DEFAULT
+from kadmin_nb.model.resources import Partition
+from kadmin_nb.usage.windows import usage as usage_of
+from tests.double import FakeKafka
+
+BEGIN, SECONDS = datetime(2026, 11, 21, 10, tzinfo=UTC), 30
+USER, OWN = Entity.of({"user": "alice"}), Entity.of({"user": "alice", "client-id": "app"})
+EACH = Entity.of({"user": "alice", "client-id": DEFAULT})
+PRODUCED, FETCHED, ASKED = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
+BROKERS = (1, 2, 3)
+
+Quotas = Mapping[tuple[Entity, str], float]
+
+
+def asks(client_id: str = "app", *brokers: int, api: str = "PRODUCE", **figures: Any) -> list[dict[str, Any]]:
+    """REQUESTS of a client, one a second on each of these brokers."""
+    size = "bytes_in" if api == "PRODUCE" else "bytes_out"
+    usual = {"queue_ms": 0.1, "io_ms": 0.5, "total_ms": 1.0, "throttle_ms": 0.0, "connection": "c", "topics": "t"}
+    return [
+        {
+            **{"time": BEGIN + timedelta(seconds=second), "broker": broker, "user": "alice", "client_id": client_id},
+            **{"api": api, size: 1_000, "correlation_id": second, **usual, **figures},
+        }
+        for broker in brokers or BROKERS
+        for second in range(SECONDS)
+    ]
+
+
+FULL = {"bytes_in": 1_000_000, "throttle_ms": 700.0}
+SPREAD = tuple(Partition("t", number, 1 + number % 3, (1, 2, 3), (1, 2, 3)) for number in range(3))
+ON_ONE = tuple(replace(partition, leader=1) for partition in SPREAD)
+STALLED = tuple(Follower(leader, broker, 1500.0 if broker == 3 else 20.0) for leader in (1, 2) for broker in (2, 3))
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A cluster and what its brokers logged; `code` is the brake of the whole, None for none."""
+
+    code: str | None
+    quotas: Quotas
+    rows: Sequence[Mapping[str, Any]]
+    client_id: str = "app"
+    partitions: Sequence[Partition] | None = SPREAD
+    followers: Sequence[Follower] = ()
+    brokers: frozenset[int] = frozenset(BROKERS)
+    entries: Mapping[str, str] = field(default_factory=dict)
+    as_usage: bool = False
+
+    def answer(self) -> WhyAnswer:
+        """What is said of it."""
+        kafka = FakeKafka(3)
+        for (entity, key), value in self.quotas.items():
+            kafka.quotas.alter({entity: {key: value}})
+        entry = {"entity": str(OWN), "user": "alice", "client_id": "app", "author": "", "plan_id": "", "revision": 1}
+        entry |= {"changed_at": BEGIN}
+        entries = [{**entry, "key": key, "value": value} for key, value in self.entries.items()]
+        kafka.client_configs.describe = lambda users: schemas.table(schemas.CLIENT_CONFIGS, entries)
+        kafka.cluster.topics.add("t")
+        kafka.cluster.partitions = self.partitions
+        table = schemas.table(schemas.REQUESTS, self.rows)
+        times = BEGIN, BEGIN + timedelta(seconds=SECONDS)
+        requests = Observed(self.brokers, *times, tuple(self.followers)).marked(table)
+        given = usage_of(table) if self.as_usage else requests
+        return why(kafka, "alice", self.client_id, keys=None, usage=given, to=None)
+
+
+SCENES = {
+    "a quota": Scene("client-quota", {(OWN, PRODUCED): 1e6}, asks(**FULL)),
+    "a neighbour": Scene(
+        "shared-bucket",
+        {(USER, PRODUCED): 1e6},
+        [*asks(bytes_in=100_000, throttle_ms=700.0), *asks("batch", bytes_in=900_000, throttle_ms=700.0)],
+    ),
+    "a default that shadows": Scene(
+        "shadowing-default",
+        {(Entity.of({"client-id": "app"}), PRODUCED): 5e7, (Entity.of({"user": DEFAULT}), PRODUCED): 1e6},
+        asks(**FULL),
+    ),
+    "a stale override": Scene("stale-override", {(USER, PRODUCED): 5e7, (OWN, PRODUCED): 1e6}, asks(**FULL)),
+    "a blank client-id": Scene(
+        "blank-client-id", {(USER, PRODUCED): 1e6, (EACH, PRODUCED): 2e7}, asks("", **FULL), client_id=""
+    ),
+    "a request quota": Scene(
+        "request-quota", {(OWN, PRODUCED): 1e9, (OWN, ASKED): 2.0}, asks(io_ms=20.0, throttle_ms=700.0)
+    ),
+    "a share group": Scene(
+        "share-group",
+        {(Entity.of({"client-id": "app"}), FETCHED): 1e6},
+        asks(api="SHARE_FETCH", bytes_out=None, throttle_ms=700.0),
+    ),
+    "leaders on one broker": Scene("leaders", {(OWN, PRODUCED): 1e6}, asks("app", 1, **FULL), partitions=ON_ONE),
+    "one partition is used": Scene("client-quota", {(OWN, PRODUCED): 1e6}, asks("app", 1, **FULL)),
+    "a full queue": Scene("request-queue", {}, asks("app", 1, queue_ms=80.0, total_ms=90.0)),
+    "a slow follower": Scene("slow-follower", {}, asks(total_ms=1200.0), followers=STALLED),
+    "a dynamic client config": Scene("client-config", {}, asks(total_ms=5.0), entries={"acks": "all"}),
+    "an earlier limit": Scene("earlier-limit", {(OWN, PRODUCED): 1e8}, asks(**FULL)),
+    "an idle client": Scene("idle", {}, asks(api="FETCH", bytes_out=0)),
+    "a quota of others": Scene("unreached-quota", {(EACH, PRODUCED): 1e6}, asks("", bytes_in=9), client_id=""),
+    "none": Scene(None, {(OWN, PRODUCED): 1e9}, asks(bytes_in=9)),
+}
+
+
+def without_broker(number: int) -> Callable[[Scene], Scene]:
+    def part(scene: Scene) -> Scene:
+        rows = [row for row in scene.rows if row["broker"] != number]
+        followers = [one for one in scene.followers if one.leader != number]
+        return replace(scene, rows=rows, followers=followers, brokers=scene.brokers - {number})
+
+    return part
+
+
+def half(first: bool) -> Callable[[Scene], Scene]:
+    middle = BEGIN + timedelta(seconds=SECONDS / 2)
+    return lambda scene: replace(scene, rows=[row for row in scene.rows if (row["time"] < middle) is first])
+
+
+def without_client(scene: Scene) -> Scene:
+    return replace(scene, rows=[row for row in scene.rows if row["client_id"] != scene.client_id] + asks("other"))
+
+
+def raised(scene: Scene) -> Scene:
+    return replace(scene, quotas={quota: 50 * value for quota, value in scene.quotas.items()})
+
+
+def raised_in_between(scene: Scene) -> Scene:
+    """Of the second half nothing is throttled, at ten times the rate."""
+    middle = BEGIN + timedelta(seconds=SECONDS / 2)
+    then = [
+        {**row, "throttle_ms": 0.0, "bytes_in": 10 * (row.get("bytes_in") or 0)} if row["time"] >= middle else row
+        for row in scene.rows
+    ]
+    return replace(raised(scene), rows=then)
+
+
+PARTS: dict[str, Callable[[Scene], Scene]] = {
+    **{f"without broker {number}": without_broker(number) for number in BROKERS},
+    "the first half": half(True),
+    "the second half": half(False),
+    "without the client": without_client,
+    "as usage, which has no topics": lambda scene: replace(scene, as_usage=True),
+    "without metadata": lambda scene: replace(scene, partitions=None),
+    "without fetches of followers": lambda scene: replace(scene, followers=()),
+    "the limit was raised since": raised,
+    "the limit was raised in between": raised_in_between,
+}
+
+
+def causes(answer: WhyAnswer) -> set[tuple[str, str]]:
+    """What is said to slow it, with the culprit."""
+    sure = (one for one in answer.brakes.findings if one.evidence["state"] in (BITES, MAY_BITE))
+    return {(one.code, str(one.target)) for one in sure}
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_each_rule_finds_its_brake_in_the_whole(name: str) -> None:
+    """It was slow, and the answer was that nothing can be seen."""
+    found = SCENES[name].answer().brakes.findings
+    assert [one.code for one in found] == [code for code in [SCENES[name].code] if code]
+    assert all(one.coverage is None or one.coverage.has_all_brokers for one in found)
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("name", SCENES)
+def test_a_part_of_the_whole_tells_no_other_cause(name: str, part: str) -> None:
+    """Of one broker of three the usage was given: its leaders are all there, it said; they were on three."""
+    whole, found = SCENES[name].answer(), PARTS[part](SCENES[name]).answer()
+    assert causes(found) <= causes(whole)
+    unknown = [one for one in found.brakes.findings if one.evidence["state"] == NOT_KNOWN]
+    assert all(one.mend and one.message.startswith(NOT_KNOWN) and one.edit is None for one in unknown)
+
+
+@pytest.mark.parametrize("name", [name for name, scene in SCENES.items() if scene.code != "client-config"])
+def test_nothing_slows_a_client_that_nobody_saw(name: str) -> None:
+    """A letter was missing in the client-id, and it was slowed by a neighbour in all of the windows."""
+    found = without_client(SCENES[name]).answer()
+    codes = [(one.code, one.evidence["state"]) for one in found.brakes.findings]
+    assert codes[0] == ("unseen", NOT_KNOWN)
+    assert {state for _, state in codes[1:]} <= {STANDS}
+
+
+@pytest.mark.parametrize("change", [raised, raised_in_between])
+@pytest.mark.parametrize("name", ["a quota", "a neighbour", "a stale override", "leaders on one broker"])
+def test_no_limit_is_used_up_of_which_little_was_used(name: str, change: Callable[[Scene], Scene]) -> None:
+    """*is used up … set 10MB/s* at 1 %, 3 % and 24 % of the limit: it had been raised since."""
+    (found,) = change(SCENES[name]).answer().brakes.findings
+    assert (found.code, found.evidence["state"]) == ("earlier-limit", NOT_KNOWN)
+    assert found.mend == "quota why user=alice client-id=app --usage NAME --history WHERE"
+
+
+def test_leaders_are_those_of_the_metadata() -> None:
+    """*Its leaders are all on broker 1*: the usage was of broker 1."""
+    only_one = Scene("leaders", {(OWN, PRODUCED): 1e6}, asks("app", 1, **FULL), brokers=frozenset({1}))
+    (found,) = only_one.answer().brakes.findings  # the metadata has leaders on all three
+    assert (found.code, str(found.coverage)[:34]) == ("client-quota", "1 of 3 brokers (none of broker 2, ")
+    (found,) = replace(only_one, partitions=ON_ONE).answer().brakes.findings
+    assert (found.code, found.evidence["state"]) == ("leaders", NOT_KNOWN)
+    (found,) = replace(SCENES["leaders on one broker"], partitions=None).answer().brakes.findings
+    assert "the leaders of its topics were not read: TOPIC_AUTHORIZATION_FAILED" in found.message
+    assert found.mend == "config why topic=NAME"
+
+
+def test_a_client_that_nobody_saw_has_the_nearest_that_were() -> None:
+    """The override stands on the DN, and the client's name is the mapped one."""
+    dn = "CN=alice,O=acme"
+    scene = Scene("unseen", {(Entity.of({"user": dn}), PRODUCED): 5e6}, [{**row, "user": dn} for row in asks()])
+    (found,) = scene.answer().brakes.findings
+    assert "no request of it was seen (3 of 3 brokers" in found.message
+    assert f"; seen were user={dn} client-id=app; " in found.message
+    assert f"producer_byte_rate of user={dn} (5 MB/s)" in found.message
+    assert found.mend == f"quota why user={dn} client-id=app"
+
+
+def test_a_throttle_of_a_neighbour_is_not_its_own() -> None:
+    """The neighbour was throttled for an hour, and our requests never were."""
+    rows = [*asks(bytes_in=100), *asks("batch", bytes_in=1_000_000, throttle_ms=700.0)]
+    (found,) = Scene("shared-bucket", {(USER, PRODUCED): 1e6}, rows).answer().brakes.findings
+    assert (found.code, found.evidence["state"]) == ("shared-bucket", MAY_BITE)
+    assert "of its own requests none was seen throttled" in found.message
