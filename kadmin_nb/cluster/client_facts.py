@@ -51,7 +51,7 @@ def with_usage(
         facts,
         coverage=coverage,
         is_measured=use.is_measured,
-        active=use.active / used.windows if used.windows else None,
+        active=use.active / used.windows if used.windows and (use.byte_rows or observed) else None,
         request_use=used.columns("request_percentage").get("utilisation"),
         throttles={key: one for key, one in throttles.items() if one is not None},
         sharing=used.sharing,

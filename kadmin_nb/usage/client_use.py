@@ -138,12 +138,17 @@ class Throttled:
 
 @dataclass(frozen=True)
 class ClientUse:
-    """What was seen of a client: `rows` of its own, `active` windows in which it moved bytes, the `brokers` that have
-    rows of any client, and the time; `measured` where its buckets were measured by brokers, which name no client."""
+    """What was seen of a client.
+
+    It has `rows` of its own, of these `byte_rows` of byte rates, and was `active` in so many windows, in which it moved
+    bytes. `brokers` have rows of any client, in the time `span`; `is_measured` where brokers measured its buckets: they
+    name no client.
+    """
 
     brokers: frozenset[int] = frozenset()
     span: Span | None = None
     rows: int = 0
+    byte_rows: int = 0
     active: int = 0
     is_measured: bool = False
     limits: Sequence[LimitThen] = ()
@@ -191,6 +196,7 @@ def client_use(usage: Any, limits: LimitsOverTime, now: Sequence[Effective], rec
         frozenset(row["broker"] for row in brokers),
         span,
         counts["rows"],
+        counts["byte_rows"],
         counts["active"],
         bool(counts["measured"]),
         then,
@@ -213,16 +219,20 @@ def _near(rows: Frame, client: Effective) -> Frame:
 
 
 def _own(near: Frame) -> Row:
-    """How many `rows` the client has, in how many windows it was `active`, and the rows that were `measured`."""
+    """How many `rows` and `byte_rows` the client has, in how many windows it was `active`, and the rows of buckets that
+    brokers `measured`."""
     words = words_of(near)
     column = words.column
-    has_bytes = column("key").isin(list(BYTE_KEYS)) & ((column("value") > 0) | column("unknown"))
+    is_of_bytes = column("is_own") & column("key").isin(list(BYTE_KEYS))
+    moved = (column("value") > 0) | column("unknown")
     columns = {
-        "own_start": words.when(column("is_own") & has_bytes, column("start")),
+        "own_start": words.when(is_of_bytes & moved, column("start")),
+        "is_of_bytes": is_of_bytes,
         "one": words.literal(1, pa.int64()),
     }
     measures: dict[str, Measure] = {
         "rows": ("count_true", "is_own"),
+        "byte_rows": ("count_true", "is_of_bytes"),
         "active": ("count_distinct", "own_start"),
         "measured": ("count_true", "measured"),
     }

@@ -227,6 +227,12 @@ def test_a_client_that_nobody_saw_has_the_nearest_that_were() -> None:
     assert found.mend == f"quota why user={dn} client-id=app"
 
 
+def test_usage_without_bytes_does_not_tell_whether_a_client_is_idle() -> None:
+    """The usage was of request_percentage alone, and the client was idle."""
+    answer = replace(SCENES["an idle client"], rows=asks(api="METADATA", bytes_out=None), as_usage=True).answer()
+    assert answer.brakes.findings == ()
+
+
 def test_a_throttle_of_a_neighbour_is_not_its_own() -> None:
     """The neighbour was throttled for an hour, and our requests never were."""
     rows = [*asks(bytes_in=100), *asks("batch", bytes_in=1_000_000, throttle_ms=700.0)]
