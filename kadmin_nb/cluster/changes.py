@@ -20,7 +20,7 @@ from ..frames.answer import Answer
 from ..frames.display import Display
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Verb, sentence
-from ..model.changes import UNVERIFIED, Change, Edit, SentRows, Target
+from ..model.changes import UNVERIFIED, VERIFIED, Change, Edit, SentRows, Target
 from ..model.findings import Finding
 from ..paths import journal_dir
 from ..plans import LAG, QUIET_PERIOD, VERIFY_TIMEOUT, ends, gradual, plan, planning, sending, stalls, validation
@@ -189,8 +189,9 @@ class Changes:
             if undone is None:
                 return replace(done, left=rollback.unseen(plan.undoes, "its journal is not on this machine"))
             arriving = [outcome.change for outcome in done.outcomes if outcome.state == UNVERIFIED]
+            restored = {outcome.change.target for outcome in done.outcomes if outcome.state == VERIFIED}
             rollback.await_first_sight(self._kafka, arriving, LAG)
-            found = rollback.remains(self._kafka, undone.plan, undone.state, patience=0.0)
+            found = rollback.remains(self._kafka, undone.plan, undone.state, patience=0.0, restored=restored)
         except KadminError as exc:
             return replace(done, left=rollback.unseen(plan.undoes, str(exc)))
         return replace(done, left=rollback.left(found, plan, is_whole=is_whole))

@@ -46,7 +46,7 @@ MOST_CALLS = 2_000
 RESUMES = 3
 
 
-UNREAD = "could not be read"
+UNREAD = "cannot be seen"
 """The words by which a rollback says that it has to be planned once more."""
 
 
@@ -395,6 +395,8 @@ class Scene:
             if in_doubt.code == "NOTHING_TO_UNDO" and UNREAD not in str(in_doubt):
                 return None
             kafka.sleep(QUIET) if in_doubt.code == "UNSETTLED" else mend(kafka)
+        if in_doubt.code == "NOTHING_TO_UNDO":
+            return None
         raise in_doubt
 
     def _is_undone(self, played: Played, kafka: FakeKafka, back: Plan, pages: Pages) -> bool:
@@ -402,7 +404,8 @@ class Scene:
         try:
             hooks = Hooks(stopped=lambda: kafka.interrupted)
             done = self.apply(kafka, back, pages, hooks)
-            found = rollback.remains(kafka, self.plan, state_of(played.pages), patience=0.0)
+            restored = {outcome.change.target for outcome in done.outcomes if outcome.state == VERIFIED}
+            found = rollback.remains(kafka, self.plan, state_of(played.pages), patience=0.0, restored=restored)
         except (KadminError, Crash):
             return False
         is_whole = all(outcome.ok for outcome in done.outcomes)

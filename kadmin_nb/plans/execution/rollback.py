@@ -13,7 +13,7 @@ from ...admin.ports import Broker, Kafka
 from ...errors import Conflict, ConnectionFailed, KadminError, PlanRefused
 from ...frames.views import counted_nouns
 from ...hints import Hint, Sentence, Verb, sentence
-from ...model.changes import DELETE, SET, Change
+from ...model.changes import DELETE, SET, Change, Target
 from ...model.findings import WARNING, Finding
 from .. import VERIFY_TIMEOUT
 from ..advice import LEFT
@@ -39,7 +39,8 @@ class Remains:
     `to_undo` were sent by us and are there, each with the value that is there; of those that are `arriving` a broker
     still shows the value from before. `hidden` are there as well, and their old values were never seen. `changed` were
     sent, and have neither value; `not_sent` have the plan's value, and not from this plan. `unread` were sent, and
-    cannot be read. `silent` says why brokers could not be asked, of so many `brokers`.
+    cannot be read; or they were accepted, and the one broker that has them does not show them. `silent` says why
+    brokers could not be asked, of so many `brokers`.
     """
 
     plan: Plan
@@ -55,8 +56,8 @@ class Remains:
     @property
     def left_alone(self) -> list[str]:
         """What a rollback does not restore, counted, a line for each reason; and how much was seen, if not all."""
-        unread = counted_nouns(len(self.unread), "row could not be read", "rows could not be read")
-        return [*self.not_restored, *[f"{unread}, and may be left"] * bool(self.unread), *self.coverage]
+        unread = counted_nouns(len(self.unread), "row was sent and cannot be seen", "rows were sent and cannot be seen")
+        return [*self.not_restored, *[f"{unread}: it may be left"] * bool(self.unread), *self.coverage]
 
     @property
     def not_restored(self) -> list[str]:
@@ -73,8 +74,13 @@ class Remains:
         asked = self.brokers - len(self.silent)
         return [f"{asked} of {self.brokers} brokers were asked: broker {broker} {why}"]
 
-    def place(self, change: Change, shown: Sequence[tuple[str, ObservedValue]], *, is_sent: bool) -> None:
-        """Note what brokers hold of a row: the mark and the value that each of them shows."""
+    def place(
+        self, change: Change, shown: Sequence[tuple[str, ObservedValue]], *, is_sent: bool, is_open: bool
+    ) -> None:
+        """Note what brokers hold of a row: the mark and the value that each of them shows.
+
+        Of one that `is_open` nobody but its own broker could show that it is there.
+        """
         marks = dict(shown)
         if not is_sent:
             self.not_sent += [change] * (marks.keys() == {_NEW})
@@ -82,7 +88,7 @@ class Remains:
             self.changed.append(MovedRow(_undone(change.row, change), marks[_OTHER]))
         elif _NEW in marks or _ON_THE_WAY in marks:
             self._note_there(change if _NEW in marks else change.with_(after=marks[_ON_THE_WAY].value), _OLD in marks)
-        elif _OLD not in marks and _GONE not in marks:
+        elif is_open or (_OLD not in marks and _GONE not in marks):
             self.unread.append(change)
 
     def _note_there(self, change: Change, is_arriving: bool) -> None:
@@ -108,11 +114,13 @@ _LEFT_ALONE = (
 )
 
 
-def remains(kafka: Kafka, plan: Plan, state: JournalState, patience: float = VERIFY_TIMEOUT) -> Remains:
+def remains(
+    kafka: Kafka, plan: Plan, state: JournalState, patience: float = VERIFY_TIMEOUT, restored: Collection[Target] = ()
+) -> Remains:
     """What every broker holds of a plan whose journal is in this state; nothing is sent.
 
     A row that was accepted less than `patience` seconds ago, and that no broker shows, is waited for until then: it is
-    on its way.
+    on its way. Those that are `restored` were seen to be undone.
 
     Raises
     ------
@@ -125,9 +133,10 @@ def remains(kafka: Kafka, plan: Plan, state: JournalState, patience: float = VER
     found = Remains(plan, len(brokers), silent)
     for change in changes:
         is_sent, on_the_way = change.row in state.sent, state.values.get(change.row, ())
+        is_open = change.resource.broker is not None and change.row in state.unsettled and change.target not in restored
         places = states if change.resource.broker is None else states.keys() & {change.resource.broker}
         shown = [(_mark(change, states[place], on_the_way), states[place].of(change.target)) for place in places]
-        found.place(change, shown, is_sent=is_sent)
+        found.place(change, shown, is_sent=is_sent, is_open=is_open)
     return found
 
 
@@ -267,7 +276,7 @@ def left(found: Remains, undoing: Plan, *, is_whole: bool) -> Left | None:
         sentences.append(sentence(f"{are} still shown by a broker: {{}} checks again.", _verb("verify", undoing)))
     if unread := len(found.unread):
         rest = counted_nouns(unread, f"row of plan {plan_id}", f"rows of plan {plan_id}")
-        text = f"{rest} could not be read: {{}} undoes what is left, as soon as it can be."
+        text = f"{rest} cannot be seen: {{}} undoes what is left, as soon as it can be seen."
         sentences.append(sentence(text, _verb("rollback", found.plan)))
     sentences += [f"Of plan {plan_id} {line}." for line in found.not_restored]
     sentences += [f"{line[0].upper()}{line[1:]}." for line in found.coverage]
