@@ -82,6 +82,7 @@ KEYS: dict[str, tuple[AnswerKey, ...]] = {
     "throttled yesterday, raised since": (AnswerKey("earlier-limit", _CLIENT, state="not known"),),
     "a limit raised in the middle": (AnswerKey("earlier-limit", _CLIENT, state="stands"),),
     "a client that nobody saw": (AnswerKey("unseen", "user={user} 'client-id={typed}'", state="not known"),),
+    "a broker killed": (AnswerKey("no-leader", "broker={broker}"),),
     "two keys at 100 %": (
         STALE,
         AnswerKey("client-quota", _CLIENT, f"quota set consumer_byte_rate={{twice_read}} {_CLIENT}"),

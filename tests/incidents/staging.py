@@ -352,6 +352,17 @@ def two_keys(scene: Scene) -> Question:
     return scene.why_client()
 
 
+def broker_killed(scene: Scene) -> Question:
+    broker = random.choice((1, 2, 3))
+    scene.drawn["broker"] = str(broker)
+    topic, node = scene.topic([[broker]] * clients.PARTITIONS), scene.kafka.nodes[broker - 1]
+    scene.over.callback(eventually, lambda: sum(not one.is_fenced for one in scene.cluster.port.brokers()), 3, 60)
+    scene.over.callback(node.start)
+    node.kill()
+    eventually(lambda: {one.leader for one in scene.cluster.port.partitions([topic])}, {None}, 30)
+    return lambda: scene.cluster.configs.why(topic=topic)
+
+
 def none_at_all(scene: Scene) -> Question:
     scene.change(
         f"set producer_byte_rate={scene.draw(50_000_000, 90_000_000)} user={scene.user}",
@@ -386,6 +397,7 @@ STAGED: dict[str, Callable[[Scene], Question]] = {
     "throttled yesterday, raised since": raised_since,
     "a limit raised in the middle": raised_in_the_middle,
     "a client that nobody saw": unseen,
+    "a broker killed": broker_killed,
     "two keys at 100 %": two_keys,
     "none at all": none_at_all,
 }
