@@ -23,7 +23,7 @@ from ..model.changes import DELETE, SET, Edit
 from ..model.config_fallback import Synonym, behind_listener, in_effect, in_unit_of, unnamed_defaults
 from ..model.config_units import exact_number
 from ..model.config_values import BrokerConfigs, ConfigValue
-from ..model.findings import UNKNOWN, WARNING, Finding, Row
+from ..model.findings import NOT_KNOWN, UNKNOWN, WARNING, Coverage, Finding, Row
 from ..model.grammar import format_word, quote
 from ..model.group_configs import Clamped, clamped, has_effect
 from ..model.resources import OWN_SOURCE, Resource, Source
@@ -173,9 +173,10 @@ class _ConfigsAtOnce:
     @classmethod
     def of(cls, rows: Sequence[Row]) -> _ConfigsAtOnce:
         unread = [row for row in rows if row.get("error") is not None]
+        silent = (row["resource_name"] for row in unread if row["resource_type"] == "BROKER")
         good = [ConfigValue.of(row) for row in rows if row.get("error") is None and row["key"] is not None]
         _refuse_twice(good)
-        brokers = BrokerConfigs(value for value in good if value.resource.type == "BROKER")
+        brokers = BrokerConfigs((value for value in good if value.resource.type == "BROKER"), silent)
         own = [value for value in good if _is_set_there(value) and value.text is not None and not _is_secret(value)]
         return cls(brokers, own, unread, "snapshot_id" in rows[0])
 
@@ -185,8 +186,16 @@ class _ConfigsAtOnce:
             for value in self.own
             if value.resource.type == "GROUP"
         )
-        found = [*self._throttles(reassigning), *self._differing(), *self._needless(), *filter(None, of_groups)]
-        return sorted([*found, *self._unread()], key=_order)
+        compared = [*self._differing(), *self._needless(), *filter(None, of_groups)]
+        found = (replace(finding, coverage=self._coverage) for finding in compared)
+        return sorted([*self._throttles(reassigning), *found, *self._unread()], key=_order)
+
+    @property
+    def _coverage(self) -> Coverage | None:
+        """The brokers whose configs were read, of all that were asked."""
+        seen = frozenset(map(int, self.brokers.names))
+        unread = frozenset(int(name) for name in self.brokers.unread if name)
+        return Coverage(seen, seen | unread) if seen | unread else None
 
     # -- throttles
 
@@ -235,10 +244,20 @@ class _ConfigsAtOnce:
         (most, count), *others = Counter(values.values()).most_common()
         peers = [name for name, value in values.items() if value == most]
         if others[0][1] == count:
-            yield from (_tied(self._at(key, name, value), values) for name, value in values.items())
+            found = [_tied(self._at(key, name, value), values) for name, value in values.items()]
         else:
             odd = (self._at(key, name, value) for name, value in values.items() if value != most)
-            yield from (_odd(config, self._at(key, peers[0], most), len(peers)) for config in odd)
+            found = [_odd(config, self._at(key, peers[0], most), len(peers)) for config in odd]
+        is_certain = others[0][1] + len(self.brokers.unread) < count
+        yield from found if is_certain else map(self._unsure, found)
+
+    def _unsure(self, finding: Finding) -> Finding:
+        """The same without a change that fixes it, where brokers that could not be read may have the other value."""
+        if not self.brokers.unread:
+            return finding
+        silent = ", ".join(name or "<default>" for name in self.brokers.unread)
+        message = f"{finding.message}; which of them most have is {NOT_KNOWN}: broker {silent} could not be read"
+        return replace(finding.with_(expected=None, expected_source=None), message=message, edit=None, mend=None)
 
     def _at(self, key: str, name: str, text: str | None) -> ConfigValue:
         """The value of a broker, or what stands for one that it lacks."""
@@ -258,16 +277,16 @@ class _ConfigsAtOnce:
         if value.resource.is_default_broker:
             return self._below_all(value.key)
         below = value.below(value.source or value.resource.source)
-        if value.resource.type == "BROKER":
+        if value.resource.type not in ("TOPIC", "GROUP"):
             return below
         if below is None:
             return self._from_brokers(value.key) if value.resource.type == "TOPIC" else None
-        is_of_all = below.source in (Source.BUILT_IN, Source.ALL_BROKERS)
-        return below if is_of_all or len(set(self._values(below.key).values())) < 2 else None
+        is_of_all = not self.brokers.unread and len(set(self._values(below.key).values())) < 2
+        return below if is_of_all else None
 
     def _below_all(self, key: str) -> Synonym | None:
         """The value under the default for all brokers, where all of them agree."""
-        if key in KEPT_BY_KAFKA:
+        if key in KEPT_BY_KAFKA or self.brokers.unread:
             return None
         configs = self.brokers.of_each(key)
         defaults = (configs[name].below(Source.ALL_BROKERS) if name in configs else None for name in self.brokers.names)
@@ -280,6 +299,8 @@ class _ConfigsAtOnce:
         return self.defaults[key]
 
     def _agreed_default(self, key: str) -> Synonym | None:
+        if self.brokers.unread:
+            return None
         built_in = unnamed_defaults("TOPIC", key) if self.only_set else []
         entries = (
             in_effect("TOPIC", key, [*self.brokers.synonyms(name, "TOPIC", key), *built_in])
@@ -295,6 +316,8 @@ class _ConfigsAtOnce:
                 words = f": {row['message']}" if row.get("message") else ""
                 resource = Resource(row["resource_type"], row["resource_name"])
                 message = f"{resource} could not be read, {row['error']}{words}"
+                if resource.type == "BROKER":
+                    message += f"; whether it is like the others, and what repeats its defaults, is {NOT_KNOWN}"
                 yield Finding(UNREAD, UNKNOWN, message, resource, row["key"] or "", evidence={"error": row["error"]})
 
 
@@ -376,7 +399,7 @@ def group_finding(value: ConfigValue, group_type: str | None, brokers: BrokerCon
     if not changed:
         return None
     applied = {one.applied for one in changed}
-    is_one = len(applied) == 1 and len(changed) == len(brokers.names)
+    is_one = len(applied) == 1 and len(changed) == len(brokers.names) and not brokers.unread
     message = (
         f"{_key_and_resource(value)} is {value.text}, and {_applied_texts(changed, is_one)}; until it is changed, "
         "brokers refuse other changes of the group"

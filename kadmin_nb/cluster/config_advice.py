@@ -8,7 +8,7 @@ from ..admin import copies
 from ..advice.config_rules import findings, relevant
 from ..advice.findings import ConfigFindings
 from ..client_configs.kafka import LiveKafka
-from ..errors import NotAuthorized, Unsupported
+from ..errors import KadminError
 from .groups import group_types
 from .snapshots import configs_of, listed_resources
 
@@ -18,16 +18,16 @@ def advise(kafka: LiveKafka) -> ConfigFindings:
     resources = chain.from_iterable(listed_resources(kafka).values())
     whole = configs_of(kafka, resources, relevant)
     reassigning = is_reassigning(kafka)
-    note = None if reassigning is not None else _NOT_TOLD
+    note = None if reassigning is not None else _NOT_KNOWN
     return ConfigFindings(findings(whole, reassigning, group_types(kafka)), kafka.id, note)
 
 
-_NOT_TOLD = "Whether a reassignment is running is unknown: that needs DESCRIBE on the cluster."
+_NOT_KNOWN = "Whether a reassignment is running is not known: brokers list them to those with DESCRIBE on the cluster."
 
 
 def is_reassigning(kafka: LiveKafka) -> bool | None:
-    """True if partitions are being moved; None where we may not know."""
+    """True if partitions are being moved; None where no broker says so."""
     try:
         return bool(copies.reassignments_under_way(kafka.wire))
-    except (NotAuthorized, Unsupported):
+    except KadminError:
         return None

@@ -74,4 +74,5 @@ def group_types(kafka: LiveKafka) -> dict[str, str | None]:
 
 def bounds_of(kafka: LiveKafka) -> BrokerConfigs:
     """The brokers' bounds of group configs, as far as they may be read."""
-    return BrokerConfigs(values_of(broker_rows(kafka, serving(kafka), BOUND_KEYS)))
+    rows = broker_rows(kafka, serving(kafka), BOUND_KEYS)
+    return BrokerConfigs(values_of(rows), (row["resource_name"] for row in rows if row["error"] is not None))

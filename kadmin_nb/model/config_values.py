@@ -92,14 +92,16 @@ class ConfigValue:
 
 
 class BrokerConfigs:
-    """The brokers' values by key, as far as somebody read them; `names` are the brokers without their default."""
+    """The brokers' values by key; `names` are the brokers that were read, without their default, `unread` those that
+    could not be: what all brokers have is not known then."""
 
-    def __init__(self, values: Iterable[ConfigValue]) -> None:
+    def __init__(self, values: Iterable[ConfigValue], unread: Iterable[str] = ()) -> None:
         by_key: dict[str, dict[str, ConfigValue]] = defaultdict(dict)
         for value in values:
             by_key[value.key][value.resource.name] = value
         self._by_key = dict(by_key)
         self.names = sorted({name for of_key in by_key.values() for name in of_key} - {""})
+        self.unread = sorted(set(unread))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._by_key)

@@ -79,6 +79,8 @@ def applied(key: str, stored: str | None, group_type: str | None, brokers: Broke
     or their bounds could not be read."""
     if has_effect(key, group_type) is False:
         return None
+    if brokers.unread:
+        return None
     changed = {one.broker: one.applied for one in clamped(key, stored, brokers)}
     texts = {changed.get(broker, stored) for broker in brokers.names}
     return texts.pop() if len(texts) == 1 else None
