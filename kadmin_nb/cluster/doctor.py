@@ -30,7 +30,7 @@ from ..frames.answer import Findings
 from ..hints import terminal
 from ..model.connection_settings import Settings, TokenLogin
 from ..model.figures import milliseconds, utc
-from ..model.findings import ABSENT, FAILED, OK, SKIPPED, WARNING, Finding
+from ..model.findings import ABSENT, FAILED, OK, SKIPPED, UNKNOWN, WARNING, Finding
 from ..paths import journal_dir
 from ..version import VERSION
 from .permissions import may_i
@@ -40,16 +40,18 @@ _SOON = 30
 
 
 class DoctorAnswer(Findings):
-    """CHECKS. The exit status is 1 where one failed."""
+    """CHECKS. The exit status is 1 where one failed, or what it asks is not known."""
 
     schema = schemas.CHECKS
 
     def _title(self) -> str:
         """The finding in a sentence."""
         states = [check.severity for check in self.findings]
-        failed, warnings = states.count(FAILED), states.count(WARNING)
-        finding = f"{failed} of {len(self)} checks failed" if failed else "No check failed"
-        return finding + (f", {warnings} with a warning." if warnings else ".")
+        failed, unseen = states.count(FAILED), states.count(SKIPPED) + states.count(UNKNOWN)
+        none = "No check that was made failed" if unseen else "No check failed"
+        finding = f"{failed} of {len(self)} checks failed" if failed else none
+        parts = {"could not be made": unseen, "with a warning": states.count(WARNING)}
+        return ", ".join([finding, *(f"{count} {words}" for words, count in parts.items() if count)]) + "."
 
     def _complaint(self) -> str:
         """Nothing: the title says it, and the rows."""
@@ -317,8 +319,14 @@ def _rights_checks(kafka: LiveKafka, settings: Settings) -> Iterator[Finding]:
         return
     for row in rows:
         right = f"{row['operation']} on {row['resource']}"
+        if row["allowed"] is None:
+            yield Finding.not_known("right", f"{row['action']}: {row['note']}", _AGAIN, right)
+            continue
         state, words = (OK, "granted: you can") if row["allowed"] else (FAILED, "missing: you cannot")
         yield Finding("right", state, f"{words} {row['action']}", right, mend=row["grant"])
+
+
+_AGAIN = "Check again when the brokers answer, or with a longer time limit."
 
 
 def _journal_check() -> Finding:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from .. import databricks
 from ..client_configs.kafka import LiveKafka
-from ..errors import KadminError, NotAuthorized, kind_of
+from ..errors import ConnectionFailed, KadminError, NotAuthorized, TimedOut, kind_of
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Block, Listing, Page
@@ -27,6 +27,7 @@ from ..model.changes import DELETE, SET, Change, Edit, Refusal
 from ..model.configurable import Configurable
 from ..model.connection_settings import Settings
 from ..model.entity import Entity
+from ..model.findings import NOT_KNOWN
 from ..model.resources import Resource
 from ..model.scram import ScramUser
 from ..plans.approval import PLATFORM
@@ -56,8 +57,13 @@ class PermissionsAnswer(Answer):
 
     def _title(self) -> str:
         """The finding in a sentence."""
-        missing = self.failed.to_arrow().num_rows
-        return f"{missing} of {len(self)} rights are missing." if missing else "No right is missing."
+        unknown = self._table["allowed"].null_count
+        missing = len(self.failed) - unknown
+        finding = f"{missing} of {len(self)} rights are missing" if missing else "No right is missing"
+        if not unknown:
+            return f"{finding}."
+        rights_unknown = f"{unknown} of {len(self)} rights are {NOT_KNOWN}: no broker answered"
+        return f"{finding}; {rights_unknown}." if missing else f"{rights_unknown}."
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         if lines := list(dict.fromkeys(self._table["grant"].drop_null().to_pylist())):
@@ -69,10 +75,13 @@ class PermissionsAnswer(Answer):
         return ""
 
     def _failing(self) -> pa.Array:
-        return pc.invert(self._table["allowed"])
+        return pc.invert(pc.fill_null(self._table["allowed"], False))
 
     def _error(self, row: dict[str, Any]) -> KadminError:
-        return NotAuthorized(f"missing right: {row['operation']} on {row['resource']}, to {row['action']}")
+        right = f"{row['operation']} on {row['resource']}, to {row['action']}"
+        if row["allowed"] is None:
+            return TimedOut(f"{NOT_KNOWN} whether we have the right: {right}; {row['note']}")
+        return NotAuthorized(f"missing right: {right}")
 
 
 @dataclass(frozen=True)
@@ -136,11 +145,13 @@ def _never(kafka: LiveKafka, resource: Configurable) -> Mapping[Configurable, Re
 def _asked(
     ask: Callable[[], Mapping[Configurable, Refusal | None]], resources: Iterable[Configurable]
 ) -> Mapping[Configurable, Refusal | None]:
-    """The broker's refusals. It checks rights first: any other refusal says that the right is there."""
+    """The broker's refusals. It checks rights first: any other one says that the right is there, if it is an answer."""
     try:
         return ask()
     except NotAuthorized as exc:
         return dict.fromkeys(resources, Refusal(exc.code or "CLUSTER_AUTHORIZATION_FAILED", str(exc)))
+    except (TimedOut, ConnectionFailed) as exc:
+        return dict.fromkeys(resources, Refusal(exc.code or "REQUEST_TIMED_OUT", str(exc)))
 
 
 _NOUNS = {ScramUser.kind: "credentials"}
@@ -154,15 +165,20 @@ def _things_of(resource: Configurable) -> str:
 
 def _rows(probes: Iterable[Probe], principal: str) -> Iterator[dict[str, object]]:
     for probe in probes:
+        is_unknown = probe.refused is not None and probe.refused.code in _UNANSWERED
         is_missing = probe.refused is not None and kind_of(probe.refused.code) is NotAuthorized
         yield {
             "action": probe.action,
             "operation": probe.right.operation,
             "resource": str(probe.right.on),
-            "allowed": not is_missing,
+            "allowed": None if is_unknown else not is_missing,
             "note": None if probe.refused is None else str(probe.refused),
             "grant": probe.right.granting_line(principal) if is_missing else None,
         }
+
+
+_UNANSWERED = ("REQUEST_TIMED_OUT", "NETWORK_EXCEPTION", "BROKER_NOT_AVAILABLE", "NOT_CONTROLLER")
+"""Errors of requests that no broker has judged: whether the right is there is not known."""
 
 
 def user_in_words(settings: Settings) -> str | None:
