@@ -44,8 +44,8 @@ def _of_each(kafka: Kafka, targets: Sequence[tuple[Resource, str]]) -> dict[Targ
 
 
 def _of_all_brokers(kafka: Kafka, keys: Collection[str]) -> dict[Target, Collection[str | None]]:
-    """The fallbacks of the default for all brokers, one of each."""
-    configs = _configs(kafka, [broker.resource for broker in serving(kafka)], set(keys)) if keys else {}
+    """The fallbacks of the default for all brokers, one of each; none where one of them does not say."""
+    configs = _of_brokers(kafka, set(keys))
     texts = {key: [fallback_texts(_ALL_BROKERS, key, values) for values in configs.values()] for key in keys}
     return {(_ALL_BROKERS, key): {text for of_broker in texts[key] for text in of_broker} for key in keys}
 
@@ -54,7 +54,7 @@ def _of_topics(kafka: Kafka, topics: Sequence[tuple[Resource, str]]) -> Values:
     """The fallbacks that brokers' rows alone tell: a topic's own value hides them where brokers set nothing either."""
     broker_keys = {key: BROKER_KEYS["TOPIC"].get(key, "") for _, key in topics}
     asked = {key for key in broker_keys.values() if key in STAND_INS}
-    configs = _configs(kafka, [broker.resource for broker in serving(kafka)], asked) if asked else {}
+    configs = _of_brokers(kafka, asked)
     synonyms = {key: [_synonyms(key, values) for values in configs.values()] for key in asked}
     return {(r, key): _texts_in_effect(key, synonyms.get(broker_keys[key], ())) for r, key in topics}
 
@@ -64,14 +64,23 @@ def _texts_in_effect(key: str, of_brokers: Iterable[Iterable[Synonym]]) -> set[s
     return {in_unit_of(key, entry) for entry in entries if entry}
 
 
+def _of_brokers(kafka: Kafka, keys: Collection[str]) -> Mapping[Resource, _Configs]:
+    """The configs of each broker that serves; none at all where one could not be read: it may have another value."""
+    brokers = [broker.resource for broker in serving(kafka)] if keys else []
+    configs = _configs(kafka, brokers, keys)
+    return configs if all(broker in configs for broker in brokers) else {}
+
+
 def _configs(kafka: Kafka, resources: Collection[Resource], keys: Collection[str]) -> Mapping[Resource, _Configs]:
     """The configs by resource and key, with those that stand in; what cannot be read is not among them."""
     names = sorted({name for key in keys for name in own_keys(key)})
-    configs: dict[Resource, dict[str, ConfigValue]] = {}
+    configs: dict[Resource, dict[str, ConfigValue]] = {resource: {} for resource in resources}
     for row in kafka.configs.describe(resources, names).to_pylist() if resources else ():
-        if row["key"] is not None:
+        if row["error"] is not None:
+            configs.pop(Resource(row["resource_type"], row["resource_name"]), None)
+        elif row["key"] is not None:
             config = ConfigValue.of(row)
-            configs.setdefault(config.resource, {})[config.key] = config
+            configs[config.resource][config.key] = config
     return configs
 
 

@@ -13,7 +13,7 @@ from typing import cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...admin.ports import Kafka, serving
+from ...admin.ports import Kafka
 from ...errors import KadminError
 from ...model.changes import Change, SentRows
 from ...model.entity import Entity
@@ -40,6 +40,7 @@ UNAUTHENTICATED = frozenset({"PLAINTEXT", "SSL"})
 """Protocols on which a client may have no name."""
 
 _NOBODY = ("user", ANONYMOUS)
+_LISTENERS = ("listeners", "listener.security.protocol.map", "controller.listener.names")
 
 
 def add_facts(state: ObservedState, kafka: Kafka, changes: Sequence[Change]) -> None:
@@ -73,18 +74,24 @@ def behind(changes: Iterable[Change], sent: SentRows) -> Iterator[Finding]:
 
 
 def _protocols(kafka: Kafka) -> frozenset[str]:
-    """The protocols of the listeners for clients, of one broker; none where they cannot be seen."""
-    broker = next(iter(serving(kafka)), None)
-    keys = ("listeners", "listener.security.protocol.map", "controller.listener.names")
-    rows = kafka.configs.describe([broker.resource], keys).to_pylist() if broker else []
-    values = {row["key"]: row["value"] or "" for row in rows if row["key"] is not None}
-    protocol_of = dict(item.split(":", 1) for item in values.get(keys[1], "").split(",") if ":" in item)
-    listeners = {
-        listener.split("://")[0].strip() for listener in values.get(keys[0], "").split(",") if "://" in listener
-    }
-    return frozenset(
-        protocol_of.get(listener, listener) for listener in listeners - {*values.get(keys[2], "").split(",")}
-    )
+    """The protocols of the listeners for clients, of all brokers; none where those of one cannot be seen."""
+    brokers = kafka.brokers()
+    if any(broker.is_fenced for broker in brokers):
+        return frozenset()
+    values: dict[str, dict[str, str]] = {broker.resource.name: {} for broker in brokers}
+    for row in kafka.configs.describe([broker.resource for broker in brokers], _LISTENERS).to_pylist():
+        if row["key"] is not None:
+            values[row["resource_name"]][row["key"]] = row["value"] or ""
+    protocols = list(map(_protocols_of, values.values()))
+    return frozenset().union(*protocols) if all(protocols) else frozenset()
+
+
+def _protocols_of(values: Mapping[str, str]) -> frozenset[str]:
+    """The protocols of one broker's listeners for clients; none where it does not say."""
+    listed, protocols, of_controllers = (values.get(key, "") for key in _LISTENERS)
+    protocol_of = dict(item.split(":", 1) for item in protocols.split(",") if ":" in item)
+    listeners = {listener.split("://")[0].strip() for listener in listed.split(",") if "://" in listener}
+    return frozenset(protocol_of.get(listener, listener) for listener in listeners - {*of_controllers.split(",")})
 
 
 def warnings(changes: Sequence[Change], state: ObservedState) -> list[Finding]:
