@@ -58,7 +58,9 @@ def top_of(
     rows = _logged_rows(observed)
     since, until = _logged_span(rows)
     used = usage.usage(_requests_since(since, _logs(rows, record_sizes)))
-    return usage.top(used, keys=keys, most=most, time=(since, until)).warned([*_missing(observed), *observed.warnings])
+    of_brokers = {"brokers": observed.to_arrow()["broker"].to_pylist(), "watched": [row["broker"] for row in rows]}
+    top = usage.top(used, keys=keys, most=most, time=(since, until), **of_brokers)
+    return top.warned([*_missing(observed), *observed.warnings])
 
 
 def requests_of(observed: ObservationAnswer, record_sizes: pa.Table | None = None) -> pa.Table:

@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..admin.ports import serving
 from ..client_configs.kafka import LiveKafka
 from ..client_configs.registry import awaited, with_follower_notes
 from ..errors import Interrupted, KadminError, NotFound, PartlyFailed, PlanRefused, WrongCluster
 from ..frames.answer import Answer
 from ..frames.display import Display
-from ..frames.schema_metadata import stamped
 from ..hints import Hint, Verb, sentence
 from ..model.changes import UNVERIFIED, VERIFIED, Change, Edit, SentRows, Target
 from ..model.findings import Finding
@@ -236,6 +234,10 @@ class Changes:
         """QUOTAS as they are now."""
         return self._kafka.quotas.describe()
 
+    def brokers(self) -> list[int]:
+        """The ids of its brokers, fenced ones included."""
+        return [broker.id for broker in self._kafka.brokers()]
+
     def review(self, plan: Plan, options: ApplyOptions) -> Display:
         """The widget to look at a plan and to apply it; see `Plan.review`."""
         from ..widgets.plan_review import PlanReview
@@ -346,7 +348,7 @@ class Changes:
         """STALLS; see `Cluster.stalls`."""
         self._refuse_other_cluster(plan)
         predicted = stalls.stalls(plan.changes, self._kafka.quotas.describe(), usage, cluster_id=self._kafka.id)
-        return stalls.StallsAnswer(stamped(predicted, self._kafka.id))
+        return stalls.answer_of(predicted, usage, self._kafka.id, self.brokers())
 
     def impact(self, plan: Plan, clients: object, capacity: str | None = None) -> ImpactAnswer:
         """IMPACT; see `Cluster.impact`."""
@@ -355,11 +357,11 @@ class Changes:
 
         quotas = self._kafka.quotas.describe()
         if capacity is None:
-            return of_plan(plan, quotas, clients)
+            return of_plan(plan, quotas, clients, brokers=self.brokers())
         from ..policy.reader import load_capacities
 
         able = load_capacities(capacity).of(self._kafka.id)
-        return of_plan(plan, quotas, clients, able, [broker.id for broker in serving(self._kafka)])
+        return of_plan(plan, quotas, clients, able, self.brokers())
 
     def log(self, plan: Plan | str | None) -> Answer:
         """PLANS of this cluster, or the JOURNAL of one plan."""

@@ -19,14 +19,17 @@ from ..frames.blocks import NOTEBOOK, Block, Page
 from ..frames.meanings import values_of
 from ..frames.relational import each_once
 from ..frames.schema_metadata import stamped
+from ..model.findings import NOT_KNOWN, Coverage
 from ..model.grammar import format_word
 from ..model.levels import LEVELS
 from ..model.quota_keys import readable
 from ..resolution import kernel
 from ..resolution.rules import Effective, Stored, explain, stored_of
 from ..resolution.shadows import UNNAMED
+from ..usage.covered import coverage, remarks
 from ..usage.limits_used import known_clients
 from . import resolve_engines
+from .resolving import marks
 
 _BY_CLIENT_ID = {level.name for level in LEVELS if level.client_id}
 
@@ -52,18 +55,35 @@ class RedundantAnswer(Findings):
 
 
 class UnlimitedAnswer(Answer):
-    """UNLIMITED; its display has a row a client."""
+    """UNLIMITED; its display has a row a client.
+
+    `clients` is how many known clients were looked at; None where it is about clients in general. `unnamed` are buckets
+    of a usage that name no client, and `coverage` says which brokers it has.
+    """
+
+    def __init__(
+        self, table: pa.Table, clients: int | None = None, unnamed: int = 0, coverage: Coverage = Coverage()
+    ) -> None:
+        super().__init__(table)
+        self.clients, self.unnamed, self.coverage = clients, unnamed, coverage
 
     def _title(self) -> str:
         """The number of clients, or of sorts of them."""
-        if not len(self):
-            return "All clients have a limit of each kind."
-        groups = len(self._keys)
-        return (
-            "1 group of clients lacks a limit"
-            if groups == 1
-            else f"{groups:,} groups of clients lack at least one limit"
-        )
+        if self.clients == 0:
+            return f"{NOT_KNOWN.capitalize()}: no client is known."
+        groups, rest = len(self._keys), self.coverage.not_known
+        if groups:
+            lacking = "1 group of clients lacks" if groups == 1 else f"{groups:,} groups of clients lack"
+            return f"{lacking} {'a' if groups == 1 else 'at least one'} limit{rest}"
+        whose = "All clients have" if self.clients is None else f"All {self.clients:,} known clients have"
+        return f"{whose} a limit of each key that was asked for{rest}."
+
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """What it was read from, and what is not known."""
+        yield from (*self.notes, *remarks(self.coverage))
+        if self.unnamed:
+            buckets = f"{self.unnamed:,} buckets of this usage do not name their clients"
+            yield f"{buckets}: whether these have limits is {NOT_KNOWN}."
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         if self._keys:
@@ -88,17 +108,25 @@ def _whose(user: str | None, client_id: str | None) -> str:
     return " ".join(words)
 
 
-def unlimited(
-    quotas: pa.Table, cluster_id: str, pairs: object, keys: Sequence[str] | None, marks: Mapping[str, str]
-) -> Answer:
+def unlimited(kafka: LiveKafka, pairs: object, keys: Sequence[str] | None, assume_default: bool) -> UnlimitedAnswer:
     """UNLIMITED among these clients; without any, among the users that quotas name and everybody else."""
+    marked = marks(kafka, assume_default)
+    quotas = kafka.quotas.describe()
     clients = _clients_in_general(quotas) if pairs is None else _known_clients(pairs)
     resolved = kernel.resolve(quotas, clients, keys=keys)
     rows = resolved.filter(pc.is_null(resolved["value"]))
     texts = (rows[name].cast(pa.string()) for name in schemas.UNLIMITED.names)
     named = [pc.if_else(pc.equal(column, UNNAMED), None, column) for column in texts]
     table = pa.table(named, schemas.UNLIMITED.names).cast(schemas.UNLIMITED.schema)
-    return UnlimitedAnswer(stamped(table, cluster_id, marks))
+    table = stamped(table, kafka.id, marked)
+    if pairs is None:
+        return UnlimitedAnswer(table)
+    given, unnamed, covered = resolve_engines.pairs_of(pairs), 0, Coverage()
+    if {"broker", "window_start", "window_end"} <= {*given.column_names}:
+        covered = coverage(given, (broker.id for broker in kafka.brokers()))
+    if "source" in given.column_names:
+        unnamed = len(each_once(given, _CLIENT_COLUMNS)) - len(each_once(known_clients(given), _CLIENT_COLUMNS))
+    return UnlimitedAnswer(table, len(clients), unnamed, covered)
 
 
 def _clients_in_general(quotas: pa.Table) -> pa.Table:
@@ -121,7 +149,7 @@ def _known_clients(pairs: object) -> pa.Table:
 _CLIENT_COLUMNS = ("user", "client_id")
 
 
-def made_up_client_ids(kafka: LiveKafka, clients: object) -> Answer:
+def made_up_client_ids(kafka: LiveKafka, clients: object, assume_default: bool = False) -> Answer:
     """CLIENT_IDS among these clients, the largest groups first."""
     if clients is None:
         raise UsageError("the clients are required", hint="PAIRS or USAGE: Kafka keeps no list of its clients.")
@@ -129,17 +157,18 @@ def made_up_client_ids(kafka: LiveKafka, clients: object) -> Answer:
     users: dict[str, list[str]] = {}
     for user, client_id in pairs:
         users.setdefault(client_id, []).append(user)
-    stored = stored_of(kafka.quotas.describe().to_pylist())
+    marked, stored = marks(kafka, assume_default), stored_of(kafka.quotas.describe().to_pylist())
     rows = (_pattern_row(made, ids, users, stored) for made, ids in by_pattern(users).items())
-    return Answer(stamped(schemas.table(schemas.CLIENT_IDS, rows), kafka.id))
+    return Answer(stamped(schemas.table(schemas.CLIENT_IDS, rows), kafka.id, marked))
 
 
 def _pattern_row(
     made: MadeUp, ids: Sequence[str], users: Mapping[str, Sequence[str]], stored: Stored
 ) -> dict[str, object]:
-    of_users = {user for client_id in ids for user in users[client_id]}
+    of_users = {user: client_id for client_id in reversed(ids) for user in users[client_id]}
     user, example = users[ids[0]][0], ids[0]
-    limits = [limit for limit in explain(stored, user, example) if limit.value is not None]
+    limits_of = {whose: _limits(stored, whose, client_id) for whose, client_id in of_users.items()}
+    limits = limits_of[user]
     return {
         "pattern": made.pattern,
         "sort": made.sort,
@@ -148,21 +177,28 @@ def _pattern_row(
         "example": example,
         "user": user,
         "binds": ", ".join(dict.fromkeys(str(limit.entity) for limit in limits)) or None,
-        "advice": _advice(limits, of_users),
+        "advice": _advice(limits_of),
     }
 
 
-def _advice(limits: Sequence[Effective], users: Iterable[str]) -> str:
-    """The level whose quota would cover all of them."""
-    several = sorted(users)
+def _limits(stored: Stored, user: str, client_id: str) -> list[Effective]:
+    return [limit for limit in explain(stored, user, client_id) if limit.value is not None]
+
+
+def _advice(limits_of: Mapping[str, Sequence[Effective]]) -> str:
+    """The level whose quota would cover all of them, by the limits of each of their users."""
+    several = sorted(limits_of)
     whom = format_word("user", several[0]) if len(several) == 1 and several[0] else "user=<default>"
+    limits = [limit for user in several for limit in limits_of[user]]
+    free = [user for user in several if not limits_of[user]]
     if apart := next((limit for limit in limits if limit.level in _BY_CLIENT_ID), None):
         assert apart.value is not None
         limit = f"{apart.key} {readable(apart.key, apart.value)}"
         return f"each new client-id gets {limit} of its own; a quota on {whom} alone would limit them together"
-    if limits:
+    if not free:
         return "covered: the user's limits apply to any client-id"
-    return f"unlimited; a quota on {whom} would cover them all"
+    some = f" for {len(free):,} of {len(several):,} users" if limits else ""
+    return f"unlimited{some}; a quota on {whom} would cover them all"
 
 
 # --- client-ids that a machine made up: their varying part, and the pattern that they share ---

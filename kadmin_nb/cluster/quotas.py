@@ -331,15 +331,22 @@ class Quotas:
         )
         return answer.of_cluster(self._kafka.id)
 
-    def redundant(self) -> RedundantAnswer:
+    def redundant(self, *, assume_default: bool = False) -> RedundantAnswer:
         """REDUNDANT: quotas without which the same limits apply, and whether each is safe to remove.
 
         `edits()` of the answer are the removals that are safe.
+
+        Raises
+        ------
+        NotKnowable
+            A broker sets `client.quota.callback.class`; `assume_default` is as of `resolve`.
         """
         from ..resolution.redundant import redundant
         from .quota_reviews import RedundantAnswer
+        from .resolving import marks
 
-        return RedundantAnswer(redundant(self._kafka.quotas.describe()), self._kafka.id)
+        marked = marks(self._kafka, assume_default)
+        return RedundantAnswer(redundant(self._kafka.quotas.describe()), self._kafka.id, marked)
 
     def unlimited(
         self, pairs: object = None, *, keys: Sequence[str] | None = None, assume_default: bool = False
@@ -359,13 +366,12 @@ class Quotas:
         NotKnowable
             A broker sets `client.quota.callback.class`.
         """
-        from . import quota_reviews, resolving
+        from .quota_reviews import unlimited
 
         self._refuse_unknown(keys)
-        marks = resolving.marks(self._kafka, assume_default)
-        return quota_reviews.unlimited(self._kafka.quotas.describe(), self._kafka.id, pairs, keys, marks)
+        return unlimited(self._kafka, pairs, keys, assume_default)
 
-    def client_ids(self, clients: object) -> Answer:
+    def client_ids(self, clients: object, *, assume_default: bool = False) -> Answer:
         """CLIENT_IDS: client-ids that look generated (random suffixes, UUIDs, numbers), by pattern, and which quotas
         cover them.
 
@@ -373,10 +379,17 @@ class Quotas:
         ----------
         clients
             The known clients, PAIRS or USAGE: Kafka keeps no list of them.
+        assume_default
+            As of `resolve`.
+
+        Raises
+        ------
+        NotKnowable
+            A broker sets `client.quota.callback.class`.
         """
         from .quota_reviews import made_up_client_ids
 
-        return made_up_client_ids(self._kafka, clients)
+        return made_up_client_ids(self._kafka, clients, assume_default)
 
     def near_miss(
         self,
@@ -415,6 +428,7 @@ class Quotas:
         usage: object,
         *,
         keys: Sequence[str] | None = None,
+        history: History | None = None,
         assume_default: bool = False,
         engine: str | None = None,
     ) -> Answer:
@@ -426,6 +440,8 @@ class Quotas:
             USAGE, in Spark or as anything with `__arrow_c_stream__`; rows of other clusters are ignored.
         keys, assume_default
             As of `resolve`.
+        history
+            The result of `open_history`: each window is compared with the limit of its time instead.
         engine
             "arrow", in this process, or "spark". Default: usage in Spark stays there; other usage uses Arrow up to
             `usage.engines.ARROW_ROWS` rows. An answer of Spark is lazy.
@@ -439,7 +455,8 @@ class Quotas:
         from . import resolving
 
         marks = resolving.marks(self._kafka, assume_default)
-        return Usage.of(usage, engine).utilisation(self._kafka.quotas.describe(), self._kafka.id, keys, marks)
+        limits = self._kafka.quotas.describe() if history is None else history
+        return Usage.of(usage, engine).utilisation(limits, self._kafka.id, keys, marks)
 
     def near(
         self,
@@ -447,14 +464,17 @@ class Quotas:
         *,
         percent: float = 80.0,
         keys: Sequence[str] | None = None,
+        history: History | None = None,
         assume_default: bool = False,
         engine: str | None = None,
     ) -> NearAnswer:
         """NEAR: clients near or over a limit of this cluster, or throttled; the worst first.
 
+        `.coverage` says which of the brokers the usage has, and from when to when: of the others nothing is known.
+
         Parameters
         ----------
-        usage, keys, assume_default, engine
+        usage, keys, history, assume_default, engine
             As of `utilisation`.
         percent
             The share of a limit, in percent, from which a bucket counts as near.
@@ -471,8 +491,9 @@ class Quotas:
         """
         from ..usage import near
 
-        used = self.utilisation(usage, keys=keys, assume_default=assume_default, engine=engine)
-        return near(used.to_arrow(), percent)
+        used = self.utilisation(usage, keys=keys, history=history, assume_default=assume_default, engine=engine)
+        brokers = [broker.id for broker in self._kafka.brokers()]
+        return near(used, percent, brokers=brokers, are_of_now=history is None)
 
     def tree(
         self,

@@ -244,6 +244,7 @@ assume_default = click.option(
     "--assume-default", is_flag=True, help="Answer by Kafka's rules even if a custom callback decides."
 )
 """`--assume-default`: for every verb that resolves."""
+
 _impact = click.option(
     "--impact", metavar="NAME", help="Show which of these clients it affects, PAIRS or USAGE; USAGE is replayed too."
 )

@@ -185,12 +185,13 @@ def tree(
 @quota.command()
 @options.reading
 @click.option("--stage", "is_staged", is_flag=True, help="Stage the removals that are safe.")
-def redundant(session: Session, is_staged: bool) -> Any:
+@options.assume_default
+def redundant(session: Session, is_staged: bool, assume_default: bool) -> Any:
     """List redundant quotas.
 
     Without them the same limits apply. Each is shown with whether it is safe to remove.
     """
-    answer = session.cluster.quotas.redundant()
+    answer = session.cluster.quotas.redundant(assume_default=assume_default)
     edits = answer.edits() if is_staged else []
     return session.change(edits, PlanOptions()) if edits else answer
 
@@ -212,7 +213,8 @@ def unlimited(session: Session, keys: tuple[str, ...], pairs: str | None, assume
 @quota.command("client-ids")
 @options.reading
 @click.argument("clients", metavar="NAME", required=False)
-def client_ids(session: Session, clients: str | None) -> Any:
+@options.assume_default
+def client_ids(session: Session, clients: str | None, assume_default: bool) -> Any:
     """List client-ids that look generated, by pattern.
 
     Each pattern with the quota that would cover it. NAME is a frame: PAIRS or USAGE.
@@ -220,7 +222,7 @@ def client_ids(session: Session, clients: str | None) -> Any:
     if clients is None:
         hint = "NAME is a frame of clients, PAIRS or USAGE: a variable, or a Parquet or CSV file."
         raise UsageError("NAME is required", hint=hint)
-    return session.cluster.quotas.client_ids(frame_in_arrow(session, clients))
+    return session.cluster.quotas.client_ids(frame_in_arrow(session, clients), assume_default=assume_default)
 
 
 @quota.command("set")

@@ -14,6 +14,7 @@ from ..errors import UsageError
 from . import completions, options
 from .change_options import changing
 from .click_glue import Verb
+from .history import history_at
 from .options import Finite, Length
 from .session import Note, PlanOptions, Session, spark_answer, typed_frame, usage_frame, where_spark_is, with_progress
 
@@ -281,11 +282,15 @@ def usage(
     show_default=True,
     help="The share of a limit from which it counts as near.",
 )
+@click.option("--history", metavar="WHERE", help="Judge each window by the limit of its time, by this history.")
 @options.assume_default
-def near(session: Session, source: UsageSource, keys: tuple[str, ...], percent: float, assume_default: bool) -> Any:
+def near(
+    session: Session, source: UsageSource, keys: tuple[str, ...], percent: float, history: str | None,
+    assume_default: bool,
+) -> Any:  # fmt: skip
     """List clients near or over a limit, or throttled.
 
-    The limits are those of the current cluster. The worst is listed first.
+    The limits are those that the current cluster has now. The worst is listed first.
 
     \b
     {here} logs/kafka-request.log* --broker 1 --tz UTC
@@ -293,10 +298,13 @@ def near(session: Session, source: UsageSource, keys: tuple[str, ...], percent: 
     """
     source.check()
     used = source.read(session)
+    of_its_time = history_at(history)
     with where_spark_is(session, used.is_on_spark):
-        return session.cluster.quotas.near(
-            used, percent=percent, keys=options.keys_of(keys), assume_default=assume_default
+        answer = session.cluster.quotas.near(
+            used, percent=percent, keys=options.keys_of(keys), history=of_its_time, assume_default=assume_default
         )
+        _note_unless_shown(session, answer.warnings)
+        return answer
 
 
 @click.command(cls=Verb)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from copy import copy
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self
@@ -262,10 +262,12 @@ class Findings(Answer):
     failing: Collection[str] = (FAILED, UNKNOWN)
     """The severities that fail."""
 
-    def __init__(self, findings: Iterable[Finding], cluster_id: str | None = None) -> None:
+    def __init__(
+        self, findings: Iterable[Finding], cluster_id: str | None = None, marks: Mapping[str, str] | None = None
+    ) -> None:
         self.findings = tuple(findings)
         table = findings_table(self.schema, self.findings)
-        super().__init__(table if cluster_id is None else stamped(table, cluster_id))
+        super().__init__(table if cluster_id is None else stamped(table, cluster_id, marks))
 
     def of(self, findings: Iterable[Finding]) -> Self:
         """The same answer with these of its findings."""

@@ -121,6 +121,7 @@ TEXT = Kind(is_text, pa.string(), "text")
 WHOLE = Kind(pa.types.is_integer, pa.int32(), "a whole number")
 TIME = Kind(pa.types.is_timestamp, MOMENT, "a timestamp")
 NUMBER = Kind(lambda kind: _is_number(kind) or pa.types.is_null(kind), pa.float64(), "a number")
+DATE = Kind(pa.types.is_date, pa.date32(), "a date")
 
 
 _BY_TYPE = {WORD: TEXT, pa.string(): TEXT, pa.int32(): WHOLE, MOMENT: TIME, pa.int64(): NUMBER, pa.float64(): NUMBER}
@@ -436,6 +437,13 @@ def members(frame: Frame, groups: Frame, by: Sequence[str] | None = None) -> Fra
     if spark.is_spark(frame):
         return spark.rows_of_groups(frame, groups, by)
     return frame.join(groups, [*by], join_type="inner")
+
+
+def beside(frame: Frame, groups: Frame, by: Sequence[str]) -> Frame:
+    """The rows of a frame, in their order, each with the other columns of its group; all groups are there."""
+    if spark.is_spark(frame):
+        return spark.rows_of_groups(frame, groups, by)
+    return frame.join(groups, [*by], join_type="left outer", use_threads=False)
 
 
 def others(frame: Frame, known: Frame, by: Sequence[str]) -> Frame:

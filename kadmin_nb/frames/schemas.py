@@ -88,6 +88,8 @@ PLAN_ID = Field(TEXT, "the plan's id", unit=ID)
 THROTTLE_MS = Field(NUMBER, "the longest throttle that was reported", unit=MS)
 LIMIT = Field(NUMBER, unit=OF_KEY)
 PEAK = Field(NUMBER, "the most in a window; null is unknown", unit=MEASURED, null=True)
+SEEN_SINCE = Field(MOMENT, "the first window that the broker has in the usage", null=True)
+SEEN_UNTIL = Field(MOMENT, "the end of the last window that the broker has in the usage", null=True)
 WINDOWS_UNKNOWN = Field(COUNT, "windows in which a part of the use is unknown: figures are lower bounds")
 SHARING_CLIENTS = Field(COUNT, "the known clients that share the bucket")
 SOFTWARE = Field(TEXT, "the client software's own name")
@@ -405,7 +407,7 @@ class PERMISSIONS(Frame):
     action = Field(TEXT)
     operation = Field(TEXT, "Kafka's name")
     resource = RESOURCE
-    allowed = Field(FLAG)
+    allowed = Field(FLAG, "null: not known, no broker answered", null=True)
     note = Field(TEXT, "the broker's own words", look=PROSE, null=True)
     grant = Field(TEXT, "the line of Kafka's tool that grants a missing right", null=True)
 
@@ -798,6 +800,8 @@ class UTILISATION(_Used):
     longest_above_100_s = Field(NUMBER, unit=S, null=True)
     throttle_ms = THROTTLE_MS.or_null
     share_throttled = Field(NUMBER, unit=SHARE, null=True)
+    since, until = SEEN_SINCE, SEEN_UNTIL
+    watched_s = Field(NUMBER, "how long the broker was watched from then to then; null: not known", unit=S, null=True)
 
 
 class UTILISATION_DIFFERENCES(Frame, key="broker subject key"):
@@ -853,6 +857,7 @@ class NEAR(_BucketOfBroker, key="broker key bucket_user bucket_client_id"):
     utilisation = Field(NUMBER, unit=PERCENT, null=True)
     longest_above_100_s = Field(NUMBER, unit=S, null=True)
     throttle_ms = THROTTLE_MS.or_null
+    since, until = SEEN_SINCE, SEEN_UNTIL
 
 
 class ALERTS(_BucketOfBroker, key="broker key bucket_user bucket_client_id window_start"):
@@ -1151,8 +1156,8 @@ class POLICY(Frame):
 
 
 class CHECKS(Frame):
-    """Checks of a connection, in the order in which they were made. `state` is ok, warning, failed, absent (an extra or
-    a feature that is not set up) or skipped (what it stands on failed)."""
+    """Checks of a connection, in the order in which they were made. `state` is ok, warning, failed, unknown (no broker
+    answered), absent (an extra or a feature that is not set up) or skipped (what it stands on failed)."""
 
     check = Field(WORD)
     subject = Field(TEXT)

@@ -36,9 +36,9 @@ NOT_KNOWN = "not known"
 class Coverage:
     """How much of the whole the rows cover that a finding was read from. None: not known, or no part of its rule.
 
-    `seen` and `brokers` are the ids of the brokers that have rows and of all brokers of the cluster; `rows` counts the
-    rows of what the finding is about, from `since` to `until`. `same_limit` is whether its limit was the same in all
-    that time.
+    `seen` and `brokers` are the ids of the brokers that have rows and of all brokers of the cluster; `in_part` are
+    those that have rows of a part of the time alone. `rows` counts the rows of what the finding is about, from `since`
+    to `until`. `same_limit` is whether its limit was the same in all that time.
 
     Examples
     --------
@@ -52,6 +52,7 @@ class Coverage:
     until: datetime | None = None
     rows: int | None = None
     same_limit: bool | None = None
+    in_part: frozenset[int] = frozenset()
 
     @property
     def missing(self) -> frozenset[int]:
@@ -62,6 +63,13 @@ class Coverage:
     def has_all_brokers(self) -> bool:
         """True if it is known which brokers there are, and all of them have rows."""
         return bool(self.brokers) and not self.missing
+
+    @property
+    def not_known(self) -> str:
+        """What it does not cover, as the end of a sentence: `; not known for broker 3`. Empty where that is nothing."""
+        parts = {"for broker": self.missing, "for all of the time of broker": self.in_part}
+        phrases = [f"{words} {', '.join(map(str, sorted(ids)))}" for words, ids in parts.items() if ids]
+        return f"; {NOT_KNOWN} {', nor '.join(phrases)}" if phrases else ""
 
     def __str__(self) -> str:
         """In a phrase: `3 of 3 brokers, 2026-11-21 10:00:00Z to 10:15:00Z, 42 rows, the same limit`."""

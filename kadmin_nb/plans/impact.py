@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
 from ..frames import schemas
 from ..frames.answer import Answer
-from ..frames.relational import of_cluster
+from ..frames.relational import of_cluster, others
 from ..frames.schema_metadata import stamped
+from ..model.changes import Change
+from ..model.entity import Entity
+from ..model.grammar import DEFAULT
+from ..model.levels import DEFAULT_IP
 from ..policy.capacities import OfBrokers
 from ..resolution import impact as comparing
 from ..resolution import input_columns
@@ -25,43 +29,81 @@ from . import stalls
 if TYPE_CHECKING:
     from .plan import Plan
 
+_OF_ADDRESSES = ("IP", DEFAULT_IP)
 _MEASURED = {"broker", "key", "window_start", "window_end", "value"}
 
 
 def of_plan(
-    plan: Plan, quotas: Any, clients: Any, able: OfBrokers | None = None, brokers: Iterable[int] = ()
+    plan: Plan,
+    quotas: Any,
+    clients: Any,
+    able: OfBrokers | None = None,
+    brokers: Sequence[int] | None = None,
 ) -> ImpactAnswer:
     """Clients touched by a plan, among PAIRS or a USAGE of its cluster; of a USAGE also the throttled and stalled.
 
+    Of the cluster's `brokers`, where they are known, the answer says which ones the usage has.
     With what brokers can do, CAPACITY is there too, and the plan warns where its limits add up to more.
     """
     before = input_columns.read_columns(quotas, schemas.QUOTAS.names, input_columns.QUOTAS_LABEL)
     before, after = (of_cluster(table, plan.cluster_id) for table in (before, plan.quotas_after(before)))
     measured = is_usage(clients)
     read = input_columns.read_columns(
-        clients, ("user", "client_id", *(sorted(_MEASURED | {"source"}) if measured else ())), PAIRS
+        clients, ("user", "client_id", *(_columns_of(clients) if measured else ())), PAIRS
     )
     clients_read = of_cluster(read, plan.cluster_id)
-    compared = comparing.impact(before, after, known_clients(clients_read) if measured else clients_read)
+    known = known_clients(clients_read) if measured else clients_read
+    compared = comparing.impact(before, after, known)
     fits = None
     if able is not None:
         used = Usage.of(clients).of_cluster(plan.cluster_id).frame if measured else None
-        fits = capacity(before, clients_read, brokers=brokers, stated=able, usage=used, after=after)
+        fits = capacity(before, clients_read, brokers=brokers or (), stated=able, usage=used, after=after)
         plan = plan._with_warnings(oversubscriptions(fits))
     parts: dict[str, Any] = {"capacity": fits}
     if measured:
         plan = plan._with_dangers(stalls.stop_dangers(plan.changes, before, clients_read))
-        predicted = stamped(stalls.stalls(plan.changes, before, clients_read), plan.cluster_id)
+        predicted = stalls.stalls(plan.changes, before, clients_read)
         replayed = stamped(backtesting.replayed(after, clients_read), plan.cluster_id)
         touched = {*backtesting.buckets(compared.rows, "_before"), *backtesting.buckets(compared.rows, "_after")}
-        unknown = backtesting.unknown_clients(clients_read)
-        parts["backtest"] = backtesting.BacktestAnswer(replayed, touched, unknown)
-        parts["stalls"] = stalls.StallsAnswer(predicted)
+        parts["backtest"] = backtesting.backtest_answer(replayed, clients_read, brokers, touched)
+        parts["stalls"] = stalls.answer_of(predicted, clients_read, plan.cluster_id, brokers)
+        parts["coverage"] = parts["stalls"].coverage
+    parts["unseen"] = unseen(plan.changes, known)
     return ImpactAnswer(stamped(compared.rows, plan.cluster_id), compared.counts, compared.shadowed, plan, **parts)
+
+
+def _columns_of(usage: Any) -> list[str]:
+    """The columns of a USAGE that are read beside its names."""
+    return [*sorted(_MEASURED | {"source"}), *({"throttle_ms"} & _names_of(usage))]
+
+
+def unseen(changes: Sequence[Change], clients: pa.Table) -> list[str]:
+    """The entities of these changes of quotas that name a user or a client-id which no known client has, each once."""
+    quotas = (change for change in changes if change.level and change.level not in _OF_ADDRESSES)
+    entities = dict.fromkeys(change.resource for change in quotas)
+    by_parts: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+    for entity in entities:
+        named = [(kind, str(name)) for kind, name in cast(Entity, entity).parts if name is not DEFAULT]
+        kinds = tuple(kind.replace("-", "_") for kind, _ in named)
+        by_parts.setdefault(kinds, []).append((str(entity), *(name for _, name in named)))
+    return [text for kinds, rows in by_parts.items() if kinds for text in _without(kinds, rows, clients)]
+
+
+def _without(kinds: tuple[str, ...], rows: Sequence[tuple[str, ...]], clients: pa.Table) -> list[str]:
+    """The entities, the first of each row, whose names no client has."""
+    columns = zip(("entity", *kinds), zip(*rows, strict=True), strict=True)
+    named = pa.table({name: pa.array(texts, pa.string()) for name, texts in columns})
+    known = pa.table({kind: clients[kind].cast(pa.string()) for kind in kinds})
+    return sorted(others(named, known, list(kinds))["entity"].to_pylist())
 
 
 def is_usage(frame: Any) -> bool:
     """True if the frame has what USAGE has beyond names."""
+    return _names_of(frame) >= _MEASURED
+
+
+def _names_of(frame: Any) -> set[str]:
+    """The names of its columns; none of what is no frame."""
     table = frame.to_arrow() if isinstance(frame, Answer) else frame
     names: Iterable[object] = table.column_names if isinstance(table, pa.Table) else getattr(table, "columns", ())
-    return set(map(str, names)) >= _MEASURED
+    return set(map(str, names))

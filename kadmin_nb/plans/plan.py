@@ -69,6 +69,9 @@ class LiveCluster(Protocol):
     def quotas(self) -> pa.Table:
         """QUOTAS as they are now."""
 
+    def brokers(self) -> list[int]:
+        """The ids of its brokers, fenced ones included."""
+
     def apply(self, plan: Plan, options: ApplyOptions, progress: Progress, stop: Stopped) -> Outcomes:
         """Carry out a plan."""
 
@@ -263,7 +266,8 @@ class Plan(PrintFormats, Tabular):
         """
         from .impact import of_plan
 
-        return of_plan(self, self._before(quotas), clients)
+        brokers = None if self._live is None else self._live.brokers()
+        return of_plan(self, self._before(quotas), clients, brokers=brokers)
 
     def _before(self, quotas: Any) -> Any:
         if quotas is not None:

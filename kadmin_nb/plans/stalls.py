@@ -15,11 +15,11 @@ and controller_mutation_rate is a token bucket, whose debt does not grow when th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,19 +27,25 @@ import pyarrow.compute as pc
 from ..errors import UsageError, printable
 from ..frames import meanings, schemas
 from ..frames.answer import Answer
+from ..frames.blocks import NOTEBOOK, Page
 from ..frames.given_frames import text_column
 from ..frames.meanings import client
+from ..frames.schema_metadata import stamped
 from ..model import figures
 from ..model.changes import Change
 from ..model.entity import Entity
-from ..model.findings import DANGER, Finding
+from ..model.findings import DANGER, Coverage, Finding
 from ..model.levels import LEVELS_BY_NAME
 from ..model.quota_keys import readable, rounded
 from ..resolution import input_columns, kernel
 from ..resolution.rules import entity_at
+from ..usage.covered import coverage, remarks
 from .kinds.quotas import QUOTAS
 from .kinds.registry import by_kind
 from .quotas_after import table_after
+
+if TYPE_CHECKING:
+    from ..frames.blocks import Block
 
 BYTE_RATES = ("consumer_byte_rate", "producer_byte_rate")
 """The keys whose lowering stalls."""
@@ -59,23 +65,45 @@ _INSTANT = pa.timestamp("us", "UTC")
 
 
 class StallsAnswer(Answer):
-    """STALLS: a row a broker, key and client that a plan touches."""
+    """STALLS: a row a broker, key and client that a plan touches. Of `unknown` clients the use is not known, in full or
+    in part; `coverage` says which brokers the usage has, and until when."""
+
+    def __init__(self, table: pa.Table, coverage: Coverage = Coverage(), unknown: int = 0) -> None:
+        super().__init__(table)
+        self.coverage, self.unknown = coverage, unknown
+
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """What it was read from, and what is not known."""
+        yield from remarks(self.coverage)
+        if self.unknown:
+            whose = f"{self.unknown:,} client{'s' * (self.unknown != 1)}"
+            yield f"The use of {whose} is not known in full: how long they would be throttled is not, either."
 
     def _title(self) -> str:
         """The number of clients that would be throttled, and the one that would be for longest."""
         rows = self._table.to_pylist()
+        until = f", by their use until {figures.utc(self.coverage.until)}" if self.coverage.until else ""
+        rest = f"{until}{self.coverage.not_known}"
         if not rows:
-            return "no known client is affected"
+            return f"no known client is affected{rest}"
         touched, stalled = (
             {(row["user"], row["client_id"]) for row in some}
             for some in (rows, (row for row in rows if row["stall_s"] > 0))
         )
         count = f"{len(stalled):,} of {len(touched):,} clients that the plan touches"
         if not stalled:
-            return f"{count} would be throttled when it is applied"
+            return f"{count} would be throttled when it is applied{rest}"
         worst = max(rows, key=itemgetter("stall_s"))
         whom, seconds = meanings.client(worst["user"], worst["client_id"]), figures.seconds(worst["stall_s"])
-        return printable(f"{count} would be throttled when it is applied; the longest: {whom}, {seconds}")
+        return printable(f"{count} would be throttled when it is applied{rest}; the longest: {whom}, {seconds}")
+
+
+def answer_of(predicted: pa.Table, usage: Any, cluster_id: str, brokers: Iterable[int] | None = None) -> StallsAnswer:
+    """STALLS with what the usage lacks that it was predicted from, of a cluster with these brokers."""
+    rows = _of_cluster(input_columns.read_columns(usage, (*_USAGE_COLUMNS, "window_start"), _USAGE), cluster_id)
+    is_unknown = pc.and_(pc.is_in(rows["key"].cast(pa.string()), pa.array(BYTE_RATES)), rows["value"].is_null())
+    unknown = rows.filter(is_unknown).group_by(["user", "client_id"]).aggregate([])
+    return StallsAnswer(stamped(predicted, cluster_id), coverage(rows, brokers), len(unknown))
 
 
 def stalls(

@@ -18,6 +18,7 @@ from ..frames.relational import (
     added_up,
     among,
     cluster_of,
+    each_once,
     framed,
     guarded,
     having,
@@ -33,11 +34,13 @@ from ..frames.relational import (
 )
 from ..frames.spark import is_spark
 from ..model.figures import seconds
+from ..model.findings import Coverage
 from ..model.grammar import quote
 from ..model.quota_keys import readable
 from ..resolution import demand
 from ..resolution.input_columns import CLUSTER, QUOTA_COLUMNS, QUOTAS_LABEL, check_clusters, led, stamp
 from ..resolution.kernel import asked_keys
+from .covered import coverage, remarks
 from .limits_used import USAGE_LABEL, usage_columns, with_limits
 from .rules import is_measured
 from .touched_clients import is_plan
@@ -60,28 +63,42 @@ class BacktestAnswer(Answer):
 
     `touched` are the key, user and client-id of the buckets that a plan touches, where it is one's: the others would
     be throttled today, too. Of `unknown` clients the use is not known, in full or in part, and was not replayed.
+    `held_back` clients were throttled in the usage: what they wanted is more than it shows. `coverage` says which
+    brokers it has, and from when to when.
     """
 
-    def __init__(self, table: pa.Table, touched: Container[tuple[Any, ...]] | None = None, unknown: int = 0) -> None:
+    def __init__(
+        self,
+        table: pa.Table,
+        touched: Container[tuple[Any, ...]] | None = None,
+        unknown: int = 0,
+        held_back: int = 0,
+        coverage: Coverage = Coverage(),  # it is frozen
+    ) -> None:
         super().__init__(table)
-        self.touched, self.unknown = touched, unknown
+        self.touched, self.unknown, self.held_back, self.coverage = touched, unknown, held_back, coverage
 
     def _title(self) -> str:
         """The number that would have been throttled, and the one that was longest."""
         rows = self._table.slice(0, 1).to_pylist()
         throttled = self._table.filter(pc.greater(self._table["throttled_s"], 0))
         brokers = len(throttled["broker"].unique())
-        count = f"{len(throttled):,} of {len(self):,} buckets would have been throttled"
+        least = " at least" if self.unknown or self.held_back else ""
+        count = f"{len(throttled):,} of {len(self):,} buckets would have been throttled{least}{self.coverage.not_known}"
         if not len(throttled):
             return count
         where = f"on {brokers} broker{'s' * (brokers != 1)}"
         return f"{count}, {where}{self._without_the_plan(throttled)}; the longest: {_throttled(rows[0])}"
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """That the use of some clients is unknown."""
+        """What it was read from, and what is not known."""
+        yield from remarks(self.coverage)
         if self.unknown:
             whose = f"{self.unknown:,} client{'s' * (self.unknown != 1)}"
             yield f"The use of {whose} is not known in full: only the part that is known was replayed."
+        if self.held_back:
+            who = f"{self.held_back:,} client{'s were' if self.held_back != 1 else ' was'} throttled in this usage"
+            yield f"{who}: how much more was wanted, and would have been throttled, is not known."
 
     def _without_the_plan(self, throttled: pa.Table) -> str:
         """That the plan does not touch some of them; nothing where it touches all."""
@@ -123,13 +140,24 @@ def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None
     UsageError, Invalid
         Not USAGE: a column is missing; a window ends before it begins.
     """
-    rows = taken(usage, (CLUSTER, *MEASURED_COLUMNS), USAGE_LABEL)
+    rows = taken(usage, (CLUSTER, *MEASURED_COLUMNS, "throttle_ms"), USAGE_LABEL)
     if is_plan(quotas):
         rows, quotas = of_cluster(rows, quotas.cluster_id), quotas.quotas_after()
     judged: pa.Table | DataFrame = replayed(quotas, rows, keys)
     if not isinstance(judged, pa.Table):
         return judged
-    return BacktestAnswer(judged, unknown=unknown_clients(rows))
+    return backtest_answer(judged, rows)
+
+
+def backtest_answer(
+    judged: pa.Table, usage: pa.Table, brokers: Iterable[int] | None = None, touched: Container[Any] | None = None
+) -> BacktestAnswer:
+    """BACKTEST of a usage here, with what that usage lacks, of a cluster with these brokers."""
+    covered = Coverage() if cluster_of(usage) else coverage(usage, brokers)
+    unknown, held_back = _clients_where(usage, pc.field("value").is_null()), 0
+    if "throttle_ms" in usage.column_names:
+        held_back = _clients_where(usage, pc.field("throttle_ms") > 0)
+    return BacktestAnswer(judged, touched, unknown, held_back, covered)
 
 
 def replayed(quotas: Any, usage: Any, keys: str | Iterable[str] | None = None) -> Frame:
@@ -190,10 +218,9 @@ def _demand_rows(usage: Any) -> tuple[Frame, list[str]]:
     return guarded(rows, {"end": goes_on}, "window_end is not after window_start", USAGE_LABEL, names), cluster
 
 
-def unknown_clients(usage: pa.Table) -> int:
-    """The number of clients whose use of some key is unknown."""
-    names = ["user", "client_id"]
-    return len(usage.filter(usage["value"].is_null()).select(names).group_by(names).aggregate([]))
+def _clients_where(usage: pa.Table, condition: Any) -> int:
+    """The number of clients with a row of which a condition holds."""
+    return len(each_once(usage.filter(condition), ["user", "client_id"]))
 
 
 def buckets(rows: pa.Table, side: str) -> Iterator[tuple[Any, ...]]:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..frames.frame import MOMENT
 from ..resolution.demand import numbered
 from ..resolution.lookup import Doubles, Flags, Longs
 from .rules import BINS, BROKER_SUMS, BUCKET_SUMS, SUM
@@ -68,7 +69,8 @@ def bucket_days(rows: pa.Table, by: Sequence[str]) -> pa.Table:
 
 
 def days_together(rows: pa.Table, by: Sequence[str]) -> pa.Table:
-    """The sums of buckets out of those of their days, and `p95` out of their histograms; `fault` of those that differ.
+    """The sums of buckets out of those of their days, `p95` out of their histograms, and from when to when these days
+    are; `fault` of those that differ.
 
     Parameters
     ----------
@@ -85,7 +87,10 @@ def days_together(rows: pa.Table, by: Sequence[str]) -> pa.Table:
     seconds = _doubles(rows["window_s"])
     shortest, longest = (groups.reduced(least_or_most, seconds) for least_or_most in (np.minimum, np.maximum))
     p95 = _p95_of_bins(rows["histogram"], groups, np.asarray(sums["windows"]), _doubles(sums["peak"]))
-    figures = {**sums, "p95": p95, "fault": _faults(buckets["broker"].to_pylist(), shortest, longest)}
+    day = np.asarray(rows["day"].cast(pa.int32()), np.int64) * DAY
+    ends = {"since": groups.reduced(np.minimum, day), "until": groups.reduced(np.maximum, day + DAY)}
+    moments = {name: pa.array(micros_of).cast(MOMENT) for name, micros_of in ends.items()}
+    figures = {**sums, **moments, "p95": p95, "fault": _faults(buckets["broker"].to_pylist(), shortest, longest)}
     return pa.table({**{name: buckets[name] for name in buckets.column_names}, **figures})
 
 
@@ -93,7 +98,8 @@ def watched_windows(times: pa.Table, by: Sequence[str], unwatched_after: float, 
     """The number of `windows` that each broker was watched for, and their `length`; or the `fault` for which nobody can
     tell.
 
-    They are those from the first to the last, less what nobody watched; of metrics those that there are.
+    They are those from the first to the last, `since` and `until`, less what nobody watched: `watched_s` are left. Of
+    metrics they are those that there are, and how long these stand for is not known.
 
     Parameters
     ----------
@@ -113,9 +119,18 @@ def watched_windows(times: pa.Table, by: Sequence[str], unwatched_after: float, 
     axes = axes_of(brokers, groups, (start, end), unwatched_after, watched)
     counts = pa.array([axis.windows for axis in axes], pa.int64())
     faults = _faults(brokers["broker"].to_pylist(), shortest / MICROSECONDS, longest / MICROSECONDS)
-    return pa.table({
-        **{name: brokers[name] for name in brokers.column_names}, "windows": counts, "length": longest, "fault": faults
-    })  # fmt: skip
+    figures = {"windows": counts, "length": longest, **_seen(axes, groups, (start, end), brokers), "fault": faults}
+    return pa.table({**{name: brokers[name] for name in brokers.column_names}, **figures})
+
+
+def _seen(axes: Sequence[Axis], groups: Groups, times: tuple[Longs, Longs], brokers: pa.Table) -> dict[str, pa.Array]:
+    """From when to when each broker has windows or was watched, and for how long that was."""
+    first, last = groups.reduced(np.minimum, times[0]), groups.reduced(np.maximum, times[1])
+    since = np.array([min(axis.begins[0], at) for axis, at in zip(axes, first, strict=True)], np.int64)
+    until = np.array([max(axis.ends[-1], at) for axis, at in zip(axes, last, strict=True)], np.int64)
+    watched = np.array([(axis.ends - axis.begins).sum() / MICROSECONDS for axis in axes], np.float64)
+    moments = {"since": pa.array(since).cast(MOMENT), "until": pa.array(until).cast(MOMENT)}
+    return {**moments, "watched_s": pa.array(watched, mask=np.asarray(brokers["measured"]))}
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from ..frames.given_frames import table_of
 from ..frames.lazy_answer import SparkAnswer
 from ..frames.schema_metadata import CLUSTER_ID, TAKEN_AT, now
 from ..model import figures
+from ..resolution.input_columns import CLUSTER
 from . import log_files
 from .limits_used import known_clients, utilisation
 from .log_files import ReadSoFar
@@ -137,12 +138,15 @@ class Usage(Placed):
         schema = pa.schema([schemas.USERS.schema.field(name) for name in ("user", "first_used", "last_used")])
         return spans.filter(pc.not_equal(spans["user"], "")).select(schema.names).cast(schema)
 
-    def utilisation(
-        self, quotas: Answer | pa.Table, cluster_id: str, keys: Sequence[str] | None, marks: dict[str, str]
-    ) -> Answer:
-        """UTILISATION beside the quotas of a cluster; of several clusters' usage only its own counts."""
+    def utilisation(self, limits: Any, cluster_id: str, keys: Sequence[str] | None, marks: dict[str, str]) -> Answer:
+        """UTILISATION beside the limits of a cluster, its QUOTAS or a history; of several clusters' usage only its own
+        counts."""
         marks = {CLUSTER_ID: cluster_id, TAKEN_AT: now(), **marks}
-        return self.answered(utilisation(self.of_cluster(cluster_id).frame, quotas, keys=keys), marks)
+        used = self.of_cluster(cluster_id).frame
+        if not isinstance(limits, Answer | pa.Table):  # a history, which may be of several clusters
+            named = {CLUSTER: relational.words_of(used).literal(cluster_id, pa.string())}
+            used = relational.with_columns(used, named)
+        return self.answered(relational.of_cluster(utilisation(used, limits, keys=keys), cluster_id), marks)
 
     def of_cluster(self, cluster_id: str) -> Usage:
         """The rows of one cluster, without the column that names it; all of them where none does."""

@@ -21,6 +21,7 @@ from ..frames import frame as types
 from ..frames import relational, schemas
 from ..frames import spark as sparks
 from ..frames.relational import (
+    DATE,
     TEXT,
     TIME,
     WHOLE,
@@ -28,6 +29,7 @@ from ..frames.relational import (
     Kind,
     added_up,
     appended,
+    beside,
     cluster_of,
     each_once,
     framed,
@@ -100,7 +102,9 @@ HISTOGRAM = Kind(lambda kind: True, schemas.HISTOGRAM, "a histogram")
 
 _COUNTS = {"windows": types.COUNT, "brokers": types.WHOLE, "clients": types.COUNT}
 _FIGURES = {name: types.COUNT if name.startswith("windows") else types.NUMBER for name in BUCKET_SUMS}
-_DAILY_KINDS = {CLUSTER: TEXT, **kinds_of(schemas.UTILISATION_DAILY.schema), "histogram": HISTOGRAM}
+_SEEN = {"since": types.MOMENT, "until": types.MOMENT, "watched_s": types.NUMBER}
+"""What a usage has of a broker: from when to when, and how long it was watched."""
+_DAILY_KINDS = {CLUSTER: TEXT, **kinds_of(schemas.UTILISATION_DAILY.schema), "day": DATE, "histogram": HISTOGRAM}
 """The columns of UTILISATION_DAILY that are read."""
 
 
@@ -188,8 +192,9 @@ def utilisation(
     --------
     >>> utilisation(usage, cluster.quotas.describe()).where("utilisation > 80")  # doctest: +SKIP
     """
-    windows, by = _windows_of(usage, quotas, keys, unwatched_after, watched)
-    return _with_ratios(_figures(windows, by, bucket_figures, {**_COUNTS, **_FIGURES, "p95": types.NUMBER}), by)
+    windows, by, spans = _windows_of(usage, quotas, keys, unwatched_after, watched)
+    sums = _figures(windows, by, bucket_figures, {**_COUNTS, **_FIGURES, "p95": types.NUMBER})
+    return _with_ratios(beside(sums, select(spans, [*by, *_SEEN]), by), by)
 
 
 def utilisation_daily(
@@ -223,7 +228,7 @@ def utilisation_daily(
     UsageError, Invalid
         As `utilisation`.
     """
-    windows, by = _windows_of(usage, quotas, keys, unwatched_after, watched, days or ALL_DAYS)
+    windows, by, _ = _windows_of(usage, quotas, keys, unwatched_after, watched, days or ALL_DAYS)
     of_days = {"day": types.DAY, "window_s": types.NUMBER, "histogram": schemas.HISTOGRAM}
     figures = _figures(windows, by, bucket_days, {**_COUNTS, **_FIGURES, **of_days})
     return framed(figures, led(schemas.UTILISATION_DAILY.schema, by))
@@ -255,10 +260,12 @@ def over_days(daily: Any) -> Frame:
     words, cluster = words_of(rows), cluster_of(rows)
     rows = with_columns(rows, {"measured": words.is_null(words.column("clients"))})
     by = [*cluster, "broker", "measured"]
-    kinds = _kinds_of([*by, *BUCKET], {**_COUNTS, **_FIGURES, "p95": types.NUMBER, "fault": types.TEXT})
+    more = {"since": types.MOMENT, "until": types.MOMENT, "p95": types.NUMBER, "fault": types.TEXT}
+    kinds = _kinds_of([*by, *BUCKET], {**_COUNTS, **_FIGURES, **more})
     together = of_whole_groups(rows, [*by, *BUCKET], days_together, (by,), kinds)
-    sums = without_faults(together, "windows", "fault")
-    return _with_ratios(where(sums, words_of(sums).column("windows_seen") > 0), by)
+    sums, words = without_faults(together, "windows", "fault"), words_of(together)
+    sums = with_columns(sums, {"watched_s": words.literal(None, types.NUMBER)})
+    return _with_ratios(where(sums, words.column("windows_seen") > 0), by)
 
 
 def _with_ratios(sums: Frame, by: Sequence[str]) -> Frame:
@@ -280,9 +287,9 @@ def _windows_of(
     unwatched_after: float,
     watched: Any,
     days: tuple[date, date] | None = None,
-) -> tuple[Frame, list[str]]:
-    """The windows of each bucket beside those of its broker, of some days; and the columns that identify a broker, and
-    its day where days are given."""
+) -> tuple[Frame, list[str], Frame]:
+    """The windows of each bucket beside those of its broker, of some days; the columns that identify a broker, and its
+    day where days are given; and what `watched_spans` says of the brokers."""
     chosen, (stored, is_history, snapshots) = asked_keys(keys), _limits_of(quotas)
     rows, cluster = measured_rows(usage)
     check_clusters(cluster, USAGE_LABEL, bool(cluster_of(stored)))
@@ -297,7 +304,8 @@ def _windows_of(
     windows = _bucket_windows(in_buckets(limited, by), of_windows)
     times = having(windows, "start") if days in (None, ALL_DAYS) else asked_for
     spans = watched_spans(times, cluster, unwatched_after, seen)
-    return members(having(windows, "key"), spans, by), of_windows
+    counts = select(spans, [*by, "windows", "length", "brokers"])  # the rows are many: no more is put beside them
+    return members(having(windows, "key"), counts, by), of_windows, spans
 
 
 def _limits_of(quotas: Any) -> tuple[Frame, bool, pa.Table | None]:
@@ -460,7 +468,8 @@ def _bucket_windows(rows: Frame, by: Sequence[str]) -> Frame:
 
 
 def watched_spans(times: Frame, cluster: Sequence[str], unwatched_after: float, watched: Watched = False) -> Frame:
-    """The number of `windows` that each broker was watched for, their `length`, and the `brokers` of its cluster.
+    """The number of `windows` that each broker was watched for, their `length`, from when to when and how long that
+    was, and the `brokers` of its cluster.
 
     Raises
     ------
@@ -468,7 +477,7 @@ def watched_spans(times: Frame, cluster: Sequence[str], unwatched_after: float, 
         A broker has windows of several lengths, or of none.
     """
     by = [*cluster, "broker", "measured"]
-    figures = {"windows": types.COUNT, "length": types.COUNT, "fault": types.TEXT}
+    figures = {"windows": types.COUNT, "length": types.COUNT, **_SEEN, "fault": types.TEXT}
     each = each_once(times, [*by, "start", "end"])
     spans = of_whole_groups(each, by, watched_windows, (by, unwatched_after, watched), _kinds_of(by, figures))
     return with_number_of(without_faults(spans, "windows", "fault"), "brokers", "broker", cluster)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +23,13 @@ from ..frames.relational import (
     added_up,
     among,
     cluster_of,
+    each_once,
     framed,
     having,
     in_arrow,
     members,
     read_columns,
+    select,
     taken,
     where,
     with_columns,
@@ -34,9 +37,12 @@ from ..frames.relational import (
 )
 from ..frames.spark import is_stream
 from ..model import figures
+from ..model.findings import Coverage
 from ..model.quota_keys import readable
-from ..resolution.input_columns import QUOTA_COLUMNS, QUOTAS_LABEL, check_clusters, led
+from ..resolution.input_columns import CLUSTER, QUOTA_COLUMNS, QUOTAS_LABEL, check_clusters, led
 from ..resolution.kernel import asked_keys
+from .covered import NAMED, of_brokers, remarks
+from .limits_over_time import UNKNOWN
 from .limits_used import (
     UNWATCHED_AFTER,
     USAGE_LABEL,
@@ -54,7 +60,7 @@ if TYPE_CHECKING:
 NEAR_PERCENT = 80.0
 """Percent of a limit from which on its bucket is near it."""
 
-_WATCHED: dict[str, Measure] = {"start": ("min", "start"), "end": ("max", "end"), "length": ("max", "length")}
+_ENDS: dict[str, Measure] = {"start": ("min", "start"), "end": ("max", "end")}
 _OF_CLIENT: dict[str, Measure] = {
     "brokers": ("count_distinct", "broker"),
     "mean": ("full_sum", "mean"),
@@ -65,50 +71,121 @@ _OF_CLIENT: dict[str, Measure] = {
 
 _TASK = "Spark adds up"
 
-NAMED = 5
-"""Clients with unknown use that are named."""
-
 MOST = 10
 """Clients of each key that are shown."""
 
 
 class NearAnswer(Answer):
     """NEAR: a row a bucket and broker, the worst first. `limits` is how many were looked at, `unknown` of how many of
-    them it is unknown how much was used, in full or in part."""
+    them it is unknown how much was used, in full or in part.
 
-    def __init__(self, table: pa.Table, limits: int = 0, percent: float = NEAR_PERCENT, unknown: int = 0) -> None:
+    `coverage` says which brokers the usage has, and from when to when. `unjudged` are buckets that were used before the
+    history of their limits begins. `are_of_now` says that the usage, of whatever time, was judged by the limits of now.
+    """
+
+    def __init__(
+        self,
+        table: pa.Table,
+        limits: int = 0,
+        percent: float = NEAR_PERCENT,
+        unknown: int = 0,
+        coverage: Coverage = Coverage(),  # it is frozen
+        unjudged: int = 0,
+        are_of_now: bool = False,
+    ) -> None:
         super().__init__(table)
-        self.limits, self.percent, self.unknown = limits, percent, unknown
+        self.limits, self.percent, self.unknown, self.unjudged = limits, percent, unknown, unjudged
+        self.coverage, self.are_of_now = coverage, are_of_now
 
     def _title(self) -> str:
         """Their number, and the worst of them."""
+        rest, limits = self.coverage.not_known, "limits of now" if self.are_of_now else "limits"
         if not self.limits:
-            return "No client in this usage has a limit."
+            return f"No client in this usage has a limit{rest}." if not self.unjudged else f"{self._unjudged}{rest}."
         if not len(self):
             known = self.limits - self.unknown
-            return f"None of {known:,} limits reached {self.percent:g} %, and no client was throttled."
+            return f"None of {known:,} {limits} reached {self.percent:g} %, and no client was throttled{rest}."
         over = pc.sum(pc.greater(self._table["utilisation"], 100)).as_py() or 0
         (worst,) = self._table.slice(0, 1).to_pylist()
-        counts = f"{len(self):,} of {self.limits:,} limits are near or over, {over:,} of them over"
+        counts = f"{len(self):,} of {self.limits:,} {limits} are near or over, {over:,} of them over{rest}"
         return f"{counts}. The worst: {_bucket_sentence(worst)}."
 
-    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """That the use of some limits is unknown, and what could not be read."""
+    @property
+    def _unjudged(self) -> str:
+        """How many buckets have no limit that is known."""
+        return f"The limits of {self.unjudged:,} buckets are not known: they were used before the history begins"
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What it was read from, and what is not known, in sentences."""
+        return tuple(self._remarks())
+
+    def _remarks(self) -> Iterator[str]:
+        yield from remarks(self.coverage)
+        if self.are_of_now:
+            yield _OF_NOW
+        if self.unjudged and self.limits:
+            yield f"{self._unjudged}."
         if self.unknown:
             yield f"The use of {self.unknown:,} of {self.limits:,} limits is not known in full. {WHY_UNKNOWN}"
-        yield from self.notes
+
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """What it was read from, and what is not known."""
+        return (*self.notes, *self.warnings)
 
 
-def near(utilisation: Any, percent: float = NEAR_PERCENT) -> NearAnswer:
-    """NEAR from UTILISATION: buckets that used this share of a limit in a window, or were throttled."""
-    rows = taken(utilisation, schemas.UTILISATION.names, "the rows of utilisation")
-    limited = in_arrow(having(rows, "limit"), task="Spark counts the utilisation")
+_OF_NOW = (
+    "Judged by the limits of now: whether they were the same in that time is not known. --history WHERE judges each "
+    "window by the limit of its time."
+)
+
+
+def near(
+    utilisation: Any,
+    percent: float = NEAR_PERCENT,
+    *,
+    brokers: Iterable[int] | None = None,
+    are_of_now: bool = False,
+) -> NearAnswer:
+    """NEAR from UTILISATION: buckets that used this share of a limit in a window, or were throttled.
+
+    Parameters
+    ----------
+    utilisation
+        UTILISATION of one cluster, in Spark or as anything with `__arrow_c_stream__`.
+    percent
+        The share of a limit, in percent, from which a bucket counts as near.
+    brokers
+        The ids of the cluster's brokers: of those that the usage lacks nothing is known, and the answer says so.
+    are_of_now
+        The usage was judged by the limits of now, whatever they were in its time: the answer says that, too.
+    """
+    rows = taken(utilisation, (CLUSTER, *schemas.UTILISATION.names), "the rows of utilisation")
+    words = words_of(rows)
+    judged = where(rows, ~words.is_null(words.column("limit")) | (words.column("level") == UNKNOWN))
+    judged = in_arrow(judged, task="Spark counts the utilisation")
+    limited = judged.filter(judged["limit"].is_valid())
     is_full = pc.greater_equal(limited["utilisation"], percent)
     is_near = pc.or_(pc.fill_null(is_full, False), pc.fill_null(pc.greater(limited["throttle_ms"], 0), False))
     order = [("utilisation", "descending"), ("throttle_ms", "descending"), ("broker", "ascending")]
     nearest = limited.filter(is_near).sort_by(order).select(schemas.NEAR.names).cast(schemas.NEAR.schema)
     unknown = pc.sum(pc.greater(limited["windows_unknown"], 0)).as_py() or 0
-    return NearAnswer(schemas.marked(nearest, limited.schema.metadata), len(limited), percent, unknown)
+    coverage = _coverage_of(rows, judged, brokers)
+    nearest, unjudged = schemas.marked(nearest, kadmin_metadata(utilisation)), len(judged) - len(limited)
+    return NearAnswer(nearest, len(limited), percent, unknown, coverage, unjudged, are_of_now)
+
+
+def _coverage_of(rows: Frame, judged: pa.Table, brokers: Iterable[int] | None) -> Coverage:
+    """The coverage of UTILISATION of one cluster; of its rows some are here already."""
+    if cluster_of(rows):
+        return Coverage()
+    spans = each_once(judged, _SPAN)
+    if pc.max(judged["brokers"]).as_py() != pc.count_distinct(spans["broker"]).as_py():  # no client of one has a limit
+        spans = in_arrow(each_once(rows, _SPAN), task="Spark looks for the brokers")
+    return of_brokers(spans, brokers)
+
+
+_SPAN = ["broker", "since", "until", "watched_s"]
 
 
 def _bucket_sentence(row: Mapping[str, Any]) -> str:
@@ -182,16 +259,22 @@ class TopAnswer(Answer):
     """TOP: a row a key and client, the most first.
 
     `watched` says of what time, which brokers, and by what; `warnings` name the clients whose use is unknown, and the
-    brokers whose log lacks a part of it.
+    brokers whose log lacks a part of it. `coverage` says which brokers were seen, of which.
     """
 
-    def __init__(self, table: pa.Table, watched: str = "", warnings: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        table: pa.Table,
+        watched: str = "",
+        warnings: Sequence[str] = (),
+        coverage: Coverage = Coverage(),  # it is frozen
+    ) -> None:
         super().__init__(table)
-        self.watched, self.warnings = watched, tuple(warnings)
+        self.watched, self.warnings, self.coverage = watched, tuple(warnings), coverage
 
     def warned(self, warnings: Sequence[str]) -> TopAnswer:
         """The same with these warnings, too."""
-        return TopAnswer(self._table, self.watched, (*self.warnings, *warnings))
+        return TopAnswer(self._table, self.watched, (*self.warnings, *warnings), self.coverage)
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The warnings."""
@@ -209,7 +292,10 @@ class TopAnswer(Answer):
             firsts.setdefault(row["key"], row)
         for key, row in firsts.items():
             if row["mean"]:
-                share = "of those that are known" if row["share"] is None else f"{figures.percent(row['share'])} of all"
+                whole = "all" if self.coverage.has_all_brokers else "what was seen"
+                share = "of those that are known"
+                if row["share"] is not None:
+                    share = f"{figures.percent(row['share'])} of {whole}"
                 amount = f"{meanings.used(key, row['mean'])}, {share}"
                 leaders.setdefault(meanings.client(row["user"], row["client_id"]), []).append(f"{key} ({amount})")
         return leaders
@@ -221,6 +307,8 @@ def top(
     keys: Iterable[str] | None = None,
     most: int = MOST,
     time: tuple[datetime, datetime] | None = None,
+    brokers: Iterable[int] | None = None,
+    watched: Iterable[int] = (),
 ) -> TopAnswer:
     """TOP: the clients that use most of each key, from USAGE.
 
@@ -235,6 +323,10 @@ def top(
     time
         The start and end of the observation. Default: from the first window of each broker to its last, without gaps of
         more than a minute in which no client of the broker has a row.
+    brokers
+        The ids of the cluster's brokers: of those that were not seen nothing is known, and the answer says so.
+    watched
+        Brokers that were observed, and that count as seen even where no client has a row.
 
     Raises
     ------
@@ -247,24 +339,39 @@ def top(
         raise UsageError(f"the most of each key cannot be {most}", hint="1, or more.")
     rows, cluster = measured_rows(usage)
     words, by = words_of(rows), [*cluster, "broker", "measured"]
-    lengths = with_columns(rows, {"length": words.micros(words.column("end")) - words.micros(words.column("start"))})
-    watched = in_arrow(added_up(lengths, ["broker", "source"], _WATCHED), task=_TASK)
     spans = watched_spans(rows, cluster, UNWATCHED_AFTER)
+    of_each = in_arrow(members(added_up(rows, [*by, "source"], _ENDS), spans, by), task=_TASK)
     if time is not None:
-        spans = with_columns(spans, {"windows": words.literal(_windows_in(watched, *time), pa.int64())})
+        spans = with_columns(spans, {"windows": words.literal(_windows_in(of_each, *time), pa.int64())})
     asked = rows if keys is None else among(rows, "key", [*keys])
-    parts = members(asked, spans, by)
+    parts = members(asked, select(spans, [*by, "windows"]), by)
     parts = with_columns(parts, {"mean": words.column("value") / words.number(words.column("windows"))})
     ranked = _ranked(in_arrow(added_up(parts, ["key", "user", "client_id"], _OF_CLIENT), task=_TASK))
     firsts = schemas.marked(_first_of_each_key(ranked, most), kadmin_metadata(usage))
-    return TopAnswer(firsts, _watched_sentence(watched, time), [*_unknown_sentences(ranked)])
+    coverage = _coverage_of_top(of_each, time, brokers, watched)
+    sentence = _watched_sentence(of_each, time, coverage)
+    missing = remarks(coverage) if coverage.missing and time is None else ()  # an observation says why it has none
+    warnings = [*_unknown_sentences(ranked), *missing]
+    return TopAnswer(firsts, sentence, warnings, coverage)
+
+
+def _coverage_of_top(
+    of_each: pa.Table, time: tuple[datetime, datetime] | None, brokers: Iterable[int] | None, watched: Iterable[int]
+) -> Coverage:
+    """The coverage of what was seen of each broker; all that were watched were seen for all of an observation."""
+    coverage = of_brokers(of_each, brokers)
+    if time is None:
+        return coverage
+    seen = (coverage.seen or frozenset()) | frozenset(watched)
+    return replace(coverage, seen=seen, since=time[0], until=time[1], in_part=frozenset())
 
 
 def kadmin_metadata(usage: Any) -> dict[bytes, bytes]:
     """The metadata of an answer: where it was taken, and by which engine."""
     if isinstance(usage, SparkAnswer):
         return {name.encode(): text.encode() for name, text in usage.marks.items()}
-    metadata = usage.to_arrow().schema.metadata if isinstance(usage, Answer) else None
+    table = usage.to_arrow() if isinstance(usage, Answer) else usage
+    metadata = table.schema.metadata if isinstance(table, pa.Table) else None
     return {name: text for name, text in (metadata or {}).items() if name.startswith(b"kadmin.")}
 
 
@@ -299,17 +406,17 @@ def _first_of_each_key(ranked: pa.Table, most: int) -> pa.Table:
     return ranked.filter(pa.array(np.arange(len(codes)) - firsts < most))
 
 
-def _watched_sentence(watched: pa.Table, time: tuple[datetime, datetime] | None) -> str:
-    """The time, the brokers and the source of a usage, in a sentence."""
+def _watched_sentence(watched: pa.Table, time: tuple[datetime, datetime] | None, coverage: Coverage) -> str:
+    """The time, the brokers and the source of a usage, in a sentence, and what is not known."""
     if not len(watched):
-        return f"No client traffic{f' in {_length(*time)}' if time else ''}."
+        return f"No client traffic{f' in {_length(*time)}' if time else ''}{coverage.not_known}."
     first, last = time or (pc.min(watched["start"]).as_py(), pc.max(watched["end"]).as_py())
-    ids = sorted(pc.unique(watched["broker"]).to_pylist())
+    ids = sorted(coverage.seen or ())
     brokers = f"broker{'s' * (len(ids) > 1)} {', '.join(map(str, ids))}"
     sources = sorted({source.partition(":")[0] for source in pc.unique(watched["source"]).to_pylist() if source})
     end = f"{last:%H:%M:%S}Z" if first.date() == last.date() else figures.utc(last)
     when = f"{figures.utc(first)} to {end}"
-    return f"Watched {_length(first, last)}, {when}, {brokers}; by {', '.join(sources)}."
+    return f"Watched {_length(first, last)}, {when}, {brokers}; by {', '.join(sources)}{coverage.not_known}."
 
 
 def _length(first: datetime, last: datetime) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +14,10 @@ from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.lazy_answer import SparkAnswer
 from ..frames.spark import is_spark
+from ..model.findings import NOT_KNOWN, Coverage
 from ..model.quota_keys import readable
 from ..resolution import impact as comparing
+from .covered import NAMED, remarks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,7 +36,8 @@ class ImpactAnswer(Answer):
     """IMPACT: a row for each client and key that the change affects, the worst first. Its display begins with counts.
 
     `counts` is IMPACT_COUNTS, `shadowed` SHADOWED. Of a plan, `plan` is there; where its clients came as a USAGE,
-    `backtest` and `stalls` too; where what brokers can do was given, `capacity`.
+    `backtest` and `stalls` too; where what brokers can do was given, `capacity`. `coverage` says which brokers that
+    usage has; `unseen` are the entities of the plan that none of the clients has.
     """
 
     _is_frame = False
@@ -48,11 +51,14 @@ class ImpactAnswer(Answer):
         backtest: BacktestAnswer | None = None,
         stalls: Answer | None = None,
         capacity: CapacityAnswer | None = None,
+        coverage: Coverage = Coverage(),  # it is frozen
+        unseen: Sequence[str] = (),
     ) -> None:
         super().__init__(table)
         self.counts = Answer(schemas.IMPACT_COUNTS.empty() if counts is None else counts)
         self.shadowed = Answer(schemas.SHADOWED.empty() if shadowed is None else shadowed)
         self.plan, self.backtest, self.stalls, self.capacity = plan, backtest, stalls, capacity
+        self.coverage, self.unseen = coverage, tuple(unseen)
 
     @property
     def ok(self) -> bool:
@@ -80,7 +86,8 @@ class ImpactAnswer(Answer):
         """Counts of the clients of each effect, key by key."""
         counted = self.counts.to_arrow().to_pylist()
         lines = [line for key, rows in groupby(counted, lambda row: row["key"]) if (line := _counted(key, list(rows)))]
-        return "\n".join(lines or ["no known client is affected"])
+        none = f"no known client is affected{self.coverage.not_known}"
+        return "\n".join(lines or [none if counted else f"{NOT_KNOWN} which clients are affected: none is known"])
 
     def _shadowed_lines(self) -> list[str]:
         """The shadowed quotas, a line each."""
@@ -93,7 +100,16 @@ class ImpactAnswer(Answer):
     def _at(self, syntax: Syntax) -> ImpactAnswer:
         plan = self.plan._at(syntax) if self.plan is not None else None
         counts, shadowed = self.counts.to_arrow(), self.shadowed.to_arrow()
-        return ImpactAnswer(self._table, counts, shadowed, plan, self.backtest, self.stalls, self.capacity)
+        parts = (self.backtest, self.stalls, self.capacity, self.coverage, self.unseen)
+        return ImpactAnswer(self._table, counts, shadowed, plan, *parts)
+
+    def _remarks(self) -> Iterator[str]:
+        """What the impact was read from, and what is not known."""
+        yield from remarks(self.coverage)
+        if self.unseen:
+            more = f" and {len(self.unseen) - NAMED:,} more" if len(self.unseen) > NAMED else ""
+            whose = printable(f"{', '.join(self.unseen[:NAMED])}{more}")
+            yield f"No known client is one of {whose}: which clients these changes affect is {NOT_KNOWN}."
 
     def _sections(self) -> list[tuple[str, Answer]]:
         """The sections below the impact, with their headings."""
@@ -113,15 +129,17 @@ class ImpactAnswer(Answer):
             yield self._table
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        said = [*self._remarks()]
+        yield from said
         for title, answer in self._sections():
-            yield from ("", title, *answer._blocks(page))
+            yield from ("", title, *(block for block in answer._blocks(page) if not _is_said(block, said)))
 
     def _folded(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The impact, the backtest and the stalls, each behind its finding."""
         from ..frames.blocks import Folded
 
         first, *more = self._title().split("\n")
-        yield Folded(f"impact: {first}", [*more, *self._content(page)])
+        yield Folded(f"impact: {first}", [*more, *self._content(page), *self._remarks()])
         for heading, answer in self._sections():
             yield Folded(
                 f"{heading.partition(',')[0]}: {answer._short_form()}", [*answer._content(page), *answer._footer(page)]
@@ -136,6 +154,11 @@ class ImpactAnswer(Answer):
         if self.plan is not None:
             yield from (*self.plan._blocks(page), "")
         yield from super()._blocks(page)
+
+
+def _is_said(block: Block, said: Sequence[str]) -> bool:
+    """True of a sentence that is one of these."""
+    return isinstance(block, str) and block in said
 
 
 def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | None = None) -> ImpactAnswer | DataFrame:

@@ -65,7 +65,9 @@ def test_counts_come_first_then_what_can_bind_nobody():
 def test_nobody_is_touched_is_said_in_words():
     """An empty table could mean anything."""
     found = plan_of(**{"user=alice": 9}).impact(pa.table({"user": ["bob"], "client_id": ["app"]}), quotas=quotas())
-    assert repr(found).endswith("no known client is affected")
+    nobody = "No known client is one of user=alice: which clients these changes affect is not known."
+    assert repr(found).endswith(f"no known client is affected\n{nobody}")
+    assert "none is known" in plan_of(**{"user=alice": 9}).impact(schemas.PAIRS.empty(), quotas=quotas())._title()
     assert found.counts.to_pandas()[["key", "effect", "clients"]].values.tolist()[0][1:] == ["unchanged", 1]
 
 
@@ -78,7 +80,7 @@ def test_what_today_s_limits_throttle_is_not_the_plan_s_doing():
     both = plan_of(**{"user=bob": 9, "user=alice": 1000}).impact(usage(), quotas=quotas(**{"user=alice": 1_000_000}))
     assert "touches" not in both.backtest._title()
     assert both.stalls._title().startswith(
-        "1 of 1 clients that the plan touches would be throttled when it is applied; the"
+        "1 of 1 clients that the plan touches would be throttled when it is applied, by their use until "
     )
 
 

@@ -81,11 +81,13 @@ def test_near_a_limit_of_the_cluster(live, unique, tmp_path):
     (row,) = json.loads(live("quota", "near", "--usage", str(place), "--json").out)
     assert (row["bucket_user"], row["limit"], row["utilisation"]) == (user, 1e6, 90.0)
     said = live("quota", "near", "--usage", str(place), "--percent", "95").out
-    assert said.startswith("None of 1 limits reached 95 %")
+    assert said.startswith("None of 1 limits of now reached 95 %")
     codes = {percent: live("quota", "near", "--usage", str(place), "--percent", percent, "--detailed-exitcode").code
              for percent in ("90", "95")}  # fmt: skip
     assert codes == {"90": 3, "95": 0}
-    assert said.splitlines()[-1].startswith("added up on Arrow, in this process: 2 rows of usage")
+    assert "\nadded up on Arrow, in this process: 2 rows of usage" in said
+    assert "\nRead from 1 of 1 brokers, 2026-11-21 12:00:00Z to 12:00:02Z.\n" in said
+    assert "whether they were the same in that time is not known. --history WHERE judges" in said
 
 
 @pytest.mark.slow
@@ -125,8 +127,8 @@ def test_who_uses_most_of_each_key():
     ]
     assert answer.to_arrow()["share"].to_pylist() == [100.0, pytest.approx(100 * 22 / 24.1), pytest.approx(200 / 24.1)]
     assert answer._title() == (
-        "user=reader client-id=app uses most consumer_byte_rate (0.3 B/s, 100 % of all); "
-        "user=big client-id=app uses most producer_byte_rate (22 B/s, 91.3 % of all). "
+        "user=reader client-id=app uses most consumer_byte_rate (0.3 B/s, 100 % of what was seen); "
+        "user=big client-id=app uses most producer_byte_rate (22 B/s, 91.3 % of what was seen). "
         "Watched 10 s, 2026-11-21 12:00:00Z to 12:00:10Z, brokers 1, 2; by s."
     )
     only = kn.usage.top(rows, keys=[FETCH]).to_arrow()
@@ -138,7 +140,7 @@ def test_time_that_was_watched_counts_though_nobody_asked():
     time = NOON, NOON + timedelta(seconds=10)
     answer = kn.usage.top(usage(used(3, "a", 50)), time=time)
     assert answer.to_arrow()["mean"].to_pylist() == [5.0]
-    assert " of all). Watched 10 s, " in answer._title()
+    assert " of what was seen). Watched 10 s, " in answer._title()
     assert kn.usage.top(usage(used(3, "a", 0)), time=time)._title().startswith("Watched 10 s, ")
     assert kn.usage.top(usage(), time=time)._title() == "No client traffic in 10 s."
 
@@ -176,7 +178,8 @@ def test_the_loudest_of_a_log(kadmin):
     assert said.code == 0, said.err
     lines = said.out.splitlines()
     assert lines[0].startswith(f"user=admin client-id=slow uses most {PRODUCE} (")
-    assert lines[0].endswith("Watched 5.43 min, 2026-11-21 11:59:51Z to 12:05:17Z, brokers 1, 2; by request log.")
+    assert lines[0].endswith("Watched 5.43 min, 2026-11-21 11:59:51Z to 12:05:17Z, brokers 1, 2; by request log; "
+                             "not known for all of the time of broker 1, 2.")  # fmt: skip
     assert lines[2].split()[0] == PRODUCE  # the title says who
     assert "20.7 kB" in lines[-1]
 
