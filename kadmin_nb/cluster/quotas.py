@@ -493,7 +493,8 @@ class Quotas:
 
         used = self.utilisation(usage, keys=keys, history=history, assume_default=assume_default, engine=engine)
         brokers = [broker.id for broker in self._kafka.brokers()]
-        return near(used, percent, brokers=brokers, are_of_now=history is None)
+        quotas = self.describe(keys=keys).to_arrow()
+        return near(used, percent, brokers=brokers, quotas=quotas, are_of_now=history is None)
 
     def tree(
         self,

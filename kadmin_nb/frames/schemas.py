@@ -880,7 +880,7 @@ class TOP(Frame, key="key user client_id"):
     client_id = CLIENT_ID
     brokers = Field(WHOLE)
     mean = Field(NUMBER, "over the time that was watched, on all brokers together", unit=MEASURED, null=True)
-    share = Field(NUMBER, "of what all clients used", unit=PERCENT, null=True)
+    share = Field(NUMBER, "of what all clients used, as far as it was seen", unit=PERCENT, null=True)
     peak = Field(NUMBER, "the most in a window on one broker", unit=MEASURED, null=True)
     throttle_ms = THROTTLE_MS.or_null
 

@@ -71,6 +71,14 @@ class Coverage:
         phrases = [f"{words} {', '.join(map(str, sorted(ids)))}" for words, ids in parts.items() if ids]
         return f"; {NOT_KNOWN} {', nor '.join(phrases)}" if phrases else ""
 
+    @property
+    def span(self) -> str:
+        """From when to when: `2026-11-21 10:00:00Z to 10:15:00Z`; empty where that is not known."""
+        if self.since is None or self.until is None:
+            return ""
+        is_same_day = self.since.date() == self.until.date()
+        return f"{figures.utc(self.since)} to {figures.utc(self.until)[11 if is_same_day else 0 :]}"
+
     def __str__(self) -> str:
         """In a phrase: `3 of 3 brokers, 2026-11-21 10:00:00Z to 10:15:00Z, 42 rows, the same limit`."""
         return ", ".join(self._parts())
@@ -82,9 +90,8 @@ class Coverage:
             yield f"{len(self.seen & self.brokers)} of {len(self.brokers)} brokers{without}"
         elif self.seen is not None:
             yield f"{len(self.seen)} broker{'' if len(self.seen) == 1 else 's'}"
-        if self.since is not None and self.until is not None:
-            is_same_day = self.since.date() == self.until.date()
-            yield f"{figures.utc(self.since)} to {figures.utc(self.until)[11 if is_same_day else 0 :]}"
+        if self.span:
+            yield self.span
         if self.rows is not None:
             yield f"{self.rows:,} row{'' if self.rows == 1 else 's'}"
         if self.same_limit is not None:

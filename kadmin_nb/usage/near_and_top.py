@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import UsageError
+from ..errors import UsageError, printable
 from ..frames import meanings, schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
@@ -28,6 +28,7 @@ from ..frames.relational import (
     having,
     in_arrow,
     members,
+    others,
     read_columns,
     select,
     taken,
@@ -38,7 +39,8 @@ from ..frames.relational import (
 from ..frames.spark import is_stream
 from ..model import figures
 from ..model.findings import Coverage
-from ..model.quota_keys import readable
+from ..model.levels import LEVELS, LEVELS_BY_NAME
+from ..model.quota_keys import USER_CLIENT_KEYS, readable
 from ..resolution.input_columns import CLUSTER, QUOTA_COLUMNS, QUOTAS_LABEL, check_clusters, led
 from ..resolution.kernel import asked_keys
 from .covered import NAMED, of_brokers, remarks
@@ -80,7 +82,8 @@ class NearAnswer(Answer):
     them it is unknown how much was used, in full or in part.
 
     `coverage` says which brokers the usage has, and from when to when. `unjudged` are buckets that were used before the
-    history of their limits begins. `are_of_now` says that the usage, of whatever time, was judged by the limits of now.
+    history of their limits begins, `unused` quotas whose use is not in the usage at all. `are_of_now` says that the
+    usage, of whatever time, was judged by the limits of now.
     """
 
     def __init__(
@@ -92,10 +95,11 @@ class NearAnswer(Answer):
         coverage: Coverage = Coverage(),  # it is frozen
         unjudged: int = 0,
         are_of_now: bool = False,
+        unused: Sequence[str] = (),
     ) -> None:
         super().__init__(table)
         self.limits, self.percent, self.unknown, self.unjudged = limits, percent, unknown, unjudged
-        self.coverage, self.are_of_now = coverage, are_of_now
+        self.coverage, self.are_of_now, self.unused = coverage, are_of_now, tuple(unused)
 
     def _title(self) -> str:
         """Their number, and the worst of them."""
@@ -104,7 +108,9 @@ class NearAnswer(Answer):
             return f"No client in this usage has a limit{rest}." if not self.unjudged else f"{self._unjudged}{rest}."
         if not len(self):
             known = self.limits - self.unknown
-            return f"None of {known:,} {limits} reached {self.percent:g} %, and no client was throttled{rest}."
+            when = f" from {self.coverage.span}" if self.coverage.span else ""
+            none = f"None of {known:,} {limits} reached {self.percent:g} %{when}"
+            return f"{none}, and no client was throttled{rest}."
         over = pc.sum(pc.greater(self._table["utilisation"], 100)).as_py() or 0
         (worst,) = self._table.slice(0, 1).to_pylist()
         counts = f"{len(self):,} of {self.limits:,} {limits} are near or over, {over:,} of them over{rest}"
@@ -124,6 +130,10 @@ class NearAnswer(Answer):
         yield from remarks(self.coverage)
         if self.are_of_now:
             yield _OF_NOW
+        if self.unused:
+            more = f" and {len(self.unused) - NAMED:,} more" if len(self.unused) > NAMED else ""
+            whose = printable(f"{', '.join(self.unused[:NAMED])}{more}")
+            yield f"The usage has no use of the limits of {whose}: how near these are is not known."
         if self.unjudged and self.limits:
             yield f"{self._unjudged}."
         if self.unknown:
@@ -145,6 +155,7 @@ def near(
     percent: float = NEAR_PERCENT,
     *,
     brokers: Iterable[int] | None = None,
+    quotas: pa.Table | None = None,
     are_of_now: bool = False,
 ) -> NearAnswer:
     """NEAR from UTILISATION: buckets that used this share of a limit in a window, or were throttled.
@@ -157,6 +168,8 @@ def near(
         The share of a limit, in percent, from which a bucket counts as near.
     brokers
         The ids of the cluster's brokers: of those that the usage lacks nothing is known, and the answer says so.
+    quotas
+        QUOTAS of the cluster: of those whose clients the usage lacks nothing is known, either.
     are_of_now
         The usage was judged by the limits of now, whatever they were in its time: the answer says that, too.
     """
@@ -172,7 +185,29 @@ def near(
     unknown = pc.sum(pc.greater(limited["windows_unknown"], 0)).as_py() or 0
     coverage = _coverage_of(rows, judged, brokers)
     nearest, unjudged = schemas.marked(nearest, kadmin_metadata(utilisation)), len(judged) - len(limited)
-    return NearAnswer(nearest, len(limited), percent, unknown, coverage, unjudged, are_of_now)
+    unused = () if quotas is None else _unused(quotas, limited)
+    return NearAnswer(nearest, len(limited), percent, unknown, coverage, unjudged, are_of_now, unused)
+
+
+def _unused(quotas: pa.Table, limited: pa.Table) -> list[str]:
+    """The entities with quotas of users and client-ids that bind no client of these rows of UTILISATION."""
+    stored = quotas.filter(pc.is_in(quotas["level"].cast(pa.string()), pa.array([*LEVELS_BY_NAME])))
+    stored = stored.filter(pc.is_in(stored["key"].cast(pa.string()), pa.array([*USER_CLIENT_KEYS])))
+    names = {"user": "user", "client_id": "client_id"}
+    named = _by_quota(stored, names).append_column("entity", stored["entity"])
+    bound = _by_quota(limited, {name: f"bucket_{name}" for name in names})
+    return sorted(pc.unique(others(named, bound, bound.column_names)["entity"]).to_pylist())
+
+
+def _by_quota(rows: pa.Table, names: Mapping[str, str]) -> pa.Table:
+    """The quota that each row is of: its key, its level, and the names that this level has, out of these columns."""
+    level = rows["level"].cast(pa.string())
+    columns = {"key": rows["key"].cast(pa.string()), "level": level}
+    for name, column in names.items():
+        has_name = [one.name for one in LEVELS if getattr(one, name) == "name"]
+        text = pc.fill_null(rows[column].cast(pa.string()), "")
+        columns[name] = pc.if_else(pc.is_in(level, pa.array(has_name)), text, "")
+    return pa.table(columns)
 
 
 def _coverage_of(rows: Frame, judged: pa.Table, brokers: Iterable[int] | None) -> Coverage:
@@ -292,10 +327,9 @@ class TopAnswer(Answer):
             firsts.setdefault(row["key"], row)
         for key, row in firsts.items():
             if row["mean"]:
-                whole = "all" if self.coverage.has_all_brokers else "what was seen"
                 share = "of those that are known"
                 if row["share"] is not None:
-                    share = f"{figures.percent(row['share'])} of {whole}"
+                    share = f"{figures.percent(row['share'])} of what was seen"
                 amount = f"{meanings.used(key, row['mean'])}, {share}"
                 leaders.setdefault(meanings.client(row["user"], row["client_id"]), []).append(f"{key} ({amount})")
         return leaders

@@ -62,7 +62,10 @@ def test_the_worst_is_first_and_who_is_fine_is_not_there():
 
 NOBODY = {
     "nobody is limited": ({}, "No client in this usage has a limit."),
-    "all are fine": ({"a": 1e9}, "None of 1 limits reached 80 %, and no client was throttled."),
+    "all are fine": (
+        {"a": 1e9},
+        "None of 1 limits reached 80 % from 2026-11-21 12:00:00Z to 12:00:01Z, and no client was throttled.",
+    ),
 }
 
 

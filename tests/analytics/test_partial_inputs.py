@@ -1,0 +1,452 @@
+"""Each rule over the whole of its input, and over inputs with parts left out: the answer is that of the whole, or it
+says what is not known; never another cause."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.admin.ports import Broker
+from kadmin_nb.advice.config_rules import findings
+from kadmin_nb.cluster.doctor import DoctorAnswer
+from kadmin_nb.cluster.permissions import PermissionsAnswer, Probe, _rows
+from kadmin_nb.cluster.quota_reviews import made_up_client_ids, unlimited
+from kadmin_nb.cluster.quotas import Quotas
+from kadmin_nb.errors import TimedOut
+from kadmin_nb.frames import schemas
+from kadmin_nb.frames.spark import to_spark
+from kadmin_nb.model import rights
+from kadmin_nb.model.changes import OK, SET, Change, Refusal
+from kadmin_nb.model.config_values import BrokerConfigs, ConfigValue
+from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.findings import FAILED, SKIPPED, UNKNOWN, Coverage, Finding
+from kadmin_nb.model.findings import OK as FINE
+from kadmin_nb.model.group_configs import applied
+from kadmin_nb.model.resources import Resource
+from kadmin_nb.plans import stalls
+from kadmin_nb.plans.advice.fallback import fallback_values
+from kadmin_nb.plans.advice.warnings import _protocols
+from kadmin_nb.plans.impact import of_plan
+from kadmin_nb.plans.quotas_after import table_after
+from tests.double.kafka import FakeKafka
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+KEY = "producer_byte_rate"
+BROKERS = (1, 2, 3)
+MINUTES = 20
+
+
+def used(broker: int, minute: int, user: str, value: float | None, client_id: str = "app", **more: object) -> dict:
+    start = NOON + timedelta(minutes=minute)
+    window = {"window_start": start, "window_end": start + timedelta(minutes=1), "source": "test"}
+    return {"broker": broker, "user": user, "client_id": client_id, "key": KEY, "value": value, **window, **more}
+
+
+WHOLE = [
+    used(broker, minute, user, value)
+    for broker in BROKERS
+    for minute in range(MINUTES)
+    for user, value in (("alice", 95.0 if (broker, minute) == (3, 15) else 50.0), ("bob", 10.0), ("eve", 1.0))
+    if user != "eve" or broker == 3
+]
+"""alice and bob on each of three brokers for twenty minutes, alice near her limit once, on broker 3 in the second half;
+eve, whom no quota limits, on broker 3 alone."""
+
+MINUTE = {id(row): round((row["window_start"] - NOON).total_seconds() / 60) for row in WHOLE}
+PARTS: dict[str, Callable[[dict], bool]] = {
+    "whole": lambda row: True,
+    "no broker 3": lambda row: row["broker"] != 3,
+    "half of the time": lambda row: MINUTE[id(row)] < 10,
+    "half of the time of broker 3": lambda row: row["broker"] != 3 or MINUTE[id(row)] < 10,
+    "a gap": lambda row: MINUTE[id(row)] < 5 or MINUTE[id(row)] > 15,
+    "no alice": lambda row: row["user"] != "alice",
+    "nothing": lambda row: False,
+}
+
+
+def part(name: str) -> pa.Table:
+    return schemas.table(schemas.USAGE, filter(PARTS[name], WHOLE))
+
+
+def change(row: int, entity: str, value: float, old: float | None = None) -> Change:
+    whom = Entity.parse(entity)
+    texts = [None if number is None else f"{number:g}" for number in (old, value)]
+    return Change(
+        row, SET, whom, KEY, old=texts[0], wanted=texts[1], after=texts[1], validated=OK, level=whom.level
+    )  # fmt: skip
+
+
+def quotas(**limits: float) -> pa.Table:
+    rows = [change(number, f"user={user}", value) for number, (user, value) in enumerate(limits.items(), 1)]
+    return table_after(schemas.QUOTAS.empty(), rows)
+
+
+LIMITS = quotas(alice=100, bob=100)
+
+SPAN = "2026-11-21 12:00:00Z to 12:20:00Z"
+HALF = "2026-11-21 12:00:00Z to 12:10:00Z"
+NEAREST = "The worst: user=alice producer_byte_rate 95 B/s of 100 B/s (95 %) on broker 3."
+
+NONE = "and no client was throttled"
+
+NEAR = {
+    "whole": f"1 of 6 limits are near or over, 0 of them over. {NEAREST}",
+    "no broker 3": f"None of 4 limits reached 80 % from {SPAN}, {NONE}; not known for broker 3.",
+    "half of the time": f"None of 6 limits reached 80 % from {HALF}, {NONE}.",
+    "half of the time of broker 3": (
+        f"None of 6 limits reached 80 % from {SPAN}, {NONE}; not known for all of the time of broker 3."
+    ),
+    "a gap": f"None of 6 limits reached 80 % from {SPAN}, {NONE}; not known for all of the time of broker 1, 2, 3.",
+    "no alice": f"None of 3 limits reached 80 % from {SPAN}, {NONE}.",
+    "nothing": "No client in this usage has a limit; not known for broker 1, 2, 3.",
+}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("engine", ["arrow", "spark"])
+@pytest.mark.parametrize("name", PARTS)
+def test_near_says_which_brokers_and_which_time_it_does_not_know(name, engine, spark):
+    """It read the log of one broker, and said that none of the limits was near."""
+    usage = to_spark(part(name), spark) if engine == "spark" else part(name)
+    answer = kn.usage.near(kn.usage.utilisation(usage, LIMITS), brokers=BROKERS, quotas=LIMITS)
+    assert answer._title() == NEAR[name]
+    unseen = {"no alice": "user=alice", "nothing": "user=alice, user=bob"}.get(name)
+    said = f"The usage has no use of the limits of {unseen}: how near these are is not known."
+    assert (said in answer.warnings) == bool(unseen)
+
+
+def history(*rows: tuple[str, float, int, int | None]) -> pa.Table:
+    """QUOTAS_HISTORY: whose limit, from which minute to which."""
+    at = [None if minute is None else NOON + timedelta(minutes=minute) for row in rows for minute in row[2:]]
+    kind = pa.timestamp("us", "UTC")
+    table = pa.concat_tables([quotas(**{user: value}) for user, value, *_ in rows])
+    return table.append_column("valid_from", pa.array(at[::2], kind)).append_column(
+        "valid_to", pa.array(at[1::2], kind)
+    )
+
+
+def test_near_by_a_limit_that_changed_in_the_middle():
+    """The limit was lowered at noon, and the morning was called over it."""
+    usage = part("whole")
+    moved = history(("alice", 1000, 0, 16), ("alice", 60, 16, None), ("bob", 100, 0, None))
+    whole = kn.usage.near(kn.usage.utilisation(usage, moved), brokers=BROKERS)
+    over = "3 of 9 limits are near or over, 0 of them over. The worst: user=alice producer_byte_rate 50 B/s of 60 B/s"
+    assert whole._title().startswith(over)
+    by_now = kn.usage.near(kn.usage.utilisation(usage, quotas(alice=60, bob=100)), brokers=BROKERS, are_of_now=True)
+    assert by_now._title().startswith("3 of 6 limits of now are near or over, 1 of them over. ")
+    assert "whether they were the same in that time is not known" in "\n".join(by_now.warnings)
+    begun = kn.usage.near(kn.usage.utilisation(usage, history(("alice", 60, 30, None))), brokers=BROKERS)
+    assert begun._title() == "The limits of 7 buckets are not known: they were used before the history begins."
+
+
+MOST_OF = f"user=alice client-id=app uses most {KEY}"
+WATCHED = f"of what was seen). Watched 20 min, {SPAN}, brokers"
+
+TOP = {
+    "whole": f"{MOST_OF} (152 B/s, 83 % {WATCHED} 1, 2, 3; by test.",
+    "no broker 3": f"{MOST_OF} (100 B/s, 83.3 % {WATCHED} 1, 2; by test; not known for broker 3.",
+    "half of the time of broker 3": (
+        f"{MOST_OF} (150 B/s, 82.9 % {WATCHED} 1, 2, 3; by test; not known for all of the time of broker 3."
+    ),
+    "nothing": "No client traffic; not known for broker 1, 2, 3.",
+}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("engine", ["arrow", "spark"])
+@pytest.mark.parametrize("name", TOP)
+def test_top_is_of_what_was_seen(name, engine, spark):
+    """The loudest of two brokers was called the loudest of all."""
+    usage = to_spark(part(name), spark) if engine == "spark" else part(name)
+    assert kn.usage.top(usage, brokers=BROKERS)._title() == TOP[name]
+
+
+def test_a_broker_that_was_not_observed_is_no_broker_without_traffic():
+    """Broker 3 was down, and nobody said that it had not been watched."""
+    time = NOON, NOON + timedelta(minutes=MINUTES)
+    idle = kn.usage.top(part("no broker 3"), time=time, brokers=BROKERS, watched=BROKERS)
+    assert idle._title().endswith(f"Watched 20 min, {SPAN}, brokers 1, 2, 3; by test.")
+    skipped = kn.usage.top(part("no broker 3"), time=time, brokers=BROKERS, watched=(1, 2))
+    assert skipped._title().endswith("brokers 1, 2; by test; not known for broker 3.")
+
+
+LOWERED = [change(1, "user=alice", 10, old=100)]
+UNSEEN = "No known client is one of user=alice: which clients these changes affect is not known."
+BUSY = f"by their use until {SPAN[:11]}12:20:00Z"
+
+IMPACT: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
+    "whole": (
+        f"{KEY}: lowered 1, unchanged 2",
+        "3 of 6 buckets would have been throttled, on 3 brokers; the plan changes 3 of them",
+        f"1 of 1 clients that the plan touches would be throttled when it is applied, {BUSY}",
+        (),
+    ),
+    "no broker 3": (
+        f"{KEY}: lowered 1, unchanged 1",
+        "2 of 4 buckets would have been throttled; not known for broker 3, on 2 brokers",
+        f"1 of 1 clients that the plan touches would be throttled when it is applied, {BUSY}; not known for broker 3",
+        ("The usage has no row of broker 3: add its request log, or read all brokers' metrics with --prometheus URL.",),
+    ),
+    "no alice": (
+        "no known client is affected",
+        "0 of 3 buckets would have been throttled",
+        f"no known client is affected, {BUSY}",
+        (UNSEEN,),
+    ),
+    "nothing": (
+        "not known which clients are affected: none is known",
+        "0 of 0 buckets would have been throttled; not known for broker 1, 2, 3",
+        "no known client is affected; not known for broker 1, 2, 3",
+        (UNSEEN,),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", IMPACT)
+def test_the_impact_of_a_plan_says_whom_it_does_not_know(name):
+    """Nobody is affected, it said; the usage was of another broker."""
+    plan = kn.Plan("here", "2026-11-21T12:30:00+00:00", tuple(LOWERED))
+    answer = of_plan(plan, LIMITS, part(name), brokers=BROKERS)
+    impact, backtest, stalled, remarks = IMPACT[name]
+    assert answer._title() == impact
+    assert answer.backtest._title().startswith(backtest.replace("; the plan changes 3 of them", ""))
+    assert answer.stalls._title().partition("; the longest")[0] == stalled
+    for remark in remarks:
+        assert repr(answer).count(remark) == 1
+
+
+def test_what_a_throttled_client_wanted_is_not_known():
+    """The limit was raised, the replay said that nobody would be throttled, and alice was: she wanted far more."""
+    held_back = schemas.table(
+        schemas.USAGE, [used(1, minute, "alice", 10.0, throttle_ms=900.0) for minute in range(20)]
+    )
+    answer = kn.usage.backtest(quotas(alice=20), held_back)
+    assert answer._title() == "0 of 1 buckets would have been throttled at least"
+    assert "1 client was throttled in this usage: how much more was wanted" in repr(answer)
+
+
+def test_unknown_use_does_not_stall_and_is_said():
+    """A share consumer's bytes were unknown, and the plan was said to stall nobody."""
+    share = schemas.table(schemas.USAGE, [used(1, 1, "alice", None)])
+    answer = stalls.answer_of(stalls.stalls(LOWERED, LIMITS, share), share, "here")
+    assert answer.unknown == 1
+    assert "The use of 1 client is not known in full" in repr(answer)
+
+
+FREE = {
+    "whole": "1 group of clients lacks a limit",
+    "no broker 3": "All 2 known clients have a limit of each key that was asked for; not known for broker 3.",
+    "no alice": "1 group of clients lacks a limit",
+    "nothing": "Not known: no client is known.",
+}
+
+
+@pytest.mark.parametrize("name", FREE)
+def test_clients_without_a_limit_are_those_that_are_known(name):
+    """All clients have a limit, it said; the one without was on the broker whose log I had not given."""
+    kafka = FakeKafka()
+    kafka.quotas.alter({Entity.parse(f"user={user}"): {KEY: 100.0} for user in ("alice", "bob")})
+    assert unlimited(kafka, part(name), [KEY], False)._title() == FREE[name]
+
+
+# --- configs: a broker that could not be read ---
+
+
+def config(broker: int, value: str, key: str = "num.io.threads") -> dict:
+    synonyms = [{"source": "STATIC_BROKER_CONFIG", "key": key, "value": value}]
+    return {
+        "resource_type": "BROKER", "resource_name": str(broker), "key": key, "value": value, "is_read_only": False,
+        "source": "STATIC_BROKER_CONFIG", "type": "INT", "synonyms": synonyms,
+    }  # fmt: skip
+
+
+def unread(broker: int) -> dict:
+    return {
+        "resource_type": "BROKER",
+        "resource_name": str(broker),
+        "error": "REQUEST_TIMED_OUT",
+        "message": "no answer",
+    }
+
+
+def topic(value: str, below: str) -> dict:
+    synonyms = [
+        {"source": "DYNAMIC_TOPIC_CONFIG", "key": "retention.bytes", "value": value},
+        {"source": "STATIC_BROKER_CONFIG", "key": "log.retention.bytes", "value": below},
+    ]
+    return {
+        "resource_type": "TOPIC", "resource_name": "t", "key": "retention.bytes", "value": value, "type": "LONG",
+        "source": "DYNAMIC_TOPIC_CONFIG", "synonyms": synonyms,
+    }  # fmt: skip
+
+
+NOT_READ = (
+    "broker=3 could not be read, REQUEST_TIMED_OUT: no answer; whether it is like the others, and what repeats its "
+)
+LIKE = f"{NOT_READ}defaults, is not known"
+SIXTEEN = "num.io.threads of broker=2 is 16, but 8 on"
+MOST = "which of them most have is not known: broker 3 could not be read"
+RETENTION = [config(broker, "5", "log.retention.bytes") for broker in (1, 2, 3)]
+REPEATED = "retention.bytes of topic=t is 5, the same as server.properties (log.retention.bytes=5)"
+
+CONFIGS = {
+    "whole, one is odd": (
+        [config(1, "8"), config(2, "16"), config(3, "8"), config(4, "8")], [("differs", f"{SIXTEEN} 3 others", True)],
+    ),
+    "an equal number may have the other": (
+        [config(1, "8"), config(2, "16"), unread(3), config(4, "8")],
+        [("differs", f"{SIXTEEN} 2 others; {MOST}", False), ("unread", LIKE, False)],
+    ),
+    "most have it whatever the other has": (
+        [config(1, "8"), config(2, "16"), unread(3), config(4, "8"), config(5, "8")],
+        [("differs", f"{SIXTEEN} 3 others", True), ("unread", LIKE, False)],
+    ),
+    "the others are alike": ([config(1, "8"), config(2, "8"), unread(3)], [("unread", LIKE, False)]),
+    "whole, a topic repeats a default": ([topic("5", "5"), *RETENTION], [("repeats", REPEATED, True)]),
+    "its default on a broker is not known": ([topic("5", "5"), *RETENTION[:2], unread(3)], [("unread", LIKE, False)]),
+    "no broker was read": ([topic("5", "5"), unread(3)], [("unread", LIKE, False)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_brokers_are_compared_as_far_as_they_were_read(name):
+    """One broker of three did not answer, and the config of another was called odd, with the line that changes it."""
+    rows, wanted = CONFIGS[name]
+    found = findings(schemas.table(schemas.CONFIGS, rows), False)
+    assert [(finding.code, finding.message, finding.mend is not None) for finding in found] == wanted
+    ids = frozenset(int(row["resource_name"]) for row in rows if row["resource_type"] == "BROKER")
+    seen = ids - {int(row["resource_name"]) for row in rows if row.get("error")}
+    assert {finding.coverage for finding in found if finding.code != "unread"} <= {Coverage(seen, ids)}
+
+
+def test_what_a_group_gets_is_not_known_where_a_broker_did_not_say():
+    """Broker 3 could not be read, and its bound was taken for that of the others."""
+    key, stored = "share.delivery.count.limit", "99"
+    bounds = [config(n, value, f"group.share.{word}.delivery.count.limit") for n in (1, 2) for word, value in
+              (("max", "10"), ("min", "2"))]  # fmt: skip
+    values = [ConfigValue.of({**row, "is_sensitive": False}) for row in bounds]
+    assert applied(key, stored, "share", BrokerConfigs(values)) == "10"
+    assert applied(key, stored, "share", BrokerConfigs(values, ["3"])) is None
+
+
+def down(kafka: FakeKafka, broker: int) -> FakeKafka:
+    """The same, one broker of which does not answer, and is not fenced yet."""
+    kafka.cluster.stop(broker, 600)
+    return kafka
+
+
+def test_the_fallback_of_all_brokers_is_not_known_of_some():
+    """The default of all brokers went, and what applies instead was read of two of three."""
+    key, of_all = "min.insync.replicas", Resource("BROKER", "")
+    assert fallback_values(FakeKafka(), [(of_all, key)])[of_all, key] == {"1"}
+    assert fallback_values(down(FakeKafka(), 3), [(of_all, key)])[of_all, key] == set()
+
+
+class _Listeners:
+    """The listeners of each broker; None does not answer."""
+
+    def __init__(self, *of_each: str | None) -> None:
+        self.of_each, self.configs = of_each, self
+
+    def brokers(self) -> list[Broker]:
+        return [Broker(n, "b", 9092) for n, _ in enumerate(self.of_each, 1)]
+
+    def describe(self, resources: list[Resource], keys: Any) -> pa.Table:
+        rows = [
+            unread(n) if text is None else config(n, text, "listeners") for n, text in enumerate(self.of_each, 1)
+        ]  # fmt: skip
+        return schemas.table(schemas.CONFIGS, rows)
+
+
+@pytest.mark.parametrize(
+    ("of_each", "protocols"),
+    [
+        (("SASL_SSL://:9093", "SASL_SSL://:9093"), {"SASL_SSL"}),
+        (("SASL_SSL://:9093", "SASL_SSL://:9093,PLAINTEXT://:9092"), {"SASL_SSL", "PLAINTEXT"}),
+        (("SASL_SSL://:9093", None), set()),
+    ],
+)
+def test_every_listener_is_that_of_every_broker(of_each, protocols):
+    """Every listener requires a login, it said of ANONYMOUS' quota; it had read those of one broker."""
+    assert _protocols(_Listeners(*of_each)) == protocols
+
+
+# --- reviews of quotas ---
+
+
+def test_reviews_follow_kafka_s_rules_only_where_these_decide(monkeypatch):
+    """A class of our own decides quotas, and two of them were called redundant, safe to remove."""
+    kafka = FakeKafka()
+    kafka.quotas.alter({Entity.parse(text): {KEY: 5.0} for text in ("user=alice", "user=<default>")})
+    assert [row["entity"] for row in Quotas(kafka).redundant()] == ["user=alice"]
+    pairs = pa.table({"user": ["alice"], "client_id": ["app-7f9c24e8-3b1a-4f6e-9d2c-1a2b3c4d5e6f"]})
+    assert len(made_up_client_ids(kafka, pairs)) == 1
+    unsure = repr(Quotas(down(kafka, 3)).redundant())
+    assert "Assumed: no custom callback on broker 3, which could not be asked." in unsure
+    of_class = config(1, "com.example.Quotas", "client.quota.callback.class")
+    monkeypatch.setattr(kafka.configs, "describe", lambda *_, **__: schemas.table(schemas.CONFIGS, [of_class]))
+    for review in (Quotas(kafka).redundant, lambda: Quotas(kafka).client_ids(pairs)):
+        with pytest.raises(kn.NotKnowable, match="broker 1 decides quotas by"):
+            review()
+
+
+def test_a_pattern_is_covered_where_all_of_its_users_are():
+    """covered: the user's limits apply, it said; to one of the three users whose client-ids look like this."""
+    kafka = FakeKafka()
+    kafka.quotas.alter({Entity.parse("user=alice"): {KEY: 5.0}})
+    ids = [f"app-7f9c24e8-3b1a-4f6e-9d2c-1a2b3c4d5e6{n}" for n in range(3)]
+    (row,) = made_up_client_ids(kafka, pa.table({"user": ["alice", "bob", "eve"], "client_id": ids}))
+    assert row["advice"] == "unlimited for 2 of 3 users; a quota on user=<default> would cover them all"
+    (row,) = made_up_client_ids(kafka, pa.table({"user": ["alice"] * 3, "client_id": ids}))
+    assert row["advice"] == "covered: the user's limits apply to any client-id"
+
+
+# --- the doctor ---
+
+CHECKS = {
+    "whole": ([FINE, FINE], "No check failed."),
+    "some were not made": ([FINE, SKIPPED], "No check that was made failed, 1 could not be made."),
+    "a right is not known": ([FINE, UNKNOWN], "No check that was made failed, 1 could not be made."),
+    "one failed": ([FAILED, SKIPPED, SKIPPED], "1 of 3 checks failed, 2 could not be made."),
+}
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_check_that_was_not_made_did_not_succeed(name):
+    """No check failed, it said; half of them had not been made."""
+    states, title = CHECKS[name]
+    answer = DoctorAnswer([Finding("check", state, "note", "subject") for state in states])
+    assert (answer._title(), answer.ok) == (title, not {FAILED, UNKNOWN} & {*states})
+
+
+def _silent() -> Refusal | None:
+    raise TimedOut("no answer in 5 s", code="REQUEST_TIMED_OUT")
+
+
+RIGHTS: dict[str, tuple[Callable[[], Refusal | None], bool | None]] = {
+    "granted": (lambda: None, True),
+    "another refusal": (lambda: Refusal("INVALID_CONFIG", "no such value"), True),
+    "missing": (lambda: Refusal("CLUSTER_AUTHORIZATION_FAILED", "no"), False),
+    "no answer": (lambda: Refusal("REQUEST_TIMED_OUT", "no answer"), None),
+    "nothing": (_silent, None),
+}
+
+
+@pytest.mark.parametrize("name", RIGHTS)
+def test_a_right_that_no_broker_judged_is_not_known(name):
+    """The request timed out, and the right was called granted: any other refusal says that it is there."""
+    ask, allowed = RIGHTS[name]
+    (row,) = _rows([Probe("change quotas", rights.on_cluster("ALTER_CONFIGS"), ask)], "User:me")
+    assert row["allowed"] is allowed
+    answer = PermissionsAnswer(schemas.table(schemas.PERMISSIONS, [row]))
+    titles = {
+        True: "No right is missing.",
+        False: "1 of 1 rights are missing.",
+        None: "1 of 1 rights are not known: no broker answered.",
+    }
+    assert (answer._title(), answer.ok) == (titles[allowed], allowed is True)
