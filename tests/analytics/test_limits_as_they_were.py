@@ -287,10 +287,12 @@ def test_days_and_days_put_together(on):
     assert len(kn.usage.over_days(tables(days)[0].to_pandas())) == len(together)
     assert together.keys() == whole.keys()
     for bucket, row in whole.items():
-        ours, less = together[bucket], {"p95", "longest_above_100_s", "clients"}
+        ours, less = together[bucket], {"p95", "longest_above_100_s", "clients", "since", "until", "watched_s"}
         assert {name: ours[name] for name in ours.keys() - less} == pytest.approx(
             {name: row[name] for name in row.keys() - less}
         )
+        assert ours["since"] < row["until"]
+        assert row["since"] < ours["until"]
         assert ours["p95"] == (None if row["p95"] is None else pytest.approx(row["p95"], rel=0.0109))
         assert (ours["longest_above_100_s"] or 0) <= (row["longest_above_100_s"] or 0)
 

@@ -11,8 +11,10 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.admin import topics
 from kadmin_nb.admin.ports import Broker
 from kadmin_nb.advice.config_rules import findings
+from kadmin_nb.cluster.config_advice import is_reassigning
 from kadmin_nb.cluster.doctor import DoctorAnswer
 from kadmin_nb.cluster.permissions import PermissionsAnswer, Probe, _rows
 from kadmin_nb.cluster.quota_reviews import made_up_client_ids, unlimited
@@ -148,7 +150,7 @@ MOST_OF = f"user=alice client-id=app uses most {KEY}"
 WATCHED = f"of what was seen). Watched 20 min, {SPAN}, brokers"
 
 TOP = {
-    "whole": f"{MOST_OF} (152 B/s, 83 % {WATCHED} 1, 2, 3; by test.",
+    "whole": f"{MOST_OF} (152 B/s, 83.1 % {WATCHED} 1, 2, 3; by test.",
     "no broker 3": f"{MOST_OF} (100 B/s, 83.3 % {WATCHED} 1, 2; by test; not known for broker 3.",
     "half of the time of broker 3": (
         f"{MOST_OF} (150 B/s, 82.9 % {WATCHED} 1, 2, 3; by test; not known for all of the time of broker 3."
@@ -376,6 +378,19 @@ def test_every_listener_is_that_of_every_broker(of_each, protocols):
     assert _protocols(_Listeners(*of_each)) == protocols
 
 
+@pytest.mark.parametrize("error", [TimedOut("no answer"), kn.NotAuthorized("no right")])
+def test_whether_a_reassignment_runs_is_not_known_where_no_broker_says_so(error, monkeypatch):
+    """The list of reassignments timed out, and there was no advice at all."""
+
+    def fails(wire: object) -> None:
+        raise error
+
+    monkeypatch.setattr(topics, "reassignments_under_way", fails)
+    kafka = FakeKafka()
+    kafka.wire = None
+    assert is_reassigning(kafka) is None
+
+
 # --- reviews of quotas ---
 
 
@@ -387,7 +402,7 @@ def test_reviews_follow_kafka_s_rules_only_where_these_decide(monkeypatch):
     pairs = pa.table({"user": ["alice"], "client_id": ["app-7f9c24e8-3b1a-4f6e-9d2c-1a2b3c4d5e6f"]})
     assert len(made_up_client_ids(kafka, pairs)) == 1
     unsure = repr(Quotas(down(kafka, 3)).redundant())
-    assert "Assumed: no custom callback on broker 3, which could not be asked." in unsure
+    assert "broker 3 was not read: broker 3 refuses the connection" in unsure
     of_class = config(1, "com.example.Quotas", "client.quota.callback.class")
     monkeypatch.setattr(kafka.configs, "describe", lambda *_, **__: schemas.table(schemas.CONFIGS, [of_class]))
     for review in (Quotas(kafka).redundant, lambda: Quotas(kafka).client_ids(pairs)):
