@@ -29,7 +29,7 @@ from ..plans.plan import Plan
 from ..resolution.redundant import redundant
 from ..usage.broker_utilisation import Place, utilisation_differences
 from ..usage.engines import Usage
-from . import quota_reviews, resolving
+from . import resolving
 from .changes import journals
 from .exposition import BUCKET, LARGEST_MOST, MOST, UNITS, Facts, Part, families, plain_text_of, text_of, to_base_unit
 
@@ -148,10 +148,9 @@ class Exporter:
         return {**found, "used": _used(used, measured), "used_until": newest}
 
     def _read_findings(self) -> dict[str, Any]:
-        marks, quotas = resolving.marks(self._kafka, self._assume_default), self._quotas()
-        unlimited = quota_reviews.unlimited(quotas, self._kafka.id, None, None, marks).to_arrow()
+        unlimited = self._cluster.quotas.unlimited(assume_default=self._assume_default).to_arrow()
         groups = unlimited.group_by(["user", "client_id"]).aggregate([]).num_rows
-        found = [*redundant(quotas), *self._cluster.configs.advise().findings]
+        found = [*redundant(self._quotas()), *self._cluster.configs.advise().findings]
         return {"findings": Counter((f.code, f.severity) for f in found) + Counter({("unlimited", WARNING): groups})}
 
     def _read_drift(self) -> dict[str, Any]:

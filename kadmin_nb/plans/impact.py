@@ -103,7 +103,7 @@ def is_usage(frame: Any) -> bool:
 
 
 def _names_of(frame: Any) -> set[str]:
-    """The names of its columns; none of what is no frame."""
+    """The names of its columns; none if it is not a frame."""
     table = frame.to_arrow() if isinstance(frame, Answer) else frame
     names: Iterable[object] = table.column_names if isinstance(table, pa.Table) else getattr(table, "columns", ())
     return set(map(str, names))

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.admin import topics
+from kadmin_nb.admin import copies
 from kadmin_nb.admin.ports import Broker
 from kadmin_nb.advice.config_rules import findings
 from kadmin_nb.cluster.config_advice import is_reassigning
 from kadmin_nb.cluster.doctor import DoctorAnswer
-from kadmin_nb.cluster.permissions import PermissionsAnswer, Probe, _rows
+from kadmin_nb.cluster.permissions import PermissionsAnswer, Probe, _asked, _rows
 from kadmin_nb.cluster.quota_reviews import made_up_client_ids, unlimited
 from kadmin_nb.cluster.quotas import Quotas
 from kadmin_nb.errors import TimedOut
@@ -385,7 +385,7 @@ def test_whether_a_reassignment_runs_is_not_known_where_no_broker_says_so(error,
     def fails(wire: object) -> None:
         raise error
 
-    monkeypatch.setattr(topics, "reassignments_under_way", fails)
+    monkeypatch.setattr(copies, "reassignments_under_way", fails)
     kafka = FakeKafka()
     kafka.wire = None
     assert is_reassigning(kafka) is None
@@ -439,6 +439,9 @@ def test_a_check_that_was_not_made_did_not_succeed(name):
     assert (answer._title(), answer.ok) == (title, not {FAILED, UNKNOWN} & {*states})
 
 
+_CLUSTER = Resource("BROKER", "")
+
+
 def _silent() -> Refusal | None:
     raise TimedOut("no answer in 5 s", code="REQUEST_TIMED_OUT")
 
@@ -456,7 +459,8 @@ RIGHTS: dict[str, tuple[Callable[[], Refusal | None], bool | None]] = {
 def test_a_right_that_no_broker_judged_is_not_known(name):
     """The request timed out, and the right was called granted: any other refusal says that it is there."""
     ask, allowed = RIGHTS[name]
-    (row,) = _rows([Probe("change quotas", rights.on_cluster("ALTER_CONFIGS"), ask)], "User:me")
+    (refused,) = _asked(lambda: {_CLUSTER: ask()}, [_CLUSTER]).values()
+    (row,) = _rows([Probe("change quotas", rights.on_cluster("ALTER_CONFIGS"), refused)], "User:me")
     assert row["allowed"] is allowed
     answer = PermissionsAnswer(schemas.table(schemas.PERMISSIONS, [row]))
     titles = {
