@@ -420,7 +420,8 @@ def test_impact_backtest_and_stalls_are_folded_behind_their_findings(bench: Benc
     impact, backtest, stalls = titles
     assert impact == f"impact: {KEY}: lowered 1"
     assert backtest.startswith("backtest: 1 of 1 buckets would have been throttled")
-    assert stalls.endswith(f"would be throttled when it is applied; the longest: user={user} client-id=app, 99 s")
+    assert "would be throttled when it is applied, by their use until " in stalls
+    assert stalls.endswith(f"; not known for broker 2, 3; the longest: user={user} client-id=app, 99 s")
 
 
 def test_whoever_shows_the_cluster_hears_of_an_apply(bench: Bench, unique: Unique) -> None:
