@@ -65,6 +65,7 @@ def open_notebook(lab: Lab, browser: Any, request: pytest.FixtureRequest) -> Ite
     for number, notebook in enumerate(opened):
         notebook.picture(f"{Path(request.node.name).name.replace('/', '-')[:60]}-{number}")
         print(notebook.text()[-5000:])  # what pytest shows where a test failed: no picture leaves CI
+    print((lab.home / "server.log").read_text()[-5000:])
     for notebook in opened:
         notebook.page.close()
         assert not notebook.complaints.errors, notebook.complaints.errors

@@ -148,7 +148,7 @@ class Complaints:
 
     def _heard(self, message: Any) -> None:
         if message.type == "error" and not any(known in message.text for known in OF_THE_HOST):
-            self.errors.append(message.text)
+            self.errors.append(f"{message.text} {message.location['url']}".rstrip())
 
     def _asked(self, url: str) -> None:
         parts = urlsplit(url)
