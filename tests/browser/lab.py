@@ -148,7 +148,8 @@ class Complaints:
 
     def _heard(self, message: Any) -> None:
         if message.type == "error" and not any(known in message.text for known in OF_THE_HOST):
-            self.errors.append(f"{message.text} {message.location['url']}".rstrip())
+            of = message.location["url"] if message.text.startswith("Failed to load resource") else ""
+            self.errors.append(f"{message.text} {of}".rstrip())
 
     def _asked(self, url: str) -> None:
         parts = urlsplit(url)
