@@ -106,9 +106,8 @@ def _with_like_names(kafka: LiveKafka, facts: ClientFacts, usage: Frame) -> Clie
     known = in_arrow(Usage.of(usage).clients().to_arrow(), most=near_names.COMPARED)
     seen = near_names.clients(facts.client, [(row["user"], row["client_id"] or "") for row in known.to_pylist()])
     rows = [row for row in kafka.quotas.describe().to_pylist() if row["key"] in USER_CLIENT_KEYS]
-    named = [(row["user"] or facts.client[0], row["client_id"] or facts.client[1]) for row in rows]
-    like = {*near_names.clients(facts.client, named)}
-    entities = ((entity_of(row), row) for row, name in zip(rows, named, strict=True) if name in like)
+    like = [row for row in rows if near_names.may_be_meant(facts.client, row["user"], row["client_id"])]
+    entities = ((entity_of(row), row) for row in like)
     elsewhere = [Quota(entity, row["key"], row["value"]) for entity, row in entities if entity]
     return replace(facts, seen=seen[:MOST_NAMED], elsewhere=elsewhere[:MOST_NAMED])
 

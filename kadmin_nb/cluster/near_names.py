@@ -190,6 +190,15 @@ def clients(asked: tuple[str, str], known: Iterable[tuple[str, str]]) -> list[tu
     return sorted((other for other, like in likeness.items() if like), key=lambda other: (-likeness[other], other))
 
 
+def may_be_meant(asked: tuple[str, str], user: str | None, client_id: str | None) -> bool:
+    """True if a quota of these names, None where it names no user or no client-id, does not apply to the client that is
+    asked for, and may be meant for it."""
+    if user is not None and client_id is not None:
+        return (user, client_id) != asked and _likeness(asked, (user, client_id)) > 0
+    own, name = (asked[0], user) if client_id is None else (asked[1], client_id)
+    return name is not None and name != own and _alike(own, name) > 0
+
+
 def _likeness(asked: tuple[str, str], other: tuple[str, str]) -> float:
     """How much two clients are alike, from 0 to 2; 0 where neither is meant by the other."""
     user, client_id = (_alike(*names) for names in zip(asked, other, strict=True))

@@ -227,6 +227,15 @@ def test_a_client_that_nobody_saw_has_the_nearest_that_were() -> None:
     assert found.mend == f"quota why user={dn} client-id=app"
 
 
+def test_a_quota_of_a_client_with_no_like_name_is_not_shown() -> None:
+    """A quota of client-id=mirror-maker was shown for a client that is called app."""
+    stored = {(Entity.of({"client-id": name}), PRODUCED): 5e6 for name in ("mirror-maker", "apps")}
+    scene = Scene("unseen", {**stored, (Entity.of({"user": "alicia"}), PRODUCED): 1e6}, asks("batch", user="zoe"))
+    (found,) = scene.answer().brakes.findings
+    assert "client-id=apps" in found.message
+    assert "mirror-maker" not in found.message
+
+
 def test_usage_without_bytes_does_not_tell_whether_a_client_is_idle() -> None:
     """The usage was of request_percentage alone, and the client was idle."""
     answer = replace(SCENES["an idle client"], rows=asks(api="METADATA", bytes_out=None), as_usage=True).answer()
