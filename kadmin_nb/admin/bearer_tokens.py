@@ -210,8 +210,11 @@ def _signed_by_aws(source: AwsSigner, seconds: float, _now: float) -> tuple[str,
         raise Unsupported(
             "AWS_MSK_IAM needs the signer of Amazon MSK, which is not installed", hint="pip install 'kadmin_nb[msk]'"
         ) from None
-    if source.role:
-        sign = partial(provider.generate_auth_token_from_role_arn, source.region, source.role)
+    if source.role and source.sts_region:
+        sign = partial(provider.generate_auth_token_from_credentials_provider, source.region, _role_in_region(source))
+    elif source.role:
+        session = (source.session,) if source.session else ()
+        sign = partial(provider.generate_auth_token_from_role_arn, source.region, source.role, *session)
     elif source.profile:
         sign = partial(provider.generate_auth_token_from_profile, source.region, source.profile)
     else:
@@ -227,6 +230,22 @@ def _signed_by_aws(source: AwsSigner, seconds: float, _now: float) -> tuple[str,
             hint="aws sts get-caller-identity shows which credentials this machine has.",
         ) from None
     return text, expires_ms / 1000
+
+
+def _role_in_region(source: AwsSigner) -> Any:
+    """The source of a role's credentials, asked for in the region that the file names: the signer takes no region."""
+    from aws_msk_iam_sasl_signer.MSKAuthTokenProvider import DEFAULT_STS_SESSION_NAME
+    from boto3 import client
+    from botocore.credentials import CredentialProvider, Credentials
+
+    class RoleInRegion(CredentialProvider):  # type: ignore[misc]  # botocore has no types
+        def load(self) -> Credentials:
+            sts = client("sts", region_name=source.sts_region)
+            session = source.session or DEFAULT_STS_SESSION_NAME
+            answer = sts.assume_role(RoleArn=source.role, RoleSessionName=session)["Credentials"]
+            return Credentials(answer["AccessKeyId"], answer["SecretAccessKey"], answer["SessionToken"])
+
+    return RoleInRegion()
 
 
 _NO_KEY = {"alg": "none"}

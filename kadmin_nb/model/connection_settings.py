@@ -58,11 +58,16 @@ class UnsecuredToken:
 
 @dataclass(frozen=True, slots=True)
 class AwsSigner:
-    """The credentials of this machine in AWS, signed for Amazon MSK."""
+    """The credentials of this machine in AWS, signed for Amazon MSK; those of a `role` where one is to be taken on.
+
+    `session` is the name under which the role is taken on, `sts_region` where AWS is asked for it.
+    """
 
     region: str
     profile: str | None = None
     role: str | None = None
+    session: str | None = None
+    sts_region: str | None = None
 
     def __str__(self) -> str:
         return f"AWS in {self.region}"

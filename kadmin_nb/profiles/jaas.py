@@ -12,7 +12,7 @@ import os
 import re
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from .. import web
@@ -21,7 +21,7 @@ from ..model.connection_settings import TOKEN_TIMEOUT, AwsSigner, TokenEndpoint,
 from ..model.java_text import trimmed
 from ..secrets import Secret
 from . import pem
-from .java_keys import KERBEROS_SERVICE
+from .java_keys import KERBEROS_SERVICE, class_name
 from .java_properties import Entries, Login
 
 PACKAGE = "org.apache.kafka.common.security"
@@ -37,11 +37,27 @@ MODULES = {
 
 @dataclass(frozen=True, slots=True)
 class LoginModule:
-    """A login module by the kind of mechanism that it is for; `at` says in errors where it stands."""
+    """A login module by the kind of mechanism that it is for; `at` says in errors where it stands.
+
+    An option after a value without quotes is `doubtful`: in `password=a b=c` its name may be part of a password.
+    """
 
     kind: str
     options: Mapping[str, str] = field(repr=False)
     at: str
+    doubtful: frozenset[str] = field(default=frozenset(), repr=False)
+
+    def refuse_other_options(self, others: Iterable[str], supported: str) -> None:
+        """Refuse the first of these options, by its name: that is not a secret, unless it is doubtful.
+
+        Raises
+        ------
+        Unsupported
+            There is one.
+        """
+        for name in others:
+            shown = "an option after a value without quotes" if name in self.doubtful else name
+            raise Unsupported(f"{self.at} sets {shown}, which is not supported", hint=f"Supported are {supported}.")
 
 
 _WORD = r"[A-Za-z_$\u00a0-\U0010ffff][A-Za-z0-9_$.\-\u00a0-\U0010ffff]*"
@@ -71,9 +87,9 @@ def parse(text: str, where: str) -> LoginModule:
     flag = next(tokens, _END)
     if flag[0] != "word" or flag[1].lower() != "required":
         raise _malformed(at, "the word after the login module is not 'required'")
-    options = _options(tokens, at)
+    options, doubtful = _options(tokens, at)
     _ends(next(tokens, _END), at)
-    return LoginModule(kind, options, at)
+    return LoginModule(kind, options, at, doubtful)
 
 
 Token = tuple[str, str]
@@ -110,8 +126,8 @@ def _unescaped(match: re.Match[str]) -> str:
 
 def _module_kind(module: Token, at: str) -> str:
     name = module[1]
-    if name in MODULES:
-        return MODULES[name]
+    if (known := class_name(name)) in MODULES:
+        return MODULES[known]
     if not _CLASS_NAME.fullmatch(name):
         raise _malformed(at, "it does not begin with the class name of a login module")
     raise _refused_module(name, at)
@@ -122,17 +138,22 @@ def _refused_module(name: str, at: str) -> KadminError:
     return Unsupported(f"{at} names {name}, which is refused", hint=f"Supported are {supported}; no class is loaded.")
 
 
-def _options(tokens: Iterator[Token], at: str) -> dict[str, str]:
-    """The options before the semicolon; the last of equal names wins."""
+def _options(tokens: Iterator[Token], at: str) -> tuple[dict[str, str], frozenset[str]]:
+    """The options before the semicolon, the last of equal names wins; and the names after a value without quotes."""
     options: dict[str, str] = {}
+    doubtful: set[str] = set()
+    is_quoted = True
     while (token := next(tokens, _END))[0] == "word":
         sign, value = next(tokens, _END), next(tokens, _END)
         if sign != ("sign", "=") or value[0] not in ("word", "quoted"):
             raise _malformed(at, 'an option is not written name="value"')
         options[token[1]] = value[1]
+        if not is_quoted:
+            doubtful.add(token[1])
+        is_quoted = value[0] == "quoted"
     if token != ("sign", ";"):
         raise _malformed(at, "it does not end in ';'")
-    return options
+    return options, frozenset(doubtful)
 
 
 def _ends(token: Token, at: str) -> None:
@@ -150,19 +171,26 @@ def password_login(module: LoginModule) -> Login:
     Raises
     ------
     Unsupported
-        Another option.
+        The login is by a delegation token; a name that may be part of a password.
     UsageError
         No user, or no password.
     """
     options = module.options
-    if options.keys() - {"username", "password"}:
-        option_name = "tokenauth" if "tokenauth" in options else "an option other than username and password"
-        hint = "Delegation tokens and a server's options are not read."
-        raise Unsupported(f"{module.at} sets {option_name}, which is refused", hint=hint)
+    if module.kind == "SCRAM" and options.get("tokenauth", "false").lower() == "true":
+        raise Unsupported(f"{module.at} sets tokenauth, which is refused", hint="Delegation tokens are not read.")
+    others = [name for name in without_effect(module) if name in module.doubtful and not name.startswith("user_")]
+    module.refuse_other_options(others, 'username="…" and password="…", in quotes')
     missing = [name for name in ("username", "password") if not options.get(name)]
     if missing:
         raise UsageError(f"{module.at} gives no {' and no '.join(missing)}")
     return Login(options["username"], Secret(options["password"]))
+
+
+def without_effect(module: LoginModule) -> list[str]:
+    """The names of the options that Java's classes pass over, too, such as `user_alice`, which is a broker's."""
+    if module.kind == "AWS_MSK_IAM":
+        return [name for name in module.options if name in _MSK_PASSED_OVER]
+    return sorted(module.options.keys() - {"username", "password"}) if module.kind in ("PLAIN", "SCRAM") else []
 
 
 def _malformed(at: str, problem: str) -> UsageError:
@@ -207,8 +235,8 @@ def kerberos_service_name(entries: Entries, module: LoginModule | None) -> str:
     return names.pop()
 
 
-_SIGNER_OPTIONS = ("awsProfileName", "awsRoleArn")
-_WITHOUT_EFFECT = ("awsDebugCreds", "awsMaxRetries", "awsMaxBackOffTimeMs")
+_SIGNER_OPTIONS = ("awsProfileName", "awsRoleArn", "awsRoleSessionName", "awsStsRegion")
+_MSK_PASSED_OVER = ("awsDebugCreds", "awsMaxRetries", "awsMaxBackOffTimeMs")
 _HOST = re.compile(r"\.kafka(?:-serverless)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?:")
 
 
@@ -223,11 +251,10 @@ def msk_iam_signer(entries: Entries, module: LoginModule | None) -> AwsSigner:
         No region is named.
     """
     options = module.options if module else {}
-    for name in options:
-        if name not in (*_SIGNER_OPTIONS, *_WITHOUT_EFFECT):
-            hint = f"Supported are {' and '.join(_SIGNER_OPTIONS)}."
-            raise Unsupported(f"{entries.source}: sasl.jaas.config sets an option that is not supported", hint=hint)
-    return AwsSigner(_region(entries), options.get("awsProfileName"), options.get("awsRoleArn"))
+    if module:
+        others = [name for name in options if name not in (*_SIGNER_OPTIONS, *_MSK_PASSED_OVER)]
+        module.refuse_other_options(others, ", ".join(_SIGNER_OPTIONS))
+    return AwsSigner(_region(entries), *(options.get(name) for name in _SIGNER_OPTIONS))
 
 
 def _region(entries: Entries) -> str:
@@ -259,7 +286,8 @@ def token_login(entries: Entries, module: LoginModule | None, ca_file: str | Non
         Something is missing, or nonsense.
     """
     options = module.options if module else {}
-    _refuse_unknown_options(options, f"{entries.source}: sasl.jaas.config")
+    if module:
+        _refuse_unknown_options(module)
     extensions = tuple((name, value) for name, value in _below(_EXTENSION, options).items())
     url = entries.text(URL)
     if not url:
@@ -274,11 +302,10 @@ def token_login(entries: Entries, module: LoginModule | None, ca_file: str | Non
     return TokenLogin(_endpoint(url, entries, options, ca_file), extensions)
 
 
-def _refuse_unknown_options(options: Mapping[str, str], at: str) -> None:
-    for name in options:
-        if name not in (*_JAAS_OPTIONS, _LIFETIME) and not name.startswith((_EXTENSION, _CLAIM, "ssl.")):
-            hint = f"Supported are {', '.join(_JAAS_OPTIONS)}, {_EXTENSION}…, ssl.…, {_CLAIM}… and {_LIFETIME}."
-            raise Unsupported(f"{at} sets an option that is not supported for OAUTHBEARER", hint=hint)
+def _refuse_unknown_options(module: LoginModule) -> None:
+    known, beginnings = (*_JAAS_OPTIONS, _LIFETIME), (_EXTENSION, _CLAIM, "ssl.")
+    others = [name for name in module.options if name not in known and not name.startswith(beginnings)]
+    module.refuse_other_options(others, f"{', '.join(_JAAS_OPTIONS)}, {_EXTENSION}…, ssl.…, {_CLAIM}… and {_LIFETIME}")
 
 
 def _below(prefix: str, options: Mapping[str, str]) -> dict[str, str]:

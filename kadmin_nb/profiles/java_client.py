@@ -60,16 +60,20 @@ def settings(entries: Entries) -> Settings:
         timeout=entries.seconds("default.api.timeout.ms"),  # Java's bound on a call with all its attempts
         source=entries.source,
         policy=entries.policy,
-        ignored=_ignored(entries, mechanism, tls=tls),
+        ignored=(*_ignored(entries, mechanism, tls=tls), *_ignored_options(module, mechanism)),
     )
 
 
 def addresses(text: str) -> str | None:
-    """`text` as `host:port[,…]` without blanks, None when it is something else."""
-    parts = [part.strip() for part in text.split(",") if part.strip()]
+    """`text` as `host:port[,…]` without blanks and schemes, None when it is something else.
+
+    Kafka's clients drop the scheme of `SASL_SSL://host:port`, whatever it is.
+    """
+    parts = [_SCHEME.sub("", part.strip()) for part in text.split(",") if part.strip()]
     return ",".join(parts) if parts and all(map(_is_address, parts)) else None
 
 
+_SCHEME = re.compile(r"^[0-9A-Za-z._%-]*://")
 _ADDRESS = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._-]+)?\]):([0-9]{1,5})")
 
 
@@ -85,8 +89,20 @@ def _bootstrap(entries: Entries) -> str:
     address_list = addresses(text)
     if address_list is None:
         raise UsageError(f"{entries.source}: bootstrap.servers is not host:port[,host:port…]",
-                         hint="Write an IPv6 address in brackets, [::1]:9092; there is no '://'.")  # fmt: skip
+                         hint="Write an IPv6 address in brackets, [::1]:9092.")  # fmt: skip
+    _refuse_weaker_protocol(text, entries)
     return address_list
+
+
+def _refuse_weaker_protocol(bootstrap: str, entries: Entries) -> None:
+    """Refuse a protocol without the TLS or the login that a scheme names: the scheme itself has no effect."""
+    protocol = _protocol(entries)
+    for scheme in (part.strip().partition("://")[0].upper() for part in bootstrap.split(",")):
+        if scheme in PROTOCOLS and {*scheme.split("_")} - {*protocol.split("_"), "PLAINTEXT"}:
+            raise UsageError(
+                f"{entries.source}: an address begins with {scheme}://, and security.protocol is {protocol}",
+                hint=f"Set security.protocol={scheme}; Kafka's clients drop what is before ://.",
+            )
 
 
 def _protocol(entries: Entries) -> str:
@@ -99,7 +115,7 @@ def _protocol(entries: Entries) -> str:
 
 def _login_module(entries: Entries) -> LoginModule | None:
     """Read also where no SASL is spoken: a class is refused wherever it stands."""
-    for key in java_keys.CLASSES.keys() & entries.values.keys():
+    for key in sorted(java_keys.CLASSES.keys() & entries.values.keys()):
         _refuse_unknown_class(entries, key)
     text = entries.text("sasl.jaas.config")
     if not text:
@@ -111,7 +127,7 @@ def _login_module(entries: Entries) -> LoginModule | None:
 
 def _refuse_unknown_class(entries: Entries, key: str) -> None:
     """Refuse a class that we cannot stand in for: Java would run it."""
-    name, understood = entries.text(key), java_keys.CLASSES[key]
+    name, understood = java_keys.class_name(entries.text(key) or ""), java_keys.CLASSES[key]
     if name and name not in understood:
         supported = ", ".join(dict.fromkeys(known.rpartition(".")[2] for known in understood))
         raise Unsupported(f"{entries.source}: {key} is refused: no class is loaded",
@@ -154,7 +170,8 @@ def _token_login(
     from ..model.connection_settings import TokenLogin  # loaded where there is such a login
     from . import jaas
 
-    if mechanism == "AWS_MSK_IAM" or entries.text(java_keys.HANDLER) == java_keys.MSK_HANDLER:
+    handler = java_keys.class_name(entries.text(java_keys.HANDLER) or "")
+    if mechanism == "AWS_MSK_IAM" or handler == java_keys.MSK_HANDLER:
         return TokenLogin(jaas.msk_iam_signer(entries, module))
     return jaas.token_login(entries, module, ca_file)
 
@@ -178,6 +195,15 @@ def _ignored(entries: Entries, mechanism: str | None, *, tls: bool) -> tuple[str
     if tls:
         _check_assurances(entries)
     return tuple(sorted(key for key in entries.values if not _counts(key, mechanism, tls=tls)))
+
+
+def _ignored_options(module: LoginModule | None, mechanism: str | None) -> tuple[str, ...]:
+    """The options of the login module that are passed over, by name."""
+    if module is None or mechanism is None:
+        return ()
+    from . import jaas
+
+    return tuple(f"{name} in sasl.jaas.config" for name in jaas.without_effect(module))
 
 
 def _counts(key: str, mechanism: str | None, *, tls: bool) -> bool:

@@ -33,6 +33,14 @@ CLASSES = {
 }
 """The keys that make a Java client load a class, with the classes that are understood by their names."""
 
+_SHADED = re.compile(r"^(kafkashaded\.(?=org\.apache\.kafka\.)|shadedmskiam\.(?=software\.amazon\.msk\.))")
+
+
+def class_name(name: str) -> str:
+    """The name of a class without the prefix under which Databricks ships Kafka's and Amazon's libraries."""
+    return _SHADED.sub("", name)
+
+
 OAUTHBEARER = frozenset({
     *CLASSES, "sasl.login.connect.timeout.ms", "sasl.login.read.timeout.ms",
     "sasl.oauthbearer.client.credentials.client.id", "sasl.oauthbearer.client.credentials.client.secret",
@@ -128,6 +136,10 @@ _ELSEWHERE = {
     "ssl.key.location": "Java clients take a PEM file of key and chain in ssl.keystore.location",
 }  # fmt: skip
 """librdkafka's words, which look like Java's."""
+
+
+BROKER_KEYS = ("process.roles", "node.id", "broker.id", "log.dirs", "log.dir", "listeners", "zookeeper.connect")
+"""Keys that a broker or a controller has in its `server.properties`, and no client."""
 
 
 def refuse_unknown_key(key: str, where: str, also: Iterable[str] = ()) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,13 +84,24 @@ def parse_properties(path: Path) -> Entries:
     Raises
     ------
     NotFound, UsageError, Unsupported
-        No file, not a properties file, a misspelt key, a key that is refused.
+        No file, not a properties file, that of a broker, a misspelt key, a key that is refused.
     """
     values: dict[str, str] = {}
-    for line, key, value in _pairs(path):
+    pairs = [*_pairs(path)]
+    _refuse_file_of_broker(path, {key for _, key, _ in pairs})
+    for line, key, value in pairs:
         java_keys.refuse_misspelt_key(key, f"{path} line {line}")
         values[key] = value
     return Entries(covered(values), str(path))
+
+
+def _refuse_file_of_broker(path: Path, keys: Collection[str]) -> None:
+    own = [key for key in java_keys.BROKER_KEYS if key in keys]
+    if own and "bootstrap.servers" not in keys:
+        raise UsageError(
+            f"{path} has the settings of a broker ({', '.join(own)}), not those of a client",
+            hint="A client's file has bootstrap.servers, and security.protocol and sasl.* of the listener it uses.",
+        )
 
 
 def read_properties(path: Path) -> dict[str, str]:

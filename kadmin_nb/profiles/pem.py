@@ -118,9 +118,13 @@ def _location(entries: Entries, store: str, inline: str | None) -> str | None:
 
 
 def _store_type(entries: Entries, store: str) -> str:
-    """One of `_STORE_TYPES`: a Java client takes a store without a type for JKS."""
+    """One of `_STORE_TYPES`: a Java client takes a store without a type for JKS.
+
+    Kafka compares PEM exactly; the other names are Java's, in any case.
+    """
     key = f"ssl.{store}.type"
-    kind = entries.text(key) or "JKS"
+    text = entries.text(key) or "JKS"
+    kind = text if text.upper() == "PEM" else text.upper()
     if kind not in _STORE_TYPES:
         hint = did_you_mean(kind.upper(), _STORE_TYPES)
         raise UsageError(f"{entries.source}: {key} is not PEM, PKCS12 or JKS", hint=hint)

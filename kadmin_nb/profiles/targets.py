@@ -93,8 +93,8 @@ def _entries_of(target: str | None) -> Entries:
     profiles = toml.load_profiles() if toml.is_name(target) else toml.Profiles()
     if target in profiles.tables:
         return toml.profile(target, profiles)
-    if bootstrap := java_client.addresses(target):
-        return Entries({"bootstrap.servers": bootstrap}, "host:port")
+    if java_client.addresses(target):
+        return Entries({"bootstrap.servers": target}, "host:port")
     raise _nothing_fits(target, profiles)
 
 

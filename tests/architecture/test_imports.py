@@ -30,6 +30,8 @@ PASSPORTS = {
     "polars": (),
     "cryptography": ("admin", "cluster/doctor.py", "profiles"),
     "aws_msk_iam_sasl_signer": ("admin/bearer_tokens.py",),
+    "boto3": ("admin/bearer_tokens.py",),
+    "botocore": ("admin/bearer_tokens.py",),
     "javaproperties": ("profiles",),
     "wcwidth": ("frames",),
     "platformdirs": ("paths",),

@@ -10,6 +10,7 @@ from kadmin_nb.errors import NotFound, Unsupported, UsageError
 from kadmin_nb.profiles import settings_for
 from kadmin_nb.profiles.java_properties import CONTINUED, MAX_PROPERTIES_BYTES
 from kadmin_nb.secrets import Secret
+from tests.connections.conftest import PLAIN
 
 
 def test_the_usual_file(client, jaas):
@@ -89,7 +90,7 @@ def test_a_jaas_text_over_several_lines(client):
         ),
         (b"sasl.username=a\n", UsageError, "line 1: unknown Kafka client property sasl.username"),
         (b"client.id=x\n", UsageError, "names no brokers"),
-        (b"bootstrap.servers=kafka://a:1\n", UsageError, "bootstrap.servers is not host:port"),
+        (b"bootstrap.servers=kafka://u@a:1\n", UsageError, "bootstrap.servers is not host:port"),
         (b"", UsageError, "names no brokers"),
         (b"\0\1\2", UsageError, "is not text"),
         ("bootstrap.servers=a:1\n".encode("utf-16"), UsageError, "is not text"),
@@ -222,3 +223,68 @@ def test_a_bound_that_is_not_one_is_refused(client, value):
     """A letter in the number, and it waited for ever."""
     with pytest.raises(UsageError, match=r"default\.api\.timeout\.ms is not a number of milliseconds above 0"):
         settings_for(client(f"bootstrap.servers=a:1\ndefault.api.timeout.ms={value}\n"))
+
+
+KAFKASHADED = f"kafkashaded.{PLAIN}"
+SASL = "security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\n"
+
+
+@pytest.mark.parametrize(
+    ("addresses", "expected"),
+    [
+        ("SASL_SSL://localhost:9093,SASL_SSL://localhost:9094", "localhost:9093,localhost:9094"),
+        ("SASL_SSL://a:9093, b:9093", "a:9093,b:9093"),
+        ("EXTERNAL://[::1]:9093", "[::1]:9093"),
+        ("PLAINTEXT://a:9093", "a:9093"),
+    ],
+)
+def test_a_scheme_before_a_host_is_dropped(client, jaas, addresses, expected):
+    """The file of our Java jobs works there; here `there is no '://'`."""
+    settings = settings_for(client(f"bootstrap.servers={addresses}\n{SASL}sasl.jaas.config={jaas(module=PLAIN)}\n"))
+    assert settings.bootstrap == expected
+
+
+def test_a_scheme_does_not_choose_the_protocol(client):
+    """It said SASL_SSL:// before the host, and went there in the clear."""
+    with pytest.raises(UsageError, match=r"begins with SASL_SSL://, and security\.protocol is PLAINTEXT") as caught:
+        settings_for(client("bootstrap.servers=SASL_SSL://a:9093\n"))
+    assert caught.value.hint == "Set security.protocol=SASL_SSL; Kafka's clients drop what is before ://."
+    with pytest.raises(UsageError, match="host:port: an address begins with SSL://"):
+        settings_for("SSL://localhost:9093")
+    assert settings_for("PLAINTEXT://localhost:9092").bootstrap == "localhost:9092"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "process.roles=broker,controller\nnode.id=1\nlisteners=PLAINTEXT://:9092\nlog.dirs=/var/kafka\n",
+        "broker.id=0\nzookeeper.connect=localhost:2181\nsocket.send.buffer.bytes=102400\n",
+    ],
+    ids=["KRaft", "ZooKeeper"],
+)
+def test_the_file_of_a_broker_is_named(client, text):
+    """`unknown Kafka client property left of the first '='`, of the server.properties that I had taken by mistake."""
+    with pytest.raises(
+        UsageError, match=r"client\.properties has the settings of a broker \((process.roles|broker.id)"
+    ):
+        settings_for(client(text))
+
+
+def test_options_of_a_server_are_passed_over_by_name(client):
+    """`sets an option other than username and password`, and not which: Java connects with that file."""
+    settings = settings_for(client(
+        "bootstrap.servers=a:1\nsecurity.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
+        f"sasl.jaas.config={PLAIN} required \\\n"
+        '  username="admin" password="secret-1" \\\n  user_admin="secret-1" user_alice="secret-2";\n'))  # fmt: skip
+    assert (settings.username, settings.password) == ("admin", Secret("secret-1"))
+    assert settings.ignored == ("user_admin in sasl.jaas.config", "user_alice in sasl.jaas.config")
+
+
+def test_classes_under_the_names_that_databricks_gives_them(client, jaas):
+    """On Databricks Kafka's classes begin with kafkashaded., and the module was refused."""
+    settings = settings_for(client(
+        f"bootstrap.servers=a:1\n{SASL}sasl.jaas.config={jaas(module=KAFKASHADED)}\n"))  # fmt: skip
+    assert (settings.username, settings.password) == ("alice", Secret("secret"))
+    with pytest.raises(Unsupported, match=r"names kafkashaded\.com\.evil\.LoginModule, which is refused"):
+        settings_for(client(
+            f"bootstrap.servers=a:1\n{SASL}sasl.jaas.config=kafkashaded.com.evil.LoginModule required;\n"))  # fmt: skip

@@ -68,7 +68,7 @@ def lines(folder, trust="trust.p12", kind="PKCS12", password=PASSWORD):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["PKCS12", "JKS", ""])
+@pytest.mark.parametrize("kind", ["PKCS12", "JKS", "", "jks", "pkcs12"])
 def test_a_store_of_keytool_is_read(client, stores, kind):
     """It works in Java, where a PKCS12 file may be called JKS, or nothing."""
     text = lines(stores, kind=kind)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -93,6 +95,75 @@ def test_a_profile_and_a_role(aws):
     text = f"{MSK}.IAMLoginModule required {options};"
     login = settings_for(BROKERS, TLS | FILES["AWS_MSK_IAM"] | {"sasl.jaas.config": text}).token_login
     assert login.source == AwsSigner("eu-west-1", "ops", "arn:aws:iam::1:role/quotas")
+
+
+ROLE = "arn:aws:iam::123456789012:role/quota-admin"
+ANSWER = b"""<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult><Credentials>
+<AccessKeyId>ASIAROLE</AccessKeyId><SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken>
+<Expiration>2099-01-01T00:00:00Z</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>"""
+
+
+@pytest.fixture
+def sts(monkeypatch):
+    """The requests to a server that gives credentials of any role: the form, and who signed for which region."""
+    requests = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+            requests.append((form, self.headers["Authorization"]))
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(ANSWER)))
+            self.end_headers()
+            self.wfile.write(ANSWER)
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("AWS_ENDPOINT_URL_STS", f"http://127.0.0.1:{server.server_port}")
+    yield requests
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("options", "session", "region"),
+    [
+        ('awsRoleSessionName="quota-admin" awsStsRegion="eu-central-1"', "quota-admin", "eu-central-1"),
+        ('awsStsRegion="eu-central-1"', "MSKSASLDefaultSession", "eu-central-1"),
+        ('awsRoleSessionName="quota-admin"', "quota-admin", "us-east-2"),
+    ],
+)
+def test_the_session_and_the_region_of_a_role(aws, sts, monkeypatch, options, session, region):
+    """The readme of Amazon's library has both beside awsRoleArn: `sets an option that is not supported`."""
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-2")
+    text = f'{MSK}.IAMLoginModule required awsRoleArn="{ROLE}" {options};'
+    login = settings_for(BROKERS, TLS | FILES["AWS_MSK_IAM"] | {"sasl.jaas.config": text}).token_login
+    token = bearer_tokens.tokens_of(login).token().text.reveal()
+    query = parse_qs(urlsplit(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode()).query)
+    assert query["X-Amz-Credential"][0].startswith("ASIAROLE/")
+    ((form, signed),) = sts
+    assert (form["RoleArn"], form["RoleSessionName"]) == ([ROLE], [session])
+    assert f"/{region}/sts/aws4_request" in signed
+
+
+def test_an_option_of_the_module_is_named(aws):
+    """`sets an option that is not supported`, of five that are there."""
+    text = f'{MSK}.IAMLoginModule required awsRoleARN="{ROLE}" awsDebugCreds="true";'
+    with pytest.raises(Unsupported, match="sets awsRoleARN, which is not supported") as caught:
+        settings_for(BROKERS, TLS | FILES["AWS_MSK_IAM"] | {"sasl.jaas.config": text})
+    assert caught.value.hint == "Supported are awsProfileName, awsRoleArn, awsRoleSessionName, awsStsRegion."
+    without = text.replace(f'awsRoleARN="{ROLE}"', "")
+    settings = settings_for(BROKERS, TLS | FILES["AWS_MSK_IAM"] | {"sasl.jaas.config": without})
+    assert settings.ignored == ("awsDebugCreds in sasl.jaas.config",)
+
+
+def test_the_classes_under_the_names_that_databricks_gives_them(aws):
+    """On Databricks the library is shadedmskiam.software.amazon.msk…, and was refused by that name."""
+    shaded = {key: value.replace(MSK, f"shadedmskiam.{MSK}") for key, value in FILES["AWS_MSK_IAM"].items()}
+    assert settings_for(BROKERS, TLS | shaded).token_login.source == AwsSigner("eu-west-1")
 
 
 def test_a_region_that_nothing_names(aws):

@@ -185,7 +185,11 @@ def test_the_keys_of_kafka_4_and_the_options_of_jaas():
         (oauth("file://server/token"), UsageError, "of another machine"),
         (oauth(), UsageError, f"OAUTHBEARER needs {URL}"),
         (oauth("https://a/t", sasl_jaas_config=jaas(clientId="a")), UsageError, "no secret of a client"),
-        (oauth("https://a/t", sasl_jaas_config=jaas(password=CANARY)), Unsupported, "sets an option"),
+        (
+            oauth("https://a/t", sasl_jaas_config=jaas(password=CANARY)),
+            Unsupported,
+            "sets password, which is not supported",
+        ),
         (oauth("https://a/t", sasl_login_callback_handler_class="com.x.Mine"), Unsupported, "no class is loaded"),
         (oauth("https://a/t", sasl_login_read_timeout_ms="soon"), UsageError, "is not a number of milliseconds"),
     ],

@@ -101,7 +101,8 @@ def test_no_target_and_no_profiles_at_all():
         ("::1:9092", UsageError, "not host:port", "localhost:9092"),
         ("a:1,b", UsageError, "not host:port", "localhost:9092"),
         ("host\0name:1", UsageError, "not host:port", "localhost:9092"),
-        ("SASL_SSL://host:9092", UsageError, "the target is a URL", "localhost:9092"),
+        ("SASL_SSL://host:9092", UsageError, "begins with SASL_SSL://", "security.protocol=SASL_SSL"),
+        ("SASL_SSL://alice@host:9092", UsageError, "the target is a URL", "localhost:9092"),
     ],
 )
 def test_nothing_fits_is_one_line_that_names_what_was_tried(profiles, target, kind, says, hint):
