@@ -78,15 +78,13 @@ def read_toml(path: str | os.PathLike[str], what: str, most: int = MOST_TOML) ->
     ------
     NotFound
         No such file.
+    Invalid
+        It is not UTF-8.
     UsageError
-        It has too many bytes, is not UTF-8, is not TOML, or has a key twice.
+        It has too many bytes, is not TOML, or has a key twice.
     """
     place = files.expanded(path)
-    content = files.read(place, what, most, missing=f"{place} is not there, so it cannot be {what}")
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise UsageError(f"{place} is not UTF-8, so it cannot be {what}") from None
+    text = files.read_text(place, what, most, missing=f"{place} is not there, so it cannot be {what}")
     return table_of(text, str(place)), text
 
 

@@ -1,10 +1,12 @@
-"""Files: written whole or not at all, and read within bounds of bytes and time."""
+"""Files: written whole or not at all, and read within bounds of bytes and time; one reader of text."""
 
 from __future__ import annotations
 
+import codecs
 import errno
 import io
 import os
+import re
 import select
 import stat
 import sys
@@ -25,7 +27,12 @@ __all__ = [
     "not_written",
     "read",
     "read_stdin",
+    "read_text",
+    "refuse_strange_format",
+    "strange_format",
     "sync_folder",
+    "text_of",
+    "without_mark",
     "write",
     "writing",
 ]
@@ -304,6 +311,72 @@ def read(place: Path, what: str, most: int, *, pipe: bool = False, missing: str 
         return _content(handle, str(place), what, most, pipe=pipe, patience=patience)
     finally:
         os.close(handle)
+
+
+def read_text(place: Path, what: str, most: int, *, pipe: bool = False, missing: str | None = None) -> str:
+    """The text of a regular file, in UTF-8 with or without a byte order mark; arguments as of `read`.
+
+    Raises
+    ------
+    NotFound, UsageError, TimedOut
+        As of `read`.
+    Invalid
+        It is not UTF-8; another format that is known is named.
+    """
+    return text_of(read(place, what, most, pipe=pipe, missing=missing), str(place), what)
+
+
+def text_of(content: bytes, name: str, what: str) -> str:
+    """The same of what was read: `name` is the file's, for errors.
+
+    Raises
+    ------
+    Invalid
+        It is not UTF-8; another format that is known is named.
+    """
+    refuse_strange_format(content, name, what)
+    try:
+        return without_mark(content).decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+    raise Invalid(f"{name}: line {line}: it is not UTF-8, so it cannot be {what}")
+
+
+def refuse_strange_format(content: bytes, name: str, what: str) -> None:
+    """Raise Invalid for a file whose first bytes, as given, are those of UTF-16, an archive or the like."""
+    if (found := strange_format(content)) is not None:
+        noun, hint = found
+        raise Invalid(f"{name} is {noun}, so it cannot be {what}", hint=hint)
+
+
+def strange_format(content: bytes) -> tuple[str, str] | None:
+    """The format that the first bytes of a file show, as a noun, and what to do; None of what may be text in UTF-8."""
+    known = next((format_ for beginning, format_ in _BEGINNINGS.items() if content.startswith(beginning)), None)
+    return _UTF_16 if known is None and _UTF_16_WITHOUT_MARK.match(content) else known
+
+
+def without_mark(content: bytes) -> bytes:
+    """The bytes without the byte order mark of UTF-8, which some editors write in front."""
+    return content.removeprefix(codecs.BOM_UTF8)
+
+
+_AS_UTF_8 = "Save it as UTF-8: Windows PowerShell does with Out-File -Encoding utf8."
+_UTF_16, _UNPACK = ("UTF-16", _AS_UTF_8), "Unpack it first."
+_BEGINNINGS = {
+    codecs.BOM_UTF32_LE: ("UTF-32", _AS_UTF_8),
+    codecs.BOM_UTF32_BE: ("UTF-32", _AS_UTF_8),
+    codecs.BOM_UTF16_LE: _UTF_16,
+    codecs.BOM_UTF16_BE: _UTF_16,
+    b"PK\3\4": ("a zip archive", f"{_UNPACK} An Excel workbook is a zip archive, too: save it as CSV."),
+    b"\x1f\x8b": ("a gzip archive", _UNPACK),
+    b"\x28\xb5\x2f\xfd": ("a zstd archive", _UNPACK),
+    b"BZh": ("a bzip2 archive", _UNPACK),
+    b"\xfd7zXZ\0": ("an xz archive", _UNPACK),
+    b"PAR1": ("a Parquet file", "Only text is read here."),
+}
+"""The first bytes of files that are not text in UTF-8; UTF-32's before UTF-16's, with which they begin."""
+
+_UTF_16_WITHOUT_MARK = re.compile(rb".?(?:[\t\r\n\x20-\x7e]\0){2}", re.DOTALL)
 
 
 def check(place: Path, what: str, most: int, *, missing: str | None = None) -> None:

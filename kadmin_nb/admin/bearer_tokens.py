@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import documents, files, web
-from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, NotFound, TimedOut, Unsupported
+from ..errors import AuthenticationFailed, ConnectionFailed, Invalid, KadminError, NotFound, TimedOut, Unsupported
 from ..model import figures
 from ..model.connection_settings import TOKEN_TIMEOUT, AwsSigner, TokenEndpoint, TokenFile, TokenLogin, UnsecuredToken
 from ..secrets import Secret
@@ -187,8 +187,8 @@ def _claims(text: str) -> dict[str, Any] | None:
 def _token_of_file(source: TokenFile, _seconds: float, now: float) -> tuple[str, float]:
     """Only a JWT is sent to a broker: a settings file may name any file."""
     try:
-        text = files.read(Path(source.path), "the token's file", MOST_BYTES).decode().strip()
-    except UnicodeDecodeError:
+        text = files.read_text(Path(source.path), "the token's file", MOST_BYTES).strip()
+    except Invalid:
         text = ""
     if _claims(text) is None:
         raise AuthenticationFailed(f"{source} does not hold a token (a JWT)", code="SASL_AUTHENTICATION_FAILED")

@@ -187,6 +187,6 @@ def _written(text: Text, out: str | None) -> Any:
 
 
 def _standard_input() -> str:
-    from ..declared.reader import MAX_DECLARATION_BYTES, WHAT, decoded
+    from ..declared.reader import MAX_DECLARATION_BYTES, WHAT
 
-    return decoded(files.read_stdin(WHAT, MAX_DECLARATION_BYTES), "standard input")
+    return files.text_of(files.read_stdin(WHAT, MAX_DECLARATION_BYTES), "standard input", WHAT)

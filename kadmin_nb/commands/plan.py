@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import files
-from ..errors import Invalid, UsageError
+from ..errors import UsageError
 from ..plans.apply_options import ApplyOptions
 from . import completions, options
 from .change_options import again, applying, changing, ending, wait_clients
@@ -244,8 +244,6 @@ def is_id(text: str) -> bool:
 def _change_lines_in(file: str) -> str:
     place, bounds, is_stdin = Path(file), ("a file of lines", _LARGEST), file == "-"
     missing = f"{file} cannot be read: No such file or directory"
-    raw = files.read_stdin(*bounds) if is_stdin else files.read(place, *bounds, pipe=True, missing=missing)
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise Invalid(f"{file} cannot be read: it is not UTF-8") from None
+    if is_stdin:
+        return files.text_of(files.read_stdin(*bounds), "standard input", "a file of lines")
+    return files.read_text(place, *bounds, pipe=True, missing=missing)

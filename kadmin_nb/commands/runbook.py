@@ -96,8 +96,9 @@ def run(name: str, parameters: tuple[str, ...], file: str | None, output: str | 
 
 def _parameters_in(place: Path) -> dict[str, Any]:
     """The parameters of a file."""
+    text = files.read_text(place, "a file of parameters", _LARGEST_FILE)
     try:
-        values = documents.from_json(files.read(place, "a file of parameters", _LARGEST_FILE).decode())
+        values = documents.from_json(text)
     except ValueError:
         values = None
     if not isinstance(values, dict):

@@ -418,12 +418,18 @@ def _moved(entry: Entry, migration: Migration) -> Entry:
     return replace(entry, resource=resource, value=value)
 
 
+_SET_BY_KAFKA = ("BROKER", "broker=<default>", "min.insync.replicas")
+"""With eligible leader replicas (KIP-966) the controller writes it, and refuses its removal."""
+
+
 def _why_kept(target: Target, current: CurrentValues, allow_unknown: Collection[str]) -> str | None:
     resource, key = target
     if current.is_secret(target):
         return "a secret"
     if resource.is_internal:
         return "an internal topic of Kafka"
+    if (resource.scope, str(resource), key) == _SET_BY_KAFKA:
+        return "Kafka 4.1 and newer sets it by itself, for eligible leader replicas, and does not let it be removed"
     strange = next((name for name in resource.unknown_names(key) if name not in allow_unknown), None)
     return f"{strange} is not known here" if strange is not None else None
 

@@ -14,6 +14,7 @@ from .. import files
 from ..errors import Invalid, KadminError, UsageError
 from ..hints import did_you_mean
 from ..model.client_configs import ClientEntity, refuse_unknown_key, stored_value
+from ..model.config_units import stored_text
 from ..model.configurable import Configurable
 from ..model.entity import Entity
 from ..model.quota_keys import parse_value, text_of
@@ -65,16 +66,7 @@ def read(text: str, where: str = "the file") -> Declared:
 def text_of_file(place: Path) -> str:
     """The text of a file of a size that can be one of ours."""
     missing = f"no such file: {place}"
-    return decoded(files.read(place, WHAT, MAX_DECLARATION_BYTES, pipe=True, missing=missing), str(place))
-
-
-def decoded(raw: bytes, where: str) -> str:
-    """Bytes as text."""
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as exc:
-        line = raw.count(b"\n", 0, exc.start) + 1
-        raise Invalid(f"{where}: line {line}: it is not UTF-8") from None
+    return files.read_text(place, WHAT, MAX_DECLARATION_BYTES, pipe=True, missing=missing)
 
 
 def _tokens(text: str, where: str) -> Iterator[Token]:
@@ -202,7 +194,8 @@ def _quotas(entity: Entity, keys: Map) -> Iterator[Entry]:
 
 def _configs(resource: Resource, keys: Map) -> Iterator[Entry]:
     for key, node in keys.items.values():
-        value = expect(node, TextNode, key.text, 'Write "" for an empty text, "null" for that text.').text
+        text = expect(node, TextNode, key.text, 'Write "" for an empty text, "null" for that text.').text
+        value = _placed(node, partial(stored_text, key.text), text)
         covered = _covered(resource, key.text, value)
         yield Entry(resource, _key_text(key), covered, key, is_placeholder=covered == SHOWN)
 

@@ -104,8 +104,8 @@ def _aws_profile() -> set[str]:
         reader = configparser.RawConfigParser(strict=False)
         try:
             place = files.expanded(os.environ.get(variable) or f"~/.aws/{file}")
-            reader.read_string(files.read(place, "the profiles of AWS", _MOST_BYTES).decode())
-        except (KadminError, configparser.Error, UnicodeDecodeError):
+            reader.read_string(files.read_text(place, "the profiles of AWS", _MOST_BYTES))
+        except (KadminError, configparser.Error):
             continue
         keys.update(*(reader[section] for section in (name, f"profile {name}") if section in reader))
     return keys

@@ -112,7 +112,7 @@ def units_hint(key: str, text: str) -> str | None:
     Examples
     --------
     >>> units_hint("retention.ms", "7days")
-    'Did you mean 7d? retention.ms takes ms, s, min, h, d.'
+    'Did you mean 7d (604800000)? retention.ms takes ms, s, min, h, d.'
     """
     match, units = _NUMBER.fullmatch(text.strip()), units_of([key])
     if match is None and units:
@@ -120,9 +120,11 @@ def units_hint(key: str, text: str) -> str | None:
     if match is None or not units or match["unit"] in units:
         return None
     typed = match["unit"].lower()
-    meant = next((unit for unit in units if typed in (unit.lower(), *TIME_WORDS.get(unit, ()))), None)
-    instead = f"Did you mean {match['number']}{meant}? " if meant else ""
-    return f"{instead}{key} takes {', '.join(units)}."
+    meant = next((unit for unit in units if typed in (unit.lower(), *_OTHER_WORDS.get(unit, ()))), None)
+    if meant is None:
+        return f"{key} takes {', '.join(units)}."
+    number = plain(Decimal(match["number"].replace("_", "")) * units[meant])
+    return f"Did you mean {match['number']}{meant} ({number})? {key} takes {', '.join(units)}."
 
 
 TIME_WORDS = {
@@ -133,6 +135,9 @@ TIME_WORDS = {
     "d": ("day", "days"),
 }
 """Units of time as others write them."""
+
+_OTHER_WORDS = {**TIME_WORDS, "KiB": ("ki",), "MiB": ("mi",), "GiB": ("gi",), "TiB": ("ti",)}
+"""Those, and the units of bytes as Kubernetes writes them."""
 
 
 def with_unit(key: str, text: str) -> str:

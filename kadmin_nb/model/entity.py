@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -114,8 +115,9 @@ ARGUMENTS = {"user": "user", "client_id": "client-id", "ip": "ip"}
 """The names of Python's arguments for the entity types."""
 
 
-def parts_of(words: Iterable[str]) -> dict[str, Part]:
+def parts_of(words: Sequence[str]) -> dict[str, Part]:
     """The parts that these words name, each type once."""
+    _refuse_torn_name(words)
     parts: dict[str, Part] = {}
     for word in map(parse_word, words):
         kind = entity_type(word.name) or word.name
@@ -123,6 +125,45 @@ def parts_of(words: Iterable[str]) -> dict[str, Part]:
             raise UsageError(f"{kind} is named twice")
         parts[kind] = named(kind, word.value)
     return parts
+
+
+def _refuse_torn_name(words: Sequence[str]) -> None:
+    """Refuse a name that spaces have torn, such as that of a certificate, `user=CN=app 1,OU=payments`."""
+    whole = _joined(words)
+    torn = next((word for word in words if not _is_part(word)), None)
+    if torn is not None and len(whole) < len(words):
+        raise UsageError(
+            f"{torn} does not name an entity: a name with spaces needs quotes",
+            hint=f"Write '{' '.join(map(_in_double_quotes, whole))}', with both kinds of quotes.",
+        )
+
+
+def _in_double_quotes(word: str) -> str:
+    """The word with quotes around a name with spaces, so that single ones may go around the line, as in YAML."""
+    kind, _, name = word.partition("=")
+    return f'{kind}="{name}"' if " " in name and '"' not in name else format_word(kind, name)
+
+
+def _joined(words: Sequence[str]) -> list[str]:
+    """The words, each that does not begin with a type of entity joined to the one before."""
+    whole: list[str] = []
+    for word in words:
+        if whole and entity_type(word.partition("=")[0]) is None:
+            whole[-1] += f" {word}"
+        else:
+            whole.append(word)
+    return whole
+
+
+_TYPE = re.compile(r"[a-z][a-z0-9._:-]*", re.IGNORECASE)
+_ATTRIBUTES = {"CN", "OU", "O", "L", "ST", "C", "STREET", "DC", "UID", "EMAILADDRESS", "SERIALNUMBER", "T"}
+"""The attributes in the name of a certificate, as Java writes them."""
+
+
+def _is_part(word: str) -> bool:
+    """True of a word that may name a part of an entity: a type, of a Kafka to come even, and a name."""
+    kind, sign, _ = word.partition("=")
+    return bool(sign) and kind not in _ATTRIBUTES and _TYPE.fullmatch(kind.rstrip("=~")) is not None
 
 
 def named(kind: str, value: object) -> Part:

@@ -307,11 +307,7 @@ _LARGEST = 1 << 29
 
 def text_of(place: Path) -> str:
     """The text of a plan's file, or of a pipe."""
-    raw = files.read(place, "a plan file", _LARGEST, pipe=True, missing=f"no such plan file: {place}")
-    try:
-        return raw.decode()
-    except UnicodeDecodeError:
-        raise Invalid(f"{place} is not a plan file: it is not UTF-8") from None
+    return files.read_text(place, "a plan file", _LARGEST, pipe=True, missing=f"no such plan file: {place}")
 
 
 def _parted(notes: Sequence[Mapping[str, str]]) -> tuple[tuple[Mapping[str, str], ...], Advice]:

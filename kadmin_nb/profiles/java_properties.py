@@ -75,7 +75,6 @@ CONTINUED = 1_000
 """Lines that end in a backslash. The time to join them grows with their square."""
 
 _WHAT = "a Java client properties file"
-_BOM = b"\xef\xbb\xbf"
 
 
 def parse_properties(path: Path) -> Entries:
@@ -137,9 +136,10 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 def _properties_text(path: Path) -> str:
-    content = files.read(path, _WHAT, MAX_PROPERTIES_BYTES).removeprefix(_BOM)
+    content = files.without_mark(files.read(path, _WHAT, MAX_PROPERTIES_BYTES))
+    files.refuse_strange_format(content, str(path), _WHAT)
     if b"\0" in content:
-        raise UsageError(f"{path} is not text, so it cannot be {_WHAT}", hint="UTF-16 is not read: save it as UTF-8.")
+        raise UsageError(f"{path} is not text, so it cannot be {_WHAT}")
     if content.count(b"\\\n") + content.count(b"\\\r") > CONTINUED:
         raise UsageError(f"{path} has more than {CONTINUED:,} continued lines, so it cannot be {_WHAT}")
     return content.decode("latin-1")

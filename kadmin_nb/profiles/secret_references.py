@@ -55,18 +55,21 @@ def _env(name: str, _folder: Path) -> str:
 
 def _file(name: str, folder: Path) -> str:
     """The file's text without its last line end, which editors add."""
-    text = _text_of(folder / files.expanded(name), f"the secret of file:{name}")
+    text, fault = _text_of(folder / files.expanded(name), f"the secret of file:{name}")
     if text is None:
-        raise UsageError(f"file:{name} is not UTF-8 text")
+        raise UsageError(f"file:{name} is {fault}")
     return text.removesuffix("\n").removesuffix("\r")
 
 
-def _text_of(place: Path, noun: str) -> str | None:
-    """The bytes stay here: an error is raised where nobody has them."""
+def _text_of(place: Path, noun: str) -> tuple[str | None, str]:
+    """The text, or why it is none. The bytes stay here: an error is raised where nobody has them."""
+    content = files.read(place, noun, _MAX_BYTES)
+    if (found := files.strange_format(content)) is not None:
+        return None, f"{found[0]}, not UTF-8 text"
     try:
-        return files.read(place, noun, _MAX_BYTES).decode()
+        return files.without_mark(content).decode(), ""
     except UnicodeDecodeError:
-        return None
+        return None, "not UTF-8 text"
 
 
 def _properties(name: str, folder: Path) -> str:

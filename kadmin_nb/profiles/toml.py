@@ -97,8 +97,9 @@ def load_profiles() -> Profiles:
 
 def _parse_file(path: Path) -> dict[str, Any]:
     """The document. Where it is malformed only the place is told: tomllib's own words may quote it."""
+    text = files.read_text(path, f"the {NAME} in use", _MAX_BYTES)
     try:
-        return documents.from_toml(files.read(path, f"the {NAME} in use", _MAX_BYTES).decode("utf-8-sig"))
+        return documents.from_toml(text)
     except ValueError as error:
         place = re.search(r"at line \d+, column \d+", str(error))
         raise UsageError(f"{path} is not TOML{f', {place[0]}' if place else ''}") from None

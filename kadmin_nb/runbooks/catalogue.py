@@ -97,8 +97,9 @@ def _shipped() -> dict[str, Path]:
 
 
 def _cells(path: Path) -> list[dict[str, Any]]:
+    text = files.read_text(path, "a notebook", _LARGEST)
     try:
-        cells = documents.from_json(files.read(path, "a notebook", _LARGEST).decode())["cells"]
+        cells = documents.from_json(text)["cells"]
         return [{**cell, "source": "".join(cell["source"])} for cell in cells]
     except (ValueError, KeyError, TypeError):
         raise Invalid(f"{path} is not a notebook") from None

@@ -21,6 +21,7 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from ..errors import Invalid, NotFound, UsageError
+from ..files import refuse_strange_format
 from ..hints import Hint, Option, sentence
 
 LONGEST_LINE = 1 << 26
@@ -37,6 +38,7 @@ _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 _ELSEWHERE = (".deflate", ".lz4", ".snappy", ".zst")
 """The ends of names of compressed files that only Spark reads."""
 _CHUNK = 1 << 23
+_FIRST_BYTES = 64
 _DAMAGE = (EOFError, zlib.error, OSError)
 _LEGAL = re.compile(r"[^\w/!$&'()*+,;=:@~.\-]", re.ASCII)
 """ASCII that an address of a file does not have as it is."""
@@ -53,6 +55,8 @@ def local_files(paths: Iterable[str], names: str | None = None) -> list[Path]:
         There is no such path, or no file below it.
     UsageError
         One is not a regular file, such as a pipe.
+    Invalid
+        One is a zip archive, UTF-16 or the like.
     """
     places = [place for path in dict.fromkeys(paths) for place in _places(path)]
     files = [file for place in places for file in _below(place)]
@@ -62,6 +66,7 @@ def local_files(paths: Iterable[str], names: str | None = None) -> list[Path]:
         raise NotFound(f"no file below {', '.join(paths)}{called}")
     for file in fitting:
         _refuse_endless(file)
+        _refuse_other_format(file)
     return fitting
 
 
@@ -109,6 +114,14 @@ def _is_seen(name: str) -> bool:
 def _refuse_endless(file: Path) -> None:
     if not stat.S_ISREG(file.stat().st_mode):
         raise UsageError(f"{file} is not a file", hint="A pipe or a device may never end.")
+
+
+def _refuse_other_format(file: Path) -> None:
+    """Refuse a zip archive, UTF-16 and the like: their lines would be a quarantine of nonsense."""
+    if file.suffix in (*_OPENERS, *_ELSEWHERE) or not os.access(file, os.R_OK):
+        return
+    with file.open("rb") as stream:
+        refuse_strange_format(stream.read(_FIRST_BYTES), str(file), "a request log")
 
 
 @dataclass

@@ -65,6 +65,7 @@ def test_databricks_through_the_sdk(dbutils, monkeypatch, here):
         ("file:.", UsageError, "is not a file"),
         ("file:/dev/zero", UsageError, "is not a file"),
         ("file:binary", UsageError, "file:binary is not UTF-8 text"),
+        ("file:utf-16", UsageError, "file:utf-16 is UTF-16, not UTF-8 text"),
         ("file:huge", UsageError, "is larger than 65,536 bytes"),
         ("keyring:prod", Unsupported, "keyring:prod: keyring is not installed"),
         ("databricks:scope/key", Unsupported, "databricks:scope/key: this is not Databricks"),
@@ -74,7 +75,8 @@ def test_databricks_through_the_sdk(dbutils, monkeypatch, here):
 def test_a_reference_that_leads_nowhere_is_named(reference, error, says, here, monkeypatch):
     monkeypatch.setenv("EMPTY", "")
     monkeypatch.setitem(sys.modules, "keyring", None)
-    (here / "binary").write_bytes(b"\xff\xfe")
+    (here / "binary").write_bytes(b"\xfa\xfb")
+    (here / "utf-16").write_text("xyz", encoding="utf-16")
     (here / "huge").write_bytes(b"x" * 100_000)
     with pytest.raises(error) as caught:
         read_reference(reference, here)

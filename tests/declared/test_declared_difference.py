@@ -154,3 +154,54 @@ def test_a_nan_that_a_broker_holds_is_not_touched():
     for format in ("yaml", "json"):
         declared = kn.declared.read(kn.declared.export(odd, format=format))
         assert len(declared.difference(odd, prune=True)) == 0
+
+
+def test_a_config_may_have_a_unit_as_on_the_command_line():
+    """`retention.ms: 7d` was refused, and as a change of the terminal it works."""
+    text = f"{ORDERS}    retention.ms: 7d\n    segment.bytes: 1GiB\n    cleanup.policy: compact\n"
+    assert edits(text) == [
+        ("set", "topic=orders", "retention.ms", "604800000"),
+        ("set", "topic=orders", "segment.bytes", "1073741824"),
+    ]
+    assert edits(f"{ORDERS}    retention.ms: 1s\n    cleanup.policy: compact\n") == []
+    with pytest.raises(kn.Invalid, match=r"c\.yaml: line 4, column 19: retention\.ms cannot be 0\.5ms"):
+        edits(f"{ORDERS}    retention.ms: 0.5ms\n")
+
+
+def test_what_kafka_sets_by_itself_is_kept_and_named():
+    """`--prune` on a new Kafka 4 ended in *cannot be removed while ELR is enabled*, and nothing else was pruned."""
+    by_itself = {"min.insync.replicas": "1", "background.threads": "11"}
+    new = held(None, {"broker=<default>": by_itself, "broker=1": {"min.insync.replicas": "2"}})
+    file = kn.declared.read(
+        f"{BEGIN}kinds: [broker]\nconfigs:\n  broker=<default>: {{log.retention.ms: 3d}}\n", "c.yaml"
+    )
+    difference = file.difference(new, prune=True)
+    assert [(edit.op, str(edit.resource), edit.key) for edit in difference] == [
+        ("set", "broker=<default>", "log.retention.ms"),
+        ("delete", "broker=<default>", "background.threads"),
+        ("delete", "broker=1", "min.insync.replicas"),
+    ]
+    assert "1 left as is (min.insync.replicas of broker=<default>: Kafka 4.1 and newer sets it by itself" in str(
+        difference
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("'user=CN=app 1,OU=payments,O=Shop'", """'user="CN=app 1,OU=payments,O=Shop"'"""),
+        ("user=CN=app, OU=payments, O=Shop", """'user="CN=app, OU=payments, O=Shop"'"""),
+        ("user=Jane Doe client-id=my app", """'user="Jane Doe" client-id="my app"'"""),
+    ],
+)
+def test_a_name_with_spaces_needs_quotes_within_the_key(key, meant):
+    """`unknown entity type 1,OU`, to be confirmed with --allow-unknown: it is the name of a certificate."""
+    limit = " {producer_byte_rate: 2000}\n"
+    with pytest.raises(kn.UsageError, match=r"c\.yaml: line 3, column 3: .* needs quotes") as refused:
+        edits(f"quotas:\n  {key}:{limit}")
+    assert refused.value.hint == f"Write {meant}, with both kinds of quotes."
+    ((op, entity, *_),) = edits(f"quotas:\n  {meant}:{limit}")
+    assert (op, kn.declared.read(f"{BEGIN}quotas:\n  {meant}:{limit}").entries[0].resource.names[0] in entity) == (
+        "set",
+        True,
+    )

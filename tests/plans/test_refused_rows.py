@@ -221,4 +221,4 @@ def test_the_units_of_a_key_are_named_where_another_was_written(cluster, topic):
     stage.set_config("retention.ms", "7days", topic=topic)
     with pytest.raises(kn.Invalid) as refused:
         stage.plan().raise_for_errors()
-    assert refused.value.hint == "Did you mean 7d? retention.ms takes ms, s, min, h, d."
+    assert refused.value.hint == "Did you mean 7d (604800000)? retention.ms takes ms, s, min, h, d."

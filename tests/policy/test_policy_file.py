@@ -111,7 +111,7 @@ def test_a_file_that_is_none(tmp_path):
     with pytest.raises(kn.UsageError, match="is not a file"):
         load(tmp_path)
     (tmp_path / "latin.toml").write_bytes(b'pairs = "\xe9"')
-    with pytest.raises(kn.UsageError, match="not UTF-8"):
+    with pytest.raises(kn.Invalid, match="not UTF-8"):
         load(tmp_path / "latin.toml")
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(kn.UsageError, match="is not a file"):

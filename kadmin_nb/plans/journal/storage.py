@@ -167,11 +167,14 @@ def _has_records(place: Path) -> bool:
 
 
 def _of_file(place: Path) -> list[str]:
-    return [_text(line) for line in io.BytesIO(files.read(place, "a journal", MAX_JOURNAL_BYTES))]
+    content = files.read(place, "a journal", MAX_JOURNAL_BYTES)
+    files.refuse_strange_format(content, str(place), "a journal")
+    return [_text(line) for line in io.BytesIO(files.without_mark(content))]
 
 
 def _of_folder(folder: Path) -> list[str]:
-    return [_text(files.read(file, "a record of a journal", MAX_JOURNAL_BYTES)) for file in _files(folder)]
+    contents = (files.read(file, "a record of a journal", MAX_JOURNAL_BYTES) for file in _files(folder))
+    return [_text(files.without_mark(content)) for content in contents]
 
 
 def _text(raw: bytes) -> str:

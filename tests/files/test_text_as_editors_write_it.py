@@ -1,0 +1,116 @@
+"""Text with a byte order mark is read as without it; UTF-16 and archives are named, in place of every text."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb import declared
+from kadmin_nb.commands.plan import _change_lines_in
+from kadmin_nb.commands.runbook import _parameters_in
+from kadmin_nb.frames import files as frames
+from kadmin_nb.plans.journal import hash_chain
+from kadmin_nb.policy import reader as policy
+from kadmin_nb.profiles import settings_for, toml
+from kadmin_nb.profiles.secret_references import read_reference
+from kadmin_nb.runbooks import catalogue
+from kadmin_nb.usage.log_files import local_files
+
+MARK = b"\xef\xbb\xbf"
+SAVED = Path(__file__).parents[1] / "approved" / "saved"
+
+
+class Reader(NamedTuple):
+    """How a kind of file is read: its name, a text of it, and what reads it to something that tells its content."""
+
+    name: str
+    text: str
+    read: Callable[[Path], object]
+
+
+def profiles(place: Path) -> object:
+    os.environ["KADMIN_CONFIG"] = str(place)
+    return toml.load_profiles().tables
+
+
+READERS = {
+    "a plan": Reader("p.json", (SAVED / "applied.json").read_text(), lambda place: kn.Plan.load(place).id),
+    "a journal": Reader(
+        "j.jsonl", (SAVED / "applied.jsonl").read_text(), lambda place: hash_chain.read_records(place).records
+    ),
+    "parameters": Reader("p.json", '{"changes": ["set producer_byte_rate=1 user=a"]}', _parameters_in),
+    "lines": Reader(
+        "changes.txt", "set producer_byte_rate=1 user=a\n", lambda place: _change_lines_in(str(place)).splitlines()
+    ),
+    "YAML": Reader("c.yaml", "kadmin: 1\nquotas: {}\n", lambda place: declared.load(place).kinds),
+    "JSON": Reader("c.json", '{"kadmin": 1, "quotas": {}}', lambda place: declared.load(place).kinds),
+    "profiles": Reader("kadmin-nb.toml", '[profiles.a]\nbootstrap = "a:1"\n', profiles),
+    "a policy": Reader("policy.toml", "# none yet\n", policy.load),
+    "properties": Reader("c.properties", "bootstrap.servers=a:1\n", lambda place: settings_for(str(place)).bootstrap),
+    "a secret": Reader("secret", "xyz\n", lambda place: read_reference(f"file:{place}", place.parent).reveal()),
+    "a notebook": Reader(
+        "n.ipynb", catalogue.SKELETON.read_text(), lambda place: catalogue.Runbook.read(place).parameters
+    ),
+    "a CSV": Reader("pairs.csv", "user,client_id\na,b\n", lambda place: frames.read_table(place).to_pylist()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_a_mark_changes_nothing(kind, tmp_path, monkeypatch):
+    """`is not a plan file: Expecting value`, of a plan before which an editor had written three bytes."""
+    monkeypatch.setenv("KADMIN_CONFIG", os.devnull)
+    reader = READERS[kind]
+    place = tmp_path / reader.name
+    place.write_bytes(reader.text.encode())
+    without = reader.read(place)
+    place.write_bytes(MARK + reader.text.encode())
+    assert repr(reader.read(place)) == repr(without)
+
+
+def zipped(text: str) -> bytes:
+    with io.BytesIO() as content:
+        with zipfile.ZipFile(content, "w") as archive:
+            archive.writestr("file", text)
+        return content.getvalue()
+
+
+OTHERS: dict[str, tuple[Callable[[str], bytes], str]] = {
+    "UTF-16 with a mark": (lambda text: text.encode("utf-16"), "UTF-16"),
+    "UTF-16 of a big end": (lambda text: text.encode("utf-16-be"), "UTF-16"),
+    "UTF-16 without a mark": (lambda text: text.encode("utf-16-le"), "UTF-16"),
+    "UTF-32": (lambda text: text.encode("utf-32"), "UTF-32"),
+    "zip": (zipped, "a zip archive"),
+    "gzip": (lambda text: gzip.compress(text.encode()), "a gzip archive"),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize("kind", [*READERS, "a request log"])
+def test_another_format_is_named(kind, other, tmp_path, monkeypatch):
+    """`Expecting value (at line 1, column 1)`, of a file that PowerShell had written, and of an archive."""
+    monkeypatch.setenv("KADMIN_CONFIG", os.devnull)
+    reader = READERS.get(
+        kind, Reader("request.log", "[2026-11-26 12:00:00,000] x", lambda place: local_files([str(place)]))
+    )
+    encoded, noun = OTHERS[other]
+    place = tmp_path / reader.name
+    place.write_bytes(encoded(reader.text))
+    with pytest.raises((kn.Invalid, kn.UsageError)) as caught:
+        reader.read(place)
+    assert str(caught.value).startswith(f"{'file:' * (kind == 'a secret')}{place} is {noun}, ")
+
+
+def test_bytes_that_are_not_utf_8_have_their_line(tmp_path):
+    """It said no more than that the file is not UTF-8."""
+    place = tmp_path / "changes.txt"
+    place.write_bytes(b"set producer_byte_rate=1 user=a\nset producer_byte_rate=1 user=\xe9\n")
+    with pytest.raises(kn.Invalid, match=r"changes\.txt: line 2: it is not UTF-8, so it cannot be a file of lines"):
+        _change_lines_in(str(place))
