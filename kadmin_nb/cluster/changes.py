@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -37,7 +38,7 @@ from ..plans.kinds import registry
 from ..plans.kinds.registry import quiet_period
 from ..plans.observed_state import ObservedState
 from ..plans.outcomes import Outcomes
-from ..plans.plan import Plan, bound, dangers_of, origin_of
+from ..plans.plan import Follower, Plan, bound, dangers_of, origin_of
 from ..plans.secret_resolver import Resolver
 from ..plans.stage import Stage
 from ..secrets import Secret, asks_somebody
@@ -80,6 +81,18 @@ def journals() -> Journals:
     return Journals(journal_dir())
 
 
+_followers: weakref.WeakSet[Follower] = weakref.WeakSet()
+"""Those who show plans, whichever of this process's connections applies them."""
+
+
+def _tell_followers(plan: Plan, outcomes: Outcomes) -> Outcomes:
+    """The outcomes, after all who show that plan were told."""
+    for follower in [*_followers]:
+        if follower.plan.id == plan.id:
+            follower.told(outcomes)
+    return outcomes
+
+
 class Changes:
     """The changing half of a `Cluster`."""
 
@@ -118,6 +131,7 @@ class Changes:
             done = self._with_what_is_left(plan, self._awaited(done, options.wait_clients, stopped, progress))
             is_lost = journal.is_lost and not done.unwritten
             outcomes = Outcomes.of(plan, done, None if is_lost else journal, lambda: self.rollback(plan))
+        _tell_followers(plan, outcomes)
         if done.unwritten:
             raise _unwritten(plan, done.unwritten, outcomes)
         if is_lost:
@@ -249,6 +263,10 @@ class Changes:
         begun = journals().of(plan)
         return None if begun is None else begun.state.states
 
+    def follow(self, follower: Follower) -> None:
+        """Tell it of its plan from now on; see `LiveCluster.follow`."""
+        _followers.add(follower)
+
     def approve(self, plan: Plan, text: str) -> Plan:
         """The plan with our approval; see `Cluster.approve`."""
         self._refuse_other_cluster(plan)
@@ -287,7 +305,7 @@ class Changes:
             except KadminError as exc:
                 journal, note = None, f"not written to the journal, so no rollback relies on it: {exc}"
             done = self._awaited(replace(done, note=note), wait_clients, stopped, progress)
-        return Outcomes.of(plan, done, journal)
+        return _tell_followers(plan, Outcomes.of(plan, done, journal))
 
     def _write_seen(self, plan: Plan, done: ApplyResult) -> Journal | None:
         """The journal of the plan, where there was something new to write into it."""

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 class TreeAnswer(Answer):
     """TREE: `entity`, `parent`, `level`, `key`, `value`, `shadowed_by`."""
 
-    _is_frame = False
-
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         return [self._table] if len(self) else []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError, printable
@@ -28,6 +29,25 @@ def formed(value: Any, form: str) -> Any:
     if not isinstance(value, Tabular):
         raise UsageError(f"--as {form} works with frames only")
     return value._as(form)
+
+
+def write_file(value: Any, place: Path, *, raw: bool) -> None:
+    """Write the rows to the file of `--out`.
+
+    Raises
+    ------
+    UsageError
+        It has no rows.
+    NotFound, Invalid
+        It cannot be written there.
+    """
+    from ..frames.answer import Tabular
+
+    if not isinstance(value, Tabular):
+        raise UsageError("--out works with frames only")
+    from ..frames.files import write_table
+
+    write_table(value.to_arrow(), place, raw=raw)
 
 
 def as_json(value: Any) -> Text:

@@ -11,7 +11,7 @@ import click
 from ..errors import UsageError
 from ..plans import VERIFY_TIMEOUT
 from ..plans.apply_options import ApplyOptions
-from .click_glue import Words
+from .click_glue import FRAME, Words
 from .completions import dangerous
 from .options import Bind, Command, Finite, Length, detailed, no_binding, printing, reading
 from .session import PlanOptions, Session, usage_frame
@@ -65,7 +65,7 @@ def _bind_plan_options(ctx: click.Context, session: Session, params: dict[str, A
 
 
 def _bind_apply_options(ctx: click.Context, session: Session, params: dict[str, Any]) -> None:
-    params["usage"] = usage_frame(session, params["usage"] or None)
+    params["usage"] = usage_frame(session, params["usage"])
     params["apply_options"] = taken(ApplyOptions, params)
 
 
@@ -135,6 +135,7 @@ _gradual = click.option(
 _usage = click.option(
     "--usage",
     metavar="NAME",
+    type=FRAME,
     help="USAGE, a variable or file: limits that would stall a client need --allow.",
 )
 _approval = click.option(

@@ -13,7 +13,7 @@ from ..errors import UsageError
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.display import Display
 from . import options
-from .click_glue import Verb
+from .click_glue import FRAME, Verb
 from .session import PlanOptions, Session, frame_in_arrow, frame_or_file, usage_frame
 
 if TYPE_CHECKING:
@@ -44,9 +44,9 @@ class ChartSource:
     """The options that say what a chart is of."""
 
     session: Session
-    usage: str | None
-    pairs: str | None
-    frame: str | None
+    usage: Any
+    pairs: Any
+    frame: Any
     of: str | None
 
     def read_usage(self) -> Any:
@@ -59,7 +59,7 @@ class ChartSource:
         """The frame of `--frame`; a Spark DataFrame stays in Spark."""
         from ..frames.files import read_table
 
-        frame = frame_or_file(self.session, str(self.frame))
+        frame = frame_or_file(self.session, self.frame)
         return read_table(frame) if isinstance(frame, Path) else frame
 
     def history(self) -> str:
@@ -79,7 +79,7 @@ def _hierarchy(source: ChartSource) -> Any:
 
 
 def _effective(source: ChartSource) -> Any:
-    clients = source.pairs or source.usage
+    clients = source.usage if source.pairs is None else source.pairs
     if clients is None:
         raise UsageError("--pairs is required", hint="--pairs NAME, a frame with user and client_id, or --usage NAME.")
     return source.quotas.resolve(pairs=frame_in_arrow(source.session, clients))
@@ -145,10 +145,14 @@ READERS: Mapping[str, Callable[[ChartSource], Any]] = {
 @click.command(cls=Verb)
 @options.connecting
 @click.argument("name", metavar="NAME", type=click.Choice([*READERS]))
-@click.option("--usage", metavar="NAME", help="A USAGE frame: a variable, or a Parquet or CSV file.")
-@click.option("--pairs", metavar="NAME", help="A frame with user and client_id: a variable, or a Parquet or CSV file.")
+@click.option("--usage", metavar="NAME", type=FRAME, help="A USAGE frame: a variable, or a Parquet or CSV file.")
+@click.option(
+    "--pairs", metavar="NAME", type=FRAME, help="A frame with user and client_id: a variable, or a Parquet or CSV file."
+)
 @click.option("--of", metavar="WHAT", help="A plan (file or id), or the place of a history.")
-@click.option("--frame", metavar="NAME", help="The chart's frame itself: a variable, or a Parquet or CSV file.")
+@click.option(
+    "--frame", metavar="NAME", type=FRAME, help="The chart's frame itself: a variable, or a Parquet or CSV file."
+)
 @click.option("--out", "place", metavar="FILE", help=f"Write it to FILE: {', '.join(ENDINGS)}.")
 @click.option(
     "--width",
@@ -160,9 +164,9 @@ READERS: Mapping[str, Callable[[ChartSource], Any]] = {
 def chart(
     session: Session,
     name: str,
-    usage: str | None,
-    pairs: str | None,
-    frame: str | None,
+    usage: Any,
+    pairs: Any,
+    frame: Any,
     of: str | None,
     place: str | None,
     width: int | None,
@@ -185,7 +189,7 @@ def chart(
 
     if place is not None and not place.endswith(ENDINGS):
         raise UsageError(f"--out {place} does not end in {', '.join(ENDINGS)}")
-    if as_widget and session.lookup is None:
+    if as_widget and session.variables is None:
         raise UsageError("--interactive is for a notebook", hint="--out chart.svg writes a picture.")
     source = ChartSource(session, usage, pairs, frame, of)
     rows = READERS[name](source) if frame is None else source.read_frame()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 from importlib import import_module
 from itertools import islice, pairwise, zip_longest
+from pathlib import Path
 from typing import Any
 
 import click
@@ -14,6 +15,7 @@ from click.shell_completion import CompletionItem
 
 from ..errors import KadminError, UsageError
 from ..hints import did_you_mean, nearest
+from ..model.expansion import Variables, as_text, expanded_value, expanded_words
 from ..model.grammar import Special, Value, format_word, quote
 from ..model.java_text import CONFIG_TYPES, QUOTA_TYPES
 from ..secrets import SHOWN, mentions_secret
@@ -135,7 +137,56 @@ class HelpAsked(Exception):
     """Somebody asked for help; the text is the answer."""
 
 
+class _Expanding:
+    """The parser of a command whose words and option values may be variables of a notebook.
+
+    It expands what click has parsed: no text of a variable becomes an option, a verb or a key.
+    """
+
+    def __init__(self, parser: Any, params: Iterable[click.Parameter], variables: Variables) -> None:
+        self._parser, self._params, self._variables = parser, {param.name: param for param in params}, variables
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._parser, name)
+
+    def parse_args(self, args: list[str]) -> tuple[dict[str, Any], list[str], list[click.Parameter]]:
+        """What click's own returns, each text that was typed expanded; not where help is asked for."""
+        typed, rest, order = self._parser.parse_args(args=args)
+        if typed.get("help") is True:
+            return typed, rest, order
+        return {name: self._expanded(self._params.get(name), value) for name, value in typed.items()}, rest, order
+
+    def _expanded(self, param: click.Parameter | None, value: Any) -> Any:
+        if param is None or (isinstance(param, click.Option) and param.is_flag):
+            return value
+        if isinstance(value, str):
+            return self._one(param, value, expanded_value(value, self._variables))
+        if not isinstance(value, list | tuple):
+            return value  # a count, or nothing
+        if isinstance(param.type, GrammarWords):
+            return expanded_words(value, self._variables)
+        return [meant for text in value for meant in self._several(param, text)]
+
+    def _several(self, param: click.Parameter, text: str) -> list[object]:
+        """What a text means where there may be several: a list of a notebook is all of its items."""
+        value = expanded_value(text, self._variables)
+        values = value if isinstance(value, list | tuple) else [value]
+        if not values:
+            raise UsageError(f"{text} is an empty list")
+        return [self._one(param, text, one) for one in values]
+
+    def _one(self, param: click.Parameter, text: str, value: object) -> object:
+        if isinstance(param.type, Objects) and "{" in text:
+            return param.type.given(value)
+        return as_text(value, text)
+
+
 class _HelpAtWidth(click.Command):
+    def make_parser(self, ctx: click.Context) -> Any:
+        """The parser; in a notebook one that expands variables."""
+        variables, parser = getattr(ctx.obj, "variables", None), super().make_parser(ctx)
+        return parser if variables is None else _Expanding(parser, self.get_params(ctx), variables)
+
     def get_help(self, ctx: click.Context) -> str:
         """The help, with `{here}` in its examples as what was typed to get here."""
         return super().get_help(ctx).replace("{here}", ctx.command_path)
@@ -376,6 +427,34 @@ def _candidates(offers: Iterable[str], incomplete: str) -> list[CompletionItem]:
     return [CompletionItem(offer) for offer in islice(fitting, MOST_OFFERED)]
 
 
+class GrammarWords(Words):
+    """Words such as user=alice."""
+
+
+class Objects(Words):
+    """A text, or in a notebook the object that a `{variable}` holds."""
+
+    def __init__(self, offers: Offers = lambda before: ()) -> None:
+        super().__init__(offers)
+
+    def given(self, value: object) -> object:
+        """What the value of a variable means."""
+        return value
+
+
+class FrameName(Objects):
+    """The name of a frame: a variable, or a file."""
+
+    name = "frame"
+
+    def given(self, value: object) -> object:
+        """The object; a text is the path of a file, and never evaluated."""
+        return Path(value) if isinstance(value, str) else value
+
+
+FRAME = FrameName()
+
+
 class CommaSeparated(Words):
     """Names with commas between; completion goes on after the last comma."""
 
@@ -386,4 +465,4 @@ class CommaSeparated(Words):
 
 def words(offers: Offers, shown: str) -> Callable[..., Any]:
     """The words of a line, as the argument `words`; `shown` stands for them in help."""
-    return click.argument("words", nargs=-1, type=Words(offers), metavar=shown)
+    return click.argument("words", nargs=-1, type=GrammarWords(offers), metavar=shown)

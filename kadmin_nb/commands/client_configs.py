@@ -9,7 +9,7 @@ import click
 from ..frames.views import counted_nouns
 from ..model.client_configs import ACKS, CLIENT_KEYS
 from . import completions, options
-from .click_glue import Text, Verbs, words
+from .click_glue import FRAME, Text, Verbs, words
 from .options import read_selectors
 from .session import Session, usage_frame
 
@@ -39,7 +39,7 @@ def registrations(session: Session, words: tuple[str, ...]) -> Any:
 
     Each with its software, version, supported keys and group.
     """
-    return session.cluster.client_configs.registrations(**read_selectors(words, _SELECTORS, session.lookup))
+    return session.cluster.client_configs.registrations(**read_selectors(words, _SELECTORS))
 
 
 @client_configs.command()
@@ -50,15 +50,15 @@ def status(session: Session, words: tuple[str, ...]) -> Any:
 
     Each with the time since when it has it, or the reason why it refuses another.
     """
-    return session.cluster.client_configs.status(**read_selectors(words, _SELECTORS, session.lookup))
+    return session.cluster.client_configs.status(**read_selectors(words, _SELECTORS))
 
 
 @client_configs.command()
 @options.reading
 @_client_words
 @click.option("--key", type=click.Choice(CLIENT_KEYS), default=ACKS, show_default=True)
-@click.option("--usage", metavar="NAME", help="A USAGE frame: also list its clients that never registered.")
-def followers(session: Session, words: tuple[str, ...], key: str, usage: str | None) -> Any:
+@click.option("--usage", metavar="NAME", type=FRAME, help="A USAGE frame: also list its clients that never registered.")
+def followers(session: Session, words: tuple[str, ...], key: str, usage: Any) -> Any:
     """List the clients that would follow a new value.
 
     Those that would not are listed too, with the reason.
@@ -67,7 +67,7 @@ def followers(session: Session, words: tuple[str, ...], key: str, usage: str | N
     {here} user=alice
     {here} --key session.timeout.ms --usage usage.parquet
     """
-    chosen = read_selectors(words, _SELECTORS, session.lookup)
+    chosen = read_selectors(words, _SELECTORS)
     return session.cluster.client_configs.followers(key, **chosen, usage=usage_frame(session, usage))
 
 
@@ -120,5 +120,5 @@ def init(session: Session, apply: bool, clients: tuple[str, ...], admin: str | N
 
 def _one_entity(session: Session, words: tuple[str, ...]) -> dict[str, Any]:
     """One user, and one client-id where it is named."""
-    chosen = read_selectors(words, _SELECTORS, session.lookup)
+    chosen = read_selectors(words, _SELECTORS)
     return {"user": None} | {name: values[0] if len(values) == 1 else values for name, values in chosen.items()}

@@ -68,7 +68,7 @@ def describe(
     """
     if words and all(word.startswith(_OF_USERS) for word in words):
         return _user_configs(words, session, options.keys_of(keys), only_set)
-    chosen = read_selectors(words, RESOURCES, session.lookup)
+    chosen = read_selectors(words, RESOURCES)
     answer = session.cluster.configs.describe(
         **chosen, keys=options.keys_of(keys), only_set=only_set, documentation=documentation
     )
@@ -86,7 +86,7 @@ def resolve(session: Session, words: tuple[str, ...]) -> Any:
     They are its own and those of its user. Without a client-id: only the user's, which apply to clients that have no
     entries of their own.
     """
-    chosen = _one_client(read_selectors(words, _CLIENT_WORDS, session.lookup))
+    chosen = _one_client(read_selectors(words, _CLIENT_WORDS))
     return session.cluster.client_configs.resolve(*chosen)
 
 
@@ -126,7 +126,7 @@ def why(session: Session, words: tuple[str, ...], number: int | None, history: s
     {here} broker=2
     {here} topic=orders --stage 1
     """
-    chosen = read_selectors(words, ("topic", "broker", "group"), session.lookup)
+    chosen = read_selectors(words, ("topic", "broker", "group"))
     answer = session.cluster.configs.why(**chosen, history=history_at(history))
     return answer if number is None else session.change([answer.edit(number)], PlanOptions())
 
@@ -171,11 +171,11 @@ def subtract(session: Session, words: tuple[str, ...], plan_options: PlanOptions
 
 
 def _edits(verb: str, session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> list[Edit]:
-    return change_words.config_edits(verb, words, session.lookup, plan_options.allow_unknown)
+    return change_words.config_edits(verb, words, plan_options.allow_unknown)
 
 
 def _user_configs(words: tuple[str, ...], session: Session, keys: Sequence[str] | None, only_set: bool) -> Any:
-    chosen = read_selectors(words, _CLIENT_WORDS, session.lookup)
+    chosen = read_selectors(words, _CLIENT_WORDS)
     if "user" not in chosen:
         raise UsageError(
             "user=… is required: client configs belong to users", hint="For quotas: quota describe client-id=…"

@@ -8,16 +8,16 @@ import click
 
 from ..model.resources import WORDS, Resource
 from . import completions, options
-from .click_glue import Verb, Words, words
+from .click_glue import FRAME, Objects, Verb, words
 from .options import Length, read_selectors
 from .session import Session, usage_frame
 
 
 @click.command(cls=Verb)
-@click.argument("target", type=Words(lambda before: completions.profiles()))
+@click.argument("target", type=Objects(lambda before: completions.profiles()))
 @click.option("--property", multiple=True, metavar="KEY=VALUE", help="A Java client property, in addition.")
 @click.pass_obj
-def use(session: Session, target: str, property: tuple[str, ...]) -> Any:
+def use(session: Session, target: Any, property: tuple[str, ...]) -> Any:
     """Make TARGET the current cluster: a .properties file, a profile, or host:port; in a notebook also {cluster}."""
     return session.chosen(target, dict(options.pair(p) for p in property))
 
@@ -61,8 +61,8 @@ def may_i(session: Session, words: tuple[str, ...]) -> Any:
     from ..plans import change_lines
 
     if words and words[0].partition("=")[0] not in WORDS:
-        return session.cluster.may_i(change_lines.line(words, session.lookup))
-    whose = read_selectors(words, tuple(WORDS), session.lookup)
+        return session.cluster.may_i(change_lines.line(words))
+    whose = read_selectors(words, tuple(WORDS))
     resources = [Resource.of(word.replace("_", "-"), name) for word, names in whose.items() for name in names]
     return session.cluster.may_i(on=resources)
 
@@ -103,12 +103,12 @@ def observe(session: Session, seconds: float, clients: bool) -> Any:
 @click.command(cls=Verb)
 @options.reading
 @words(completions.scram_users, "[user=NAME]...")
-@click.option("--usage", metavar="NAME", help="A USAGE frame: a variable, or a Parquet or CSV file.")
-def users(session: Session, words: tuple[str, ...], usage: str | None) -> Any:
+@click.option("--usage", metavar="NAME", type=FRAME, help="A USAGE frame: a variable, or a Parquet or CSV file.")
+def users(session: Session, words: tuple[str, ...], usage: Any) -> Any:
     """List each known user: SCRAM credentials, quotas, ACLs, last use (with --usage), and orphans.
 
     \b
     {here}
     {here} user~=team-* --usage usage.parquet
     """
-    return session.cluster.users(**read_selectors(words, ("user",), session.lookup), usage=usage_frame(session, usage))
+    return session.cluster.users(**read_selectors(words, ("user",)), usage=usage_frame(session, usage))

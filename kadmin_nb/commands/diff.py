@@ -11,7 +11,7 @@ from ..errors import Conflict, UsageError, WrongCluster
 from ..model.grammar import quote
 from . import completions
 from .change_options import changing
-from .click_glue import Verb, Words
+from .click_glue import FRAME, Objects, Verb
 from .declared import migrating
 from .session import PlanOptions, Session, frame_in_arrow
 
@@ -24,7 +24,7 @@ _SIDE = click.Choice(["a", "b"], case_sensitive=False)
 
 @click.command(cls=Verb)
 @changing
-@click.argument("sides", nargs=-1, metavar="[A] [B]", type=Words(lambda before: completions.profiles()))
+@click.argument("sides", nargs=-1, metavar="[A] [B]", type=Objects(lambda before: completions.profiles()))
 @click.option("--history", "where", metavar="WHERE", help="Read side a from the history at this place.")
 @click.option(
     "--as-of", metavar="TIME", help="The time in that history, such as '2h ago'; default: its newest snapshot."
@@ -43,12 +43,15 @@ _SIDE = click.Choice(["a", "b"], case_sensitive=False)
 @click.option("--of", "which", metavar="ID", help="The id of the diff that has these row numbers.")
 @migrating
 @click.option(
-    "--clients", metavar="NAME", help="Compare the totals that each of these clients can get; a frame or file."
+    "--clients",
+    metavar="NAME",
+    type=FRAME,
+    help="Compare the totals that each of these clients can get; a frame or file.",
 )
 def diff(
-    session: Session, sides: tuple[str, ...], where: str | None, as_of: str | None, cluster_id: str | None,
+    session: Session, sides: tuple[Any, ...], where: str | None, as_of: str | None, cluster_id: str | None,
     everything: bool, onto: str | None, rows: str | None, which: str | None, scale: str | None, mapping: str | None,
-    clients: str | None, plan_options: PlanOptions,
+    clients: Any, plan_options: PlanOptions,
 ) -> Any:  # fmt: skip
     """Compare two clusters, files or times.
 
@@ -89,7 +92,7 @@ def _refuse_half_a_wish(onto: str | None, rows: str | None, which: str | None, p
         )
 
 
-def _two(session: Session, sides: Sequence[str], where: str | None, as_of: str | None) -> tuple[Any, Any]:
+def _two(session: Session, sides: Sequence[Any], where: str | None, as_of: str | None) -> tuple[Any, Any]:
     """The two sides, as they are given; the current cluster is the second unless said."""
     if as_of and where is None:
         raise UsageError("--as-of needs --history", hint="--history WHERE, or history:WHERE@TIME.")
@@ -97,7 +100,7 @@ def _two(session: Session, sides: Sequence[str], where: str | None, as_of: str |
 
     sources = [
         *([HistorySide(where, as_of or NOW)] if where is not None else []),
-        *(_given(session, side) for side in sides),
+        *sides,
     ]
     if not sources:
         raise UsageError("two sides are required", hint="diff A B, or diff FILE: against the current cluster.")
@@ -113,20 +116,13 @@ def _two(session: Session, sides: Sequence[str], where: str | None, as_of: str |
     return (sources[0], sources[1] if len(sources) == 2 else session.cluster)
 
 
-def _given(session: Session, word: str) -> Any:
-    """The meaning of a word: in a notebook `{name}` is a variable."""
-    if word.startswith("{") and word.endswith("}") and session.lookup is not None:
-        return session.lookup(word[1:-1])
-    return word
-
-
 def _migration(scale: str | None, mapping: str | None) -> Migration | None:
     from ..declared import Migration
 
     return Migration.read(scale, mapping) if scale or mapping else None
 
 
-def _totals(session: Session, sources: tuple[Any, Any], clients: str, migration: Migration | None) -> Any:
+def _totals(session: Session, sources: tuple[Any, Any], clients: Any, migration: Migration | None) -> Any:
     from ..cluster.diff import compare_totals
     from ..declared import Migration
 

@@ -52,7 +52,7 @@ def metrics(
             read, against=against, most=most, textfile=textfile, assume_default=assume_default
         )
         return Text(text.rstrip("\n") if once else f"written to {textfile}")
-    if session.lookup is not None:
+    if session.variables is not None:
         raise UsageError("a notebook serves no metrics", hint="--once shows them; kadmin-nb metrics serves them.")
     return _serve(session, read, listen, {"against": against, "most": most, "assume_default": assume_default})
 

@@ -13,13 +13,13 @@ from ..errors import UsageError
 from ..frames import ENGINES, FORMS
 from ..hints import nearest
 from ..model.entity import TYPES, entity_type
-from ..model.grammar import Choice, Lookup, format_word, without_sign
+from ..model.grammar import Choice, format_word, without_sign
 from ..model.quota_keys import find
 from ..model.times import length_of_time
 from ..plans.change_words import choices, read_words
 from ..secrets import mentions_secret
 from .answer_formats import PRINT_FORMATS, in_print_format
-from .click_glue import CommaSeparated, Offers, Words
+from .click_glue import FRAME, CommaSeparated, Objects, Offers
 from .completions import profiles
 from .session import ImpactOptions, Session, usage_frame
 
@@ -50,7 +50,6 @@ class Length(click.ParamType):  # type: ignore[type-arg]  # generic only in newe
 def read_selectors(
     words: Iterable[str],
     types: Sequence[str],
-    lookup: Lookup | None,
     type_of: Callable[[str], str | None] = lambda name: None,
 ) -> dict[str, Any]:
     """The entities of a reading verb, each type as the argument of that name, `client_id`, with all that are asked for.
@@ -62,7 +61,7 @@ def read_selectors(
     bare = next((word for word in words if "=" not in word and find(word) is None), None)
     if bare and not any(map(mentions_secret, words)):
         raise without_sign(bare, format_word(types[0], bare))
-    for word in read_words(words, lookup):
+    for word in read_words(words):
         kind = word.name.replace("-", "_") if word.name in types else type_of(word.name)
         if kind is None:
             near = nearest(word.name, list(types))
@@ -205,7 +204,7 @@ def engine(help_text: str) -> Callable[[Command], Command]:
     return click.option("--engine", type=click.Choice(ENGINES), help=help_text)
 
 
-TARGET = Words(lambda before: profiles())
+TARGET = Objects(lambda before: profiles())
 """The value of `--cluster`; completion offers the profiles."""
 
 
@@ -246,7 +245,10 @@ assume_default = click.option(
 """`--assume-default`: for every verb that resolves."""
 
 _impact = click.option(
-    "--impact", metavar="NAME", help="Show which of these clients it affects, PAIRS or USAGE; USAGE is replayed too."
+    "--impact",
+    metavar="NAME",
+    type=FRAME,
+    help="Show which of these clients it affects, PAIRS or USAGE; USAGE is replayed too.",
 )
 _capacity = click.option(
     "--capacity", metavar="FILE", help="Warn if limits of the clients of --impact then add up to more."
@@ -257,17 +259,18 @@ def impact(command: Command) -> Command:
     """`--impact` and `--capacity`: for every verb that shows a plan. The command takes `impact`."""
 
     @functools.wraps(command)
-    def run(session: Session, impact: str | None, capacity: str | None, **params: Any) -> Any:
-        if capacity and not impact:
+    def run(session: Session, impact: Any, capacity: str | None, **params: Any) -> Any:
+        if impact is None:
+            if not capacity:
+                return command(session, impact=None, **params)
             raise UsageError("--capacity needs --impact", hint="--impact names the clients whose limits add up.")
-        if impact and "plan_options" in params and params["plan_options"].apply:
+        if "plan_options" in params and params["plan_options"].apply:
             raise UsageError("--impact and --apply cannot be combined", hint="Use one, then the other.")
-        if impact and params.get("told"):
+        if params.get("told"):
             raise UsageError(f"--impact and --{params['told']} cannot be combined", hint="Use one, then the other.")
-        if impact and params.get("usage"):
+        if params.get("usage") is not None:
             raise UsageError("--impact includes --usage of the same frame", hint="One of them.")
-        chosen = ImpactOptions(usage_frame(session, impact), capacity) if impact else None
-        return command(session, impact=chosen, **params)
+        return command(session, impact=ImpactOptions(usage_frame(session, impact), capacity), **params)
 
     return _impact(_capacity(run))
 

@@ -12,7 +12,7 @@ from ..errors import UsageError
 from ..plans.apply_options import ApplyOptions
 from . import completions, options
 from .change_options import again, applying, changing, ending, wait_clients
-from .click_glue import Text, Verbs, Words
+from .click_glue import FRAME, Text, Verbs, Words
 from .declared import plan_from
 from .options import Finite
 from .session import ImpactOptions, PlanOptions, Session, planned, usage_frame
@@ -65,7 +65,7 @@ def plan(
         )
     from ..plans import change_lines  # with Arrow, which help does not need
 
-    edits = change_lines.edits(_change_lines_in(file), session.lookup, allow_unknown=plan_options.allow_unknown)
+    edits = change_lines.edits(_change_lines_in(file), allow_unknown=plan_options.allow_unknown)
     stage = session.cluster.stage()
     stage.add(edits, plan_options.until)
     return session.save_or_apply(planned(stage, plan_options), plan_options, impact)
@@ -84,14 +84,15 @@ which_plan = click.argument("which", metavar="PLAN", type=_PLAN)
 @which_plan
 @options.impact
 @click.option(
-    "--usage", metavar="NAME", help="USAGE, a variable or file: show which clients it would throttle, and for how long."
+    "--usage",
+    metavar="NAME",
+    type=FRAME,
+    help="USAGE, a variable or file: show which clients it would throttle, and for how long.",
 )
 @click.option("--dangers", "told", flag_value="dangers", help="Only its dangers, as a frame.")
 @click.option("--warnings", "told", flag_value="warnings", help="Only its warnings, as a frame.")
 @click.option("--rights", is_flag=True, help="Which rights applying it needs, and which of them you have.")
-def show(
-    session: Session, which: str, usage: str | None, impact: ImpactOptions | None, told: str | None, rights: bool
-) -> Any:
+def show(session: Session, which: str, usage: Any, impact: ImpactOptions | None, told: str | None, rights: bool) -> Any:
     """Show a plan.
 
     PLAN is its file or id. Only --usage, --impact and --rights connect to the cluster."""
@@ -99,7 +100,7 @@ def show(
         raise UsageError("--rights cannot be combined with what else a plan shows", hint="Use one, then the other.")
     if rights:
         return session.cluster.may_i(load_plan(which))
-    if told and usage:
+    if told and usage is not None:
         raise UsageError(f"--usage and --{told} cannot be combined", hint="Use one, then the other.")
     if told:
         return getattr(load_plan(which), told)()

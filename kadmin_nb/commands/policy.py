@@ -11,8 +11,8 @@ import click
 
 from ..errors import NotFound, UsageError
 from . import options
-from .click_glue import Verbs
-from .session import Session
+from .click_glue import FRAME, Verbs
+from .session import Session, frame_in_arrow
 
 if TYPE_CHECKING:
     from ..frames.snapshots import Snapshot
@@ -42,19 +42,21 @@ _file = click.argument("file", metavar="[POLICY]", required=False)
 @policy.command()
 @options.reading
 @_file
-@click.option("--snapshot", metavar="NAME", help="Check a saved snapshot, or a variable, instead of the cluster.")
+@click.option(
+    "--snapshot", metavar="NAME", type=FRAME, help="Check a saved snapshot, or a variable, instead of the cluster."
+)
 @click.option("--plan", "which", metavar="PLAN", help="Check as if this plan (file or id) were applied.")
 @click.option("--history", "where", metavar="WHERE", help="Check each cluster of the history at this place.")
 @click.option(
     "--as-of", metavar="TIME", help="The time in that history, such as '2h ago'; default: its newest snapshot."
 )
-@click.option("--pairs", metavar="NAME", help="The known clients: PAIRS or USAGE, a variable or a file.")
+@click.option("--pairs", metavar="NAME", type=FRAME, help="The known clients: PAIRS or USAGE, a variable or a file.")
 @click.option("--junit", metavar="FILE", help="Also write it as JUnit XML.")
 @click.option("--sarif", metavar="FILE", help="Also write it as SARIF, for code scanning.")
 @options.detailed("a rule is broken")
 def check(
-    session: Session, file: str | None, snapshot: str | None, which: str | None, where: str | None, as_of: str | None,
-    pairs: str | None, junit: str | None, sarif: str | None,
+    session: Session, file: str | None, snapshot: Any, which: str | None, where: str | None, as_of: str | None,
+    pairs: Any, junit: str | None, sarif: str | None,
 ) -> Any:  # fmt: skip
     """Check each rule of a policy.
 
@@ -66,7 +68,7 @@ def check(
     _refuse_what_does_not_go_together(snapshot, which, where, as_of)
     from .plan import load_plan
 
-    pair_frame = session.find_frame(pairs) if pairs else None
+    pair_frame = None if pairs is None else frame_in_arrow(session, pairs)
     plan = load_plan(which) if which else None
     if where is not None:
         answer = _of_history(session, _policy(file), where, as_of or NOW, pair_frame)
@@ -108,12 +110,13 @@ def _policy(file: str | None) -> Policy:
     return load(path)
 
 
-def _snapshot(session: Session, name: str) -> Snapshot:
+def _snapshot(session: Session, name: Any) -> Snapshot:
+    """The snapshot of a file; in a notebook also of a variable."""
     from ..frames.snapshots import Snapshot
 
-    if Path(name).exists() or session.lookup is None:
+    if isinstance(name, Path) or (isinstance(name, str) and (session.variables is None or Path(name).exists())):
         return Snapshot.load(name)
-    value = session.lookup(name)
+    value = session.find_frame(name) if isinstance(name, str) else name
     if not isinstance(value, Snapshot):
         raise UsageError(f"{name} is a {type(value).__name__}, not a snapshot")
     return value

@@ -15,7 +15,7 @@ from ..plans import change_words
 from . import completions, options
 from .change_options import ending
 from .chart import chart
-from .click_glue import Verbs, words
+from .click_glue import FRAME, Verbs, words
 from .history import history, history_at
 from .options import Length, read_selectors
 from .session import PlanOptions, Session, frame_in_arrow, frame_or_file, spark_for, usage_frame, with_progress
@@ -26,7 +26,7 @@ TO_READ = "[TYPE=NAME]..."
 
 def _pairs(text: str) -> Callable[[options.Command], options.Command]:
     """`--pairs NAME`."""
-    return click.option("--pairs", metavar="NAME", help=text)
+    return click.option("--pairs", metavar="NAME", type=FRAME, help=text)
 
 
 @click.group(cls=Verbs)
@@ -75,7 +75,7 @@ def resolve(
     session: Session,
     words: tuple[str, ...],
     keys: tuple[str, ...],
-    pairs: str | None,
+    pairs: Any,
     engine: str | None,
     overridden: bool,
     assume_default: bool,
@@ -84,7 +84,7 @@ def resolve(
 
     Each with its level, value and bucket, and the quotas that it overrides.
     """
-    whom = read_selectors(words, TYPES, session.lookup)
+    whom = read_selectors(words, TYPES)
     more: dict[str, Any] = {"keys": options.keys_of(keys), "overridden": overridden, "assume_default": assume_default}
     if pairs is None:
         return session.cluster.quotas.resolve(**whom, engine=engine, **more)
@@ -101,7 +101,7 @@ def resolve(
 @options.reading
 @words(completions.entities, "user=NAME [client-id=NAME]")
 @options.keys(completions.quota_keys)
-@click.option("--usage", metavar="NAME", help="A USAGE frame: a variable, or a Parquet or CSV file.")
+@click.option("--usage", metavar="NAME", type=FRAME, help="A USAGE frame: a variable, or a Parquet or CSV file.")
 @click.option("--for", "seconds", type=Length(), metavar="TIME", help="Observe the brokers for this long first.")
 @click.option("--history", "where", metavar="WHERE", help="Judge the usage by the limits of its time, by this history.")
 @click.option("--to", metavar="KEY=VALUE", help="The limit you want, such as producer_byte_rate=20MB/s.")
@@ -110,7 +110,7 @@ def why(
     session: Session,
     words: tuple[str, ...],
     keys: tuple[str, ...],
-    usage: str | None,
+    usage: Any,
     seconds: float | None,
     where: str | None,
     to: str | None,
@@ -134,7 +134,7 @@ def why(
     if seconds is not None:
         used = _observed(session, seconds)
     answer = session.cluster.quotas.why(
-        **{"user": None, **read_selectors(words, TYPES, session.lookup)},
+        **{"user": None, **read_selectors(words, TYPES)},
         keys=options.keys_of(keys),
         usage=used,
         to=None if to is None else _wanted_limit(to),
@@ -179,7 +179,7 @@ def tree(
     words: tuple[str, ...],
 ) -> Any:
     """Show the hierarchy as a tree, with the shadowed quotas."""
-    return session.cluster.quotas.tree(**read_selectors(words, TYPES, session.lookup))
+    return session.cluster.quotas.tree(**read_selectors(words, TYPES))
 
 
 @quota.command()
@@ -201,7 +201,7 @@ def redundant(session: Session, is_staged: bool, assume_default: bool) -> Any:
 @options.keys(completions.quota_keys)
 @_pairs("The known clients, PAIRS or USAGE: a variable, or a Parquet or CSV file.")
 @options.assume_default
-def unlimited(session: Session, keys: tuple[str, ...], pairs: str | None, assume_default: bool) -> Any:
+def unlimited(session: Session, keys: tuple[str, ...], pairs: Any, assume_default: bool) -> Any:
     """List clients without a limit, by key.
 
     They are those of --pairs; default: the users that quotas name, and everyone else.
@@ -212,9 +212,9 @@ def unlimited(session: Session, keys: tuple[str, ...], pairs: str | None, assume
 
 @quota.command("client-ids")
 @options.reading
-@click.argument("clients", metavar="NAME", required=False)
+@click.argument("clients", metavar="NAME", required=False, type=FRAME)
 @options.assume_default
-def client_ids(session: Session, clients: str | None, assume_default: bool) -> Any:
+def client_ids(session: Session, clients: Any, assume_default: bool) -> Any:
     """List client-ids that look generated, by pattern.
 
     Each pattern with the quota that would cover it. NAME is a frame: PAIRS or USAGE.
@@ -230,7 +230,7 @@ def client_ids(session: Session, clients: str | None, assume_default: bool) -> A
 @words(completions.quota_settings, "KEY=VALUE... TYPE=NAME...")
 @options.types(*TYPES)
 @_pairs("Set it on each of these clients: a frame with user and client_id; without KEY=VALUE also key and value.")
-def set_(session: Session, words: tuple[str, ...], pairs: str | None, plan_options: PlanOptions) -> Any:
+def set_(session: Session, words: tuple[str, ...], pairs: Any, plan_options: PlanOptions) -> Any:
     """Set quotas of a user, a client-id, both, or an ip.
 
     Values have units, such as 5MB/s and 50%.
@@ -248,17 +248,15 @@ def set_(session: Session, words: tuple[str, ...], pairs: str | None, plan_optio
 @words(completions.quota_removals, "KEY... TYPE=NAME...")
 @options.types(*TYPES)
 @_pairs("Remove it from each of these clients: a frame with user and client_id.")
-def remove(session: Session, words: tuple[str, ...], pairs: str | None, plan_options: PlanOptions) -> Any:
+def remove(session: Session, words: tuple[str, ...], pairs: Any, plan_options: PlanOptions) -> Any:
     """Remove quotas of a user, a client-id, both, or an ip."""
     return session.change(_edits("remove", words, pairs, session, plan_options), plan_options)
 
 
-def _edits(
-    verb: str, words: Sequence[str], pairs: str | None, session: Session, plan_options: PlanOptions
-) -> list[Edit]:
+def _edits(verb: str, words: Sequence[str], pairs: Any, session: Session, plan_options: PlanOptions) -> list[Edit]:
     """The edits of one line; or the same for each client of a frame, or what the frame itself says of each."""
     if pairs is None:
-        return change_words.quota_edits(verb, words, session.lookup, plan_options.allow_unknown)
+        return change_words.quota_edits(verb, words, plan_options.allow_unknown)
     from ..plans.change_lines import limits_of_pairs, on_each_pair
 
     clients = frame_in_arrow(session, pairs)
@@ -266,7 +264,7 @@ def _edits(
         return limits_of_pairs(clients)
     if whom := next((word for word in words if entity_type(word.partition("=")[0])), None):
         raise UsageError(f"{whom} and --pairs both name clients", hint="Use one of them.")
-    pattern = change_words.quota_edits(verb, [*words, "user=x"], session.lookup, plan_options.allow_unknown)
+    pattern = change_words.quota_edits(verb, [*words, "user=x"], plan_options.allow_unknown)
     return on_each_pair(pattern, clients)
 
 
@@ -274,7 +272,7 @@ def _edits(
 @options.reading
 @words(completions.entities, "user=NAME [client-id=NAME]")
 @click.option("--topics", metavar="NAME,...", callback=_names, help="The topics that it reads or writes evenly.")
-@click.option("--usage", metavar="NAME", help="A USAGE frame instead: how its load is spread over brokers.")
+@click.option("--usage", metavar="NAME", type=FRAME, help="A USAGE frame instead: how its load is spread over brokers.")
 @click.option("--without", multiple=True, metavar="BROKER", callback=_broker_ids, help="What if broker=2 is lost.")
 @click.option("--reassignment", metavar="FILE", help="What if partitions move as in this JSON of Kafka's own tool.")
 @options.assume_default
@@ -282,7 +280,7 @@ def reach(
     session: Session,
     words: tuple[str, ...],
     topics: tuple[str, ...],
-    usage: str | None,
+    usage: Any,
     without: tuple[int, ...],
     reassignment: str | None,
     assume_default: bool,
@@ -296,7 +294,7 @@ def reach(
     {here} user=alice client-id=app --topics orders --without broker=2
     {here} user=alice client-id=app --usage usage.parquet
     """
-    whom = read_selectors(words, TYPES, session.lookup)
+    whom = read_selectors(words, TYPES)
     used = usage_frame(session, usage)
     more: dict[str, Any] = {"without": without, "reassignment": reassignment, "assume_default": assume_default}
     return session.cluster.quotas.reach(
@@ -307,7 +305,7 @@ def reach(
 @quota.command()
 @options.reading
 @_pairs("The known clients, PAIRS or USAGE: a variable, or a Parquet or CSV file.")
-@click.option("--usage", metavar="NAME", help="A USAGE frame: its clients, and what was used at most.")
+@click.option("--usage", metavar="NAME", type=FRAME, help="A USAGE frame: its clients, and what was used at most.")
 @click.option("--capacity", "stated", metavar="FILE", help="What brokers can do: [[brokers]] in TOML.")
 @options.keys(completions.quota_keys)
 @click.option(
@@ -319,7 +317,7 @@ def reach(
 @options.engine("The engine for the clients; default: by their number.")
 @options.assume_default
 def capacity(
-    session: Session, pairs: str | None, usage: str | None, stated: str | None, keys: tuple[str, ...], expected: int,
+    session: Session, pairs: Any, usage: Any, stated: str | None, keys: tuple[str, ...], expected: int,
     add: tuple[str, ...], without: tuple[int, ...], plan: str | None, engine: str | None, assume_default: bool,
 ) -> Any:  # fmt: skip
     """Show what limits add up to beside a broker's capacity.
@@ -345,8 +343,8 @@ def capacity(
 @quota.command()
 @options.reading
 @words(completions.entities, "[user=NAME] [client-id=NAME]")
-@click.option("--usage", metavar="NAME", help="A USAGE frame: a variable, or a Parquet or CSV file.")
-def explore(session: Session, words: tuple[str, ...], usage: str | None) -> Any:
+@click.option("--usage", metavar="NAME", type=FRAME, help="A USAGE frame: a variable, or a Parquet or CSV file.")
+def explore(session: Session, words: tuple[str, ...], usage: Any) -> Any:
     """Show a client's levels in order, and the quota that applies.
 
     The quotas that it overrides are shown too. Without a user: the hierarchy.
@@ -355,7 +353,7 @@ def explore(session: Session, words: tuple[str, ...], usage: str | None) -> Any:
     {here} user=alice client-id=app
     {here} --usage usage.parquet
     """
-    chosen = read_selectors(words, TYPES, session.lookup)
+    chosen = read_selectors(words, TYPES)
     return session.cluster.explore(**chosen, usage=usage_frame(session, usage))
 
 
@@ -365,6 +363,6 @@ for more in (chart, cost, history, near, recommend, top, usage):
 
 def _whom_of_any_type(words: Iterable[str], session: Session) -> dict[str, Any]:
     """The entities; types that this version does not know are in `entity`."""
-    whom = read_selectors(words, TYPES, session.lookup, entity_type)
+    whom = read_selectors(words, TYPES, entity_type)
     entity = {kind: whom.pop(kind) for kind in [*whom] if kind not in ARGUMENTS}
     return {**whom, "entity": entity} if entity else whom

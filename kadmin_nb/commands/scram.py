@@ -39,7 +39,7 @@ def describe(session: Session, words: tuple[str, ...]) -> Any:
 
     All of them, or those of user=…; also user~=team-*.
     """
-    answer = session.cluster.scram.describe(**read_selectors(words, ("user",), session.lookup))
+    answer = session.cluster.scram.describe(**read_selectors(words, ("user",)))
     if not answer.ok:
         answer.hint = session.cluster.scram.near_miss(answer)
     return answer.raise_for_errors() if len(answer.failed) == len(answer) else answer
@@ -53,7 +53,7 @@ def set_(session: Session, words: tuple[str, ...], plan_options: PlanOptions) ->
 
     It is given by reference, SCRAM-SHA-512=env:NAME. Without one, it is asked for when it is sent.
     """
-    return session.change(change_words.scram_edits("set", words, session.lookup), plan_options)
+    return session.change(change_words.scram_edits("set", words), plan_options)
 
 
 @scram.command()
@@ -64,7 +64,7 @@ def delete(session: Session, words: tuple[str, ...], plan_options: PlanOptions) 
 
     A deleted credential cannot be restored.
     """
-    return session.change(change_words.scram_edits("delete", words, session.lookup), plan_options)
+    return session.change(change_words.scram_edits("delete", words), plan_options)
 
 
 @click.command("scram-credentials", cls=Verb)

@@ -8,13 +8,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import KadminError, UsageError
+from ..errors import KadminError, NotFound, UsageError
 from ..model.changes import Edit
-from ..model.grammar import Lookup
+from ..model.expansion import Expand, Variables, expanded_words, literal_words
 from ..plans.apply_options import ApplyOptions
 from ..plans.execution.progress import Progress, silent
 
@@ -82,14 +82,14 @@ class ImpactOptions:
 class Session:
     """The memory of one entry point. This one, the terminal's, lasts for one command and keeps no tray.
 
-    `lookup` finds what `{expr}` means, `frames` what a frame's name means; `progress`, `note` and `watch` are told
-    of what takes long; `cell` is the text of the cell, in a notebook.
+    `variables` are those of a notebook's `{expr}`, `frames` finds what a frame's name means; `progress`, `note` and
+    `watch` are told of what takes long; `cell` is the text of the cell, in a notebook.
     """
 
     target: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
-    lookup: Lookup | None = None
-    frames: Lookup | None = None
+    variables: Variables | None = None
+    frames: Callable[[str], object] | None = None
     progress: Progress = silent
     note: Note | None = None
     watch: Watch = nullcontext
@@ -137,7 +137,7 @@ class Session:
         return settings_for(target or self.target or self._remembered, self.properties if target is None else None)
 
     @contextmanager
-    def at(self, target: str | None, properties: Mapping[str, str]) -> Iterator[Session]:
+    def at(self, target: Any, properties: Mapping[str, str]) -> Iterator[Session]:
         """The session that one command works with, when its options name this target."""
         if target is not None or properties:
             self.close()
@@ -161,6 +161,11 @@ class Session:
             raise UsageError(f"{name} cannot be looked up here")
         return self.frames(name)
 
+    @property
+    def expand(self) -> Expand:
+        """From the words of a line of a cell to those that are meant; without variables they are as they are."""
+        return literal_words if self.variables is None else partial(expanded_words, variables=self.variables)
+
     @contextmanager
     def at_work(self, what: str) -> Iterator[None]:
         """Around what Spark does: how far it is shows where somebody watches, and its failures are one line."""
@@ -176,7 +181,7 @@ class Session:
         if not name.endswith(FILES):
             raise UsageError(f"--out {name} does not end in {', '.join(FILES)}")
 
-    def chosen(self, target: str, properties: Mapping[str, str]) -> object:
+    def chosen(self, target: Any, properties: Mapping[str, str]) -> object:
         """`use` in a terminal: the lines that follow work with this cluster, in every shell."""
         from ..profiles import lasting
         from .chosen_cluster import choose
@@ -309,13 +314,26 @@ def save(plan: Plan, plan_options: PlanOptions) -> None:
 _FILES = (".parquet", ".csv")
 
 
-def frame_or_file(session: Session, name: str) -> Any:
-    """The path of a Parquet or CSV file that is there; else the frame of that name."""
+def frame_or_file(session: Session, name: Any) -> Any:
+    """The path of a Parquet or CSV file that is there; else the frame of that name. An object is itself."""
+    if isinstance(name, Path):
+        return existing_file(name)
+    if not isinstance(name, str):
+        return name
     place = Path(name)
     return place if place.suffix in _FILES and place.exists() else session.find_frame(name)
 
 
-def frame_in_arrow(session: Session, name: str) -> Any:
+def existing_file(place: Path) -> Path:
+    """The file of a frame, which must be there: a text out of a variable names nothing else."""
+    if place.suffix not in _FILES:
+        raise UsageError(f"{place} is neither a frame nor a {' or '.join(_FILES)} file")
+    if not place.exists():
+        raise NotFound(f"no such file: {place}")
+    return place
+
+
+def frame_in_arrow(session: Session, name: Any) -> Any:
     """A frame or file of that name, in this process: a Spark DataFrame is read whole."""
     from ..frames import files, spark
 
@@ -325,14 +343,14 @@ def frame_in_arrow(session: Session, name: str) -> Any:
     return frame.toArrow() if spark.is_spark(frame) else frame
 
 
-def usage_frame(session: Session, name: str | None) -> Any:
+def usage_frame(session: Session, name: Any) -> Any:
     """USAGE of that name: a file is read with its types; None where none is named."""
     from ..frames import schemas
 
     return None if name is None else typed_frame(session, name, schemas.USAGE)
 
 
-def typed_frame(session: Session, name: str, kind: type[Frame]) -> Any:
+def typed_frame(session: Session, name: Any, kind: type[Frame]) -> Any:
     """The frame of that name; a file is read with the types of its kind."""
     from ..frames import files
 

@@ -157,7 +157,7 @@ def _refuse_broken_text(words: list[str]) -> None:
 
 def _print_result(result: Result, colour: bool) -> ExitState:
     """Print a value, or write it where --out says; how that ends."""
-    from .answer_formats import formed, json_lines
+    from .answer_formats import formed, json_lines, write_file
 
     value = result.value
     if value is None:
@@ -166,7 +166,7 @@ def _print_result(result: Result, colour: bool) -> ExitState:
         formed(value, result.form)
     if result.out:
         try:
-            _write(value, Path(result.out), raw=result.raw)
+            write_file(value, Path(result.out), raw=result.raw)
         except KadminError as exc:
             if not _has_changed(value):
                 raise
@@ -267,16 +267,6 @@ def _in_colours(lines: Iterable[str], colour: bool) -> Iterator[str]:
             yield inked(line, DIM)
         else:
             yield f"{inked(kind, RED)}: {message}"
-
-
-def _write(value: Any, place: Path, *, raw: bool) -> None:
-    from ..frames.answer import Tabular
-
-    if not isinstance(value, Tabular):
-        raise UsageError("--out works with frames only")
-    from ..frames.files import write_table
-
-    write_table(value.to_arrow(), place, raw=raw)
 
 
 def _print_note(text: str) -> None:

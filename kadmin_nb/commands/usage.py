@@ -13,7 +13,7 @@ import click
 from ..errors import UsageError
 from . import completions, options
 from .change_options import changing
-from .click_glue import Verb
+from .click_glue import FRAME, Verb
 from .history import history_at
 from .options import Finite, Length
 from .session import Note, PlanOptions, Session, spark_answer, typed_frame, usage_frame, where_spark_is, with_progress
@@ -47,26 +47,26 @@ class UsageSource:
     step: float = 15.0
     label: str = "broker"
     token: str | None = None
-    usage: str | None = None
+    usage: Any = None
     dedupe: bool = True
     strict: bool = False
-    record_sizes: str | None = None
+    record_sizes: Any = None
     engine: str | None = None
 
     @property
     def is_named(self) -> bool:
         """Is there a source?"""
-        return bool(self.paths or self.prometheus or self.usage)
+        return bool(self.paths or self.prometheus) or self.usage is not None
 
     def check(self, of_lines: bool = False) -> None:
         """Refuse what cannot be meant, before anything is read."""
-        sources = [source for source in (self.paths, self.prometheus, self.usage) if source]
-        if len(sources) != 1:
+        sources = sum((bool(self.paths), bool(self.prometheus), self.usage is not None))
+        if sources != 1:
             problem = "a source of usage is required" if not sources else "usage takes one source"
             raise UsageError(problem, hint="Paths of a request log, --prometheus URL, or --usage NAME, a USAGE frame.")
         if of_lines and not self.paths:
             raise UsageError("only a request log has lines", hint="Give its paths.")
-        if self.record_sizes and not self.paths:
+        if self.record_sizes is not None and not self.paths:
             raise UsageError("--record-sizes is for a request log", hint="Metrics have the bytes of share consumers.")
         if self.every and not self.paths:
             raise UsageError("--every is for a request log", hint="Metrics and frames have their own windows.")
@@ -88,7 +88,7 @@ class UsageSource:
         with where_spark_is(session, self.engine == "spark"):
             if self.prometheus:
                 return Usage.of_metrics(self.metrics(), self.engine)
-            return Usage.of(usage_frame(session, str(self.usage)), self.engine)
+            return Usage.of(usage_frame(session, self.usage), self.engine)
 
     def log(self) -> LogEngine:
         """The engine that reads the request log."""
@@ -101,18 +101,18 @@ class UsageSource:
         broker: Any = session.cluster.brokers if self.broker == "cluster" else self.broker
         broker = int(broker) if isinstance(broker, str) and broker.isdecimal() else broker
         how = {"broker": broker, "tz": self.tz, "dedupe": self.dedupe, "strict": self.strict}
-        if self.record_sizes:
+        if self.record_sizes is not None:
             how["record_sizes"] = self._record_sizes(session)
         with session.watch() as tell:
             return log.requests(None if tell is None else _Reading(tell), **how)
 
     def _record_sizes(self, session: Session) -> Any:
         """Those of the current cluster, or a frame."""
-        if self.record_sizes == "cluster":
+        if isinstance(self.record_sizes, str) and self.record_sizes == "cluster":
             return session.cluster.record_sizes()
         from ..frames import schemas
 
-        return typed_frame(session, str(self.record_sizes), schemas.RECORD_SIZES)
+        return typed_frame(session, self.record_sizes, schemas.RECORD_SIZES)
 
     def metrics(self) -> Answer:
         """METRICS out of Prometheus."""
@@ -177,6 +177,7 @@ _LOG_OPTIONS = (
     click.option(
         "--record-sizes",
         metavar="NAME",
+        type=FRAME,
         help="Estimate the bytes of share consumers, by the current cluster (cluster), or a RECORD_SIZES frame.",
     ),
     click.option("--strict", is_flag=True, help="Fail on a damaged compressed file, instead of warning."),
@@ -193,7 +194,7 @@ _USAGE_OPTIONS = (
     click.option("--step", default=UsageSource.step, show_default=True, metavar="SECONDS", help="Sampling interval."),
     click.option("--label", default=UsageSource.label, show_default=True, help="The label that names the broker."),
     click.option("--token", metavar="REFERENCE", help="A bearer token: env:NAME, file:PATH, keyring:NAME."),
-    click.option("--usage", metavar="NAME", help="A USAGE frame: a variable, or a Parquet or CSV file."),
+    click.option("--usage", metavar="NAME", type=FRAME, help="A USAGE frame: a variable, or a Parquet or CSV file."),
 )
 _ENGINE = options.engine("The engine; default: by the size.")
 

@@ -72,19 +72,42 @@ _SUCH_AS = (
     "needs quotes."
 )
 _WORD = re.compile(r"(?P<name>[^=~\s]+)(?P<sign>==|~=|=)(?P<rest>.*)", re.DOTALL)
-_SUBSTITUTED = re.compile(r"\{(?P<expr>[^{}]+)\}")
 
-Lookup = Callable[[str], object]
+STRING = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+"""A string of Python, within an expression."""
 
 
-_SOURCE = re.compile(r"""(?P<comment>\#.*)|(?P<word>(?:[^ \t\r\n'"]+|'[^']*'|"[^"]*")+)|(?P<open>['"])""")
+def balanced(depth: int) -> str:
+    """The pattern of a text whose strings are closed and whose brackets match, down to this depth."""
+    text = r"[^()\[\]{}'\"]"
+    within = rf"(?:{text}|{STRING})*+"
+    for _ in range(depth):
+        within = rf"(?:{text}|{STRING}|[(\[{{]{within}[)\]}}])*+"
+    return within
+
+
+BRACED = rf"\{{{balanced(5)}\}}"
+"""`{…}`: a Python expression of a notebook's line. Quotes and spaces in it are Python's and end no word."""
+
+_QUOTE = r"""'[^']*'|"[^"]*\""""
+_LITERAL = rf"""[^\s=~'"{{]+==(?:[^ \t\r\n'"]|{_QUOTE})*+"""
+"""A word whose right side is the name, whatever it says: there braces are characters."""
+_SOURCE = re.compile(
+    rf"""(?P<comment>\#.*)|(?P<word>{_LITERAL}|(?:[^ \t\r\n'"{{]|\{{\{{|{BRACED}|\{{|{_QUOTE})++)|(?P<open>['"])""",
+    re.DOTALL,
+)
 """A comment, a word with its quotes, or a quote that nothing closes; a `#` within a word is an ordinary character."""
 
 _QUOTED = re.compile(r"""'([^']*)'|"([^"]*)\"""")
+_QUOTED_OR_BRACED = re.compile(rf"""'([^']*)'|"([^"]*)"|(\{{\{{|{BRACED})""", re.DOTALL)
+_CLOSED = re.compile(rf"\{{\{{|{BRACED}", re.DOTALL)
+_IS_LITERAL = re.compile(_LITERAL, re.DOTALL)
 
 
 def split(line: str) -> list[str]:
     """The words of a line; quotes group, nothing escapes, a trailing `;` or `# comment` is dropped.
+
+    The quotes within `{…}` stay: they are the expression's.
 
     Raises
     ------
@@ -94,10 +117,31 @@ def split(line: str) -> list[str]:
     if (at := open_quote(line)) is not None:
         raise UsageError(f"a quote is never closed, at character {at + 1}: {line[at]}")
     sources = [match["word"] for match in _SOURCE.finditer(line) if match["word"]]
-    words = [_QUOTED.sub(lambda quoted: quoted[1] or quoted[2] or "", source) for source in sources]
+    words = [_without_quotes(source) for source in sources]
     if sources and sources[-1].endswith(";"):
         words[-1:] = [w] if (w := words[-1][:-1]) else []
     return words
+
+
+def _without_quotes(source: str) -> str:
+    if "'" not in source and '"' not in source:
+        return source
+    if "{" not in source or _IS_LITERAL.fullmatch(source):
+        return _QUOTED.sub(lambda quoted: quoted[1] or quoted[2] or "", source)
+    word = _QUOTED_OR_BRACED.sub(lambda part: part[1] or part[2] or part[3] or "", source)
+    parted = parted_word(word)
+    if (parted is None or parted[1] != "==") and any(map(_ends_within_braces, _QUOTED_OR_BRACED.finditer(source))):
+        raise UsageError(
+            "a quote within {…} ends the quotes around the word",
+            hint="Leave out the quotes around the word, or use the other kind: \"user={names['a']}\"",
+        )
+    return word
+
+
+def _ends_within_braces(part: re.Match[str]) -> bool:
+    """True of quoted text that opens a brace, is followed by more, and does not close it."""
+    quoted = part[1] or part[2] or ""
+    return part.end() < len(part.string) and "{" in _CLOSED.sub("", quoted)
 
 
 def open_quote(line: str) -> int | None:
@@ -105,10 +149,8 @@ def open_quote(line: str) -> int | None:
     return next((match.start() for match in _SOURCE.finditer(line) if match["open"]), None)
 
 
-def parse_word(word: str, lookup: Lookup | None = None, *, takes_empty: bool = False) -> Word:
-    """Parse one word. `{expr}` right of `=` is looked up, always as a literal name or value.
-
-    A word that is one `{expr}` and nothing else may be `kn.DEFAULT`, `kn.ANY` or a list of names.
+def parse_word(word: str, *, takes_empty: bool = False) -> Word:
+    """Parse one word, whose variables are expanded by now (`model.expansion`).
 
     Parameters
     ----------
@@ -118,15 +160,21 @@ def parse_word(word: str, lookup: Lookup | None = None, *, takes_empty: bool = F
     Raises
     ------
     UsageError
-        No sign, nothing right of it, or an expression that is None.
+        No sign, or nothing right of it.
     """
-    match = _WORD.fullmatch(word)
-    if match is None:
+    parted = parted_word(word)
+    if parted is None:
         raise without_sign(word)
-    name, sign, rest = match["name"], match["sign"], match["rest"]
+    name, sign, rest = parted
     if not rest and not (takes_empty and sign == "="):
         raise nothing_right_of(word)
-    return Word(name, _value(sign, rest, lookup))
+    return Word(name, _value(sign, rest))
+
+
+def parted_word(word: str) -> tuple[str, str, str] | None:
+    """The name, the sign and the right side of a word; None where there is no sign."""
+    match = _WORD.fullmatch(word)
+    return None if match is None else (match["name"], match["sign"], match["rest"])
 
 
 def without_sign(word: str, instead: str = "") -> UsageError:
@@ -140,15 +188,11 @@ def nothing_right_of(word: str) -> UsageError:
     return UsageError(f"{word} has no value", hint="Kafka has no empty names.")
 
 
-def _value(sign: str, right_side: str, lookup: Lookup | None) -> Value:
+def _value(sign: str, right_side: str) -> Value:
     if sign == "==":
         return right_side
     if sign == "~=":
-        return Pattern(_substitute(right_side, lookup))
-    if lookup is not None and (whole := _SUBSTITUTED.fullmatch(right_side)):
-        return as_value(_looked_up(whole["expr"], lookup))
-    if lookup is not None and _SUBSTITUTED.search(right_side):
-        return _substitute(right_side, lookup)
+        return Pattern(right_side)
     return special(right_side) or right_side
 
 
@@ -165,8 +209,8 @@ def as_value(value: object) -> Value:
     if isinstance(value, Special | Pattern):
         return value
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
-        return tuple(item if isinstance(item, Special | Pattern) else _literal_text(item) for item in value)
-    return _literal_text(value)
+        return tuple(item if isinstance(item, Special | Pattern) else text_of_value(item) for item in value)
+    return text_of_value(value)
 
 
 _NOTHING = {"float": ("nan",), "float64": ("nan",), "NAType": ("<NA>",), "NaTType": ("NaT",)}
@@ -176,7 +220,17 @@ _NOTHING = {"float": ("nan",), "float64": ("nan",), "NAType": ("<NA>",), "NaTTyp
 _KINDS_OF_NOTHING = {"NoneType": "nothing", "bytes": "a sequence of bytes"}
 
 
-def _literal_text(value: object) -> str:
+def text_of_value(value: object) -> str:
+    """A Python value as the text of a name or a value.
+
+    Raises
+    ------
+    UsageError
+        Nothing, bytes, half a surrogate pair, or a value without a text of its own, such as a function.
+    """
+    kind = type(value)
+    if callable(value) or (kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__):
+        raise UsageError(f"a {kind.__name__} cannot be a name or a value", hint="Pass a text or a number.")
     text = str(value)
     if isinstance(value, bytes) or value is None or text in _NOTHING.get(type(value).__name__, ()):
         raise UsageError(
@@ -190,21 +244,6 @@ def _unicode(text: str) -> str:
     if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
         raise UsageError(f"{text} is not Unicode text")
     return text
-
-
-def _substitute(text: str, lookup: Lookup | None) -> str:
-    if lookup is None:
-        return text
-    return _SUBSTITUTED.sub(lambda expression: _literal_text(_looked_up(expression["expr"], lookup)), text)
-
-
-def _looked_up(expression: str, lookup: Lookup) -> object:
-    value = lookup(expression.strip())
-    if value is None or (isinstance(value, str) and not value):
-        raise UsageError(
-            f"{{{expression}}} is empty", hint="For the default entity write <default> or pass kn.DEFAULT."
-        )
-    return value
 
 
 def special(text: str) -> Special | None:
@@ -227,17 +266,19 @@ def format_word(name: str, value: Value) -> str:
 
 def argument(name: str, value: Value) -> str:
     """The same as a shell hands it over to a program: without quotes, which are the shell's own."""
+    if isinstance(value, Pattern):
+        return f"{name}~={value.glob}"
     if not isinstance(value, str):
         return format_word(name, value)
     return f"{name}{'==' if _misread(value) else '='}{value}"
 
 
-_AS_IT_STANDS = re.compile(r"[^\s'\";{=<][^\s'\";{]*")
+_AS_IT_STANDS = re.compile(r"[^\s'\";{}=<][^\s'\";{}]*")
 """Most names: nothing in them is misread, so that nothing more need be asked."""
 
 
 def _misread(name: str) -> bool:
-    return name.startswith("=") or "{" in name or special(name) is not None
+    return name.startswith("=") or "{" in name or "}" in name or special(name) is not None
 
 
 _UNQUOTED = re.compile(r"[^\s'\";]+")

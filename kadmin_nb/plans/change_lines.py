@@ -14,7 +14,8 @@ from ..frames.given_frames import TEXT_COLUMNS, arrow_table, refuse_other_than_t
 from ..model.changes import Edit
 from ..model.client_configs import CLIENT_KEYS
 from ..model.entity import ARGUMENTS, Entity
-from ..model.grammar import Lookup, open_quote, split
+from ..model.expansion import Expand, literal_words
+from ..model.grammar import open_quote, split
 from .change_words import names_a_user
 from .kinds.change_kind import ChangeKind, FrameRow, is_null
 from .kinds.client_configs import CLIENT_CONFIGS
@@ -23,7 +24,7 @@ from .kinds.registry import KINDS
 
 
 def edits(
-    text: str, lookup: Lookup | None = None, kind: str | None = None, allow_unknown: Collection[str] = ()
+    text: str, kind: str | None = None, allow_unknown: Collection[str] = (), *, expand: Expand = literal_words
 ) -> list[Edit]:
     """The edits of a cell: one change a line, `#` comments. Every line is read before anything is returned.
 
@@ -32,6 +33,8 @@ def edits(
     kind
         "quota" or "config" where only such lines belong; None takes all, told apart by their verbs, by whom they name,
         or by a first word: `scram set …`.
+    expand
+        Expands the variables in the words of a line; unless said there are none.
 
     Raises
     ------
@@ -42,7 +45,7 @@ def edits(
     for number, words in _split_lines(text):
         try:
             _refuse_single_word(words)
-            parsed += line(words, lookup, kind, allow_unknown)
+            parsed += line(expand(words), kind, allow_unknown)
         except KadminError as exc:
             raise exc.within(f"line {number}") from None
     return parsed
@@ -59,15 +62,13 @@ def _refuse_single_word(words: Sequence[str]) -> None:
 _VERBS = {verb for kind in KINDS.values() for verb in kind.verbs.values()}
 
 
-def line(
-    words: Sequence[str], lookup: Lookup | None = None, kind: str | None = None, allow_unknown: Collection[str] = ()
-) -> list[Edit]:
+def line(words: Sequence[str], kind: str | None = None, allow_unknown: Collection[str] = ()) -> list[Edit]:
     """The edits of one line, `set producer_byte_rate=5MB/s user=alice`; it may begin with the name of its kind."""
     first = words[0]
     if kind is None and len(words) > 1 and first in KINDS and first not in KINDS[first].verbs.values():
         kind, words = first, words[1:]  # a kind may be named as one of its verbs
     verb, arguments = words[0], words[1:]
-    return (KINDS[kind] if kind else _kind_of_line(verb, arguments)).line_edits(verb, arguments, lookup, allow_unknown)
+    return (KINDS[kind] if kind else _kind_of_line(verb, arguments)).line_edits(verb, arguments, allow_unknown)
 
 
 def _kind_of_line(verb: str, words: Sequence[str]) -> ChangeKind:

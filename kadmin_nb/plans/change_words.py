@@ -11,7 +11,7 @@ from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Edit
 from ..model.client_configs import ACKS, CLIENT_KEYS, ClientEntity, refuse_unknown_key, stored_value
 from ..model.config_units import stored_text
 from ..model.entity import TYPES, Entity, entity_type, named
-from ..model.grammar import DEFAULT, Choice, Lookup, Value, Word, format_word, nothing_right_of, parse_word
+from ..model.grammar import DEFAULT, Choice, Value, Word, format_word, nothing_right_of, parse_word
 from ..model.levels import Part
 from ..model.quota_keys import QUOTA_KEY_NAMES, find, parse_value, text_of
 from ..model.resources import WORDS, Resource
@@ -37,12 +37,10 @@ def sent_again(edits: Iterable[Edit]) -> list[Edit]:
     return [replace(edit, again=edit.again or edit.resource.reloads(edit.key)) for edit in edits]
 
 
-def quota_edits(
-    verb: str, words: Sequence[str], lookup: Lookup | None = None, allow_unknown: Collection[str] = ()
-) -> list[Edit]:
+def quota_edits(verb: str, words: Sequence[str], allow_unknown: Collection[str] = ()) -> list[Edit]:
     """The edits of `set key=value … user=…` or `remove key … user=…`."""
     op = _op(verb, QUOTA_VERBS, "quota")
-    keys, whom = _apart(words, entity_type, lookup, bare_keys=op == DELETE)
+    keys, whom = _apart(words, entity_type, bare_keys=op == DELETE)
     _refuse_credentials(keys)
     for word in keys:
         _refuse_secret(word.name)
@@ -57,17 +55,15 @@ def _quota_edit(op: str, entity: Entity, word: Word) -> Edit:
     return Edit(op, entity, word.name, text_of(parse_value(word.name, _single(word))))
 
 
-def config_edits(
-    verb: str, words: Sequence[str], lookup: Lookup | None = None, allow_unknown: Collection[str] = ()
-) -> list[Edit]:
+def config_edits(verb: str, words: Sequence[str], allow_unknown: Collection[str] = ()) -> list[Edit]:
     """The edits of `set|append|subtract key=value … topic=…` or `reset key … topic=…`; with user=… as `user_edits`.
 
     Several resources of one type have each the same edits.
     """
     op = _op(verb, CONFIG_VERBS, "config")
     if names_a_user(words):
-        return user_edits(verb, words, lookup, allow_unknown)
-    keys, whose = _apart(words, WORDS.get, lookup, bare_keys=op == DELETE, takes_empty=op == SET)
+        return user_edits(verb, words, allow_unknown)
+    keys, whose = _apart(words, WORDS.get, bare_keys=op == DELETE, takes_empty=op == SET)
     _refuse_credentials(keys)
     named_keys = _some(keys, op, "retention.ms") if whose else keys
     resources = _resources(whose, named_keys)
@@ -102,12 +98,10 @@ def names_a_user(words: Iterable[str]) -> bool:
 _CLIENT_PARTS = ("user", "client-id")
 
 
-def user_edits(
-    verb: str, words: Sequence[str], lookup: Lookup | None = None, allow_unknown: Collection[str] = ()
-) -> list[Edit]:
+def user_edits(verb: str, words: Sequence[str], allow_unknown: Collection[str] = ()) -> list[Edit]:
     """The edits of `set key=value … user=… [client-id=…]` or `reset key … user=…`: client configs and quotas, mixed."""
     op = _op(verb, USER_CONFIG_VERBS, "client config")
-    keys, whom = _apart(words, entity_type, lookup, bare_keys=op == DELETE)
+    keys, whom = _apart(words, entity_type, bare_keys=op == DELETE)
     _refuse_credentials(keys)
     configs = [word for word in keys if word.name in CLIENT_KEYS]
     quotas = [word for word in keys if word.name not in CLIENT_KEYS]
@@ -160,14 +154,14 @@ def _mixed_levels(verb: str, configs: Sequence[Word], quotas: Sequence[Word], pa
     )
 
 
-def scram_edits(verb: str, words: Sequence[str], lookup: Lookup | None = None) -> list[Edit]:
+def scram_edits(verb: str, words: Sequence[str]) -> list[Edit]:
     """The edits of `set SCRAM-SHA-512=env:NAME … user=…` or `delete SCRAM-SHA-512 … user=…`.
 
     `iterations=8192` holds for the mechanisms that do not say. One without a password has it asked for when it is sent.
     No error repeats what stands right of a sign, or a word that may be a password.
     """
     op = _op(verb, SCRAM_VERBS, "scram")
-    parsed = read_words(words, lookup, bare_keys=True)
+    parsed = read_words(words, bare_keys=True)
     user = _user([word for word in parsed if word.name == "user"])
     iterations = next((_single(word) for word in parsed if word.name == "iterations"), None)
     keys = [word for word in parsed if word.name not in ("user", "iterations")]
@@ -236,13 +230,12 @@ def _which_verb(verb: str, verbs: dict[str, str], kind: str) -> str:
 def _apart(
     words: Iterable[str],
     type_of: Callable[[str], str | None],
-    lookup: Lookup | None,
     *,
     bare_keys: bool,
     takes_empty: bool = False,
 ) -> tuple[list[Word], list[Word]]:
     """The words that are keys, and those that say whom: those of whose name `type_of` knows the type."""
-    parsed = read_words(words, lookup, bare_keys=bare_keys, takes_empty=takes_empty)
+    parsed = read_words(words, bare_keys=bare_keys, takes_empty=takes_empty)
     keys = [word for word in parsed if type_of(word.name) is None]
     _refuse_values(keys if bare_keys else ())
     whom = [word for word in parsed if type_of(word.name) is not None]
@@ -256,14 +249,12 @@ def _refuse_values(keys: Iterable[Word]) -> None:
         raise UsageError(f"{valued.name} has a value", hint=f"Name the key alone: {valued.name}")
 
 
-def read_words(
-    words: Iterable[str], lookup: Lookup | None, *, bare_keys: bool = False, takes_empty: bool = False
-) -> list[Word]:
+def read_words(words: Iterable[str], *, bare_keys: bool = False, takes_empty: bool = False) -> list[Word]:
     """The words of one line. Where one names a secret, an error repeats none: after a slip any may be its value."""
     words = list(words)
     try:
         return [
-            Word(word, "") if bare_keys and "=" not in word else parse_word(word, lookup, takes_empty=takes_empty)
+            Word(word, "") if bare_keys and "=" not in word else parse_word(word, takes_empty=takes_empty)
             for word in words
         ]
     except UsageError:

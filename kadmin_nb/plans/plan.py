@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -60,6 +60,15 @@ def at_rest() -> Iterator[None]:
             gc.enable()
 
 
+class Follower(Protocol):
+    """Whoever shows a plan while others may apply it."""
+
+    plan: Plan
+
+    def told(self, outcomes: Outcomes) -> None:
+        """The plan was applied or verified, here or by a line or a program beside it."""
+
+
 class LiveCluster(Protocol):
     """The cluster that a plan may be bound to: what carries it out there, and goes on from it."""
 
@@ -90,6 +99,9 @@ class LiveCluster(Protocol):
     def states_so_far(self, plan: Plan) -> Mapping[int, str] | None:
         """The states of rows by the plan's journal; None where it was not begun here."""
 
+    def follow(self, follower: Follower) -> None:
+        """Tell it what became of its plan whenever this process has applied or verified that, as long as it lives."""
+
 
 _SHOWN = ["row", "op", "resource", "key", "old", "after", "validated", "note"]
 _CHANGED = {"kind", "op", "resource", "key", "wanted", "until", "is_again"}
@@ -118,6 +130,10 @@ class Plan(PrintFormats, Tabular):
     _advice: Advice = field(default=Advice(), compare=False, repr=False)
     _syntax: Syntax = field(default=hints.python, compare=False, repr=False)
     _origin: Origin | None = field(default=None, compare=False, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All that it is as a value: a copy is bound to no cluster, as one that was loaded."""
+        return {part.name: getattr(self, part.name) for part in fields(self)} | {"_live": None, "_origin": None}
 
     @cached_property
     def id(self) -> str:

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pyarrow as pa
 
@@ -171,6 +171,12 @@ class Stage(PrintFormats, Tabular):
     def __init__(self, planner: Planner) -> None:
         self._planner = planner
         self._edits = StagedEdits()
+
+    def __reduce__(self) -> NoReturn:
+        raise UsageError(
+            "a stage belongs to its cluster and cannot be copied or pickled",
+            hint="stage.plan() is a plan, which can; stage.to_cell() has its lines.",
+        )
 
     def set_quota(
         self,

@@ -79,6 +79,8 @@ class PlanReview(Panel):
         self.status = self.remark = ""
         if self.origin is not None:
             self.origin.show(self.plan)
+        if (live := live_of(plan)) is not None:
+            live.follow(self)
 
     def to_arrow(self) -> pa.Table:
         """PLAN."""
@@ -154,7 +156,7 @@ class PlanReview(Panel):
 
     def _show_buttons(self, is_busy: bool, is_done: bool) -> None:
         show, begun = self._controls.show, self._is_begun
-        show(self._apply, not begun, enabled=not is_busy and not self.plan.refused)
+        show(self._apply, not begun and not is_done, enabled=not is_busy and not self.plan.refused)
         show(self._resume, begun and not is_done, enabled=not is_busy)
         show(self._stop, is_busy, enabled=not self._work.is_stopping())
         show(self._verify, begun, enabled=not is_busy)
@@ -273,6 +275,13 @@ class PlanReview(Panel):
         self.sheet.failures_first()
         self.outcomes, self._text = outcomes, _told(outcomes)
         self._is_begun = self._live.states_so_far(self.plan) is not None
+
+    def told(self, outcomes: Outcomes) -> None:
+        """Show what a line or a program beside this review made of the plan; what it does itself it shows anyhow."""
+        if not self._work.is_busy:
+            self._take(outcomes)
+            self._is_failed = not outcomes.ok
+            self._refresh()
 
     def _failed(self, exc: BaseException) -> None:
         """Show what went wrong, in a line, and what to do; the rows that it is about say so too."""

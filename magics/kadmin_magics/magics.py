@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.interactiveshell import InteractiveShell
@@ -21,7 +22,7 @@ from .charts import Charts
 from .completion import Completion
 from .frames import Frames
 from .progress import Line
-from .variables import Variables, destination
+from .variables import CallersVariables, caller, destination
 
 if TYPE_CHECKING:
     from kadmin_nb.cluster import Cluster
@@ -55,13 +56,16 @@ class KAdmin(Magics):
     def register(self) -> None:
         """Into the shell, with completion."""
         self._shell.register_magics(self)
+        configurables: list[Any] = self._shell.configurables
+        if self not in configurables:
+            configurables.append(self)
         self._shell.Completer.custom_matchers.append(self._completion.matcher)
         self._frames.register()
         self._charts.register()
         atexit.register(self._leave)
 
-    def unregister(self) -> None:
-        """Out of the shell again, without a trace; the current cluster is left."""
+    def unregister(self, *, is_reload: bool = False) -> None:
+        """Out of the shell again, without a trace; the current cluster is left, unless it is registered again."""
         manager = self._shell.magics_manager
         for kind, names in self.magics.items():
             for name in names:
@@ -72,7 +76,8 @@ class KAdmin(Magics):
         self._frames.unregister()
         self._charts.unregister()
         atexit.unregister(self._leave)
-        self._leave()
+        if not is_reload:
+            self._leave()
 
     @no_var_expand
     @line_cell_magic
@@ -117,8 +122,7 @@ class KAdmin(Magics):
         """The state that the magics of this shell share."""
         from .session import NotebookSession
 
-        variables = Variables(self._shell)
-        return NotebookSession(lookup=variables.value, frames=variables.frame, watch=self._watch)
+        return NotebookSession(watch=self._watch)
 
     @contextmanager
     def _watch(self) -> Iterator[Note | None]:
@@ -133,10 +137,11 @@ class KAdmin(Magics):
         from .verbs import entry_point
 
         name, words = destination(line)
+        variables = CallersVariables(self._shell, caller())
         typed = f"%{magic}" if cell is None else f"%%{magic}"
         with Line(self._shell) as line_of_progress:
             self.session.progress, self.session.note = line_of_progress.progress, line_of_progress.note
-            self.session.cell = cell
+            self.session.cell, self.session.variables, self.session.frames = cell, variables, variables.value
             try:
                 result = run(words, self.session, typed, entry_point(typed))
                 self._name_ahead()
@@ -145,6 +150,8 @@ class KAdmin(Magics):
                 exc.syntax = hints.magic
                 _display_outcomes(exc)
                 raise
+            finally:
+                self.session.variables = self.session.frames = None  # they hold the caller's frame
 
     def _name_ahead(self) -> None:
         """Have the names of a cluster that is new here fetched in the background: the first Tab has them."""
@@ -154,9 +161,10 @@ class KAdmin(Magics):
 
     def _handed(self, result: Result, name: str | None) -> Any:
         """The value in its form; into its variable when it has one. What is raised where it is not ok, is."""
-        value = self._formed(result)
-        out = name or result.out
-        if out is not None:
+        value, (file, variable) = self._formed(result), _places(result.out)
+        if file is not None:
+            _write(result, file)
+        if (out := name or variable) is not None:
             self._shell.push({out: value})  # type: ignore[no-untyped-call]
         if getattr(result.value, "_is_raised", False):
             result.value.raise_for_errors()
@@ -164,7 +172,7 @@ class KAdmin(Magics):
             _show_text("\n".join(error.lines()))
         if hint := getattr(result.value, "hint", None):
             _show_text(f"Hint: {printable(hint)}")
-        return None if out is not None else value
+        return value if out is None and file is None else None
 
     def _formed(self, result: Result) -> Any:
         from kadmin_nb.commands.answer_formats import as_json, formed
@@ -180,6 +188,25 @@ class KAdmin(Magics):
     def _leave(self) -> None:
         if "session" in self.__dict__:
             self.session.close()
+
+
+def _places(out: str | None) -> tuple[Path | None, str | None]:
+    """The file that `--out` names, or the variable."""
+    from kadmin_nb.frames.files import FILES
+
+    return (Path(out), None) if out is not None and out.endswith(FILES) else (None, out)
+
+
+def _write(result: Result, file: Path) -> None:
+    """Write the rows; where that fails after a change, the error has them: they are shown."""
+    from kadmin_nb.commands.answer_formats import write_file
+
+    try:
+        write_file(result.value, file, raw=result.raw)
+    except KadminError as exc:
+        if getattr(result.value, "_anything_changed", False):
+            exc.outcomes = result.value
+        raise
 
 
 def _display_outcomes(failed: KadminError | Interrupted) -> None:

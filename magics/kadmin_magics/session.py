@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from keyword import iskeyword
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kadmin_nb.commands.session import ImpactOptions, PlanOptions, Session, planned, save
@@ -78,26 +79,45 @@ class NotebookSession(Session):
         _below_the_cell(line)
 
     @contextmanager
-    def at(self, target: str | None, properties: Mapping[str, str]) -> Iterator[Session]:
+    def at(self, target: object, properties: Mapping[str, str]) -> Iterator[Session]:
+        if target is not None and not isinstance(target := _target(target), str):
+            with self._at_cluster(target, properties) as session:
+                yield session
+            return
         if self._is_current(target, properties):
             yield self
             return
         if target is None and self.target is None and self.connected is not None:
             raise UsageError("--property and --timeout need --cluster: the current cluster was passed as a Cluster")
-        other = OtherCluster(
-            target if target is not None else self.target,
+        other = self._other(target if target is not None else self.target, properties)
+        try:
+            yield other
+        finally:
+            other.close()
+
+    @contextmanager
+    def _at_cluster(self, cluster: Cluster, properties: Mapping[str, str]) -> Iterator[Session]:
+        """The session at a Cluster that a variable holds, which stays open."""
+        if properties:
+            raise UsageError("--property and --timeout are of a new connection, but a Cluster was passed")
+        if cluster is self.connected:
+            yield self
+            return
+        other = self._other(None, {})
+        other.connected, other.owns = cluster, False
+        yield other
+
+    def _other(self, target: str | None, properties: Mapping[str, str]) -> OtherCluster:
+        return OtherCluster(
+            target,
             properties,
-            self.lookup,
+            self.variables,
             self.frames,
             self.progress,
             self.note,
             self.watch,
             self.cell,
         )
-        try:
-            yield other
-        finally:
-            other.close()
 
     def use(self, target: str | Cluster, properties: Mapping[str, str] | None = None) -> Cluster:
         """Make another cluster the current one.
@@ -124,22 +144,17 @@ class NotebookSession(Session):
         self._forget()
         super().close()
 
-    def chosen(self, target: str, properties: Mapping[str, str]) -> object:
-        from kadmin_nb.cluster import Cluster
-
-        named: object = target
-        if target.startswith("{") and target.endswith("}") and self.lookup is not None:
-            named = self.lookup(target[1:-1])
-        if not isinstance(named, str | Cluster):
-            raise UsageError(f"{target} is a {type(named).__name__}, neither a text nor a Cluster")
-        current = self.use(named, properties)
+    def chosen(self, target: object, properties: Mapping[str, str]) -> object:
+        current = self.use(_target(target), properties)
         print(f"connected: {current.summary()}")
         return current
 
     def refuse_out(self, name: str) -> None:
-        """In a notebook it is a variable."""
-        if not name.isidentifier() or iskeyword(name):
-            raise UsageError(f"{name} is not a variable name")
+        """In a notebook it is a variable, or a file."""
+        from kadmin_nb.frames.files import FILES
+
+        if not name.endswith(FILES) and (not name.isidentifier() or iskeyword(name)):
+            raise UsageError(f"{name} is not a variable name", hint=f"A file ends in {', '.join(FILES)}.")
 
     def use_line(self, target: str) -> str:
         return f"%kadmin use {quote(target)}"
@@ -238,6 +253,17 @@ class NotebookSession(Session):
         if origin is None or not origin.is_current:
             raise UsageError("something was staged or discarded since the plan was shown", hint="Plan again.")
         return plan
+
+
+def _target(named: object) -> str | Cluster:
+    """What a line names: a word, or what a variable holds."""
+    from kadmin_nb.cluster import Cluster
+
+    if isinstance(named, str | Cluster):
+        return named
+    if isinstance(named, Path):
+        return str(named)
+    raise UsageError(f"a {type(named).__name__} is neither a text nor a Cluster")
 
 
 def _below_the_cell(line: str) -> None:

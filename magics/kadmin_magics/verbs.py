@@ -69,7 +69,7 @@ def discard(session: NotebookSession) -> Any:
 @options.types(*TYPES)
 def edit_quotas(session: NotebookSession, words: tuple[str, ...]) -> Any:
     """Edit quotas in a spreadsheet; edits are staged (notebook)."""
-    return session.cluster.edit_quotas(stage=session.tray, **read_selectors(words, TYPES, session.lookup))
+    return session.cluster.edit_quotas(stage=session.tray, **read_selectors(words, TYPES))
 
 
 @click.command("edit", cls=Verb)
@@ -78,7 +78,7 @@ def edit_quotas(session: NotebookSession, words: tuple[str, ...]) -> Any:
 @options.types(*RESOURCES)
 def edit_configs(session: NotebookSession, words: tuple[str, ...]) -> Any:
     """Edit configs in a spreadsheet; edits are staged (notebook)."""
-    return session.cluster.edit_configs(stage=session.tray, **read_selectors(words, RESOURCES, session.lookup))
+    return session.cluster.edit_configs(stage=session.tray, **read_selectors(words, RESOURCES))
 
 
 @click.command("review", cls=Verb)
@@ -131,7 +131,7 @@ def _cell(kind: str | None) -> click.Command:
             raise UsageError(f"{name} is on the line of the magic", hint="Put options on that line, changes below it.")
         from kadmin_nb.plans import change_lines  # with Arrow, which help does not need
 
-        edits = change_lines.edits(session.cell or "", session.lookup, kind, plan_options.allow_unknown)
+        edits = change_lines.edits(session.cell or "", kind, plan_options.allow_unknown, expand=session.expand)
         if not edits:
             raise UsageError("the cell has no change in it", hint="For example set producer_byte_rate=5MB/s user=alice")
         return session.change(edits, plan_options)

@@ -117,7 +117,7 @@ def test_a_quota_on_a_host_name_may_be_of_any_address(cluster) -> None:
 def test_a_pattern_stands_for_those_that_have_quotas(cluster, quotas, asked) -> None:
     """resolve user~=team-* ended in a stack trace."""
     user, app = quotas
-    chosen = read_selectors(asked.format(user=user).split(), ["user"], None)["user"]
+    chosen = read_selectors(asked.format(user=user).split(), ["user"])["user"]
     assert _clients(cluster.quotas.resolve(chosen, app)) == [(user, app)]
     assert _clients(cluster.quotas.resolve(chosen, [kn.Pattern(f"{app}*"), ""])) == [(user, ""), (user, app)]
     assert (user, app) in _clients(cluster.quotas.resolve(kn.ANY, app))

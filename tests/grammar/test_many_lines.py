@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,11 +12,19 @@ from kadmin_nb.commands.options import read_selectors
 from kadmin_nb.errors import Invalid, KadminError, UsageError
 from kadmin_nb.model.changes import Edit
 from kadmin_nb.model.entity import Entity
+from kadmin_nb.model.expansion import Expand, expanded_words
 from kadmin_nb.model.grammar import ANY, DEFAULT, Pattern, format_word
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import change_lines
 
+from .test_expansion import Known
+
 PRODUCE = "producer_byte_rate"
+
+
+def expanding(**variables: object) -> Expand:
+    """The words of a cell, with these variables."""
+    return partial(expanded_words, variables=Known(variables))
 
 
 def one(text: str, **options: object) -> Edit:
@@ -66,7 +76,7 @@ def test_a_cell_of_any_names_names_them(names):
         ("\n\nset producer_byte_rate=0 user=a", Invalid, "line 3: "),
         ("set producer_byte_rate=1 usr=a", UsageError, "line 1: usr is neither"),
         ("sett producer_byte_rate=1 user=a", UsageError, "line 1: unknown quota change 'sett'"),
-        ("set producer_byte_rate=1 user={who}", UsageError, "line 1: no such variable: who"),
+        ("set producer_byte_rate=1 user={who}", UsageError, "line 1: user=.* is not expanded here"),
         ("set producer_byte_rate=1", UsageError, "line 1: an entity needs"),
         ("set user=a", UsageError, "line 1: no key is named"),
         ("set producer_byte_rate=1 user=a user=b", UsageError, "line 1: user is named twice"),
@@ -83,11 +93,8 @@ def test_a_cell_of_any_names_names_them(names):
 def test_an_error_names_its_line_and_nothing_is_returned(text, error, says):
     """The first three lines were staged before the fourth was found wrong."""
 
-    def lookup(expression: str) -> object:
-        raise UsageError(f"no such variable: {expression}")
-
     with pytest.raises(KadminError, match=says) as caught:
-        change_lines.edits(text, lookup)
+        change_lines.edits(text)
     assert type(caught.value) is error
 
 
@@ -125,7 +132,7 @@ def test_a_near_miss_says_the_right_word(text, kind, hint):
 def test_a_type_that_stands_several_times_is_a_list():
     """user=<any> user=<default> was refused, or a user called <any>."""
     words = ["user=<any>", "user=a", "user~=b*", "user=<default>", "user={more}", "ip=<any>", "user==<any>"]
-    chosen = read_selectors(words, ["user", "ip"], {"more": ["c", DEFAULT]}.__getitem__)
+    chosen = read_selectors(expanding(more=["c", DEFAULT])(words), ["user", "ip"])
     assert chosen == {"user": (ANY, "a", Pattern("b*"), DEFAULT, "c", DEFAULT, "<any>"), "ip": (ANY,)}
 
 
@@ -137,13 +144,13 @@ def test_an_unknown_key_passes_when_it_is_named():
 @pytest.mark.parametrize("name", ["<default>", "--apply", "x y=z", "DOMAIN\\alice", "a\nb", "'", "{x}", "#"])
 def test_a_variable_names_exactly_that_client(name):
     """My variable held --apply, and it applied."""
-    edit = one(f"set {PRODUCE}=1 user={{who}} client-id={{who}}", lookup={"who": name}.__getitem__)
+    edit = one(f"set {PRODUCE}=1 user={{who}} client-id={{who}}", expand=expanding(who=name))
     assert edit.resource == Entity.of({"user": name, "client-id": name})
 
 
 def test_a_variable_may_be_a_number():
     """A rate that I computed had to be put into text by hand."""
-    assert one(f"set {PRODUCE}={{rate}} user=a", lookup={"rate": 5e6}.__getitem__).value == "5000000"
+    assert one(f"set {PRODUCE}={{rate}} user=a", expand=expanding(rate=5e6)).value == "5000000"
 
 
 def test_windows_line_ends():
@@ -189,8 +196,10 @@ def test_a_type_of_a_later_kafka_can_be_named():
 
 def test_several_resources_of_one_type_have_each_the_same_edits():
     """Ten topics, the same retention: I typed ten lines."""
-    lookup = {"topics": ("b", "c", "a")}.__getitem__
-    edits = change_lines.edits("config set retention.ms=5 segment.ms=6 topic=a topic={topics} topic=a", lookup)
+    edits = change_lines.edits(
+        "config set retention.ms=5 segment.ms=6 topic=a topic={topics} topic=a",
+        expand=expanding(topics=("b", "c", "a")),
+    )
     assert [(str(edit.resource), edit.key, edit.value) for edit in edits] == [
         (f"topic={name}", key, value) for name in "abc" for key, value in (("retention.ms", "5"), ("segment.ms", "6"))
     ]

@@ -66,6 +66,23 @@ def test_reload_doubles_nothing(notebook):
 
 
 @pytest.mark.broker
+def test_reload_keeps_the_cluster_and_what_is_staged(live):
+    """%reload_ext dropped the cluster and twenty staged changes without a word."""
+    live("%config KAdmin.frame = 'pandas'")
+    live("%kquota set producer_byte_rate=1MB/s user=alice --reason soon")
+    cluster = live.shell.magics_manager.registry["KAdmin"].session.connected
+    live("%reload_ext kadmin_nb")
+    magics_after = live.shell.magics_manager.registry["KAdmin"]
+    assert magics_after.session.connected is cluster
+    assert magics_after.frame == "pandas"
+    plan = live("%kquota plan")
+    assert ([str(change.resource) for change in plan.changes], plan.reason) == (["user=alice"], "soon")
+    live("%unload_ext kadmin_nb")
+    live("%load_ext kadmin_nb")
+    assert "no cluster was named" in str(live.refused("%kquota describe"))
+
+
+@pytest.mark.broker
 def test_unload_leaves_a_cluster_that_was_handed_in_open(live, cluster):
     """Unloading closed my own connection."""
     live["mine"] = cluster

@@ -50,7 +50,7 @@ def test_help_is_a_value(notebook, line, says):
         ("%kquota set producer_byte_rate=1 clientid=x", "Did you mean client-id?"),
         ("%kquota describe user={alise}", "Did you mean alice?"),
         ("%kquota resolve --pairs alise", "Did you mean alice?"),
-        ("%kquota describe user={d['x']}", "need quotes around the word"),
+        ("%kquota describe 'user={d['x']}'", "the other kind"),
     ],
 )
 def test_a_near_miss_gets_the_right_line(notebook, line, hint):
@@ -81,7 +81,7 @@ def test_a_near_miss_gets_the_right_line(notebook, line, hint):
         ("%kplan", "a file or a subcommand is required"),
         ("%kplan --apply show p.json", "these options belong to plan -f FILE, not to plan show"),
         ("%kplan show nosuch.json", "no such plan file: nosuch.json"),
-        ("%kadmin use {nothing}", "{nothing} is a NoneType"),
+        ("%kadmin use {nothing}", "{nothing} is empty"),
         ("%kadmin use nosuch", "nosuch is not a file, not a profile"),
         ("%kquota describe", "no cluster was named"),
     ],

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.model.changes import VERIFIED
 from kadmin_nb.plans.stage import Stage
 from kadmin_nb.widgets.plan_review import PlanReview
+from tests.widgets.reviewing import states_of_rows, usable
 
 pytestmark = pytest.mark.broker
 
@@ -48,6 +50,35 @@ def test_after_the_widget_has_applied_it_the_tray_begins_anew(live, tray, who) -
     live(f"%kquota set producer_byte_rate=2kB user={who}")
     assert "no plan was shown" in str(live.refused("%kquota apply"))
     assert live("%kquota plan").reason is None
+
+
+def test_a_line_that_applies_the_plan_of_a_review_shows_in_it(live, cluster, tray, who, tmp_path) -> None:
+    """I had applied the plan by %kquota apply, and the review above went on offering Apply."""
+    live(f"%kquota set producer_byte_rate=1kB user={who}")
+    review = live("%kquota plan --review")
+    assert review.widget
+    assert usable(review) == ["Apply", "Plan again"]
+    live("%kquota apply")
+    assert usable(review) == ["Verify", "Roll back", "Plan again"]
+    assert (states_of_rows(review), review.status) == (
+        [VERIFIED],
+        f"plan {review.plan.id[:12]}: 1 verified on 1 broker",
+    )
+    assert review.remark == ""
+
+
+def test_a_file_or_python_that_applies_the_plan_of_a_review_shows_in_it(live, cluster, tray, who, tmp_path) -> None:
+    """A plan from a file was applied in another cell, and its review could be applied once more."""
+    place = tmp_path / "p.json"
+    live(f"%kquota set producer_byte_rate=1kB user={who} --save {place}")
+    review, closed = live(f"%kplan review {place}"), live(f"%kplan review {place}")
+    assert review.widget
+    live(f"%kplan apply {place} --cluster {{mine}}")
+    assert usable(review) == ["Verify", "Roll back", "Plan again"]
+    assert closed.widget
+    assert usable(closed) == ["Verify", "Roll back", "Plan again"]
+    assert cluster.apply(kn.Plan.load(place)).ok
+    assert usable(review) == ["Verify", "Roll back", "Plan again"]
 
 
 def test_a_saved_plan_is_reviewed(live, who, tmp_path) -> None:

@@ -14,7 +14,7 @@ from kadmin_nb.model import rights
 from kadmin_nb.model.changes import DELETE, SET, Change, Edit, Refusal, Target
 from kadmin_nb.model.configurable import Configurable
 from kadmin_nb.model.findings import DANGER, WARNING, Finding
-from kadmin_nb.model.grammar import Lookup, format_word
+from kadmin_nb.model.grammar import format_word
 from kadmin_nb.plans.kinds.change_kind import Answers, ChangeKind, ToolWords
 from kadmin_nb.plans.observed_state import LookOptions, ObservedState, ObservedValue
 from tests.double import FakeKafka
@@ -75,9 +75,7 @@ class LabelChanges(ChangeKind):
     words: ClassVar = ("labelled",)
     methods: ClassVar = {SET: "set_label", DELETE: "remove_label"}
 
-    def line_edits(
-        self, verb: str, words: Sequence[str], lookup: Lookup | None, allow_unknown: Collection[str]
-    ) -> list[Edit]:
+    def line_edits(self, verb: str, words: Sequence[str], allow_unknown: Collection[str]) -> list[Edit]:
         op = next(op for op, known in self.verbs.items() if known == verb)
         whose = next(Labelled(name) for kind, _, name in (word.partition("=") for word in words) if kind in self.words)
         texts = [word.partition("=") for word in words if word.partition("=")[0] not in self.words]

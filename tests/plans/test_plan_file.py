@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 from dataclasses import replace
 
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.cluster.changes import Changes
 from kadmin_nb.model.changes import OK, Change, Refusal
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.kinds.registry import remedy
 from kadmin_nb.plans.plan import Plan
+from tests.double import FakeKafka
+
+
+@pytest.fixture
+def double() -> Changes:
+    """A cluster in memory."""
+    return Changes(FakeKafka())  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -148,6 +158,27 @@ def test_a_loaded_plan_is_applied_by_a_cluster_only(plan, tmp_path):
     """A plan from a file ran against whatever was connected."""
     with pytest.raises(kn.UsageError, match="bound to no cluster"):
         Plan.load(plan.save(tmp_path / "plan.json")).apply()
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda plan: pickle.loads(pickle.dumps(plan))])
+def test_a_plan_is_copied_as_a_value(copied, double):
+    """pickle said: cannot pickle '_thread.lock' object; and so did a cache, and multiprocessing."""
+    stage = double.stage()
+    stage.set_quota("producer_byte_rate", "1MB/s", user="alice")
+    plan = stage.plan("soon")
+    other = copied(plan)
+    assert (other, other.id, repr(other)) == (plan, plan.id, repr(plan))
+    with pytest.raises(kn.UsageError, match="bound to no cluster"):
+        other.apply()
+    assert plan.apply().ok
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_stage_says_why_it_cannot_be_copied(copied, double):
+    """deepcopy of a stage said: cannot pickle '_thread.lock' object."""
+    with pytest.raises(kn.UsageError, match="a stage belongs to its cluster and cannot be copied") as caught:
+        copied(double.stage())
+    assert "stage.plan()" in caught.value.hint
 
 
 def test_two_plans_that_want_the_same_have_the_same_changes_id(plan):

@@ -31,6 +31,26 @@ def bench() -> Bench:
     return Bench()
 
 
+def test_a_program_that_applies_the_plan_shows_in_its_review(bench: Bench, unique: Unique) -> None:
+    """A script had applied the plan; the review offered to apply it as if nothing had been sent."""
+    bench.stage.set_quota(KEY, "5MB/s", user=unique("alice"))
+    review, another = bench.review(), bench.review("another reason")
+    outcomes = review.plan.apply()
+    assert (usable(review), review.status) == (["Verify", "Roll back", "Plan again"], outcomes._title())
+    assert states_of_rows(review) == [VERIFIED]
+    assert usable(another) == ["Apply", "Plan again"]
+
+
+def test_what_a_program_could_apply_in_part_can_be_resumed_in_the_review(bench: Bench, unique: Unique) -> None:
+    """A script had applied half of the plan, and the review did not say which half."""
+    bench.stage.set_quota(KEY, "5MB/s", user=unique("alice"))
+    review = bench.review()
+    bench.kafka.faults = _Friday()
+    review.plan.apply()
+    assert usable(review) == ["Resume", "Verify", "Roll back", "Plan again"]
+    assert states_of_rows(review) == ["failed"]
+
+
 def test_applying_shows_each_row_and_empties_the_stage(bench: Bench, unique: Unique) -> None:
     """I clicked Apply and could not see which rows had arrived."""
     user = unique("alice")

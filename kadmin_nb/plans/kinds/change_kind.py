@@ -13,7 +13,7 @@ from ...model.changes import DELETE, SET, Change, Edit, Refusal, Target, given_k
 from ...model.config_units import units_hint
 from ...model.configurable import Configurable
 from ...model.findings import Finding
-from ...model.grammar import Lookup, Special
+from ...model.grammar import Special
 from ...secrets import Secret
 from ..observed_state import LookOptions, ObservedState, ObservedValue
 from ..secret_resolver import Resolver
@@ -96,9 +96,7 @@ class ChangeKind(ABC):
     # -- stage and read
 
     @abstractmethod
-    def line_edits(
-        self, verb: str, words: Sequence[str], lookup: Lookup | None, allow_unknown: Collection[str]
-    ) -> list[Edit]:
+    def line_edits(self, verb: str, words: Sequence[str], allow_unknown: Collection[str]) -> list[Edit]:
         """The edits of one line, `set key=value … topic=…`. Raises UsageError where it is wrong."""
 
     def read_value(self, text: str) -> object:

@@ -14,7 +14,6 @@ from ...model.changes import DELETE, SET, Change, Edit, Refusal, Target, given_k
 from ...model.client_configs import CONFIGS_TOPIC, ClientEntity, Replacement
 from ...model.configurable import Configurable
 from ...model.findings import WARNING, Finding
-from ...model.grammar import Lookup
 from ...secrets import Secret
 from ..advice import weaker_configs
 from ..change_words import USER_CONFIG_VERBS, client_config_edit, user_edits
@@ -38,10 +37,8 @@ class ClientConfigChanges(ChangeKind):
     tool_deletes_absent = False
     longest_doubt = LONGEST_TRANSACTION
 
-    def line_edits(
-        self, verb: str, words: Sequence[str], lookup: Lookup | None, allow_unknown: Collection[str]
-    ) -> list[Edit]:
-        return user_edits(verb, words, lookup, allow_unknown)
+    def line_edits(self, verb: str, words: Sequence[str], allow_unknown: Collection[str]) -> list[Edit]:
+        return user_edits(verb, words, allow_unknown)
 
     def row_edit(self, row: FrameRow) -> Edit:
         entity, value = ClientEntity.parse(str(row.get("entity") or row["resource"])), row["value"]

@@ -15,7 +15,7 @@ from ...model.config_fallback import behind_listener, near_key
 from ...model.config_units import with_unit
 from ...model.configurable import Configurable
 from ...model.findings import Finding
-from ...model.grammar import DEFAULT, Lookup, quote
+from ...model.grammar import DEFAULT, quote
 from ...model.java_text import CONFIG_TYPES
 from ...model.resources import RESOURCE_TYPES, WORDS, Resource
 from ...model.throttles import RATES
@@ -51,10 +51,8 @@ class ConfigChanges(ChangeKind):
     columns_beside = ("is_sensitive", "error", "message")
     magic = "%%kconfig"
 
-    def line_edits(
-        self, verb: str, words: Sequence[str], lookup: Lookup | None, allow_unknown: Collection[str]
-    ) -> list[Edit]:
-        return config_edits(verb, words, lookup, allow_unknown)
+    def line_edits(self, verb: str, words: Sequence[str], allow_unknown: Collection[str]) -> list[Edit]:
+        return config_edits(verb, words, allow_unknown)
 
     def row_edit(self, row: FrameRow) -> Edit:
         """The edit of a row. A secret without its value is refused: its null does not ask to remove it."""

@@ -15,7 +15,7 @@ from ...model.config_units import exact_number
 from ...model.configurable import Configurable
 from ...model.entity import ARGUMENTS, TYPES, Entity, type_word
 from ...model.findings import Finding
-from ...model.grammar import DEFAULT, Lookup, format_word
+from ...model.grammar import DEFAULT, format_word
 from ...model.java_text import QUOTA_TYPES
 from ...model.levels import LEVEL_NAMES, OTHER, Part
 from ...model.quota_keys import QUOTA_KEY_NAMES, QUOTA_KEYS, find, parse_value, readable, text_of
@@ -46,10 +46,8 @@ class QuotaChanges(ChangeKind):
     magic = "%%kquota"
     tool_deletes_absent = False
 
-    def line_edits(
-        self, verb: str, words: Sequence[str], lookup: Lookup | None, allow_unknown: Collection[str]
-    ) -> list[Edit]:
-        return quota_edits(verb, words, lookup, allow_unknown)
+    def line_edits(self, verb: str, words: Sequence[str], allow_unknown: Collection[str]) -> list[Edit]:
+        return quota_edits(verb, words, allow_unknown)
 
     def strange_value(self, row: Mapping[str, Any]) -> str | None:
         """One that is not a number."""

@@ -11,7 +11,6 @@ from ...model import rights
 from ...model.changes import DELETE, SET, Change, Edit, Refusal, Target
 from ...model.configurable import Configurable
 from ...model.findings import WARNING, Finding
-from ...model.grammar import Lookup
 from ...model.scram import MECHANISMS, Credential, ScramUser
 from ...secrets import Secret
 from ..change_words import SCRAM_VERBS, scram_edits
@@ -31,10 +30,8 @@ class ScramChanges(ChangeKind):
     tool_deletes_absent = False
     why_divided: ClassVar = "as Kafka takes one credential of a user in a request"
 
-    def line_edits(
-        self, verb: str, words: Sequence[str], lookup: Lookup | None, allow_unknown: Collection[str]
-    ) -> list[Edit]:
-        return scram_edits(verb, words, lookup)
+    def line_edits(self, verb: str, words: Sequence[str], allow_unknown: Collection[str]) -> list[Edit]:
+        return scram_edits(verb, words)
 
     def read_value(self, text: str) -> Credential:
         return Credential.parse(text)
