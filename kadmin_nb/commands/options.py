@@ -151,7 +151,7 @@ def _refuse_output(ctx: click.Context) -> None:
 
 def _remember(ctx: click.Context, option: click.Parameter, value: object) -> None:
     """Keep it for the entry point. Options before a sub-command hold for it too."""
-    if value:
+    if value is not None and not (isinstance(value, str | bool | tuple) and not value):
         ctx.meta[str(option.name)] = value
 
 

@@ -56,7 +56,7 @@ def _expanded_word(word: str, variables: Variables) -> list[str]:
     name, sign, right_side = parted_word(word) or (word, "", "")
     if sign == "==":
         return [word]
-    _refuse_dollar(word if not sign else right_side, variables)
+    _refuse_dollar(right_side if sign else word, variables, f"{name}==$NAME" if sign else "{'$NAME'}")
     if "{" in name or "}" in name:
         raise UsageError("a {variable} stands right of =, never for a key, a type or a whole word", hint=_CHARACTERS)
     if "{" not in right_side and "}" not in right_side:
@@ -86,7 +86,7 @@ def expanded_value(text: str, variables: Variables) -> object:
     UsageError
         An expression that fails or is empty, a value without a text beside other characters, a lone brace, a `$name`.
     """
-    _refuse_dollar(text, variables)
+    _refuse_dollar(text, variables, "{'$NAME'}")
     if re.fullmatch(BRACED, text, re.DOTALL) and not text.startswith("{{"):
         return _value_of(text, variables)
     return _PART.sub(lambda part: _expanded_part(part, variables), text)
@@ -140,12 +140,13 @@ def as_text(value: object, typed: str) -> str:
         raise exc.within(typed) from None
 
 
-def _refuse_dollar(text: str, variables: Variables) -> None:
+def _refuse_dollar(text: str, variables: Variables, literally: str) -> None:
+    """Refuse `$name` where there is such a variable; `literally` is how these characters are written."""
     for match in _DOLLAR.finditer(text):
         if match[1] in variables:
             raise UsageError(
                 f"{match[0]} is the name itself; write {{{match[1]}}}",
-                hint=f"Write type=={match[0]} if the name is meant.",
+                hint=f"If these characters are meant: {literally.replace('$NAME', match[0])}",
             )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -202,12 +202,14 @@ def as_value(value: object) -> Value:
     Raises
     ------
     UsageError
-        Bytes, half a surrogate pair, or nothing at all: None, NaN and pandas' NA, also in a list.
+        Bytes, half a surrogate pair, a frame or a mapping, or nothing at all: None, NaN and pandas' NA, also in a list.
     """
     if type(value) is str:
         return _unicode(value)
     if isinstance(value, Special | Pattern):
         return value
+    if isinstance(value, Mapping) or hasattr(value, "column_names") or hasattr(value, "columns"):
+        raise UsageError(f"a {type(value).__name__} is not a list of names", hint="Pass one column of it, or a list.")
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
         return tuple(item if isinstance(item, Special | Pattern) else text_of_value(item) for item in value)
     return text_of_value(value)

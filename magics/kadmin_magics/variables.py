@@ -58,7 +58,7 @@ class CallersVariables:
         self._shell, self._frame = shell, frame
 
     def __contains__(self, name: object) -> bool:
-        return name in self._names() or name in self._unseen()
+        return name not in self._shell.user_ns_hidden and (name in self._names() or name in self._unseen())
 
     def value(self, expression: str) -> object:
         """The current value of a name or an expression.

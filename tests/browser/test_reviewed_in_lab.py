@@ -24,6 +24,32 @@ def _click(page: Any, name: str) -> None:
     page.get_by_role("button", name=name, exact=True).last.click()
 
 
+def test_a_line_that_applies_the_plan_shows_in_its_review(
+    kafka: LocalKafka, unique: Callable[[str], str], open_notebook: Open
+) -> None:
+    """I applied the plan by a line; the review above it offered Apply as before."""
+    notebook = open_notebook(
+        [
+            f"%load_ext kadmin_nb\n%kadmin use {kafka.bootstrap}",
+            f"who = {unique('app')!r}\n%kquota set {KEY}=2MB/s client-id={{who}}",
+            "%kquota plan --review",
+            "_ = %kquota apply",
+        ]
+    )
+    for number in range(3):
+        notebook.run(number)
+    page = notebook.page
+    apply = page.get_by_role("button", name="Apply", exact=True)
+    apply.wait_for()
+    notebook.picture("review-before-a-line")
+    notebook.run(3)
+    notebook.wait_for_text("1 verified on 1 broker")
+    apply.wait_for(state="hidden")
+    page.get_by_role("gridcell", name="verified").wait_for()
+    page.get_by_role("button", name="Roll back", exact=True).wait_for()
+    notebook.picture("review-applied-by-a-line")
+
+
 def test_a_danger_is_confirmed_and_taken_back(
     kafka: LocalKafka, cluster: kn.Cluster, unique: Callable[[str], str], open_notebook: Open
 ) -> None:

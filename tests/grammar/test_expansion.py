@@ -96,6 +96,8 @@ def test_expressions_are_those_of_an_f_string(line, name):
         ("user={empty}", "{empty} is an empty list"),
         ("user={len}", "{len}: a builtin_function_or_method cannot be a name"),
         ("user=x{default}", "{default} is a Special"),
+        ("user={frame}", "{frame}: a DataFrame is not a list of names"),
+        ("user={d}", "{d}: a dict is not a list of names"),
         ("user={t:d}", "{t:d} cannot be formatted"),
         ("user=$t", "$t is the name itself; write {t}"),
         ("user=a$t.b", "$t is the name itself; write {t}"),
@@ -105,7 +107,7 @@ def test_expressions_are_those_of_an_f_string(line, name):
 def test_what_is_not_expanded_is_refused(line, says):
     """A plan had the user {who}, and the reason {why}."""
     with pytest.raises(UsageError) as caught:
-        meant(line, t="t", n=["a"], none=None, empty=[], default=DEFAULT)
+        meant(line, t="t", n=["a"], none=None, empty=[], default=DEFAULT, d={"a": 1}, frame=pd.DataFrame({"a": [1]}))
     assert says in str(caught.value)
 
 
@@ -144,6 +146,11 @@ def test_a_missing_value_names_nobody(missing):
             meant("user={who}", who=value)
     with pytest.raises(UsageError):
         meant("user=x{who}", who=missing)
+
+
+def test_a_column_is_a_list_of_names():
+    """user={df['user']} was one user whose name was the whole column."""
+    assert meant("user={df['user']}", df=pd.DataFrame({"user": ["a", "b"]})) == [Word("user", "a"), Word("user", "b")]
 
 
 def test_names_that_sound_like_nothing_are_names():

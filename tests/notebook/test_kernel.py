@@ -50,6 +50,22 @@ def test_what_cells_show(kafka, tmp_path):
     assert helped[0].data["text/plain"].startswith("Usage: %kquota [OPTIONS]")
 
 
+def test_a_line_within_a_function_has_its_variables(kafka, tmp_path):
+    """In my document the argument was alice, and the plan was for bob, the global."""
+    function = "def limit(who):\n    %kquota set producer_byte_rate=1MB/s user={who}\n"
+    call = "who, why = 'bob', 'the fair'\nlimit('alice')"
+    *_, planned, refused = outputs(
+        kafka,
+        tmp_path,
+        function + call,
+        "%kquota plan --reason {why}",
+        "%kquota set producer_byte_rate=1MB/s user=$who",
+    )
+    assert "user=alice" in planned[0].data["text/plain"]
+    assert "reason: the fair" in planned[0].data["text/plain"]
+    assert refused[0].evalue == "$who is the name itself; write {who}"
+
+
 FAILING = [
     ("%kquota describ", "UsageError", "unknown command 'describ' for '%kquota'", "Hint: Did you mean describe?"),
     ("%kconfig describe topic=nosuch", "NotFound", "UNKNOWN_TOPIC_OR_PARTITION for TOPIC nosuch", None),

@@ -155,12 +155,21 @@ def test_a_frame_may_be_named_or_expanded(live, tmp_path):
     assert [*live("f(df.assign(user='bob'))")["user"]] == ["bob"]
 
 
+def test_what_is_no_cluster_is_one_line(live):
+    """--cluster {df} gave forty lines of click and pandas."""
+    live["df"] = pd.DataFrame({"user": ["alice"]})
+    assert str(live.refused("%kquota describe --cluster {df}")) == "a DataFrame is neither a text nor a Cluster"
+    assert str(live.refused("%kadmin use {df}")) == "a DataFrame is neither a text nor a Cluster"
+    assert str(live.refused("%kquota plan --reason {df}")) == "{df} is a DataFrame, where a text is needed"
+
+
 def test_a_dollar_name_is_the_name_itself(live):
     """%kquota set … user=$name staged a client that is called $name."""
     live["name"] = "team-orders"
-    assert "`" not in str(error := live.refused(f"{SET} user=$name"))
+    error = live.refused(f"{SET} user=$name")
     assert str(error) == "$name is the name itself; write {name}"
-    assert "write {name}" in str(live.refused("%kquota plan --reason $name"))
+    assert error.hint == "If these characters are meant: user==$name"
+    assert live.refused("%kquota plan --reason $name").hint == "If these characters are meant: {'$name'}"
     assert "line 1: $name is the name itself" in str(live.refused("%%kquota\nset producer_byte_rate=1 user=$name"))
     live(f"{SET} user=$ConnectionString")
     live(f"{SET} user==$name")
