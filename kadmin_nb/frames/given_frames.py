@@ -9,6 +9,8 @@ import numbers
 import os
 import reprlib
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import UsageError
+from ..model.config_units import plain as in_digits
 from ..model.quota_keys import text_of
 
 if TYPE_CHECKING:
@@ -80,7 +83,8 @@ _HALF_A_PAIR = "has half a surrogate pair, which is not text"
 def table_of(frame: Any, what: str, *, mixed: Collection[str] = ()) -> pa.Table:
     """Anything with `__arrow_c_stream__` as a table; `what` is how the message calls it.
 
-    Columns that are `mixed` may hold texts beside numbers, truths and lists: then all of them are texts.
+    Columns that are `mixed` may hold texts beside numbers, truths and lists: then all of them are texts. Decimals,
+    as databases and Spark have them, are doubles, or in a mixed column texts with all their digits.
 
     Raises
     ------
@@ -89,12 +93,22 @@ def table_of(frame: Any, what: str, *, mixed: Collection[str] = ()) -> pa.Table:
     """
     table = _read(frame, what, mixed)
     for place, field in enumerate(table.schema):
+        if pa.types.is_decimal(field.type):
+            table = table.set_column(place, field.name, _of_decimals(table.column(place), field.name in mixed))
+            continue
         if (known := _without_views(field.type)) != field.type:
             table = table.set_column(place, field.name, _in_type(table.column(place), known))
         if _is_any(_BINARY, field.type) or (field.name in mixed and _has_objects(frame, field.name)):
             column = _column(_given_cells(frame, table, field.name), field.name, what, field.name in mixed)
             table = table.set_column(place, field.name, column)
     return table
+
+
+def _of_decimals(column: pa.ChunkedArray, is_mixed: bool) -> pa.ChunkedArray:
+    if not is_mixed:
+        return column.cast(pa.float64())
+    texts = [None if cell is None else cell_text(cell) for cell in column.to_pylist()]
+    return pa.chunked_array([pa.array(texts, pa.string())])
 
 
 def _without_views(kind: pa.DataType) -> pa.DataType:
@@ -287,6 +301,9 @@ def _of_series(series: Any, name: str, what: str, mixed: Collection[str]) -> pa.
         return pa.array(series, from_pandas=True)
     except _UNFIT:
         cells = series.to_list()
+    if name not in mixed and any(isinstance(cell, Decimal) for cell in cells):  # beside floats, or NaN among them
+        with suppress(*_UNFIT):
+            return pa.array([float(cell) if isinstance(cell, Decimal) else cell for cell in cells], from_pandas=True)
     return _column(cells, name, what, name in mixed)
 
 
@@ -327,6 +344,8 @@ def cell_text(value: Any) -> str:
         return ",".join(map(cell_text, value))
     if isinstance(value, float):
         return text_of(value)
+    if isinstance(value, Decimal) and value.is_finite():
+        return in_digits(value)
     if isinstance(value, str | numbers.Number | os.PathLike):
         return _digits(value)
     raise TypeError(type(value).__name__)
@@ -349,7 +368,11 @@ def _is_plain(cell: Any) -> bool:
 
 def _is_missing(cell: Any) -> bool:
     """True of None, and of what stands for it in pandas."""
-    return cell is None or (not isinstance(cell, str | int | bytes) and _shown(cell) in _MISSING)
+    return (
+        cell is None
+        or (isinstance(cell, Decimal) and cell.is_nan())
+        or (not isinstance(cell, str | int | bytes) and _shown(cell) in _MISSING)
+    )
 
 
 def _refusal(cells: Iterable[Any], name: str, what: str) -> UsageError:

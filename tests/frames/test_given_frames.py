@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from decimal import Decimal
 
 import pandas as pd
 import polars as pl
@@ -14,6 +15,9 @@ from kadmin_nb.cluster.resolve_engines import pairs_of
 from kadmin_nb.comparing.differences import table_of as side_of
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.given_frames import fitted, table_of
+from kadmin_nb.plans.change_lines import frame_edits
+from kadmin_nb.plans.kinds.configs import CONFIGS as CONFIG_KIND
+from kadmin_nb.plans.kinds.quotas import QUOTAS as QUOTA_KIND
 from kadmin_nb.resolution.kernel import resolve
 from kadmin_nb.resolution.tree import tree
 from kadmin_nb.runbooks import cells
@@ -182,7 +186,16 @@ def _views(table):
     return table.cast(pa.schema(list(zip(table.column_names, kinds, strict=True))))
 
 
+def _decimals(table):
+    """With the numbers that databases have."""
+    exact = pa.array([Decimal(str(cell)) for cell in table["value"].to_pylist()], pa.decimal128(20, 2))
+    return table.set_column(table.column_names.index("value"), "value", exact)
+
+
 FORMS = {
+    "decimals": _decimals,
+    "decimals of pandas": lambda table: _decimals(table).to_pandas(),
+    "decimals of Polars": lambda table: pl.from_arrow(_decimals(table)),
     "Polars": pl.from_arrow,
     "Polars' categories": lambda table: pl.from_arrow(table).with_columns(pl.col(pl.String).cast(pl.Categorical)),
     "string views": _views,
@@ -229,6 +242,41 @@ def test_quotas_in_every_form(name, form):
 
 
 @pytest.mark.parametrize("form", FORMS)
+def test_the_values_of_every_form(form):
+    """A table of limits in a database has DECIMAL(20, 2): value of the quotas is decimal128(20, 2), not a number."""
+    limits = resolve(FORMS[form](STORED), CLIENTS[:1]).to_pylist()
+    assert [row["value"] for row in limits if row["key"] == "request_percentage"] == [5.0]
+    edits = frame_edits(FORMS[form](STORED), QUOTA_KIND)
+    assert [(str(edit.resource), edit.value) for edit in edits] == [("user=alice", "5"), ("user=bob", "5")]
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        ([Decimal("5.50"), 2.0], [5.5, 2.0]),
+        ([Decimal("5.50"), None], [5.5, None]),
+        ([Decimal("NaN"), Decimal(2)], [None, 2.0]),
+        ([Decimal("2E6"), 1], [2e6, 1.0]),
+    ],
+)
+def test_decimals_beside_other_numbers(cells, expected):
+    """Two frames in one, one of them from a database: `is of type float, and of type Decimal in row 1`."""
+    frame = pd.DataFrame({"value": pd.Series(cells, dtype=object)})
+    values = table_of(frame, "the frame")["value"].to_pylist()
+    assert [None if value is None or value != value else value for value in values] == expected
+
+
+def test_a_config_of_a_decimal_has_the_digits_of_a_number():
+    """`retention.ms=604800000.00` of a DECIMAL(20, 2), which no broker takes."""
+    exact = pa.array([Decimal("604800000.00"), Decimal("0.50")], pa.decimal128(20, 2))
+    frame = pa.table({
+        "resource_type": ["TOPIC"] * 2, "resource_name": ["a"] * 2,
+        "key": ["retention.ms", "min.cleanable.dirty.ratio"], "value": exact,
+    })  # fmt: skip
+    assert [edit.value for edit in frame_edits(frame, CONFIG_KIND)] == ["604800000", "0.5"]
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_usage_in_every_form(form):
     """The same, of a USAGE frame that was read with Polars."""
     used = FORMS[form](USED)
@@ -237,7 +285,7 @@ def test_usage_in_every_form(form):
 
 
 @pytest.mark.broker
-@pytest.mark.parametrize("form", [*FORMS, "no rows", "no client-id"])
+@pytest.mark.parametrize("form", [*(form for form in FORMS if "decimals" not in form), "no rows", "no client-id"])
 def test_pairs_in_every_form(cluster, form):
     """quotas.resolve of categories, of no rows, of a column of nothing: Array type doesn't match type of values set."""
     nobody = pd.DataFrame({"user": [], "client_id": []})
