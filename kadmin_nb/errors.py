@@ -8,7 +8,7 @@ KadminError
 ├── NotFound              the topic, broker, profile or plan does not exist
 ├── Invalid               Kafka refuses the value or the entity, or a file cannot be used
 ├── Unsupported           this broker, or this installation, does not support it
-├── NotKnowable           the cluster uses rules that cannot be seen from outside
+├── NotKnowable           the cluster uses rules that cannot be seen from outside, or no broker could tell
 ├── PlanRefused           a plan was not started, and nothing was sent
 │   ├── Conflict          the cluster has changed since the plan
 │   ├── Dangerous         the change must be confirmed
@@ -223,7 +223,7 @@ class Unsupported(KadminError):
 
 
 class NotKnowable(KadminError):
-    """The cluster uses a custom quota callback; no tool can predict its limits."""
+    """What was asked is not known: a custom quota callback decides about limits, or no broker could tell."""
 
 
 class PlanRefused(KadminError):

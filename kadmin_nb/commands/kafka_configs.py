@@ -353,10 +353,13 @@ def _described_quotas(cluster: Cluster, chosen: Sequence[NamedType], output: str
 
 def _user_configs(cluster: Cluster, chosen: Sequence[NamedType]) -> pa.Table:
     """USER_CONFIGS of entities of exactly these types, and what of them cannot be read."""
+    import pyarrow as pa
+
     named = {entity_type: [name or DEFAULT for name in names] or ANY for entity_type, names in chosen}
     table = cluster.describe_user(named["users"], named.get("clients")).to_arrow()
-    rows = zip(table["resource"].to_pylist(), table["error"].to_pylist(), strict=True)
-    return table.filter([error is not None or len(Entity.parse(text).parts) == len(chosen) for text, error in rows])
+    rows = enumerate(zip(table["resource"].to_pylist(), table["error"].to_pylist(), strict=True))
+    own = [n for n, (text, error) in rows if error is not None or len(Entity.parse(text).parts) == len(chosen)]
+    return table.take(pa.array(own, pa.int64()))
 
 
 def _client_lines(cluster: Cluster, chosen: Sequence[NamedType]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import ExitState, KadminError, PartlyFailed, UsageError, kind_of
+from ..errors import ExitState, KadminError, NotKnowable, PartlyFailed, UsageError, kind_of
 from ..hints import did_you_mean
 from ..model import rights
 from ..model.changes import Edit
@@ -280,6 +280,29 @@ class Findings(Answer):
     def failed(self) -> Self:
         """The findings that fail."""
         return self.of(finding for finding in self.findings if finding.severity in self.failing)
+
+    def raise_for_errors(self) -> Self:
+        """Itself when nothing failed, and everything could be judged.
+
+        Raises
+        ------
+        PartlyFailed
+            Some failed.
+        NotKnowable
+            None failed, and some could not be judged.
+        """
+        unknown = self.of(finding for finding in self.failed.findings if finding.severity == UNKNOWN)
+        wrong = self.of(finding for finding in self.failed.findings if finding.severity != UNKNOWN)
+        if not len(unknown):
+            return super().raise_for_errors()
+        first = self._error((wrong if len(wrong) else unknown)._table.to_pylist()[0])
+        if len(wrong):
+            more = f"{len(unknown)} more {'is' if len(unknown) == 1 else 'are'} not known"
+            failed = f"{len(wrong)} of {len(self)} rows failed, {more}; the first: {first}"
+            raise PartlyFailed(failed, outcomes=self, hint=first.hint)
+        error = NotKnowable(f"{len(unknown)} of {len(self)} are not known; the first: {first}", hint=first.hint)
+        error.outcomes = self
+        raise error
 
     def edits(self) -> list[Edit]:
         """The edits that fix them, for `stage.add`; a finding without one is passed over."""

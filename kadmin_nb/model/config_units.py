@@ -16,13 +16,17 @@ SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**
 UNLIMITED = 2**63 - 1
 """Java's longest number, by which Kafka's own defaults mean no limit."""
 
-_TAKEN = {"ms": TIMES, "bytes": SIZES}
-"""The units that a key takes, by its last word."""
+_RATES = {**SIZES, **{f"{unit}/s": size for unit, size in SIZES.items()}}
+_TAKEN = {"ms": TIMES, "bytes": SIZES, "bytes/s": _RATES}
+"""The units that a key takes, by what it counts."""
+
+_BYTE_RATES = ("replication.throttled.rate", ".bytes.per.second")
+"""The ends of the keys that count bytes a second."""
 
 _COUNTED = {"ms": 1, "seconds": 1000, "minutes": 60_000, "hours": 3_600_000}
 """The milliseconds in one of what a key counts."""
 
-_NUMBER = re.compile(r"(?P<number>[+-]?[0-9][0-9_]*(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z]*)")
+_NUMBER = re.compile(r"(?P<number>[+-]?[0-9][0-9_]*(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z]*(?:/s)?)")
 
 
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9_]+,[0-9]+[^0-9,.]*")
@@ -47,12 +51,12 @@ def comma_hint(text: str) -> str | None:
 
 def units_of(keys: Collection[str]) -> Mapping[str, int]:
     """The units that all of these keys take, each with its size; none where they differ."""
-    ends = {_last_word(key) for key in keys}
+    ends = {_counted(key) for key in keys}
     return _TAKEN.get(ends.pop(), {}) if len(ends) == 1 else {}
 
 
 def parse_config_number(text: str, keys: Collection[str]) -> float:
-    """A number, with a unit of time where all keys end in `.ms`, of size where they end in `.bytes`.
+    """A number, with a unit of time where all keys end in `.ms`, of size where they end in `.bytes` or are byte rates.
 
     Raises
     ------
@@ -64,7 +68,7 @@ def parse_config_number(text: str, keys: Collection[str]) -> float:
         raise UsageError(f"{text} is not a number", hint=comma_hint(text))
     units = units_of(keys)
     if match["unit"] and match["unit"] not in units:
-        hint = f"It takes {', '.join(units)}." if units else "Keys that end in .ms or .bytes take a unit."
+        hint = f"It takes {_listed(units)}." if units else "Keys that end in .ms or .bytes take a unit."
         raise UsageError(f"{match['unit']} does not fit {', '.join(keys) or 'a key that is not named'}", hint=hint)
     return float(match["number"].replace("_", "")) * units.get(match["unit"], 1)
 
@@ -95,6 +99,8 @@ def stored_text(key: str, text: str) -> str:
     --------
     >>> stored_text("retention.ms", "7d"), stored_text("segment.bytes", "1GiB"), stored_text("retention.ms", "-1")
     ('604800000', '1073741824', '-1')
+    >>> stored_text("leader.replication.throttled.rate", "100kB/s")
+    '100000'
     """
     match = _NUMBER.fullmatch(text.strip())
     factor = units_of([key]).get(match["unit"]) if match else None
@@ -102,7 +108,7 @@ def stored_text(key: str, text: str) -> str:
         return text
     number = Decimal(match["number"].replace("_", "")) * factor
     if number != number.to_integral_value():
-        raise Invalid(f"{key} cannot be {text}: that is {plain(number)}, not a whole number of {_last_word(key)}")
+        raise Invalid(f"{key} cannot be {text}: that is {plain(number)}, not a whole number of {_counted(key)}")
     return str(int(number))
 
 
@@ -122,9 +128,14 @@ def units_hint(key: str, text: str) -> str | None:
     typed = match["unit"].lower()
     meant = next((unit for unit in units if typed in (unit.lower(), *_OTHER_WORDS.get(unit, ()))), None)
     if meant is None:
-        return f"{key} takes {', '.join(units)}."
+        return f"{key} takes {_listed(units)}."
     number = plain(Decimal(match["number"].replace("_", "")) * units[meant])
-    return f"Did you mean {match['number']}{meant} ({number})? {key} takes {', '.join(units)}."
+    return f"Did you mean {match['number']}{meant} ({number})? {key} takes {_listed(units)}."
+
+
+def _listed(units: Mapping[str, int]) -> str:
+    """The units in words, those of a rate once."""
+    return f"{', '.join(SIZES)}, each with or without /s" if units is _RATES else ", ".join(units)
 
 
 TIME_WORDS = {
@@ -180,6 +191,11 @@ def plain(number: Decimal) -> str:
     """A decimal without an exponent, and without zeros at its end."""
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _counted(key: str) -> str:
+    """What a key counts: `bytes/s`, or its last word."""
+    return "bytes/s" if key.endswith(_BYTE_RATES) else _last_word(key)
 
 
 def _last_word(key: str) -> str:

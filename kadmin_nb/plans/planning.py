@@ -46,7 +46,7 @@ def changes(edits: Sequence[Edit], state: ObservedState, allow_unknown: Collecti
     """
     _refuse_what_cannot_be_judged(edits, state, allow_unknown)
     secret = [kind_of(edit).is_secret(edit, state) for edit in edits]
-    _refuse_bare([edit for edit in compress(edits, secret) if edit.reference is None])
+    _refuse_bare([edit for edit in compress(edits, secret) if edit.reference is None], state)
     _refuse_each(edits, _refuse_long_value)
     _refuse_end_without_return(edits, state)
     rows = enumerate(zip(edits, secret, strict=True), 1)
@@ -73,7 +73,7 @@ def _judged_row(row: int, edit: Edit, state: ObservedState) -> Change:
     try:
         edit.refuse_long_names()
         _refuse_what_cannot_be_judged([edit], state, ())
-        _refuse_bare([edit] if is_secret and edit.reference is None else [])
+        _refuse_bare([edit] if is_secret and edit.reference is None else [], state)
         _refuse_long_value(edit)
     except KadminError as exc:
         refusal = Refusal(exc.code or "REFUSED", exc.in_one_line())
@@ -179,12 +179,13 @@ def _when(edit: Edit) -> str:
     return "looked up when it is sent" + ", from the folder of that moment" * is_file
 
 
-def _refuse_bare(edits: Sequence[Edit]) -> None:
+def _refuse_bare(edits: Sequence[Edit], state: ObservedState) -> None:
     if not edits:
         return
     first, more = edits[0], f" and {len(edits) - 1} more" if len(edits) > 1 else ""
+    why = kind_of(first).why_secret(first, state)
     raise SecretAsText(
-        f"{first.key} of {first.resource}{more}: Kafka keeps the value secret, so it is given only by reference",
+        f"{first.key} of {first.resource}{more}: {why}, so it is given only by reference",
         code="SECRET_AS_TEXT",
         hint=f"Write {first.key}={FORMS}. Nothing was sent.",
         targets=[edit.target for edit in edits],
@@ -228,6 +229,10 @@ def _refuse_unknown_key(edit: Edit, known_keys: Sequence[str]) -> None:
     raise Invalid(
         f"unknown key {edit.key}: neither Kafka nor {edit.resource} knows it",
         code="INVALID_CONFIG",
-        hint=Hint(did_you_mean(edit.key, known_keys), sentence("{} allows it.", Option("allow_unknown", [edit.key]))),
+        hint=Hint(
+            did_you_mean(edit.key, known_keys),
+            kind_of(edit).about_unknown_key(edit),
+            sentence("{} allows it.", Option("allow_unknown", [edit.key])),
+        ),
         targets=[edit.target],
     )

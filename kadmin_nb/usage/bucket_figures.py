@@ -201,11 +201,16 @@ def _joined(spans: Longs, others: Longs) -> Longs:
 
 def _faults(brokers: Sequence[int], shortest: Doubles, longest: Doubles) -> pa.Array:
     """The fault of each broker whose windows differ in their seconds, or have none."""
-    texts = [
-        None if 0 < least == most else f"broker {broker} has windows of {least} s and of {most} s: {_ONE_LENGTH}"
-        for broker, least, most in zip(brokers, shortest, longest, strict=True)
-    ]
-    return pa.array(texts, pa.string())
+    spans = zip(brokers, shortest, longest, strict=True)
+    return pa.array([_fault(broker, least, most) for broker, least, most in spans], pa.string())
+
+
+def _fault(broker: int, shortest: float, longest: float) -> str | None:
+    if shortest <= 0:
+        return f"broker {broker} has a window whose end is not after its start, as after a clock that ran back"
+    if shortest == longest:
+        return None
+    return f"broker {broker} has windows of {shortest} s and of {longest} s: {_ONE_LENGTH}"
 
 
 def micros(times: pa.ChunkedArray) -> Longs:

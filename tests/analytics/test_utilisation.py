@@ -305,6 +305,15 @@ def test_windows_of_several_lengths_are_refused(spark, utilisation):
         utilisation(usage, quotas_of(ALICE)).collect()
 
 
+def test_a_clock_that_ran_back(spark, utilisation):
+    """It said *windows of -1.0 s and of 1.0 s*, and nothing of what was wrong."""
+    usage = usage_of(spark, used(0, 1), used(1, 1, seconds=-1))
+    with pytest.raises(
+        REFUSED, match="broker 1 has a window whose end is not after its start, as after a clock that ran"
+    ):
+        utilisation(usage, quotas_of(ALICE)).collect()
+
+
 def test_a_row_of_nobody_is_shown(spark, utilisation):
     """Somewhere in the usage there was a null."""
     usage = usage_of(spark, used(0, 1)).selectExpr("*", "null AS nobody").drop("user")

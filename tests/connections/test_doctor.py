@@ -16,6 +16,7 @@ import kadmin_nb as kn
 from kadmin_nb.admin.ports import Broker
 from kadmin_nb.cluster import doctor as steps
 from kadmin_nb.commands import terminal
+from kadmin_nb.model.findings import FAILED, OK, UNKNOWN, Finding
 from kadmin_nb.profiles import settings_for
 from tests.connections.conftest import SCRAM
 from tests.persons import give_password
@@ -277,3 +278,18 @@ def test_a_timeout_of_the_properties_holds_for_alters_too(kafka):
     """A change to a frozen broker took a minute and a half to fail."""
     with kn.connect(kafka.bootstrap, properties={"default.api.timeout.ms": "7000"}) as cluster:
         assert (cluster.port.wire.timeout, cluster.port.wire.alter_timeout) == (7.0, 7.0)
+
+
+def test_what_is_not_known_is_not_called_failed():
+    """The doctor ended in *PartlyFailed: 1 of 3 rows failed*, and no row had failed."""
+    ok, right = Finding("Kafka", OK, "", "b"), Finding("right", UNKNOWN, "no broker judged it", "ALTER_CONFIGS")
+    answer = steps.DoctorAnswer([ok, ok, right], "")
+    with pytest.raises(
+        kn.NotKnowable, match="1 of 3 are not known; the first: right of ALTER_CONFIGS: no broker judged"
+    ):
+        answer.raise_for_errors()
+    failed = steps.DoctorAnswer([Finding("port", FAILED, "closed", "a:1"), right], "")
+    with pytest.raises(
+        kn.PartlyFailed, match="1 of 2 rows failed, 1 more is not known; the first: port of a:1: closed"
+    ):
+        failed.raise_for_errors()

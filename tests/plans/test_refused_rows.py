@@ -10,6 +10,7 @@ import kadmin_nb as kn
 from kadmin_nb.model.changes import OK, Change, Refusal
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
+from kadmin_nb.model.throttles import RATES
 from kadmin_nb.plans.advice import dangers
 from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.validation import refusals
@@ -77,6 +78,40 @@ def test_a_secret_for_a_broker_that_is_not_there_is_given_by_reference_alone(clu
     stage.set_config("max.message.bytes", "5000", topic=topic)
     with pytest.raises(kn.UsageError, match="Kafka keeps the value secret"):
         stage.plan()
+
+
+def test_a_key_that_kafka_does_not_know_is_not_one_that_it_keeps_secret(cluster, topic):
+    """`nosuch.key=1`: Kafka keeps the value secret, it said of a key that no Kafka has."""
+    stage = cluster.stage()
+    stage.set_config("nosuch.key", "canary", topic=topic)
+    with pytest.raises(kn.Invalid, match=r"unknown key nosuch\.key: neither Kafka nor topic=.* knows it") as refused:
+        stage.plan()
+    assert refused.value.hint.startswith("Brokers refuse a config of a topic that they do not know.")
+    with pytest.raises(kn.UsageError, match="Kafka does not know the key, whose name is that of a secret, so"):
+        stage.plan(allow_unknown=["nosuch.key"])
+    stage = cluster.stage()
+    stage.set_config("nosuch.setting", "canary", broker=1)
+    with pytest.raises(
+        kn.Invalid, match=r"unknown key nosuch\.setting: neither Kafka nor broker=1 knows it"
+    ) as refused:
+        stage.plan()
+    assert "Brokers pass its value to their plugins, and keep it secret" in refused.value.hint
+    with pytest.raises(kn.UsageError, match="brokers pass its value to their plugins, and show it to no one, so"):
+        stage.plan(allow_unknown=["nosuch.setting"])
+
+
+@pytest.mark.parametrize("key", [*RATES, "remote.log.manager.copy.max.bytes.per.second"])
+def test_byte_rates_of_a_broker_take_sizes(cluster, key):
+    """`leader.replication.throttled.rate=100kB/s` was refused, as *Not a number of type LONG*."""
+    stage = cluster.stage()
+    assert stage.set_config(key, "1MiB", broker=1).value == "1048576"
+    assert stage.set_config(key, "100kB/s", broker=1).value == "100000"
+    stage.plan().raise_for_errors()
+    stage.set_config(key, "100kb/s", broker=1)
+    with pytest.raises(kn.Invalid) as refused:
+        stage.plan().raise_for_errors()
+    takes = "B, kB, MB, GB, KiB, MiB, GiB, TiB, each with or without /s"
+    assert refused.value.hint == f"Did you mean 100kB/s (100000)? {key} takes {takes}."
 
 
 def test_keys_that_are_wrong_together_are_found_beside_one_that_is_wrong_alone(cluster, topic):

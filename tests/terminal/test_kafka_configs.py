@@ -525,6 +525,26 @@ def test_json_and_csv_have_all_that_is_set_on_a_user(kadmin, kafka, unique, monk
     assert (row["resource"], row["key"]) == (f"user={user} client-id=app", "acks")
 
 
+@pytest.mark.parametrize("output", ["json", "csv"])
+@pytest.mark.parametrize(
+    "whom",
+    [
+        "--entity-type users --entity-name {}",
+        "--user {} --client x",
+        "--client {}",
+        "--ip 192.0.2.9",
+        "--client-metrics {}",
+    ],
+)
+def test_nothing_to_show_is_an_empty_answer(kadmin, kafka, unique, whom, output):
+    """A user without quotas was a stack trace: *Filter argument must be boolean type*."""
+    answer = kadmin(
+        "kafka-configs", *_at(kafka), "--describe", *whom.format(unique("nobody")).split(), "--output", output
+    )
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out == "[]\n" if output == "json" else answer.out.startswith('"') and answer.out.count("\n") == 1
+
+
 def test_several_properties_stand_behind_one_option():
     """KIP-248 has a list there, and we had to repeat the option; a JAAS text has commas of its own."""
     jaas = 'sasl.jaas.config=X required username="a,b=c";'

@@ -90,10 +90,29 @@ class ConfigChanges(ChangeKind):
         return schema.is_sensitive or schema.type == "PASSWORD" or (schema.type is None and is_called_so(edit.key))
 
     def known_keys(self, edit: Edit, state: ObservedState) -> Sequence[str] | None:
-        """Kafka stores unknown broker keys, and removes any, without a word."""
-        if _resource(edit.resource).type != "BROKER" and edit.op != DELETE:
+        """Kafka stores unknown broker keys, and removes any, without a word.
+
+        It refuses all others, and says which; one whose name is that of a secret does not get so far in the clear.
+        """
+        is_shown = edit.reference is not None or not is_called_so(edit.key) or _is_logger(edit.resource)
+        if _resource(edit.resource).type != "BROKER" and edit.op != DELETE and is_shown:
             return None
         return None if _is_listed(edit, state) else sorted(state.listed.get(edit.resource, ()))
+
+    def why_secret(self, edit: Edit, state: ObservedState) -> str:
+        if _schema(edit, state) is not None:
+            return super().why_secret(edit, state)
+        if _resource(edit.resource).type == "BROKER":
+            return "Kafka does not know the key: brokers pass its value to their plugins, and show it to no one"
+        return "Kafka does not know the key, whose name is that of a secret"
+
+    def about_unknown_key(self, edit: Edit) -> str:
+        kind = _resource(edit.resource).type
+        if edit.op == DELETE:
+            return ""
+        if kind == "BROKER":
+            return "Brokers pass its value to their plugins, and keep it secret: give it as env:NAME."
+        return f"Brokers refuse a config of a {kind.lower().replace('_', '-')} that they do not know."
 
     def meant_key(self, edit: Edit, state: ObservedState) -> str | None:
         if edit.op == DELETE or _is_listed(edit, state):
