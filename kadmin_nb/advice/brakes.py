@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import cast
 
 from ..model import figures
 from ..model.changes import DELETE, SET, Edit
@@ -51,6 +50,7 @@ BRAKES = {
     "request-queue": "a full request queue",
     "share-locks": "few locks of its share group",
     "client-config": "a dynamic client config",
+    "unread-partitions": "partitions without a leader, or with too few replicas in sync",
     "no-leader": "partitions without a leader",
     "few-in-sync": "too few replicas in sync",
     "slow-follower": "a slow follower",
@@ -224,7 +224,8 @@ class ClientFacts:
     used. `leaders` are the brokers that lead its topics by the metadata of the cluster; None where `no_leaders` says
     what is missing. `followers` is None where the requests have no fetches of followers. `seen` are clients that were
     seen and have a name like its own, `elsewhere` quotas of such names. `host_limits` are quotas on host names, of
-    which only brokers know the addresses.
+    which only brokers know the addresses; `no_ip_limits` says why quotas of addresses were not read. `unread` are the
+    brokers that serve, and whose configs could not be read.
     """
 
     limits: Sequence[Effective]
@@ -239,6 +240,8 @@ class ClientFacts:
     addresses: Sequence[Address] = ()
     ip_limits: Mapping[str, tuple[Entity, float]] = field(default_factory=dict)
     host_limits: Mapping[Entity, float] = field(default_factory=dict)
+    no_ip_limits: str = ""
+    unread: Collection[int] = ()
     waits_ms: float | None = None
     queues: Sequence[Queue] = ()
     coverage: Coverage = field(default_factory=Coverage)
@@ -288,8 +291,9 @@ class ClientFacts:
 def of_client(facts: ClientFacts) -> list[Finding]:
     """The brakes of a client, those that bite first."""
     of_quotas = [_unseen(facts)] if facts.is_unseen else [*_quotas(facts)]
-    beside = (*_queues(facts), *_connections(facts), *_client_configs(facts), *_slow_follower(facts))
-    found = [*_callbacks(facts.configs), *of_quotas, *beside, *_unreached(facts)]
+    of_requests = (replace(one, coverage=facts.coverage) for one in (*_queues(facts), *_connections(facts)))
+    beside = (*of_requests, *_client_configs(facts), *_slow_follower(facts), *_unreached(facts))
+    found = [*_callbacks(facts.configs, facts.unread), *of_quotas, *beside]
     if not any(one.evidence["state"] == BITES for one in found):
         found += _idle(facts)
     return _in_order(found)
@@ -530,12 +534,19 @@ def _named(entity: Entity) -> set[str]:
 # --- beside the quotas ---
 
 
-def _callbacks(configs: Iterable[ConfigValue]) -> Iterator[Finding]:
+def _callbacks(configs: Iterable[ConfigValue], unread: Iterable[int] = ()) -> Iterator[Finding]:
     for value in configs:
         if value.key == CALLBACK and value.text:
             message = f"{value.text} decides quotas there, by a rule of its own: what is stored may not apply"
             how = f"remove {CALLBACK} from the server.properties of {value.resource}, and restart it"
             yield _brake("quota-callback", value.resource, CALLBACK, message, state=MAY_BITE, mend=how)
+    yield from (_unread("quota-callback", broker, CALLBACK) for broker in sorted(unread))
+
+
+def _unread(code: str, broker: int, key: str, seen: str = "") -> Finding:
+    """One that depends on the configs of a broker that were not read."""
+    where = Resource("BROKER", str(broker))
+    return _not_known(code, where, key, f"{seen}the configs of {where} were not read", f"config why {where}")
 
 
 def _queues(facts: ClientFacts) -> Iterator[Finding]:
@@ -576,6 +587,9 @@ def _connections(facts: ClientFacts) -> Iterator[Finding]:
 def _new_connections(address: Address, facts: ClientFacts) -> Iterator[Finding]:
     """Of the quota on new connections of an address, on the broker where it opens most."""
     key, opened = "connection_creation_rate", f"{address.ip} opened {address.opened:.3g} connections a second"
+    if facts.no_ip_limits:
+        missing = f"{opened} on broker {address.broker}; {facts.no_ip_limits}"
+        yield _not_known("connection-limit", facts.entity, key, missing, f"quota resolve {_ip(address)}")
     entity, limit = facts.ip_limits.get(address.ip, (None, None))
     hosts = {host: accepted for host, accepted in facts.host_limits.items() if address.opened >= USED_UP * accepted}
     if entity is not None and limit is not None and address.opened >= USED_UP * limit:
@@ -597,9 +611,12 @@ def _words(limits: Mapping[Entity, float]) -> str:
     return " or ".join(f"{host} ({readable('connection_creation_rate', limit)})" for host, limit in limits.items())
 
 
+def _ip(address: Address) -> Entity:
+    return Entity.of({"ip": address.ip})
+
+
 def _of_host(target: Configurable, host: str, key: str, missing: str) -> Finding:
-    mend = f"getent hosts {host}, on a broker"
-    return Finding.not_known("connection-limit", missing, mend, target, key).with_(state=NOT_KNOWN)
+    return _not_known("connection-limit", target, key, missing, f"getent hosts {host}, on a broker")
 
 
 @dataclass(frozen=True, slots=True)
@@ -619,7 +636,9 @@ def _open_connections(address: Address, facts: ClientFacts) -> Iterator[Finding]
     bound = _Bound(entries[own], values[OVERRIDES]) if own is not None else _bound_of_each(values)
     at_once = f"at least {address.at_once} of the connections of {address.ip} to {broker} were open at the same time"
     hosts = {name: most for name, most in entries.items() if is_host_name(name) and address.at_once >= most}
-    if bound is not None and address.at_once >= bound.most:
+    if address.broker in facts.unread:
+        yield _unread("connection-limit", address.broker, PER_ADDRESS, f"{at_once}; ")
+    elif bound is not None and address.at_once >= bound.most:
         yield _all_taken(address, bound, own)
     elif own is None and hosts:
         named = " or ".join(f"{name} ({most} connections)" for name, most in hosts.items())
@@ -627,8 +646,7 @@ def _open_connections(address: Address, facts: ClientFacts) -> Iterator[Finding]
     elif bound is not None and address.seen >= USED_UP * bound.most:
         missing = f"{at_once}, of {address.seen} seen in the time observed, and it takes {bound.most}"
         mend = f"grep 'Rejected connection from /{address.ip}' server.log, on {broker}"
-        found = Finding.not_known("connection-limit", missing, mend, broker, bound.value.key)
-        yield found.with_(state=NOT_KNOWN)
+        yield _not_known("connection-limit", broker, bound.value.key, missing, mend)
 
 
 def _bound_of_each(values: Mapping[str, ConfigValue]) -> _Bound | None:
@@ -727,14 +745,20 @@ def _idle(facts: ClientFacts) -> Iterator[Finding]:
 
 @dataclass(frozen=True)
 class ConfigFacts:
-    """What was read about a topic, or a broker: its configs and those of the brokers that are involved; the
-    brokers that are `down`, or did not answer; the findings about a broker whose configs are not those of its peers."""
+    """What was read about a topic, or a broker: its configs and those of the brokers that are involved.
+
+    `brokers` are all of the cluster; those that are `down` serve nothing, and the configs of those that are `unread`
+    could not be read. `partitions` is None where `no_partitions` says why they were not read. `differing` are the
+    findings about a broker whose configs are not those of its peers.
+    """
 
     configs: Sequence[ConfigValue]
-    partitions: Sequence[Partition] = ()
-    brokers: int = 0
+    partitions: Sequence[Partition] | None = ()
+    brokers: Collection[int] = ()
     reassigning: bool | None = None
     down: Collection[int] = ()
+    unread: Collection[int] = ()
+    no_partitions: str = ""
     differing: Sequence[Finding] = ()
 
     def own(self, *keys: str) -> list[ConfigValue]:
@@ -743,22 +767,37 @@ class ConfigFacts:
 
     @property
     def behind(self) -> list[Partition]:
-        """The partitions with a replica that is not in sync."""
-        return [one for one in self.partitions if len(one.in_sync) < len(one.replicas)]
+        """The partitions with a replica that is not in sync, on a broker that is up."""
+        return [one for one in self.partitions or () if {*one.replicas} - {*one.in_sync, *self.down}]
+
+    @property
+    def coverage(self) -> Coverage:
+        """The brokers whose configs were read, of those that serve."""
+        serving = frozenset(self.brokers) - {*self.down}
+        return Coverage(serving - {*self.unread}, serving) if serving else Coverage()
+
+    @property
+    def of_partitions(self) -> Coverage:
+        """The coverage of what the metadata tells of the partitions."""
+        return Coverage(rows=len(self.partitions or ()))
 
 
 def of_topic(topic: Resource, facts: ConfigFacts) -> list[Finding]:
     """The brakes of a topic, those that bite first."""
     is_tiered = any(value.key == "remote.storage.enable" and value.text == "true" for value in facts.configs)
-    tiered = _tiered(facts) if is_tiered else ()
-    replicas = (*_without_leader(topic, facts), *_few_in_sync(topic, facts), *_throttled_replicas(facts))
-    return _in_order([*replicas, *_one_leader(topic, facts), *tiered])
+    tiered = (*_tiered(facts), *_unread_limits(facts)) if is_tiered else ()
+    rules = _without_leader, _few_in_sync, _one_leader
+    of_partitions = [_unread_partitions(topic, facts)] if facts.partitions is None else [
+        replace(one, coverage=facts.of_partitions) for rule in rules for one in rule(topic, facts)
+    ]  # fmt: skip
+    of_brokers = (replace(one, coverage=facts.coverage) for one in (*_throttled_replicas(topic, facts), *tiered))
+    return _in_order([*of_partitions, *of_brokers])
 
 
-def of_broker(facts: ConfigFacts) -> list[Finding]:
+def of_broker(broker: Resource, facts: ConfigFacts) -> list[Finding]:
     """The brakes of a broker, those that bite first."""
     rates = (*_rates(facts), *_tiered(facts))
-    return _in_order([*_callbacks(facts.configs), *rates, *_connection_bounds(facts), *_unlike_peers(facts)])
+    return _in_order([*_callbacks(facts.configs), *rates, *_connection_bounds(facts), *_unlike_peers(broker, facts)])
 
 
 def of_group(values: Sequence[ConfigValue], group_type: str | None, bounds: BrokerConfigs) -> list[Finding]:
@@ -780,22 +819,35 @@ def of_group(values: Sequence[ConfigValue], group_type: str | None, bounds: Brok
     number, usual = exact_number(locks.text), exact_number(otherwise)
     if number is None or usual is None or number >= usual:
         return []
-    state = STANDS if has_effect(LOCKS, group_type) is False else MAY_BITE
+    group, is_of_type = locks.resource, has_effect(LOCKS, group_type)
+    state = STANDS if is_of_type is False else MAY_BITE
     in_use = applied(LOCKS, locks.text, None, bounds) or locks.text
+    clamped = (
+        f", or what broker {', '.join(bounds.unread)} makes of it, whose bounds were not read" if bounds.unread else ""
+    )
     so = f"; it is a {group_type} group, which has none" if state == STANDS else ""
     message = (
-        f"its members may have {in_use} records of a partition in work at a time, and {usual} without it: while all "
-        f"are taken, others get nothing{so}"
+        f"its members may have {in_use} records of a partition in work at a time{clamped}, and {usual} without it: "
+        f"while all are taken, others get nothing{so}"
     )
+    if is_of_type is None:
+        missing = f"if it is a share group, {message}; no broker told its type"
+        return [_not_known("share-locks", group, LOCKS, missing, f"kafka-groups.sh --list, which has {group}")]
     if locks.is_own:
         return [_by_reset("share-locks", locks.resource, LOCKS, message, state)]
     how = "raise group.share.partition.max.record.locks in the server.properties of the brokers, and restart them"
     return [_brake("share-locks", locks.resource, LOCKS, message, state=state, mend=how)]
 
 
+def _unread_partitions(topic: Resource, facts: ConfigFacts) -> Finding:
+    """The answer of all rules about partitions where these were not read."""
+    mend = f"config why {topic}, as one who may DESCRIBE it"
+    return _not_known("unread-partitions", topic, "", facts.no_partitions, mend)
+
+
 def _without_leader(topic: Resource, facts: ConfigFacts) -> Iterator[Finding]:
     """Of partitions that no broker leads."""
-    offline = [one for one in facts.partitions if one.leader is None]
+    offline = [one for one in facts.partitions or () if one.leader is None]
     if offline:
         message = f"{_of_all(offline, facts)} no leader, and can be neither read nor written"
         last_in_sync = {id for one in offline for id in one.in_sync or one.replicas}
@@ -806,7 +858,7 @@ def _few_in_sync(topic: Resource, facts: ConfigFacts) -> Iterator[Finding]:
     """Of partitions with fewer replicas in sync than a write with acks=all needs."""
     asked = next((one.text for one in facts.configs if (one.resource, one.key) == (topic, MIN_IN_SYNC)), None)
     least = float(exact_number(asked) or 0)
-    few = [one for one in facts.partitions if one.leader is not None and len(one.in_sync) < least]
+    few = [one for one in facts.partitions or () if one.leader is not None and len(one.in_sync) < least]
     if few:
         message = f"{_of_all(few, facts)} fewer replicas in sync than {MIN_IN_SYNC}={asked}; writes with acks=all fail"
         behind = {id for one in few for id in one.replicas if id not in one.in_sync}
@@ -814,7 +866,7 @@ def _few_in_sync(topic: Resource, facts: ConfigFacts) -> Iterator[Finding]:
 
 
 def _of_all(partitions: Sequence[Partition], facts: ConfigFacts) -> str:
-    return f"{len(partitions)} of {len(facts.partitions)} partitions {'has' if len(partitions) == 1 else 'have'}"
+    return f"{len(partitions)} of {facts.of_partitions.rows} partitions {'has' if len(partitions) == 1 else 'have'}"
 
 
 def _of_replicas(
@@ -833,47 +885,76 @@ def _of_replicas(
     return _brake(code, culprit, key, message, mend=mend)
 
 
-def _unlike_peers(facts: ConfigFacts) -> Iterator[Finding]:
+def _unlike_peers(broker: Resource, facts: ConfigFacts) -> Iterator[Finding]:
     """The configs of a broker that are not those of its peers. Without a change that makes it like them, it is not
     known which of them is unusual, where peers were not read."""
+    missing = frozenset({*facts.down, *facts.unread})
+    if 2 * len(missing) >= len(facts.brokers) > 0:
+        coverage = Coverage(frozenset(facts.brokers) - missing, frozenset(facts.brokers))
+        names = ", ".join(map(str, sorted(missing)))
+        why = f"what most brokers have, as the configs of broker {names} were not read"
+        yield _not_known("unlike-peers", broker, "", why, f"config why {broker}, once these answer", coverage)
+        return
     for one in facts.differing:
-        broker = cast(Resource, one.target)
         seen = (one.coverage or Coverage()).seen
-        coverage = None if seen is None else Coverage(seen, seen | {*facts.down})
+        coverage = None if seen is None else Coverage(seen, seen | missing)
         mend = one.mend or "config advise --only differs"
-        if one.edit is None and (facts.down or (one.coverage and one.coverage.missing)):
+        if one.edit is None and (missing or (one.coverage and one.coverage.missing)):
             yield _not_known("unlike-peers", broker, one.key, one.message, mend, coverage)
         else:
             found = _brake("unlike-peers", broker, one.key, one.message, one.edit, state=MAY_BITE, mend=mend)
             yield replace(found, coverage=coverage)
 
 
-def _throttled_replicas(facts: ConfigFacts) -> Iterator[Finding]:
+def _throttled_replicas(topic: Resource, facts: ConfigFacts) -> Iterator[Finding]:
     rates = facts.own(*RATES)
     for value in facts.own(*THROTTLES["TOPIC"]):
         rate_key = value.key.replace(".replicas", ".rate")
-        limited = [rate for rate in rates if rate.key == rate_key and _is_listed(value, rate.resource)]
-        state = BITES if limited and facts.behind else STANDS
-        message = _throttle_text(limited, facts)
+        limited = [rate for rate in rates if rate.key == rate_key and _is_listed(value, rate.resource.name)]
+        unread = [broker for broker in sorted(facts.unread) if _is_listed(value, str(broker))]
+        message = _throttle_text(limited, unread, facts)
+        if not limited and not unread:
+            state = STANDS
+        elif facts.partitions is None:
+            yield _not_known("replication-throttle", topic, value.key, message, _unread_partitions(topic, facts).mend)
+            continue
+        elif facts.behind and not limited:
+            mend = f"config why {Resource('BROKER', str(unread[0]))}"
+            yield _not_known("replication-throttle", topic, value.key, message, mend)
+            continue
+        else:
+            state = BITES if facts.behind else STANDS
         yield _by_reset("replication-throttle", value.resource, value.key, message, state)
 
 
-def _is_listed(value: ConfigValue, broker: Resource) -> bool:
+def _is_listed(value: ConfigValue, broker: str) -> bool:
     """Is a broker one of the `partition:broker` of a list?"""
     listed = (value.text or "").split(",")
-    return "*" in listed or any(part.partition(":")[2] == broker.name for part in listed)
+    return "*" in listed or any(part.partition(":")[2] == broker for part in listed)
 
 
-def _throttle_text(limited: Sequence[ConfigValue], facts: ConfigFacts) -> str:
-    if not limited:
-        return "its replicas are listed to be throttled, and no broker of the list has a rate"
+def _throttle_text(limited: Sequence[ConfigValue], unread: Sequence[int], facts: ConfigFacts) -> str:
+    if not limited and not unread:
+        up = " that is up" if facts.down else ""
+        return f"its replicas are listed to be throttled, and no broker of the list{up} has a rate"
     rates = ", ".join(f"{_rate(rate)} on {rate.resource}" for rate in limited)
-    behind = len(facts.behind)
-    so = f"{behind} of {len(facts.partitions)} partitions have replicas that are not in sync" if behind else _IN_SYNC
-    return f"its replicas catch up at {rates} at most{_REASSIGNING[facts.reassigning]}; {so}"
+    at_most = (
+        f"catch up at {rates} at most{_REASSIGNING[facts.reassigning]}" if limited else "are listed to be throttled"
+    )
+    unknown = f"; the rate of broker {', '.join(map(str, unread))} was not read" if unread else ""
+    return f"its replicas {at_most}{unknown}; {_in_sync(facts)}"
 
 
-_IN_SYNC = "all replicas are in sync, and only those that are not are slowed"
+def _in_sync(facts: ConfigFacts) -> str:
+    """How many partitions have replicas that catch up."""
+    if facts.partitions is None:
+        return f"whether they are in sync is not known: {facts.no_partitions}"
+    if not facts.behind:
+        up = " on brokers that are up" if facts.down else ""
+        return f"all replicas{up} are in sync, and only those that are not are slowed"
+    return f"{len(facts.behind)} of {len(facts.partitions)} partitions have replicas that are not in sync"
+
+
 _REASSIGNING = {
     True: ", for a reassignment that is running",
     False: ", and no reassignment is running",
@@ -882,13 +963,14 @@ _REASSIGNING = {
 
 
 def _one_leader(topic: Resource, facts: ConfigFacts) -> Iterator[Finding]:
-    leaders = {partition.leader for partition in facts.partitions}
-    if len(facts.partitions) < 2 or facts.brokers < 2 or len(leaders) != 1 or None in leaders:
+    partitions, serving = facts.partitions or (), {*facts.brokers} - {*facts.down}
+    leaders = {partition.leader for partition in partitions}
+    if len(partitions) < 2 or len(serving) < 2 or len(leaders) != 1 or None in leaders:
         return
     (leader,) = leaders
-    are_preferred = {partition.replicas[0] for partition in facts.partitions} == leaders
+    are_preferred = {partition.replicas[0] for partition in partitions} == leaders
     tool = "kafka-reassign-partitions.sh" if are_preferred else "kafka-leader-election.sh --election-type preferred"
-    message = f"broker {leader} leads all {len(facts.partitions)} partitions: the limits of one broker hold for them"
+    message = f"broker {leader} leads all {len(partitions)} partitions: the limits of one broker hold for them"
     culprit = Resource("BROKER", str(leader))
     yield _brake("leaders", culprit, "", message, state=MAY_BITE, mend=f"{tool} spreads the leaders of {topic}")
 
@@ -908,6 +990,11 @@ def _tiered(facts: ConfigFacts) -> Iterator[Finding]:
         way = "copied to" if value.key == TIERED[0] else "fetched from"
         message = f"{_rate(value)} at most are {way} the remote store{off}"
         yield _config_brake("tiered-storage", value, message, MAY_BITE if is_on else STANDS)
+
+
+def _unread_limits(facts: ConfigFacts) -> Iterator[Finding]:
+    """Of brokers whose limits of tiered storage were not read."""
+    return (_unread("tiered-storage", broker, TIERED[0]) for broker in sorted(facts.unread))
 
 
 def _connection_bounds(facts: ConfigFacts) -> Iterator[Finding]:

@@ -9,9 +9,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 from operator import itemgetter
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from ..admin.ports import SPECIFIED, Component
+from ..admin.ports import SPECIFIED, Broker, Component
 from ..admin.wire import PATIENCE
 from ..advice import DIFFERS
 from ..advice import brakes as rules
@@ -47,7 +47,7 @@ from ..model.entity import Entity
 from ..model.findings import UNKNOWN, Finding, Row
 from ..model.grammar import DEFAULT
 from ..model.levels import DEFAULT_IP
-from ..model.resources import Resource
+from ..model.resources import Partition, Resource
 from ..model.throttles import THROTTLES
 from ..resolution.rules import Stored, on_host_names, resolve_ip, stored_of
 from ..usage.windows import in_windows
@@ -140,8 +140,8 @@ def of_config(kafka: LiveKafka, resource: Resource, history: History | None = No
         facts, notes = _facts_of_topic(kafka, resource)
         values, found = facts.configs, rules.of_topic(resource, facts)
     else:
-        facts = _facts_of_broker(kafka, resource)
-        values, found = facts.configs, rules.of_broker(facts)
+        facts, notes = _facts_of_broker(kafka, resource)
+        values, found = facts.configs, rules.of_broker(resource, facts)
     dated = found if history is None else [*_dated(found, values, history, kafka.id)]
     return BrakesAnswer(str(resource), dated, kafka.id, notes)
 
@@ -150,20 +150,38 @@ def _facts_of_topic(kafka: LiveKafka, topic: Resource) -> tuple[ConfigFacts, lis
     """What was read of a topic and of all brokers, and what could not be."""
     own, brokers = _values(kafka, topic, _TOPIC_KEYS), kafka.brokers()
     rows = broker_rows(kafka, [broker for broker in brokers if not broker.is_fenced], BROKER_KEYS)
-    partitions, missing = kafka.partitions([topic.name]), unread_brokers(brokers, rows)
-    unseen = [] if partitions else [f"the partitions of {topic} were not read: that needs DESCRIBE on it"]
-    configs, serving = [*own, *values_of(rows)], sum(not broker.is_fenced for broker in brokers)
-    return ConfigFacts(configs, partitions, serving, is_reassigning(kafka), missing), [*missing.values(), *unseen]
+    partitions, why_not = _partitions(kafka, topic)
+    facts = _facts([*own, *values_of(rows)], kafka, brokers, rows, partitions=partitions, no_partitions=why_not)
+    return facts, [*unread_brokers(brokers, rows).values(), *filter(None, [why_not])]
 
 
-def _facts_of_broker(kafka: LiveKafka, broker: Resource) -> ConfigFacts:
+def _partitions(kafka: LiveKafka, topic: Resource) -> tuple[list[Partition] | None, str]:
+    """The partitions of a topic; None, and why, where they were not read."""
+    not_read = f"the partitions of {topic} were not read"
+    try:
+        found = kafka.partitions([topic.name])
+    except KadminError as error:
+        return None, f"{not_read}: {error}"
+    return (found, "") if found else (None, f"{not_read}: that needs DESCRIBE on it")
+
+
+def _facts_of_broker(kafka: LiveKafka, broker: Resource) -> tuple[ConfigFacts, list[str]]:
     """What was read of a broker, and of all others: a config that they do not have may slow it."""
     values, brokers = _values(kafka, broker, BROKER_KEYS), kafka.brokers()
-    serving = [one.resource for one in brokers if not one.is_fenced]
-    table = kafka.configs.describe(serving, timeout=PATIENCE)
+    table = kafka.configs.describe([one.resource for one in brokers if not one.is_fenced], timeout=PATIENCE)
     differing = [one for one in findings(table) if one.code == DIFFERS and one.target == broker]
-    missing = unread_brokers(brokers, table.to_pylist())
-    return ConfigFacts(values, (), len(serving), is_reassigning(kafka), missing, differing)
+    rows = table.to_pylist()
+    return _facts(values, kafka, brokers, rows, differing=differing), [*unread_brokers(brokers, rows).values()]
+
+
+def _facts(
+    values: Sequence[ConfigValue], kafka: LiveKafka, brokers: Sequence[Broker], rows: Iterable[Row], **more: Any
+) -> ConfigFacts:
+    """The facts, of rows of the brokers' configs: which of them are down, and which were not read."""
+    down = {broker.id for broker in brokers if broker.is_fenced}
+    unread = {*unread_brokers(brokers, rows)} - down
+    ids = [broker.id for broker in brokers]
+    return ConfigFacts(values, brokers=ids, reassigning=is_reassigning(kafka), down=down, unread=unread, **more)
 
 
 def _dated(
@@ -224,12 +242,14 @@ def of_client(kafka: LiveKafka, facts: ClientFacts, requests: relational.Frame |
     addresses, notes = [] if requests is None else _addresses(requests, facts.client), list[str]()
     ip_quotas: Stored = _read("quotas of addresses", lambda: _ip_quotas(kafka), {}, notes) if addresses else {}
     unread: list[UnreadPart] = []
+    ip_limits = _read("limits of addresses", lambda: _ip_limits(ip_quotas, {one.ip for one in addresses}), {}, notes)
     whole = replace(
         facts,
         entries=_entries(kafka, facts.client[0], unread),
         addresses=addresses,
-        ip_limits=_read("limits of addresses", lambda: _ip_limits(ip_quotas, {one.ip for one in addresses}), {}, notes),
+        ip_limits=ip_limits,
         host_limits=on_host_names(ip_quotas),
+        no_ip_limits="; ".join(notes),
         waits_ms=None if requests is None else _waits(requests, facts.client),
         queues=[] if requests is None else _queues(requests, facts.client),
     )

@@ -20,11 +20,12 @@ from ..frames.relational import Frame, names_of
 from ..frames.schema_metadata import noted, notes_of, stamped
 from ..frames.snapshots import PartlyRead
 from ..hints import Hint, Syntax, Verb, python, sentence
-from ..model.findings import Row
+from ..model.findings import Coverage, Row
 from ..model.grammar import format_word, parts
 from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers
 from ..resolution.rules import Effective, Stored, explain, stored_of
 from ..resolution.shadows import UNNAMED, Lift, Quota, lifts, only_without
+from ..usage.covered import remarks
 from ..usage.engines import Usage
 from ..usage.rules import WHY_UNKNOWN
 from ..usage.windows import usage as request_usage
@@ -46,7 +47,8 @@ class WhyAnswer(PartlyRead):
 
     `brakes` has what slows it, `explanation` the reasons of its limits, `lifts` the changes that would lift a limit,
     `sharing` the known clients of each bucket, by key; it is empty where no USAGE was given. `others` is, of a client
-    without a client-id, what limits the user's clients with one that no quota names.
+    without a client-id, what limits the user's clients with one that no quota names. `coverage` says which brokers the
+    usage has, and from when to when.
     """
 
     def __init__(
@@ -58,11 +60,12 @@ class WhyAnswer(PartlyRead):
         used: BucketUsage | None = None,
         brakes: BrakesAnswer | None = None,
         syntax: Syntax = python,
+        coverage: Coverage = Coverage(),  # it is frozen
     ) -> None:
         brakes = BrakesAnswer("", ()) if brakes is None else brakes
         super().__init__(table, brakes.unread)
         self.explanation, self.others, self.lifts = explanation, others, lifts
-        self.brakes, self._used, self._syntax = brakes, used, syntax
+        self.brakes, self._used, self._syntax, self.coverage = brakes, used, syntax, coverage
 
     @property
     def sharing(self) -> dict[str, list[tuple[str, str]]]:
@@ -97,13 +100,14 @@ class WhyAnswer(PartlyRead):
         return self.brakes.edit(number) if 1 <= number <= len(self.brakes) else self.lift(number).edit
 
     def _at(self, syntax: Syntax) -> WhyAnswer:
-        return WhyAnswer(self._table, self.explanation, self.others, self.lifts, self._used, self.brakes, syntax)
+        known = (self.explanation, self.others, self.lifts, self._used, self.brakes)
+        return WhyAnswer(self._table, *known, syntax, self.coverage)
 
     def _title(self) -> str:
         """What slows it, its culprit and the change; without a brake the limits in a sentence."""
         if len(self.brakes):
             return self.brakes._title()
-        return printable(_title(client(*_pair(self.explanation[0])), self._bound, self._rows))
+        return printable(_title(client(*_pair(self.explanation[0])), self._bound, self._rows, self.coverage))
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The limits, each once, with those that they override."""
@@ -124,6 +128,8 @@ class WhyAnswer(PartlyRead):
         if self._used is None:
             to_know = self._how_to_know(page.syntax or self._syntax)
             yield f"Unknown: how much it used, and who else shares the limit. {to_know}"
+        if not len(self.brakes):
+            yield from remarks(self.coverage)
         yield from self.notes
 
     @cached_property
@@ -188,15 +194,17 @@ def why(
     requests, usage = _requests_and_usage(usage)
     used = None if usage is None else bucket_usage.of_client(kafka, usage, explanation, history)
     table = stamped(schemas.table(schemas.WHY, _rows(explanation, len(brokers), used)), kafka.id, marks)
-    facts = ClientFacts(explanation, others, stored, len(brokers), resolving.values_of(rows))
+    missing = resolving.unread(registered, rows)
+    unread = {broker.id for broker in brokers} & {*missing}
+    facts = ClientFacts(explanation, others, stored, len(brokers), resolving.values_of(rows), unread=unread)
     if used is not None:
         facts = client_facts.with_usage(kafka, facts, used, (broker.id for broker in registered), observed)
     if requests is not None:
         facts = client_facts.with_requests(kafka, facts, requests)
     found = brakes.of_client(kafka, facts, requests)
     further = tuple(lift for lift in _all_lifts(stored, explanation, to) if lift.edit not in found.edits())
-    notes = [*unobserved, *resolving.unread(registered, rows).values(), *found.notes]
-    return WhyAnswer(noted(table, notes), explanation, others, further, used, found)
+    notes = [*unobserved, *missing.values(), *found.notes]
+    return WhyAnswer(noted(table, notes), explanation, others, further, used, found, coverage=facts.coverage)
 
 
 def _requests_and_usage(given: object) -> tuple[Frame | None, object]:
@@ -257,13 +265,14 @@ def _total(effective: Effective, brokers: int) -> float | None:
     return None if effective.value is None else on_all_brokers(effective.key, effective.value, brokers)
 
 
-def _title(client: str, bound: Sequence[Effective], rows: Sequence[Row]) -> str:
+def _title(client: str, bound: Sequence[Effective], rows: Sequence[Row], coverage: Coverage) -> str:
     if not bound:
         return f"{client} is unlimited."
     first, last = ", ".join(e.key for e in bound[:-1]), bound[-1].key
     limits = f"{first} and {last}" if first else last
     if any(row["windows_unknown"] is not None for row in rows):
-        return f"{client} was not throttled in the time observed. It is limited by {limits}, on each broker."
+        unseen = coverage.not_known
+        return f"{client} was not throttled in the time observed{unseen}. It is limited by {limits}, on each broker."
     return f"{client} is limited by {limits}, on each broker."
 
 

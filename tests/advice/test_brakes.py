@@ -214,7 +214,7 @@ AT_RATE = ConfigValue(BROKER, RATE, "5000", Source.BROKER)
 )
 def test_a_throttle_slows_only_replicas_that_are_behind(configs, partitions, state, words) -> None:
     """Every throttle was reported as the cause, and most of them slowed nobody."""
-    (found,) = of_topic(TOPIC, ConfigFacts(configs, partitions, 2, reassigning=False))
+    (found,) = of_topic(TOPIC, ConfigFacts(configs, partitions, (1, 2), reassigning=False))
     assert (found.code, found.evidence["state"]) == ("replication-throttle", state)
     assert words in found.message
 
@@ -250,7 +250,7 @@ OFFLINE = Partition("orders", 2, None, (3, 2), (3,))
 )
 def test_too_few_replicas_stop_writes(partitions, facts, found) -> None:
     """Every write with acks=all failed, and nothing slowed the topic."""
-    assert told(of_topic(TOPIC, ConfigFacts([LEAST], partitions, 3, reassigning=False, **facts))) == found
+    assert told(of_topic(TOPIC, ConfigFacts([LEAST], partitions, (1, 2, 3), reassigning=False, **facts))) == found
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_too_few_replicas_stop_writes(partitions, facts, found) -> None:
 def test_leaders_of_a_topic_on_one_broker(preferred: int, tool: str) -> None:
     """After a restart one broker led everything, and the two others had nothing to do."""
     partitions = [Partition("orders", 0, 1, (1, 2), (1, 2)), Partition("orders", 1, 1, (preferred, 3), (1, 2))]
-    (found,) = of_topic(TOPIC, ConfigFacts([], partitions, 3, reassigning=False))
+    (found,) = of_topic(TOPIC, ConfigFacts([], partitions, (1, 2, 3), reassigning=False))
     assert (found.code, str(found.target), found.edit) == ("leaders", "broker=1", None)
     assert found.mend == f"{tool} spreads the leaders of topic=orders"
 
@@ -270,8 +270,10 @@ def test_a_limit_of_tiered_storage_counts_where_something_is_tiered() -> None:
     limit = ConfigValue(BROKER, "remote.log.manager.fetch.max.bytes.per.second", "1000000", Source.ALL_BROKERS)
     is_on = ConfigValue(BROKER, "remote.log.storage.system.enable", "true", Source.FILE)
     reset = "config reset remote.log.manager.fetch.max.bytes.per.second broker=<default>"
-    assert told(of_broker(ConfigFacts([limit]))) == [("tiered-storage", "broker=<default>", STANDS, reset)]
-    assert told(of_broker(ConfigFacts([limit, is_on]))) == [("tiered-storage", "broker=<default>", MAY_BITE, reset)]
+    assert told(of_broker(BROKER, ConfigFacts([limit]))) == [("tiered-storage", "broker=<default>", STANDS, reset)]
+    assert told(of_broker(BROKER, ConfigFacts([limit, is_on]))) == [
+        ("tiered-storage", "broker=<default>", MAY_BITE, reset)
+    ]
     tiered = ConfigValue(TOPIC, "remote.storage.enable", "true", Source.TOPIC)
     assert of_topic(TOPIC, ConfigFacts([limit, is_on], [IN_SYNC])) == []
     assert told(of_topic(TOPIC, ConfigFacts([limit, is_on, tiered], [IN_SYNC])))[0][0] == "tiered-storage"
@@ -280,7 +282,7 @@ def test_a_limit_of_tiered_storage_counts_where_something_is_tiered() -> None:
 def test_what_stands_in_a_brokers_file_is_lifted_there() -> None:
     """It proposed a reset, and the value came out of server.properties."""
     bound = ConfigValue(BROKER, "max.connections", "100", Source.FILE)
-    (found,) = of_broker(ConfigFacts([bound]))
+    (found,) = of_broker(BROKER, ConfigFacts([bound]))
     assert found.edit is None
     assert found.mend == "remove max.connections from the server.properties of broker=2, and restart it"
 
@@ -304,7 +306,7 @@ UNLIKE = Finding("differs", WARNING, "num.io.threads of broker=2 is 4, but 8 on 
 def test_a_broker_is_beside_all_of_its_peers(down: tuple[int, ...], state: str) -> None:
     """Of three brokers one was down: the two others differ, and each was the odd one."""
     seen = replace(UNLIKE, coverage=Coverage(frozenset({1, 2}), frozenset({1, 2})))
-    (found,) = of_broker(ConfigFacts([], down=down, differing=[seen]))
+    (found,) = of_broker(BROKER, ConfigFacts([], down=down, differing=[seen]))
     assert (found.code, str(found.target), found.evidence["state"]) == ("unlike-peers", "broker=2", state)
     assert found.coverage is not None
     assert found.coverage.missing == {*down}
@@ -327,3 +329,11 @@ def test_few_locks_slow_a_share_group_alone() -> None:
     assert of_group([locks("2000", Source.BUILT_IN)], "share", none) == []
     (in_file,) = of_group([locks("500", Source.FILE)], "share", none)
     assert (in_file.edit, "restart" in (in_file.mend or "")) == (None, True)
+
+
+def test_what_is_accepted_of_an_address_is_not_known_where_quotas_were_not_read() -> None:
+    """Its new connections were delayed, the quotas of addresses could not be read, and nothing slowed it."""
+    why = "quotas of addresses were not read: CLUSTER_AUTHORIZATION_FAILED"
+    (found,) = of_client(client(addresses=[Address("10.0.0.7", 2, 9.0, 30, 4)], no_ip_limits=why))
+    assert told([found]) == [("connection-limit", "user=alice client-id=app", NOT_KNOWN, "quota resolve ip=10.0.0.7")]
+    assert found.message == f"not known: 10.0.0.7 opened 9 connections a second on broker 2; {why}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -61,6 +61,7 @@ class Scene:
     followers: Sequence[Follower] = ()
     brokers: frozenset[int] = frozenset(BROKERS)
     entries: Mapping[str, str] = field(default_factory=dict)
+    no_answer: Collection[int] = ()
     as_usage: bool = False
 
     def answer(self) -> WhyAnswer:
@@ -74,6 +75,9 @@ class Scene:
         kafka.client_configs.describe = lambda users: schemas.table(schemas.CLIENT_CONFIGS, entries)
         kafka.cluster.topics.add("t")
         kafka.cluster.partitions = self.partitions
+        kafka.cluster.pass_(1)
+        for broker in self.no_answer:
+            kafka.cluster.stop(broker, 600)
         table = schemas.table(schemas.REQUESTS, self.rows)
         times = BEGIN, BEGIN + timedelta(seconds=SECONDS)
         requests = Observed(self.brokers, *times, tuple(self.followers)).marked(table)
@@ -156,6 +160,7 @@ PARTS: dict[str, Callable[[Scene], Scene]] = {
     "without the client": without_client,
     "as usage, which has no topics": lambda scene: replace(scene, as_usage=True),
     "without metadata": lambda scene: replace(scene, partitions=None),
+    "without the configs of broker 3": lambda scene: replace(scene, no_answer=(3,)),
     "without fetches of followers": lambda scene: replace(scene, followers=()),
     "the limit was raised since": raised,
     "the limit was raised in between": raised_in_between,
@@ -248,3 +253,41 @@ def test_a_throttle_of_a_neighbour_is_not_its_own() -> None:
     (found,) = Scene("shared-bucket", {(USER, PRODUCED): 1e6}, rows).answer().brakes.findings
     assert (found.code, found.evidence["state"]) == ("shared-bucket", MAY_BITE)
     assert "of its own requests none was seen throttled" in found.message
+
+
+def test_what_was_not_seen_of_a_client_is_said_where_nothing_slows_it() -> None:
+    """It was throttled on broker 3, whose log I had not given, and *was not throttled in the time observed*."""
+    part = PARTS["without broker 3"](SCENES["none"]).answer()
+    assert part._title().startswith(
+        "user=alice client-id=app was not throttled in the time observed; not known for broker 3. It is limited by"
+    )
+    assert "The usage has no row of broker 3: add its request log" in repr(part)
+
+
+def test_whether_a_class_of_its_own_decides_is_not_known_of_a_broker_that_was_not_read() -> None:
+    """Broker 3 decides quotas by a class of its own, and did not answer: nothing slows the client, it said."""
+    (found,) = replace(SCENES["none"], no_answer=(3,)).answer().brakes.findings
+    assert (found.code, str(found.target), found.mend) == ("quota-callback", "broker=3", "config why broker=3")
+    assert found.message == "not known: the configs of broker=3 were not read"
+
+
+FROM = {"connection": "10.0.0.1:9092-10.0.0.7:40312-0-5"}
+
+
+def test_how_many_connections_a_broker_takes_is_not_known_where_its_configs_are_not() -> None:
+    """The bound of broker 3 was not read, and the address had as many connections as it takes."""
+    scene = Scene("", {(OWN, PRODUCED): 1e9}, asks("app", 3, bytes_in=9, **FROM), no_answer=(3,))
+    found = [one for one in scene.answer().brakes.findings if one.code == "connection-limit"]
+    assert [(one.message, one.mend) for one in found] == [
+        (
+            "not known: at least 1 of the connections of 10.0.0.7 to broker=3 were open at the same time; the configs "
+            "of broker=3 were not read",
+            "config why broker=3",
+        )
+    ]
+
+
+def test_a_full_queue_says_which_brokers_it_was_read_from() -> None:
+    """The queue of broker 1 was full, of three brokers two had been watched, and it did not say so."""
+    (found,) = PARTS["without broker 3"](SCENES["a full queue"]).answer().brakes.findings
+    assert (found.code, found.coverage and found.coverage.missing) == ("request-queue", {3})

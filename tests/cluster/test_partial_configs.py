@@ -1,0 +1,236 @@
+"""Each rule of `config why` over configs and metadata with parts left out: the answer of the whole, or *not known*; no
+other cause."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from kadmin_nb.admin import copies
+from kadmin_nb.advice.brakes import BITES, MAY_BITE
+from kadmin_nb.cluster.brakes import BrakesAnswer
+from kadmin_nb.cluster.configs import Configs
+from kadmin_nb.errors import NotAuthorized, TimedOut
+from kadmin_nb.model.findings import NOT_KNOWN
+from kadmin_nb.model.resources import Partition, Resource
+from tests.double import FakeKafka
+
+TOPIC, GROUP, ALL = Resource("TOPIC", "t"), Resource("GROUP", "g"), Resource("BROKER", "")
+ONE, TWO, THREE = (Resource("BROKER", str(number)) for number in (1, 2, 3))
+RATE, REPLICAS = "leader.replication.throttled.rate", "leader.replication.throttled.replicas"
+COPIED, LEAST = "remote.log.manager.copy.max.bytes.per.second", "min.insync.replicas"
+CALLBACK, LOCKS = "client.quota.callback.class", "share.partition.max.record.locks"
+
+WELL = tuple(Partition("t", number, 1 + number, (1, 2, 3), (1, 2, 3)) for number in range(3))
+BEHIND = (*WELL[:2], replace(WELL[2], in_sync=(3, 2)))
+OFFLINE = (*WELL[:2], Partition("t", 2, None, (3,), (3,)))
+ON_ONE = tuple(replace(one, leader=1) for one in WELL)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A cluster of three brokers, and whose brakes are asked for; `codes` are those of the whole."""
+
+    codes: str
+    whose: Resource = TOPIC
+    set_on: Mapping[tuple[Resource, str], str] = field(default_factory=dict)
+    partitions: Sequence[Partition] | None = WELL
+    types: Mapping[str, str | None] = field(default_factory=lambda: {"g": "share"})
+    prepared: Callable[[FakeKafka], object] = lambda kafka: None
+    reassigning: bool | Exception = False
+
+    def answer(self, monkeypatch: pytest.MonkeyPatch) -> BrakesAnswer:
+        """What is said of it."""
+
+        def under_way(wire: object) -> bool:
+            if isinstance(self.reassigning, Exception):
+                raise self.reassigning
+            return self.reassigning
+
+        monkeypatch.setattr(copies, "reassignments_under_way", under_way)
+        kafka: Any = FakeKafka(3)
+        kafka.wire = None
+        for target, value in self.set_on.items():
+            kafka.cluster.write(target, value)
+        kafka.cluster.topics.add("t")
+        kafka.cluster.partitions, kafka.cluster.group_types = self.partitions, dict(self.types)
+        kafka.cluster.pass_(1)
+        self.prepared(kafka)
+        word = {"TOPIC": "topic", "BROKER": "broker", "GROUP": "group"}[self.whose.type]
+        return Configs(kafka).why(**{word: self.whose.name})
+
+
+LISTED = {(TOPIC, REPLICAS): "0:1,1:2,2:3"}
+TIERED = {(TOPIC, "remote.storage.enable"): "true", (ALL, "remote.log.storage.system.enable"): "true"}
+
+SCENES = {
+    "a throttle": Scene("replication-throttle", set_on={**LISTED, (THREE, RATE): "5000"}, partitions=BEHIND),
+    "throttles": Scene("replication-throttle", set_on={**LISTED, (ALL, RATE): "5000"}, partitions=BEHIND),
+    "a throttle of none": Scene("replication-throttle", set_on=LISTED, partitions=BEHIND),
+    "no leader": Scene("no-leader", partitions=OFFLINE),
+    "few in sync": Scene("few-in-sync", set_on={(TOPIC, LEAST): "3"}, partitions=BEHIND),
+    "one leader": Scene("leaders", partitions=ON_ONE),
+    "tiered storage": Scene("tiered-storage", set_on={**TIERED, (THREE, COPIED): "1000"}),
+    "a well topic": Scene(""),
+    "a rate of a broker": Scene("replication-throttle", TWO, {(TWO, RATE): "5000"}),
+    "tiered storage of a broker": Scene("tiered-storage unlike-peers", TWO, {**TIERED, (TWO, COPIED): "1000"}),
+    "a callback": Scene("quota-callback unlike-peers", TWO, {(TWO, CALLBACK): "com.example.Quotas"}),
+    "a bound of connections": Scene("connection-limit unlike-peers", TWO, {(TWO, "max.connections"): "100"}),
+    "a well broker": Scene("", TWO),
+    "few locks": Scene("share-locks", GROUP, {(GROUP, LOCKS): "100"}),
+    "locks of another type": Scene("share-locks", GROUP, {(GROUP, LOCKS): "100"}, types={"g": "consumer"}),
+    "a well group": Scene("", GROUP),
+}
+
+
+def without(*brokers: int) -> Callable[[Scene], Scene]:
+    """They do not answer."""
+
+    def stop(kafka: FakeKafka) -> None:
+        for broker in brokers:
+            kafka.cluster.stop(broker, 600)
+
+    return lambda scene: replace(scene, prepared=stop)
+
+
+def fenced(broker: int) -> Callable[[Scene], Scene]:
+    """It is down."""
+
+    def down(kafka: FakeKafka) -> None:
+        kafka.cluster.stop(broker, 600)
+        kafka.cluster.pass_(30)
+
+    return lambda scene: replace(scene, prepared=down)
+
+
+PARTS: dict[str, Callable[[Scene], Scene]] = {
+    **{f"without broker {number}": without(number) for number in (1, 3)},
+    "without brokers 1 and 3": without(1, 3),
+    "broker 3 is down": fenced(3),
+    "no metadata": lambda scene: replace(scene, partitions=None),
+    "metadata without the topic": lambda scene: replace(scene, partitions=()),
+    "reassignments time out": lambda scene: replace(scene, reassigning=TimedOut("no answer")),
+    "no right to see reassignments": lambda scene: replace(scene, reassigning=NotAuthorized("no right")),
+    "no group is listed": lambda scene: replace(scene, types={}),
+}
+
+
+def causes(answer: BrakesAnswer) -> set[tuple[str, str]]:
+    """What is said to slow it, with the culprit."""
+    sure = (one for one in answer.findings if one.evidence["state"] in (BITES, MAY_BITE))
+    return {(one.code, str(one.target)) for one in sure}
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_each_rule_finds_its_brake_in_the_whole(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was slow, and the answer was that nothing can be seen."""
+    found = SCENES[name].answer(monkeypatch)
+    assert [one.code for one in found.findings] == SCENES[name].codes.split()
+    assert found.notes == ()
+    assert all(not (one.coverage and one.coverage.missing) for one in found.findings)
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("name", SCENES)
+def test_a_part_of_the_whole_tells_no_other_cause(name: str, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broker 3 was not read, and no broker of the list had a rate, it said; broker 3 had one."""
+    whole, found = SCENES[name].answer(monkeypatch), PARTS[part](SCENES[name]).answer(monkeypatch)
+    assert causes(found) <= causes(whole)
+    unknown = [one for one in found.findings if one.evidence["state"] == NOT_KNOWN]
+    assert all(one.mend and one.message.startswith(NOT_KNOWN) and one.edit is None for one in unknown)
+    is_another_world = part == "broker 3 is down"
+    assert unknown or is_another_world or causes(whole) == causes(found)
+
+
+METADATA = "the partitions of topic=t were not read: TOPIC_AUTHORIZATION_FAILED while asking for the leaders of topics"
+AS_ONE = "config why topic=t, as one who may DESCRIBE it"
+UNSEEN = ("unread-partitions", NOT_KNOWN, f"{NOT_KNOWN}: {METADATA}", AS_ONE)
+ONE_BEHIND = "1 of 3 partitions have replicas that are not in sync"
+RESET, NONE = f"config reset {REPLICAS} topic=t", ", and no reassignment is running"
+LOCKED = "its members may have 100 records of a partition in work at a time"
+WITHOUT = "and 2000 without it: while all are taken, others get nothing"
+
+TOLD: dict[tuple[str, str], list[tuple[str, str, str, str | None]]] = {
+    ("a throttle", "without broker 1"): [
+        (
+            *("replication-throttle", BITES),
+            f"its replicas catch up at 5 kB/s on broker=3 at most{NONE}; the rate of broker 1 was not read; "
+            f"{ONE_BEHIND}",
+            RESET,
+        )
+    ],
+    ("a throttle", "without broker 3"): [
+        (
+            *("replication-throttle", NOT_KNOWN),
+            f"{NOT_KNOWN}: its replicas are listed to be throttled; the rate of broker 3 was not read; {ONE_BEHIND}",
+            "config why broker=3",
+        )
+    ],
+    ("a throttle", "no metadata"): [
+        UNSEEN,
+        (
+            *("replication-throttle", NOT_KNOWN),
+            f"{NOT_KNOWN}: its replicas catch up at 5 kB/s on broker=3 at most{NONE}; whether they are in sync is not "
+            f"known: {METADATA}",
+            AS_ONE,
+        ),
+    ],
+    ("a throttle", "reassignments time out"): [
+        (
+            *("replication-throttle", BITES),
+            "its replicas catch up at 5 kB/s on broker=3 at most; whether a reassignment is running is not known; "
+            f"{ONE_BEHIND}",
+            RESET,
+        )
+    ],
+    **{(name, "no metadata"): [UNSEEN] for name in ("no leader", "few in sync", "one leader", "a well topic")},
+    ("a well topic", "metadata without the topic"): [
+        (
+            *("unread-partitions", NOT_KNOWN),
+            f"{NOT_KNOWN}: the partitions of topic=t were not read: that needs DESCRIBE on it",
+            AS_ONE,
+        )
+    ],
+    ("tiered storage", "without broker 3"): [
+        ("tiered-storage", NOT_KNOWN, f"{NOT_KNOWN}: the configs of broker=3 were not read", "config why broker=3")
+    ],
+    ("a well broker", "without broker 1"): [],
+    ("a well broker", "without brokers 1 and 3"): [
+        (
+            *("unlike-peers", NOT_KNOWN),
+            f"{NOT_KNOWN}: what most brokers have, as the configs of broker 1, 3 were not read",
+            "config why broker=2, once these answer",
+        )
+    ],
+    ("few locks", "without broker 3"): [
+        (
+            *("share-locks", MAY_BITE),
+            f"{LOCKED}, or what broker 3 makes of it, whose bounds were not read, {WITHOUT}",
+            f"config reset {LOCKS} group=g",
+        )
+    ],
+    ("few locks", "no group is listed"): [
+        (
+            *("share-locks", NOT_KNOWN),
+            f"{NOT_KNOWN}: if it is a share group, {LOCKED}, {WITHOUT}; no broker told its type",
+            "kafka-groups.sh --list, which has group=g",
+        )
+    ],
+}
+
+
+@pytest.mark.parametrize(("name", "part"), TOLD)
+def test_what_depends_on_the_part_is_not_known(name: str, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The metadata failed, and `config why` ended with an error; another time nothing slowed the topic."""
+    found = PARTS[part](SCENES[name]).answer(monkeypatch).findings
+    assert [(one.code, one.evidence["state"], one.message, one.mend) for one in found] == TOLD[name, part]
+
+
+@pytest.mark.parametrize("name", ["a well topic", "a well broker"])
+def test_a_broker_that_was_not_read_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing slowed the broker, it said; of its peers one had not answered, and nobody said so."""
+    answer = PARTS["without broker 3"](SCENES[name]).answer(monkeypatch)
+    assert answer.notes == ("broker 3 was not read: broker 3 refuses the connection",)
