@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ..admin.ports import serving
 from ..client_configs.kafka import LiveKafka
 from ..client_configs.registry import awaited, with_follower_notes
 from ..errors import Interrupted, KadminError, NotFound, PartlyFailed, PlanRefused, WrongCluster
@@ -225,9 +226,11 @@ class Changes:
             return {}
 
     def _stopping(self, plan: Plan, options: ApplyOptions) -> Collection[Finding]:
-        """The dangers by the usage handed in, else those that the plan has; lowering in steps is without them."""
+        """The dangers by the usage handed in, else those that the plan has; lowering in steps has
+        those of clients that the usage may lack."""
         if options.gradual is not None:
-            return ()
+            brokers = [broker.id for broker in serving(self._kafka)]
+            return tuple(stalls.unseen_dangers(plan.changes, options.usage, self._kafka.id, brokers))
         if options.usage is None:
             return tuple(danger for danger in dangers_of(plan) if danger.code == stalls.STOP)
         stored = self._kafka.quotas.describe()

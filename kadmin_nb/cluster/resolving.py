@@ -43,11 +43,16 @@ class TreeAnswer(Answer):
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         return [self._table] if len(self) else []
 
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """What could not be read, and that a class of its own decides."""
+        return self.notes
+
 
 def tree_of(kafka: LiveKafka, chosen: Mapping[str, Selector]) -> TreeAnswer:
     """TREE of the whole hierarchy, or of the chosen branches of it."""
     table = tree(kafka.quotas.describe())
-    return TreeAnswer(stamped(_branches(table, chosen) if chosen else table, kafka.id))
+    marked = marks(kafka, assume_default=True)
+    return TreeAnswer(stamped(_branches(table, chosen) if chosen else table, kafka.id, marked))
 
 
 def _branches(tree: pa.Table, chosen: Mapping[str, Selector]) -> pa.Table:
@@ -235,17 +240,27 @@ def marks(kafka: LiveKafka, assume_default: bool) -> dict[str, str]:
     asked = (configs_of_broker(kafka, broker.resource, (CALLBACK,), synonyms=False) for broker in brokers)
     rows = [*chain.from_iterable(asked)]
     found, missing = marks_of(rows, len(brokers), assume_default), unread(registered, rows)
-    return {**found, NOTES: "\n".join(map(printable, missing.values()))} if missing else found
+    notes = [*missing.values(), *(f"{_decides(row)}: what is stored may not apply" for row in _custom(rows))]
+    return {**found, NOTES: "\n".join(map(printable, notes))} if notes else found
+
+
+def _custom(rows: Iterable[Row]) -> list[Row]:
+    """The rows of brokers that decide quotas by a class of their own."""
+    return [row for row in rows if row["key"] == CALLBACK and row["value"]]
+
+
+def _decides(row: Row) -> str:
+    return f"broker {row['resource_name']} decides quotas by {CALLBACK}={row['value']}"
 
 
 def marks_of(rows: Iterable[Row], brokers: int, assume_default: bool) -> dict[str, str]:
     """The same, of so many brokers' rows of CONFIGS."""
     rows, count = [*rows], {BROKERS: str(brokers)}
-    custom = [row for row in rows if row["key"] == CALLBACK and row["value"]]
+    custom = _custom(rows)
     unread = [row["resource_name"] for row in rows if row["error"]]
     if custom and not assume_default:
         raise NotKnowable(
-            f"broker {custom[0]['resource_name']} decides quotas by {CALLBACK}={custom[0]['value']}",
+            _decides(custom[0]),
             hint=Hint(
                 "No tool can predict it.",
                 sentence("{} answers by Kafka's own rules.", Option("assume_default")),

@@ -273,7 +273,7 @@ def usage(
 
 @click.command(cls=Verb)
 @_reading
-@options.detailed("a limit is near")
+@options.detailed("a limit is near, 1 when that is not known")
 @source
 @options.keys(completions.quota_keys)
 @click.option(

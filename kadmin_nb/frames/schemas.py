@@ -1173,6 +1173,7 @@ class VERDICTS(Frame, key="check"):
     verdict = Field(TEXT, "ok, look (needs a look), or not looked", look=BADGE)
     found = Field(COUNT, "rows", null=True)
     says = Field(TEXT, look=PROSE)
+    coverage = COVERAGE
 
 
 class RUNBOOKS(Frame, key="name"):

@@ -60,16 +60,27 @@ class Coverage:
         return (self.brokers or frozenset()) - (self.seen or frozenset())
 
     @property
+    def strange(self) -> frozenset[int]:
+        """The brokers with rows that the cluster does not have."""
+        return frozenset() if self.brokers is None or self.seen is None else self.seen - self.brokers
+
+    @property
     def has_all_brokers(self) -> bool:
         """True if it is known which brokers there are, and all of them have rows."""
         return bool(self.brokers) and not self.missing
 
     @property
     def not_known(self) -> str:
-        """What it does not cover, as the end of a sentence: `; not known for broker 3`. Empty where that is nothing."""
+        """What it does not cover, and brokers that the cluster does not have, as the end of a sentence: `; not known
+        for broker 3`. Empty where that is nothing."""
         parts = {"for broker": self.missing, "for all of the time of broker": self.in_part}
         phrases = [f"{words} {', '.join(map(str, sorted(ids)))}" for words, ids in parts.items() if ids]
-        return f"; {NOT_KNOWN} {', nor '.join(phrases)}" if phrases else ""
+        unknown = f"; {NOT_KNOWN} {', nor '.join(phrases)}" if phrases else ""
+        return f"{unknown}; {self._of_strangers}" if self.strange else unknown
+
+    @property
+    def _of_strangers(self) -> str:
+        return f"the cluster has no broker {', '.join(map(str, sorted(self.strange)))}, of which there are rows"
 
     @property
     def span(self) -> str:
@@ -88,6 +99,8 @@ class Coverage:
             missing = ", ".join(map(str, sorted(self.missing)))
             without = f" (none of broker {missing})" if missing else ""
             yield f"{len(self.seen & self.brokers)} of {len(self.brokers)} brokers{without}"
+            if self.strange:
+                yield self._of_strangers
         elif self.seen is not None:
             yield f"{len(self.seen)} broker{'' if len(self.seen) == 1 else 's'}"
         if self.span:

@@ -264,6 +264,24 @@ def stop_dangers(
         yield Finding.about(change, DANGER, STOP, _stop_message(worst, others))
 
 
+def unseen_dangers(changes: Sequence[Change], usage: Any, cluster_id: str, brokers: Iterable[int]) -> Iterator[Finding]:
+    """The rows that may lower a limit, where the usage lacks a broker: how long clients are throttled there, no steps
+    can keep short."""
+    rows = input_columns.read_columns(usage, ("broker", "window_start", "window_end"), _USAGE)
+    missing = coverage(_of_cluster(rows, cluster_id), brokers).missing
+    names = ", ".join(map(str, sorted(missing)))
+    for change in changes if missing else ():
+        is_of_client = change.level in LEVELS_BY_NAME
+        if is_of_client and not change.is_refused and not change.is_same and not _is_raised(change):
+            unseen = f"how long its clients would be throttled on broker {names} is not known"
+            yield Finding.about(change, DANGER, STOP, f"{unseen}: the usage has no row of it; add its request log")
+
+
+def _is_raised(change: Change) -> bool:
+    """True of a limit that is higher than before."""
+    return None not in (change.old, change.after) and float(change.after or 0) > float(change.old or 0)
+
+
 def _stops(row: Mapping[str, Any], by_row: Mapping[int, Change]) -> bool:
     """True where a row of the plan lowers a limit, and the client stalls for too long."""
     if row["stall_s"] <= STANDSTILL or row["row"] not in by_row:

@@ -10,7 +10,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .audit import broken_rules, callbacks, overdue, shadowed, throttled, unlimited, unlimited_unnamed, utilisation
+    from .audit import (
+        broken_rules,
+        callbacks,
+        coverage,
+        overdue,
+        shadowed,
+        throttled,
+        unlimited,
+        unlimited_unnamed,
+        utilisation,
+    )
     from .binder import bind
     from .catalogue import Runbook, find, new, show
     from .catalogue import listed as list
@@ -20,7 +30,7 @@ if TYPE_CHECKING:
     from .run_record import Record, record
 
 _AUDITS = (
-    *("broken_rules", "callbacks", "overdue", "shadowed"),
+    *("broken_rules", "callbacks", "coverage", "overdue", "shadowed"),
     *("throttled", "unlimited", "unlimited_unnamed", "utilisation"),
 )
 _LAZY = {
@@ -59,6 +69,7 @@ __all__ = [
     "chart",
     "clients",
     "configs_now",
+    "coverage",
     "find",
     "frame",
     "gate",

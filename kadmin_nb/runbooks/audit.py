@@ -13,12 +13,12 @@ from ..frames import relational, schemas
 from ..frames import spark as sparks
 from ..frames.answer import Answer
 from ..frames.lazy_answer import SparkAnswer
-from ..model.findings import SKIPPED, Finding
+from ..model.findings import SKIPPED, Coverage, Finding
 from ..plans.ends import DUE
 from ..policy import load
 from ..policy.facts import EFFECTIVE
 from ..policy.rules import KEPT
-from ..usage import engines
+from ..usage import covered, engines
 from .cells import MOST, effective
 from .report_checks import Check
 
@@ -79,6 +79,14 @@ def broken_rules(cluster: Cluster, policy: str, clients: Any) -> Answer:
     about_clients = relational.in_arrow(judged.where(judged["state"] != KEPT), MOST, "Spark judges the clients")
     of_others = cluster.check(rules.of_frames({rule.frame for rule in rules.rules} - {EFFECTIVE})).broken.to_arrow()
     return Answer(pa.concat_tables([of_others, about_clients.select(of_others.column_names).cast(of_others.schema)]))
+
+
+def coverage(cluster: Cluster, usage: Any) -> Coverage | None:
+    """The coverage of a USAGE of this cluster; None without one."""
+    if usage is None:
+        return None
+    brokers = (broker.id for broker in cluster.port.brokers())
+    return covered.coverage(relational.of_cluster(usage, cluster.id), brokers)
 
 
 def throttled(quotas: Any, usage: Any) -> Answer:

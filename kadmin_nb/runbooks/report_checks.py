@@ -13,7 +13,7 @@ from ..frames import schemas
 from ..frames.answer import Tabular, findings_table
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.display import Display
-from ..model.findings import OK, SKIPPED, WARNING, Finding
+from ..model.findings import OK, SKIPPED, WARNING, Coverage, Finding
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
@@ -46,7 +46,7 @@ class Verdicts(Tabular):
     def __init__(self) -> None:
         self.findings: list[Finding] = []
 
-    def look(self, check: str, found: Sized, *, look: str, ok: str) -> Check:
+    def look(self, check: str, found: Sized, *, look: str, ok: str, coverage: Coverage | None = None) -> Check:
         """A check that should have found nothing; it shows its verdict and what it found.
 
         Parameters
@@ -59,9 +59,13 @@ class Verdicts(Tabular):
             What they mean.
         ok
             What it means that there are none.
+        coverage
+            How much of the whole was looked at; the verdict says what is not known.
         """
         severity, says = (WARNING, look) if len(found) else (OK, ok)
-        self.findings.append(Finding(check, severity, says, evidence={"found": len(found)}))
+        if coverage is not None and coverage.not_known:
+            says = f"{says.removesuffix('.')}{coverage.not_known}."
+        self.findings.append(Finding(check, severity, says, evidence={"found": len(found)}, coverage=coverage))
         return Check(self.findings[-1], found)
 
     def pass_over(self, check: str, why: object) -> Check:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from ..frames.relational import Measure, added_up, in_arrow, of_kinds
 from ..model.findings import Coverage
+from ..resolution.input_columns import CLUSTER
 from .limits_used import KINDS, USAGE_LABEL
 
 IN_ALL = 0.9
@@ -22,6 +23,12 @@ _ENDS: dict[str, Measure] = {
     "until": ("max", "window_end"),
     "rows": ("count_rows", "broker"),
 }
+
+
+def is_of_brokers(frame: Any) -> bool:
+    """True of a USAGE of one cluster here, and not of names alone, as PAIRS are."""
+    names = set(pa.table(frame).column_names)
+    return {"broker", "window_start", "window_end"} <= names and CLUSTER not in names
 
 
 def coverage(usage: Any, brokers: Iterable[int] | None = None) -> Coverage:
@@ -65,3 +72,5 @@ def remarks(coverage: Coverage) -> Iterator[str]:
             f"The usage has no row of broker {brokers}: add its request log, or read all brokers' metrics with "
             "--prometheus URL."
         )
+    if coverage.strange:
+        yield "If it is the usage of another cluster, give that of this one; what brokers had that are gone is counted."

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import UsageError, printable
+from ..errors import ExitState, UsageError, printable
 from ..frames import meanings, schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
@@ -115,6 +115,12 @@ class NearAnswer(Answer):
         (worst,) = self._table.slice(0, 1).to_pylist()
         counts = f"{len(self):,} of {self.limits:,} {limits} are near or over, {over:,} of them over{rest}"
         return f"{counts}. The worst: {_bucket_sentence(worst)}."
+
+    def _exit_state(self, detailed: bool = False) -> ExitState:
+        """Where no limit is near as far as is known, and that is not all: as of rows that could not be read."""
+        coverage = self.coverage
+        is_known = not (coverage.missing or coverage.strange or self.unjudged)
+        return super()._exit_state(detailed) if len(self) or is_known or not detailed else ExitState.FAILED
 
     @property
     def _unjudged(self) -> str:

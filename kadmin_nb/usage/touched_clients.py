@@ -17,7 +17,7 @@ from ..frames.spark import is_spark
 from ..model.findings import NOT_KNOWN, Coverage
 from ..model.quota_keys import readable
 from ..resolution import impact as comparing
-from .covered import NAMED, remarks
+from .covered import NAMED, coverage, is_of_brokers, remarks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -200,7 +200,8 @@ def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | N
 
         return touched(before, after, pairs, keys)
     compared = comparing.impact(before, after, pairs, keys=keys)
-    return ImpactAnswer(compared.rows, compared.counts, compared.shadowed)
+    covered = coverage(pairs) if is_of_brokers(pairs) else Coverage()
+    return ImpactAnswer(compared.rows, compared.counts, compared.shadowed, coverage=covered)
 
 
 def is_plan(quotas: Any) -> bool:

@@ -14,6 +14,7 @@ import kadmin_nb as kn
 from kadmin_nb.admin import copies
 from kadmin_nb.admin.ports import Broker
 from kadmin_nb.advice.config_rules import findings
+from kadmin_nb.cluster.changes import Changes
 from kadmin_nb.cluster.config_advice import is_reassigning
 from kadmin_nb.cluster.doctor import DoctorAnswer
 from kadmin_nb.cluster.permissions import PermissionsAnswer, Probe, _asked, _rows
@@ -33,8 +34,11 @@ from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import stalls
 from kadmin_nb.plans.advice.fallback import fallback_values
 from kadmin_nb.plans.advice.warnings import _protocols
+from kadmin_nb.plans.apply_options import ApplyOptions
 from kadmin_nb.plans.impact import of_plan
 from kadmin_nb.plans.quotas_after import table_after
+from kadmin_nb.runbooks.report_checks import Verdicts
+from kadmin_nb.usage.covered import coverage
 from tests.double.kafka import FakeKafka
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -469,3 +473,97 @@ def test_a_right_that_no_broker_judged_is_not_known(name):
         None: "1 of 1 rights are not known: no broker answered.",
     }
     assert (answer._title(), answer.ok) == (titles[allowed], allowed is True)
+
+
+# --- what coverage is said of ---
+
+
+def test_a_usage_of_another_cluster_is_named():
+    """1 of 1 brokers, it said of the log of broker 7 of another cluster."""
+    usage = schemas.table(schemas.USAGE, [used(broker, 1, "alice", 10.0) for broker in (1, 7)])
+    near = kn.usage.near(kn.usage.utilisation(usage, LIMITS), brokers=[1])
+    assert str(near.coverage).startswith("1 of 1 brokers, the cluster has no broker 7, of which there are rows, 2026-")
+    assert near._title().endswith("; the cluster has no broker 7, of which there are rows.")
+    assert "If it is the usage of another cluster, give that of this one" in "\n".join(near.warnings)
+
+
+EXITS = {
+    "whole, one is near": ("whole", BROKERS, 3),
+    "none is near": ("no alice", BROKERS, 0),
+    "none of broker 3 is known": ("no broker 3", BROKERS, 1),
+    "one is near, and not all are known": ("whole", (*BROKERS, 4), 3),
+    "of another cluster": ("no alice", (1, 2), 1),
+}
+
+
+@pytest.mark.parametrize("name", EXITS)
+def test_a_script_learns_whether_a_limit_is_near_or_that_it_is_not_known(name):
+    """The timer's script was told that no limit is near; two of three brokers had been read."""
+    of, brokers, detailed = EXITS[name]
+    near = kn.usage.near(kn.usage.utilisation(part(of), LIMITS), brokers=brokers)
+    assert (near._exit_state(detailed=True), near._exit_state()) == (detailed, 0)
+
+
+def test_the_verdict_of_an_audit_says_which_brokers_it_does_not_know():
+    """ok: no client would have been throttled; of three brokers two had been read."""
+    verdicts = Verdicts()
+    usage = coverage(part("no broker 3"), BROKERS)
+    check = verdicts.look("throttled", [], look="Raise it.", ok="No client would have been throttled.", coverage=usage)
+    assert check._title() == "ok: No client would have been throttled; not known for broker 3."
+    (row,) = verdicts.to_arrow().to_pylist()
+    assert row["coverage"] == f"2 of 3 brokers (none of broker 3), {SPAN}, 80 rows"
+
+
+def test_an_impact_without_a_plan_says_what_it_was_read_from():
+    """Nobody is affected by the new limits, it said, without saying that it had seen ten minutes of one broker."""
+    usage = part("half of the time of broker 3")
+    answer = kn.impact(LIMITS, quotas(alice=100, bob=100), usage)
+    assert answer._title() == "no known client is affected; not known for all of the time of broker 3"
+    assert f"Read from 3 brokers, {SPAN}, 110 rows." in repr(answer)
+    assert kn.impact(LIMITS, LIMITS, pa.table({"user": ["alice"], "client_id": ["app"]})).coverage == Coverage()
+
+
+def test_a_tree_of_quotas_says_that_a_class_of_its_own_decides(monkeypatch):
+    """The tree showed which quotas win, and none of them was used: a class decides."""
+    kafka = FakeKafka()
+    kafka.quotas.alter({Entity.parse("user=alice"): {KEY: 5.0}})
+    assert Quotas(kafka).tree().notes == ()
+    of_class = config(2, "com.example.Quotas", "client.quota.callback.class")
+    monkeypatch.setattr(kafka.configs, "describe", lambda *_, **__: schemas.table(schemas.CONFIGS, [of_class]))
+    said = "broker 2 decides quotas by client.quota.callback.class=com.example.Quotas: what is stored may not apply"
+    tree = Quotas(kafka).tree()
+    assert said in tree.notes
+    assert said in repr(tree)
+    assert said in Quotas(kafka).redundant(assume_default=True).notes
+
+
+UNSEEN_STALLS = (
+    f"row 1, user=alice {KEY}: how long its clients would be throttled on broker 3 is not known: the usage has no row "
+    "of it; add its request log"
+)
+LOWER = {"lowered": (100, 10.0, True), "raised": (100, 1000.0, False), "added": (None, 10.0, True)}
+
+
+@pytest.mark.parametrize("name", LOWER)
+def test_no_steps_keep_a_throttle_short_that_no_usage_shows(name):
+    """--gradual 15 promised that no client is throttled for longer; the busiest was on broker 3, which was not read."""
+    old, new, is_danger = LOWER[name]
+    plan = [change(1, "user=alice", new, old=old)]
+    assert [*stalls.unseen_dangers(plan, part("whole"), "here", BROKERS)] == []
+    found = [*stalls.unseen_dangers(plan, part("no broker 3"), "here", BROKERS)]
+    assert [one.line for one in found] == [UNSEEN_STALLS] * is_danger
+
+
+def test_lowering_in_steps_by_a_part_of_the_usage_is_refused_unless_allowed():
+    """Same, by the plan that was applied."""
+    kafka = FakeKafka()
+    kafka.quotas.alter({Entity.parse("user=alice"): {KEY: 1e8}})
+    kafka.cluster.pass_(1)
+    changes = Changes(kafka)
+    stage = changes.stage()
+    stage.set_quota(KEY, 1e7, user="alice")
+    plan = stage.plan(reason="to try")
+    with pytest.raises(kn.Dangerous, match=UNSEEN_STALLS):
+        changes.apply(plan, ApplyOptions(gradual=15.0, usage=part("no broker 3")))
+    allowed = ApplyOptions(gradual=15.0, usage=part("no broker 3"), allow=KEY)
+    assert [row["state"] for row in changes.apply(plan, allowed)] == ["verified"]
