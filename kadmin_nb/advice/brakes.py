@@ -890,10 +890,12 @@ def _unlike_peers(broker: Resource, facts: ConfigFacts) -> Iterator[Finding]:
     known which of them is unusual, where peers were not read."""
     missing = frozenset({*facts.down, *facts.unread})
     if 2 * len(missing) >= len(facts.brokers) > 0:
-        coverage = Coverage(frozenset(facts.brokers) - missing, frozenset(facts.brokers))
+        peers = frozenset(facts.brokers)
         names = ", ".join(map(str, sorted(missing)))
         why = f"what most brokers have, as the configs of broker {names} were not read"
-        yield _not_known("unlike-peers", broker, "", why, f"config why {broker}, once these answer", coverage)
+        yield _not_known(
+            "unlike-peers", broker, "", why, f"config why {broker}, once these answer", Coverage(peers - missing, peers)
+        )
         return
     for one in facts.differing:
         seen = (one.coverage or Coverage()).seen

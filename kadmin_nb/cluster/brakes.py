@@ -242,7 +242,9 @@ def of_client(kafka: LiveKafka, facts: ClientFacts, requests: relational.Frame |
     addresses, notes = [] if requests is None else _addresses(requests, facts.client), list[str]()
     ip_quotas: Stored = _read("quotas of addresses", lambda: _ip_quotas(kafka), {}, notes) if addresses else {}
     unread: list[UnreadPart] = []
-    ip_limits = _read("limits of addresses", lambda: _ip_limits(ip_quotas, {one.ip for one in addresses}), {}, notes)
+    ip_limits: dict[str, tuple[Entity, float]] = _read(
+        "limits of addresses", lambda: _ip_limits(ip_quotas, {one.ip for one in addresses}), {}, notes
+    )
     whole = replace(
         facts,
         entries=_entries(kafka, facts.client[0], unread),

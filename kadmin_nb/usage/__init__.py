@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .backtesting import backtest
     from .broker_utilisation import UtilisationDifferences, utilisation_differences
     from .costs import CostAnswer, cost, showback
+    from .covered import coverage
     from .limits_used import known_clients, over_days, utilisation, utilisation_daily
     from .metrics import usage_from_metrics
     from .near_and_top import alerts, near, top
@@ -33,6 +34,7 @@ _NAMES = {
     "backtesting": ("backtest",),
     "broker_utilisation": ("UtilisationDifferences", "utilisation_differences"),
     "costs": ("CostAnswer", "cost", "showback"),
+    "covered": ("coverage",),
     "limits_used": ("known_clients", "over_days", "utilisation", "utilisation_daily"),
     "metrics": ("usage_from_metrics",),
     "near_and_top": ("alerts", "near", "top"),
@@ -60,6 +62,7 @@ __all__ = [
     "check_tables",
     "clients",
     "cost",
+    "coverage",
     "impact",
     "known_clients",
     "near",

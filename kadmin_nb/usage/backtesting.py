@@ -133,7 +133,7 @@ def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None
     -------
     BacktestAnswer or pyspark.sql.DataFrame
         A row for each broker, key and bucket with a limit, the longest throttled first. For usage in Spark a lazy
-        DataFrame, unordered.
+        DataFrame, unordered; `kn.usage.coverage` says which brokers that usage has, and from when to when.
 
     Raises
     ------

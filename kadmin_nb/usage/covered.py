@@ -32,7 +32,19 @@ def is_of_brokers(frame: Any) -> bool:
 
 
 def coverage(usage: Any, brokers: Iterable[int] | None = None) -> Coverage:
-    """The coverage of a USAGE of one cluster, which has these brokers, where they are known.
+    """How much of the whole a USAGE of one cluster has: its brokers, and from when to when it has rows of them.
+
+    Parameters
+    ----------
+    usage
+        USAGE, in Spark or as anything with `__arrow_c_stream__`.
+    brokers
+        The ids of the cluster's brokers: those without a row are then known, too.
+
+    Returns
+    -------
+    Coverage
+        Its text says it in a phrase, `not_known` what is missing.
 
     Raises
     ------

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,7 +84,7 @@ class NearAnswer(Answer):
 
     `coverage` says which brokers the usage has, and from when to when. `unjudged` are buckets that were used before the
     history of their limits begins, `unused` quotas whose use is not in the usage at all. `are_of_now` says that the
-    usage, of whatever time, was judged by the limits of now.
+    usage, of whatever time, was judged by the limits of now. Of several clusters `by_cluster` has the coverage of each.
     """
 
     def __init__(
@@ -96,14 +97,16 @@ class NearAnswer(Answer):
         unjudged: int = 0,
         are_of_now: bool = False,
         unused: Sequence[str] = (),
+        by_cluster: Mapping[str, Coverage] = MappingProxyType({}),
     ) -> None:
         super().__init__(table)
         self.limits, self.percent, self.unknown, self.unjudged = limits, percent, unknown, unjudged
         self.coverage, self.are_of_now, self.unused = coverage, are_of_now, tuple(unused)
+        self.by_cluster = by_cluster
 
     def _title(self) -> str:
         """Their number, and the worst of them."""
-        rest, limits = self.coverage.not_known, "limits of now" if self.are_of_now else "limits"
+        rest, limits = self._not_known, "limits of now" if self.are_of_now else "limits"
         if not self.limits:
             return f"No client in this usage has a limit{rest}." if not self.unjudged else f"{self._unjudged}{rest}."
         if not len(self):
@@ -115,6 +118,12 @@ class NearAnswer(Answer):
         (worst,) = self._table.slice(0, 1).to_pylist()
         counts = f"{len(self):,} of {self.limits:,} {limits} are near or over, {over:,} of them over{rest}"
         return f"{counts}. The worst: {_bucket_sentence(worst)}."
+
+    @property
+    def _not_known(self) -> str:
+        """What the usage does not cover, of one cluster or of each of several."""
+        each = (f"{one.not_known} of cluster {name}" for name, one in self.by_cluster.items() if one.not_known)
+        return printable("".join([self.coverage.not_known, *each]))
 
     def _exit_state(self, detailed: bool = False) -> ExitState:
         """Where no limit is near as far as is known, and that is not all: as of rows that could not be read."""
@@ -134,6 +143,7 @@ class NearAnswer(Answer):
 
     def _remarks(self) -> Iterator[str]:
         yield from remarks(self.coverage)
+        yield from (printable(f"Of cluster {name} read from {one}.") for name, one in self.by_cluster.items())
         if self.are_of_now:
             yield _OF_NOW
         if self.unused:
@@ -169,7 +179,8 @@ def near(
     Parameters
     ----------
     utilisation
-        UTILISATION of one cluster, in Spark or as anything with `__arrow_c_stream__`.
+        UTILISATION, in Spark or as anything with `__arrow_c_stream__`; of several clusters with a `cluster_id`, which
+        the answer then has, too.
     percent
         The share of a limit, in percent, from which a bucket counts as near.
     brokers
@@ -180,19 +191,21 @@ def near(
         The usage was judged by the limits of now, whatever they were in its time: the answer says that, too.
     """
     rows = taken(utilisation, (CLUSTER, *schemas.UTILISATION.names), "the rows of utilisation")
-    words = words_of(rows)
+    words, cluster = words_of(rows), cluster_of(rows)
     judged = where(rows, ~words.is_null(words.column("limit")) | (words.column("level") == UNKNOWN))
     judged = in_arrow(judged, task="Spark counts the utilisation")
     limited = judged.filter(judged["limit"].is_valid())
     is_full = pc.greater_equal(limited["utilisation"], percent)
     is_near = pc.or_(pc.fill_null(is_full, False), pc.fill_null(pc.greater(limited["throttle_ms"], 0), False))
     order = [("utilisation", "descending"), ("throttle_ms", "descending"), ("broker", "ascending")]
-    nearest = limited.filter(is_near).sort_by(order).select(schemas.NEAR.names).cast(schemas.NEAR.schema)
+    schema = led(schemas.NEAR.schema, cluster)
+    nearest = limited.filter(is_near).sort_by(order).select(schema.names).cast(schema)
     unknown = pc.sum(pc.greater(limited["windows_unknown"], 0)).as_py() or 0
-    coverage = _coverage_of(rows, judged, brokers)
+    coverage = Coverage() if cluster else _coverage_of(rows, judged, brokers)
+    by_cluster = _coverage_of_each(rows) if cluster else {}
     nearest, unjudged = schemas.marked(nearest, kadmin_metadata(utilisation)), len(judged) - len(limited)
     unused = () if quotas is None else _unused(quotas, limited)
-    return NearAnswer(nearest, len(limited), percent, unknown, coverage, unjudged, are_of_now, unused)
+    return NearAnswer(nearest, len(limited), percent, unknown, coverage, unjudged, are_of_now, unused, by_cluster)
 
 
 def _unused(quotas: pa.Table, limited: pa.Table) -> list[str]:
@@ -218,12 +231,17 @@ def _by_quota(rows: pa.Table, names: Mapping[str, str]) -> pa.Table:
 
 def _coverage_of(rows: Frame, judged: pa.Table, brokers: Iterable[int] | None) -> Coverage:
     """The coverage of UTILISATION of one cluster; of its rows some are here already."""
-    if cluster_of(rows):
-        return Coverage()
     spans = each_once(judged, _SPAN)
     if pc.max(judged["brokers"]).as_py() != pc.count_distinct(spans["broker"]).as_py():  # no client of one has a limit
         spans = in_arrow(each_once(rows, _SPAN), task="Spark looks for the brokers")
     return of_brokers(spans, brokers)
+
+
+def _coverage_of_each(rows: Frame) -> dict[str, Coverage]:
+    """The coverage of each of the clusters of UTILISATION, by name; which brokers they have nobody says."""
+    spans = in_arrow(each_once(rows, [CLUSTER, *_SPAN]), task="Spark looks for the brokers")
+    names = sorted(pc.unique(spans[CLUSTER]).to_pylist())
+    return {name: of_brokers(spans.filter(pc.equal(spans[CLUSTER], name))) for name in names}
 
 
 _SPAN = ["broker", "since", "until", "watched_s"]
@@ -236,7 +254,8 @@ def _bucket_sentence(row: Mapping[str, Any]) -> str:
     used = meanings.measured(row["key"], row["peak"], row["windows_unknown"])
     limit = readable(row["key"], row["limit"])
     share = "" if row["utilisation"] is None else f" ({figures.percent(row['utilisation'])})"
-    return f"{whose} {row['key']} {used} of {limit}{share} on broker {row['broker']}"
+    where = f" of cluster {row[CLUSTER]}" if CLUSTER in row else ""
+    return printable(f"{whose} {row['key']} {used} of {limit}{share} on broker {row['broker']}{where}")
 
 
 def alerts(

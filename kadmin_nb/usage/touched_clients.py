@@ -180,7 +180,7 @@ def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | N
     -------
     ImpactAnswer or pyspark.sql.DataFrame
         IMPACT, the worst first; unaffected clients are only counted. For pairs in Spark a lazy DataFrame, unordered;
-        `groupBy("key", "effect").count()` sums it up.
+        `groupBy("key", "effect").count()` sums it up, and `kn.usage.coverage` says what a usage covers.
 
     Raises
     ------

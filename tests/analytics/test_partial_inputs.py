@@ -487,6 +487,24 @@ def test_a_usage_of_another_cluster_is_named():
     assert "If it is the usage of another cluster, give that of this one" in "\n".join(near.warnings)
 
 
+@pytest.mark.spark
+@pytest.mark.parametrize("engine", ["arrow", "spark"])
+def test_near_of_several_clusters_says_what_it_was_read_from_of_each(engine, spark):
+    """None of the fleet's limits was near, it said; of cluster b ten minutes of broker 3 had been read."""
+    rows = {"a": part("whole"), "b": part("half of the time of broker 3")}
+    of_all = [table.append_column("cluster_id", pa.repeat(name, len(table))) for name, table in rows.items()]
+    limits = [LIMITS.append_column("cluster_id", pa.repeat(name, len(LIMITS))) for name in rows]
+    usage = pa.concat_tables(of_all)
+    used = kn.usage.utilisation(to_spark(usage, spark) if engine == "spark" else usage, pa.concat_tables(limits))
+    near = kn.usage.near(used)
+    assert near._title() == (
+        "1 of 12 limits are near or over, 0 of them over; not known for all of the time of broker 3 of cluster b. "
+        f"{NEAREST[:-1]} of cluster a."
+    )
+    assert near["cluster_id"].to_pylist() == ["a"]
+    assert near.warnings == tuple(f"Of cluster {name} read from 3 brokers, {SPAN}." for name in rows)
+
+
 EXITS = {
     "whole, one is near": ("whole", BROKERS, 3),
     "none is near": ("no alice", BROKERS, 0),
