@@ -16,7 +16,7 @@ from kadmin_nb.cluster.configs import Configs
 from kadmin_nb.errors import NotAuthorized, TimedOut
 from kadmin_nb.model.findings import NOT_KNOWN
 from kadmin_nb.model.resources import Partition, Resource
-from tests.double import FakeKafka
+from tests.double import FakeKafka, schema
 
 TOPIC, GROUP, ALL = Resource("TOPIC", "t"), Resource("GROUP", "g"), Resource("BROKER", "")
 ONE, TWO, THREE = (Resource("BROKER", str(number)) for number in (1, 2, 3))
@@ -28,6 +28,26 @@ WELL = tuple(Partition("t", number, 1 + number, (1, 2, 3), (1, 2, 3)) for number
 BEHIND = (*WELL[:2], replace(WELL[2], in_sync=(3, 2)))
 OFFLINE = (*WELL[:2], Partition("t", 2, None, (3,), (3,)))
 ON_ONE = tuple(replace(one, leader=1) for one in WELL)
+
+
+MOST = str(2**63 - 1)
+FURTHER = {
+    "BROKER": {
+        CALLBACK: schema.Key("STRING", None, is_read_only=True),
+        RATE: schema.Key("LONG", MOST),
+        COPIED: schema.Key("LONG", MOST),
+        "remote.log.storage.system.enable": schema.Key("BOOLEAN", "false", is_read_only=True),
+        f"group.{LOCKS}": schema.Key("INT", "2000"),
+    },
+    "GROUP": {LOCKS: schema.Key("INT", "2000", f"group.{LOCKS}")},
+}
+
+
+@pytest.fixture(autouse=True)
+def further_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The double knows a part of Kafka's keys; here these, too."""
+    for kind, keys in FURTHER.items():
+        monkeypatch.setitem(schema.KEYS, kind, schema.KEYS[kind] | keys)
 
 
 @dataclass(frozen=True)

@@ -52,18 +52,12 @@ TOPIC = {
     "unclean.leader.election.enable": Key("BOOLEAN", "false", "unclean.leader.election.enable"),
 }
 BROKER = {key.broker: Key(key.type, key.default) for key in TOPIC.values() if key.broker} | {
-    "client.quota.callback.class": Key("STRING", None, is_read_only=True),
-    "follower.replication.throttled.rate": Key("LONG", "9223372036854775807"),
-    "group.share.partition.max.record.locks": Key("INT", "2000"),
-    "leader.replication.throttled.rate": Key("LONG", "9223372036854775807"),
     "log.retention.ms": Key("LONG", None),
     "max.connections": Key("INT", "2147483647"),
     "max.connections.per.ip": Key("INT", "2147483647"),
     "node.id": Key("INT", None, is_read_only=True),
     "num.network.threads": Key("INT", "3"),
     "num.partitions": Key("INT", "1", is_read_only=True),
-    "remote.log.manager.copy.max.bytes.per.second": Key("LONG", "9223372036854775807"),
-    "remote.log.storage.system.enable": Key("BOOLEAN", "false", is_read_only=True),
     "sasl.jaas.config": Key("PASSWORD", None),
     "ssl.key.password": Key("PASSWORD", None),
     "ssl.keystore.location": Key("STRING", None),
@@ -72,7 +66,6 @@ BROKER = {key.broker: Key(key.type, key.default) for key in TOPIC.values() if ke
 GROUP = {
     "consumer.heartbeat.interval.ms": Key("INT", "5000"),
     "consumer.session.timeout.ms": Key("INT", "45000"),
-    "share.partition.max.record.locks": Key("INT", "2000", "group.share.partition.max.record.locks"),
 }
 CLIENT_METRICS = {
     "interval.ms": Key("INT", "300000"),
