@@ -21,11 +21,11 @@ from ..frames.answer import Answer
 from ..frames.display import Display
 from ..hints import Hint, Verb, sentence
 from ..model.changes import UNVERIFIED, VERIFIED, Change, Edit, SentRows, Target
-from ..model.findings import Finding
+from ..model.findings import WARNING, Finding
 from ..paths import journal_dir
 from ..plans import LAG, QUIET_PERIOD, VERIFY_TIMEOUT, ends, gradual, plan, planning, sending, stalls, validation
 from ..plans.advice.dangers import Gate, advice_on
-from ..plans.advice.warnings import behind
+from ..plans.advice.warnings import CALLBACK, OF_PRECEDENCE, behind
 from ..plans.apply_options import ApplyOptions
 from ..plans.approval import approval_of, approved, author
 from ..plans.execution import executor, rollback
@@ -437,7 +437,16 @@ class Changes:
         rows = [near[change.resource].noted(change) if change.resource in near else change for change in rows]
         rows = with_follower_notes(self._kafka, validation.validated(self._kafka, rows, asking_once()))
         sent = self._sent_lately([change.target for change in rows], False)
-        return self._made(rows, reason, lifetime, state=state)._with_warnings(list(behind(rows, sent)))
+        plan = self._made(rows, reason, lifetime, state=state)._with_warnings(list(behind(rows, sent)))
+        return plan._with_warnings(self._by_classes(plan))
+
+    def _by_classes(self, plan: Plan) -> list[Finding]:
+        """Warnings beside those that a quota comes first: by a class of its own a broker may decide otherwise."""
+        from .resolving import notes_on_callbacks
+
+        if not {*plan.warnings()["warning"].to_pylist()} & {*OF_PRECEDENCE}:
+            return []
+        return [Finding(CALLBACK, WARNING, note) for note in notes_on_callbacks(self._kafka)]
 
     def _made(
         self,

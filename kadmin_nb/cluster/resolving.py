@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Broker, Component
+from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Broker, Component, serving
 from ..admin.wire import PATIENCE
 from ..advice.brakes import CALLBACK
 from ..client_configs.kafka import LiveKafka
@@ -237,11 +237,24 @@ def marks(kafka: LiveKafka, assume_default: bool) -> dict[str, str]:
     """The remarks on the answer, the number of brokers among them; refuses when one decides by a class of its own."""
     registered = kafka.brokers()
     brokers = [broker for broker in registered if not broker.is_fenced]
-    asked = (configs_of_broker(kafka, broker.resource, (CALLBACK,), synonyms=False) for broker in brokers)
-    rows = [*chain.from_iterable(asked)]
+    rows = _callback_rows(kafka, brokers)
     found, missing = marks_of(rows, len(brokers), assume_default), unread(registered, rows)
-    notes = [*missing.values(), *(f"{_decides(row)}: what is stored may not apply" for row in _custom(rows))]
+    notes = [*missing.values(), *_notes_on_classes(rows)]
     return {**found, NOTES: "\n".join(map(printable, notes))} if notes else found
+
+
+def notes_on_callbacks(kafka: LiveKafka) -> list[str]:
+    """A sentence for each broker that decides quotas by a class of its own."""
+    return _notes_on_classes(_callback_rows(kafka, serving(kafka)))
+
+
+def _callback_rows(kafka: LiveKafka, brokers: Iterable[Broker]) -> list[Row]:
+    asked = (configs_of_broker(kafka, broker.resource, (CALLBACK,), synonyms=False) for broker in brokers)
+    return [*chain.from_iterable(asked)]
+
+
+def _notes_on_classes(rows: Iterable[Row]) -> list[str]:
+    return [f"{_decides(row)}: what is stored may not apply" for row in _custom(rows)]
 
 
 def _custom(rows: Iterable[Row]) -> list[Row]:

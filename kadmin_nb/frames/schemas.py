@@ -576,9 +576,9 @@ class DANGERS(_Row, key="row"):
 
 
 class WARNINGS(Frame):
-    """Facts that the rows of a plan do not show. `warning` is shadows, shadowed, reach, blank client-id, sharing,
-    principal, per broker, left or in parts; `row`, `resource` and `key` are the first that it is about, null where it
-    is about all of it."""
+    """Facts that the rows of a plan do not show. `warning` is shadows, shadowed, reach, blank client-id, callback,
+    sharing, principal, per broker, left or in parts; `row`, `resource` and `key` are the first that it is about, null
+    where it is about all of it."""
 
     warning = Field(TEXT, look=BADGE)
     row = ROW.or_null

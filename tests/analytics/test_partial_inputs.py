@@ -555,6 +555,26 @@ def test_a_tree_of_quotas_says_that_a_class_of_its_own_decides(monkeypatch):
     assert said in Quotas(kafka).redundant(assume_default=True).notes
 
 
+def test_a_warning_that_a_quota_comes_first_says_that_a_class_of_its_own_decides(monkeypatch):
+    """The plan warned that a quota can never apply; a class of its own decides on that broker."""
+    found: list[dict] = []
+
+    def warned() -> set[str]:
+        kafka = FakeKafka()
+        kafka.quotas.alter({Entity.parse("client-id=app"): {KEY: 1e8}})
+        kafka.cluster.pass_(1)
+        stage = Changes(kafka).stage()
+        stage.set_quota(KEY, 1e7, user=kn.DEFAULT)
+        monkeypatch.setattr(kafka.configs, "describe", lambda *_, **__: schemas.table(schemas.CONFIGS, found))
+        return {row["message"] for row in stage.plan().warnings()}
+
+    by_kafka = warned()
+    assert any("can never apply" in message for message in by_kafka)
+    found += [config(2, "com.example.Quotas", "client.quota.callback.class")]
+    said = "broker 2 decides quotas by client.quota.callback.class=com.example.Quotas: what is stored may not apply"
+    assert warned() == {*by_kafka, said}
+
+
 UNSEEN_STALLS = (
     f"row 1, user=alice {KEY}: how long its clients would be throttled on broker 3 is not known: the usage has no row "
     "of it; add its request log"

@@ -28,6 +28,10 @@ from ..observed_state import ObservedState, of_place
 from ..quotas_after import Limits, limits_after, newly_shadowed
 
 SHADOWS, SHADOWED, REACH, BLANK = "shadows", "shadowed", "reach", "blank client-id"
+OF_PRECEDENCE = (SHADOWS, SHADOWED, REACH, BLANK)
+"""The warnings that say which of several quotas applies, by Kafka's own rules."""
+
+CALLBACK = "callback"
 SHARING, PRINCIPAL, PER_BROKER, NO_EFFECT = "sharing", "principal", "per broker", "no effect"
 
 BEHIND = "behind"
