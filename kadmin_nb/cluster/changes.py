@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -86,10 +88,15 @@ _followers: weakref.WeakSet[Follower] = weakref.WeakSet()
 """Those who show plans, whichever of this process's connections applies them."""
 
 
+_following = threading.Lock()
+
+
 def _tell_followers(plan: Plan, outcomes: Outcomes) -> Outcomes:
-    """The outcomes, after all who show that plan were told."""
-    for follower in [*_followers]:
-        if follower.plan.id == plan.id:
+    """The outcomes, after all who show that plan were told; a page that fails hides nothing of what was sent."""
+    with _following:
+        showing = [follower for follower in _followers if follower.plan.id == plan.id]
+    for follower in showing:
+        with suppress(Exception):
             follower.told(outcomes)
     return outcomes
 
@@ -268,7 +275,8 @@ class Changes:
 
     def follow(self, follower: Follower) -> None:
         """Tell it of its plan from now on; see `LiveCluster.follow`."""
-        _followers.add(follower)
+        with _following:
+            _followers.add(follower)
 
     def approve(self, plan: Plan, text: str) -> Plan:
         """The plan with our approval; see `Cluster.approve`."""

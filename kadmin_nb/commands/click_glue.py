@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -452,7 +453,19 @@ class FrameName(Objects):
         return Path(value) if isinstance(value, str) else value
 
 
-FRAME = FrameName()
+class FileName(Objects):
+    """The name of a file, `-` where it is typed; the text of a variable is always a file."""
+
+    name = "file"
+
+    def given(self, value: object) -> object:
+        """The path."""
+        if not isinstance(value, str | os.PathLike):
+            raise UsageError(f"a {type(value).__name__} is not the name of a file")
+        return Path(value)
+
+
+FRAME, FILE = FrameName(), FileName()
 
 
 class CommaSeparated(Words):

@@ -15,7 +15,7 @@ from ..errors import UsageError
 from ..model.resources import WORDS
 from . import options
 from .change_options import again, changing
-from .click_glue import CommaSeparated, Text, TextInPart, Verb
+from .click_glue import FILE, CommaSeparated, Text, TextInPart, Verb
 from .session import ImpactOptions, PlanOptions, Session
 
 if TYPE_CHECKING:
@@ -99,13 +99,13 @@ def export(
 @click.command("from", cls=Verb)
 @changing
 @again
-@click.argument("file", metavar="FILE")
+@click.argument("file", metavar="FILE", type=FILE)
 @click.option("--prune", is_flag=True, help="Also remove what FILE does not mention, of the kinds that it has.")
 @click.option("--any-cluster", is_flag=True, help="Accept a file of another cluster.")
 @migrating
 @options.impact
 def plan_from(
-    session: Session, file: str, prune: bool, any_cluster: bool, scale: str | None, mapping: str | None,
+    session: Session, file: str | Path, prune: bool, any_cluster: bool, scale: str | None, mapping: str | None,
     impact: ImpactOptions | None, plan_options: PlanOptions,
 ) -> Any:  # fmt: skip
     """Plan what brings the cluster to the state in FILE.

@@ -12,7 +12,7 @@ from ..errors import UsageError
 from ..plans.apply_options import ApplyOptions
 from . import completions, options
 from .change_options import again, applying, changing, ending, wait_clients
-from .click_glue import FRAME, Text, Verbs, Words
+from .click_glue import FILE, FRAME, Text, Verbs, Words
 from .declared import plan_from
 from .options import Finite
 from .session import ImpactOptions, PlanOptions, Session, planned, usage_frame
@@ -33,11 +33,15 @@ _HEX = frozenset("0123456789abcdef")
 @again
 @options.impact
 @click.option(
-    "--file", "-f", metavar="FILE", help="A file of changes, one a line, as in a %%kquota cell; - reads standard input."
+    "--file",
+    "-f",
+    metavar="FILE",
+    type=FILE,
+    help="A file of changes, one a line, as in a %%kquota cell; - reads standard input.",
 )
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of saved plans.")
 def plan(
-    session: Session, file: str | None, schema: bool, impact: ImpactOptions | None, plan_options: PlanOptions
+    session: Session, file: str | Path | None, schema: bool, impact: ImpactOptions | None, plan_options: PlanOptions
 ) -> Any:
     """Make plans from a file of changes; show, apply, verify, resume and roll back plans.
 
@@ -242,7 +246,7 @@ def is_id(text: str) -> bool:
     return set(text) <= _HEX and not Path(text).exists()
 
 
-def _change_lines_in(file: str) -> str:
+def _change_lines_in(file: str | Path) -> str:
     place, bounds, is_stdin = Path(file), ("a file of lines", _LARGEST), file == "-"
     missing = f"{file} cannot be read: No such file or directory"
     if is_stdin:

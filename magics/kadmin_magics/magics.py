@@ -77,6 +77,7 @@ class KAdmin(Magics):
         self._charts.unregister()
         atexit.unregister(self._leave)
         if not is_reload:
+            self._say_what_is_lost()
             self._leave()
 
     @no_var_expand
@@ -184,6 +185,14 @@ class KAdmin(Magics):
         if form := result.form or (self.frame if self.frame != ANSWER and getattr(value, "_is_frame", False) else None):
             return formed(value, form)
         return value._at(hints.magic)._in_cell() if isinstance(value, Display) else value
+
+    def _say_what_is_lost(self) -> None:
+        """Name the changes that are staged on a connection that ends; a Cluster of somebody's own keeps its stage."""
+        session: NotebookSession | None = self.__dict__.get("session")
+        if session is None or not session.owns or (connected := session.connected) is None:
+            return
+        if count := len(connected.tray):
+            session.warn(f"{count} staged change{'s' * (count != 1)} on cluster {connected.id} dropped")
 
     def _leave(self) -> None:
         if "session" in self.__dict__:

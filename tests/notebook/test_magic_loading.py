@@ -66,7 +66,7 @@ def test_reload_doubles_nothing(notebook):
 
 
 @pytest.mark.broker
-def test_reload_keeps_the_cluster_and_what_is_staged(live):
+def test_reload_keeps_the_cluster_and_what_is_staged(live, capsys):
     """%reload_ext dropped the cluster and twenty staged changes without a word."""
     live("%config KAdmin.frame = 'pandas'")
     live("%kquota set producer_byte_rate=1MB/s user=alice --reason soon")
@@ -77,7 +77,9 @@ def test_reload_keeps_the_cluster_and_what_is_staged(live):
     assert magics_after.frame == "pandas"
     plan = live("%kquota plan")
     assert ([str(change.resource) for change in plan.changes], plan.reason) == (["user=alice"], "soon")
+    capsys.readouterr()
     live("%unload_ext kadmin_nb")
+    assert capsys.readouterr().err == f"1 staged change on cluster {cluster.id} dropped\n"
     live("%load_ext kadmin_nb")
     assert "no cluster was named" in str(live.refused("%kquota describe"))
 

@@ -139,6 +139,9 @@ def test_the_text_of_a_variable_is_never_an_option_or_code(live, tmp_path):
     assert "neither a frame nor a" in str(live.refused("%kquota resolve --pairs {code}"))
     assert "right of =" in str(live.refused("%kquota set {x} user=a"))
     assert "unknown command '{x}'" in str(live.refused("%kquota {x}"))
+    live["dash"] = "-"
+    assert "-" in str(live.refused("%kplan -f {dash}", kn.NotFound))
+    assert "-" in str(live.refused("%kplan from {dash}", kn.NotFound))
     lines = tmp_path / "lines.txt"
     lines.write_text("set producer_byte_rate=1 user=a\nset producer_byte_rate=1 user={code}\n")
     assert "line 2: user={…} is not expanded here" in str(live.refused(f"%kplan -f {lines}"))
