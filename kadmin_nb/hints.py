@@ -108,7 +108,7 @@ def terminal(way: Way) -> str:
 def magic(way: Way) -> str:
     """As a magic has it."""
     if isinstance(way, Option):
-        return _flags(way)
+        return _flags(way, braces_doubled)
     return f"%k{way.words}" if way.words.split()[0] in ("config", "plan", "quota") else f"%kadmin {way.words}"
 
 
@@ -132,9 +132,14 @@ class Runbook:
         return f"-p {shlex.quote(f'{way.name}={value}')}"
 
 
-def _flags(option: Option) -> str:
+def braces_doubled(text: str) -> str:
+    """The text in a line of a notebook, which would evaluate what stands in single braces."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _flags(option: Option, literal: Callable[[str], str] = str) -> str:
     flag = option.flag or f"--{option.name.replace('_', '-')}"
     if option.value is True:
         return flag
     values = option.value if isinstance(option.value, list | tuple) else [option.value]
-    return " ".join(f"{flag} {shlex.quote(str(value))}" for value in values)
+    return " ".join(f"{flag} {shlex.quote(literal(str(value)))}" for value in values)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kadmin_nb.commands.session import ImpactOptions, PlanOptions, Session, planned, save
 from kadmin_nb.errors import Interrupted, NotFound, PartlyFailed, UsageError
+from kadmin_nb.hints import braces_doubled
 from kadmin_nb.model.changes import Edit
 from kadmin_nb.model.grammar import quote
 from kadmin_nb.plans.apply_options import ApplyOptions
@@ -44,7 +45,7 @@ class OtherCluster(Session):
     def review(self, plan: Plan, options: ApplyOptions) -> Display:
         raise UsageError(
             "a review stays open after its line, but --cluster ends with it",
-            hint=f"%kadmin use {quote(self.target or 'TARGET')} makes it the current one.",
+            hint=f"{_use_line(self.target or 'TARGET')} makes it the current one.",
         )
 
     def plan(self, plan_options: PlanOptions, impact: ImpactOptions | None = None) -> Any:
@@ -59,7 +60,7 @@ class OtherCluster(Session):
     def _elsewhere(self) -> UsageError:
         return UsageError(
             "the tray belongs to the current connection, but --cluster, --property or --timeout opens another",
-            hint=f"%kadmin use {quote(self.target or 'TARGET')} makes it the current one; "
+            hint=f"{_use_line(self.target or 'TARGET')} makes it the current one; "
             "set … --apply changes it without a tray.",
         )
 
@@ -157,7 +158,7 @@ class NotebookSession(Session):
             raise UsageError(f"{name} is not a variable name", hint=f"A file ends in {', '.join(FILES)}.")
 
     def use_line(self, target: str) -> str:
-        return f"%kadmin use {quote(target)}"
+        return _use_line(target)
 
     def started_local(self, name: str, target: str) -> str:
         return self.use_line(target)
@@ -253,6 +254,10 @@ class NotebookSession(Session):
         if origin is None or not origin.is_current:
             raise UsageError("something was staged or discarded since the plan was shown", hint="Plan again.")
         return plan
+
+
+def _use_line(target: str) -> str:
+    return f"%kadmin use {quote(braces_doubled(target))}"
 
 
 def _target(named: object) -> str | Cluster:

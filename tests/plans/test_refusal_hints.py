@@ -120,3 +120,10 @@ def test_a_saved_plan_without_a_reason_is_to_be_planned_again(cluster, durable, 
     with pytest.raises(kn.Dangerous) as refused:
         runbooks.run("apply_plan", {**given, "apply": True}, output=tmp_path)
     assert """plan with a reason and apply with -p 'allow=["retention.ms"]'.""" in str(refused.value.hint)
+
+
+def test_a_hint_for_a_notebook_evaluates_nothing():
+    """A plan that I was sent had a key called {x()}; I copied the option that the refusal named, and x() ran."""
+    option = Option("allow_unknown", ["{x()}"])
+    assert hints.magic(option) == "--allow-unknown '{{x()}}'"
+    assert hints.terminal(option) == "--allow-unknown '{x()}'"
