@@ -25,7 +25,7 @@ test: kafkas browser prometheus spark-archive ## every test, on the local Kafka,
 test-fast: install ## the tests that need neither a broker nor Spark, on all cores (one minute)
 	@$(RUN) -m pytest tests -m "not broker and not spark and not secure and not slow" -n logical --dist loadscope
 
-test-long: kafkas ## all of what make test samples: every pair of faults, every order of two editors (about an hour)
+test-long: kafkas ## all of what make test samples: every pair of faults, every order of two editors, real orchestrators (over an hour)
 	@$(RUN) -m pytest tests -m long
 
 test-versions: kafkas ## what each version of Kafka does, on all that we speak to (3 minutes)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
+import ast
 import json
 import os
-import runpy
 import shlex
 import shutil
 import subprocess
@@ -13,14 +12,11 @@ import sys
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
-from typing import Any, ClassVar
-from unittest.mock import MagicMock
+from typing import Any
 
 import pytest
 import yaml
 
-import kadmin_nb as kn
 from kadmin_nb.runbooks.catalogue import find
 
 ROOT = Path(__file__).parents[2]
@@ -61,75 +57,38 @@ def test_the_script_of_cron_runs_the_notebooks_in_their_order(tmp_path, monkeypa
     assert [bind(command) for command in commands] == [*NOTEBOOKS]
 
 
-def test_cron_runs_the_script():
-    """The crontab had the name of another folder."""
-    lines = (EXAMPLES / "kadmin-nb.cron").read_text().splitlines()
-    *_, line = lines
-    assert line.split()[6] == "/srv/kadmin_nb/docs/examples/daily.sh"
-    assert not any("password" in text.lower() for text in lines)
+def test_cron_mails_what_failed_and_nothing_else(tmp_path):
+    """A mail each morning, that all was well; and where it was not, cron did not find kadmin-nb."""
+    crontab = EXAMPLES / "cron.d" / "kadmin-nb"
+    assert "." not in crontab.name  # cron passes over it
+    *lines, last = [line for line in crontab.read_text().splitlines() if line and not line.startswith("#")]
+    *when, user, command = last.split(maxsplit=6)
+    assert (when, user, command) == ([*"04***"], "kadmin", "/srv/kadmin_nb/docs/examples/daily.sh")
+    variables = dict(line.split("=", 1) for line in lines)
+    assert variables["PATH"].startswith("/opt/kadmin_nb/bin:")
+    program = tmp_path / "kadmin-nb"
+    program.write_text('#!/bin/sh\necho "$3 is seen"; [ "$3" != "$FAILS" ] || exit 3\n')
+    program.chmod(0o755)
+    here = {"PATH": f"{tmp_path}:{variables['PATH']}", "RUNS": str(tmp_path / "runs"), "KADMIN_NB": str(ROOT)}
+    for fails, ended, mailed in (
+        ("", 0, ""),
+        ("quota_audit", 3, "audit ended with exit status 3:\nquota_audit is seen\n"),
+    ):
+        done = subprocess.run(
+            ["/bin/sh", "-c", f"exec {EXAMPLES}/daily.sh"],
+            env={**variables, **here, "FAILS": fails}, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout, done.stderr) == (ended, mailed, "")
 
 
-class Operator:
-    """What a BashOperator is given; `>>` says which is first."""
-
-    made: ClassVar[list[dict[str, Any]]] = []
-
-    def __init__(self, **given: Any) -> None:
-        self.made.append(given)
-        self.task_id = given["task_id"]
-
-    def __rshift__(self, other: Operator) -> None:
-        self.made[-1]["after"] = self.task_id
-
-
-class Dag:
-    """A DAG that notes nothing."""
-
-    def __init__(self, name: str, **given: Any) -> None: ...
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *_: object) -> None: ...
-
-
-@pytest.fixture
-def airflow(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """As much of Airflow as the example imports."""
-    for name in ("airflow", "airflow.sdk", "airflow.providers", "airflow.providers.standard"):
-        monkeypatch.setitem(sys.modules, name, ModuleType(name))
-    operators = ModuleType("airflow.providers.standard.operators")
-    bash = ModuleType("airflow.providers.standard.operators.bash")
-    bash.BashOperator, sys.modules["airflow.sdk"].DAG = Operator, Dag  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, operators.__name__, operators)
-    monkeypatch.setitem(sys.modules, bash.__name__, bash)
-    Operator.made.clear()
-    return Operator.made
-
-
-def test_the_dag_of_airflow_runs_the_notebooks_in_their_order(airflow):
+def test_the_lines_of_the_dag_of_airflow_have_what_their_notebooks_declare():
     """A task had a parameter that its notebook did not."""
-    runpy.run_path(str(EXAMPLES / "airflow_dag.py"))
-    commands = [task["bash_command"].replace("{{ macros.ds_add(ds, -1) }}", "2026-11-24") for task in airflow]
-    assert [bind(command) for command in commands] == [*NOTEBOOKS]
-    assert [task.get("after") for task in airflow] == [None, "record_history", "usage", "utilisation"]
-
-
-@pytest.mark.long
-@pytest.mark.broker
-def test_the_op_of_dagster_runs_the_audit(kafka, tmp_path, monkeypatch):
-    """The op passed a parameter that the runbook did not have."""
-    dagster = ModuleType("dagster")
-    for name in ("Definitions", "OpExecutionContext", "RetryPolicy", "ScheduleDefinition", "MetadataValue"):
-        setattr(dagster, name, MagicMock(name=name))
-    dagster.job, dagster.op = (lambda work: None), (lambda **_: lambda work: work)  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "dagster", dagster)
-    space = runpy.run_path(str(EXAMPLES / "dagster_job.py"))
-    audit, context = space["audit"], SimpleNamespace(run_id="1", add_output_metadata=lambda _: None)
-    audit.__globals__.update(CLUSTER=kafka.bootstrap, RUNS=str(tmp_path))
-    with contextlib.suppress(kn.KadminError):  # something in the tests' cluster always wants a look
-        audit(context)
-    assert (tmp_path / "quota_audit-1.ipynb").exists()
-    assert json.loads((tmp_path / "quota_audit-1.json").read_text())["parameters"]["cluster"] == kafka.bootstrap
+    tree = ast.parse((EXAMPLES / "airflow_dag.py").read_text())
+    tree.body = [statement for statement in tree.body if isinstance(statement, ast.Assign)]
+    values: dict[str, Any] = {"os": os}
+    exec(compile(tree, "airflow_dag.py", "exec"), values)
+    lines = [line.replace(values["DAY"], "2026-11-24") for line in values["LINES"].values()]
+    assert [bind(f"kadmin-nb runbook run {line}") for line in lines] == [*NOTEBOOKS]
 
 
 @pytest.mark.broker
