@@ -29,7 +29,7 @@ class Runbook(dg.Config):
 @dg.op(retry_policy=dg.RetryPolicy(max_retries=2, delay=300))
 def runbook(context: dg.OpExecutionContext, config: Runbook) -> None:
     """Run it; every try has a document of its own."""
-    document = Path(RUNS, context.run_id, f"{config.name}-{context.retry_number + 1}.ipynb")
+    document = Path(RUNS, context.run_id, f"{Path(config.name).stem}-{context.retry_number + 1}.ipynb")
     try:
         kn.runbooks.run(config.name, config.parameters, output=document)
     except kn.KadminError as error:

@@ -27,7 +27,7 @@ async def may_pass(task, run, state) -> bool:
 def runbook(name: str, parameters: dict) -> str:
     """Run a runbook; every try has a document of its own."""
     run = TaskRunContext.get().task_run
-    document = Path(RUNS, str(run.flow_run_id), f"{name}-{run.run_count}.ipynb")
+    document = Path(RUNS, str(run.flow_run_id), f"{Path(name).stem}-{run.run_count}.ipynb")
     try:
         kn.runbooks.run(name, parameters, output=document)
     except kn.KadminError as error:
