@@ -251,6 +251,17 @@ def test_a_failed_run_of_dagster_names_its_document_and_what_helps(place: Place)
     assert metadata["document"] in metadata["hint"]
 
 
+@pytest.mark.parametrize(
+    ("config", "tries"),
+    [({}, 1), ({"parameters": {"cluster": "127.0.0.1:1"}}, 3)],
+    ids=["the audit found something", "no broker answers"],
+)
+def test_dagster_tries_again_only_what_may_pass(place: Place, config: dict[str, Any], tries: int) -> None:
+    """The alarm of an audit came ten minutes late, after two more audits that found the same."""
+    assert place.run(*_dagster(place, config))[0] != 0
+    assert [record["ok"] for record in place.records()] == [False] * tries
+
+
 def test_what_dagster_ends_leaves_no_kernel_and_no_record_of_success(place: Place) -> None:
     """ "ok": true for ever, of a run that was killed."""
     place.end(*_dagster(place, place.waits()))
