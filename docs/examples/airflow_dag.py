@@ -50,7 +50,8 @@ class RunbookOperator(BaseOperator):
         ended = self.hook.run_command(words, cwd=CLONE)
         if ended.exit_code:
             error = AirflowFailException if ended.exit_code in NEVER_AGAIN else RuntimeError
-            raise error(f"exit code {ended.exit_code}; the log says why and what helps, and so does {self.document}")
+            document = f", and so does {self.document}" if os.path.exists(self.document) else ""
+            raise error(f"exit code {ended.exit_code}: the log says why and what helps{document}")
         return self.document
 
     def on_kill(self) -> None:

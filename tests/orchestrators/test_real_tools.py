@@ -185,7 +185,7 @@ def test_what_airflow_was_refused_is_not_tried_again(place: Place, airflow: Path
     place.write("one_task.py", ONE_TASK.format(line=f"change_quotas {words}", retries=2))
     ended, said = place.run(airflow / "airflow", "dags", "test", "one_task")
     assert ended != 0
-    assert re.search(r"AirflowFailException: exit code 5; .* so does \S+/one-1.ipynb", said), said
+    assert re.search(r"AirflowFailException: exit code 5: .* so does \S+/one-1.ipynb", said), said
     assert REFUSED in said
     assert "Hint: " in said
     assert [(record["ok"], REFUSED in record["error"]["message"]) for record in place.records()] == [(False, True)]
