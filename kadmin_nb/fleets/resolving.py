@@ -24,7 +24,7 @@ from pyspark.sql.types import ArrayType, DataType, DoubleType, IntegerType, Stri
 
 from ..errors import Invalid, UsageError
 from ..frames.relational import TEXT, cluster_of, of_kinds, read_columns, without_null
-from ..frames.spark import row_as_json, to_spark
+from ..frames.spark import missing_package_named, row_as_json, to_spark
 from ..model.levels import LEVELS, Level
 from ..resolution.input_columns import CLUSTER, QUOTA_COLUMNS, QUOTAS_LABEL, check_clusters
 from ..resolution.kernel import PAIRS, Index, Shape, asked_keys, check_shape
@@ -391,7 +391,8 @@ class SplitQuotas:
 
 def _fetched(frame: DataFrame) -> pa.Table:
     """`frame.toArrow()`, compressed by the workers to a tenth: Spark's default driver loses a result of 200 MB."""
-    packed = frame.mapInArrow(by_value(_pack, None), "packed binary").toArrow()["packed"]
+    with missing_package_named():
+        packed = frame.mapInArrow(by_value(_pack, None), "packed binary").toArrow()["packed"]
     if not len(packed):
         return frame.limit(0).toArrow()
     return pa.concat_tables(pa.ipc.open_stream(packed_table.as_buffer()).read_all() for packed_table in packed)

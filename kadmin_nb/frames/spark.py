@@ -367,15 +367,47 @@ def errors_in_one_line(failed: str = "Spark could not do it") -> Iterator[None]:
     ------
     Invalid
         In place of any error of Spark's.
+    Unsupported
+        A package is missing on Spark's workers.
     """
     try:
-        yield
+        with missing_package_named():
+            yield
     except KadminError:
         raise
     except Exception as error:
         if not type(error).__module__.startswith(("pyspark", "py4j", "grpc")):
             raise
         raise Invalid(f"{failed}: {said_by(error)}", hint=_of_versions(error)) from None
+
+
+@contextmanager
+def missing_package_named() -> Iterator[None]:
+    """Around work of Spark's workers: a package that their Python lacks is named in a line, in place of a traceback.
+
+    Raises
+    ------
+    Unsupported
+        A package is missing on the workers; any other error stays as it is.
+    """
+    try:
+        yield
+    except Exception as error:
+        missing = _MISSING_PACKAGE.search(_error_text(error))
+        if missing is None or isinstance(error, KadminError | ImportError):
+            raise
+        package = (missing[1] or missing[2]).lower()
+    else:
+        return
+    raise Unsupported(
+        f"the Python of Spark's workers has no {package}",
+        hint=f"Install {package} for that Python: spark.pyspark.python or $PYSPARK_PYTHON names it on each worker.",
+    )
+
+
+_MISSING_PACKAGE = re.compile(
+    r"ModuleNotFoundError: No module named '(\w+)|PACKAGE_NOT_INSTALLED\] (\w+)(?: >= \S+)? must be installed"
+)
 
 
 def _of_versions(error: BaseException) -> str | None:

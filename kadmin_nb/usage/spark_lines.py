@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from ..errors import Invalid, KadminError, NotFound, UsageError
 from ..fleets.workers import Batches, by_value
 from ..frames.relational import TEXT, of_kinds
-from ..frames.spark import spark_schema
+from ..frames.spark import missing_package_named, spark_schema
 from .log_files import LONGEST_LINE, TORN
 from .log_lines import MARK
 from .request_rows import (
@@ -254,9 +254,14 @@ def in_one_line() -> Iterator[None]:
         There is no such path.
     Invalid
         A file ends before its time, as a gzip that was cut short does.
+    Unsupported
+        A package is missing on the workers.
     """
     try:
-        yield
+        with missing_package_named():
+            yield
+    except KadminError:
+        raise
     except Exception as error:  # py4j's in classic mode, pyspark's over Connect
         translated = _translated(str(error))
         if translated is None:
