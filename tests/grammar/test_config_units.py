@@ -53,10 +53,19 @@ def test_what_does_not_fit_is_the_brokers_to_refuse(text) -> None:
 @pytest.mark.parametrize(
     ("key", "text", "hint"),
     [
-        ("retention.ms", "7days", "Did you mean 7d? retention.ms takes ms, s, min, h, d."),
-        ("retention.ms", "1.5 Hours", "Did you mean 1.5h? retention.ms takes ms, s, min, h, d."),
+        ("retention.ms", "7days", "Did you mean 7d (604800000)? retention.ms takes ms, s, min, h, d."),
+        ("retention.ms", "1.5 Hours", "Did you mean 1.5h (5400000)? retention.ms takes ms, s, min, h, d."),
+        (
+            "segment.bytes",
+            "1Gi",
+            "Did you mean 1GiB (1073741824)? segment.bytes takes B, kB, MB, GB, KiB, MiB, GiB, TiB.",
+        ),
         ("retention.ms", "7x", "retention.ms takes ms, s, min, h, d."),
-        ("segment.bytes", "1gb", "Did you mean 1GB? segment.bytes takes B, kB, MB, GB, KiB, MiB, GiB, TiB."),
+        (
+            "segment.bytes",
+            "1gb",
+            "Did you mean 1GB (1000000000)? segment.bytes takes B, kB, MB, GB, KiB, MiB, GiB, TiB.",
+        ),
         ("retention.ms", "1,5h", "Did you mean 1.5h? Decimals have a point; thousands have no comma."),
         ("retention.ms", "7d", None),
         ("retention.ms", "soon", None),
