@@ -13,7 +13,9 @@ KadminError
 │   ├── Conflict          the cluster has changed since the plan
 │   ├── Dangerous         the change must be confirmed
 │   ├── Expired           the plan is too old
+│   ├── Locked            another editor is at work: try again
 │   └── WrongCluster      the plan was made for another cluster
+├── NeedsLook             a report found what somebody should look at
 ├── TimedOut              no answer in time: the outcome is unknown
 └── PartlyFailed          some rows failed; `.outcomes` has all rows
 
@@ -49,13 +51,16 @@ class ExitState(IntEnum):
     WRONG_USAGE = 2
 
     DIFFERENCES = 3
-    """There is something to change, or a difference, with `--detailed-exitcode`."""
+    """A report with `fail=true` found something; with `--detailed-exitcode`: there is a change, or a difference."""
 
     PARTLY = 4
     """Changed in part, or not verified everywhere."""
 
     REFUSED = 5
-    """Refused, nothing sent."""
+    """Refused, nothing sent: to try the same again changes nothing."""
+
+    TRY_AGAIN = 75
+    """Another editor is at work, nothing sent: try again later."""
 
     INTERRUPTED = 130
 
@@ -69,6 +74,8 @@ __all__ = [
     "Interrupted",
     "Invalid",
     "KadminError",
+    "Locked",
+    "NeedsLook",
     "NotAuthorized",
     "NotFound",
     "NotKnowable",
@@ -250,13 +257,28 @@ class Expired(PlanRefused):
     """The plan has expired."""
 
 
+class Locked(PlanRefused):
+    """Another editor is at work: it holds the cluster's lease, or carries out this very plan. Nothing was sent."""
+
+    exit_state = ExitState.TRY_AGAIN
+
+
 class WrongCluster(PlanRefused):
     """The plan was made for another cluster."""
+
+
+class NeedsLook(KadminError):
+    """A report found what somebody should look at; it has been made, and to make it again finds the same."""
+
+    exit_state = ExitState.DIFFERENCES
 
 
 class TimedOut(KadminError):
     """No answer in time; after an alter the outcome is unknown."""
 
+
+LOCKED = "LOCKED"
+"""Our name of a lease that another holds."""
 
 CONNECTIONS_LIMITED = "CONNECTIONS_LIMITED"
 """Our name of a connection that is closed for a limit of connections: the broker closes it without a word."""

@@ -144,8 +144,8 @@ class WireKafka:
 
         Raises
         ------
-        PlanRefused
-            LOCKED: another's is alive, and `steal` was not asked for.
+        Locked
+            Another's is alive, and `steal` was not asked for.
         """
         from . import lease  # transactions are loaded where something is changed
 

@@ -18,6 +18,9 @@ Why it is right, in the order of a taking:
 5. *Giving back is a record too.* Taking shuts the holder out, so a holder that can renew, or give back, was the only
    one since it last could; one that cannot learns that another has the lease or had it, and from the log who.
 
+6. *The dead are not waited for.* A process of this machine that is certainly gone renews no more; its lease is taken at
+once, and `left_by` names its plan: an alter that it sent may still land, and the executor waits for those in doubt.
+
 What remains: a holder that is frozen between a renewal's commit and its alter's arrival, while another takes the lease;
 alters do not travel in the transaction. It learns of it at the end (5). And whoever may write the topic may write
 nonsense to it.
@@ -26,7 +29,6 @@ nonsense to it.
 from __future__ import annotations
 
 import json
-import os
 import random
 import socket
 import time
@@ -34,15 +36,15 @@ import uuid
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from confluent_kafka import KafkaException
 
 from .. import errors
-from ..errors import KadminError, PlanRefused, TimedOut, printable
+from ..errors import LOCKED, KadminError, Locked, PlanRefused, TimedOut, printable
 from ..hints import Hint, Option, sentence
 from ..model.changes import Refusal
+from ..processes import Process
 from .compacted_topic import CompactedTopic
 from .ports import NOT_KEPT_OUT, Lease
 from .transactions import FencedWriter, error_name, error_text, is_worth_retrying
@@ -125,8 +127,8 @@ def take(
 
     Raises
     ------
-    PlanRefused
-        LOCKED: another's lease is alive, and `steal` was not asked for.
+    Locked
+        Another's lease is alive, and `steal` was not asked for.
     """
     lease = HeldLease(wire, LeaseLog(wire, topic), Claim.ours(plan_id, holder, seconds))
     try:
@@ -164,6 +166,7 @@ class NoLease:
     """No lease could be had, and `note` says why."""
 
     note: str | None
+    left_by: str = ""
 
     def renew(self) -> None:
         """Nothing to renew."""
@@ -183,15 +186,14 @@ class Claim:
     taken: str
     seconds: float
     nonce: str
-    machine: str
-    pid: int
+    process: Process
     until: float = 0.0
 
     @classmethod
     def ours(cls, plan_id: str, holder: str, seconds: float) -> Claim:
         """A new claim of this process."""
         nonce, host, now = f"{_PROCESS}-{uuid.uuid4().hex}", socket.gethostname(), _utc(time.time())
-        return cls(holder, host, plan_id, now, seconds, nonce, _machine(), os.getpid())
+        return cls(holder, host, plan_id, now, seconds, nonce, Process.this())
 
     @classmethod
     def of(cls, record: LeaseRecord | None) -> Claim | None:
@@ -207,26 +209,24 @@ class Claim:
     @classmethod
     def _read(cls, fields: dict[str, Any], appended: int) -> Claim:
         texts = {name: _safe_text(fields.get(name)) for name in ("holder", "host", "plan", "taken", "nonce", "machine")}
-        pid = fields.get("pid")
+        process = Process(texts.pop("machine"), _whole(fields.get("pid")), _whole(fields.get("began")))
         given = fields.get("seconds")
         seconds = min(given, _LONGEST) if isinstance(given, int | float) and given > 0 else 0.0
-        return cls(**texts, pid=pid if isinstance(pid, int) else 0, seconds=seconds, until=appended + seconds * 1000)
+        return cls(**texts, process=process, seconds=seconds, until=appended + seconds * 1000)
 
     def json(self) -> bytes:
         """A record's value. What counts is `seconds`, from the time of the append; `expires` is for readers."""
-        fields = asdict(self) | {"expires": _utc(time.time() + self.seconds)}
-        del fields["until"]
+        fields = asdict(self) | asdict(self.process) | {"expires": _utc(time.time() + self.seconds)}
+        del fields["until"], fields["process"]
         return json.dumps(fields).encode()
 
     def resumes(self, previous: Claim) -> bool:
         """True if `previous` is what a crash, or an interruption in this process, has left of this very plan.
 
-        Only of this plan: an alter of the dead may still land, late, and it must not land on another's work. A plan
-        that is carried out in this process is kept from a second run by its journal.
+        A plan that is carried out in this process is kept from a second run by its journal.
         """
-        is_this_process = previous.pid == self.pid and previous.nonce.startswith(_PROCESS)
-        is_dead = self.machine == previous.machine != "" and _is_gone(previous.pid)
-        return self.plan == previous.plan and (is_this_process or is_dead)
+        is_this_process = previous.process.pid == self.process.pid and previous.nonce.startswith(_PROCESS)
+        return self.plan == previous.plan and (is_this_process or previous.process.is_gone)
 
     def __str__(self) -> str:
         return self.holder if self.holder.endswith(f"@{self.host}") else f"{self.holder} on {self.host}"
@@ -236,6 +236,7 @@ class HeldLease:
     """A lease that we hold, once `take` has returned."""
 
     note: str | None = None
+    left_by: str = ""
 
     def __init__(self, wire: Wire, log: LeaseLog, claim: Claim) -> None:
         self._wire = wire
@@ -250,8 +251,8 @@ class HeldLease:
 
         Raises
         ------
-        PlanRefused
-            LOCKED: another's is alive.
+        Locked
+            Another's is alive.
         KadminError, KafkaException
             It cannot be had here.
         """
@@ -345,20 +346,21 @@ class HeldLease:
         return offset, appended
 
     def _unless_it_lives(self, claim: Claim | None, now: Callable[[], int]) -> None:
-        if (
-            claim is None
-            or claim.nonce == self._claim.nonce
-            or self._claim.resumes(claim)
-            or claim.until <= (at := now())
-        ):
+        self.left_by = ""
+        if claim is None or claim.nonce == self._claim.nonce or self._claim.resumes(claim):
+            return
+        if claim.until <= (at := now()):
+            return
+        if claim.process.is_gone:
+            self.left_by = claim.plan
             return
         seconds_left, until = (claim.until - at) / 1000, _utc(claim.until / 1000)
-        raise PlanRefused(
+        raise Locked(
             f"{claim} holds the lease for plan {claim.plan[:12]} since {claim.taken}, "
             f"alive until {until} ({seconds_left:.0f} s)",
-            code="LOCKED",
+            code=LOCKED,
             hint=Hint(
-                "Wait until it ends.",
+                "Nothing was sent. Try again when it has ended.",
                 sentence("{} takes it over: the other editor stops before its next batch.", STEAL),
             ),
         )
@@ -395,22 +397,9 @@ def _safe_text(text: object) -> str:
     return printable(text[:_LONGEST_TEXT]) if isinstance(text, str) else "?"
 
 
-def _machine() -> str:
-    """This boot and this namespace of process ids, outside of which a process id says nothing; "" if unknown."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip() + " " + os.readlink("/proc/self/ns/pid")
-    except OSError:
-        return ""
-
-
-def _is_gone(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return pid > 0
-    except (OSError, OverflowError):
-        return False
-    return False
+def _whole(number: object) -> int:
+    """A whole number from a record; 0 where it is none."""
+    return number if isinstance(number, int) else 0
 
 
 def _utc(seconds: float) -> str:

@@ -188,6 +188,14 @@ class Lease(Protocol):
         """None when other editors are kept out, else one sentence: they are not, and why."""
         ...
 
+    @property
+    def left_by(self) -> str:
+        """The plan of a process that died while it held the lease, which is now ours; else "".
+
+        What it sent may still land, for as long as an alter takes.
+        """
+        ...
+
     def renew(self) -> None:
         """Before each batch. Raises PlanRefused FENCED when another has taken the lease, or had it since."""
         ...
@@ -252,7 +260,7 @@ class Kafka(Protocol):
         ...
 
     def lease(self, plan_id: str, holder: str, *, steal: bool = False) -> Lease:
-        """The cluster's one lease. Raises PlanRefused LOCKED while another's is alive, unless `steal`."""
+        """The cluster's one lease. Raises Locked while another's is alive, unless `steal`."""
         ...
 
     def monotonic(self) -> float:

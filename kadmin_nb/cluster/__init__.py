@@ -251,6 +251,7 @@ class Cluster:
         usage: object = None,
         lock: bool | None = None,
         steal: bool | None = None,
+        wait_lease: float | None = None,
         require_approval: bool | None = None,
         policy: Any = None,
         verify_timeout: float | None = None,
@@ -279,7 +280,7 @@ class Cluster:
 
         Raises
         ------
-        WrongCluster, Expired, Conflict, Dangerous, PlanRefused
+        WrongCluster, Expired, Conflict, Dangerous, Locked, PlanRefused
             Nothing was sent.
         UsageError
             A dangerous plan without a reason; an allowed key that no row has. Nothing was sent.
@@ -318,6 +319,7 @@ class Cluster:
         usage: object = None,
         lock: bool | None = None,
         steal: bool | None = None,
+        wait_lease: float | None = None,
         require_approval: bool | None = None,
         policy: Any = None,
         verify_timeout: float | None = None,
@@ -524,6 +526,7 @@ class Cluster:
         usage: object = None,
         lock: bool | None = None,
         steal: bool | None = None,
+        wait_lease: float | None = None,
         require_approval: bool | None = None,
         policy: Any = None,
         verify_timeout: float | None = None,

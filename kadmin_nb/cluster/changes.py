@@ -31,7 +31,8 @@ from ..plans.advice.warnings import CALLBACK, OF_PRECEDENCE, behind
 from ..plans.apply_options import ApplyOptions
 from ..plans.approval import approval_of, approved, author
 from ..plans.execution import executor, rollback
-from ..plans.execution.executor import LOST, ApplyResult, Hooks, safe_waves
+from ..plans.execution.executor import ApplyResult, Hooks, safe_waves
+from ..plans.execution.plan_lock import LOST
 from ..plans.execution.progress import Progress, Stopped, heard_between_requests, never, silent
 from ..plans.journal import replay
 from ..plans.journal.hash_chain import Journal
@@ -134,6 +135,8 @@ class Changes:
             hooks = self._hooks(plan, options, progress, stopped)
             try:
                 done = executor.apply(self._kafka, plan, journal, options, hooks)
+            except Interrupted:
+                raise
             except KeyboardInterrupt:
                 raise _interrupted(plan, "at once; the outcome of requests that were on their way is unknown") from None
             done = self._with_what_is_left(plan, self._awaited(done, options.wait_clients, stopped, progress))
@@ -165,12 +168,20 @@ class Changes:
         waves = safe_waves if options.gradual is None else self._in_steps(options.gradual, options.usage)
 
         def pass_gate(pending: Sequence[Change], before: JournalState) -> Mapping[str, object]:
-            note = gate.pass_(pending, self._with_undoing_in_force(before))
-            if pending:
-                self._note_undoing(plan)
-            return note
+            return gate.pass_(pending, self._with_undoing_in_force(before))
 
-        return Hooks(progress, stopped, resolver, waves, pass_gate, partial(self._sent_by_others, plan))
+        begins, sent = partial(self._note_undoing, plan), partial(self._sent_by_others, plan)
+        return Hooks(progress, stopped, resolver, waves, pass_gate, begins, sent, self._left_by)
+
+    def _left_by(self, plan_id: str) -> tuple[Sequence[Change], JournalState] | None:
+        """The rows of a plan whose process died, and their state; None where no journal here tells."""
+        try:
+            found = self._journal_of(plan_id)
+            if found is None:
+                return None
+            return (found.plan.changes if found.state.runs else (), found.state)
+        except KadminError:
+            return None
 
     def _with_undoing_in_force(self, before: JournalState) -> JournalState:
         """The same; a rollback that was itself rolled back counts no more."""

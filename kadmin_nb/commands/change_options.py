@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from ..errors import UsageError
-from ..plans import VERIFY_TIMEOUT
+from ..plans import VERIFY_TIMEOUT, WAIT_LEASE
 from ..plans.apply_options import ApplyOptions
 from .click_glue import FRAME, Words
 from .completions import dangerous
@@ -36,8 +36,8 @@ def planning(command: Command, bind: Bind = no_binding) -> Command:
 
 
 def changing(command: Command, bind: Bind = no_binding) -> Command:
-    """`--apply`, `--allow`, `--detailed-exitcode`, and the options of `planning`: for a verb that changes."""
-    return planning(detailed("there is something to change")(_apply(_allow(command))), bind)
+    """`--apply`, `--allow`, `--wait-lease`, `--detailed-exitcode`, and those of `planning`: for a verb that changes."""
+    return planning(detailed("there is something to change")(_apply(_allow(_wait_lease(command)))), bind)
 
 
 def ending(command: Command) -> Command:
@@ -50,7 +50,19 @@ def applying(command: Command) -> Command:
 
     The command takes `apply_options`.
     """
-    for option in (_allow, _policy, _approval, wait_clients, _wait, _usage, _gradual, _steal, _no_lock, _skip):
+    for option in (
+        _allow,
+        _policy,
+        _approval,
+        wait_clients,
+        _wait,
+        _usage,
+        _gradual,
+        _wait_lease,
+        _steal,
+        _no_lock,
+        _skip,
+    ):
         command = option(command)
     return reading(command, _bind_apply_options)
 
@@ -61,6 +73,8 @@ def _bind_plan_options(ctx: click.Context, session: Session, params: dict[str, A
         raise UsageError("--print and --apply cannot be combined", hint="Use one, then the other.")
     if plan_options.apply_options.allow and not plan_options.apply:
         raise UsageError("--allow needs --apply", hint="A plan only shows its dangers; --apply accepts them.")
+    if plan_options.apply_options.wait_lease is not None and not plan_options.apply:
+        raise UsageError("--wait-lease needs --apply", hint="Only what is applied needs the lease.")
     params["plan_options"] = plan_options
 
 
@@ -126,6 +140,12 @@ _allow = click.option(
 _skip = click.option("--skip-conflicts", is_flag=True, help="Skip rows that changed since the plan.")
 _no_lock = click.option("--no-lock", "lock", is_flag=True, callback=negated, help="Do not take the cluster's lease.")
 _steal = click.option("--steal-lock", "steal", is_flag=True, help="Take the lease from its holder.")
+_wait_lease = click.option(
+    "--wait-lease",
+    type=Finite(min=0, max=24 * 3600),
+    metavar="SECONDS",
+    help=f"How long to wait for another editor's lease; default: {WAIT_LEASE:.0f}, and whoever types is asked first.",
+)
 _gradual = click.option(
     "--gradual",
     type=Finite(min=1, max=10**6),

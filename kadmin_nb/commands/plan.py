@@ -146,7 +146,7 @@ def resume(session: Session, which: str, apply_options: ApplyOptions) -> Any:
     Applied rows are verified, the others are sent.
     """
     plan, options = load_plan(which), session.with_policies(apply_options)
-    return session.cluster_to_change.resume(plan, options, progress=session.progress)
+    return session.applied(session.cluster_to_change.resume, plan, options)
 
 
 @plan.command()

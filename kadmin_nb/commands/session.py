@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import KadminError, NotFound, UsageError
+from ..errors import LOCKED, KadminError, Locked, NotFound, UsageError
 from ..model.changes import Edit
 from ..model.expansion import Expand, Variables, expanded_words, literal_words
 from ..plans.apply_options import ApplyOptions
@@ -98,6 +98,8 @@ class Session:
     owns: bool = True
     remember: Callable[[], str | None] = _nothing
     """Finds the target that an earlier line chose, when a line names none."""
+    ask: Callable[[str], bool] | None = None
+    """Asks the person at a terminal a question; None where nobody sits there."""
 
     @cached_property
     def _remembered(self) -> str | None:
@@ -233,7 +235,18 @@ class Session:
         save(plan, plan_options)
         if not plan_options.apply:
             return answer
-        return self.cluster_to_change.apply(plan, chosen, progress=self.progress)
+        return self.applied(self.cluster_to_change.apply, plan, chosen)
+
+    def applied(self, apply: Callable[..., Outcomes], plan: Any, options: ApplyOptions) -> Outcomes:
+        """Apply a plan, or resume it; a person is asked before another editor's lease is waited for."""
+        if self.ask is None or options.wait_lease is not None:
+            return apply(plan, options, progress=self.progress)
+        try:
+            return apply(plan, replace(options, wait_lease=0.0), progress=self.progress)
+        except Locked as held:
+            if held.code != LOCKED or not self.ask(f"{held}. Wait for it, {options.patience:.0f} s at most?"):
+                raise
+        return apply(plan, options, progress=self.progress)
 
     def _judged(self, plan: Plan, impact: ImpactOptions | None) -> tuple[Plan, Plan | ImpactAnswer]:
         """The plan with the dangers that these clients tell of, and IMPACT; without clients the plan as it is."""

@@ -7,7 +7,7 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from itertools import takewhile
 from pathlib import Path
@@ -21,7 +21,7 @@ from ..frames.colours import DIM, RED, inked
 from ..hints import terminal
 from . import Result, run
 from .session import Note, Session
-from .windows import PAGED_ROWS, StatusLine, can_colour, can_page, fitted_lines, show_in_pager
+from .windows import PAGED_ROWS, StatusLine, can_ask, can_colour, can_page, fitted_lines, show_in_pager
 
 if TYPE_CHECKING:
     from ..frames.display import Display
@@ -113,7 +113,14 @@ def run_line(words: list[str]) -> int:
     status = StatusLine(sys.stderr, f"{' '.join(takewhile(_is_verb, words))} …")
     note = _note_above(status)
     watch = status.watch
-    session = Session(frames=frame_in_file, progress=status.progress, note=note, watch=watch, remember=_remembered)
+    session = Session(
+        frames=frame_in_file,
+        progress=status.progress,
+        note=note,
+        watch=watch,
+        remember=_remembered,
+        ask=_asking(status) if can_ask(sys.stdin, sys.stderr) else None,
+    )
     colour = "--no-color" not in words and words[:1] not in [[tool] for tool in KAFKA_TOOLS]
     try:
         _refuse_broken_text(words)
@@ -129,6 +136,18 @@ def run_line(words: list[str]) -> int:
         return ExitState.INTERRUPTED
     finally:
         _close(session)
+
+
+def _asking(status: StatusLine) -> Callable[[str], bool]:
+    """Asks a question where the line of the status was; no answer at all is a no."""
+
+    def ask(question: str) -> bool:
+        status.close()
+        print(f"{printable(question)} [Y/n] ", end="", file=sys.stderr, flush=True)
+        answer = sys.stdin.readline()
+        return bool(answer) and answer.strip().lower() in ("", "y", "yes")
+
+    return ask
 
 
 def _remembered() -> str | None:

@@ -60,10 +60,15 @@ def can_colour(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
 
 
+def can_ask(*streams: TextIO) -> bool:
+    """True where a person sits there who can read a question and answer it."""
+    return all(stream.isatty() for stream in streams)
+
+
 def can_page(*streams: TextIO) -> bool:
     """True where a person sits there whom a pager can ask; an empty PAGER, as git has it, is none."""
     is_wanted = os.environ.get("PAGER") != "" and os.environ.get("TERM", "dumb") != "dumb"
-    return is_wanted and all(stream.isatty() for stream in streams)
+    return is_wanted and can_ask(*streams)
 
 
 def show_in_pager(lines: Iterable[str], window: TextIO) -> list[str]:

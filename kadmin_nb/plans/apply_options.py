@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import UsageError
 from ..hints import Hint, Option, sentence
-from . import QUIET_PERIOD, VERIFY_TIMEOUT
+from . import QUIET_PERIOD, VERIFY_TIMEOUT, WAIT_LEASE
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,9 @@ class ApplyOptions:
         makes limits dangerous that would stall one of its clients for two minutes.
     lock, steal
         Hold the cluster's lease while the plan is applied; take the lease from its holder.
+    wait_lease
+        Seconds to wait for the lease while another editor holds it; 0 refuses at once. None is 150 seconds, and in a
+        terminal the person there is asked first.
     require_approval
         Refuse a plan that no other person has approved; see `Cluster.approve`.
     policy
@@ -51,6 +54,7 @@ class ApplyOptions:
     usage: object = None
     lock: bool = True
     steal: bool = False
+    wait_lease: float | None = None
     require_approval: bool = False
     policy: Any = ()
     verify_timeout: float = VERIFY_TIMEOUT
@@ -63,6 +67,11 @@ class ApplyOptions:
                 "lowering in steps needs the clients' usage",
                 hint=Hint(sentence("Add {}, a USAGE frame.", Option("usage", "NAME"))),
             )
+
+    @property
+    def patience(self) -> float:
+        """`wait_lease` in seconds."""
+        return WAIT_LEASE if self.wait_lease is None else self.wait_lease
 
     @property
     def allowed_keys(self) -> Collection[str]:

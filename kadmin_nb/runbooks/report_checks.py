@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..errors import KadminError, printable
+from ..errors import NeedsLook, printable
 from ..frames import schemas
 from ..frames.answer import Tabular, findings_table
 from ..frames.blocks import NOTEBOOK, Page
@@ -78,12 +78,12 @@ class Verdicts(Tabular):
 
         Raises
         ------
-        KadminError
+        NeedsLook
             Somebody should look: which checks say so.
         """
         bad = [finding.code for finding in self.findings if finding.severity == WARNING]
         if bad:
-            raise KadminError(f"{len(bad)} of {len(self)} checks need{'s' * (len(bad) == 1)} a look: {', '.join(bad)}")
+            raise NeedsLook(f"{len(bad)} of {len(self)} checks need{'s' * (len(bad) == 1)} a look: {', '.join(bad)}")
 
     def to_arrow(self) -> pa.Table:
         """VERDICTS."""

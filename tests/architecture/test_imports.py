@@ -54,6 +54,7 @@ GROUND = (
     "java",
     "jars",
     "local_runs",
+    "processes",
     "web",
 )
 """Single modules that any room may import; among themselves they follow ROOMS."""
@@ -70,6 +71,7 @@ ROOMS = {
     "java": ("errors", "files", "paths"),
     "jars": ("errors", "files", "paths", "java"),
     "local_runs": ("errors", "files", "paths"),
+    "processes": (),
     "web": (),
     "model": GROUND,
     "frames": (*GROUND, "model"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kadmin_nb.admin.ports import NOT_KEPT_OUT
-from kadmin_nb.errors import KadminError, PlanRefused
+from kadmin_nb.errors import KadminError, Locked, PlanRefused
 from kadmin_nb.model.changes import Refusal
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Lease:
 
     def __init__(self, kafka: FakeKafka, record: Record | None, note: str | None = None) -> None:
         self._kafka, self._record = kafka, record
-        self.note = note
+        self.note, self.left_by = note, ""
 
     def renew(self) -> None:
         """Hold it for its whole time again; FENCED when another has taken it, whatever a lost answer raises."""
@@ -81,6 +81,6 @@ def had(kafka: FakeKafka, plan_id: str, holder: str, steal: bool) -> Lease:
 def _taken(kafka: FakeKafka, plan_id: str, holder: str, steal: bool) -> Lease:
     held = kafka.cluster.leases.get("")
     if isinstance(held, Record) and held.expires > kafka.boottime() and not steal:
-        raise PlanRefused(f"{held.holder} holds the lease for plan {held.plan_id[:12]}", code="LOCKED")
+        raise Locked(f"{held.holder} holds the lease for plan {held.plan_id[:12]}", code="LOCKED")
     record = kafka.cluster.leases[""] = Record(holder, plan_id, kafka.boottime() + SECONDS)
     return Lease(kafka, record)

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 
 import pytest
 from confluent_kafka import Producer
@@ -25,6 +26,7 @@ from kadmin_nb.errors import PlanRefused, TimedOut
 from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.journal.hash_chain import Journal
+from kadmin_nb.processes import Process
 from kadmin_nb.secrets import Secret
 from tests.persons import give_password
 from tests.waiting import eventually
@@ -255,14 +257,35 @@ def _taken(editor) -> bool:
     return False
 
 
-def test_what_a_killed_holder_leaves_ends_by_itself(carol, alice):
-    """The machine that applied was killed, and the lock stayed for ever."""
-    killed = carol(seconds=3)
+def test_what_a_killed_holder_leaves_is_taken_at_once(carol, alice, bob):
+    """The job was killed, its retry came within two minutes, and was refused by the lease of the dead run."""
+    killed = carol(plan="what-the-killed-did")
     assert killed.heard() == "held"
     killed.process.kill()
     killed.process.wait()
+    held = alice.take()
+    assert (held.note, held.left_by) == (None, "what-the-killed-did")
+    assert refusal(bob.take).code == "LOCKED"
+    held.release()
+    assert bob.take().left_by == ""
+
+
+def test_a_process_that_has_the_id_of_the_dead_holds_nothing(kafka, alice, topic):
+    """Process 4711 had died with the lease, some shell was 4711 by then, and I waited for that shell."""
+    alice.take().release()
+    me = asdict(Process.this())
+    write(kafka, topic, json.dumps({"holder": "carol", "plan": "old", "seconds": 60, **me}).encode())
     assert refusal(alice.take).code == "LOCKED"
-    eventually(lambda: _taken(alice), True)
+    write(kafka, topic, json.dumps({"holder": "carol", "plan": "old", "seconds": 60, **me, "began": 1}).encode())
+    assert alice.take().left_by == "old"
+
+
+def test_a_process_of_another_machine_is_not_taken_for_dead(kafka, alice, topic):
+    """No process here had its id, and the living editor of the other machine lost its lease."""
+    alice.take().release()
+    me = {**asdict(Process.this()), "machine": "another boot", "began": 1}
+    write(kafka, topic, json.dumps({"holder": "carol", "plan": "old", "seconds": 60, **me}).encode())
+    assert refusal(alice.take).code == "LOCKED"
 
 
 def test_the_plan_that_was_killed_is_resumed_at_once(carol, alice):
@@ -272,8 +295,9 @@ def test_the_plan_that_was_killed_is_resumed_at_once(carol, alice):
     assert refusal(lambda: alice.take(plan="the-same")).code == "LOCKED"
     killed.process.kill()
     killed.process.wait()
-    assert refusal(lambda: alice.take(plan="another")).code == "LOCKED"
-    alice.take(plan="the-same").release()
+    held = alice.take(plan="the-same")
+    assert (held.note, held.left_by) == (None, "")
+    held.release()
 
 
 def test_the_plan_that_was_interrupted_at_its_beginning_is_applied_again_at_once(alice, bob, monkeypatch):

@@ -54,7 +54,7 @@ class Pair:
         first = SCENES[0].kafka(faults)
         first.locks = locks
         self.kafkas = [first, first.beside(locks=locks)]
-        self.options = [replace(scene.options, steal=steals) for scene in SCENES]
+        self.options = [replace(scene.options, steal=steals, wait_lease=0.0) for scene in SCENES]
         self.cluster = first.cluster
 
     def apply(self, editor: int, pages: Pages | None = None) -> ApplyResult:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from operator import attrgetter
 
-from ...admin.ports import LARGEST_ALTER, NOT_KEPT_OUT, RETRIED_ONCE, Broker, Kafka, Lease, Signature
+from ...admin.ports import LARGEST_ALTER, RETRIED_ONCE, Broker, Kafka, Signature
 from ...errors import Expired, KadminError, PlanRefused
 from ...model.changes import FAILED, VERIFIED, Change, Outcome, Refusal
 from .. import LAG, VERIFY_TIMEOUT, sending
@@ -30,62 +30,15 @@ from ..secret_resolver import Resolver, nowhere, refuse_missing
 from ..sending import Batch, batches, is_doubtful, is_of_the_whole
 from ..validation import refusals
 from . import row_states
+from .plan_lock import LOST, PlanLock
 from .preflight import HIDDEN, ComparedRows, classed, conflict, told_apart
 from .progress import SENT, WAITING, Advance, Progress, Stopped, never, seconds_left, silent
 from .rollback import Left
 from .row_states import Facts
 from .verification import Round, Sightings, verify
 
-LOST = "FENCED"
-"""The code of a lease that is another's, or was."""
-
 FRESH = 5.0
 """Seconds after which the lease is renewed once more before something is sent: the process may have slept."""
-
-
-class PlanLock:
-    """The lease, where one is wanted and there is something to do.
-
-    `unproven` are rows that were sent since it was last known to be ours.
-
-    Raises
-    ------
-    PlanRefused
-        Another holds it.
-    """
-
-    def __init__(self, kafka: Kafka, plan: Plan, *, lock: bool, steal: bool) -> None:
-        self._kafka, self._plan_id, self._known_at = kafka, plan.id, kafka.boottime()
-        self._lease: Lease | None = kafka.lease(plan.id, author(), steal=steal) if lock and len(plan) else None
-        self.unproven: set[int] = set()
-
-    @property
-    def note(self) -> str | None:
-        """The reason why other editors are not kept out; None where they are."""
-        if self._lease is None:
-            return f"{NOT_KEPT_OUT}; no lock was asked for"
-        return self._lease.note
-
-    def lost(self, after: float = 0.0) -> Refusal | None:
-        """The reason why it is no longer ours; it is renewed, if it was not in the last `after` seconds."""
-        now = self._kafka.boottime()
-        if self._lease is None or now - self._known_at < after:
-            return None
-        try:
-            self._lease.renew()
-        except KadminError as exc:
-            return Refusal(exc.code or LOST, f"{exc}: plan {self._plan_id[:12]} stops here")
-        self._known_at = now
-        self.unproven.clear()
-        return None
-
-    def give_back(self) -> Refusal | None:
-        """Give it back: `LOST` where another has it or had it while rows were sent; else why that is not known."""
-        return self._lease.release() if self._lease is not None else None
-
-    def close(self) -> None:
-        """Give it back, where nobody did."""
-        self.give_back()
 
 
 LOOK_AGE = 10.0
@@ -102,6 +55,14 @@ def safe_waves(changes: Sequence[Change]) -> list[Wave]:
     return [Wave(tuple(wave)) for wave in sending.waves(changes)]
 
 
+def nothing_begins() -> None:
+    """Nobody wants to know."""
+
+
+def nothing_known(plan_id: str) -> None:
+    """No journal tells of any other plan."""
+
+
 def open_gate(pending: Sequence[Change], before: JournalState) -> Mapping[str, object]:
     """Nothing is refused."""
     return {}
@@ -112,7 +73,8 @@ class Hooks:
     """The executor's hooks: progress, Ctrl-C, the look-up of secrets, the division into waves.
 
     `gate` is called with the rows that are to be sent, before any is, and what the journal tells of earlier runs; it
-    refuses, or says what the journal shall keep. `sent` has what other plans of ours have sent.
+    refuses, or says what the journal shall keep. `begins` is called when the rows are about to be sent. `sent` has what
+    other plans of ours have sent; `left` is another plan of ours with the state of its rows, None if nothing is known.
     """
 
     progress: Progress = silent
@@ -120,7 +82,9 @@ class Hooks:
     resolver: Resolver = nowhere
     waves: Callable[[Sequence[Change]], list[Wave]] = safe_waves
     gate: Callable[[Sequence[Change], JournalState], Mapping[str, object]] = open_gate
+    begins: Callable[[], None] = nothing_begins
     sent: SentLately = nothing_sent
+    left: Callable[[str], tuple[Sequence[Change], JournalState] | None] = nothing_known
 
 
 @dataclass(frozen=True)
@@ -153,8 +117,10 @@ def apply(
     Raises
     ------
     Expired, Conflict, PlanRefused
-        Too old; the cluster moved since; the broker's validation refused a row; another holds the lock; the gate is
-        shut (Dangerous, UsageError); the journal cannot be written. Nothing was sent.
+        Too old; the cluster moved since; the broker's validation refused a row; another holds the lock (Locked); the
+        gate is shut (Dangerous, UsageError); the journal cannot be written. Nothing was sent.
+    Interrupted
+        It was stopped while it waited for the lock. Nothing was sent.
     NotAuthorized, NotFound, TimedOut, ConnectionFailed
         The cluster could not be read. Nothing was sent.
     """
@@ -162,7 +128,7 @@ def apply(
     if not before.runs or any(change.until for change in plan.changes):
         refuse_expired(kafka, plan)
     refuse_invalid(plan.refused, len(plan))
-    with closing(PlanLock(kafka, plan, lock=options.lock, steal=options.steal)) as lock:
+    with closing(PlanLock(kafka, plan, options)) as lock:
         run = _Run(kafka, plan, journal, before, options, hooks, lock, largest_batch)
         requests = run.prepare()
         if requests or before.unsettled:
@@ -229,25 +195,57 @@ class _Run:
     """The rows that were sent in this run; one that goes in several steps counts with each."""
 
     def prepare(self) -> list[_Request]:
-        """The rows to send, when the cluster was looked at again and nothing speaks against them."""
+        """The rows to send, when the cluster was looked at again and nothing speaks against them.
+
+        The lease is asked for when there is something to send and nothing speaks against it. Another may have changed
+        the cluster until it was ours, so it is looked at once more; after a wait all is judged anew.
+        """
         self.ours = {row: {*values} for row, values in self.before.values.items()}
         self.ours |= {c.row: {HIDDEN} for c in self.plan.changes if c.is_secret and c.row in self.before.unsettled}
         self.brokers = self.kafka.brokers()
-        self._await_what_is_in_doubt()
-        classified = self._look(self.plan.changes)
-        self._refuse_moved(classified)
-        refuse_missing(classified.pending, self.hooks.resolver)
-        self._refuse_invalid(classified.pending)
-        self.let_through = self.hooks.gate(classified.pending, self.before)
-        self.done_before = classified.done
-        return self._requests(classified.pending)
+        self._await_what_is_in_doubt(self.plan.changes, self.before)
+        pending = self._pending()
+        self._judge(pending)
+        if not pending:
+            return []
+        has_waited, judged = self.lock.take(self.hooks.progress, self.hooks.stopped), {c.row for c in pending}
+        self._await_the_dead()
+        pending = self._pending()
+        if has_waited or not judged.issuperset(c.row for c in pending):
+            self._judge(pending)
+        if pending:
+            self.hooks.begins()
+        return self._requests(pending)
 
     # -- before anything is sent
 
-    def _await_what_is_in_doubt(self) -> None:
+    def _pending(self) -> Sequence[Change]:
+        """The rows that the cluster does not have yet, as it is now."""
+        classified = self._look(self.plan.changes)
+        self._refuse_moved(classified)
+        self.done_before = classified.done
+        return classified.pending
+
+    def _judge(self, pending: Sequence[Change]) -> None:
+        """Refuse rows whose secrets are missing, that brokers refuse, or that are dangerous and not allowed."""
+        refuse_missing(pending, self.hooks.resolver)
+        self._refuse_invalid(pending)
+        self.let_through = self.hooks.gate(pending, self.before)
+
+    def _await_the_dead(self) -> None:
+        """What a process sent before it died with the lease may land late, on rows of ours; nothing overtakes it."""
+        if not self.lock.left_by:
+            return
+        found = self.hooks.left(self.lock.left_by)
+        if found is None:
+            self._wait(self.options.quiet_period, len(self.plan))
+        else:
+            self._await_what_is_in_doubt(*found)
+
+    def _await_what_is_in_doubt(self, changes: Sequence[Change], state: JournalState) -> None:
         """An alter whose answer was lost may land for as long as the quiet period; nothing overtakes it."""
-        changes = [c for c in self.plan.changes if c.row in self.before.in_doubt]
-        seconds_left = self.before.quiet_until(self.kafka.now(), quiet_period(changes, self.options.quiet_period))
+        changes = [c for c in changes if c.row in state.in_doubt]
+        seconds_left = state.quiet_until(self.kafka.now(), quiet_period(changes, self.options.quiet_period))
         if seconds_left and changes:
             landed = self._until_landed(changes, seconds_left)
             verify(self.kafka, [c for c in changes if c.row in landed], self.brokers, LAG)

@@ -59,8 +59,8 @@ class Journal:
 
         Raises
         ------
-        PlanRefused
-            Another process has it open (`LOCKED`), or nothing can be written there (`JOURNAL`).
+        Locked, PlanRefused
+            Another process has it open; nothing can be written there (`JOURNAL`).
         Invalid
             A line of it was edited.
         """

@@ -15,7 +15,7 @@ from typing import Protocol
 from uuid import uuid4
 
 from ... import files
-from ...errors import PlanRefused
+from ...errors import Locked, PlanRefused
 
 END = "\n"
 TORN_END = "#\n"
@@ -53,8 +53,8 @@ def opened(place: Path) -> JournalFile:
 
     Raises
     ------
-    PlanRefused
-        `LOCKED`: another process has them open. `JOURNAL`: nothing can be written there.
+    Locked, PlanRefused
+        Another process has them open; nothing can be written there (`JOURNAL`).
     """
     try:
         files.make_folders(place.parent, mode=0o700)
@@ -224,9 +224,9 @@ def _is_at(place: Path, file: int) -> bool:
 def _lock(file: int, place: Path) -> None:
     """Keep other writers out for as long as the file is open."""
     if not files.lock_open_file(file):
-        raise PlanRefused(
+        raise Locked(
             f"another process is applying this plan: it has {place} open",
-            code="LOCKED",
+            code="IN_USE",
             hint="Nothing was sent. Wait for it, or end it.",
         )
 

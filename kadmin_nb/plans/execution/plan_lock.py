@@ -1,0 +1,94 @@
+"""The lease while a plan is carried out: waited for, renewed, given back."""
+
+from __future__ import annotations
+
+import random
+
+from ...admin.ports import NOT_KEPT_OUT, Kafka, Lease
+from ...errors import Interrupted, KadminError, Locked
+from ...model.changes import Refusal
+from ..apply_options import ApplyOptions
+from ..approval import author
+from ..plan import Plan
+from .progress import Advance, Progress, Stopped
+
+LOST = "FENCED"
+"""The code of a lease that is another's, or was."""
+
+_AGAIN = 0.5, 1.0
+"""Seconds until another's lease is looked at again, at least and at most: those who wait must not go on in step."""
+
+
+class PlanLock:
+    """The lease of the cluster, where one is wanted; it is asked for when there is something to send.
+
+    `unproven` are rows that were sent since it was last known to be ours.
+    """
+
+    def __init__(self, kafka: Kafka, plan: Plan, options: ApplyOptions) -> None:
+        self._kafka, self._plan, self._options = kafka, plan, options
+        self._known_at = kafka.boottime()
+        self._lease: Lease | None = None
+        self.unproven: set[int] = set()
+
+    @property
+    def note(self) -> str | None:
+        """The reason why other editors are not kept out; None where they are, or nothing was to be sent."""
+        if not self._options.lock:
+            return f"{NOT_KEPT_OUT}; no lock was asked for"
+        return None if self._lease is None else self._lease.note
+
+    @property
+    def left_by(self) -> str:
+        """The plan of a process that died while it held the lease; see `Lease.left_by`."""
+        return "" if self._lease is None else self._lease.left_by
+
+    def take(self, progress: Progress, stopped: Stopped) -> bool:
+        """Take it, where one is wanted; True if another's had to be waited for.
+
+        Raises
+        ------
+        Locked
+            Another's is alive, and was waited for as long as the options say.
+        Interrupted
+            Somebody asked to stop meanwhile.
+        """
+        began, tries = self._kafka.monotonic(), 0
+        while self._options.lock and self._lease is None:
+            tries += 1
+            self._known_at = self._kafka.boottime()
+            try:
+                self._lease = self._kafka.lease(self._plan.id, author(), steal=self._options.steal)
+            except Locked as held:
+                self._wait(held, self._kafka.monotonic() - began, progress, stopped)
+        return tries > 1
+
+    def _wait(self, held: Locked, waited: float, progress: Progress, stopped: Stopped) -> None:
+        left = self._options.patience - waited
+        if left <= 0:
+            raise held.reworded(f"{held}; waited {waited:.0f} s for it") if self._options.patience else held
+        if stopped():
+            raise Interrupted(f"plan {self._plan.id[:12]} was stopped while it waited, and nothing was sent: {held}")
+        progress(Advance("waiting", 0, len(self._plan), left=left, behind=str(held)))
+        self._kafka.sleep(min(left, random.uniform(*_AGAIN)))
+
+    def lost(self, after: float = 0.0) -> Refusal | None:
+        """The reason why it is no longer ours; it is renewed, if it was not in the last `after` seconds."""
+        now = self._kafka.boottime()
+        if self._lease is None or now - self._known_at < after:
+            return None
+        try:
+            self._lease.renew()
+        except KadminError as exc:
+            return Refusal(exc.code or LOST, f"{exc}: plan {self._plan.id[:12]} stops here")
+        self._known_at = now
+        self.unproven.clear()
+        return None
+
+    def give_back(self) -> Refusal | None:
+        """Give it back: `LOST` where another has it or had it while rows were sent; else why that is not known."""
+        return self._lease.release() if self._lease is not None else None
+
+    def close(self) -> None:
+        """Give it back, where nobody did."""
+        self.give_back()
