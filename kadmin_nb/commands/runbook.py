@@ -53,7 +53,7 @@ class Parameter(Words):
 @runbook.command()
 @_NAME
 def show(name: str) -> Any:
-    """Show the purpose of a runbook, and its parameters."""
+    """Show the purpose of a runbook, and its parameters; of the record of a run, what came of it."""
     from .. import runbooks
 
     return Text(runbooks.show(name))

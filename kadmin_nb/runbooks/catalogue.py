@@ -83,7 +83,15 @@ def listed() -> Answer:
 
 
 def show(name_or_path: str | Path) -> str:
-    """The description of a runbook, and each parameter with its help, as text that is safe for a terminal."""
+    """The description of a runbook, and each parameter with its help, as text that is safe for a terminal.
+
+    Of the record of a run, a .json file: what came of it. A run whose processes are gone without a word is told so
+    from now on, and gets its page.
+    """
+    if Path(name_or_path).suffix == ".json":
+        from .past_runs import look_at
+
+        return printable_lines(repr(look_at(Path(name_or_path))))
     runbook = find(name_or_path)
     width = max((len(str(p)) for p in runbook.parameters), default=0)
     lines = (f"  {p!s:<{width}}  {p.help}".rstrip() for p in runbook.parameters)

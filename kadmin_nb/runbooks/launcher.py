@@ -18,6 +18,7 @@ from . import run_record
 from .catalogue import Runbook, find
 from .page import write_page
 from .parameters_cell import BUILT_IN, refuse_unknown
+from .past_runs import settle
 from .run_result import RunResult, error_class
 
 if TYPE_CHECKING:
@@ -75,7 +76,8 @@ def run(
     Returns
     -------
     Run
-        The JSON record is `<document>.json`, beside the document, even if the run fails.
+        The JSON record is `<document>.json`, beside the document, even if the run fails. Earlier runs of the folder
+        that ended without a word get their page now.
 
     Raises
     ------
@@ -88,9 +90,12 @@ def run(
     bound = _bound(runbook, parameters or {})
     document = _document(runbook, output)
     path = document.with_suffix(".json")
-    path.unlink(missing_ok=True)
+    mill = _papermill()
+    settle(document.parent)
+    begun = run_record.header(runbook.name, run_record.STARTED, bound, ok=None, processes=[run_record.our_process()])
+    run_record.write_record(path, begun)
     try:
-        _execute(runbook, document, bound, path)
+        _execute(mill, runbook, document, bound, path)
         result = _result(path, runbook, bound, run_record.FINISHED)
     finally:
         page = write_page(document, path) if html else None
@@ -119,8 +124,9 @@ def _document(runbook: Runbook, output: str | Path | None) -> Path:
     return place.resolve()
 
 
-def _execute(runbook: Runbook, document: Path, bound: dict[str, object], record: Path) -> None:
-    papermill, papermill_engine = _papermill()
+def _execute(mill: Any, runbook: Runbook, document: Path, bound: dict[str, object], record: Path) -> None:
+    """Run it; whatever ends it, the record says so."""
+    papermill, papermill_engine = mill
     try:
         papermill.execute_notebook(
             _literal(runbook.path),
@@ -134,12 +140,12 @@ def _execute(runbook: Runbook, document: Path, bound: dict[str, object], record:
         )
     except papermill.PapermillExecutionError as exc:
         raise _failure(exc, runbook, bound, document, record) from None
-    except KeyboardInterrupt as exc:
-        _result(record, runbook, bound, run_record.FAILED, exc)
-        raise
     except _dead_kernel() as exc:
         _result(record, runbook, bound, run_record.FAILED, exc)
         raise KadminError(f"{runbook.name}: the kernel died", hint=f"{document} has the cells that ran.") from None
+    except BaseException as exc:
+        _result(record, runbook, bound, run_record.FAILED, exc)
+        raise
 
 
 def _papermill() -> Any:
@@ -185,11 +191,26 @@ def _error_class(name: str, changed: bool) -> type[KadminError]:
 
 
 def _result(path: Path, runbook: Runbook, bound: dict[str, object], state: str, error: object = None) -> dict[str, Any]:
-    """The record; one that the notebook did not write, or left as if all were well, is written here."""
-    found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    if found and (error is None or found.get("error")):
-        return dict(found)
+    """The record; one that the notebook did not write, or did not end, is ended here."""
+    found = run_record.read_record(path)
+    if len(found.get("processes", ())) < _WITH_KERNEL:
+        found = {}
+    if found.get("error") or (found and error is None and found["ok"] is not None):
+        return found
     error_body = run_record.described(error) if isinstance(error, BaseException) else error
-    body = {**found, **run_record.header(runbook.name, state, found.get("parameters", bound)), "error": error_body}
+    state = found["state"] if found and error is None else state
+    ours = [run_record.our_process()]
+    header = run_record.header(
+        runbook.name,
+        state,
+        found.get("parameters", bound),
+        ok=error is None,
+        processes=found.get("processes", ours),
+    )
+    body = {**found, **header, "error": error_body}
     run_record.write_record(path, body)
     return dict(json.loads(run_record.as_json(body)))
+
+
+_WITH_KERNEL = 2
+"""The processes of a record that the notebook keeps: ours, and its kernel."""

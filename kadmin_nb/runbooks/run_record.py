@@ -7,21 +7,23 @@ import json
 import os
 import platform
 import re
+import socket
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from .. import files
-from ..errors import Hinted, Interrupted, KadminError, PartlyFailed, PlanRefused, UsageError
+from .. import documents, files
+from ..errors import Hinted, Interrupted, Invalid, KadminError, PartlyFailed, PlanRefused, UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.schema_metadata import now
 from ..hints import Runbook
+from ..processes import Process
 from . import binder
 from .report_checks import Verdicts
 
@@ -42,6 +44,8 @@ def without_home(text: str) -> str:
 
 
 FORMAT = 1
+LARGEST = 1 << 28
+"""Bytes of a record: it has the rows of the plan and their outcomes."""
 SHORT_ID = 12
 """Characters of an id that are shown."""
 PLACE = "KADMIN_RUNBOOK_RECORD"
@@ -51,6 +55,9 @@ STARTED, PLANNED, APPLYING = "started", "planned", "applying"
 NOTHING, APPLIED, FAILED = "nothing to do", "applied", "failed"
 FINISHED = "finished"
 """The launcher's record of a notebook that keeps none itself."""
+
+WITHOUT_A_WORD = "ended without a word"
+"""The type of the error of a run whose processes are gone, and none of which has written how it ended."""
 
 _PACKAGES = ("kadmin_nb", "kafka-python", "confluent-kafka", "pyarrow", "papermill")
 
@@ -86,8 +93,9 @@ class Record:
         self.outcomes: Outcomes | None = None
         self.error: BaseException | None = None
         self.verdicts = Verdicts()
-        self._is_finished = self._is_applying = False
+        self._is_finished = self._is_applying = self._has_ended = False
         self.path = _record_path(runbook, namespace)
+        self._processes = [*_launcher(self.path), our_process()]
 
     @property
     def syntax(self) -> Runbook:
@@ -116,6 +124,13 @@ class Record:
         if not self._is_finished:
             return STARTED
         return FINISHED if self.verdicts or "apply" not in self.parameters else NOTHING
+
+    @property
+    def ok(self) -> bool | None:
+        """True if the run has ended well, False if not; None as long as it has not ended."""
+        if self.state == FAILED:
+            return False
+        return True if self._has_ended else None
 
     @property
     def changed(self) -> bool | None:
@@ -151,7 +166,7 @@ class Record:
         """The whole record: ids, PLAN and OUTCOMES rows, the error if there is one, versions."""
         plan, outcomes = self.plan, self.outcomes
         return {
-            **header(self.runbook, self.state, self.parameters),
+            **header(self.runbook, self.state, self.parameters, ok=self.ok, processes=self._processes),
             "changed": self.changed,
             "started": self.started,
             "cluster_id": self.cluster.id if self.cluster else None,
@@ -211,6 +226,7 @@ class Record:
                 self.outcomes.raise_for_errors()
             if fail:
                 self.verdicts.raise_for_looks()
+            self._has_ended = True
         binder.hand_back_to_databricks(self._namespace, self.to_json())
 
     def __enter__(self) -> Self:
@@ -234,17 +250,51 @@ class Record:
         return f"{self.runbook}: {self.state}; {plan}record {self.path.name if self.path else 'handed to the job'}"
 
 
-def header(runbook: str, state: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The first fields of every record."""
+def header(
+    runbook: str, state: str, parameters: Mapping[str, Any], *, ok: bool | None, processes: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """The first fields of every record; `processes` write it, and `ok` is None until the run has ended."""
     return {
         "format": FORMAT,
         "runbook": runbook,
         "state": state,
-        "ok": state != FAILED,
+        "ok": ok,
+        "processes": [*processes],
         "written": now(),
         "parameters": dict(parameters),
         "versions": {"python": platform.python_version(), **{package: _version(package) for package in _PACKAGES}},
     }
+
+
+def our_process() -> dict[str, Any]:
+    """This process, by which others can see whether it is gone."""
+    return {"host": socket.gethostname(), **dataclasses.asdict(Process.this())}
+
+
+def _launcher(path: Path | None) -> list[dict[str, Any]]:
+    """The process that has begun the record before the kernel was there, where one has."""
+    if path is None or str(path) != os.environ.get(PLACE):
+        return []
+    return list(read_record(path).get("processes", ()))[:1]
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """The record in this file; empty where there is none.
+
+    Raises
+    ------
+    Invalid
+        It is something else.
+    """
+    if not path.exists():
+        return {}
+    try:
+        body = documents.from_json(files.read(path, "a record", LARGEST).decode())
+    except ValueError:
+        body = None
+    if not isinstance(body, dict) or not {"runbook", "state", "ok", "written", "parameters"} <= body.keys():
+        raise Invalid(f"{path} is not the record of a run")
+    return body
 
 
 def described(exc: BaseException) -> dict[str, str | None]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import errors
-from ..errors import KadminError, printable
+from ..errors import KadminError, NeedsLook, printable
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
@@ -18,7 +18,7 @@ from ..model.figures import utc
 from ..model.findings import OK
 from ..plans.advice import REASON
 from .report_checks import LOOK, NOT_LOOKED
-from .run_record import APPLIED, FAILED, PLANNED, SHORT_ID
+from .run_record import APPLIED, FAILED, PLANNED, SHORT_ID, WITHOUT_A_WORD
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -98,12 +98,14 @@ class RunResult(Display):
     @property
     def is_refusal(self) -> bool:
         """True where an error of ours ended it before anything was changed."""
-        is_ours = error_class((self.record.get("error") or {}).get("type", "")) is not None
+        is_ours = error_class(self._error_type) is not None
         return is_ours and self.record.get("changed", False) is False
 
     @property
     def tone(self) -> str:
         """`good`, `fair` (somebody should look, or was refused), `bad`, or nothing."""
+        if self._error_type == WITHOUT_A_WORD:
+            return "bad"
         if self.record["state"] == FAILED:
             return "fair" if self.is_refusal else "bad"
         if self._count(LOOK):
@@ -135,9 +137,22 @@ class RunResult(Display):
         checks = [table for table in (self._verdicts(),) if table.num_rows]
         return document(Title(self._title()), *checks, *self._footer(), ", ".join(self._facts()))
 
+    @property
+    def _error_type(self) -> str:
+        return str((self.record.get("error") or {}).get("type", ""))
+
     def _state(self) -> str:
-        if self.record["state"] != FAILED:
-            return str(self.record["state"])
+        state = str(self.record["state"])
+        if self._error_type == WITHOUT_A_WORD:
+            return f"{state}, then {WITHOUT_A_WORD}"
+        if self._error_type == NeedsLook.__name__:
+            return "somebody should look"
+        if state != FAILED:
+            return (
+                state
+                if self.record.get("ok", True) is not None
+                else f"{state}, and has not ended at {self.record['written']}"
+            )
         if self.is_refusal:
             return "refused, nothing was changed"
         return "failed" if self.record.get("changed") is False else "failed, and the cluster may have been changed"

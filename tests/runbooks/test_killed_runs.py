@@ -1,0 +1,98 @@
+"""Runs that were killed: what their record says, and what a later look makes of it. No broker."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kadmin_nb as kn
+from kadmin_nb.commands import terminal
+from tests.runbooks.test_record import recorded
+from tests.waiting import eventually
+
+pytest.importorskip("papermill")
+
+pytestmark = pytest.mark.slow
+
+RECORD = "record = kn.runbooks.record('mine', params, globals())\nwith record:\n    print('looked')"
+PLANNED = "from tests.runbooks.test_record import PLAN\nwith record:\n    record.plan = PLAN"
+APPLYING = """
+import time
+class Cluster:
+    id = "cluster-1"
+    def apply(self, plan, options=None):
+        open("applying", "w").close()
+        time.sleep(600)
+record.cluster = Cluster()
+with record:
+    record.apply()
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def read(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+def killed(mine: Path, folder: Path, mark: str) -> None:
+    """Run it as `out.ipynb`, and kill the launcher when the notebook has made this file."""
+    code = f"import kadmin_nb as kn; kn.runbooks.run({str(mine)!r}, output='out.ipynb')"
+    with subprocess.Popen([sys.executable, "-c", code], start_new_session=True) as running:
+        eventually((folder / mark).exists, True, seconds=60)
+        assert (read(folder / "out.json")["ok"], (folder / "out.html").exists()) == (None, False)
+        running.send_signal(signal.SIGKILL)
+    kernel = read(folder / "out.json")["processes"][-1]["pid"]
+    eventually(lambda: Path(f"/proc/{kernel}").exists(), False, seconds=30)
+
+
+def test_a_run_that_was_killed_while_it_applied_says_so_at_the_next_look(
+    written: Callable[..., Path], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The worker was killed; the record said "ok": true for ever, and there was no page."""
+    killed(written("apply: bool = True\n", RECORD, PLANNED, APPLYING), folder, "applying")
+    assert (read(folder / "out.json")["state"], read(folder / "out.json")["changed"]) == ("applying", None)
+    assert terminal.run_line(["runbook", "show", "out.json"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("mine: applying, then ended without a word\n")
+    assert "kadmin-nb plan resume " in shown
+    after = read(folder / "out.json")
+    assert (after["ok"], after["state"], after["error"]["type"]) == (False, "applying", "ended without a word")
+    page = (folder / "out.html").read_text()
+    assert "ended without a word" in page
+    assert "looked" in page
+    assert kn.runbooks.show("out.json") in shown
+
+
+def test_the_next_run_in_the_folder_settles_it(written: Callable[..., Path], folder: Path) -> None:
+    """Nobody ever looked, and the folder of runs had a green record beside no page."""
+    cell = "import time\nopen('going', 'w').close()\ntime.sleep(600)"
+    killed(written("a: int = 1\n", cell, name="dies"), folder, "going")
+    assert read(folder / "out.json")["state"] == "started"
+    kn.runbooks.run(written("a: int = 1\n", "print(a)"), output="next.ipynb")
+    assert (read(folder / "out.json")["ok"], (folder / "out.html").exists()) == (False, True)
+    assert read(folder / "next.json")["ok"] is True
+
+
+def test_a_run_that_goes_on_is_left_alone(folder: Path) -> None:
+    """I looked at a run while it ran, and its record said that it had ended."""
+    record = recorded(folder / "out.json", kn.KadminError(""))
+    with record:
+        pass
+    before = (folder / "out.json").read_text()
+    assert kn.runbooks.show("out.json").startswith("mine: planned, and has not ended at 20")
+    assert (folder / "out.json").read_text() == before
+    assert read(folder / "out.json")["processes"][0]["pid"] == os.getpid()
