@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 from click.shell_completion import CompletionItem
 
 from .. import documents, files
-from ..errors import Invalid
+from ..declared.nodes import List, MappingNode, Node, TextNode, compose, yaml_tokens
+from ..errors import Invalid, KadminError, UsageError
 from . import completions, options
 from .click_glue import Text, Verbs, Words
 
 _LARGEST_FILE = 1 << 26
 """Bytes of a file of parameters."""
+
+_LARGEST_YAML = 1 << 22
 
 
 @click.group(cls=Verbs)
@@ -84,7 +87,7 @@ def new(name: str, folder: str | None) -> Any:
     metavar="NAME=VALUE",
     help="A parameter, read as its declared type.",
 )
-@click.option("--parameters-file", "-f", "file", metavar="FILE", help="Parameters as a JSON object; -p overrides it.")
+@click.option("--parameters-file", "-f", "file", metavar="FILE", help="Parameters as YAML or JSON; -p overrides it.")
 @click.option("--output", "-o", metavar="FILE", help="Where the executed notebook goes.")
 def run(name: str, parameters: tuple[str, ...], file: str | None, output: str | None) -> Any:
     """Run a runbook; the executed notebook is kept, even if it fails."""
@@ -95,15 +98,40 @@ def run(name: str, parameters: tuple[str, ...], file: str | None, output: str | 
 
 
 def _parameters_in(place: Path) -> dict[str, Any]:
-    """The parameters of a file."""
+    """The parameters of a file: a JSON object, or a mapping of YAML, in which all is the text that stands there."""
     text = files.read_text(place, "a file of parameters", _LARGEST_FILE)
-    try:
-        values = documents.from_json(text)
-    except ValueError:
-        values = None
+    is_yaml = place.suffix in (".yaml", ".yml") or (place.suffix != ".json" and text.lstrip()[:1] != "{")
+    values = _of_yaml(text, place) if is_yaml else _of_json(text)
     if not isinstance(values, dict):
-        raise Invalid(f"{place} is not a JSON object of parameters")
+        raise Invalid(f"{place} is not a {'YAML mapping' if is_yaml else 'JSON object'} of parameters")
     return values
+
+
+def _of_json(text: str) -> Any:
+    try:
+        return documents.from_json(text)
+    except ValueError:
+        return None
+
+
+def _of_yaml(text: str, place: Path) -> Any:
+    """Its mappings, lists and texts; a parameter is then read as its declared type, as one of `-p` is."""
+    if len(text) > _LARGEST_YAML:
+        raise UsageError(f"{place} has more than {_LARGEST_YAML:,} characters of YAML", hint="JSON may have more.")
+    try:
+        tokens = [*yaml_tokens(text)]
+        return _plain(compose(tokens)) if tokens else None
+    except KadminError as exc:
+        raise exc.within(place) from None
+
+
+def _plain(node: Node) -> Any:
+    if isinstance(node, MappingNode):
+        return {name: _plain(value) for name, (_, value) in node.items.items()}
+    if isinstance(node, List):
+        return [_plain(item) for item in node.items]
+    text = cast("TextNode", node)
+    return None if text.is_nothing else text.text
 
 
 def _once(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -61,6 +61,11 @@ def _cells(space: MutableMapping[str, Any]) -> tuple[list[Parameter], list[str]]
         return parameters(history[start]), _injected(history[start + 1 :])
     if declared := [_annotated(name, kind, space) for name, kind in space.get("__annotations__", {}).items()]:
         return declared, []
+    if any("dagstermill" in cell for cell in history):
+        raise UsageError(
+            "dagstermill has put a cell of its own in the place of the one that declares the parameters",
+            hint="In an op of Dagster's run it with kn.runbooks.run(name, parameters, output=…).",
+        )
     raise UsageError(
         "no cell above declares parameters",
         hint="The first code cell, tagged parameters, has lines such as: apply: bool = False  # change the cluster",
