@@ -193,7 +193,7 @@ def test_a_second_process_is_refused_while_the_first_writes(place):
         book.write("run", run=1)
         ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert ended.returncode == 1
-    assert "PlanRefused: another process is applying this plan" in ended.stderr
+    assert "Locked: another process is applying this plan" in ended.stderr
     with Journal.open(place):
         pass
 

@@ -82,5 +82,5 @@ def test_looks_that_take_long_are_made_further_apart():
     kafka.quotas.describe, kafka.quotas.alter = slow_describe, slow_alter
     done = executor.apply(kafka, plan, Pages().opened(), largest_batch=1)
     assert {outcome.state for outcome in done.outcomes} == {"verified"}
-    while_sending = looks[1 : -len(kafka.cluster.nodes)]
+    while_sending = looks[2 : -len(kafka.cluster.nodes)]
     assert len(while_sending) == 1

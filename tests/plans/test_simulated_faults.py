@@ -145,7 +145,7 @@ MISTAKES = {
 def test_the_simulator_notices_a_mistake(place, name, wrong, monkeypatch):
     """Thousands of schedules went well, and would have with any executor."""
     scene = SMALL["one quota on slow brokers"]
-    cut_short = [s for s in scene.seconds(Schedule({5: ErrorBesideChange()})) if Interrupted() in s.faults.values()]
+    cut_short = [s for s in scene.seconds(Schedule({6: ErrorBesideChange()})) if Interrupted() in s.faults.values()]
     schedules = [*scene.singles(), *cut_short]
     assert not any(scene.play(schedule).wrong for schedule in cut_short)
     monkeypatch.setattr(place, name, wrong)
