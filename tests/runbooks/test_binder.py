@@ -302,3 +302,11 @@ def test_the_defaults_of_a_widget_bind_back() -> None:
     """A default changed on its way through a widget."""
     for p in parameters(CELL):
         assert p.bind(binder.widget_text(p.default)) == p.default
+
+
+def test_the_cell_of_dagstermill_is_named() -> None:
+    """'no cell above declares parameters', and I could see it: dagstermill had put its own in the place of it."""
+    cell = "import dagstermill as __dm_dagstermill\nuser = __dm_dagstermill._load_input_parameter('user')"
+    with pytest.raises(kn.UsageError, match="dagstermill has put a cell of its own") as refused:
+        kn.runbooks.bind({"In": ["", cell], "user": "alice"})
+    assert "kn.runbooks.run(name, parameters" in (refused.value.hint or "")

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.commands import terminal
 from kadmin_nb.runbooks import run_record
 
 pytest.importorskip("papermill")
@@ -273,3 +274,16 @@ def test_a_run_that_was_refused_shows_what_was_planned(written: Written) -> None
     assert [(row["resource"], row["key"]) for row in refused.value.rows.to_arrow().to_pylist()] == [
         ("user=alice", "producer_byte_rate")
     ]
+
+
+@pytest.mark.slow
+def test_a_report_that_found_something_ends_with_3(
+    written: Written, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The scheduler tried the audit three times, as if a broker were away, and the alarm came ten minutes late."""
+    look = "record.verdicts.look('a check', ['x'], look='bad', ok='good')\nrecord.finish(fail=True)"
+    mine = written("a: int = 1\n", "record = kn.runbooks.record('mine', params, globals())", look)
+    assert terminal.run_line(["runbook", "run", str(mine), "-o", "out.ipynb"]) == 3
+    assert capsys.readouterr().err.startswith("NeedsLook: 1 of 1 checks needs a look: a check\n")
+    assert terminal.run_line(["runbook", "show", "out.json"]) == 0
+    assert capsys.readouterr().out.startswith("mine: somebody should look; 1 of 1 checks needs a look\n")
