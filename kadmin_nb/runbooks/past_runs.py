@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import KadminError, NotFound
+from ..hints import Verb, terminal
 from ..processes import Process
 from .page import write_page
 from .run_record import APPLYING, SHORT_ID, WITHOUT_A_WORD, read_record, write_record
@@ -75,7 +76,9 @@ def _without_a_word(record: Mapping[str, Any]) -> dict[str, Any]:
     last = record["processes"][-1]
     hint = "Nothing was sent. Run it again."
     if record["state"] == APPLYING:
-        hint = f"kadmin-nb plan resume {str(record.get('plan_id'))[:SHORT_ID]} goes on, and says what was sent."
+        plan_id = str(record.get("plan_id"))[:SHORT_ID]
+        resuming = terminal(Verb(f"plan resume {plan_id}", f"cluster.resume({plan_id!r})"))
+        hint = f"{resuming} continues it, and says what was sent."
     elif record.get("changed"):
         hint = "The rows were sent: run it again, which changes nothing that is there already."
     message = f"its process {last.get('pid')} on {last.get('host')} is gone"

@@ -18,7 +18,7 @@ from ..model.figures import utc
 from ..model.findings import OK
 from ..plans.advice import REASON
 from .report_checks import LOOK, NOT_LOOKED
-from .run_record import APPLIED, FAILED, PLANNED, SHORT_ID, WITHOUT_A_WORD
+from .run_record import APPLIED, FAILED, FINISHED, PLANNED, SHORT_ID, WITHOUT_A_WORD
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -146,7 +146,7 @@ class RunResult(Display):
         if self._error_type == WITHOUT_A_WORD:
             return f"{state}, then {WITHOUT_A_WORD}"
         if self._error_type == NeedsLook.__name__:
-            return "somebody should look"
+            return FINISHED
         if state != FAILED:
             return (
                 state

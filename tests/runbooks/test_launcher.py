@@ -286,4 +286,4 @@ def test_a_report_that_found_something_ends_with_3(
     assert terminal.run_line(["runbook", "run", str(mine), "-o", "out.ipynb"]) == 3
     assert capsys.readouterr().err.startswith("NeedsLook: 1 of 1 checks needs a look: a check\n")
     assert terminal.run_line(["runbook", "show", "out.json"]) == 0
-    assert capsys.readouterr().out.startswith("mine: somebody should look; 1 of 1 checks needs a look\n")
+    assert capsys.readouterr().out.startswith("mine: finished; 1 of 1 checks needs a look\n")
