@@ -20,9 +20,10 @@ from ..frames.spark import errors_in_one_line, plain_schema, spark_schema, spark
 from ..model.quota_keys import readable
 from ..resolution.input_columns import CLUSTER, led
 from ..resolution.kernel import Index
-from ..usage.request_rows import INTER_BROKER, LogReader, broker_names, check_zone, listeners_pattern
+from ..usage.request_rows import INTER_BROKER, LogReader, broker_names, listeners_pattern
 from ..usage.rules import window_start
 from ..usage.windows import batch_ends, client_columns, length_of, usage_rows, window_totals
+from ..usage.written_times import check_zone
 from .data_source import register_source
 
 if TYPE_CHECKING:

@@ -17,10 +17,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import json as arrow_json
 
-MARK = b"Completed request:"
-OLD = b"RequestHeader("
+from .wrapped_lines import MarkedLines, Rows, json_rows, unwrapped
+from .written_times import written_times
+
+OLD = (b"RequestHeader(", b"{api_key=", b"Name:")
+"""How the text of a request begins that Kafka before 2.8 wrote; of 1.0 to 2.7, of 0.10 and 0.11, and of 0.8."""
 SAMPLE = 200
 """Lines that tell what the brokers' pattern writes behind a document."""
 FEW = 16
@@ -29,8 +31,8 @@ BLOCK = 1 << 18
 """Bytes that are searched at once."""
 
 _REPLICA = ("replicaId", pa.int32())
-_SIZE = ("recordsSizeInBytes", pa.int64())
-_SIZES = pa.list_(pa.struct([_SIZE]))
+_SIZE, _OLD_SIZE = ("recordsSizeInBytes", pa.int64()), ("recordSetSizeInBytes", pa.int64())
+_SIZES, _OLD_SIZES = (pa.list_(pa.struct([size])) for size in (_SIZE, _OLD_SIZE))
 _BATCHES = pa.list_(pa.struct([("firstOffset", pa.int64()), ("lastOffset", pa.int64())]))
 _HEADER = pa.struct(
     [
@@ -55,6 +57,7 @@ _ANSWERED = pa.struct(
     [
         *((name, pa.string()) for name in _TOPIC),
         ("partitions", pa.list_(pa.struct([_SIZE, ("acquiredRecords", _BATCHES)]))),
+        ("partitionResponses", _OLD_SIZES),
     ]
 )
 _DOCUMENT = pa.schema(
@@ -101,23 +104,23 @@ _FIELDS = {
     "software_version": ("clientInformation", "softwareVersion"),
 }
 _SUMS = {
-    "produced": ("request", "topicData", "partitionData"),
-    "fetched": ("response", "responses", "partitions"),
+    "produced": (("request", "topicData", "partitionData", "recordsSizeInBytes"),),
+    "fetched": (
+        ("response", "responses", "partitions", "recordsSizeInBytes"),
+        ("response", "responses", "partitionResponses", "recordSetSizeInBytes"),
+    ),
 }
-"""Bytes of records, over all partitions of all topics."""
-
-Rows = npt.NDArray[np.intp]
-
-_DATE = r"(?P<written>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:\s?(?:Z|[+-]\d\d(?::?\d\d)?))?)(?:\D|$)"
+"""Bytes of records, over all partitions of all topics: as brokers name them, and as those of 2.8 do."""
 
 
 def parsed_columns(lines: pa.Array) -> tuple[pa.Array, dict[str, pa.Array]]:
     """The lines as text, and the columns parsed from them; null where a line is not a request.
 
-    `written` is the time in front of the mark, "" for none; `is_old`: an old Kafka wrote it, which knew no JSON.
+    `written` is the time in front of the mark, "" for none; `is_old`: an old Kafka wrote it, which wrote no JSON.
     """
-    batch = LineBatch(_readable_strings(lines))
-    return batch.line, {"written": batch.written(), "is_old": batch.is_old(), **batch.columns()}
+    texts = _readable_strings(lines)
+    batch = LineBatch(unwrapped(texts))
+    return texts, {"written": batch.written(), "is_old": batch.is_old(), **batch.columns()}
 
 
 def _readable_strings(column: pa.Array) -> pa.Array:
@@ -130,17 +133,12 @@ def _readable_strings(column: pa.Array) -> pa.Array:
 
 
 class LineBatch:
-    """The lines of a batch: where each begins, where its document does, and the rows that look as most do, or odd."""
+    """The lines of a batch: where the document of each begins, and the rows that look as most do, or odd."""
 
-    def __init__(self, line: pa.Array) -> None:
-        offsets = np.frombuffer(line.buffers()[1], np.int32)[line.offset : line.offset + len(line) + 1]
-        self.line, self.bytes = line, memoryview(line.buffers()[2] or b"")
-        self.starts, self.stops = offsets[:-1], offsets[1:]
-        marks = np.asarray(pc.find_substring(line, MARK))
-        self.marks, self.begins = self.starts + marks, self.starts + marks + len(MARK)
-        self.requests = np.flatnonzero(marks >= 0)
+    def __init__(self, marked: MarkedLines) -> None:
+        self.marked, self.line, self.requests = marked, marked.line, marked.requests
         self.end = self._end()
-        is_usual = np.asarray(pc.ends_with(line, "}" + self.end))[self.requests]
+        is_usual = np.asarray(pc.ends_with(self.line, "}" + self.end))[self.requests]
         self.usual, self.odd = self.requests[is_usual], self.requests[~is_usual]
 
     def _end(self) -> str:
@@ -150,15 +148,14 @@ class LineBatch:
 
     def written(self) -> pa.Array:
         """The time in front of each mark, "" where there is none."""
-        fronts = self._slices(self.starts[self.requests], self.marks[self.requests])
-        texts = pa.array(map(bytes, fronts), pa.string())
-        dates = pc.replace_substring(pc.struct_field(pc.extract_regex(texts, _DATE), "written"), ",", ".")
-        return _spread({"written": dates.fill_null("")}, self.requests, len(self.line))["written"]
+        found = written_times(self.marked.fronts(self.requests))
+        return _spread({"written": found}, self.requests, len(self.line))["written"]
 
     def is_old(self) -> pa.Array:
-        """Did an old Kafka write it, which knew no JSON?"""
-        old = np.zeros(len(self.line), bool)
-        old[self.odd] = [text[: len(OLD)] == OLD for text in self._slices(self.begins[self.odd], self.stops[self.odd])]
+        """Did an old Kafka write it, which wrote no JSON?"""
+        rows, old = self.marked.without_document(), np.zeros(len(self.line), bool)
+        texts = self.marked.slices(self.marked.begins[rows], self.marked.stops[rows])
+        old[rows] = [bytes(text[:20]).startswith(OLD) for text in texts]
         return pa.array(old)
 
     def columns(self) -> dict[str, pa.Array]:
@@ -181,17 +178,14 @@ class LineBatch:
 
     def _documents(self, rows: Rows) -> bytearray:
         """The documents of these usual lines, a line each."""
-        ends = self.stops[rows] - len(self.end.encode())
-        text = bytearray(b"\n").join(self._slices(self.begins[rows], ends))
+        ends = self.marked.stops[rows] - len(self.end.encode())
+        text = bytearray(b"\n").join(self.marked.slices(self.marked.begins[rows], ends))
         _rename_untold(text)
         return text
 
     def _one_by_one(self, rows: Rows) -> pa.Table:
-        texts = map(bytes, self._slices(self.begins[rows], self.stops[rows]))
+        texts = map(bytes, self.marked.slices(self.marked.begins[rows], self.marked.stops[rows]))
         return pa.Table.from_pylist([_leading_document(text.decode()) for text in texts], _DOCUMENT)
-
-    def _slices(self, starts: Any, stops: Any) -> Iterator[memoryview]:
-        return (self.bytes[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True))
 
 
 def _rename_untold(text: bytearray) -> None:
@@ -210,12 +204,7 @@ def _empty_strings(text: bytearray) -> Iterator[int]:
 
 def _parse_documents(text: bytearray) -> pa.Table | None:
     """The documents, a line each; None where Arrow cannot read them all."""
-    how = arrow_json.ReadOptions(use_threads=False, block_size=len(text))
-    parse_options = arrow_json.ParseOptions(explicit_schema=_DOCUMENT, unexpected_field_behavior="ignore")
-    try:
-        return arrow_json.read_json(pa.BufferReader(text), how, parse_options)
-    except pa.ArrowInvalid:
-        return None
+    return json_rows(text, _DOCUMENT)
 
 
 def _leading_document(text: str) -> dict[str, Any]:
@@ -244,15 +233,17 @@ def _fit(value: Any, kind: pa.DataType) -> Any:
 def _columns(documents: pa.Table) -> dict[str, pa.Array]:
     rows = pa.StructArray.from_arrays([column.combine_chunks() for column in documents.columns], fields=list(_DOCUMENT))
     fields = {name: pc.struct_field(rows, path) for name, path in _FIELDS.items()}
-    sums = {name: _sum(pc.struct_field(rows, path[:2]), path[2]) for name, path in _SUMS.items()}
+    sums = {name: pc.coalesce(*(_sum(rows, path) for path in paths)) for name, paths in _SUMS.items()}
     answered = pc.struct_field(rows, ("response", "responses"))
     return {**fields, **sums, "acquired": _acquired(answered), "topics": _topics(answered)}
 
 
-def _sum(topics: pa.Array, partitions: str) -> pa.Array:
+def _sum(documents: pa.Array, path: tuple[str, ...]) -> pa.Array:
     """Of the sizes in a list of lists, row by row; null where one of the lists is."""
+    (*place, partitions, size) = path
+    topics = pc.struct_field(documents, place)
     of_topic, of_row = pc.struct_field(topics.flatten(), partitions), pc.list_parent_indices(topics)
-    sizes = pc.fill_null(pc.struct_field(of_topic.flatten(), "recordsSizeInBytes"), 0)
+    sizes = pc.fill_null(pc.struct_field(of_topic.flatten(), size), 0)
     rows = np.asarray(of_row)[np.asarray(pc.list_parent_indices(of_topic))]
     sums = np.zeros(len(topics), np.int64)
     np.add.at(sums, rows, np.asarray(sizes))

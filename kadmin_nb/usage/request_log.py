@@ -23,6 +23,7 @@ from ..frames.display import Display
 from ..frames.relational import Frame, Measure, added_up, appended, each_once, select, with_columns, words_of
 from ..frames.spark import is_spark, is_stream
 from ..resolution.input_columns import CLUSTER
+from .cut_lines import CutLines
 from .log_files import TORN, LogLines, ReadSoFar, address, local_files
 from .request_rows import (
     ALL,
@@ -38,13 +39,13 @@ from .request_rows import (
     SCHEMA,
     LogReader,
     broker_names,
-    check_zone,
     is_chosen,
     listeners_pattern,
     no_request,
     record_sizes_of,
     refuse_sample,
 )
+from .written_times import check_zone
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -274,7 +275,10 @@ def requests(
     strict: bool = False,
     progress: ReadSoFar | None = None,
 ) -> Requests:
-    """The requests of clients, from Kafka's request log.
+    """The requests of clients, from Kafka's request log of 2.8 or newer.
+
+    A line may be in a string of a JSON object, as Docker, log4j2's JSON layouts and collectors of logs write it. A line
+    that a container runtime has cut is joined again if its parts follow each other in a file.
 
     Parameters
     ----------
@@ -291,7 +295,8 @@ def requests(
         the local address of each connection. `host` is then an address as the broker sees it; `port` distinguishes
         brokers on one host. Required.
     tz
-        The brokers' time zone, `Europe/Berlin`: log4j writes their local time. Not needed if the pattern has an offset.
+        The brokers' time zone, `Europe/Berlin`: log4j writes their local time. Not needed if the pattern has an offset
+        or a zone's name, which count whatever `tz` is; or if the lines have no time and their JSON objects do.
         For an hour that occurs twice the first is assumed, and `counts` has the number of its requests.
     cluster_id
         Becomes the first column.
@@ -340,6 +345,7 @@ def requests(
     reading = _Reading(reader)
     for file, texts in read.batches():
         reading.add(file, texts)
+    reading.end()
     reading.refuse_without_requests(read, ", ".join(_texts(lines)))
     return Requests(reading.lines(tuple(read.damaged)), reader, dedupe)
 
@@ -379,10 +385,18 @@ class _Reading:
         self._reader, self._sample = reader, list[dict[str, Any]]()
         self._kept = [name for name in reader.columns if name not in ("path", "line")]
         self._first: tuple[str, str] | None = None
+        self._cut = CutLines()
 
     def add(self, file: str, texts: pa.Array) -> None:
         """The lines of a file."""
-        rows = self._reader.rows(pa.repeat(file, len(texts)), texts)
+        self._keep(*self._cut.joined(pa.repeat(file, len(texts)), texts))
+
+    def end(self) -> None:
+        """All files are read."""
+        self._keep(*self._cut.rest())
+
+    def _keep(self, paths: pa.Array, texts: pa.Array) -> None:
+        rows = self._reader.rows(paths, texts)
         if len(self._sample) < SAMPLE:
             self._look_at(rows)
         is_bad = rows["fault"].is_valid()

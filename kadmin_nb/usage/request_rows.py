@@ -9,10 +9,8 @@ import ipaddress
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 from functools import reduce
-from typing import Any, NamedTuple
-from zoneinfo import ZoneInfo
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,10 +18,11 @@ import pyarrow.compute as pc
 
 from ..errors import Invalid, KadminError, NotFound, UsageError, printable
 from ..frames import schemas
-from ..frames.frame import MOMENT
 from ..resolution.input_columns import CLUSTER, read_columns
+from .cut_lines import is_part
 from .log_lines import parsed_columns
 from .rules import LARGEST, SHARE_FETCH
+from .written_times import READ_FORMATS, Times, is_dated, times
 
 INTER_BROKER = r"(?i)^(CONTROLLER|CONTROLPLANE|REPLICATION|INTER[-_]?BROKER)"
 """The listeners that are not for clients, unless somebody says which: a regular expression of their names."""
@@ -38,10 +37,13 @@ BROKERS_ONLY = (
 """Requests that only brokers and controllers send, on any listener."""
 
 NOT_KAFKA = "not a line of Kafka's request log"
-OLD_KAFKA = "not JSON: an old Kafka wrote it"
+OLD_KAFKA = "Kafka before 2.8 writes no JSON"
+CUT = "cut by the container runtime"
 BROKEN = "the JSON is broken, or not Kafka's"
 NO_TIME = "no time in front that can be read"
+NO_DATE = "a time of day in front, without a date that can be read"
 NO_ZONE = "the time has no offset, and no tz was given"
+OTHER_ZONE = "the name of its time zone is of several zones, or of another than tz"
 NO_SUCH_TIME = "the time does not exist in this tz: the clocks skipped it"
 NO_BROKER = "no broker has the local address of its connection"
 DAMAGED = "the rest of the file cannot be read"
@@ -77,11 +79,6 @@ SAMPLE = 20
 
 _FETCHER = r"^broker-\d+-fetcher-\d+$"
 _SIZED = pa.array(["PRODUCE", "FETCH", SHARE_FETCH], pa.string())
-
-_CLOCK = pa.timestamp("us")
-_OFFSET = r"^.{19}.*[Z+-]"
-"""The beginning has a date and a time of day, whose hyphens say nothing."""
-_FIXED = re.compile(r"(?:Z|(?:Etc/)?(?:UTC|GMT))|([+-])(\d\d):(\d\d)")
 
 BROKER_HINT = r"Pass broker=3, a pattern such as r'broker-(\d+)/', or a frame with id, host, port."
 _BROKER = pa.int32()
@@ -200,80 +197,6 @@ def _as_java_writes_it(host: str) -> str:
     return ":".join(f"{int(part, 16):x}" for part in ip.exploded.split(":"))
 
 
-class Times(NamedTuple):
-    """The `instants`, null where the text has none; is the clock's time passed twice, was it never shown?"""
-
-    instants: pa.Array
-    is_ambiguous: pa.Array
-    is_skipped: pa.Array
-
-
-def check_zone(tz: str | None) -> None:
-    """Refuse what is not a time zone.
-
-    Raises
-    ------
-    UsageError
-    """
-    if tz is None or _FIXED.fullmatch(tz):
-        return
-    try:
-        ZoneInfo(tz)
-    except (KeyError, ValueError, OSError):
-        raise UsageError(f"{tz} is not a time zone", hint="For example Europe/Berlin, UTC or +02:00.") from None
-
-
-def has_offset(written: pa.Array) -> pa.Array:
-    """Does the text tell its distance from UTC?"""
-    return pc.match_substring_regex(written, _OFFSET)
-
-
-def times(written: pa.Array, tz: str | None) -> Times:
-    """The instants of texts such as `2026-07-01 12:00:00.500`, of this zone where they have no offset."""
-    texts = pc.replace_substring_regex(written, r"(\.\d{6})\d+", r"\1")
-    with_offset = has_offset(texts)
-    clocks = _parsed(pc.if_else(with_offset, None, texts), _CLOCK)
-    exact = _parsed(pc.replace_substring_regex(pc.if_else(with_offset, texts, None), r"\s(.{1,6})$", r"\1"), MOMENT)
-    local = _of_zone(clocks, tz)
-    return Times(pc.coalesce(exact, local.instants), local.is_ambiguous, local.is_skipped)
-
-
-def _of_zone(clocks: pa.Array, tz: str | None) -> Times:
-    """Of an hour that the clock passes twice the first is taken."""
-    never = pa.repeat(False, len(clocks))
-    if tz is None:
-        return Times(pa.nulls(len(clocks), MOMENT), never, never)
-    if fixed := _FIXED.fullmatch(tz):
-        return Times(pc.subtract(clocks, _distance(fixed)).cast(MOMENT), never, never)
-    first, last = (
-        pc.assume_timezone(clocks, tz, ambiguous=which, nonexistent="latest") for which in ("earliest", "latest")
-    )
-    is_skipped = pc.fill_null(pc.not_equal(pc.local_timestamp(first), clocks), False)
-    return Times(first.cast(MOMENT), pc.fill_null(pc.not_equal(first, last), False), is_skipped)
-
-
-def _distance(fixed: re.Match[str]) -> pa.Scalar:
-    sign, hours, minutes = fixed.groups(default="0")
-    ahead = timedelta(hours=int(hours), minutes=int(minutes))
-    return pa.scalar(-ahead if sign == "-" else ahead, pa.duration("us"))
-
-
-def _parsed(texts: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The texts as times; null where one is none, such as the 30th of February."""
-    texts = pc.if_else(pc.equal(texts, ""), None, texts)
-    try:
-        return texts.cast(kind)
-    except pa.ArrowInvalid:
-        return pa.concat_arrays([_parsed_alone(text, kind) for text in texts])
-
-
-def _parsed_alone(text: pa.Scalar, kind: pa.DataType) -> pa.Array:
-    try:
-        return pa.array([text.cast(kind)], kind)
-    except pa.ArrowInvalid:
-        return pa.nulls(1, kind)
-
-
 @dataclass(frozen=True)
 class LogReader:
     """Lines into requests: whose broker's they are, its time zone, and the listeners that are not for clients.
@@ -301,6 +224,7 @@ class LogReader:
         """The lines as SCHEMA has them; the cluster's id only where there is one."""
         texts, parsed = parsed_columns(lines)
         columns = {"path": paths, "line": texts, **self._request_columns(paths, parsed)}
+        columns["fault"] = _with_cut(columns["fault"], texts)
         return pa.RecordBatch.from_arrays(
             [columns[name] for name in self.columns], schema=pa.schema([SCHEMA.field(name) for name in self.columns])
         )
@@ -321,7 +245,7 @@ class LogReader:
             "ambiguous": clock.is_ambiguous,
         }
         columns["reason"] = self._reasons(columns)
-        columns["fault"] = _faults(columns, clock.is_skipped, self.tz)
+        columns["fault"] = _faults(columns, clock, self.tz)
         columns["unsized"] = _all(
             columns["bytes_in"].is_null(), columns["bytes_out"].is_null(), pc.is_in(api, value_set=_SIZED)
         )
@@ -397,21 +321,31 @@ def listeners_pattern(inter_broker: str | Iterable[str]) -> str:
     return "^(" + "|".join(map(re.escape, inter_broker)) + ")$"
 
 
-def _faults(columns: dict[str, pa.Array], is_skipped: pa.Array, tz: str | None) -> pa.Array:
+def _faults(columns: dict[str, pa.Array], clock: Times, tz: str | None) -> pa.Array:
     """The fault of each line; null where it is a usable request."""
     written, is_timeless = columns["written"], columns["time"].is_null()
-    needs_zone = _all(pc.not_equal(written, ""), pc.invert(has_offset(written)))
     missing = (columns[name].is_null() for name in ("api", "user", "connection", "correlation_id"))
     cases = {
         NOT_KAFKA: written.is_null(),
         OLD_KAFKA: columns["is_old"],
         BROKEN: _any(*missing),
-        **({NO_ZONE: _all(is_timeless, needs_zone)} if tz is None else {}),
+        **({NO_ZONE: _all(is_timeless, clock.has_no_zone)} if tz is None else {}),
+        OTHER_ZONE: clock.has_other_zone,
+        NO_DATE: _all(is_timeless, pc.not_equal(written, ""), pc.invert(is_dated(written))),
         NO_TIME: is_timeless,
-        NO_SUCH_TIME: is_skipped,
+        NO_SUCH_TIME: clock.is_skipped,
         NO_BROKER: _all(columns["broker"].is_null(), columns["reason"].is_null()),  # a controller has its own ports
     }
     return _first_case(cases)
+
+
+def _with_cut(faults: pa.Array, lines: pa.Array) -> pa.Array:
+    """The faults; of what is broken because it is a part of a line, that."""
+    is_broken = pc.fill_null(pc.equal(faults, BROKEN), False)
+    if not pc.any(is_broken).as_py():
+        return faults
+    parts = pc.if_else(is_part(lines.filter(is_broken)), CUT, BROKEN)
+    return pc.replace_with_mask(faults, is_broken, parts)
 
 
 def _first_case(cases: dict[str, pa.Array]) -> pa.Array:
@@ -450,7 +384,18 @@ def refuse_sample(sampled: Sequence[Mapping[str, Any]]) -> None:
             hint="host is the address that clients connect to, as the broker itself sees it.",
         )
     if None not in faults:
-        raise Invalid(f"no request in {sampled[0]['path']} can be read: {sampled[0]['fault']}")
+        fault = sampled[0]["fault"]
+        raise Invalid(f"no request in {sampled[0]['path']} can be read: {fault}", hint=_FAULT_HINTS.get(fault))
+
+
+_FAULT_HINTS = {
+    OLD_KAFKA: "Its metrics tell the usage, from a Prometheus for example; since 2.8 the log is JSON.",
+    CUT: "Give the runtime's own file, in which the parts follow each other.",
+    BROKEN: "A line is log4j's prefix, Completed request:, and Kafka's JSON, or that in a string of a JSON object.",
+    NO_TIME: READ_FORMATS,
+    NO_DATE: READ_FORMATS,
+    OTHER_ZONE: "Pass the brokers' zone as tz, one that has that name.",
+}
 
 
 _WRITTEN_AT = (

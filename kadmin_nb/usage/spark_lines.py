@@ -21,11 +21,13 @@ from ..errors import Invalid, KadminError, NotFound, UsageError
 from ..fleets.workers import Batches, by_value
 from ..frames.relational import TEXT, of_kinds
 from ..frames.spark import missing_package_named, spark_schema
+from .cut_lines import CutLines
 from .log_files import LONGEST_LINE, TORN
-from .log_lines import MARK
 from .request_rows import (
     ALL,
     BROKER_HINT,
+    CUT,
+    NOT_KAFKA,
     OF_CLIENTS,
     SAMPLE,
     SCHEMA,
@@ -36,8 +38,11 @@ from .request_rows import (
     refuse_sample,
 )
 from .streams import with_counts
+from .wrapped_lines import MARK
 
 _LABEL = "the lines"
+FIRST_LINES = 1_000
+"""Lines that are looked at where all of the first requests are cut."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +64,9 @@ class SparkLines:
         Of a stream they hand out all lines of which clients' are meant, as its query counts them.
         """
         if which == OF_CLIENTS and self.text.isStreaming:
-            counted = with_counts(_read(self.text, self.reader, [*names, "fault", "reason"], ALL))
+            counted = with_counts(_read(self.text, self.reader, [*names, "fault", "reason"], ALL, self.is_in_order))
             return counted.where(F.isnull("fault") & F.isnull("reason")).select(*names)
-        return _read(self.text, self.reader, names, which)
+        return _read(self.text, self.reader, names, which, self.is_in_order)
 
     def listed(self, frame: DataFrame) -> list[dict[str, Any]]:
         """A small frame that was made of them; Spark works for it.
@@ -76,8 +81,9 @@ class SparkLines:
 
     def look(self, source: str) -> None:
         """Read the first requests, and no line more; complain where there are none, or none can be read."""
-        first_requests = self.text.where(F.contains("line", F.lit(MARK.decode()))).limit(SAMPLE)
-        sampled = self.listed(_read(first_requests, self.reader, ["path", "connection", "fault"], ALL))
+        sampled = self._sampled(self.text.where(F.contains("line", F.lit(MARK.decode()))).limit(SAMPLE))
+        if sampled and all(row["fault"] == CUT for row in sampled):  # the other parts have no mark
+            sampled = self._sampled(self.text.limit(FIRST_LINES)) or sampled
         first = [] if sampled else self.listed(self.text.where(F.trim("line") != "").limit(1))
         if sampled:
             refuse_sample(sampled)
@@ -85,6 +91,16 @@ class SparkLines:
             raise Invalid(f"{self.damaged[0]} cannot be read", hint=TORN)
         else:
             raise no_request((first[0]["path"], first[0]["line"]) if first else None, source)
+
+    def _sampled(self, text: DataFrame) -> list[dict[str, Any]]:
+        """The requests among these lines, read well or not."""
+        read = _read(text, self.reader, ["path", "connection", "fault"], ALL, self.is_in_order)
+        return [row for row in self.listed(read) if row["fault"] != NOT_KAFKA][:SAMPLE]
+
+    @property
+    def is_in_order(self) -> bool:
+        """Do the lines follow each other as they were written? Those of files do, within a partition."""
+        return self.files is not None
 
 
 def spark_lines(
@@ -133,19 +149,31 @@ def _of_frame(lines: DataFrame) -> DataFrame:
     return texts.select(F.coalesce(path.cast("string"), F.lit(_LABEL)).alias("path"), "line")
 
 
-def _read(text: DataFrame, reader: LogReader, names: Sequence[str], which: str) -> DataFrame:
-    work = by_value(rows_of_batches, (reader, tuple(names), which))
+def _read(text: DataFrame, reader: LogReader, names: Sequence[str], which: str, is_in_order: bool) -> DataFrame:
+    work = by_value(rows_of_batches, (reader, tuple(names), which, is_in_order))
     schema = pa.schema([SCHEMA.field(name) for name in names])
     return text.select("path", "line").mapInArrow(work, spark_schema(schema))
 
 
-def rows_of_batches(job: tuple[LogReader, tuple[str, ...], str], batches: Batches) -> Iterator[pa.RecordBatch]:
+def rows_of_batches(job: tuple[LogReader, tuple[str, ...], str, bool], batches: Batches) -> Iterator[pa.RecordBatch]:
     """These columns of the lines that are meant; Spark's workers run it."""
-    reader, names, which = job
-    for batch in batches:
-        rows = reader.rows(batch.column("path"), batch.column("line"))
+    reader, names, which, is_in_order = job
+    for paths, lines in _whole_lines(batches) if is_in_order else map(_columns_of, batches):
+        rows = reader.rows(paths, lines)
         chosen = rows.select(list(names))
         yield chosen if which == ALL else chosen.filter(is_chosen(rows["fault"], rows["reason"], which))
+
+
+def _whole_lines(batches: Batches) -> Iterator[tuple[pa.Array, pa.Array]]:
+    """The lines of a partition, of which a container runtime may have cut some."""
+    cut = CutLines()
+    for batch in batches:
+        yield cut.joined(*_columns_of(batch))
+    yield cut.rest()
+
+
+def _columns_of(batch: pa.RecordBatch) -> tuple[pa.Array, pa.Array]:
+    return batch.column("path"), batch.column("line")
 
 
 COMPRESSED = (".gz", ".bz2", ".deflate", ".lz4", ".snappy", ".zst")

@@ -292,7 +292,7 @@ OLD = "[2020-01-01 00:00:00,000] DEBUG Completed request:RequestHeader(apiKey=PR
 BAD = {
     "another tool": (["127.0.0.1 - - GET / 200"], {}, kn.Invalid, "is not a request log of Kafka: 127.0.0.1 - - GET"),
     "nothing in it": ([], {}, kn.NotFound, "no line in"),
-    "an old Kafka": ([OLD], {}, kn.Invalid, "can be read: not JSON: an old Kafka wrote it"),
+    "an old Kafka": ([OLD], {}, kn.Invalid, "can be read: Kafka before 2.8 writes no JSON"),
     "no tz": ([FAST], {"tz": None}, kn.UsageError, "the times in .* have no offset"),
     "no such tz": ([FAST], {"tz": "Europe/Berlon"}, kn.UsageError, "Europe/Berlon is not a time zone"),
     "no broker in the path": ([FAST], {"broker": r"node-(\d+)"}, kn.UsageError, "which should name its broker"),

@@ -1,0 +1,254 @@
+"""The times that log4j writes in front of a line, in the formats that it has names for, as instants."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import NamedTuple
+from zoneinfo import ZoneInfo, available_timezones
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import UsageError
+from ..frames.frame import MOMENT
+
+READ_FORMATS = (
+    "These are read: 2026-11-26 11:15:22,718 (ISO8601, DEFAULT), 2026/11/26 11:15:22.718, 26 Nov 2026 11:15:22,718"
+    " (DATE), 20261126111522718 (COMPACT) and UNIX_MILLIS. 11/02/2026 is not: it may be of either order."
+)
+"""The hint of a log whose times are written otherwise."""
+
+_CLOCK = pa.timestamp("us")
+_OFFSET = r"^.{19}.*[Z+-]"
+"""The beginning has a date and a time of day, whose hyphens say nothing."""
+_FIXED = re.compile(r"(?:Z|(?:Etc/)?(?:UTC|GMT))|([+-])(\d\d):(\d\d)")
+
+_TIME = r"(?P<time>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)"
+_ZONE = r"(?P<zone>\s?(?:Z|(?:GMT|UTC)?[+-]\d\d(?::?\d\d)?)|\s(?:[A-Z]{3,5}|[A-Z][A-Za-z]+/[A-Z]\w+))?(?:\W|$)"
+"""An offset, or a word that may be the name of a zone."""
+_ISO = rf"(?P<written>\d{{4}}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{{1,9}})?){_ZONE}"
+_SLASHES = rf"(?P<year>\d{{4}})[/.](?P<month>\d\d)[/.](?P<day>\d\d)[ T-]{_TIME}{_ZONE}"
+_MONTH_NAMES = rf"(?P<day>\d\d)[ /-](?P<month>[A-Z][a-z]{{2}})[ /-](?P<year>\d{{4}})[ :]{_TIME}{_ZONE}"
+_PACKED = (
+    r"(?:^|\D)(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)T?(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)"
+    rf"[.,]?(?P<fraction>\d{{3,9}}){_ZONE}"
+)
+_SINCE_1970 = r"^\W*(?P<number>\d{10}(?:\d{3})?)(?:\W|$)"
+_TIME_OF_DAY = rf"(?:^|\D){_TIME}"
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_NAMED = r"\[(?P<name>.+)\]$"
+
+
+def written_times(fronts: pa.Array) -> pa.Array:
+    """The time in each text, `2026-11-26 11:15:22.718`, with its offset, or a word behind it as `[CET]`; "" for none.
+
+    Of a time of day without a date, only that.
+    """
+    found = _iso(fronts)
+    for of_format in (_slashes, _month_names, _packed, _since_1970, _time_of_day):
+        missing = pc.equal(found, "")
+        if pc.any(missing).as_py():
+            found = pc.replace_with_mask(found, missing, of_format(fronts.filter(missing)))
+    return found
+
+
+def is_dated(written: pa.Array) -> pa.Array:
+    """Has the time a date?"""
+    return pc.greater_equal(pc.utf8_length(written), len("2026-11-26 11:15:22"))
+
+
+def _iso(fronts: pa.Array) -> pa.Array:
+    parts = _parts(fronts, _ISO)
+    written = pc.replace_substring(parts("written"), ",", ".")
+    return pc.fill_null(pc.binary_join_element_wise(written, _zone(parts), ""), "")
+
+
+def _slashes(fronts: pa.Array) -> pa.Array:
+    parts = _parts(fronts, _SLASHES)
+    return _joined(pc.binary_join_element_wise(parts("year"), parts("month"), parts("day"), "-"), parts)
+
+
+def _month_names(fronts: pa.Array) -> pa.Array:
+    parts = _parts(fronts, _MONTH_NAMES)
+    number = pc.add(pc.index_in(parts("month"), pa.array(_MONTHS)), 1)
+    month = pc.utf8_lpad(number.cast(pa.string()), 2, "0")
+    return _joined(pc.binary_join_element_wise(parts("year"), month, parts("day"), "-"), parts)
+
+
+def _packed(fronts: pa.Array) -> pa.Array:
+    """COMPACT, and the basic form of ISO 8601."""
+    parts = _parts(fronts, _PACKED)
+    date = pc.binary_join_element_wise(parts("year"), parts("month"), parts("day"), "-")
+    clock = pc.binary_join_element_wise(parts("hour"), parts("minute"), parts("second"), ":")
+    time = pc.binary_join_element_wise(clock, parts("fraction"), ".")
+    return pc.fill_null(pc.binary_join_element_wise(date, " ", time, _zone(parts), ""), "")
+
+
+def _since_1970(fronts: pa.Array) -> pa.Array:
+    """UNIX and UNIX_MILLIS."""
+    return instants_text(_parts(fronts, _SINCE_1970)("number").cast(pa.float64()))
+
+
+def _time_of_day(fronts: pa.Array) -> pa.Array:
+    return pc.fill_null(_parts(fronts, _TIME_OF_DAY)("time"), "")
+
+
+def instants_text(numbers: pa.Array) -> pa.Array:
+    """Seconds since 1970, or thousandths, millionths or billionths of them by their size, as times in UTC.
+
+    "" for what is before 1973 in all of them.
+    """
+    values = np.asarray(pc.fill_null(numbers.cast(pa.float64()), 0.0))
+    is_time = (values >= 1e8) & (values < 1e20)
+    values = np.where(is_time, values, 1e8)
+    exponents = np.clip((np.log10(values) - 8) // 3, 0, 3)
+    micros = pa.array(np.rint(values * 10.0 ** (6 - 3 * exponents)).astype(np.int64), mask=~is_time)
+    return pc.fill_null(pc.binary_join_element_wise(micros.cast(_CLOCK).cast(pa.string()), "Z", ""), "")
+
+
+def _parts(fronts: pa.Array, pattern: str) -> Callable[[str], pa.Array]:
+    groups = pc.extract_regex(fronts, pattern)
+    return lambda name: pc.struct_field(groups, name)
+
+
+def _joined(date: pa.Array, parts: Callable[[str], pa.Array]) -> pa.Array:
+    time = pc.replace_substring(parts("time"), ",", ".")
+    return pc.fill_null(pc.binary_join_element_wise(date, " ", time, _zone(parts), ""), "")
+
+
+def _zone(parts: Callable[[str], pa.Array]) -> pa.Array:
+    """The offset, or the word in brackets."""
+    zone = parts("zone")
+    if not pc.any(pc.not_equal(zone, "")).as_py():
+        return zone
+    offset = pc.replace_substring_regex(zone, r"^\s?(?:GMT|UTC)?([Z+-])", r"\1")
+    return pc.replace_substring_regex(offset, r"^\s(.*)$", r"[\1]")
+
+
+class Times(NamedTuple):
+    """The `instants`, null where the text has none; is the clock's time passed twice, was it never shown?
+
+    `has_no_zone`: neither an offset nor the name of a zone stands behind the time. `has_other_zone`: a name does that
+    is of several zones, and not of tz.
+    """
+
+    instants: pa.Array
+    is_ambiguous: pa.Array
+    is_skipped: pa.Array
+    has_no_zone: pa.Array
+    has_other_zone: pa.Array
+
+
+def check_zone(tz: str | None) -> None:
+    """Refuse what is not a time zone.
+
+    Raises
+    ------
+    UsageError
+    """
+    if tz is None or _FIXED.fullmatch(tz):
+        return
+    try:
+        ZoneInfo(tz)
+    except (KeyError, ValueError, OSError):
+        raise UsageError(f"{tz} is not a time zone", hint="For example Europe/Berlin, UTC or +02:00.") from None
+
+
+def times(written: pa.Array, tz: str | None) -> Times:
+    """The instants of texts such as `2026-07-01 12:00:00.500`, of this zone where they tell none.
+
+    An offset or the name of a zone in the text counts, whatever tz is.
+    """
+    texts = _with_offsets(pc.replace_substring_regex(written, r"(\.\d{6})\d+", r"\1"), tz)
+    has_other_zone = pc.match_substring(texts, "[")
+    with_offset = pc.match_substring_regex(texts, _OFFSET)
+    clocks = _parsed(pc.if_else(pc.or_(with_offset, has_other_zone), None, texts), _CLOCK)
+    exact = _parsed(pc.replace_substring_regex(pc.if_else(with_offset, texts, None), r"\s(.{1,6})$", r"\1"), MOMENT)
+    instants, is_ambiguous, is_skipped = _of_zone(clocks, tz)
+    has_no_zone = pc.and_(is_dated(texts), pc.invert(with_offset))
+    return Times(pc.coalesce(exact, instants), is_ambiguous, is_skipped, has_no_zone, has_other_zone)
+
+
+def _of_zone(clocks: pa.Array, tz: str | None) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """The instants; of an hour that the clock passes twice the first is taken. Was it such an hour, was it skipped?"""
+    never = pa.repeat(False, len(clocks))
+    if tz is None:
+        return pa.nulls(len(clocks), MOMENT), never, never
+    if fixed := _FIXED.fullmatch(tz):
+        return pc.subtract(clocks, _distance(fixed)).cast(MOMENT), never, never
+    first, last = (
+        pc.assume_timezone(clocks, tz, ambiguous=which, nonexistent="latest") for which in ("earliest", "latest")
+    )
+    is_skipped = pc.fill_null(pc.not_equal(pc.local_timestamp(first), clocks), False)
+    return first.cast(MOMENT), pc.fill_null(pc.not_equal(first, last), False), is_skipped
+
+
+def _distance(fixed: re.Match[str]) -> pa.Scalar:
+    sign, hours, minutes = fixed.groups(default="0")
+    ahead = timedelta(hours=int(hours), minutes=int(minutes))
+    return pa.scalar(-ahead if sign == "-" else ahead, pa.duration("us"))
+
+
+def _parsed(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The texts as times; null where one is none, such as the 30th of February."""
+    texts = pc.if_else(pc.equal(texts, ""), None, texts)
+    try:
+        return texts.cast(kind)
+    except pa.ArrowInvalid:
+        return pa.concat_arrays([_parsed_alone(text, kind) for text in texts])
+
+
+def _parsed_alone(text: pa.Scalar, kind: pa.DataType) -> pa.Array:
+    try:
+        return pa.array([text.cast(kind)], kind)
+    except pa.ArrowInvalid:
+        return pa.nulls(1, kind)
+
+
+def _with_offsets(texts: pa.Array, tz: str | None) -> pa.Array:
+    """With the offsets of the zones that are named behind the times; without other words."""
+    if not pc.any(pc.match_substring(texts, "[")).as_py():
+        return texts
+    names = pc.struct_field(pc.extract_regex(texts, _NAMED), "name")
+    for name in names.drop_null().unique().to_pylist():
+        offset = _offset_of(name, tz)
+        if offset is not None:
+            texts = pc.if_else(pc.equal(pc.fill_null(names, ""), name), _ending(texts, name, offset), texts)
+    return texts
+
+
+def _ending(texts: pa.Array, name: str, offset: str) -> pa.Array:
+    return pc.replace_substring(texts, f"[{name}]", offset)
+
+
+def _offset_of(name: str, tz: str | None) -> str | None:
+    """The offset that a zone's name stands for, in tz first; "" where it is no such name, None where it is unclear."""
+    if "/" in name:
+        return "" if name == tz or name not in available_timezones() else None
+    if tz is not None and not _FIXED.fullmatch(tz) and (own := _names_of(tz).get(name)):
+        return own
+    offsets = _zone_names().get(name, ())
+    if len(offsets) > 1:
+        return None
+    return next(iter(offsets), "")
+
+
+@lru_cache(maxsize=1)
+def _zone_names() -> dict[str, set[str]]:
+    """The offsets that the short names of all zones stand for."""
+    offsets: dict[str, set[str]] = defaultdict(set)
+    for zone in available_timezones():
+        for name, offset in _names_of(zone).items():
+            offsets[name].add(offset)
+    return offsets
+
+
+def _names_of(zone: str) -> dict[str, str]:
+    """The short names of a zone in winter and in summer, and their offsets."""
+    moments = [datetime(datetime.now().year, month, 1, tzinfo=ZoneInfo(zone)) for month in (1, 7)]
+    return {f"{moment:%Z}": f"{moment:%z}"[:5] for moment in moments}
