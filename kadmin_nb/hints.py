@@ -141,5 +141,8 @@ def _flags(option: Option, literal: Callable[[str], str] = str) -> str:
     flag = option.flag or f"--{option.name.replace('_', '-')}"
     if option.value is True:
         return flag
-    values = option.value if isinstance(option.value, list | tuple) else [option.value]
+    if isinstance(option.value, dict):
+        values: list[object] = [f"{name}={value}" for name, value in option.value.items()]
+    else:
+        values = list(option.value) if isinstance(option.value, list | tuple) else [option.value]
     return " ".join(f"{flag} {shlex.quote(literal(str(value)))}" for value in values)

@@ -46,6 +46,7 @@ class UsageSource:
     until: str = "now"
     step: float = 15.0
     label: str = "broker"
+    broker_of: tuple[str, ...] = ()
     token: str | None = None
     usage: Any = None
     dedupe: bool = True
@@ -68,6 +69,8 @@ class UsageSource:
             raise UsageError("only a request log has lines", hint="Give its paths.")
         if self.record_sizes is not None and not self.paths:
             raise UsageError("--record-sizes is for a request log", hint="Metrics have the bytes of share consumers.")
+        if self.broker_of and not self.prometheus:
+            raise UsageError("--broker-of is for a Prometheus", hint="For a request log: --broker.")
         if self.every and not self.paths:
             raise UsageError("--every is for a request log", hint="Metrics and frames have their own windows.")
         for path in self.paths:
@@ -122,7 +125,17 @@ class UsageSource:
 
         token = read_reference(self.token, Path.cwd()) if self.token else None
         first, last = moment(self.since), moment(self.until)
-        return prometheus(str(self.prometheus), first, last, step=self.step, broker=self.label, token=token)
+        brokers = dict(map(_value_and_broker, self.broker_of))
+        how: dict[str, Any] = {"step": self.step, "broker": self.label, "brokers": brokers, "token": token}
+        return prometheus(str(self.prometheus), first, last, **how)
+
+
+def _value_and_broker(text: str) -> tuple[str, int]:
+    """A value of the label and the broker that it means, out of `VALUE=ID`."""
+    value, _, broker = text.rpartition("=")
+    if not value or not broker.isdecimal():
+        raise UsageError(f"{text} is not VALUE=ID", hint="For example --broker-of kafka-a:9404=3.")
+    return value, int(broker)
 
 
 class _Reading:
@@ -193,6 +206,12 @@ _USAGE_OPTIONS = (
     click.option("--until", default=UsageSource.until, show_default=True, metavar="TIME", help="Its end."),
     click.option("--step", default=UsageSource.step, show_default=True, metavar="SECONDS", help="Sampling interval."),
     click.option("--label", default=UsageSource.label, show_default=True, help="The label that names the broker."),
+    click.option(
+        "--broker-of",
+        metavar="VALUE=ID",
+        multiple=True,
+        help="The broker that a value of that label means, if it has no number: kafka-a:9404=3.",
+    ),
     click.option("--token", metavar="REFERENCE", help="A bearer token: env:NAME, file:PATH, keyring:NAME."),
     click.option("--usage", metavar="NAME", type=FRAME, help="A USAGE frame: a variable, or a Parquet or CSV file."),
 )

@@ -26,6 +26,7 @@ from ..errors import (
 )
 from ..frames import schemas
 from ..frames.answer import Answer
+from ..hints import Hint, Option, sentence
 from ..secrets import Secret
 
 QUERY = '{__name__=~"(?i)kafka_server_.*(byte_rate|request_time|throttle_time|quota_utilization)"}'
@@ -71,7 +72,8 @@ def prometheus(
     broker
         The label that names the broker, such as `instance`.
     brokers
-        Broker ids by that label's values; not needed if the values are ids, or end in one (`kafka-3`).
+        Broker ids by that label's values; not needed if the values are ids, or end in one (`kafka-3`), or are hosts
+        whose first label does (`kafka-3.example.com:9404`).
     query
         The query. Series whose names do not end in `byte_rate`, `request_time`, `throttle_time` or `quota_utilization`
         are ignored.
@@ -93,15 +95,16 @@ def prometheus(
     Invalid
         It refuses the query, in its own words; it does not answer as a Prometheus does; or its answer is too large.
     UsageError
-        Not the address of a Prometheus, a time without a zone, or a series of an unknown broker.
+        Not the address of a Prometheus, a time without a zone, a series of an unknown broker, or hosts of one number.
     """
     first, last = (_seconds(at) for at in (start, end))
     if not (first <= last and step > 0):
         raise UsageError("end is before start, or step is not more than 0")
     client = _Client(url, token, time.monotonic() + timeout, most_bytes)
     series = [series_part for part in _parts(first, last, step) for series_part in client.range(query, *part, step)]
+    named = _BrokerLabel(broker, brokers or {})
     try:
-        rows = [row for series_part in series for row in _sample_rows(series_part, broker, brokers or {})]
+        rows = [row for series_part in series for row in _sample_rows(series_part, named)]
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise client.strange() from None
     if not rows:
@@ -208,7 +211,7 @@ def _authorization(parts: urllib.parse.SplitResult, token: Secret | str | None) 
     return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}
 
 
-def _sample_rows(series: dict[str, Any], label: str, brokers: Mapping[str, int]) -> Iterator[dict[str, object]]:
+def _sample_rows(series: dict[str, Any], broker: _BrokerLabel) -> Iterator[dict[str, object]]:
     """A row a sample of a series; none where it is another metric."""
     labels = series["metric"]
     match = _NAME.search(labels.get("__name__", ""))
@@ -216,7 +219,7 @@ def _sample_rows(series: dict[str, Any], label: str, brokers: Mapping[str, int])
     if match is None or kind is None:
         return
     same = {
-        "broker": _broker(labels, label, brokers),
+        "broker": broker.of(labels),
         "type": kind,
         "user": user,
         "client_id": _first_label(labels, _CLIENT),
@@ -238,14 +241,42 @@ def _first_label(labels: Mapping[str, str], names: Sequence[str]) -> str | None:
     return next((labels[name] for name in names if name in labels), None)
 
 
-def _broker(labels: Mapping[str, str], label: str, brokers: Mapping[str, int]) -> int:
-    address = labels.get(label)
-    if address is not None and address in brokers:
-        return brokers[address]
-    number = re.fullmatch(r"(?:[^:]*-)?(\d+)", address or "")
-    if number is None:
-        raise UsageError(
-            f"the label {label} of {labels.get('__name__')} names no broker: {address!r}",
-            hint=f"Pass broker=…, one of {', '.join(sorted(labels))}, and brokers={{value: id}}.",
-        )
-    return int(number[1])
+class _BrokerLabel:
+    """The label that names the broker: by its ids, by a number at its end, or by the number of its host."""
+
+    def __init__(self, label: str, ids: Mapping[str, int]) -> None:
+        self._label, self._ids = label, ids
+        self._hosts: dict[int, str] = {}
+
+    def of(self, labels: Mapping[str, str]) -> int:
+        """The broker of a series.
+
+        Raises
+        ------
+        UsageError
+            It is unknown, or the hosts of two clusters have the same number.
+        """
+        address = labels.get(self._label)
+        if address is not None and address in self._ids:
+            return self._ids[address]
+        found = _NUMBERED.fullmatch(address or "")
+        if found is None:
+            problem = f"the label {self._label} of {labels.get('__name__')} names no broker: {address!r}"
+            raise UsageError(problem, hint=self._hint(labels))
+        number, host = int(found["number"]), found["host"]
+        if (other := self._hosts.setdefault(number, host)) != host:
+            problem = f"the label {self._label} has two hosts of the number {number}: {other} and {host}"
+            raise UsageError(problem, hint=self._hint(labels))
+        return number
+
+    def _hint(self, labels: Mapping[str, str]) -> Hint:
+        others = ", ".join(sorted(labels.keys() - {"__name__", self._label}))
+        if self._label not in labels:
+            return Hint(sentence("Name another label, for example {}.", _INSTANCE), f"It has {others}.")
+        mapping = Option("brokers", {labels[self._label]: 1}, "--broker-of")
+        return Hint(sentence("Say whose it is, for example {}.", mapping), f"Or name another label: it has {others}.")
+
+
+_INSTANCE = Option("broker", "instance", "--label")
+_NUMBERED = re.compile(r"(?P<host>(?:[^:.]*[^:.\d])?(?P<number>\d{1,9})(?:\.[^:]*[^:.\d][^:]*)?)(?::\d+)?")
+"""A number, a name that ends in one, or a host whose first label does; none of an address such as 10.0.0.1."""

@@ -90,6 +90,10 @@ BROKER_LABELS = {
     "an id": ("3", {}, 3),
     "a pod": ("my-cluster-kafka-3", {}, 3),
     "said": ("kafka-a:9404", {"kafka-a:9404": 3}, 3),
+    "a host with a number": ("kafka-1.example.com:9404", {}, 1),
+    "a host with a number, and its port": ("kafka3:9404", {}, 3),
+    "Amazon's": ("b-2.shop.a1.c2.kafka.eu-west-1.amazonaws.com:11001", {}, 2),
+    "an address is no host": ("10.0.0.1:9404", {}, None),
     "a port is not an id": ("kafka-a:9404", {}, None),
     "absent": (None, {}, None),
 }
@@ -107,6 +111,20 @@ def test_which_broker_it_was(serve, value, brokers, meant):
     else:
         answer = kn.usage.prometheus(server.url, START, END, broker="instance", brokers=brokers)
         assert rows(answer)[0][1] == meant
+
+
+def test_hosts_of_two_clusters(serve):
+    """The usage of another cluster's broker 1 was added to that of ours."""
+    places = ("kafka-1.east:9404", "kafka-1.west:9404", "kafka-1.east:9405")
+    series = [({**SPELLINGS["no rules"], "instance": place}, [[AT, "1"]]) for place in places]
+    with pytest.raises(
+        kn.UsageError, match=r"has two hosts of the number 1: kafka-1\.east and kafka-1\.west"
+    ) as raised:
+        kn.usage.prometheus(serve((200, matrix(*series))).url, START, END, broker="instance")
+    assert "brokers={'kafka-1.west:9404': 1}" in raised.value.hint
+    brokers = {"kafka-1.west:9404": 101}
+    answer = kn.usage.prometheus(serve((200, matrix(*series))).url, START, END, broker="instance", brokers=brokers)
+    assert [row[1] for row in rows(answer)] == [1, 1, 101]
 
 
 def test_other_metrics_are_passed_over(serve):

@@ -105,6 +105,27 @@ def scraped(query: dict[str, str]) -> tuple[int, object]:
     return 200, matrix(*series)
 
 
+def of_instance(query: dict[str, str]) -> tuple[int, object]:
+    """A host that has no number, under the label that every Prometheus has."""
+    labels = {"__name__": "kafka_server_Produce_byte_rate", "user": "alice", "clientId": "app"}
+    return 200, matrix(({**labels, "instance": "kafka-a:9404", "job": "kafka"}, [[float(query["start"]), "250000"]]))
+
+
+def test_the_broker_of_an_instance_can_be_said_in_a_terminal(kadmin, monkeypatch):
+    """The hint was brokers={value: id}, and a terminal had no such option."""
+    monkeypatch.setenv("no_proxy", "*")
+    with serving(of_instance) as server:
+        asked = ("quota", "usage", "--prometheus", server.url, "--since", "2m ago", "--label", "instance", "--json")
+        refused = kadmin(*asked)
+        said = kadmin(*asked, "--broker-of", "kafka-a:9404=1")
+    assert refused.code == 2
+    assert "names no broker: 'kafka-a:9404'" in refused.err
+    assert "Say whose it is, for example --broker-of kafka-a:9404=1." in refused.err
+    assert [(row["broker"], row["user"], row["value"]) for row in json.loads(said.out)] == [(1, "alice", 250_000.0)]
+    assert "kafka-a is not VALUE=ID" in kadmin(*asked, "--broker-of", "kafka-a").err
+    assert "--broker-of is for a Prometheus" in kadmin(*LOG, "--broker-of", "a=1").err
+
+
 @pytest.mark.spark
 def test_what_a_prometheus_scraped_becomes_usage(kadmin, monkeypatch, engine):
     """The logs were off, and the metrics had been there for a year."""
