@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -109,9 +110,10 @@ class Place:
                 assert process.poll() is None, log.read_text()
                 process.send_signal(signal.SIGTERM)
                 assert process.wait(LONGEST) != 0
+                eventually(lambda: _is_there(int(says.read_text())), False, 60)
             finally:
-                process.kill()
-        eventually(lambda: _is_there(int(says.read_text())), False, 60)
+                with contextlib.suppress(ProcessLookupError):  # a server that Prefect starts stays without it
+                    os.killpg(process.pid, signal.SIGKILL)
 
     def records(self) -> list[dict[str, Any]]:
         """The records of all tries, in the order of their ends."""
