@@ -16,6 +16,7 @@ from ..frames.schema_metadata import stamped
 from ..model.config_fallback import near_key
 from ..model.grammar import DEFAULT, LEFT_OUT, matcher, selector
 from ..model.resources import WORDS, Resource
+from ..model.throttles import RATES
 from . import near_names
 from .near_names import CLIENT_METRICS
 
@@ -168,8 +169,11 @@ class Configs:
         return next((near.hint for near in near_names.resources(self._kafka, missing).values()), None)
 
     def _refuse_unknown(self, missing: Collection[str], resources: Sequence[Resource]) -> None:
-        """Refuse keys that the answer lacks, if none of the resources lists them when it is asked for all."""
-        strange = sorted(key for key in missing if not key.startswith("listener.name."))
+        """Refuse keys that the answer lacks, if none of the resources lists them when it is asked for all.
+
+        A broker lists throttles, and keys of a listener, only while they are set.
+        """
+        strange = sorted(key for key in missing if key not in RATES and not key.startswith("listener.name."))
         listed = self._listed(resources) if strange else set()
         if listed and (key := next((key for key in strange if key not in listed), None)):
             types = sorted({resource.type for resource in resources})

@@ -187,6 +187,7 @@ def test_a_slip_in_a_config_key_is_told(cluster, resources, asked, key, near) ->
     [
         ({"broker": kn.DEFAULT}, ["log.segment.bytes"]),
         ({"broker": 1}, ["listener.name.internal.ssl.keystore.location"]),
+        ({"broker": 1}, ["leader.replication.throttled.rate"]),
         ({"topic": kn.Pattern("no-such-topic-*")}, ["retention.mss"]),
         ({"topic": "orders", "broker": 1}, ["retention.ms", "log.retention.ms"]),
     ],

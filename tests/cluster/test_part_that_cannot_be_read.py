@@ -248,7 +248,7 @@ def test_forbidden_client_configs_are_named_where_there_are_some(person, secure_
     """I may not see the topic of client configs, and read that nothing differs."""
     cluster, give = person
     with pytest.raises(kn.NotAuthorized):
-        cluster.snapshot()
+        cluster.snapshot(["quotas", "broker"])
     give(AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS)
     eventually(lambda: _scopes(cluster)[:1], ("QUOTAS",))
     with secure_kafka.connect() as admin:

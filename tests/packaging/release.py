@@ -25,7 +25,7 @@ from kadmin_nb.version import VERSION
 ROOT = Path(__file__).parents[2]
 DIST = ROOT / "dist"
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
-LARGEST_WHEEL = 1_200_000
+LARGEST_WHEEL = 1_300_000
 """Bytes; the aim is a million."""
 QUOTAS = """
 import kadmin_nb as kn
