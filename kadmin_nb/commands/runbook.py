@@ -56,7 +56,7 @@ class Parameter(Words):
 @runbook.command()
 @_NAME
 def show(name: str) -> Any:
-    """Show the purpose of a runbook, and its parameters; of the record of a run, what came of it."""
+    """Show a runbook and its parameters, or how a run ended."""
     from .. import runbooks
 
     return Text(runbooks.show(name))

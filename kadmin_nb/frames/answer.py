@@ -295,6 +295,8 @@ class Findings(Answer):
         wrong = self.of(finding for finding in self.failed.findings if finding.severity != UNKNOWN)
         if not len(unknown):
             return super().raise_for_errors()
+        if all(row.get("error") for row in self.failed._table.to_pylist()):
+            return super().raise_for_errors()  # a broker refused, or did not answer: its own error says more
         first = self._error((wrong if len(wrong) else unknown)._table.to_pylist()[0])
         if len(wrong):
             more = f"{len(unknown)} more {'is' if len(unknown) == 1 else 'are'} not known"

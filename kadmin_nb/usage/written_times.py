@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from functools import lru_cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -238,14 +236,17 @@ def _offset_of(name: str, tz: str | None) -> str | None:
     return next(iter(offsets), "")
 
 
-@lru_cache(maxsize=1)
+_ZONE_NAMES: dict[str, set[str]] = {}
+"""Filled at the first use. No `lru_cache`: one does not travel to Spark's workers by value."""
+
+
 def _zone_names() -> dict[str, set[str]]:
     """The offsets that the short names of all zones stand for."""
-    offsets: dict[str, set[str]] = defaultdict(set)
-    for zone in available_timezones():
-        for name, offset in _names_of(zone).items():
-            offsets[name].add(offset)
-    return offsets
+    if not _ZONE_NAMES:
+        for zone in available_timezones():
+            for name, offset in _names_of(zone).items():
+                _ZONE_NAMES.setdefault(name, set()).add(offset)
+    return _ZONE_NAMES
 
 
 def _names_of(zone: str) -> dict[str, str]:

@@ -211,7 +211,9 @@ class PlanReview(Panel):
         self._work.start(afresh)
 
     def _carry_out(self) -> None:
-        options = replace(self.options, allow=self._allowed, policy=self._policies)
+        """Apply it. Who clicks is told at once who else is at work, and may click again."""
+        wait_lease = self.options.wait_lease or 0.0
+        options = replace(self.options, allow=self._allowed, policy=self._policies, wait_lease=wait_lease)
         outcomes = self.plan.apply(options, progress=self._advanced, stop=self._work.is_stopping)
         self._take(outcomes)
         self._settle(outcomes)

@@ -378,7 +378,7 @@ def test_two_reviews_of_one_plan_send_it_once(bench: Bench, unique: Unique) -> N
     assert second.widget
     first.apply()
     assert bench.arrived.wait(LONG)
-    assert "PlanRefused" in done(second, second.apply)
+    assert "Locked" in done(second, second.apply)
     bench.gate.set()
     first.wait(LONG)
     assert "1 unchanged" in done(second, second.apply)
