@@ -281,7 +281,7 @@ REMEDIES: dict[type[BaseException], str] = {
     errors.NotFound: "Check the name; a hint has the nearest one.",
     errors.Invalid: "Change the value; the message has the broker's words.",
     errors.Unsupported: "Use a newer broker, or install the extra that the hint names.",
-    errors.NotKnowable: "Ask the owner of the cluster: a class of its own decides.",
+    errors.NotKnowable: "Read the message: it says what was not seen. Of a custom quota callback, ask its owner.",
     errors.PlanRefused: "Read the message; nothing was sent.",
     errors.Conflict: "Make the plan again, or apply with `--skip-conflicts`.",
     errors.Dangerous: "If you mean it, plan with `--reason` and apply with `--allow KEY`.",
