@@ -186,7 +186,7 @@ def test_a_broken_look_is_taken_again(through, proxy, unique, fault):
     """One lost answer while reading back, and a change that was there was called unverified."""
     name = unique("looked")
     plan = planned(through, "quotas", name)
-    proxy.spoil(DESCRIBE_QUOTAS, fault, nth=3)  # before the lease, under it, and then
+    proxy.spoil(DESCRIBE_QUOTAS, fault, nth=2)
     assert states(applied(through, plan)) == ["verified"]
     assert proxy.counts[ALTER_QUOTAS] == 1
 

@@ -198,7 +198,7 @@ class _Run:
         """The rows to send, when the cluster was looked at again and nothing speaks against them.
 
         The lease is asked for when there is something to send and nothing speaks against it. Another may have changed
-        the cluster until it was ours, so it is looked at once more; after a wait all is judged anew.
+        the cluster until it was ours, so it is looked at once more; not so where no lease is asked for.
         """
         self.ours = {row: {*values} for row, values in self.before.values.items()}
         self.ours |= {c.row: {HIDDEN} for c in self.plan.changes if c.is_secret and c.row in self.before.unsettled}
@@ -208,11 +208,8 @@ class _Run:
         self._judge(pending)
         if not pending:
             return []
-        has_waited, judged = self.lock.take(self.hooks.progress, self.hooks.stopped), {c.row for c in pending}
-        self._await_the_dead()
-        pending = self._pending()
-        if has_waited or not judged.issuperset(c.row for c in pending):
-            self._judge(pending)
+        if self.options.lock:
+            pending = self._pending_under_the_lease({c.row for c in pending})
         if pending:
             self.hooks.begins()
         return self._requests(pending)
@@ -225,6 +222,15 @@ class _Run:
         self._refuse_moved(classified)
         self.done_before = classified.done
         return classified.pending
+
+    def _pending_under_the_lease(self, judged: set[int]) -> Sequence[Change]:
+        """The same once the lease is ours; after a wait, or where further rows are pending, all are judged again."""
+        has_waited = self.lock.take(self.hooks.progress, self.hooks.stopped)
+        self._await_the_dead()
+        pending = self._pending()
+        if has_waited or not judged.issuperset(c.row for c in pending):
+            self._judge(pending)
+        return pending
 
     def _judge(self, pending: Sequence[Change]) -> None:
         """Refuse rows whose secrets are missing, that brokers refuse, or that are dangerous and not allowed."""
