@@ -286,7 +286,7 @@ def half_applied(cluster, unique, monkeypatch) -> Plan:
     plan, real = stage.plan(), verification.holds
     with monkeypatch.context() as lagging:
         lagging.setattr(verification, "holds", lambda now, change: change.row != 3 and real(now, change))
-        outcomes = plan.apply(verify_timeout=0.0)
+        outcomes = plan.apply(verify_timeout=3.0)
     assert rows(outcomes, "state") == [("unchanged",), ("verified",), ("unverified",)]
     return plan
 
