@@ -14,6 +14,8 @@ from typing import Any
 
 from packaging.utils import canonicalize_name
 
+from kadmin_nb.version import VERSION
+
 HERE = Path(__file__).resolve().parent
 
 
@@ -21,13 +23,16 @@ def bill(found: dict[str, Any]) -> dict[str, Any]:
     """The bill of materials, out of that of a whole environment."""
     names = runpy.run_path(str(HERE.parent / "binder" / "derive.py"))["wanted"]()
     kept = [part for part in found["components"] if canonicalize_name(part["name"]) in names]
-    refs = {part["bom-ref"] for part in kept} | {found["metadata"]["component"]["bom-ref"]}
+    ours = {**found["metadata"]["component"], "version": VERSION}
+    refs = {part["bom-ref"] for part in kept} | {ours["bom-ref"]}
     needs = [
         {**one, "dependsOn": [ref for ref in one.get("dependsOn", ()) if ref in refs]}
         for one in found["dependencies"]
         if one["ref"] in refs
     ]
-    return _without({"externalReferences", "description"}, {**found, "components": kept, "dependencies": needs})
+    metadata = {**found["metadata"], "component": ours}
+    whole = {**found, "metadata": metadata, "components": kept, "dependencies": needs}
+    return _without({"externalReferences", "description"}, whole)
 
 
 def _without(names: set[str], value: Any) -> Any:

@@ -16,6 +16,7 @@ import pytest
 from packaging.utils import canonicalize_name
 
 from kadmin_nb.local import LocalKafka
+from kadmin_nb.version import VERSION
 from tests.packaging.release import unfit
 
 ROOT = Path(__file__).parents[2]
@@ -94,6 +95,15 @@ def test_the_bill_of_materials_is_that_of_the_lock() -> None:
     assert versions.keys() == names.keys()
     lock = "".join((ROOT / "requirements" / name).read_text() for name in ("build.txt", "dev.txt"))
     assert [name for name, version in versions.items() if f"{name}=={version} " not in lock] == []
+
+
+def test_the_bill_of_materials_names_the_version_that_it_is_of() -> None:
+    """It listed a hundred packages, of no version of ours."""
+    bill = runpy.run_path(str(ROOT / "requirements" / "sbom.py"))["bill"]
+    found = {"components": [], "dependencies": [], "metadata": {"component": {"name": "kadmin_nb", "bom-ref": "ours"}}}
+    assert bill(found)["metadata"]["component"] == {"name": "kadmin_nb", "bom-ref": "ours", "version": VERSION}
+    made = json.loads((ROOT / "requirements" / "sbom.cdx.json").read_text())
+    assert made["metadata"]["component"]["version"] == VERSION
 
 
 def test_the_schema_of_declarative_files_is_in_it(installed: Path) -> None:
