@@ -95,12 +95,19 @@ $(VENV)/made:
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-COMPILE := .lock/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header
+# What these three run has an environment of its own, out of a lock of its own: wheels alone, so that nothing is built.
+# uv takes the certificates of the system, as pip does.
+TOOLS := rm -rf .lock && $(PYTHON) -m venv .lock && .lock/bin/python -m pip --disable-pip-version-check install \
+  --quiet --require-hashes --only-binary :all: --requirement requirements/tools.txt
+COMPILE := .lock/bin/uv --system-certs pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header
 
 lock: ## renew the locked requirements from pyproject.toml, and what Binder installs from them
-	@rm -rf .lock && $(PYTHON) -m venv .lock && .lock/bin/python -m pip install --quiet uv packaging
+	@$(TOOLS)
 	@$(COMPILE) requirements/build.in -o requirements/build.txt
+	@$(COMPILE) requirements/tools.in -c requirements/build.txt -o requirements/tools.txt
 	@$(COMPILE) pyproject.toml --extra all --group dev -c requirements/constraints.in -o requirements/dev.txt
+	@$(COMPILE) pyproject.toml --extra all --resolution lowest-direct -o requirements/lowest.txt
+	@$(COMPILE) requirements/kerberos.in -c requirements/dev.txt -o requirements/kerberos.txt
 	@.lock/bin/python binder/derive.py
 	@rm -rf .lock
 
@@ -115,12 +122,12 @@ docs-serve: docs ## the site on http://localhost:8000
 	@$(RUN) -m http.server 8000 --bind 127.0.0.1 --directory out/site
 
 sbom: install ## renew the bill of materials that the wheel carries, from the environment
-	@$(PYTHON) -m venv .lock && .lock/bin/python -m pip install --quiet cyclonedx-bom
+	@$(TOOLS)
 	@.lock/bin/cyclonedx-py environment --output-reproducible --pyproject pyproject.toml $(RUN) | $(RUN) requirements/sbom.py
 	@rm -rf .lock
 
 release: kafka ## the packages in dist/, built twice, looked into, and installed with each extra (20 minutes); all but the upload
-	@$(PYTHON) -m venv .lock && .lock/bin/python -m pip install --quiet uv
+	@$(TOOLS)
 	@$(RUN) -m tests.packaging.release
 	@rm -rf .lock
 

@@ -1,4 +1,6 @@
-"""The browser of the tests: the machine's, Playwright's own, or none. As a script it fetches one where there is none.
+"""The browser of the tests: the machine's, one that Playwright was told to fetch, or none.
+
+As a script it installs Debian's signed package where there is none and where we may; it downloads nothing else.
 
 `python -m tests.browser.presence` is part of `make test` and `make bench`. It never fails: without a browser its
 tests do not run, and the last lines of the run say so.
@@ -9,7 +11,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -20,7 +21,7 @@ LONGEST_FETCH = 300
 
 ABSENT = (
     "there is no Chromium here, so nothing ran in a browser. Install chromium or google-chrome, "
-    "or run: playwright install chromium"
+    "or run: apt-get install chromium"
 )
 
 
@@ -39,22 +40,18 @@ def _of_playwright() -> str | None:
 
 
 def fetch() -> None:
-    """Fetch a browser: through Playwright, else as a package of Debian where we may install one."""
-    ways = [[sys.executable, "-m", "playwright", "install", "chromium"]]
+    """Install it as a package of Debian, where we may."""
     if shutil.which("apt-get") and os.geteuid() == 0:
-        ways += [["apt-get", "update", "-q"], ["apt-get", "install", "-y", "-q", "--no-install-recommends", "chromium"]]
-    for way in ways:
-        print(f"== {' '.join(way)}", flush=True)
-        try:
-            subprocess.run(
-                way, timeout=LONGEST_FETCH, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
-            )
-        except subprocess.TimeoutExpired:
-            print(f"it took more than {LONGEST_FETCH} s")
+        for way in (["update", "-q"], ["install", "-y", "-q", "--no-install-recommends", "chromium"]):
+            print(f"== apt-get {' '.join(way)}", flush=True)
+            try:
+                quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+                subprocess.run(["apt-get", *way], timeout=LONGEST_FETCH, check=False, **quiet)
+            except subprocess.TimeoutExpired:
+                print(f"it took more than {LONGEST_FETCH} s")
         chromium.cache_clear()
-        if chromium():
-            return
-    print(ABSENT)
+    if chromium() is None:
+        print(ABSENT)
 
 
 if __name__ == "__main__" and chromium() is None:

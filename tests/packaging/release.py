@@ -1,7 +1,8 @@
 """`make release`: the packages, built twice, looked into, and installed in empty environments; all but the upload.
 
 In each environment stands the wheel with one extra, and what that extra is for is done once. Then all extras together
-in the lowest versions that pyproject.toml allows, and in the newest ones under each Python that is found.
+in the lowest versions that pyproject.toml allows, and in those of the lock under each Python that is found. Whatever is
+installed has a hash in requirements/, which `make lock` renews.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 import tomllib
 import zipfile
@@ -23,7 +23,7 @@ from pathlib import Path
 from kadmin_nb.version import VERSION
 
 ROOT = Path(__file__).parents[2]
-DIST = ROOT / "dist"
+DIST, REQUIREMENTS = ROOT / "dist", ROOT / "requirements"
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 LARGEST_WHEEL = 1_300_000
 """Bytes; the aim is a million."""
@@ -87,10 +87,10 @@ def _built() -> Iterator[str]:
 def _build(folder: Path) -> dict[str, bytes]:
     """The packages of what is committed, built in a folder of its own."""
     folder.mkdir()
-    archive = folder / "source.tar"
+    archive = folder / "source.zip"
     subprocess.run(["git", "archive", "-o", str(archive), "HEAD"], cwd=ROOT, check=True)
-    with tarfile.open(archive) as source:
-        source.extractall(folder / "source", filter="data")
+    with zipfile.ZipFile(archive) as source:
+        source.extractall(folder / "source")
     build = [sys.executable, "-m", "hatchling", "build", "-d", str(folder / "dist")]
     subprocess.run(build, cwd=folder / "source", check=True, stdout=subprocess.DEVNULL)
     return {place.name: place.read_bytes() for place in sorted((folder / "dist").iterdir())}
@@ -134,8 +134,12 @@ def _licences(part: dict) -> Iterator[str]:
         yield given.get("expression") or licence.get("id") or licence.get("name", "").rpartition(" :: ")[2]
 
 
-def _installations() -> Iterator[tuple[str, list[str], str, str]]:
-    """A name, how `uv pip install` is asked, the Python, and what is done there."""
+LOCK, LOWEST, SDISTS = "dev.txt", "lowest.txt", ("build.txt", "tools.txt")
+"""In requirements/: the versions of every day, the lowest ones, and what builds pyspark and gssapi."""
+
+
+def _installations() -> Iterator[tuple[str, str, str, str, str]]:
+    """A name, what is installed, the lock of its versions, the Python, and what is done there."""
     here = f"{sys.version_info[0]}.{sys.version_info[1]}"
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert SMOKE.keys() == {"", *extras} - {"all"}
@@ -143,34 +147,60 @@ def _installations() -> Iterator[tuple[str, list[str], str, str]]:
         if extra == "kerberos" and shutil.which("krb5-config") is None:
             print("extra kerberos: not tried, gssapi is built here and the headers of Kerberos are missing")
             continue
-        yield f"extra {extra or '(none)'}", [_named(extra)], here, work
+        yield f"extra {extra or '(none)'}", _named(extra), LOCK, here, work
     everything = "\n".join(SMOKE[extra] for extra in ("", "spark", "runbooks", "widgets", "charts", "delta"))
-    yield "lowest versions", ["--resolution", "lowest-direct", _named("all")], here, everything
+    yield "lowest versions", _named("all"), LOWEST, here, everything
     for python in PYTHONS:
-        yield f"Python {python}", [_named("all")], python, everything
+        yield f"Python {python}", _named("all"), LOCK, python, everything
 
 
 def _named(extra: str) -> str:
-    return f"kadmin_nb[{extra}] @ {_wheel().as_uri()}" if extra else f"kadmin_nb @ {_wheel().as_uri()}"
+    wheel = _wheel()
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    return f"kadmin_nb{f'[{extra}]' * bool(extra)} @ {wheel.as_uri()}#sha256={digest}"
 
 
-def _refused(installation: tuple[str, list[str], str, str]) -> str | None:
+def _refused(installation: tuple[str, str, str, str, str]) -> str | None:
     """What went wrong in an empty environment."""
-    name, words, python, work = installation
-    uv = str(ROOT / ".lock" / "bin" / "uv")
+    name, package, lock, python, work = installation
     with tempfile.TemporaryDirectory() as folder:
-        made = subprocess.run([uv, "venv", "-q", "--python", python, folder + "/env"], capture_output=True, text=True)
+        made = _uv(folder, "venv", "--python", python, folder + "/env")
         if made.returncode:
             print(f"{name}: not tried, {_last(made.stderr)}")
             return None
         inside = f"{folder}/env/bin/python"
-        steps = ([uv, "pip", "install", "-q", "--python", inside, *words], [inside, "-c", QUOTAS + work])
-        for step in steps:
-            done = subprocess.run(step, cwd=folder, capture_output=True, text=True, timeout=1200)
+        for step in installing(package, lock):
+            done = _uv(folder, "pip", *step, "--python", inside)
             if done.returncode:
                 return f"{name}: {_last(done.stderr)}"
+        done = _run(folder, inside, "-c", QUOTAS + work)
+        if done.returncode:
+            return f"{name}: {_last(done.stderr)}"
     print(f"{name}: installed and tried")
     return None
+
+
+def installing(package: str, lock: str) -> Iterator[list[str]]:
+    """The steps of `uv pip`: everything with its hash.
+
+    uv asks no hashes of what builds an sdist, so that is installed first, and removed before the package gets what it
+    needs itself.
+    """
+    locks = [word for name in (lock, "kerberos.txt") for word in ("--constraint", str(REQUIREMENTS / name))]
+    builders = [word for name in SDISTS for word in ("--requirement", str(REQUIREMENTS / name))]
+    install = ["install", "--require-hashes", "--no-build-isolation"]
+    yield [*install, *builders]
+    yield [*install, *locks, package]
+    yield ["uninstall", *builders]
+    yield [*install, *locks, package]
+
+
+def _uv(folder: str, *words: str) -> subprocess.CompletedProcess[str]:
+    return _run(folder, str(ROOT / ".lock" / "bin" / "uv"), "--system-certs", "--quiet", *words)
+
+
+def _run(folder: str, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=1200)
 
 
 def _last(text: str) -> str:
