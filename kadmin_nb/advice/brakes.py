@@ -257,7 +257,7 @@ class ClientFacts:
 
     @property
     def client(self) -> tuple[str, str]:
-        return self.limits[0].user, self.limits[0].client_id
+        return self.limits[0].user or "", self.limits[0].client_id or ""
 
     @property
     def entity(self) -> Entity:

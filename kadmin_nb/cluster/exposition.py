@@ -19,7 +19,6 @@ from ..model.findings import UNKNOWN, WARNING
 from ..model.levels import LEVELS_BY_NAME
 from ..model.quota_keys import IP_KEYS, QUOTA_KEYS, USER_CLIENT_KEYS
 from ..resolution import kernel
-from ..resolution.shadows import UNNAMED
 from ..usage.broker_utilisation import DIFFERS
 
 try:
@@ -182,19 +181,13 @@ def resolved_limits(quotas: pa.Table) -> pa.Table:
     """The limit of each bucket of the clients that quotas name; a name is "" where it is not part of the bucket, and
     where it stands for each that no quota names."""
     stored = quotas.filter(pc.is_in(quotas["level"].cast(pa.string()), pa.array([*LEVELS_BY_NAME], pa.string())))
-    names = {name: pc.fill_null(stored[name].cast(pa.string()), UNNAMED) for name in ("user", "client_id")}
-    clients = pa.table(names).group_by(["user", "client_id"]).aggregate([])
-    bound = kernel.resolve(quotas, clients, keys=USER_CLIENT_KEYS)
+    clients = stored.select(["user", "client_id"]).group_by(["user", "client_id"]).aggregate([])
+    bound = kernel.resolve_general(quotas, clients, keys=USER_CLIENT_KEYS)
     bound = bound.filter(pc.is_valid(bound["value"]))
     columns = {"key": bound["key"], "level": bound["level"], "user": bound["bucket_user"],
                "client_id": bound["bucket_client_id"]}  # fmt: skip
-    texts = {name: _named(column) for name, column in columns.items()}
+    texts = {name: pc.fill_null(column.cast(pa.string()), "") for name, column in columns.items()}
     return _each_bucket(pa.table({**texts, "value": bound["value"]}))
-
-
-def _named(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    texts = pc.fill_null(column.cast(pa.string()), "")
-    return pc.if_else(pc.equal(texts, UNNAMED), "", texts)
 
 
 def _each_bucket(limits: pa.Table) -> pa.Table:

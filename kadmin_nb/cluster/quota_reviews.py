@@ -25,7 +25,6 @@ from ..model.levels import LEVELS
 from ..model.quota_keys import readable
 from ..resolution import kernel
 from ..resolution.rules import Effective, Stored, explain, stored_of
-from ..resolution.shadows import UNNAMED
 from ..usage.covered import coverage, remarks
 from ..usage.limits_used import known_clients
 from . import resolve_engines
@@ -113,12 +112,9 @@ def unlimited(kafka: LiveKafka, pairs: object, keys: Sequence[str] | None, assum
     marked = marks(kafka, assume_default)
     quotas = kafka.quotas.describe()
     clients = _clients_in_general(quotas) if pairs is None else _known_clients(pairs)
-    resolved = kernel.resolve(quotas, clients, keys=keys)
-    rows = resolved.filter(pc.is_null(resolved["value"]))
-    texts = (rows[name].cast(pa.string()) for name in schemas.UNLIMITED.names)
-    named = [pc.if_else(pc.equal(column, UNNAMED), None, column) for column in texts]
-    table = pa.table(named, schemas.UNLIMITED.names).cast(schemas.UNLIMITED.schema)
-    table = stamped(table, kafka.id, marked)
+    resolved = kernel.resolve_general(quotas, clients, keys=keys)
+    rows = resolved.filter(pc.is_null(resolved["value"])).select(schemas.UNLIMITED.names)
+    table = stamped(rows.cast(schemas.UNLIMITED.schema), kafka.id, marked)
     if pairs is None:
         return UnlimitedAnswer(table)
     given, unnamed, covered = resolve_engines.pairs_of(pairs), 0, Coverage()
@@ -130,9 +126,9 @@ def unlimited(kafka: LiveKafka, pairs: object, keys: Sequence[str] | None, assum
 
 
 def _clients_in_general(quotas: pa.Table) -> pa.Table:
-    """PAIRS: each user that quotas name, and one that none names, with a client-id that none names, and without."""
-    users = pa.array([UNNAMED, *sorted(pc.unique(quotas["user"]).drop_null().to_pylist())], pa.string())
-    client_ids = pa.array([UNNAMED, ""] * len(users), pa.string())
+    """PAIRS: each user that quotas name, and null for all others, with a client-id that none names, and without."""
+    users = pa.array([None, *sorted(pc.unique(quotas["user"]).drop_null().to_pylist())], pa.string())
+    client_ids = pa.array([None, ""] * len(users), pa.string())
     return pa.table({"user": users.take(pa.array(np.repeat(np.arange(len(users)), 2))), "client_id": client_ids})
 
 

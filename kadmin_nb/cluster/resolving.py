@@ -29,7 +29,6 @@ from ..model.resources import Resource
 from ..resolution import kernel
 from ..resolution.kernel import resolve_ip
 from ..resolution.rules import Effective, explain, on_host_names, stored_of
-from ..resolution.shadows import UNNAMED
 from ..resolution.tree import tree
 from . import resolve_engines
 
@@ -77,7 +76,7 @@ FEW = 8
 
 
 class EffectiveAnswer(Answer):
-    """EFFECTIVE, and for a few clients the reasons in words, in which UNNAMED is each name that no quota names."""
+    """EFFECTIVE, and for a few clients the reasons in words."""
 
     def __init__(self, table: pa.Table, explanation: tuple[Effective, ...] = ()) -> None:
         super().__init__(table)
@@ -85,7 +84,7 @@ class EffectiveAnswer(Answer):
 
     def _title(self) -> str:
         """The number of limits that bind, whom, and who draws from the same."""
-        clients = {general_client(*_client_of(reason)) for reason in self.explanation}
+        clients = {general_client(reason.user, reason.client_id) for reason in self.explanation}
         if len(clients) != 1:
             return super()._title()
         binding = [reason for reason in self.explanation if reason.level is not None]
@@ -95,7 +94,7 @@ class EffectiveAnswer(Answer):
         """With the reasons, where they are known."""
         if not self.explanation:
             return [self._table]
-        why = {(*_client_of(reason), reason.key): reason.why for reason in self.explanation}
+        why = {(reason.user, reason.client_id, reason.key): reason.why for reason in self.explanation}
         rows = zip(*(self._table[name].to_pylist() for name in ("user", "client_id", "key")), strict=True)
         return [self._table.append_column("why", pa.array([why.get(row, "") for row in rows], pa.string()))]
 
@@ -110,7 +109,7 @@ class EffectiveAnswer(Answer):
             for reason in self.explanation
             if reason.value is not None
         ]
-        if limits and brokers > 1 and len({*map(_client_of, self.explanation)}) == 1:
+        if limits and brokers > 1 and len({(reason.user, reason.client_id) for reason in self.explanation}) == 1:
             yield f"Limits apply per broker; on all {brokers} together: {', '.join(limits)}."
         yield from self.notes
 
@@ -130,33 +129,35 @@ def _finding(binding: Sequence[Effective], who: str) -> str:
 
 
 def reasons(quotas: pa.Table, clients: pa.Table, keys: list[str]) -> tuple[Effective, ...]:
-    """The reasons for which each client is bound as it is, key by key."""
+    """The reasons for which each client is bound as it is, key by key; null is each name that no quota names."""
     stored = stored_of(quotas.to_pylist())
-    names = ((row["user"], row["client_id"] or "") for row in clients.to_pylist())
+    names = zip(clients["user"].to_pylist(), clients["client_id"].to_pylist(), strict=True)
     return tuple(reason for user, client_id in names for reason in explain(stored, user, client_id, keys))
-
-
-def _client_of(reason: Effective) -> tuple[str | None, str | None]:
-    """The client of a reason as a row has it: null for each name that no quota names."""
-    user, client_id = (None if name == UNNAMED else name for name in (reason.user, reason.client_id))
-    return user, client_id
 
 
 def of_clients(
     kafka: LiveKafka, clients: pa.Table, keys: Sequence[str] | None, overridden: bool, marks: dict[str, str]
 ) -> EffectiveAnswer:
-    """EFFECTIVE for PAIRS; for a few of them only what could bind them is fetched, and the reasons are given."""
+    """EFFECTIVE for PAIRS in which null is each name that no quota names.
+
+    For a few of them only what could bind them is fetched, and the reasons are given.
+    """
     few = clients.num_rows <= FEW
     quotas = quotas_of(kafka, clients) if few else kafka.quotas.describe()
-    resolved = kernel.resolve(quotas, clients, keys=keys, overridden=overridden)
+    resolved = kernel.resolve_general(quotas, clients, keys=keys, overridden=overridden)
     explanation = reasons(quotas, clients, list(keys or USER_CLIENT_KEYS)) if few else ()
-    return EffectiveAnswer(stamped(_without_stand_ins(resolved), kafka.id, marks), explanation)
+    return EffectiveAnswer(stamped(resolved, kafka.id, marks), explanation)
 
 
 def of_pairs(
     kafka: LiveKafka, pairs: pa.Table, keys: Sequence[str] | None, overridden: bool, marks: dict[str, str]
 ) -> EffectiveAnswer:
-    """EFFECTIVE for PAIRS that somebody has: one without a user is a row at the end, with its error."""
+    """EFFECTIVE for PAIRS that somebody has: one without a user is a row at the end, with its error.
+
+    A null client-id is a client that sends none.
+    """
+    client_ids = pc.fill_null(pairs["client_id"].cast(pa.string()), "")
+    pairs = pairs.set_column(pairs.column_names.index("client_id"), "client_id", client_ids)
     is_null = pc.is_null(pairs["user"])
     places = pc.indices_nonzero(is_null).to_pylist()
     if not places:
@@ -172,22 +173,6 @@ def _with_failed(table: pa.Table, client_ids: pa.ChunkedArray, places: Sequence[
     failed = pa.table({"client_id": client_ids.cast(pa.string()), "error": errors, "message": messages})
     nullable = pa.schema([field.with_nullable(True) for field in table.schema], table.schema.metadata)
     return pa.concat_tables([table.cast(nullable), failed], promote_options="default")
-
-
-def _without_stand_ins(resolved: pa.Table) -> pa.Table:
-    """With null for the names that stand for all that no quota names."""
-    for name in ("user", "client_id"):
-        if pc.index(resolved[name], UNNAMED).as_py() >= 0:
-            resolved = _with_nulls(_with_nulls(resolved, name), f"bucket_{name}")
-    return resolved
-
-
-def _with_nulls(table: pa.Table, name: str) -> pa.Table:
-    texts = table[name].cast(pa.string())
-    field = table.schema.field(name).with_nullable(True)
-    named = pc.if_else(pc.equal(texts, UNNAMED), pa.scalar(None, pa.string()), texts)
-    values = pc.dictionary_encode(named) if pa.types.is_dictionary(field.type) else named
-    return table.set_column(table.schema.get_field_index(name), field, values)
 
 
 def of_ips(kafka: LiveKafka, ip: object, user: object, pairs: object, assume_default: bool) -> Answer:
@@ -314,7 +299,7 @@ def filters(clients: pa.Table) -> Iterator[tuple[list[Component], bool]]:
     A broker walks all its entities for each describe, so few and coarse ones beat an exact one for each level:
     all of a user, all of the default user, and each client-id alone.
     """
-    users, client_ids = (sorted(set(clients[name].to_pylist()) - {"", None, UNNAMED}) for name in ("user", "client_id"))
+    users, client_ids = (sorted(set(clients[name].to_pylist()) - {"", None}) for name in ("user", "client_id"))
     yield from (([Component("user", EXACT, user)], False) for user in users)
     yield [Component("user", DEFAULT_MATCH)], False
     yield from (([Component("client-id", EXACT, name)], True) for name in client_ids)
@@ -322,7 +307,7 @@ def filters(clients: pa.Table) -> Iterator[tuple[list[Component], bool]]:
 
 
 def clients_of(kafka: LiveKafka, user: object, client_id: object) -> pa.Table:
-    """PAIRS: every one of these users with every one of these client-ids; without a user any that no quota names.
+    """PAIRS: every one of these users with every one of these client-ids; null is any that no quota names.
 
     Raises
     ------
@@ -340,20 +325,22 @@ def clients_of(kafka: LiveKafka, user: object, client_id: object) -> pa.Table:
             f"{len(users):,} users with {len(client_ids):,} client-ids are more than {most:,} clients",
             hint=Hint(sentence("{} takes only clients that exist.", Option("pairs", "NAME"))),
         )
-    return resolve_engines.pairs_of(list(product(users, client_ids)))
+    pairs = [*product(users, client_ids)]
+    columns = [pa.array([pair[part] for pair in pairs], pa.string()) for part in (0, 1)]
+    return pa.table(columns, ["user", "client_id"])
 
 
-def _names(kafka: LiveKafka, kind: str, value: object) -> list[str]:
+def _names(kafka: LiveKafka, kind: str, value: object) -> list[str | None]:
     """The names that are asked for. A pattern, and any, stand for those on which quotas are set.
 
-    The default of users and client-ids stands for each that no quota names.
+    The default of users and client-ids stands for each that no quota names, and is None here.
     """
     if value is None:
         raise UsageError(f"resolve needs a {kind}", hint=Hint("For example user=alice client-id=app.", MANY))
     chosen = parts(kind, value)
     if DEFAULT in chosen and kind == "ip":
         raise UsageError("ip=<default> is not an address", hint="Ask for one that no quota names.")
-    names = [UNNAMED if part is DEFAULT else str(part) for part in chosen if isinstance(part, str) or part is DEFAULT]
+    names = [None if part is DEFAULT else str(part) for part in chosen if isinstance(part, str) or part is DEFAULT]
     patterns = tuple(part for part in chosen if part is not DEFAULT)
     return names if len(names) == len(chosen) else list(dict.fromkeys([*names, *_matching(kafka, kind, patterns)]))
 

@@ -24,7 +24,7 @@ from ..model.findings import Coverage, Row
 from ..model.grammar import format_word, parts
 from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers
 from ..resolution.rules import Effective, Stored, explain, stored_of
-from ..resolution.shadows import UNNAMED, Lift, Quota, lifts, only_without
+from ..resolution.shadows import Lift, Quota, lifts, only_without
 from ..usage.covered import remarks
 from ..usage.engines import Usage
 from ..usage.rules import WHY_UNKNOWN
@@ -188,7 +188,7 @@ def why(
     stored = stored_for(kafka, pair)
     asked = list(keys or USER_CLIENT_KEYS)
     explanation = explain(stored, *pair, asked)
-    others = () if pair[1] else explain(stored, pair[0], UNNAMED, asked)
+    others = () if pair[1] else explain(stored, pair[0], None, asked)
     unobserved = notes_of(usage) if isinstance(usage, pa.Table) else ()
     observed = bucket_usage.Observed.of(usage)
     requests, usage = _requests_and_usage(usage)
@@ -288,7 +288,7 @@ def _lift_row(number: int, lift: Lift) -> dict[str, object]:
 
 
 def _pair(effective: Effective) -> tuple[str, str]:
-    return effective.user, effective.client_id
+    return effective.user or "", effective.client_id or ""
 
 
 def _only_without(others: Effective) -> str:

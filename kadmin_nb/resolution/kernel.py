@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, Literal
 
 import numpy as np
@@ -27,7 +28,7 @@ from .lookup import Tables
 from .quota_tables import StoredRows, tables_of
 from .rules import address, ambiguous
 
-__all__ = ["Index", "resolve", "resolve_ip"]
+__all__ = ["Index", "resolve", "resolve_general", "resolve_ip"]
 
 Shape = Literal["long", "wide"]
 
@@ -142,6 +143,42 @@ def resolve(
     [{'user': 'alice', 'value': 1000000.0, 'level': 'USER'}, {'user': 'bob', 'value': None, 'level': None}]
     """
     return Index.of(quotas, keys, overridden=overridden).resolve(pairs, shape=shape)
+
+
+def resolve_general(
+    quotas: pa.Table, pairs: pa.Table, *, keys: str | Iterable[str] | None = None, overridden: bool = False
+) -> pa.Table:
+    """`resolve` of PAIRS in which null is each name that no quota names; in its answer it is null, too.
+
+    A client without a client-id has "" here.
+    """
+    columns = [pairs[name].cast(pa.string()) for name in _NAMES]
+    if not any(column.null_count for column in columns):
+        return resolve(quotas, pairs, keys=keys, overridden=overridden)
+    unnamed = _unused_name([*columns, *(quotas[name] for name in _NAMES)])
+    named = pa.table([pc.fill_null(column, unnamed) for column in columns], _NAMES)
+    resolved = resolve(quotas, named, keys=keys, overridden=overridden)
+    for name in (*_NAMES, *(f"bucket_{name}" for name in _NAMES)):
+        resolved = _null_for(unnamed, resolved, name)
+    return resolved
+
+
+_NAMES = ["user", "client_id"]
+
+
+def _unused_name(columns: Iterable[pa.ChunkedArray]) -> str:
+    """A name that is in none of the columns."""
+    texts = [column.cast(pa.string()) for column in columns]
+    names = ("\0" * length for length in count(1))
+    return next(name for name in names if all(pc.index(text, name).as_py() < 0 for text in texts))
+
+
+def _null_for(name: str, table: pa.Table, column: str) -> pa.Table:
+    texts = table[column].cast(pa.string())
+    field = table.schema.field(column).with_nullable(True)
+    others = pc.if_else(pc.equal(texts, name), pa.scalar(None, pa.string()), texts)
+    values = pc.dictionary_encode(others) if pa.types.is_dictionary(field.type) else others
+    return table.set_column(table.schema.get_field_index(column), field, values)
 
 
 def check_shape(shape: Shape, overridden: bool) -> None:

@@ -18,10 +18,9 @@ import pyarrow.compute as pc
 from ..model.changes import DELETE, Edit
 from ..model.findings import WARNING, Finding, Row
 from ..model.levels import LEVELS, LEVELS_BY_NAME, SHARED, Level
-from .kernel import resolve
+from .kernel import resolve_general
 from .lookup import Flags, Longs
 from .rules import entity_at, entity_of
-from .shadows import UNNAMED
 
 _NOTHING = len(LEVELS)
 """The number that stands for no level."""
@@ -57,10 +56,10 @@ def _of_key(quotas: pa.Table, key: str, level: Longs) -> Iterator[tuple[int, Fin
     Of each the clients that it could bind are of two sorts, where its entity has no client-id: with one that no quota
     names, and without one.
     """
-    user, client_id = (pc.fill_null(quotas[name].cast(pa.string()), UNNAMED) for name in ("user", "client_id"))
+    user, client_id = (quotas[name].cast(pa.string()) for name in ("user", "client_id"))
     sorts = (client_id, pc.if_else(pa.array(_OF_CLIENT[level]), client_id, ""))
     clients = pa.concat_tables([pa.table({"user": user, "client_id": names}) for names in sorts])
-    is_unnamed, has_name = pc.equal(clients["client_id"], UNNAMED), pc.not_equal(clients["client_id"], "")
+    is_unnamed, has_name = pc.is_null(clients["client_id"]), pc.fill_null(pc.not_equal(clients["client_id"], ""), True)
     columns: tuple[Any, ...] = (*_bound(quotas, clients, key), np.asarray(is_unnamed), np.asarray(has_name))
     now, then, is_same, is_unnamed, has_name = (column.reshape(2, -1) for column in columns)
     binds = now == level
@@ -75,7 +74,7 @@ def _of_key(quotas: pa.Table, key: str, level: Longs) -> Iterator[tuple[int, Fin
 
 def _bound(quotas: pa.Table, clients: pa.Table, key: str) -> tuple[Longs, Longs, Flags]:
     """The levels that bind clients now, and once that quota is gone; and whether the value stays the same."""
-    bound = resolve(quotas, clients, keys=key, overridden=True)
+    bound = resolve_general(quotas, clients, keys=key, overridden=True)
     lost = bound["overridden"].combine_chunks()
     has_more = pc.greater(pc.list_value_length(lost), 0)
     first = lost.flatten().take(pc.if_else(has_more, lost.offsets[:-1], None))

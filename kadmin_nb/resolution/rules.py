@@ -19,6 +19,9 @@ from ..model.grammar import DEFAULT, quote
 from ..model.levels import DEFAULT_IP, IP, LEVELS, LEVELS_BY_NAME, SHARED, SHARERS, Level
 from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, readable
 
+Name = str | None
+"""The name of a client as the rules read it: "" is a client without that name, None each that no quota names."""
+
 Stored = Mapping[tuple[Entity, str], float]
 """The quotas of a cluster: (entity, key) to value, in the unit of the key."""
 
@@ -39,19 +42,19 @@ class Overridden:
 class Effective:
     """The quota of one key that binds one client, and the reason it does.
 
-    `value` is in the unit of its key, per broker; None means unlimited, and then `level`, `entity` and
-    `bucket` are None too. `level` is the rule that won, `entity` the quota it is stored on, and `bucket`
-    the user and client-id that share the allowance, "" where that part is not in it. `overridden` are the
-    quotas that would bind next, most specific first.
+    The names of the client, and so of its bucket, may be None: each that no quota names. `value` is in the unit of its
+    key, per broker; None means unlimited, and then `level`, `entity` and `bucket` are None too. `level` is the rule
+    that won, `entity` the quota it is stored on, and `bucket` the user and client-id that share the allowance, "" where
+    that part is not in it. `overridden` are the quotas that would bind next, most specific first.
     """
 
-    user: str
-    client_id: str
+    user: Name
+    client_id: Name
     key: str
     value: float | None = None
     level: str | None = None
     entity: Entity | None = None
-    bucket: tuple[str, str] | None = None
+    bucket: tuple[Name, Name] | None = None
     overridden: tuple[Overridden, ...] = ()
 
     def __str__(self) -> str:
@@ -75,8 +78,13 @@ class Effective:
     @property
     def client(self) -> str:
         """The bound client, for people: `user alice, client-id app`."""
-        name = f"client-id {quote(self.client_id)}" if self.client_id else "without a client-id"
-        return printable(f"user {quote(self.user) if self.user else '(empty)'}, {name}")
+        if self.client_id == "":
+            return printable(f"user {_shown(self.user)}, without a client-id")
+        return printable(f"user {_shown(self.user)}, client-id {_shown(self.client_id)}")
+
+
+def _shown(name: Name) -> str:
+    return "(any that no quota names)" if name is None else quote(name) if name else "(empty)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +109,21 @@ def entity_at(level: Level, user: str, client_id: str) -> Entity:
     return Entity(tuple((kind, DEFAULT if part == "default" else name) for kind, part, name in named if part))
 
 
-def bucket_at(level: Level, user: str, client_id: str) -> tuple[str, str]:
+def reaches(level: Level, user: Name, client_id: Name) -> bool:
+    """Can quotas of this level be of this client, as far as its names go?"""
+    parts = ((level.user, user), (level.client_id, client_id))
+    return all(part is None or (name != "" if part == "default" else bool(name)) for part, name in parts)
+
+
+def bucket_at(level: Level, user: Name, client_id: Name) -> tuple[Name, Name]:
     """The names that share the allowance: the client's own names, "" for a part that the level does not speak of."""
     return user if level.user else "", client_id if level.client_id else ""
 
 
-def resolve_client(stored: Stored, user: str, client_id: str, key: str) -> Effective:
+def resolve_client(stored: Stored, user: Name, client_id: Name, key: str) -> Effective:
     """Walk the levels from most to least specific; the first quota present wins, the rest are overridden."""
-    tried = ((level, entity_at(level, user, client_id)) for level in _reaching(stored, user, client_id, key))
+    reaching = _reaching(stored, user, client_id, key)
+    tried = ((level, entity_at(level, user or "", client_id or "")) for level in reaching)
     present = [(level, entity, stored[entity, key]) for level, entity in tried if (entity, key) in stored]
     if not present:
         return Effective(user, client_id, key)
@@ -118,31 +133,31 @@ def resolve_client(stored: Stored, user: str, client_id: str, key: str) -> Effec
 
 
 def explain(
-    stored: Stored, user: str, client_id: str = "", keys: Iterable[str] = USER_CLIENT_KEYS
+    stored: Stored, user: Name, client_id: Name = "", keys: Iterable[str] = USER_CLIENT_KEYS
 ) -> tuple[Effective, ...]:
     """The effective quotas of one client, key by key; a blank client-id is a client that sends none."""
     return tuple(resolve_client(stored, user, client_id, key) for key in keys)
 
 
-def _reaching(stored: Stored, user: str, client_id: str, key: str) -> tuple[Level, ...]:
+def _reaching(stored: Stored, user: Name, client_id: Name, key: str) -> tuple[Level, ...]:
     """The levels that can bind this client at all.
 
     A blank client-id escapes every level with a client part (KAFKA-13341, KAFKA-15314). So does an empty
     user, which a certificate with an empty subject gives, every level with a user part; see `_is_silenced`.
     """
-    if not user and _is_silenced(stored, client_id, key):
+    if user == "" and _is_silenced(stored, client_id, key):
         return ()
-    return tuple(level for level in LEVELS if (user or not level.user) and (client_id or not level.client_id))
+    return tuple(level for level in LEVELS if reaches(level, user, client_id))
 
 
-def _is_silenced(stored: Stored, client_id: str, key: str) -> bool:
+def _is_silenced(stored: Stored, client_id: Name, key: str) -> bool:
     """True if an empty user is unlimited because a default user quota exists.
 
     Kafka first picks the bucket: the default user's is ("", ""), and for it no quota is looked up. A client
     quota of the default user leads to the bucket ("", client-id) instead, and so to the client levels.
     """
     reaches_someone = any(
-        (entity_at(level, "", client_id), key) in stored
+        (entity_at(level, "", client_id or ""), key) in stored
         for level in _OF_DEFAULT_USER
         if client_id or level.client_id == "default"
     )

@@ -17,7 +17,7 @@ from ..model.entity import Entity
 from ..model.grammar import DEFAULT, format_word
 from ..model.levels import LEVELS, LEVELS_BY_NAME
 from ..model.quota_keys import readable, text_of, typed
-from .rules import Effective, Stored, entity_at, resolve_client
+from .rules import Effective, Stored, entity_at, reaches, resolve_client
 
 COMES_FIRST = {
     "USER": ("DEFAULT_CLIENT_OF_USER",),
@@ -90,10 +90,6 @@ def shadows_of_added(before: Stored, after: Stored) -> dict[tuple[Entity, str], 
                 if (other, key) in added:
                     shadowed.setdefault((other, key), []).append(entity)
     return {change: tuple(sorted(entities, key=str)) for change, entities in shadowed.items()}
-
-
-UNNAMED = "\0"
-"""A name that no quota can have: it stands for everybody whom no quota names."""
 
 
 # --- changes that would lift the limit of one client, and whom else each of them reaches ---
@@ -180,9 +176,8 @@ def _is_enough(then: Effective, was: float, wanted: float) -> bool:
 
 def closest(now: Effective) -> Entity:
     """The most specific entity that can bind the client."""
-    reaching = (level for level in LEVELS if bool(level.user) <= bool(now.user))
-    level = next(level for level in reaching if bool(level.client_id) <= bool(now.client_id))
-    return entity_at(level, now.user, now.client_id)
+    level = next(level for level in LEVELS if reaches(level, now.user, now.client_id))
+    return entity_at(level, now.user or "", now.client_id or "")
 
 
 def _after(stored: Stored, now: Effective, candidate: Candidate) -> Effective:

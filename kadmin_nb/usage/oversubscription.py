@@ -52,8 +52,6 @@ from .rules import is_shared
 SEEN = "seen at most"
 _BUCKET = ("bucket_user", "bucket_client_id")
 _ADDED = re.compile(r"(?:(?P<key>\w+)=)?(?P<count>\d{1,9})x(?P<limit>.+)")
-_UNEXPECTED = "\0expected"
-"""A name that no quota has."""
 
 MOST_FILLERS = 10
 """Values of limits that are shown of each key."""
@@ -257,7 +255,7 @@ def _defaults(quotas: Any, keys: Sequence[str]) -> Any:
     words = words_of(table)
     unnamed = where(table, words.is_null(words.column("user")) & words.is_null(words.column("client_id")))
     stored = stored_of(in_arrow(select(unnamed, schemas.QUOTAS.names), task="Spark reads the defaults").to_pylist())
-    return explain(stored, _UNEXPECTED, _UNEXPECTED, keys)
+    return explain(stored, None, None, keys)
 
 
 def _seen(usage: Any, keys: Sequence[str]) -> dict[tuple[int, str], float]:

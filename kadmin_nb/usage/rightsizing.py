@@ -10,7 +10,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 from typing import Any
 
 import pyarrow as pa
@@ -37,7 +38,7 @@ from ..frames.relational import (
 from ..frames.schema_metadata import stamped
 from ..frames.views import counted_nouns
 from ..model.changes import DELETE, SET, Edit
-from ..model.entity import Entity
+from ..model.entity import ARGUMENTS, Entity
 from ..model.figures import share
 from ..model.findings import OK, UNKNOWN, WARNING, Finding
 from ..model.grammar import DEFAULT
@@ -47,7 +48,7 @@ from ..resolution.input_columns import QUOTAS_LABEL
 from ..resolution.kernel import asked_keys, resolve
 from ..resolution.needs import READ, Asked, hours_needed, needs
 from ..resolution.rules import Stored, entity_at, entity_of, stored_of
-from ..resolution.shadows import TIMES, UNNAMED, shadowed_by
+from ..resolution.shadows import TIMES, shadowed_by
 from .backtesting import TOKENS, BacktestAnswer, replayed
 from .bucket_figures import DAY
 from .limits_used import USAGE_LABEL, in_buckets, known_clients, measured_rows, with_limits
@@ -308,12 +309,10 @@ def _held(usage: Any, quotas: pa.Table, unused: Sequence[tuple[Entity, str]]) ->
     named = [entity for entity, _ in unused if not _has_default(entity)]
     if not named:
         return set()
-    users, client_ids = (
-        [UNNAMED, *(str(one.get(kind)) for one in named if one.get(kind))] for kind in ("user", "client-id")
-    )
     clients = known_clients(usage)
     column = words_of(clients).column
-    near = where(clients, column("user").isin(users) | column("client_id").isin(client_ids))
+    names = {name: [str(one.get(kind)) for one in named if one.get(kind)] for name, kind in ARGUMENTS.items()}
+    near = where(clients, reduce(or_, (column(name).isin(chosen) for name, chosen in names.items() if chosen)))
     limits = resolve(
         quotas, in_arrow(near, task="Spark looks for the clients"), keys=sorted({key for _, key in unused})
     )

@@ -21,13 +21,10 @@ from ..plans.advice import dangers
 from ..plans.kinds.quotas import QUOTAS
 from ..plans.observed_state import ObservedState
 from ..plans.quotas_after import table_after
-from ..resolution.rules import Effective, entity_at, resolve_client, resolve_ip, stored_of
+from ..resolution.rules import Effective, Name, entity_at, reaches, resolve_client, resolve_ip, stored_of
 
 APPLIES, BUCKET, OVERRIDES, CLOSER = "applies", "bucket", "overrides", "closer"
 WARNING, DANGER, REFUSED = "warning", "danger", "refused"
-
-NAMELESS = "\0"
-"""Stands for a name that no quota has; no client can have it."""
 
 
 class Remark(NamedTuple):
@@ -87,7 +84,7 @@ def _effect(entity: Entity, key: str, quotas: pa.Table) -> Iterator[Remark]:
 
 def _client_effect(entity: Entity, level: Level, key: str, quotas: pa.Table) -> Iterator[Remark]:
     user, client_id = _client_of(entity)
-    names = [str(entity_at(other, user, client_id)) for other in LEVELS if client_id or not other.client_id]
+    names = [str(entity_at(other, user or "", client_id or "")) for other in LEVELS if reaches(other, user, client_id)]
     rows = quotas.filter(pc.is_in(quotas["entity"], pa.array(names, pa.string())))
     effective = resolve_client(stored_of(rows.to_pylist()), user, client_id, key)
     yield Remark(APPLIES, f"{_whom(entity)}: {_limit(effective, entity)}")
@@ -98,11 +95,11 @@ def _client_effect(entity: Entity, level: Level, key: str, quotas: pa.Table) -> 
     yield from _closer(entity, level, quotas)
 
 
-def _client_of(entity: Entity) -> tuple[str, str]:
-    """A client that this entity is about: of a default, one whose name no quota has."""
+def _client_of(entity: Entity) -> tuple[Name, Name]:
+    """A client that this entity is about: of a default, each whose name no quota has."""
     user, client_id = entity.get("user"), entity.get("client-id")
-    client = "" if client_id is None else client_id if isinstance(client_id, str) else NAMELESS
-    return user if isinstance(user, str) else NAMELESS, client
+    client = "" if client_id is None else client_id if isinstance(client_id, str) else None
+    return user if isinstance(user, str) else None, client
 
 
 def _whom(entity: Entity) -> str:

@@ -251,3 +251,44 @@ def test_metrics_do_not_guess_a_custom_callback(opinionated):
     with pytest.warns(UserWarning, match="client.quota.callback.class"):
         assert 'kadmin_nb_part_success{part="limits"} 0.0' in opinionated.metrics()
     assert "kadmin_nb_up 1.0" in opinionated.metrics(assume_default=True)
+
+
+@pytest.fixture
+def nul(cluster, defaults):
+    """Limits of the user and the client-id whose name is the character NUL; taken away again."""
+    limits = {"consumer_byte_rate": {"user": "\0"}, "request_percentage": {"client_id": "\0"}}
+    stage = cluster.stage()
+    for key, entity in limits.items():
+        stage.set_quota(key, "50MB/s" if key == "consumer_byte_rate" else 50, **entity)
+    stage.plan().apply().raise_for_errors()
+    yield
+    stage = cluster.stage()
+    for key, entity in limits.items():
+        stage.remove_quota(key, **entity)
+    stage.plan(reason="the test is over").apply(allow=[*limits]).raise_for_errors()
+
+
+@pytest.mark.parametrize("more", [0, 9], ids=["few", "many"])
+def test_a_client_may_be_called_as_nothing_else_is(cluster, nul, more) -> None:
+    """The user called NUL was told to have no limit, and had one: its name stood for all that no quota names."""
+    keys = ["consumer_byte_rate", "request_percentage"]
+    pairs = [("\0", "\0"), ("\0\0", "\0\0"), ("nobody", None), *[("x", f"y{number}") for number in range(more)]]
+    rows = cluster.quotas.resolve(pairs=pairs, keys=keys).to_arrow().to_pylist()
+    assert [(row["user"], row["client_id"], row["key"], row["value"]) for row in rows if row["user"] != "x"] == [
+        ("\0", "\0", "consumer_byte_rate", 5e7),
+        ("\0\0", "\0\0", "consumer_byte_rate", None),
+        ("nobody", "", "consumer_byte_rate", None),
+        ("\0", "\0", "request_percentage", 50.0),
+        ("\0\0", "\0\0", "request_percentage", None),
+        ("nobody", "", "request_percentage", None),
+    ]
+    both = cluster.quotas.resolve(["\0", kn.DEFAULT], "\0", keys=keys).to_arrow().to_pylist()
+    assert [(row["user"], row["client_id"], row["key"], row["value"]) for row in both] == [
+        ("\0", "\0", "consumer_byte_rate", 5e7),
+        (None, "\0", "consumer_byte_rate", None),
+        ("\0", "\0", "request_percentage", 50.0),
+        (None, "\0", "request_percentage", 50.0),
+    ]
+    unlimited = cluster.quotas.unlimited(keys=["consumer_byte_rate"]).to_arrow().to_pylist()
+    assert "\0" not in {row["user"] for row in unlimited}
+    assert None in {row["user"] for row in unlimited}

@@ -13,7 +13,6 @@ from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.levels import LEVELS
 from kadmin_nb.resolution.redundant import redundant
 from kadmin_nb.resolution.rules import resolve_client
-from kadmin_nb.resolution.shadows import UNNAMED
 from tests.resolution.hierarchies import quotas_of
 
 KEY = "producer_byte_rate"
@@ -89,8 +88,8 @@ def _by_the_scalar_rule(stored: dict) -> list[tuple]:
     told = []
     for entity, key in stored:
         user, client_id = (entity.get(kind) for kind in ("user", "client-id"))
-        names = [UNNAMED] if client_id is DEFAULT else [UNNAMED, ""] if client_id is None else [str(client_id)]
-        bound = [resolve_client(stored, UNNAMED if user in (None, DEFAULT) else str(user), n, key) for n in names]
+        names = [None] if client_id is DEFAULT else [None, ""] if client_id is None else [str(client_id)]
+        bound = [resolve_client(stored, None if user in (None, DEFAULT) else str(user), n, key) for n in names]
         without = {target: value for target, value in stored.items() if target != (entity, key)}
         then = [resolve_client(without, now.user, now.client_id, key) for now in bound]
         pairs = [(a, b) for a, b in zip(bound, then, strict=True) if a.entity == entity]
@@ -101,7 +100,7 @@ def _by_the_scalar_rule(stored: dict) -> list[tuple]:
 
 
 def _between(levels: set[str], now, then) -> bool:
-    named = {"CLIENT_OF_DEFAULT_USER", "CLIENT"} & levels if now.client_id == UNNAMED else set()
+    named = {"CLIENT_OF_DEFAULT_USER", "CLIENT"} & levels if now.client_id is None else set()
     return any(_ORDER.index(now.level) < _ORDER.index(name) < _ORDER.index(then.level) for name in named)
 
 

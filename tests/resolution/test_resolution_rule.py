@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.levels import LEVELS
-from kadmin_nb.resolution.kernel import Index, resolve
+from kadmin_nb.resolution.kernel import Index, resolve, resolve_general
 from kadmin_nb.resolution.rules import entity_at, explain, metric_tags
 from tests.resolution.hierarchies import (
     HOSTILE,
@@ -61,6 +61,31 @@ def test_a_blank_client_id_sees_user_quotas_only(number: int) -> None:
     (one,) = explain(subset(number), "alice", "", [KEY])
     assert one.level == ("USER" if number & 4 else "DEFAULT_USER" if number & 32 else None)
     assert one.bucket == (("alice", "") if number & 36 else None)
+
+
+@pytest.mark.parametrize("number", range(256))
+def test_whom_no_quota_names_is_nobody_in_particular(number: int) -> None:
+    """A quota on the user called NUL was taken for the one of everybody whom no quota names."""
+    stored = subset(number, "\0", "\0\0")
+    names = (None, "\0", "\0\0", "\0\0\0", "alice")
+    clients = [(user, client_id) for user in (*names, "") for client_id in (*names, "")]
+    expected = [row for user, client_id in clients for row in _told(stored, user, client_id)]
+    assert resolve_general(quotas_of(stored), pairs_of(clients), keys=KEY).to_pylist() == expected
+
+
+def _told(stored: dict, user: str | None, client_id: str | None) -> list[dict[str, object]]:
+    """What the scalar rule says of a client; the one that no quota names is looked for by a name that none has."""
+    (one,) = explain(stored, user, client_id, [KEY])
+    assert (one.value, one.level) == _of_unused(stored, user, client_id)
+    bucket = one.bucket or (None, None)
+    return [{"user": user, "client_id": client_id, "key": KEY, "value": one.value, "level": one.level,
+             "bucket_user": bucket[0], "bucket_client_id": bucket[1]}]  # fmt: skip
+
+
+def _of_unused(stored: dict, user: str | None, client_id: str | None) -> tuple[float | None, str | None]:
+    names = ("nobody has this name" if name is None else name for name in (user, client_id))
+    (one,) = explain(stored, *names, [KEY])
+    return one.value, one.level
 
 
 BUCKETS = {

@@ -16,7 +16,7 @@ from kadmin_nb.model.levels import LEVELS
 from kadmin_nb.plans.advice import warnings
 from kadmin_nb.plans.observed_state import ObservedState
 from kadmin_nb.resolution.rules import Stored, entity_at, explain, resolve_client
-from kadmin_nb.resolution.shadows import UNNAMED, comes_first, shadowed_by, shadows_of_added
+from kadmin_nb.resolution.shadows import comes_first, shadowed_by, shadows_of_added
 from kadmin_nb.resolution.tree import tree
 from tests.resolution.hierarchies import KEY, quotas_of, subset
 
@@ -64,7 +64,7 @@ def test_a_change_shadows_what_comes_after_it_for_every_client(number: int, leve
 ENTITIES = sorted(
     {entity_at(level, u, c) for level in LEVELS for u in ("alice", "bob") for c in ("app", "etl")}, key=str
 )
-EVERYBODY = [(user, client) for user in ("alice", "bob", UNNAMED) for client in ("app", "etl", UNNAMED, "")]
+EVERYBODY = [(user, client) for user in ("alice", "bob", None) for client in ("app", "etl", None, "")]
 
 
 @given(st.sampled_from(ENTITIES), st.sampled_from(ENTITIES), st.sets(st.sampled_from(ENTITIES)))
@@ -76,7 +76,7 @@ def test_whom_a_quota_reaches_is_what_resolve_says_of_clients_with_and_without_a
     assert (first is None) == any(bound)
     assert ("" in bound) == (new.get("client-id") is None)
     if first is not None:  # it applies to each client that no closer quota names
-        user, client = (part if isinstance(part := new.get(kind), str) else UNNAMED for kind in ("user", "client-id"))
+        user, client = (part if isinstance(part := new.get(kind), str) else None for kind in ("user", "client-id"))
         assert resolve_client(stored, user, client, KEY).entity == first
     before = quotas_of({target: value for target, value in stored.items() if target[0] != new})
     change = Change(1, SET, new, KEY, None, "1000000", "1000000", level=new.level)

@@ -57,6 +57,13 @@ def test_an_emptied_cell_says_what_applies_instead() -> None:
     )
 
 
+def test_a_default_is_not_the_client_called_nul() -> None:
+    """I set the default of all users, and the preview spoke of the limit of a user called NUL."""
+    stored = {"user=\0": "1MB/s", "user=<default>": "5MB/s"}
+    told = remarks("user=<default>", stored, {"user=<default>": "6MB/s"})
+    assert told[0] == ("applies", "any user without a closer quota, without a client-id: 6 MB/s")
+
+
 def test_edits_of_other_rows_count() -> None:
     """I have staged the default already, and the preview speaks as if I had not."""
     staged = {"user=<default>": "3MB/s"}
