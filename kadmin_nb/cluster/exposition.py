@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -22,6 +22,7 @@ from ..resolution import kernel
 from ..usage.broker_utilisation import DIFFERS
 
 try:
+    from prometheus_client import make_wsgi_app
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
     from prometheus_client.exposition import choose_encoder
     from prometheus_client.registry import Collector
@@ -108,18 +109,23 @@ class _Collected(Collector):
 
 def text_of(families: Iterable[Metric]) -> str:
     """OpenMetrics."""
-    return encoded(families, "application/openmetrics-text; version=1.0.0")[0].decode()
+    return _encoded(families, "application/openmetrics-text; version=1.0.0")
 
 
 def plain_text_of(families: Iterable[Metric]) -> str:
     """Prometheus' older text, which the textfile collector of node_exporter reads."""
-    return encoded(families, "text/plain")[0].decode()
+    return _encoded(families, "text/plain")
 
 
-def encoded(families: Iterable[Metric], accept: str) -> tuple[bytes, str]:
-    """The body and the content type of an answer, in the format that the `Accept` of a request asks for."""
-    encode, content_type = choose_encoder(accept)
-    return encode(_Collected(families)), content_type
+def _encoded(families: Iterable[Metric], accept: str) -> str:
+    encode, _ = choose_encoder(accept)
+    return encode(_Collected(families)).decode()
+
+
+def app_of(families: Iterable[Metric]) -> Callable[..., list[bytes]]:
+    """The WSGI application that answers with them, in the format and the compression that a request asks for."""
+    app: Callable[..., list[bytes]] = make_wsgi_app(_Collected(families))
+    return app
 
 
 def families(facts: Facts, most: int = MOST) -> list[Metric]:

@@ -23,6 +23,7 @@ LISTEN, MOST = "127.0.0.1:9649", 50
 @partial(options.connecting, bind=bind_source)
 @source
 @click.option("--listen", default=LISTEN, show_default=True, metavar="HOST:PORT", help="Where to serve the metrics.")
+@click.option("--host", multiple=True, metavar="NAME", help="A name by which it may be asked, beside addresses.")
 @click.option("--textfile", metavar="PATH.prom", help="Write the metrics to this file instead, once.")
 @click.option("--once", is_flag=True, help="Print the metrics instead, once.")
 @click.option(
@@ -31,8 +32,8 @@ LISTEN, MOST = "127.0.0.1:9649", 50
 @click.option("--most", type=int, default=MOST, show_default=True, help="The limits of each key with their own series.")
 @options.assume_default
 def metrics(
-    session: Session, source: UsageSource, listen: str, textfile: str | None, once: bool, against: str | None,
-    most: int, assume_default: bool,
+    session: Session, source: UsageSource, listen: str, host: tuple[str, ...], textfile: str | None, once: bool,
+    against: str | None, most: int, assume_default: bool,
 ) -> Any:  # fmt: skip
     """Serve metrics for Prometheus, until Ctrl-C.
 
@@ -54,7 +55,8 @@ def metrics(
         return Text(text.rstrip("\n") if once else f"written to {textfile}")
     if session.variables is not None:
         raise UsageError("a notebook serves no metrics", hint="--once shows them; kadmin-nb metrics serves them.")
-    return _serve(session, read, listen, {"against": against, "most": most, "assume_default": assume_default})
+    how = {"against": against, "most": most, "assume_default": assume_default}
+    return _serve(session, read, (listen, host), how)
 
 
 def _usage_of(session: Session, source: UsageSource) -> Callable[[], object] | None:
@@ -68,13 +70,13 @@ def _usage_of(session: Session, source: UsageSource) -> Callable[[], object] | N
     return here.metrics if here.prometheus else lambda: here.read(session)
 
 
-def _serve(session: Session, read: Callable[[], object] | None, listen: str, how: dict[str, Any]) -> None:
+def _serve(session: Session, read: Callable[[], object] | None, where: tuple[str, Any], how: dict[str, Any]) -> None:
     """Serve until somebody ends it; what is read first is there before the first scrape."""
     from ..cluster.endpoint import Endpoint
     from ..cluster.metrics import ALONE, Exporter
 
     exporter = Exporter(session.cluster, read, say=session.warn, **how)
-    with Endpoint(exporter, listen) as endpoint:
+    with Endpoint(exporter, *where) as endpoint:
         try:
             exporter.scrape(ALONE)
             reach = ", for all who reach this address" if endpoint.is_open else ""
