@@ -38,7 +38,10 @@ _LEFT_BEHIND = timedelta(days=1)
 """The age of such a table from which on the run that made it counts as killed."""
 
 _NO_DELTA = "kn.spark_session(delta=True) starts one."
-_HALF_MADE = "A run that was killed while it made the table leaves such a folder: remove it, and run again."
+_HALF_MADE = "A run that was killed while it made the table leaves such a folder: if no run is making it, remove it."
+
+CREATIONS = 6
+"""How often a run tries to make a table that another seems to be making; in all it waits for some ten seconds."""
 
 TRIES = 10
 """How often a run tries to write what others are writing, too."""
@@ -343,16 +346,18 @@ def make(spark: SparkSession, table: str, rows: DataFrame, frame: type[Frame]) -
 
 
 def _create(spark: SparkSession, statement: str, table: str) -> None:
-    try:
-        spark.sql(statement)
-    except Exception as error:
-        if "DATA_SOURCE_NOT_FOUND" in str(error) or "ClassNotFound" in str(error):
-            raise Unsupported("this Spark session has no Delta", hint=_NO_DELTA) from None
-        if "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION" in str(error):
-            raise Invalid(
-                f"{table} cannot be made: its folder is there, and is not a Delta table", hint=_HALF_MADE
-            ) from None
-        raise
+    """Make the table, unless it is there. A folder that is no Delta table yet may be another run's, which makes it."""
+    for number in range(CREATIONS):
+        try:
+            spark.sql(statement)
+            return
+        except Exception as error:
+            if "DATA_SOURCE_NOT_FOUND" in str(error) or "ClassNotFound" in str(error):
+                raise Unsupported("this Spark session has no Delta", hint=_NO_DELTA) from None
+            if "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION" not in str(error):
+                raise
+        time.sleep(random.uniform(0.1, 0.2 * 2.0**number))
+    raise Invalid(f"{table} cannot be made: its folder is there, and is not a Delta table", hint=_HALF_MADE)
 
 
 def _check_columns(table: str, stored: DataFrame, rows: DataFrame) -> None:

@@ -110,7 +110,7 @@ NO_SCHEMA = (
 )
 HALF = (
     "Invalid: lake.half cannot be made: its folder is there, and is not a Delta table",
-    "Hint: A run that was killed while it made the table leaves such a folder: remove it, and run again.",
+    "Hint: A run that was killed while it made the table leaves such a folder: if no run is making it, remove it.",
 )
 OTHER_COLUMNS = "UsageError: lake.utilisation has the columns cluster_id, day, broker, key, bucket_user"
 

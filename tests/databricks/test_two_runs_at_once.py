@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -303,6 +304,32 @@ def test_a_run_that_never_gets_its_turn_says_so(monkeypatch):
         str(refused.value)
         == "other runs changed lake.usage while this one wrote, 10 times in a row; nothing was written"
     )
+
+
+@dataclass
+class HalfMade:
+    """A session in which another run is making a table, and needs so many looks for it."""
+
+    looks_left: int
+
+    def sql(self, statement: str) -> None:
+        if self.looks_left:
+            self.looks_left -= 1
+            raise RuntimeError("[DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION] … file:/lake/usage …")
+
+
+def test_a_table_that_another_run_is_making_is_looked_for_again(monkeypatch):
+    """Two first runs began at four o'clock: one ended with the advice to remove the other's folder."""
+    waits: list[float] = []
+    monkeypatch.setattr(tables.time, "sleep", waits.append)
+    tables._create(HalfMade(2), "CREATE TABLE IF NOT EXISTS lake.usage …", "lake.usage")
+    assert len(waits) == 2
+    with pytest.raises(kn.Invalid) as refused:
+        tables._create(HalfMade(100), "CREATE TABLE IF NOT EXISTS lake.usage …", "lake.usage")
+    assert refused.value.lines() == [
+        "Invalid: lake.usage cannot be made: its folder is there, and is not a Delta table",
+        "Hint: A run that was killed while it made the table leaves such a folder: if no run is making it, remove it.",
+    ]
 
 
 if __name__ == "__main__":
