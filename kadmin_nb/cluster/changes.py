@@ -22,7 +22,7 @@ from ..errors import Interrupted, KadminError, NotFound, PartlyFailed, PlanRefus
 from ..frames.answer import Answer
 from ..frames.display import Display
 from ..hints import Hint, Verb, sentence
-from ..model.changes import UNVERIFIED, VERIFIED, Change, Edit, SentRows, Target
+from ..model.changes import UNVERIFIED, VERIFIED, AppliedRow, Change, Edit, SentRows, Target
 from ..model.findings import WARNING, Finding
 from ..paths import journal_dir
 from ..plans import LAG, QUIET_PERIOD, VERIFY_TIMEOUT, ends, gradual, plan, planning, sending, stalls, validation
@@ -83,6 +83,11 @@ def asking_once() -> Resolver:
 def journals() -> Journals:
     """The journals of this machine: `$KADMIN_STATE/journal`."""
     return Journals(journal_dir())
+
+
+def applied_rows(cluster_id: str, since: datetime) -> list[AppliedRow]:
+    """The rows that plans have changed on this cluster since a time, by the journals of this machine."""
+    return journals().applied(cluster_id, since)
 
 
 _followers: weakref.WeakSet[Follower] = weakref.WeakSet()

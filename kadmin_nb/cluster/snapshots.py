@@ -7,7 +7,7 @@ ours, or a right that is missing, ends nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import pyarrow as pa
@@ -23,6 +23,7 @@ from ..model.changes import Target
 from ..model.client_configs import CONFIGS_TOPIC
 from ..model.resources import Resource, Source
 from ..model.throttles import KEYS, is_throttle
+from .changes import applied_rows
 
 _OWN = (Source.TOPIC, Source.GROUP, Source.CLIENT_METRICS)
 _GONE = ("UNKNOWN_TOPIC_OR_PARTITION", "RESOURCE_NOT_FOUND", "GROUP_ID_NOT_FOUND")
@@ -55,7 +56,7 @@ def snapshot_of(kafka: LiveKafka, scopes: Collection[str] = SCOPES) -> Snapshot:
     read = {name: table for name, table in frames.items() if table is not None}
     if reading.failure is not None and all(map(_has_failed, read.values())):
         raise reading.failure
-    return snapshot(
+    taken = snapshot(
         read,
         cluster_id=kafka.id,
         taken_at=began,
@@ -64,6 +65,7 @@ def snapshot_of(kafka: LiveKafka, scopes: Collection[str] = SCOPES) -> Snapshot:
         unread=reading.unread,
         throttling=kafka.throttling([] if configs is None else _throttles(configs)),
     )
+    return replace(taken, applied_since=partial(applied_rows, kafka.id))
 
 
 def _throttles(configs: pa.Table) -> list[Target]:

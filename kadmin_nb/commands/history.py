@@ -49,14 +49,15 @@ _detailed = options.detailed("something differs")
     "plans",
     multiple=True,
     metavar="PLAN",
-    help="A plan (file or id) that was applied since the last snapshot.",
+    help="A plan that was applied elsewhere since the last snapshot.",
 )
 @click.option("--keep", metavar="LENGTH", help="Remove rows that ended longer ago than this: '90 days'.")
 def record(session: Session, where: str, plans: tuple[str, ...], keep: str | None) -> Any:
     """Record the current cluster.
 
-    All quotas, configs and client configs are recorded. Unchanged rows take no space. Of the changes since the last
-    snapshot those are a plan's that it has as a row, with the value that is there now; --plan may be repeated."""
+    All quotas, configs and client configs are recorded. Unchanged rows take no space. A change since the last snapshot
+    is a plan's if the plan has that row, with the value that is there now. Plans that were applied on this machine are
+    known; --plan gives others, and may be repeated."""
     from .plan import load_plan
 
     applied = [load_plan(plan) for plan in plans]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import astuple, dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from ..errors import ExitState, Invalid, KadminError, NotFound, UsageError
 from ..errors import kind_of as kind_of_error
 from ..files import check, writing
-from ..model.changes import Target
+from ..model.changes import AppliedRow, Target
 from ..model.resources import Resource
 from ..model.throttles import NOBODY_LOOKED, is_throttle
 from .answer import Answer
@@ -95,7 +95,8 @@ class Snapshot(Display):
 
     `frames` are SNAPSHOT frames by the name of their kind: Answers, for Arrow, pandas or Spark. `resources` are all
     that could be listed, also those on which nothing is set; None where nobody tells, as in a history. `throttling` has
-    the throttles that held back copies then, with the reason; None where nobody looked.
+    the throttles that held back copies then, with the reason; None where nobody looked. `applied_since` gives the rows
+    that plans have changed on this cluster since a time, by the journals here; None where nobody tells, as in a file.
     """
 
     id: str
@@ -107,6 +108,7 @@ class Snapshot(Display):
     resources: tuple[Resource, ...] | None = None
     unread: tuple[UnreadPart, ...] = ()
     throttling: Mapping[Target, str] | None = None
+    applied_since: Callable[[datetime], Iterable[AppliedRow]] | None = None
 
     @property
     def quotas(self) -> Answer:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from ..errors import UsageError, WrongCluster
 from ..frames.snapshot_kinds import SnapshotKind, kind_of_scope
 from ..frames.snapshots import Snapshot
-from ..model.changes import Change
+from ..model.changes import AppliedRow, Change
 from ..model.findings import Row
 
 _Place = tuple[str, str, str | None, str, str]
@@ -63,22 +63,50 @@ def _is_plan(given: object) -> bool:
     return hasattr(given, "changes") and hasattr(given, "cluster_id")
 
 
-def rows_of_plans(plans: Iterable[AppliedPlan], taken: Snapshot, since: datetime | None) -> list[Row]:
-    """PLANNED_CHANGES: what these plans, applied since the snapshot before, had left when this one was taken.
+def rows_applied(plans: Iterable[AppliedPlan], taken: Snapshot, since: datetime | None) -> list[AppliedRow]:
+    """The rows that plans have changed between the snapshot before and this one, in the order of the plans' last.
 
-    A row that changes nothing is not there, nor a secret, whose value nobody can see.
+    Those of which a journal knows have the time that it says. Of plans that were passed, and of which none knows, all
+    rows count, and the whole time between the two.
     """
     if since is None:
         return []
+    known = [] if taken.applied_since is None else taken.applied_since(since)
+    rows = [row for row in known if row.began < taken.taken_at]
+    ids = {row.plan_id for row in rows}
+    return rows + [
+        AppliedRow(plan.id, plan.author, change, since, taken.taken_at)
+        for plan in plans
+        if plan.id not in ids
+        for change in plan.changes
+    ]
+
+
+def rows_of_plans(applied: Iterable[AppliedRow], taken: Snapshot) -> list[Row]:
+    """PLANNED_CHANGES: what plans had left by these rows when this snapshot was taken.
+
+    A row that changes nothing is not there, nor a secret, whose value nobody can see.
+    """
     frames = {kind.name: _by_place(taken, kind) for kind in taken.kinds}
     same = {"cluster_id": taken.cluster_id, "taken_at": taken.taken_at}
-    window = {"applied_from": since, "applied_until": taken.taken_at}
     return [
-        {**same, **row, "plan_id": plan.id, "author": plan.author or None, **window}
-        for plan in plans
-        for change in plan.changes
-        if (row := _row_of(change, taken.cluster_id, frames)) is not None
+        {**same, **row, "plan_id": of.plan_id, "author": of.author or None, **_time_of(of)}
+        for of in applied
+        if (row := _row_of(of.change, taken.cluster_id, frames)) is not None
     ]
+
+
+def not_yet_kept(rows: Iterable[Row], kept: Iterable[Row]) -> list[Row]:
+    """The rows of PLANNED_CHANGES that a history does not have yet."""
+    known = {tuple(row[name] for name in _KEPT_ONCE) for row in kept}
+    return [row for row in rows if tuple(row[name] for name in _KEPT_ONCE) not in known]
+
+
+_KEPT_ONCE = ("plan_id", "frame", "resource_type", "resource_name", "key", "applied_from", "applied_until")
+
+
+def _time_of(row: AppliedRow) -> Row:
+    return {"applied_from": row.began, "applied_until": row.ended}
 
 
 def _by_place(taken: Snapshot, kind: SnapshotKind) -> dict[_Place, Row]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain, repeat
@@ -26,6 +26,7 @@ from ..frames.snapshot_kinds import CONFIGS, KINDS, SnapshotKind, kind_of
 from ..frames.snapshots import COMPLETE, ID, SCOPE, PartlyRead, Snapshot, UnreadPart, snapshot
 from ..hints import Hint, Verb, sentence
 from ..model import rights
+from ..model.changes import AppliedRow
 from ..model.figures import utc
 from ..model.findings import Row
 from ..model.resources import Resource
@@ -45,7 +46,7 @@ from .intervals import (
     state_at,
     taken_until_alone,
 )
-from .planned import AppliedPlan, PlannedChanges, plans_of, rows_of_plans
+from .planned import AppliedPlan, PlannedChanges, not_yet_kept, plans_of, rows_applied, rows_of_plans
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -126,8 +127,10 @@ class History:
         snapshot
             `cluster.snapshot()`, or a SNAPSHOT frame.
         plans
-            The plan, or plans, that were applied since the last snapshot, in that order. A change between the two is a
-            plan's if the plan has it as a row, with the value that is there now; of the others no author is known.
+            Plans that were applied elsewhere since the last snapshot, in that order; those that were applied on this
+            machine are known from their journals, where `cluster.snapshot()` is recorded. A change between the two
+            snapshots is a plan's if the plan has it as a row, with the value that is there now; of the others no author
+            is known.
 
         Returns
         -------
@@ -150,13 +153,16 @@ class History:
             Other processes recorded at the same time, repeatedly.
         """
         taken = _taken(snapshot)
-        applied = plans_of(plans, taken.cluster_id)
+        passed = plans_of(plans, taken.cluster_id)
         contents = {kind: content_of(taken.frames[kind.name].to_arrow(), kind) for kind in taken.kinds}
-        rows = {kind: _snapshot_row(taken, kind, len(content), applied) for kind, content in contents.items()}
         with self._place.recording():
+            planned = self._place.planned(taken.cluster_id).to_pylist()
+            applied = self._applied(passed, taken, planned)
+            authors = {one.id: one.author for one in passed} | {row.plan_id: row.author for row in applied}
+            rows = {kind: _snapshot_row(taken, kind, len(content), authors) for kind, content in contents.items()}
             stored = {kind: self._stored(kind, content, rows[kind]) for kind, content in contents.items()}
-            if applied:
-                self._add_plans(applied, taken)
+            if left := not_yet_kept(rows_of_plans(applied, taken), planned):
+                self._place.add(PLANNED, schemas.table(schemas.PLANNED_CHANGES, left))
             if new := [rows[kind] for kind in rows if not stored[kind].is_known]:
                 self._place.add(SNAPSHOTS, schemas.table(schemas.HISTORY_SNAPSHOTS, new))
             for kind in contents:
@@ -260,8 +266,9 @@ class History:
         return self._place.interval_frame(KINDS[kind], cluster_id)
 
     def as_of(self, time: object, cluster_id: str | None = None) -> Snapshot:
-        """The state of the cluster at a time, from the newest snapshots up to then: what the last snapshot could not
-        read is taken from the last one that could.
+        """The state of the cluster at a time, from the newest snapshots up to then: what the last snapshot has not read
+        is taken from the last one that has, and named in `unread`, with the time of that one; it is not `complete`
+        then.
 
         Parameters
         ----------
@@ -290,9 +297,14 @@ class History:
             frames[kind.name] = frame_of(state, kind)
         newest = rows.filter(pc.equal(rows["taken_at"], pc.max(rows["taken_at"])))
         last = max(newest.to_pylist(), key=itemgetter("snapshot_id"))
-        scopes = {word for words in rows["scopes"].unique().to_pylist() for word in words.split()}
+        last_read = _last_read(rows)
         return snapshot(
-            frames, cluster_id=whose, taken_at=last["taken_at"], snapshot_id=last["snapshot_id"], scopes=scopes
+            frames,
+            cluster_id=whose,
+            taken_at=last["taken_at"],
+            snapshot_id=last["snapshot_id"],
+            scopes=last_read,
+            unread=[_older_part(scope, at) for scope, at in last_read.items() if at < last["taken_at"]],
         )
 
     def changes(self, between: Sequence[object], cluster_id: str | None = None) -> Answer:
@@ -359,15 +371,12 @@ class History:
         versions = chain([version], (self._stored(kind, content, row).version for _ in repeat(None)))
         taken_until_alone(lambda: self._place.fence(kind, next(versions)), self._place.where)
 
-    def _add_plans(self, plans: Sequence[AppliedPlan], taken: Snapshot) -> None:
-        """Keep what these plans left, unless this snapshot was recorded with them before."""
+    def _applied(self, passed: Sequence[AppliedPlan], taken: Snapshot, planned: Sequence[Row]) -> list[AppliedRow]:
+        """The rows that plans have changed since the snapshot before: of those that were passed, once a plan."""
         times = self._place.snapshots(taken.cluster_id)["taken_at"]
         since = pc.max(times.filter(pc.less(times, moment_of(taken.taken_at)))).as_py()
-        kept = self._place.planned(taken.cluster_id).select(["taken_at", "plan_id"]).to_pylist()
-        known = {(row["taken_at"], row["plan_id"]) for row in kept}
-        new = [plan for plan in plans if (taken.taken_at, plan.id) not in known]
-        if rows := rows_of_plans(new, taken, since):
-            self._place.add(PLANNED, schemas.table(schemas.PLANNED_CHANGES, rows))
+        kept = {row["plan_id"] for row in planned}
+        return rows_applied([plan for plan in passed if plan.id not in kept], taken, since)
 
     def _forget(self, cluster_id: str) -> None:
         """Remove what had ended before the time that is kept, but for the snapshots that say how it was then."""
@@ -446,6 +455,17 @@ _Change = tuple[Row, Row | None, Row | None]
 """A row of HISTORY_CHANGES that says nothing of a plan, and the rows before and after it."""
 
 
+def _last_read(snapshots: pa.Table) -> dict[str, datetime]:
+    """The parts that these snapshots have read, and when each was read last."""
+    rows = snapshots.select(["taken_at", "scopes"]).sort_by("taken_at").to_pylist()
+    return {scope: row["taken_at"] for row in rows for scope in row["scopes"].split()}
+
+
+def _older_part(scope: str, at: datetime) -> UnreadPart:
+    """A part that is as it was at an earlier time than the rest."""
+    return UnreadPart(scope, None, f"the last snapshot has not read it; it is shown as of {utc(at)}")
+
+
 def _ids(snapshot: Row) -> list[str]:
     """The ids of the plans that a snapshot was recorded with."""
     return (snapshot["plan_id"] or "").split(", ")
@@ -456,16 +476,15 @@ def _is_one_of(rows: pa.Table, plan_ids: Collection[str]) -> pa.ChunkedArray:
     return pc.is_in(rows["plan_id"], value_set=pa.array(sorted(plan_ids), pa.string()))
 
 
-def _snapshot_row(taken: Snapshot, kind: SnapshotKind, rows: int, plans: Sequence[AppliedPlan]) -> Row:
-    """The row of HISTORY_SNAPSHOTS of a snapshot and kind."""
-    authors = dict.fromkeys(plan.author for plan in plans if plan.author)
+def _snapshot_row(taken: Snapshot, kind: SnapshotKind, rows: int, authors: Mapping[str, str]) -> Row:
+    """The row of HISTORY_SNAPSHOTS of a snapshot and kind, with the ids of plans and their authors."""
     return {
         "cluster_id": taken.cluster_id,
         "frame": kind.name,
         "taken_at": taken.taken_at,
         "snapshot_id": taken.id,
-        "plan_id": ", ".join(plan.id for plan in plans) or None,
-        "author": ", ".join(authors) or None,
+        "plan_id": ", ".join(authors) or None,
+        "author": ", ".join(dict.fromkeys(filter(None, authors.values()))) or None,
         "scopes": " ".join(scope for scope in taken.scopes if scope in kind.scopes),
         "rows": rows,
     }

@@ -260,5 +260,17 @@ class SentRow:
         return f"plan {self.plan_id[:12]}"
 
 
+@dataclass(frozen=True, slots=True)
+class AppliedRow:
+    """A row of a plan that was sent, and when: from its first request until brokers were seen to show it, or, as long
+    as they were not, until its plan was last at work."""
+
+    plan_id: str
+    author: str
+    change: Change
+    began: datetime
+    ended: datetime
+
+
 SentRows = Mapping[Target, Sequence[SentRow]]
 """Rows that plans of ours have sent, by their targets."""

@@ -12,6 +12,11 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
+from kadmin_nb.history import History
+from kadmin_nb.model.resources import Resource
+from tests.history.hours import taken, topic
+from tests.history.memory import InMemory
+from tests.history.plans import limit, plan, row_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,7 +40,8 @@ def config(cluster: str, topic: str, value: str, since: datetime, until: datetim
 
 
 def snapshot(cluster: str, frame: str, at: datetime, plan: str | None = None) -> dict[str, Any]:
-    taken = {"cluster_id": cluster, "frame": frame, "taken_at": at, "snapshot_id": f"{at}", "scopes": "", "rows": 2}
+    read = {"scopes": "TOPIC" if frame == "configs" else "QUOTAS", "rows": 2}
+    taken = {"cluster_id": cluster, "frame": frame, "taken_at": at, "snapshot_id": f"{at}", **read}
     return {**taken, "plan_id": plan, "author": "ann" if plan else None}
 
 
@@ -155,12 +161,63 @@ def test_what_changed(lake):
     found = [row[1:] for row in answer(lake, "changes")]
     assert found == [
         ("one", "configs", "topic=orders", "retention.ms", "1000", "2000", "changed", None, None),
-        ("one", "quotas", "user=carol", "producer_byte_rate", "1.0", None, "removed", None, None),
-        ("one", "quotas", "user=alice", "producer_byte_rate", "1000.0", "2000.0", "changed", "ann", "3f9a27"),
-        ("one", "quotas", "user=dora", "producer_byte_rate", "7.0", None, "removed", "ann", "3f9a27"),
-        ("one", "quotas", "user=erin", "producer_byte_rate", None, "7.0", "added", None, None),
-        ("two", "quotas", "user=alice", "producer_byte_rate", None, "2000.0", "added", None, None),
+        ("one", "quotas", "user=carol", "producer_byte_rate", "1", None, "removed", None, None),
+        ("one", "quotas", "user=alice", "producer_byte_rate", "1000", "2000", "changed", "ann", "3f9a27"),
+        ("one", "quotas", "user=dora", "producer_byte_rate", "7", None, "removed", "ann", "3f9a27"),
+        ("one", "quotas", "user=erin", "producer_byte_rate", None, "7", "added", None, None),
+        ("two", "quotas", "user=alice", "producer_byte_rate", None, "2000", "added", None, None),
     ]
+
+
+def group(name: str, value: str) -> dict[str, Any]:
+    return topic(name, "consumer.session.timeout.ms", value, resource_type="GROUP", source="DYNAMIC_GROUP_CONFIG")
+
+
+def of_broker(value: str, source: str) -> dict[str, Any]:
+    return topic("1", "num.io.threads", value, resource_type="BROKER", source=source)
+
+
+def recorded() -> tuple[History, InMemory]:
+    """Hours in which groups can be read at last, a quota cannot for once, and of each kind something changes."""
+    place = InMemory()
+    history = History(place)
+    topics, all_read = ["QUOTAS", "TOPIC", "BROKER"], ["QUOTAS", "TOPIC", "BROKER", "GROUP"]
+    secret = topic("orders", "sasl.jaas.config", None, is_sensitive=True)
+    file, dynamic = "STATIC_BROKER_CONFIG", "DYNAMIC_BROKER_CONFIG"
+    history.record(taken(0, {"alice": 1000.0, "bob": 0.5}, [of_broker("9", dynamic)], scopes=topics))
+    history.record(
+        taken(1, {"alice": 1e7}, [of_broker("8", file), group("g", "5")], scopes=all_read),
+        plan(1, limit("alice", 1000.0, 1e7), row_of(Resource("BROKER", "1"), "num.io.threads", "9", None)),
+    )
+    history.record(taken(2, {}, [of_broker("8", dynamic)], scopes=topics[1:]))
+    history.record(taken(3, {"bob": 0.5}, [of_broker("8", dynamic), group("g", "6"), secret], scopes=all_read))
+    return history, place  # fmt: skip
+
+
+def test_a_kind_that_can_be_read_at_last_was_not_added(lake):
+    """We upgraded to Kafka 4.1, and the dashboard said that somebody had added a limit to every group that night."""
+    history, place = recorded()
+    names = ("taken_at", "cluster_id", "resource", "key", "old", "new", "state", "author", "plan_id")
+    told = sorted(tuple(row[name] for name in names) for row in history.changes((None, None)))
+    assert [(row[2], *row[4:8]) for row in told] == [
+        ("broker=1", "9", "8", "changed", "ann@laptop"),
+        ("user=alice", "1000", "10000000", "changed", "ann@laptop"),
+        ("user=bob", "0.5", None, "removed", None),
+        ("broker=1", "8", "8", "changed", None),
+        ("group=g", "5", "6", "changed", None),
+        ("topic=orders", None, "[secure]", "added", None),
+        ("user=alice", "10000000", None, "removed", None),
+        ("user=bob", None, "0.5", "added", None),
+    ]
+    for name, rows in place.tables.items():
+        kn.Answer(rows).to_spark(lake).createOrReplaceTempView(name)
+    try:
+        by_query = answer(lake, "changes")
+    finally:
+        for name in place.tables:
+            lake.catalog.dropTempView(name)
+    of_query = [(row[0].replace(tzinfo=UTC), row[1], *row[3:]) for row in by_query]
+    assert sorted(of_query, key=str) == sorted(told, key=str)
 
 
 def test_where_clusters_differ(lake):

@@ -180,3 +180,16 @@ def test_a_history_survives_being_compacted(history, tmp_path: Path) -> None:
     for hour, limits in ((0.5, {"alice": 1.0}), (2.5, {"alice": 2.0}), (9, {"alice": 2.0})):
         assert limits_of(history.as_of(at(hour), "here")) == limits
     assert limits_of(history.as_of(at(9), "there")) == {"alice": 70.0}
+
+
+def test_what_the_last_record_has_not_read_is_named(tmp_path) -> None:
+    """The topics could not be read that night, and as_of called last week's the whole state of then."""
+    history = kn.open_history(tmp_path / "lake")
+    history.record(taken(0, {"alice": 1.0}, [topic("orders", "retention.ms", "5")]))
+    history.record(taken(1, {"alice": 2.0}, scopes=["QUOTAS"]))
+    back = history.as_of(at(1))
+    assert (len(back.configs), back.complete) == (1, False)
+    older = "the last snapshot has not read it; it is shown as of 2026-11-01 00:00:00Z"
+    assert {part.message for part in back.unread} == {older}
+    assert {part.scope for part in back.unread} == {"TOPIC", "BROKER", "CLIENT_METRICS", "GROUP"}
+    assert history.as_of(at(0)).complete

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.frames.snapshots import Snapshot
 from kadmin_nb.history import History
+from kadmin_nb.model.changes import AppliedRow, Change
 from kadmin_nb.model.resources import Resource
 from tests.history.hours import at, taken, topic
 from tests.history.memory import InMemory
@@ -188,3 +191,63 @@ def test_a_text_that_a_broker_shows_otherwise_is_the_plans(history) -> None:
     setting = plan(1, row_of(Resource("BROKER", "1"), "log.cleanup.policy", "delete", "compact"))
     history.record(taken(1, {}, [held("[compact]", "compact")]), setting)
     assert whose(history.changes((None, None))) == [(at(1), "broker=1", "[compact]", ANN, "0001")]
+
+
+def by_journal(snapshot: Snapshot, *rows: AppliedRow) -> Snapshot:
+    """A snapshot that a cluster took whose plans have changed these rows."""
+    return replace(snapshot, applied_since=lambda since: [row for row in rows if row.ended > since])
+
+
+def applied(number: int, change: Change, began: float, ended: float, author: str = ANN) -> AppliedRow:
+    return AppliedRow(plan(number).id, author, change, at(began), at(ended))
+
+
+def test_a_plan_need_not_be_passed(history) -> None:
+    """The timer recorded, and nobody had told it of the plan: the alert said, changed without a plan."""
+    rows = [applied(1, limit("alice", 1.0, 2.0), 0.5, 0.6), applied(2, limit("bob", 1.0, None), 0.7, 0.8, BEN)]
+    history.record(taken(0, {"alice": 1.0, "bob": 1.0}))
+    recorded = history.record(by_journal(taken(1, {"alice": 2.0, "carol": 1.0}), *rows))
+    assert {(row["plan_id"], row["author"]) for row in recorded} == {
+        (f"{plan(1).id}, {plan(2).id}", f"{ANN}, {BEN}"),
+    }
+    assert whose(history.changes((None, None))) == [
+        (at(1), "user=alice", "2", ANN, "0001"),
+        (at(1), "user=bob", None, BEN, "0002"),
+        (at(1), "user=carol", "1", None, None),
+    ]
+
+
+def test_the_next_record_does_not_claim_it_again(history) -> None:
+    """Ben set by hand what ann's plan had set the day before, and it was ann's: the plan was still in the folder."""
+    anns = applied(1, limit("alice", 1.0, 2.0), 0.5, 0.6)
+    history.record(taken(0, {"alice": 1.0}))
+    for hour, value in enumerate((2.0, 9.0, 2.0), 1):
+        history.record(by_journal(taken(hour, {"alice": value}), anns), plan(1, limit("alice", 1.0, 2.0)))
+    assert [row[1:] for row in whose(history.changes((None, None)))] == [
+        ("user=alice", "2", ANN, "0001"),
+        ("user=alice", "9", None, None),
+        ("user=alice", "2", None, None),
+    ]
+    assert len(history._place.planned("here")) == 1
+
+
+def test_a_run_in_the_middle_of_which_a_snapshot_was_taken(history) -> None:
+    """The plan was half applied when the timer recorded, and the second half was nobody's."""
+    first, second = (limit(user, 1.0, 2.0) for user in ("alice", "bob"))
+    history.record(taken(0, {"alice": 1.0, "bob": 1.0}))
+    history.record(by_journal(taken(1, {"alice": 2.0, "bob": 1.0}), applied(1, first, 0.9, 0.95)))
+    both = applied(1, first, 0.9, 1.2), applied(1, second, 1.1, 1.2)
+    history.record(by_journal(taken(2, {"alice": 2.0, "bob": 2.0}), *both))
+    assert whose(history.changes((None, None))) == [
+        (at(1), "user=alice", "2", ANN, "0001"),
+        (at(2), "user=bob", "2", ANN, "0001"),
+    ]
+
+
+def test_what_was_changed_before_the_plan_began_is_not_its(history) -> None:
+    """Ann's plan ran between the second and third snapshot, and a change from before the first was hers."""
+    history.record(taken(0, {"alice": 1.0}))
+    history.record(taken(1, {"alice": 2.0}))
+    late = by_journal(taken(2, {"alice": 2.0}), applied(1, limit("alice", 1.0, 2.0), 1.5, 1.6))
+    history.record(late)
+    assert whose(history.changes((None, None))) == [(at(1), "user=alice", "2", None, None)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
+from kadmin_nb.model.entity import Entity
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker
@@ -72,7 +74,8 @@ def test_a_snapshot_has_what_is_set_and_where(kafka: LocalKafka, cluster: kn.Clu
 
 
 def test_a_history_of_a_real_cluster(kafka: LocalKafka, cluster: kn.Cluster, unique, tmp_path: Path) -> None:
-    """Who gave bob that limit, and what was it before? The history named ann, and it was a script's."""
+    """Who gave bob that limit, and what was it before? The history named ann, and it was a script's; and whoever had
+    not passed the plan to the record was told that it was no plan's."""
     name, user, other = unique("orders"), unique("user"), unique("user")
     _topic(kafka, cluster, name, retention_ms="1000")
     history = kn.open_history(tmp_path / "history")
@@ -83,15 +86,15 @@ def test_a_history_of_a_real_cluster(kafka: LocalKafka, cluster: kn.Cluster, uni
     stage.set_config("retention.ms", "2000", topic=name)
     plan = stage.plan(reason="a trial")
     cluster.apply(plan).raise_for_errors()
-    script = cluster.stage()
-    script.set_quota("producer_byte_rate", 7000, user=other)
-    cluster.apply(script.plan()).raise_for_errors()
+    by_script = {Entity.of({"user": other}): {"producer_byte_rate": 7000.0}}
+    cluster.port.quotas.alter(by_script)
+    eventually(lambda: len(cluster.quotas.describe(user=other)), 1)
     second = cluster.snapshot()
-    history.record(second, plan)
+    history.record(second)
     stage = cluster.stage()
     stage.remove_quota("producer_byte_rate", user=user)
-    stage.reset_config("retention.ms", topic=name)
-    cluster.apply(stage.plan()).raise_for_errors()
+    removing = stage.plan()
+    cluster.apply(removing).raise_for_errors()
     third = cluster.snapshot()
     history.record(third)
 
@@ -106,9 +109,10 @@ def test_a_history_of_a_real_cluster(kafka: LocalKafka, cluster: kn.Cluster, uni
         (plan.id, f"user={user}", "producer_byte_rate", "added", None, "1000"),
     ]
     assert _changes_of(history.changes((second.taken_at, None)), *ours) == [
-        (None, f"topic={name}", "retention.ms", "removed", "2000", None),
-        (None, f"user={user}", "producer_byte_rate", "removed", "1000", None),
+        (removing.id, f"user={user}", "producer_byte_rate", "removed", "1000", None),
     ]
+    of_each = Counter(row["plan_id"] for row in history._place.planned(cluster.id).to_pylist())
+    assert (of_each[plan.id], of_each[removing.id]) == (2, 1)
     for given in (first, second, third):
         back = history.as_of(given.taken_at)
         assert back.id == given.id

@@ -8,13 +8,14 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 import kadmin_nb as kn
 from kadmin_nb import files
-from kadmin_nb.plans.journal import hash_chain, storage
+from kadmin_nb.plans.journal import hash_chain, replay, storage
 from kadmin_nb.plans.journal.hash_chain import Journal
 from kadmin_nb.plans.journal.storage import folder_of
 from tests.full_disk import no_more_than
@@ -241,3 +242,28 @@ def test_ctrl_c_while_it_is_opened_leaves_it_free(place, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             Journal.open(place)
     Journal.open(place).close()
+
+
+def test_the_time_of_a_row_ends_when_brokers_show_it():
+    """The history said of a refused row, and of a value that came an hour after the run, that they were the plan's."""
+    texts = [
+        ("run", 0, {"run": 1}),
+        ("intent", 1, {"rows": "1-4", "batch": 1}),
+        ("outcome", 2, {"rows": "1-4", "refused": {"3": "INVALID_REQUEST: too long"}}),
+        ("end", 3, {"states": {"verified": "1", "unverified": "2", "failed": "3", "unknown": "4"}}),
+        ("seen", 9, {"rows": "2"}),
+        ("intent", 10, {"rows": "1", "batch": 1}),
+    ]
+    hours = [datetime(2026, 11, 1, hour, tzinfo=UTC) for hour in range(11)]
+    records = [
+        hash_chain.JournalRecord(line, kind, {**says, "at": hours[hour].isoformat()})
+        for line, (kind, hour, says) in enumerate(texts, 1)
+    ]
+    state = replay.replayed(records)
+    assert state.times == {
+        1: [(hours[1], hours[3]), (hours[10], None)],
+        2: [(hours[1], hours[9])],
+        3: [],
+        4: [(hours[1], None)],
+    }
+    assert state.written == hours[10]

@@ -37,7 +37,7 @@ def test_from_a_snapshot_to_who_did_it(live, kadmin, cluster, lake, tmp_path, un
     drifted = live("history", "drift", lake, "--detailed-exitcode", "--json")
     assert drifted.code == 3
     assert (f"user={user}", "added", "7000000") in [(r["resource"], r["state"], r["b"]) for r in rows(drifted)]
-    assert live("history", "record", lake, "--plan", place).code == 0
+    assert live("history", "record", lake).code == 0
     moved = kadmin("history", "changes", lake, "1h ago", "--detailed-exitcode", "--json")
     assert moved.code == 3
     came = rows(kadmin("history", "who", lake, place, "--json"))

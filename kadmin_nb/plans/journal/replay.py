@@ -24,7 +24,8 @@ class JournalState:
     not seen on every broker since; `verified` were seen there, after we had sent them. `values` are texts that we sent
     for a row on its way. `allowed` are the dangerous keys that somebody let through. `ended` are the states with which
     the last run ended. `undone_by` is the plan that rolls this one back, if nothing was sent since; `undoings` are all
-    that ever did.
+    that ever did. `times` are those in which a row was changed, from the first request until it was seen on every
+    broker; None as long as it was not. `written` is the time of the last record.
     """
 
     runs: int = 0
@@ -38,6 +39,8 @@ class JournalState:
     ended: dict[int, str] = field(default_factory=dict)
     undone_by: str | None = None
     undoings: list[str] = field(default_factory=list)
+    times: dict[int, list[tuple[datetime, datetime | None]]] = field(default_factory=dict)
+    written: datetime | None = None
     _first_sent: set[int] = field(default_factory=set)
 
     @property
@@ -61,6 +64,8 @@ class JournalState:
         """
         reader = _READERS.get(record.kind)
         try:
+            if "at" in record.says:
+                self.written = datetime.fromisoformat(record.says["at"])
             if reader is not None:
                 reader(self, record.says)
         except (LookupError, TypeError, ValueError, AttributeError):
@@ -83,7 +88,11 @@ class JournalState:
         self.undone_by = None
         self.in_doubt.update(sent)
         self.unsettled.update(sent)
-        self.last_sent = datetime.fromisoformat(says["at"])
+        self.last_sent = at = datetime.fromisoformat(says["at"])
+        for row in sent:
+            times = self.times.setdefault(row, [])
+            if not times or times[-1][1] is not None:
+                times.append((at, None))
         for row, value in says.get("values", {}).items():
             self.values.setdefault(int(row), set()).add(value)
 
@@ -93,7 +102,9 @@ class JournalState:
         self.in_doubt.difference_update(answered)
         self.unsettled.difference_update(row for row in answered if row in refused)
         never_left = (row for row in answered if row in refused and is_certain(refused[row]))
-        self.sent.difference_update(self._first_sent.intersection(never_left))
+        never_made = self._first_sent.intersection(never_left)
+        self.sent.difference_update(never_made)
+        self._not_changed(never_made)
 
     def _settled(self, says: dict[str, Any]) -> None:
         self.in_doubt.difference_update(parse_ranges(says["landed"]))
@@ -101,6 +112,7 @@ class JournalState:
     def _seen(self, says: dict[str, Any]) -> None:
         done = parse_ranges(says["rows"])
         self.verified.update(done)
+        self._seen_at(done, says)
         self.unsettled.difference_update(done)
         self.in_doubt.difference_update(done)
 
@@ -109,10 +121,24 @@ class JournalState:
         self.ended |= {row: state for state, rows in states.items() for row in rows}
         done, failed = states.get(VERIFIED, []), states.get(FAILED, [])
         self.verified.update(done)
+        self._seen_at(done, says)
+        self._not_changed(failed)
         self.unsettled.difference_update(done, failed)
         self.sent.difference_update(row for row in failed if row not in self.values)
         self.unsettled.update(states.get(UNVERIFIED, []))
         self.in_doubt.difference_update(done, failed, states.get(UNVERIFIED, []))
+
+    def _seen_at(self, rows: Iterable[int], says: dict[str, Any]) -> None:
+        """The time in which these rows were changed is over."""
+        for times in filter(None, map(self.times.get, rows)):
+            began, ended = times[-1]
+            times[-1] = began, ended or datetime.fromisoformat(says["at"])
+
+    def _not_changed(self, rows: Iterable[int]) -> None:
+        """These rows were sent, and are not there."""
+        for times in filter(None, map(self.times.get, rows)):
+            if times[-1][1] is None:
+                times.pop()
 
     def _undone(self, says: dict[str, Any]) -> None:
         self.undone_by = str(says["by"])

@@ -8,6 +8,7 @@ import os
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
 from urllib.parse import quote, unquote
@@ -19,7 +20,7 @@ from ...errors import Invalid, KadminError, NotFound, UsageError
 from ...frames import schemas
 from ...frames.schema_metadata import stamped
 from ...hints import Hint, Verb, sentence
-from ...model.changes import UNKNOWN, UNVERIFIED, Change, SentRow, SentRows, Target
+from ...model.changes import UNKNOWN, UNVERIFIED, AppliedRow, Change, SentRow, SentRows, Target
 from ..formats import in_words
 from ..plan import Plan, read_plan
 from . import hash_chain, replay
@@ -28,6 +29,8 @@ from .storage import FOLDER, folder_of, stored_at
 
 _SUFFIX = ".jsonl"
 _SHORTEST = 6
+_CLOCKS_DIFFER = 86_400.0
+"""Seconds that the clock of a file system may be behind ours: a journal that is older than this is not read."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +155,18 @@ class Journals:
                         sent[change.target].append(SentRow(journal.plan.id, change, journal.state.last_sent))
         return sent
 
+    def applied(self, cluster_id: str, since: datetime) -> list[AppliedRow]:
+        """The rows that plans have changed on this cluster, in the order of time, of plans at work since then.
+
+        Refused rows are not there, nor those that nothing was sent for. A journal that cannot be read has none.
+        """
+        rows: list[AppliedRow] = []
+        for place in _places(self.folder / quote(cluster_id, safe="")):
+            with contextlib.suppress(KadminError, OSError):
+                if _stat_of(place).st_mtime >= since.timestamp() - _CLOCKS_DIFFER:
+                    rows += _applied_rows(self._kept(place), since)
+        return sorted(rows, key=lambda row: (row.began, row.ended))
+
     def ids(self) -> list[str]:
         """The ids of all plans with a journal, in no order; nothing is read but the names of files."""
         return [_text(place.name.removesuffix(_SUFFIX)) for place in self._places()]
@@ -183,6 +198,16 @@ class Journals:
         for folder in self._folders():
             with contextlib.suppress(Invalid):
                 yield from _places(folder)
+
+
+def _applied_rows(journal: StoredJournal, since: datetime) -> Iterator[AppliedRow]:
+    """The rows that this journal's plan has changed since then, once for each time that it did."""
+    plan, state = journal.plan, journal.state
+    for change in plan.changes:
+        for began, ended in state.times.get(change.row, ()):
+            until = ended or state.written or began
+            if until > since:
+                yield AppliedRow(plan.id, plan.author, change, began, until)
 
 
 def _can_be_told(change: Change) -> bool:
