@@ -9,6 +9,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 GROUPS = {
     "tests/analytics/test_connect_mode.py": "connect",
+    "tests/analytics/test_own_cluster.py": "own cluster",
     "tests/analytics/": "spark",
     "tests/databricks/test_request_logs_notebook.py::test_a_job_that_was_killed": "delta",
     "tests/databricks/test_request_logs_notebook.py::test_what_tables_cannot_take": "delta",

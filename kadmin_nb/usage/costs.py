@@ -17,7 +17,7 @@ from ..fleets.workers import of_rows
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Block, Page
-from ..frames.frame import COUNT, DAY, FLAG, NUMBER, TEXT, WHOLE
+from ..frames.frame import COUNT, DAY, NUMBER, TEXT, WHOLE
 from ..frames.relational import (
     Frame,
     Measure,
@@ -37,7 +37,7 @@ from ..resolution.input_columns import led
 from .limits_used import USAGE_LABEL, usage_columns
 from .near_and_top import kadmin_metadata
 from .owners import Owners, OwnersSource, Rates, RatesSource, read_owners, read_rates, with_owners
-from .rules import LARGEST, RATES, amount, is_measured
+from .rules import RATES, amount, whole
 
 MONTH = "month"
 EVERY = (MONTH, "day")
@@ -47,15 +47,15 @@ GB, HOUR = 1e9, 3600.0
 
 _NAMES = ("user", "client_id", "key", "window_start", "window_end", "value", "throttle_ms", "source")
 
-_LEAST_UNITS = {"bytes_in": 1.0, "bytes_out": 1.0, "io_ms": 1000.0}
-"""How many bytes or microseconds one of each total is."""
+_AMOUNTS = ("bytes_in", "bytes_out", "io_us")
+"""The totals that are paid for, bytes and microseconds."""
 
-_KEYS = [of for of in RATES if of.total in _LEAST_UNITS]
+_KEYS = [of for of in RATES if of.total in _AMOUNTS]
 """Of each key the total that COST has; a row of USAGE counts by its key, whatever it was measured by."""
 
-_TOTALS = (*_LEAST_UNITS, "throttled", "windows_unknown", "measured", "rows")
+_TOTALS = (*_AMOUNTS, "throttled", "windows_unknown", "measured", "rows")
 _OF_CLIENTS: dict[str, Measure] = {
-    **{name: ("sum", name) for name in (*_LEAST_UNITS, "throttled")},
+    **{name: ("sum", name) for name in (*_AMOUNTS, "throttled")},
     "windows_unknown": ("count_true", "unknown"),
     "measured": ("count_true", "measured"),
     "rows": ("count_rows", "measured"),
@@ -174,9 +174,9 @@ def _amounts(words: Any, every: str) -> dict[str, Any]:
     length = words.number(words.micros(words.column("window_end")) - words.micros(words.column("window_start")))
     per_unit = words.literal(None, NUMBER)
     for of in _KEYS:
-        per_unit = words.when(key == of.key, (of.per_unit or 0.0) * _LEAST_UNITS[of.total], per_unit)
-    exact, is_known = _whole(words, amount(value, length, per_unit))
-    throttled, _ = _whole(words, throttle_ms * 1000.0)
+        per_unit = words.when(key == of.key, of.per_unit, per_unit)
+    exact, is_known = whole(words, amount(value, length, per_unit))
+    throttled, _ = whole(words, throttle_ms * 1000.0)
     return {
         "day": words.first_day(words.column("window_start"), every),
         **{of.total: words.when(key == of.key, exact, words.literal(0, COUNT)) for of in _KEYS},
@@ -185,18 +185,12 @@ def _amounts(words: Any, every: str) -> dict[str, Any]:
     }
 
 
-def _whole(words: Any, number: Any) -> tuple[Any, Any]:
-    """The nearest whole number of an amount, 0 of one that is not known; and whether it is known."""
-    is_known = words.either(is_measured(number) & (number < LARGEST), words.literal(False, FLAG))
-    return words.rounded(words.when(is_known, number, 0.0)), is_known
-
-
 def _priced(sums: Frame, rates: Rates | None, every: str) -> Frame:
     """COST of the sums of owners."""
     words, cluster = words_of(sums), cluster_of(sums)
     teams = added_up(sums, [*cluster, "day", "team"], _OF_TEAMS)
     number, column = words.number, words.column
-    request_s = number(column("io_ms")) / 1e6
+    request_s = number(column("io_us")) / 1e6
     price = words.literal(None, NUMBER)
     if rates is not None:
         price = number(column("bytes_in")) / GB * rates.gb_in + number(column("bytes_out")) / GB * rates.gb_out

@@ -10,7 +10,7 @@ from functools import reduce
 from operator import and_
 from typing import Any, NamedTuple
 
-from ..frames.frame import NUMBER
+from ..frames.frame import FLAG, NUMBER
 from ..frames.relational import Measure
 
 RECORD_BYTES = "request log: record bytes, less than the quota charges"
@@ -56,7 +56,7 @@ class Rate(NamedTuple):
 REQUEST_TOTALS: dict[str, Measure] = {
     "bytes_in": ("sum", "bytes_in"),
     "bytes_out": ("sum", "fetched"),
-    "io_ms": ("sum", "io_ms"),
+    "io_us": ("sum", "io_us"),
     "produce_ms": ("max", "produce_ms"),
     "fetch_ms": ("max", "fetch_ms"),
     "share_bytes": ("sum", "share_bytes"),
@@ -64,14 +64,15 @@ REQUEST_TOTALS: dict[str, Measure] = {
     "share_ms": ("max", "share_ms"),
     "other_ms": ("max", "other_ms"),
 }
-"""The requests of a client in a window."""
+"""The requests of a client in a window. All that is added up is whole, bytes and microseconds: doubles differ in their
+last digit by the order of the rows, which on Spark is another in each run."""
 
 RATES = (
     Rate("producer_byte_rate", "bytes_in", 1.0, "produce_ms", RECORD_BYTES),
     Rate("consumer_byte_rate", "bytes_out", 1.0, "fetch_ms", RECORD_BYTES),
     Rate("consumer_byte_rate", "unsized_shares", None, "share_ms", SHARE_BYTES),
     Rate("consumer_byte_rate", "share_bytes", 1.0, "share_ms", SHARE_ESTIMATE, unless="unsized_shares"),
-    Rate("request_percentage", "io_ms", 10.0, "other_ms", IO_THREADS),
+    Rate("request_percentage", "io_us", 10_000.0, "other_ms", IO_THREADS),
 )
 """USAGE out of REQUEST_TOTALS."""
 
@@ -129,6 +130,12 @@ def rate(total: Any, length: int, per_unit: float) -> Any:
 def amount(value: Any, length: Any, per_unit: float) -> Any:
     """The sum that a rate is of, of a window of so many microseconds."""
     return value * (length / 1e6) * per_unit
+
+
+def whole(words: Any, number: Any) -> tuple[Any, Any]:
+    """The nearest whole number of an amount, 0 of one that is not known; and whether it is known."""
+    is_known = words.either(is_measured(number) & (number < LARGEST), words.literal(False, FLAG))
+    return words.rounded(words.when(is_known, number, 0.0)), is_known
 
 
 def is_measured(value: Any) -> Any:

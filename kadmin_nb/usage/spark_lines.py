@@ -268,7 +268,7 @@ def _is_compressed() -> Column:
     return F.col(_PATH).rlike(r"\.(" + "|".join(name[1:] for name in COMPRESSED) + ")$")
 
 
-_READING = re.compile(r"FAILED_READ_FILE[^\n]*?reading file ['\"`]?(\S+?)['\"`]?\.?(?:\s|$)")
+_READING = re.compile(r"FAILED_READ_FILE(\.FILE_NOT_EXIST)?[^\n]*?reading file ['\"`]?(\S+?)['\"`]?\.?(?:\s|$)")
 _NO_PATH = re.compile(r"PATH_NOT_FOUND[^\n]*?exist: (\S+?)\.?(?:\s|$)")
 
 
@@ -300,12 +300,16 @@ def in_one_line() -> Iterator[None]:
 def unreadable_file(error: Exception) -> str | None:
     """The file that an action of Spark's could not read to its end, if that is what it failed with."""
     reading = _READING.search(str(error))
-    return reading[1] if reading else None
+    return reading[2] if reading and not reading[1] else None
 
 
 def _translated(text: str) -> KadminError | None:
     if missing := _NO_PATH.search(text):
         return NotFound(f"no such path: {missing[1]}")
-    if reading := _READING.search(text):
-        return Invalid(f"{reading[1]} cannot be read to its end", hint=TORN)
-    return None
+    reading = _READING.search(text)
+    if reading and reading[1]:
+        return NotFound(f"Spark's workers do not see {reading[2]}", hint=_ELSEWHERE)
+    return Invalid(f"{reading[2]} cannot be read to its end", hint=TORN) if reading else None
+
+
+_ELSEWHERE = "Logs are on storage that all machines of this Spark see, under one path. Or was the file just removed?"

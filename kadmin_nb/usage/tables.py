@@ -37,7 +37,7 @@ _TIME = "%Y%m%d%H%M%S"
 _LEFT_BEHIND = timedelta(days=1)
 """The age of such a table from which on the run that made it counts as killed."""
 
-_NO_DELTA = "kn.spark_session(delta=True) starts one."
+_NO_DELTA = "kn.spark_session(delta=True) starts one, if none is active."
 _HALF_MADE = "A run that was killed while it made the table leaves such a folder: if no run is making it, remove it."
 
 CREATIONS = 6
@@ -100,7 +100,8 @@ def store_usage(requests: Requests, table: str, every: str = "1 second") -> Coun
         The result of `requests(…)`.
     table
         The name of the table, `catalog.schema.table`. It is created if it does not exist, with the columns of
-        USAGE_TABLE, partitioned by `cluster_id`, if the requests have one, and `day`.
+        USAGE_TABLE, partitioned by `cluster_id`, if the requests have one, and `day`. Columns that you add to it are
+        null in what is written.
     every
         As for `usage`; the same each time, since windows of another length would count the same requests twice.
 
@@ -346,7 +347,7 @@ def make(spark: SparkSession, table: str, rows: DataFrame, frame: type[Frame]) -
 
 
 def _create(spark: SparkSession, statement: str, table: str) -> None:
-    """Make the table, unless it is there. A folder that is no Delta table yet may be another run's, which makes it."""
+    """Make the table, unless it is there. A folder that is not yet a Delta table may be another run's, which makes it."""
     for number in range(CREATIONS):
         try:
             spark.sql(statement)
@@ -361,12 +362,15 @@ def _create(spark: SparkSession, statement: str, table: str) -> None:
 
 
 def _check_columns(table: str, stored: DataFrame, rows: DataFrame) -> None:
-    if stored.columns != rows.columns:
-        stored_names, names = ", ".join(stored.columns), ", ".join(rows.columns)
-        raise UsageError(f"{table} has the columns {stored_names}", hint=f"Name a table that has {names}.")
-    for (name, stored_type), (_, kind) in zip(stored.dtypes, rows.dtypes, strict=True):
-        if stored_type != kind:
-            raise UsageError(f"{name} of {table} is {stored_type}, not {kind}", hint="Name another table.")
+    """A table may have further columns, which are null in the rows that are written; but one of several clusters takes
+    no rows without a cluster."""
+    names, types = rows.columns, dict(stored.dtypes)
+    if any(name not in types for name in names) or (CLUSTER in types and CLUSTER not in names):
+        stored_names = ", ".join(stored.columns)
+        raise UsageError(f"{table} has the columns {stored_names}", hint=f"Name a table that has {', '.join(names)}.")
+    for name, kind in rows.dtypes:
+        if types[name] != kind:
+            raise UsageError(f"{name} of {table} is {types[name]}, not {kind}", hint="Name another table.")
 
 
 def _check_provider(spark: SparkSession, table: str) -> None:

@@ -25,7 +25,7 @@ from ..frames.relational import (
 from ..model.times import length_of_time, length_text
 from ..resolution.input_columns import CLUSTER, led
 from .request_log import LATE, Requests, in_time
-from .rules import RATES, REQUEST_TOTALS, SHARE_FETCH, Rate, rate, throttle_conditions, window_start
+from .rules import RATES, REQUEST_TOTALS, SHARE_FETCH, Rate, rate, throttle_conditions, whole, window_start
 
 USAGE_COLUMNS = ("time", "broker", "user", "client_id", "api", "bytes_in", "bytes_out", "io_ms", "throttle_ms")
 """The columns of REQUESTS that are read."""
@@ -123,6 +123,8 @@ def window_totals(rows: Frame, by: Sequence[str], more: Mapping[str, Measure] | 
     api, throttle_ms = words.column("api"), words.column("throttle_ms")
     columns = {name: words.when(is_it, throttle_ms) for name, is_it in throttle_conditions(api).items()}
     bytes_out, is_share = words.column("bytes_out"), api == SHARE_FETCH
+    io_us, is_known = whole(words, words.column("io_ms") * 1000.0)
+    columns["io_us"] = words.when(is_known, io_us)
     columns["fetched"] = words.when(~is_share, bytes_out)
     columns["share_bytes"] = words.when(is_share, bytes_out)
     columns["unsized_shares"] = words.when(is_share & words.is_null(bytes_out), words.literal(1, pa.int64()))

@@ -78,7 +78,7 @@ class RolledLogs:
             second, at = divmod(place, A_SECOND)
             begin = NOON + timedelta(seconds=number * SECONDS + second)
             client, size = f"app-{self._chance.randrange(4)}", self._chance.randrange(1, 10**6)
-            io_ms = self._chance.randrange(1, 64) / 8
+            io_ms = self._chance.randrange(1, 8000) / 1000
             request = number * SECONDS * A_SECOND + place
             line = request_line(begin + timedelta(milliseconds=at * 1000 // A_SECOND), client, request, size, io_ms)
             fate = self._chance.random()

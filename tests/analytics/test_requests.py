@@ -377,6 +377,8 @@ def test_a_plain_file_that_cannot_be_read_stops_all(spark, torn):
     (torn / "broker-1-whole.log").unlink()
     with pytest.raises(Exception, match=r"broker-1-whole\.log"):
         read.frame.collect()
+    with pytest.raises(kn.NotFound, match=r"Spark's workers do not see file:.*/broker-1-whole\.log"):
+        _ = read.counts
 
 
 def test_what_is_left_out_is_there_once_too(of, spark, tmp_path):

@@ -15,7 +15,15 @@ from tests.architecture.sources import IN_PACKAGE, PACKAGE, ROOT, nodes_of, plac
 PASSPORTS = {
     "kafka": ("admin", "client_configs"),
     "confluent_kafka": ("admin", "client_configs"),
-    "pyspark": ("fleets", "usage", "frames/relational.py", "frames/spark.py", "history/spark.py", "sql"),
+    "pyspark": (
+        "fleets",
+        "usage",
+        "frames/relational.py",
+        "frames/spark.py",
+        "frames/spark_settings.py",
+        "history/spark.py",
+        "sql",
+    ),
     "deltalake": ("history",),
     "pandas": ("frames",),
     "IPython": (),

@@ -42,7 +42,7 @@ def main(folder: Path) -> None:
     spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     spark.sql(f"CREATE DATABASE lake LOCATION '{folder}'")
     spark.sql(f"CREATE TABLE lake.{LEFT} (a INT) USING delta")
-    parts = (at_once, a_hundred_clusters, halves, days_of_utilisation, days_of_costs, refused)
+    parts = (at_once, a_hundred_clusters, halves, days_of_utilisation, days_of_costs, refused, with_a_column_more)
     print(json.dumps({part.__name__: part(spark, folder) for part in parts}, default=str))
 
 
@@ -131,7 +131,7 @@ def days_of_utilisation(spark: Any, folder: Path) -> dict[str, Any]:
             }
             for cluster in ("here", "there")
         ]
-        quotas = schemas.table(pa.schema([USAGE.field("cluster_id"), *schemas.QUOTAS.schema]), limits)
+        quotas = schemas.table(QUOTAS, limits)
         kn.usage.store_utilisation(kn.usage.utilisation_daily(to_spark(usage, spark), quotas), "lake.days")
 
     store(10.0, ("here", 0), ("here", 1), ("there", 0))
@@ -159,7 +159,23 @@ def days_of_costs(spark: Any, folder: Path) -> dict[str, Any]:
     return {"rows": [list(map(str, row)) for row in rows.collect()], "month": month}
 
 
-USAGE = pa.schema([pa.field("cluster_id", pa.string()), *schemas.USAGE.schema])
+def with_a_column_more(spark: Any, folder: Path) -> dict[str, Any]:
+    """Tables to which a column was added, the cluster's rows of which are stored once more."""
+    for table in ("lake.usage", "lake.days", "lake.costs"):
+        spark.sql(f"ALTER TABLE {table} ADD COLUMN (note STRING FIRST)")
+        spark.sql(f"UPDATE {table} SET note = 'seen'")
+    kn.usage.store_usage(log_of(spark, 1, "there"), "lake.usage")
+    usage, nothing = to_spark(schemas.table(USAGE, [used("there", 0)]), spark), schemas.table(QUOTAS, [])
+    kn.usage.store_utilisation(kn.usage.utilisation_daily(usage, nothing), "lake.days")
+    kn.usage.store_cost(kn.usage.cost(usage, {"user=alice": "new"}, every="day"), "lake.costs")
+    count = "SELECT note, count(*) FROM {} WHERE cluster_id IN ('here', 'there') GROUP BY ALL ORDER BY ALL"
+    tables = ("usage", "days", "costs")
+    return {table: [list(row) for row in spark.sql(count.format(f"lake.{table}")).collect()] for table in tables}
+
+
+USAGE, QUOTAS = (
+    pa.schema([pa.field("cluster_id", pa.string()), *frame.schema]) for frame in (schemas.USAGE, schemas.QUOTAS)
+)
 
 
 def used(cluster: str, day: int) -> dict[str, object]:
@@ -254,6 +270,15 @@ class TestStored:
         ]
         assert said["month"][0] == "Invalid"
         assert "every is not day in a row of the costs of days" in said["month"][1]
+
+    def test_a_table_may_have_further_columns(self, found):
+        """Somebody added a column for a note to the table, and from then on each nightly job was refused."""
+        here, there = len(usage_here(1)) + len(usage_here(2)), len(usage_here(1))
+        assert found["with_a_column_more"] == {
+            "usage": [[None, there], ["seen", here]],
+            "days": [[None, 1], ["seen", 3]],
+            "costs": [[None, 1], ["seen", 2]],
+        }
 
     def test_what_does_not_fit_is_one_line(self, found):
         """A table of last year took half of the rows, with nulls in the new columns."""
