@@ -347,7 +347,7 @@ def make(spark: SparkSession, table: str, rows: DataFrame, frame: type[Frame]) -
 
 
 def _create(spark: SparkSession, statement: str, table: str) -> None:
-    """Make the table, unless it is there. A folder that is not yet a Delta table may be another run's, which makes it."""
+    """Make the table, unless it is there. A folder that is not a Delta table may be another run's, which makes it."""
     for number in range(CREATIONS):
         try:
             spark.sql(statement)
