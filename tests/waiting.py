@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 
 
-def eventually(look: Callable[[], object], wanted: object, seconds: float = 20.0) -> None:
-    """`look()` gives `wanted` within some seconds; a failure shows what it gave last."""
+def eventually(look: Callable[[], object], wanted: object, seconds: float = 60.0) -> None:
+    """`look()` gives `wanted` within a minute, which a busy machine may take; a failure shows what it gave last."""
     until = time.monotonic() + seconds
     while (seen := look()) != wanted and time.monotonic() < until:
         time.sleep(0.01)

@@ -22,7 +22,7 @@ from kadmin_nb.secrets import Secret
 from tests.admin.logins import settings_of
 from tests.waiting import eventually
 
-SOON = 8.0
+SOON = 20.0
 """Seconds; a cause is known within 0.35 where nobody else uses the two cores. Here somebody may."""
 
 
@@ -231,7 +231,7 @@ def test_a_silent_port_is_left_in_time(silent, capfd, protocol, asks):
     """A silent TLS port hung the kernel for ever; then it was asked whether it wants TLS."""
     error, took = refused(Settings(f"127.0.0.1:{silent}", security_protocol=protocol), timeout=1.5)
     assert isinstance(error, TimedOut)
-    assert 1.4 < took < 8
+    assert 1.4 < took < 1.5 + SOON
     assert asks in str(error.hint)
     said_well(error, capfd)
 
@@ -242,7 +242,7 @@ def test_one_dead_address_of_two_does_not_matter(kafka, closed, capfd):
     for bootstrap in (f"127.0.0.1:{closed},{kafka.bootstrap}", f"{kafka.bootstrap},no-such-host.invalid:9"):
         started = time.monotonic()
         LiveKafka(Settings(bootstrap)).close()
-        assert time.monotonic() - started < 9
+        assert time.monotonic() - started < 25
     assert capfd.readouterr() == ("", "")
 
 
@@ -308,7 +308,7 @@ def test_a_port_that_is_no_broker(speaking, capfd, pieces, protocol, kind, words
     said_well(error, capfd)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_silence_stays_silence_for_as_long_as_it_is_waited_for(silent, capfd):
     """After ten seconds of silence librdkafka gives up, and we said that the port closes the connection."""
     error, _ = refused(Settings(f"127.0.0.1:{silent}"), timeout=12.0)

@@ -117,8 +117,8 @@ def test_certificates_on_both_sides(good, capfd):
 def refused(settings: dict[str, object], capfd) -> str:
     started = time.monotonic()
     with pytest.raises(ConnectionFailed) as raised:
-        LiveKafka(Settings(**settings), timeout=5.0)
-    assert time.monotonic() - started < 4.5
+        LiveKafka(Settings(**settings), timeout=30.0)
+    assert time.monotonic() - started < 25
     assert capfd.readouterr() == ("", "")
     assert "canary" not in f"{raised.value} {raised.value.hint}"
     assert "\n" not in str(raised.value)

@@ -8,7 +8,6 @@ a file there, and its workers have no kadmin_nb, as on a cluster where nobody in
 from __future__ import annotations
 
 import os
-import socket
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
@@ -133,13 +132,14 @@ def _classic() -> SparkSession:
 
 
 def _connect(folder: Path) -> SparkSession:
-    """A session with a Connect server of its own, on a port that was free a moment ago."""
+    """A session with a Connect server of its own, on a port that no outgoing connection takes."""
     from pyspark.sql import SparkSession
     from pyspark.sql.connect.client.core import DefaultChannelBuilder
 
     from kadmin_nb.java import spark_java_home
+    from kadmin_nb.local.kafka import _free_ports
 
-    port = free_port()
+    (port,) = _free_ports(1)
     DefaultChannelBuilder.default_port = staticmethod(lambda: port)
     properties = folder / "log4j2.properties"
     properties.write_text(_LOG4J.format(log=folder / "spark.log"))
@@ -181,10 +181,3 @@ def seen(spark: SparkSession, traffic: Traffic) -> Requests:
 
     offset = datetime.now().astimezone().strftime("%z")  # a local Kafka's log4j writes the time of this machine
     return kn.usage.requests(str(traffic.log), spark=spark, broker=1, tz=f"{offset[:3]}:{offset[3:]}")
-
-
-def free_port() -> int:
-    """One that was free a moment ago."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])

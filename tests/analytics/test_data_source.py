@@ -11,8 +11,9 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.admin.ports import EXACT
 from kadmin_nb.frames.given_frames import plain
+from kadmin_nb.local.kafka import _free_ports
 from kadmin_nb.sql import reading
-from tests.analytics.conftest import CONNECT, free_port
+from tests.analytics.conftest import CONNECT
 from tests.analytics.fleets import rows
 
 pytestmark = pytest.mark.spark
@@ -228,6 +229,6 @@ def test_a_connect_session_reads_clusters_too(stored, tmp_path):
     """It worked in the notebook, and nowhere on Databricks."""
     address, _ = stored
     classic = {name: value for name, value in os.environ.items() if name == QUICK or not name.startswith("SPARK_")}
-    words = [sys.executable, "-c", OVER_CONNECT, str(free_port()), address]
+    words = [sys.executable, "-c", OVER_CONNECT, str(*_free_ports(1)), address]
     done = subprocess.run(words, capture_output=True, text=True, env=classic, cwd=tmp_path, timeout=120)
     assert done.stdout.splitlines()[-1:] == ["['user=sql-bob', 'user=sql-bob client-id=app']"], done.stderr

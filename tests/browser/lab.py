@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -18,21 +17,17 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import TimeoutError
 
+from kadmin_nb.local.kafka import _free_ports
+
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "out" / "pictures"
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 class Lab:
     """A Jupyter server on loopback, with its own settings, in a folder of its own."""
 
     def __init__(self, home: Path, command: Sequence[str] = ("jupyter", "lab")) -> None:
-        self.home, self.port = home, free_port()
+        self.home, (self.port,) = home, _free_ports(1)
         for plugin, name, settings in SETTINGS:
             place = home / "settings" / "@jupyterlab" / plugin
             place.mkdir(parents=True, exist_ok=True)

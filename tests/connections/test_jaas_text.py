@@ -108,7 +108,7 @@ def test_malformed_text_says_what_is_wrong(text, error, says):
 @pytest.mark.parametrize("piece", ['a="b" ', ";", "'", '"\\', " ", "a=", "$" * 9])
 def test_a_long_text_takes_bounded_time(piece):
     """A text made to hang us."""
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(KadminError):
         parse(f"{PLAIN} required {piece * (250_000 // len(piece))}", WHERE)
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5

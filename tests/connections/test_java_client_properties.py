@@ -114,10 +114,10 @@ def test_not_what_a_client_file_is(client, content, error, says):
 )
 def test_a_hostile_file_takes_bounded_time(client, content):
     """A file made to hang us."""
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(UsageError):
         settings_for(client(content))
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_a_file_that_vanishes_or_is_not_ours_to_read(client, monkeypatch, here):

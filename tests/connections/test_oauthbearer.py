@@ -112,7 +112,7 @@ def test_a_token_server_that_gives_none(secure_kafka, answer, kind, words):
         with pytest.raises(kind) as caught:
             kn.connect(secure_kafka.bootstrap, properties=properties)
         page = kn.doctor(secure_kafka.bootstrap, properties=properties)
-    assert time.monotonic() - started < 6
+    assert time.monotonic() - started < 25
     assert words in str(caught.value)
     assert server.url in str(caught.value)
     assert caught.value.hint

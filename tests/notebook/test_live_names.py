@@ -131,12 +131,12 @@ def test_a_notebook_does_not_wait_for_a_cluster(monkeypatch) -> None:
     """Tab hung for half a minute while the cluster was down."""
 
     def never(target):
-        time.sleep(5)
+        time.sleep(60)
         raise kn.TimedOut("no answer")
 
     begun = time.monotonic()
     assert list(NamesOfThread(never)("topic", None, [])) == []
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 20
 
 
 def test_a_cluster_is_asked_before_the_first_tab(monkeypatch) -> None:

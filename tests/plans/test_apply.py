@@ -410,7 +410,7 @@ def test_of_many_rows_those_that_are_not_there_are_shown_with_the_ways_on(cluste
     with monkeypatch.context() as lagging:
         lagging.setattr(verification, "holds", lambda now, change: change.row < 65)
         lagging.setattr(verification, "is_as_before", lambda now, change: True)
-        outcomes = plan.apply(verify_timeout=0.0)
+        outcomes = plan.apply(verify_timeout=3.0)
     first = outcomes.as_text(NOTEBOOK).splitlines()[2]
     assert first.split()[0] == "65"
     assert "broker 1" in first

@@ -276,7 +276,9 @@ def a_file_a_record(plan: Plan) -> None:
     folder_of(journal_of(plan)).mkdir(parents=True)
 
 
-@pytest.mark.parametrize("kept", [0.0, 0.01, 0.1, 0.9, 0.999, 1.0])
+@pytest.mark.parametrize(
+    "kept", [0.0, 0.9, 1.0, *(pytest.param(kept, marks=pytest.mark.long) for kept in (0.01, 0.1, 0.999))]
+)
 def test_a_line_torn_anywhere(kept, scene, applied, tells):
     """The disk was full, or the power went, and half a line stood at the end of the journal."""
     third = nth(scene.points(applied), "before a request", 3)
@@ -342,8 +344,8 @@ def test_ctrl_c_between_two_steps_ends_the_pause(cluster, unique):
     stage.set_quota(RATE, "100kB/s", client_id=client)
     plan = stage.plan()
     with pytest.raises(kn.Interrupted) as stopped:
-        cluster.apply(plan, gradual=15.0, usage=used(client), progress=press)
-    assert time.monotonic() - pressed[0] < 8
+        cluster.apply(plan, gradual=120.0, usage=used(client), progress=press)
+    assert time.monotonic() - pressed[0] < 60
     assert rows(stopped.value.outcomes, "state", "error") == [("unverified", "INCOMPLETE")]
     assert rows(cluster.resume(plan.id), "state") == [("verified",)]
     assert rows(cluster.apply(plan), "state") == [("unchanged",)]

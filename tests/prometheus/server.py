@@ -13,7 +13,7 @@ from urllib.error import URLError
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
-from tests.browser.lab import free_port
+from kadmin_nb.local.kafka import _free_ports
 
 CONFIG = """
 global: {{scrape_interval: 2s, scrape_timeout: 2s, evaluation_interval: 1s}}
@@ -50,7 +50,7 @@ class RealPrometheus:
 def running(program: str, target: str, rules: Path, folder: Path) -> Iterator[RealPrometheus]:
     """One that scrapes this address, and ends with the block."""
     (folder / "prometheus.yml").write_text(CONFIG.format(rules=rules, target=target))
-    port = free_port()
+    (port,) = _free_ports(1)
     words = [program, f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data",
              f"--web.listen-address=127.0.0.1:{port}", "--log.level=warn"]  # fmt: skip
     with (folder / "prometheus.log").open("w") as log, subprocess.Popen(words, stdout=log, stderr=log) as process:
