@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 import pytest
-from _pytest.mark import ParameterSet
 
 ABILITIES = {
     version: dict(
@@ -20,15 +17,9 @@ ABILITIES = {
     }.items()
 }
 
-EVERY_DAY = ("4.3.1", "4.2.0", "3.9.2")
-"""The versions of every run of the tests; `make test-versions` has all."""
+EVERY_DAY = ("4.3.1", "3.9.2")
+"""The newest and the oldest are in every run of the tests; `make test-versions` has all."""
 
 
-def _params(every_day: Collection[str]) -> list[ParameterSet]:
-    marks = {True: [pytest.mark.broker], False: [pytest.mark.broker, pytest.mark.versions]}
-    return [pytest.param(version, marks=marks[version in every_day]) for version in ABILITIES]
-
-
-EVERY = [*_params(EVERY_DAY), "double"]
-AT_SIZE = _params(("4.3.1", "3.9.2"))
-"""For tests of hundreds of topics: on every day only the newest and the oldest."""
+_MARKS = {True: [pytest.mark.broker], False: [pytest.mark.broker, pytest.mark.versions]}
+EVERY = [*(pytest.param(version, marks=_MARKS[version in EVERY_DAY]) for version in ABILITIES), "double"]

@@ -26,7 +26,16 @@ pytestmark = pytest.mark.spark
 QUOTAS, PAIRS = quotas_of_a_fleet(1), pairs_of_a_fleet(2)
 
 
-@pytest.fixture(params=["sent", "packed", "exact", "joined"])
+PATHS = ("sent", "packed", "exact", "joined")
+
+
+def on(*daily: str) -> pytest.MarkDecorator:
+    """On these paths every day, on the others in make test-long."""
+    other = [pytest.param(path, marks=pytest.mark.long) for path in PATHS if path not in daily]
+    return pytest.mark.parametrize("path", [*daily, *other], indirect=True)
+
+
+@pytest.fixture
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Whether quotas are sent to the workers, fetched at once or packed, or as if too many joined to the pairs: those
     of exact pairs, or all that have names."""
@@ -76,6 +85,7 @@ FROM asked LEFT JOIN fitting f ON asked.note = f.note AND asked.key = f.key AND 
 """The rule as anyone would write it: explode the candidates, join, take the first. Empty users are left out."""
 
 
+@on(*PATHS)
 def test_row_for_row_like_the_plain_form(spark, path) -> None:
     """Two notebooks of one team found different limits for one client."""
     quotas, pairs = frame(spark, QUOTAS), frame(spark, pairs_of_a_fleet(3, empty_users=False))
@@ -85,6 +95,7 @@ def test_row_for_row_like_the_plain_form(spark, path) -> None:
     assert rows(found.toArrow()) == rows(plain.toArrow())
 
 
+@on("sent")
 def test_the_samples_are_what_the_scalar_rule_says(spark, path) -> None:
     """`%kquota resolve` said one thing and the fleet's table another."""
     held = stored_of(QUOTAS.to_pylist())
@@ -96,6 +107,7 @@ def test_the_samples_are_what_the_scalar_rule_says(spark, path) -> None:
         assert (row["bucket_user"], row["bucket_client_id"]) == bucket
 
 
+@on("sent")
 @pytest.mark.parametrize(
     "options", [{}, {"overridden": True}, {"shape": "wide"}, {"keys": ["consumer_byte_rate", "x"]}]
 )
@@ -108,6 +120,7 @@ def test_it_is_kn_resolve(spark, path, options) -> None:
     assert rows(found.toArrow()) == rows(wanted)
 
 
+@on("exact")
 def test_more_keys_than_fit_a_word(spark, path) -> None:
     """A broker of a version to come had sixteen keys, and the eighth had the level of the first."""
     column = QUOTAS.schema.get_field_index("key")
@@ -118,6 +131,7 @@ def test_more_keys_than_fit_a_word(spark, path) -> None:
     assert rows(found.toArrow()) == rows(kn.resolve(quotas, PAIRS, keys=keys))
 
 
+@on("joined")
 def test_several_clusters_at_once(spark, path) -> None:
     """One cluster's client was given another's limit."""
     quotas = in_clusters([quotas_of_a_fleet(n, 150) for n in (4, 5)])
@@ -216,6 +230,7 @@ def test_a_name_of_any_length(spark, length) -> None:
     assert rows(found.toArrow()) == rows(kn.resolve(quotas, pairs, keys="producer_byte_rate"))
 
 
+@on("sent")
 def test_a_key_is_taken_out_of_the_long_form(spark, path) -> None:
     """A filter on the key gave rows of other keys."""
     found = kn.fleets.resolve(QUOTAS, frame(spark, PAIRS)).where(F.col("key") == "request_percentage")
@@ -254,6 +269,7 @@ def test_words_that_make_no_sense(spark) -> None:
         kn.fleets.resolve([], pairs)
 
 
+@on("sent")
 def test_a_null_user_is_refused_with_its_row(spark, path) -> None:
     """A log line without a principal was taken for a client without limits."""
     pairs = pa.table({"user": pa.array(["alice", None]), "client_id": ["app", "a\nb\u202e"]})
@@ -272,6 +288,7 @@ def test_a_null_cluster_is_refused_with_its_row(spark) -> None:
         kn.fleets.resolve(in_clusters([QUOTAS]), frame(spark, pairs)).toArrow()
 
 
+@on("sent")
 def test_a_quota_that_is_there_twice_is_refused(spark, path) -> None:
     """Two snapshots in one frame, and which of them won depended on the weather."""
     its = QUOTAS.filter(pc.equal(QUOTAS["level"], "CLIENT_OF_USER")).slice(0, 1)
@@ -279,6 +296,7 @@ def test_a_quota_that_is_there_twice_is_refused(spark, path) -> None:
         kn.fleets.resolve(frame(spark, pa.concat_tables([QUOTAS, its])), frame(spark, PAIRS)).toArrow()
 
 
+@on("sent")
 @pytest.mark.parametrize(("column", "value"), [("user", None), ("client_id", ""), ("value", None)])
 def test_a_quota_that_is_none_is_refused(spark, path, column, value) -> None:
     """A quota without a name was dropped in silence."""

@@ -27,7 +27,7 @@ AFTER = merged(BEFORE.slice(60), quotas_of_a_fleet(3, 60))
 """Some quotas are gone, some are new, some have another value."""
 
 
-@pytest.fixture(params=["sent", "joined"])
+@pytest.fixture(params=["sent", pytest.param("joined", marks=pytest.mark.long)])
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether quotas of exact pairs are sent to the workers, or joined to the pairs as if they were too many."""
     if request.param == "joined":

@@ -66,7 +66,7 @@ def test_a_million_rows_scroll_to_their_end(open_notebook: Open) -> None:
     page.locator(".kadmin-grid [role=rowheader]", has_text="user=u0500").first.wait_for()
 
 
-@pytest.mark.parametrize("rows", ["numbered(50)", "numbered(1_000_000)"])
+@pytest.mark.parametrize("rows", [pytest.param("numbered(50)", marks=pytest.mark.long), "numbered(1_000_000)"])
 def test_a_click_lands_on_the_row_that_was_just_scrolled_to(open_notebook: Open, rows: str) -> None:
     """The machine was busy, and the rows moved on after I had scrolled: I clicked one limit and set another."""
     notebook = opened(open_notebook, rows, width=800)
@@ -88,7 +88,7 @@ SCROLLED_TO = """cell => {
 """Where a cell is right after it was scrolled to, before anything is drawn, and whether a click there is on it."""
 
 
-@pytest.mark.parametrize("rows", ["numbered(50)", "numbered(1_000_000)"])
+@pytest.mark.parametrize("rows", [pytest.param("numbered(50)", marks=pytest.mark.long), "numbered(1_000_000)"])
 def test_an_editor_stays_on_its_cell_while_the_table_scrolls(open_notebook: Open, rows: str) -> None:
     """I scrolled to compare two limits, and what I was typing stood on the row of somebody else."""
     notebook = opened(open_notebook, rows)

@@ -12,7 +12,12 @@ from tests.charts.charted_frames import CHARTS
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.parametrize("name", CHARTS)
+EVERY_DAY = "usage"
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name == EVERY_DAY else pytest.mark.long) for name in CHARTS]
+)
 def test_spark_gives_the_same_chart(name: str) -> None:
     """The chart of the fleet's table was another than the chart of the same rows in pandas."""
     draw, frame = CHARTS[name]

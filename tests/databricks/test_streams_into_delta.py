@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -19,9 +21,11 @@ import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.given_frames import plain
 from tests.analytics.rolled_logs import RolledLogs
+from tests.waiting import eventually
 
 BROKERS = (1, 2)
 STARTED = "started"
+Kill = Callable[[Path, random.Random], None]
 
 
 def main(folder: Path, to_the_end: bool) -> None:
@@ -55,18 +59,34 @@ def start(folder: Path, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=env, start_new_session=True)
 
 
-def killed_after(folder: Path, seconds: float) -> None:
-    """The whole process group, JVM and workers too, so long after its queries have started."""
+@contextmanager
+def killed(folder: Path) -> Iterator[int]:
+    """The process group of queries that have started; JVM and workers too are killed at the end."""
     child = start(folder)
     try:
         assert child.stdout
         started = child.stdout.readline().strip()
         assert started == STARTED, (folder / "child.log").read_text()[-4000:]
-        time.sleep(seconds)
+        yield child.pid
         assert child.poll() is None
     finally:
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
+
+
+def at_some_time(folder: Path, chance: random.Random) -> None:
+    with killed(folder):
+        time.sleep(chance.uniform(0.2, 5.0))
+
+
+def inside_a_batch(folder: Path, chance: random.Random) -> None:
+    with killed(folder) as group:
+        while True:
+            eventually(lambda: unfinished(folder) > 0, True)
+            os.killpg(group, signal.SIGSTOP)
+            if unfinished(folder):
+                return
+            os.killpg(group, signal.SIGCONT)
 
 
 def unfinished(folder: Path) -> int:
@@ -81,8 +101,14 @@ def _last(batches: Path) -> int:
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.long)])
-def test_every_window_is_there_once_however_often_the_queries_are_killed(tmp_path: Path, kills: int) -> None:
+@pytest.mark.parametrize(
+    ("kills", "kill"),
+    [(1, inside_a_batch), pytest.param(20, at_some_time, marks=pytest.mark.long)],
+    ids=["once", "often"],
+)
+def test_every_window_is_there_once_however_often_the_queries_are_killed(
+    tmp_path: Path, kills: int, kill: Kill
+) -> None:
     """A node was preempted in the night: the minutes around it were there twice, or not at all."""
     chance, logs = random.Random(kills), RolledLogs(tmp_path / "logs", seed=kills)
     usage = str(tmp_path / "usage")
@@ -92,7 +118,7 @@ def test_every_window_is_there_once_however_often_the_queries_are_killed(tmp_pat
         for file in (2 * number, 2 * number + 1):
             for broker in BROKERS:
                 logs.roll(file, broker)
-        killed_after(tmp_path, chance.uniform(0.2, 5.0))
+        kill(tmp_path, chance)
         inside += unfinished(tmp_path)
     for broker in BROKERS:
         logs.close(broker, timedelta(days=1))

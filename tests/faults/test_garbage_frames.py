@@ -141,20 +141,21 @@ def of_little_memory() -> Iterator[None]:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("count", [400, pytest.param(2500, marks=pytest.mark.long)])
 @pytest.mark.parametrize(("call", "good"), CALLS.values(), ids=CALLS)
-def test_two_and_a_half_thousand_garbage_answers(call, good):
+def test_hundreds_of_garbage_answers(call, good, count):
     """A garbled answer hung the kernel, filled its memory, or came out as a Python error nobody could read.
 
     The memory of one answer in ten is traced, which makes it several times slower.
     """
     draw, answer, ends, slowest = random.Random(4), good(), Counter(), 0.0
     call(Noise(answer, draw))
-    for number in range(2500):
-        body, started = spoilt(answer, draw), time.monotonic()
+    for number in range(count):
+        body, started = spoilt(answer, draw), time.process_time()
         with of_little_memory() if number % 10 == 0 else nullcontext():
             ends[outcome(call, body, draw)] += 1
-        slowest = max(slowest, time.monotonic() - started)
-    assert ends["CORRUPT_MESSAGE"] + ends["REQUEST_TIMED_OUT"] > 1500
+        slowest = max(slowest, time.process_time() - started)
+    assert ends["CORRUPT_MESSAGE"] + ends["REQUEST_TIMED_OUT"] > 0.6 * count
     assert ends["several lines"] + ends["None"] == 0
     assert slowest < 2.0
 
@@ -163,9 +164,9 @@ def test_two_and_a_half_thousand_garbage_answers(call, good):
 def test_a_megabyte_of_one_byte_is_read_in_no_time(call, good):
     """A megabyte of 0xff is one number to a decoder that does not count, and took it minutes."""
     for byte in (b"\xff", b"\x80", b"\x7f", b"\1", b"\0"):
-        started = time.monotonic()
+        started = time.process_time()
         said = [outcome(call, head + byte * 1_000_000, random.Random(1)) for head in (b"", good()[:5])]
-        assert time.monotonic() - started < 5.0
+        assert time.process_time() - started < 5.0
         assert byte < b"\x80" or set(said) <= set(UNREADABLE)
 
 

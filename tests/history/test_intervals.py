@@ -69,7 +69,9 @@ PAIRS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("swapped", [False, True], ids=["", "swapped"])
+@pytest.mark.parametrize(
+    "swapped", [pytest.param(False, id=""), pytest.param(True, id="swapped", marks=pytest.mark.long)]
+)
 @pytest.mark.parametrize("pair", PAIRS)
 def test_two_recorders_meet_at_any_step(pair: str, swapped: bool) -> None:
     """Two jobs recorded at the same minute: the one that came a little later said what the other had seen."""
