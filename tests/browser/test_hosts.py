@@ -94,18 +94,25 @@ def opened(lab: Lab, browser: Any, path: str) -> tuple[Any, Complaints]:
     return page, complaints
 
 
-def of_the_host(lab: Lab, browser: Any, path: str) -> set[str]:
-    """What the page of a host complains of although the notebook has nothing of ours."""
-    lab.write("plain.ipynb", ["import ipywidgets; ipywidgets.IntSlider()"])
-    page, complaints = opened(lab, browser, path)
+PLAIN = ["import ipywidgets; ipywidgets.IntSlider()"]
+"""A notebook that has nothing of ours."""
+
+
+def of_the_host(page: Any, complaints: Complaints) -> set[str]:
+    """What the page of a host complains of by the time that it shows the plain notebook's widget."""
+    page.get_by_role("slider").first.wait_for(timeout=90_000)
     page.wait_for_load_state("networkidle", timeout=90_000)
     page.close()
     return {*complaints.errors, *complaints.requests}
 
 
+@pytest.mark.long
 def test_notebook_7(lab: Lab, browser: Any) -> None:
     """Our students have Jupyter Notebook, not JupyterLab."""
-    known = of_the_host(lab, browser, "notebooks/plain.ipynb")
+    lab.write("plain.ipynb", PLAIN)
+    plain = Notebook(new_page(browser, 1000, 900), f"{lab.url}/notebooks/plain.ipynb")
+    plain.run(0)
+    known = of_the_host(plain.page, plain.complaints)
     lab.write("classic.ipynb", CELLS)
     page = new_page(browser, 1000, 900)
     notebook = Notebook(page, f"{lab.url}/notebooks/classic.ipynb")
@@ -117,9 +124,11 @@ def test_notebook_7(lab: Lab, browser: Any) -> None:
     assert {*notebook.complaints.errors, *notebook.complaints.requests} <= known
 
 
+@pytest.mark.long
 def test_voila(lab: Lab, browser: Any) -> None:
     """The dashboard that we publish with Voila showed an empty page."""
-    known = of_the_host(lab, browser, "voila/render/plain.ipynb")
+    lab.write("plain.ipynb", PLAIN)
+    known = of_the_host(*opened(lab, browser, "voila/render/plain.ipynb"))
     lab.write("dashboard.ipynb", CELLS)
     page, complaints = opened(lab, browser, "voila/render/dashboard.ipynb")
     edit_in(page)

@@ -89,10 +89,10 @@ def test_what_was_reviewed_is_applied_and_verified_and_a_second_run_does_nothing
     ("parameters", "kind", "words"),
     [
         ({"changes": ["set producer_byte_rate=5MB/s user={user}", "sett x=1"]}, kn.UsageError, "line 2"),
-        ({"cluster_id": "another"}, kn.WrongCluster, "meant for cluster another"),
-        ({"limit": 0}, kn.PlanRefused, "the limit is 0"),
+        pytest.param({"cluster_id": "another"}, kn.WrongCluster, "meant for cluster another", marks=pytest.mark.long),
+        pytest.param({"limit": 0}, kn.PlanRefused, "the limit is 0", marks=pytest.mark.long),
         ({"changes_id": "000000"}, kn.Conflict, "but 000000 were reviewed"),
-        ({"cluster": "127.0.0.1:1"}, kn.ConnectionFailed, "127.0.0.1:1"),
+        pytest.param({"cluster": "127.0.0.1:1"}, kn.ConnectionFailed, "127.0.0.1:1", marks=pytest.mark.long),
     ],
     ids=["grammar", "cluster", "limit", "review", "connection"],
 )
@@ -162,10 +162,10 @@ def test_papermill_alone_applies_and_records(
     [
         (("-p", "clutser", "prod", "-p", "apply", "True"), "unknown parameter clutser"),
         (("-p", "reason", "007", "-p", "apply", "True"), "reason is declared str and got the number 7"),
-        (("-p", "reason", "nan"), "reason is declared str and got the number nan"),
-        (("-p", "apply", "yes"), "apply is declared bool"),
+        pytest.param(("-p", "reason", "nan"), "str and got the number nan", marks=pytest.mark.long),
+        pytest.param(("-p", "apply", "yes"), "apply is declared bool", marks=pytest.mark.long),
         (("-r", "sasl_password", "x"), "its name says that it is a secret"),
-        (("-r", "changes", '["sett x"]'), "line 1: unknown quota change 'sett'"),
+        pytest.param(("-r", "changes", '["sett x"]'), "line 1: unknown quota change 'sett'", marks=pytest.mark.long),
         (("-r", "changes", '["set message.max.bytes=-5 broker=<default>"]'), "the broker refuses 1 of 1 changes"),
     ],
     ids=["misspelt", "007", "nan", "yes", "secret", "grammar", "broker"],
@@ -254,7 +254,7 @@ def test_a_failed_task_is_a_failed_job(kafka: LocalKafka) -> None:
     [
         (["-p", 'changes=["set message.max.bytes=-5 broker=<default>"]'], 5),
         (["-p", 'changes=["sett x"]'], 1),
-        (["-p", "cluster=127.0.0.1:1"], 1),
+        pytest.param(["-p", "cluster=127.0.0.1:1"], 1, marks=pytest.mark.long),
         (["-p", "clutser=prod"], 2),
         (["-p", "apply=perhaps"], 2),
     ],

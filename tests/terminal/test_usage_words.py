@@ -39,13 +39,14 @@ def used(tmp_path_factory) -> Path:
     return place
 
 
-@pytest.fixture(params=["arrow", "spark"])
+@pytest.fixture(params=["arrow", pytest.param("spark", marks=pytest.mark.long)])
 def engine(request) -> str:
-    """Each of the engines that add usage up."""
+    """Each of the engines that add usage up; every day one test takes Spark."""
     return request.param
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("engine", ["arrow", "spark"], indirect=True)
 def test_a_log_becomes_usage(kadmin, tmp_path, engine):
     """Who uses what? The brokers' log knew, in a million lines of JSON."""
     place = str(tmp_path / "used.csv")
