@@ -166,8 +166,8 @@ def locking(place: Path, *, seconds: float = 0) -> Iterator[bool]:
         lock.release()
 
 
-def lock_open_file(file: int) -> bool:
-    """Lock an open file until it is closed; False while another process has it. Where no locks are, all may have it.
+def lock_open_file(file: int) -> bool | None:
+    """Lock an open file until it is closed: True then, False while another process has it, None where no locks are.
 
     Raises
     ------
@@ -181,11 +181,11 @@ def lock_open_file(file: int) -> bool:
     except OSError as error:
         if error.errno not in _NO_LOCKS:
             raise
-        return True
+        return None
 
 
 _NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
-"""The system's words for a place that knows no locks, as a mounted object store."""
+"""The system's words for a place that knows no locks: a mounted object store, NFS without a daemon for them."""
 
 
 def home() -> Path | None:

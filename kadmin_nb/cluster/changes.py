@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -137,7 +138,7 @@ class Changes:
             approval_of(plan)
         self._guard(plan, options.policy)
         with heard_between_requests(stop) as stopped, journals().open(plan) as journal:
-            hooks = self._hooks(plan, options, progress, stopped)
+            hooks = self._hooks(plan, options, journal, progress, stopped)
             try:
                 done = executor.apply(self._kafka, plan, journal, options, hooks)
             except Interrupted:
@@ -167,7 +168,9 @@ class Changes:
                 hint="Connect to its cluster, or stage the changes again here.",
             )
 
-    def _hooks(self, plan: Plan, options: ApplyOptions, progress: Progress, stopped: Stopped) -> Hooks:
+    def _hooks(
+        self, plan: Plan, options: ApplyOptions, journal: Journal, progress: Progress, stopped: Stopped
+    ) -> Hooks:
         resolver = asking_once()
         gate = Gate(self._kafka, plan, resolver, options.allowed_keys, self._stopping(plan, options))
         waves = safe_waves if options.gradual is None else self._in_steps(options.gradual, options.usage)
@@ -175,7 +178,7 @@ class Changes:
         def pass_gate(pending: Sequence[Change], before: JournalState) -> Mapping[str, object]:
             return gate.pass_(pending, self._with_undoing_in_force(before))
 
-        begins, sent = partial(self._note_undoing, plan), partial(self._sent_by_others, plan)
+        begins, sent = partial(self._begins, plan, journal), partial(self._sent_by_others, plan)
         return Hooks(progress, stopped, resolver, waves, pass_gate, begins, sent, self._left_by)
 
     def _left_by(self, plan_id: str) -> tuple[Sequence[Change], JournalState] | None:
@@ -199,6 +202,12 @@ class Changes:
             return None if plan_id is None else journals().find(plan_id)
         except NotFound:
             return None
+
+    def _begins(self, plan: Plan, journal: Journal) -> None:
+        """Say, before anything is sent, what nobody is kept from; note in another's journal that it is undone."""
+        if not journal.is_locked:
+            warnings.warn(_NO_LOCKS.format(folder=journal.place.parent, plan=plan.id[:12]), stacklevel=2)
+        self._note_undoing(plan)
 
     def _note_undoing(self, plan: Plan) -> None:
         """Write into the journal of the plan that this one rolls back that it does, before anything is sent.
@@ -485,6 +494,12 @@ class Changes:
         expires = _written(min([now + (lifetime or LIFETIME), *ends_at]))
         plan = Plan(self._kafka.id, _written(now), tuple(rows), reason, author(self._named()), expires, undoes)
         return bound(plan, self, advice_on(self._kafka, rows, state, secret))
+
+
+_NO_LOCKS = (
+    "there are no file locks in {folder}, so nothing but the lease keeps a second run of plan {plan} out of its "
+    "journal: run one at a time, or set KADMIN_STATE to a folder on a disk of this machine"
+)
 
 
 def _interrupted(plan: Plan, how: str, outcomes: Outcomes | None = None, by: str = " by Ctrl-C") -> Interrupted:

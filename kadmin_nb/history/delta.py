@@ -280,7 +280,7 @@ class DeltaFolder:
         try:
             with open(folder / LOCK, "ab") as file:
                 until = time.monotonic() + _PATIENCE
-                while not files.lock_open_file(file.fileno()):
+                while files.lock_open_file(file.fileno()) is False:
                     if time.monotonic() > until:
                         raise TimedOut(f"{self.where}: another process has been recording for over {_PATIENCE:.0f} s")
                     time.sleep(random.uniform(0.005, 0.02))

@@ -13,7 +13,9 @@ import pytest
 
 from kadmin_nb.admin.ports import Lease
 from kadmin_nb.client_configs.kafka import LiveKafka
+from kadmin_nb.cluster.changes import journals
 from kadmin_nb.model.connection_settings import Settings
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker
 
@@ -27,6 +29,28 @@ def job(kafka) -> Callable[..., subprocess.Popen[str]]:
     def begin(*words: str, **options: object) -> subprocess.Popen[str]:
         given = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
         return subprocess.Popen([*COMMAND, *words, "--cluster", kafka.bootstrap], text=True, **given)
+
+    return begin
+
+
+WITHOUT_LOCKS = """
+import errno, fcntl, os
+def flock(*_): raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+fcntl.flock = flock
+from kadmin_nb.commands import main
+main()
+"""
+
+
+@pytest.fixture
+def job_without_locks(kafka) -> Callable[..., subprocess.Popen[str]]:
+    """The same in a home on NFS whose server has no daemon for locks."""
+
+    def begin(*words: str) -> subprocess.Popen[str]:
+        line = [sys.executable, "-c", WITHOUT_LOCKS, *words, "--cluster", kafka.bootstrap]
+        return subprocess.Popen(
+            line, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
 
     return begin
 
@@ -118,3 +142,23 @@ def test_who_sits_at_a_terminal_is_asked(answer, code, job, held, unique):
     process.wait(60)
     os.close(ours)
     assert process.returncode == code
+
+
+def test_without_file_locks_a_refused_run_leaves_the_other_its_journal(
+    job_without_locks, held, cluster, unique, tmp_path
+):
+    """Both runs had one plan: the refused one removed the journal, and what was sent could not be rolled back."""
+    stage, user = cluster.stage(), unique("user")
+    stage.set_quota("producer_byte_rate", 5_000_000, user=user)
+    plan = stage.plan()
+    plan.save(str(tmp_path / "p.json"))
+    first = job_without_locks("plan", "apply", str(tmp_path / "p.json"))
+    eventually(lambda: plan.id in journals().ids(), True)
+    code, _, complained = ended(job_without_locks("plan", "apply", str(tmp_path / "p.json"), "--wait-lease", "0"))
+    assert (code, complained.split(":")[0]) == (75, "Locked")
+    held.release()
+    code, said, complained = ended(first)
+    assert (code, "1 verified" in said) == (0, True)
+    assert complained.startswith("Note: there are no file locks in ")
+    assert [record.kind for record in journals().find(plan.id).chain.records][-1] == "end"
+    assert len(cluster.rollback(plan.id)) == 1

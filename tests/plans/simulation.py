@@ -68,6 +68,7 @@ class Pages:
 
     dies: Mapping[int, str] = field(default_factory=dict)
     place: Path = Path("memory")
+    is_locked: bool = True
     kept: list[str] = field(default_factory=list)
     writes: int = 0
     is_full: bool = False

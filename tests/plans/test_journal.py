@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from kadmin_nb.plans.journal import hash_chain, replay, storage
 from kadmin_nb.plans.journal.hash_chain import Journal
 from kadmin_nb.plans.journal.storage import folder_of
 from tests.full_disk import no_more_than
+from tests.waiting import eventually, state_of_process
 
 
 @pytest.fixture
@@ -199,6 +201,20 @@ def test_a_second_process_is_refused_while_the_first_writes(place):
         pass
 
 
+def test_a_zombie_keeps_nobody_out(place):
+    """The container has no init: the run was killed, nobody asked how it ended, and its plan was 'being applied'."""
+    program = f"import sys; book = Journal.open(Path({str(place)!r})); print(flush=True); sys.stdin.read()"
+    modules = "from kadmin_nb.plans.journal.hash_chain import Journal; from pathlib import Path"
+    words = [sys.executable, "-c", f"{modules}; {program}"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as killed:
+        assert killed.stdout.readline()
+        with pytest.raises(kn.Locked):
+            Journal.open(place)
+        killed.kill()
+        eventually(lambda: state_of_process(killed.pid), "Z")
+        Journal.open(place).close()
+
+
 def test_a_journal_in_which_nothing_was_written_is_not_left_behind(place):
     """A plan that was refused had a journal, empty, and `plan log` could not read it."""
     with Journal.open(place):
@@ -267,3 +283,48 @@ def test_the_time_of_a_row_ends_when_brokers_show_it():
         4: [(hours[1], None)],
     }
     assert state.written == hours[10]
+
+
+@pytest.fixture
+def no_locks(monkeypatch) -> None:
+    """A home on NFS whose server has no daemon for locks."""
+
+    def refused(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refused)
+
+
+@pytest.mark.usefixtures("no_locks")
+def test_without_locks_a_run_that_is_refused_removes_no_journal_of_another(place):
+    """The second run was refused by the lease and removed the journal of the first, which sent everything."""
+    with Journal.open(place) as first:
+        with Journal.open(place):
+            pass
+        first.write("run", run=1)
+        assert (first.is_locked, first.is_lost) == (False, False)
+    assert kinds(place) == ["run"]
+
+
+@pytest.mark.usefixtures("no_locks")
+def test_without_locks_a_run_whose_journal_was_removed_writes_nothing(place):
+    """The first made the file and gave up; the second went on in a file that no folder had."""
+    with Journal.open(place):
+        second = Journal.open(place)
+    with second, pytest.raises(kn.Locked, match=rf"it has written to {place}, or removed it"):
+        second.write("run", run=1)
+    assert not place.exists()
+
+
+@pytest.mark.usefixtures("no_locks")
+@pytest.mark.parametrize("in_folder", [False, True])
+def test_without_locks_a_run_that_has_waited_spoils_no_journal(place, in_folder):
+    """It had read the journal before it waited for the lease, and its lines followed none: 'line 3 was edited'."""
+    if in_folder:
+        folder_of(place).mkdir(parents=True)
+    with Journal.open(place) as waiting:
+        with Journal.open(place) as other:
+            other.write("run", run=1)
+        with pytest.raises(kn.Locked, match="it has written to") as refused:
+            waiting.write("run", run=1)
+    assert (refused.value.code, kinds(place)) == ("IN_USE", ["run"])

@@ -44,12 +44,13 @@ class Chain:
 
 
 class Journal:
-    """The journal of one plan, open for writing; no other process can have it open at the same time."""
+    """The journal of one plan, open for writing; where there are file locks, no other process has it open then."""
 
     def __init__(self, lines: JournalFile, chain: Chain) -> None:
         self._lines = lines
         self.head = chain.head
         self.place = lines.place
+        self.is_locked = lines.is_locked
         self.before = chain.records
         """The records that were there when it was opened."""
 
@@ -80,8 +81,9 @@ class Journal:
 
         Raises
         ------
-        PlanRefused
-            `JOURNAL`: it cannot be written. A part of it may be on the disk; nothing may be written after it here.
+        Locked, PlanRefused
+            Another process, which no lock keeps out, has written to it. It cannot be written (`JOURNAL`): a part of it
+            may be on the disk; nothing may be written after it here.
         """
         self.write_text(documents.to_json({"kind": kind, **says}))
 

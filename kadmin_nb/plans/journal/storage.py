@@ -2,6 +2,9 @@
 
 Databricks volumes and other object stores behind a mount take a whole new file and refuse to append to one. A line is
 kept with its line end; the last one lacks it when its writer died.
+
+A lock keeps other processes out. Where there are no locks, a process removes only what it made, and writes only while
+the lines are those that it has read and written itself.
 """
 
 from __future__ import annotations
@@ -29,16 +32,26 @@ MAX_JOURNAL_BYTES = 1 << 30
 
 
 class JournalFile(Protocol):
-    """Lines that can be read, and added to by one process at a time."""
+    """Lines that can be read, and added to by one process at a time.
+
+    `is_locked` is False where there are no locks, so that others can open them as well.
+    """
 
     place: Path
+    is_locked: bool
 
     def texts(self) -> list[str]:
         """The lines, with their ends."""
         ...
 
     def append(self, text: str, *, after_torn: bool = False) -> None:
-        """Add a line, perhaps after a torn one; it is on the disk when this returns."""
+        """Add a line, perhaps after a torn one; it is on the disk when this returns.
+
+        Raises
+        ------
+        OSError, Locked
+            It cannot be written; another process, which no lock keeps out, has written.
+        """
         ...
 
     def is_whole(self) -> bool:
@@ -98,7 +111,7 @@ class AppendedFile:
 
     def __init__(self, place: Path) -> None:
         self.place = place
-        self._file = _locked(place)
+        self._file, self._is_made, self.is_locked = _opened(place)
         try:
             self._size = os.fstat(self._file).st_size
             files.sync_folder(place.parent)
@@ -111,19 +124,26 @@ class AppendedFile:
 
     def append(self, text: str, *, after_torn: bool = False) -> None:
         """The missing end of the line before is written with it."""
+        self._refuse_others()
         size = os.fstat(self._file).st_size
         lacks_end = size > 0 and os.pread(self._file, 1, size - 1) != END.encode()
         end = (TORN_END if after_torn else END) if lacks_end else ""
         self._size += _write(self._file, f"{end}{text}{END}")
+        self._refuse_others()
+
+    def _refuse_others(self) -> None:
+        if not self.is_locked and not self.is_whole():
+            raise _in_use(f"has written to {self.place}, or removed it")
 
     def is_whole(self) -> bool:
         return _is_at(self.place, self._file) and os.fstat(self._file).st_size == self._size
 
     def close(self) -> None:
-        """A file in which nothing was written is taken away again."""
+        """A file in which nothing was written is taken away again, unless it may be another's."""
         with contextlib.suppress(OSError):  # all that counts was synced
             try:
-                if not os.fstat(self._file).st_size:
+                is_ours = (self._is_made or self.is_locked) and _is_at(self.place, self._file)
+                if is_ours and not os.fstat(self._file).st_size:
                     self.place.unlink(missing_ok=True)
             finally:
                 os.close(self._file)
@@ -137,7 +157,7 @@ class FolderOfRecords:
         self.place.mkdir(mode=0o700, exist_ok=True)
         self._lock = os.open(self.place / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            _lock(self._lock, place)
+            self.is_locked = _lock(self._lock, place)
             self._count, self._size = len(_files(self.place)), _size(self.place)
         except BaseException:
             os.close(self._lock)
@@ -148,7 +168,10 @@ class FolderOfRecords:
 
     def append(self, text: str, *, after_torn: bool = False) -> None:
         self._count += 1
-        file = os.open(self.place / f"{self._count:06}.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            file = os.open(self.place / f"{self._count:06}.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            raise _in_use(f"has written to {self.place}") from None
         try:
             self._size += _write(file, text + END)
         finally:
@@ -200,18 +223,29 @@ def _write(file: int, text: str) -> int:
     return size
 
 
-def _locked(place: Path) -> int:
-    """The file at `place`, open and locked by us. One that its last writer took away meanwhile is opened anew."""
+def _opened(place: Path) -> tuple[int, bool, bool]:
+    """The file at `place`: its handle, True if it was made here, True if it is locked.
+
+    One that its last writer took away meanwhile is opened anew.
+    """
     while True:
-        file = os.open(place, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        file, is_made = _made_or_opened(place)
         try:
-            _lock(file, place)
+            is_locked = _lock(file, place)
             if _is_at(place, file):
-                return file
+                return file, is_made, is_locked
         except BaseException:
             os.close(file)
             raise
         os.close(file)
+
+
+def _made_or_opened(place: Path) -> tuple[int, bool]:
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+    try:
+        return os.open(place, flags | os.O_EXCL, 0o600), True
+    except FileExistsError:
+        return os.open(place, flags, 0o600), False
 
 
 def _is_at(place: Path, file: int) -> bool:
@@ -221,14 +255,20 @@ def _is_at(place: Path, file: int) -> bool:
         return False
 
 
-def _lock(file: int, place: Path) -> None:
-    """Keep other writers out for as long as the file is open."""
-    if not files.lock_open_file(file):
-        raise Locked(
-            f"another process is applying this plan: it has {place} open",
-            code="IN_USE",
-            hint="Nothing was sent. Wait for it, or end it.",
-        )
+def _lock(file: int, place: Path) -> bool:
+    """Keep other writers out for as long as the file is open; False where there are no locks."""
+    is_locked = files.lock_open_file(file)
+    if is_locked is False:
+        raise _in_use(f"has {place} open")
+    return is_locked is True
+
+
+def _in_use(how: str) -> Locked:
+    return Locked(
+        f"another process is applying this plan: it {how}",
+        code="IN_USE",
+        hint="Nothing was sent. Wait for it, or end it.",
+    )
 
 
 def _can_append(folder: Path) -> bool:
