@@ -29,7 +29,7 @@ from kadmin_nb.plans.journal.hash_chain import Journal
 from kadmin_nb.processes import Process
 from kadmin_nb.secrets import Secret
 from tests.persons import give_password
-from tests.waiting import eventually
+from tests.waiting import eventually, state_of_process
 
 pytestmark = pytest.mark.broker
 
@@ -268,6 +268,17 @@ def test_what_a_killed_holder_leaves_is_taken_at_once(carol, alice, bob):
     assert refusal(bob.take).code == "LOCKED"
     held.release()
     assert bob.take().left_by == ""
+
+
+def test_what_a_zombie_holds_is_taken_at_once(carol, alice):
+    """The container has no init: the job was killed, nobody asked how it ended, and its lease was waited for."""
+    killed = carol(plan="what-the-zombie-did")
+    assert killed.heard() == "held"
+    killed.process.kill()
+    eventually(lambda: state_of_process(killed.process.pid), "Z")
+    held = alice.take()
+    assert (held.note, held.left_by) == (None, "what-the-zombie-did")
+    held.release()
 
 
 def test_a_process_that_has_the_id_of_the_dead_holds_nothing(kafka, alice, topic):
