@@ -12,9 +12,10 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import LOCKED, KadminError, Locked, NotFound, UsageError
+from ..errors import KadminError, Locked, NotFound, UsageError
 from ..model.changes import Edit
 from ..model.expansion import Expand, Variables, expanded_words, literal_words
+from ..plans import WAIT_LEASE
 from ..plans.apply_options import ApplyOptions
 from ..plans.execution.progress import Progress, silent
 
@@ -239,14 +240,13 @@ class Session:
 
     def applied(self, apply: Callable[..., Outcomes], plan: Any, options: ApplyOptions) -> Outcomes:
         """Apply a plan, or resume it; a person is asked before another editor's lease is waited for."""
-        if self.ask is None or options.wait_lease is not None:
-            return apply(plan, options, progress=self.progress)
-        try:
-            return apply(plan, replace(options, wait_lease=0.0), progress=self.progress)
-        except Locked as held:
-            if held.code != LOCKED or not self.ask(f"{held}. Wait for it, {options.patience:.0f} s at most?"):
-                raise
+        if self.ask is not None and options.wait_lease is None:
+            options = replace(options, wait_lease=partial(self._seconds_to_wait, self.ask))
         return apply(plan, options, progress=self.progress)
+
+    @staticmethod
+    def _seconds_to_wait(ask: Callable[[str], bool], held: Locked) -> float:
+        return WAIT_LEASE if ask(f"{held}. Wait for it, {WAIT_LEASE:.0f} s at most?") else 0.0
 
     def _judged(self, plan: Plan, impact: ImpactOptions | None) -> tuple[Plan, Plan | ImpactAnswer]:
         """The plan with the dangers that these clients tell of, and IMPACT; without clients the plan as it is."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from ..errors import UsageError
+from ..errors import Locked, UsageError
 from ..hints import Hint, Option, sentence
 from . import QUIET_PERIOD, VERIFY_TIMEOUT, WAIT_LEASE
 
@@ -29,7 +29,7 @@ class ApplyOptions:
         Hold the cluster's lease while the plan is applied; take the lease from its holder.
     wait_lease
         Seconds to wait for the lease while another editor holds it; 0 refuses at once. None is 150 seconds, and in a
-        terminal the person there is asked first.
+        terminal the person there is asked first. A function is called with the refusal, and returns the seconds.
     require_approval
         Refuse a plan that no other person has approved; see `Cluster.approve`.
     policy
@@ -54,7 +54,7 @@ class ApplyOptions:
     usage: object = None
     lock: bool = True
     steal: bool = False
-    wait_lease: float | None = None
+    wait_lease: float | Callable[[Locked], float] | None = None
     require_approval: bool = False
     policy: Any = ()
     verify_timeout: float = VERIFY_TIMEOUT
@@ -68,10 +68,10 @@ class ApplyOptions:
                 hint=Hint(sentence("Add {}, a USAGE frame.", Option("usage", "NAME"))),
             )
 
-    @property
-    def patience(self) -> float:
-        """`wait_lease` in seconds."""
-        return WAIT_LEASE if self.wait_lease is None else self.wait_lease
+    def patience(self, held: Locked) -> float:
+        """`wait_lease` in seconds, where the lease is held."""
+        seconds = self.wait_lease(held) if callable(self.wait_lease) else self.wait_lease
+        return WAIT_LEASE if seconds is None else seconds
 
     @property
     def allowed_keys(self) -> Collection[str]:

@@ -143,6 +143,47 @@ def test_a_password_is_asked_for_when_it_is_sent(kadmin, logs_in, unique, place,
     assert sings(looked.text, done.text, place) == []
 
 
+@pytest.mark.parametrize("where", ["terminal", "python"])
+def test_the_lease_is_free_while_a_password_is_asked_for(where, kadmin, admin, unique, monkeypatch):
+    """She was asked for the password, went for lunch, and held the cluster's lease."""
+    alice, free = unique("alice"), []
+
+    def typed(prompt: str) -> str:
+        lease = admin.port.lease("another plan", "bob")
+        free.append(lease.note is None)
+        lease.release()
+        return CORE
+
+    monkeypatch.setattr(getpass, "getpass", typed)
+    typed.__module__ = "a kernel's"
+    if where == "terminal":
+        assert kadmin("scram", "set", SHA_256, SHA_512, f"user={alice}", "--apply").code == 0
+    else:
+        stage = admin.stage()
+        stage.set_scram(alice, SHA_512)
+        stage.plan().apply().raise_for_errors()
+    assert free == [True, True]
+
+
+def test_who_is_asked_whether_to_wait_types_the_password_once(kadmin, admin, unique, monkeypatch):
+    """The lease was another's, I said that I wait, and was asked for the same password again."""
+    alice, prompts, lease = unique("alice"), [], admin.port.lease("another plan", "bob")
+
+    def typed(prompt: str) -> str:
+        prompts.append(prompt)
+        return CORE
+
+    def answer(status: object) -> Callable[[str], bool]:
+        return lambda question: lease.release() is None
+
+    monkeypatch.setattr(getpass, "getpass", typed)
+    typed.__module__ = "a kernel's"
+    monkeypatch.setattr(terminal, "can_ask", lambda *_: True)
+    monkeypatch.setattr(terminal, "_asking", answer)
+    done = kadmin("scram", "set", SHA_512, f"user={alice}", "--apply")
+    assert (done.code, prompts) == (0, [f"Password for {alice}: ", "Repeat it: "])
+
+
 def test_nobody_can_be_asked_without_a_terminal(kadmin, unique):
     """The job hung at a prompt for a night."""
     refused = kadmin("scram", "set", SHA_512, f"user={unique('alice')}", "--apply")

@@ -153,15 +153,61 @@ def test_the_dead_whose_journal_says_that_all_was_answered_is_not_waited_for():
 
 def test_what_changed_until_the_lease_was_ours_is_seen():
     """Another editor was done a moment before I had the lease, and I overwrote what it had set."""
-    kafka = held_for(0.0)
     looks = []
 
-    def edit(_) -> None:
+    def edit(kafka: FakeKafka) -> None:
         looks.append(1)
         hold(kafka, {("user=x", RATE): 10.0}, {})
         kafka.cluster.settle()
 
+    kafka = at_the_lease(held_for(0.0), edit)
+    assert (states(apply(kafka)), looks, kafka.alters) == (["unchanged"], [1], [])
+
+
+def at_the_lease(kafka: FakeKafka, edit) -> FakeKafka:
+    """The same, where this happens right before the lease is ours."""
     quiet = SCENE.kafka()
     apply(quiet)
-    kafka.faults[next(call.number for call in quiet.calls if call.verb == "take the lease")] = Edited(edit)
-    assert (states(apply(kafka)), looks, kafka.alters) == (["unchanged"], [1], [])
+    number = next(call.number for call in quiet.calls if call.verb == "take the lease")
+    kafka.faults[number] = Edited(lambda _: edit(kafka))
+    return kafka
+
+
+def test_a_row_that_is_as_the_plan_saw_it_again_is_sent_and_not_told_as_skipped():
+    """Its old value was back by the time that the lease was ours: it was sent, and my answer said 'skipped'."""
+
+    def restore(kafka: FakeKafka) -> None:
+        hold(kafka, {("user=x", RATE): 5.0}, {})
+        kafka.cluster.settle()
+
+    kafka = SCENE.kafka()
+    hold(kafka, {("user=x", RATE): 7.0, ("user=y", RATE): 5.0}, {})
+    kafka.cluster.settle()
+    done = executor.apply(
+        at_the_lease(kafka, restore), TWO_ROWS.plan, Pages().opened(), ApplyOptions(skip_conflicts=True)
+    )
+    assert (states(done), len(kafka.alters)) == ([VERIFIED, VERIFIED], 1)
+
+
+def stage_two(wishes) -> None:
+    wishes.set_quota(RATE, 10, user="x")
+    wishes.set_quota(RATE, 10, user="y")
+
+
+TWO_ROWS = Scene(
+    "two rows", lambda kafka: hold(kafka, {("user=x", RATE): 5.0, ("user=y", RATE): 5.0}, {}), stage_two, batch=2
+)
+
+
+def test_who_is_asked_how_long_to_wait_is_asked_once():
+    """I said yes, and was asked for the password of alice a second time."""
+    asked: list[str] = []
+
+    def seconds(held: Locked) -> float:
+        asked.append(str(held))
+        return 100.0
+
+    assert states(apply(held_for(60.0), wait_lease=seconds)) == [VERIFIED]
+    assert asked == ["alice@host holds the lease for plan plan-of-alic"]
+    with pytest.raises(Locked, match=r"plan-of-alic$"):
+        apply(held_for(60.0), wait_lease=lambda held: 0.0)

@@ -218,6 +218,7 @@ class _Run:
 
     def _pending(self) -> Sequence[Change]:
         """The rows that the cluster does not have yet, as it is now."""
+        self.facts.skipped.clear()  # what a look before this one has skipped may be as the plan saw it now
         classified = self._look(self.plan.changes)
         self._refuse_moved(classified)
         self.done_before = classified.done
@@ -233,8 +234,13 @@ class _Run:
         return pending
 
     def _judge(self, pending: Sequence[Change]) -> None:
-        """Refuse rows whose secrets are missing, that brokers refuse, or that are dangerous and not allowed."""
-        refuse_missing(pending, self.hooks.resolver)
+        """Refuse rows whose secrets are missing, that brokers refuse, or that are dangerous and not allowed.
+
+        Secrets of rows that are skipped are looked up too: they may be sent after all, and while the lease is held
+        nobody should be asked for one.
+        """
+        may_be_sent = self.facts.skipped.keys() | {change.row for change in pending}
+        refuse_missing([c for c in self.plan.changes if c.row in may_be_sent], self.hooks.resolver)
         self._refuse_invalid(pending)
         self.let_through = self.hooks.gate(pending, self.before)
 

@@ -53,20 +53,21 @@ class PlanLock:
         Interrupted
             Somebody asked to stop meanwhile.
         """
-        began, tries = self._kafka.monotonic(), 0
+        until, patience = None, 0.0
         while self._options.lock and self._lease is None:
-            tries += 1
             self._known_at = self._kafka.boottime()
             try:
                 self._lease = self._kafka.lease(self._plan.id, author(), steal=self._options.steal)
             except Locked as held:
-                self._wait(held, self._kafka.monotonic() - began, progress, stopped)
-        return tries > 1
+                if until is None:
+                    patience = self._options.patience(held)
+                    until = self._kafka.monotonic() + patience
+                self._wait(held, until - self._kafka.monotonic(), patience, progress, stopped)
+        return until is not None
 
-    def _wait(self, held: Locked, waited: float, progress: Progress, stopped: Stopped) -> None:
-        left = self._options.patience - waited
+    def _wait(self, held: Locked, left: float, patience: float, progress: Progress, stopped: Stopped) -> None:
         if left <= 0:
-            raise held.reworded(f"{held}; waited {waited:.0f} s for it") if self._options.patience else held
+            raise held.reworded(f"{held}; waited {patience - left:.0f} s for it") if patience else held
         if stopped():
             raise Interrupted(f"plan {self._plan.id[:12]} was stopped while it waited, and nothing was sent: {held}")
         progress(Advance("waiting", 0, len(self._plan), left=left, behind=str(held)))
