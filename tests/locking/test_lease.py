@@ -24,7 +24,7 @@ from kadmin_nb.admin.wire import ALTER_TIMEOUT
 from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.errors import PlanRefused, TimedOut
 from kadmin_nb.model.connection_settings import Settings
-from kadmin_nb.plans.execution import executor
+from kadmin_nb.plans.execution import executor, plan_lock
 from kadmin_nb.plans.journal.hash_chain import Journal
 from kadmin_nb.processes import Process
 from kadmin_nb.secrets import Secret
@@ -199,8 +199,8 @@ def test_giving_back_with_a_lost_answer_is_not_taken_for_another(alice, monkeypa
     assert len(calls) == 2
 
 
-@pytest.mark.parametrize("fresh", [60.0, 0.0])
-def test_a_plan_that_was_overtaken_in_its_sleep_says_so(fresh, cluster, kafka, unique, monkeypatch):
+@pytest.mark.parametrize("pause", [60.0, plan_lock.PAUSE])
+def test_a_plan_that_was_overtaken_in_its_sleep_says_so(pause, cluster, kafka, unique, monkeypatch):
     """SIGSTOP after the intent, and somebody stole the lease, applied and gave it back: mine ended with 'verified'."""
     user, real = unique("user"), Journal.write
     mine, theirs = (_rate(cluster, user, rate) for rate in (1000, 2000))
@@ -212,8 +212,8 @@ def test_a_plan_that_was_overtaken_in_its_sleep_says_so(fresh, cluster, kafka, u
                 other.apply(theirs, steal=True)
 
     monkeypatch.setattr(Journal, "write", sleep)
-    monkeypatch.setattr(executor, "FRESH", fresh)
-    if fresh:
+    monkeypatch.setattr(executor, "PAUSE", pause)
+    if pause == 60.0:
         with pytest.raises(kn.PartlyFailed) as told:
             cluster.apply(mine)
         assert OVERTAKEN.match(str(told.value)), str(told.value)
@@ -221,7 +221,7 @@ def test_a_plan_that_was_overtaken_in_its_sleep_says_so(fresh, cluster, kafka, u
     else:
         done = cluster.apply(mine).to_arrow().to_pylist()
         assert [(row["state"], row["error"]) for row in done] == [("skipped", "FENCED")]
-    assert _limit(cluster, user) == [1000.0 if fresh else 2000.0]
+    assert _limit(cluster, user) == [1000.0 if pause == 60.0 else 2000.0]
 
 
 def _rate(cluster, user: str, rate: int):

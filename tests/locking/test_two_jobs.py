@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pty
+import re
+import signal
 import subprocess
 import sys
 import threading
@@ -15,7 +17,7 @@ from kadmin_nb.admin.ports import Lease
 from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.cluster.changes import journals
 from kadmin_nb.model.connection_settings import Settings
-from tests.waiting import eventually
+from tests.waiting import eventually, state_of_process
 
 pytestmark = pytest.mark.broker
 
@@ -53,6 +55,20 @@ def job_without_locks(kafka) -> Callable[..., subprocess.Popen[str]]:
         )
 
     return begin
+
+
+STOPS_ITSELF = """
+import os, signal
+from kadmin_nb.commands import main
+from kadmin_nb.plans.journal.hash_chain import Journal
+real = Journal.write
+def write(journal, kind, **says):
+    real(journal, kind, **says)
+    if kind == "intent":
+        os.kill(os.getpid(), signal.SIGSTOP)
+Journal.write = write
+main()
+"""
 
 
 @pytest.fixture
@@ -162,3 +178,28 @@ def test_without_file_locks_a_refused_run_leaves_the_other_its_journal(
     assert complained.startswith("Note: there are no file locks in ")
     assert [record.kind for record in journals().find(plan.id).chain.records][-1] == "end"
     assert len(cluster.rollback(plan.id)) == 1
+
+
+def test_who_was_stopped_for_a_moment_sends_nothing_over_the_one_who_stole(job, kafka, cluster, unique, tmp_path):
+    """It stood still for two seconds between its journal and its request; I took over, and it overwrote me."""
+    user, plans = unique("user"), {}
+    for rate in (1000, 2000):
+        stage = cluster.stage()
+        stage.set_quota("producer_byte_rate", rate, user=user)
+        plans[rate] = stage.plan()
+        plans[rate].save(str(tmp_path / f"{rate}.json"))
+    line = [sys.executable, "-c", STOPS_ITSELF, "plan", "apply", str(tmp_path / "1000.json")]
+    stopped = subprocess.Popen(
+        [*line, "--cluster", kafka.bootstrap], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    try:
+        eventually(lambda: state_of_process(stopped.pid), "T", seconds=60)
+        assert ended(job("plan", "apply", str(tmp_path / "2000.json"), "--steal-lock"))[::2] == (0, "")
+    finally:
+        stopped.send_signal(signal.SIGCONT)
+    code, said, complained = ended(stopped)
+    assert (code, "1 skipped" in said) == (1, True)
+    assert re.search(
+        rf" took the lease for plan {plans[2000].id[:12]} at .*: plan {plans[1000].id[:12]} stops here", complained
+    )
+    assert cluster.quotas.describe(user=user, strict=True).to_arrow()["value"].to_pylist() == [2000.0]

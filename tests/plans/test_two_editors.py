@@ -11,6 +11,7 @@ from kadmin_nb.errors import Conflict, PlanRefused
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.execution.executor import ApplyResult
+from kadmin_nb.plans.execution.plan_lock import PAUSE
 from kadmin_nb.plans.journal import replay
 from tests.double.faults import Edited, NotSent
 from tests.plans.scenes import RATE, hold
@@ -206,7 +207,7 @@ def asleep_after_the_intent(seconds: float) -> tuple[Pair, list[str], ApplyResul
     return pair, lines, pair.apply(0, Pages(written=sleep))
 
 
-@pytest.mark.parametrize("seconds", [6.0, 300.0])
+@pytest.mark.parametrize("seconds", [PAUSE, 1.0, 300.0])
 def test_who_sleeps_between_the_journal_and_the_send_sends_nothing(seconds):
     """The laptop slept for minutes after it had written down what it would do, and then did it, over my change."""
     pair, lines, mine = asleep_after_the_intent(seconds)
@@ -220,9 +221,41 @@ def test_who_sleeps_between_the_journal_and_the_send_sends_nothing(seconds):
     assert (journalled.in_doubt, journalled.unsettled) == (set(), set())  # who carries it on waits for nothing
 
 
+def test_who_sleeps_within_a_renewal_asks_again_before_it_sends():
+    """It slept before it heard that the lease is still its own, believed that when it woke up, and overwrote me."""
+    quiet = Pair()
+    quiet.apply(0)
+    before_x, *_ = [call.number for call in quiet.kafkas[0].calls if call.verb == "renew the lease"]
+    pair = Pair(steals=True)
+    slept_after(pair, before_x, lambda: pair.apply(1))
+    mine = pair.apply(0)
+    assert pair.writers() == [1]
+    assert [(outcome.state, outcome.error) for outcome in mine.outcomes] == [("skipped", "FENCED")] * 3
+
+
+def slept_after(pair: Pair, number: int, meanwhile) -> None:
+    """The first editor sleeps for two seconds when that renewal was made, and has not heard of it yet."""
+    real = pair.kafkas[0].lease
+
+    def lease(*words, **options):
+        ours = real(*words, **options)
+        renew = ours.renew
+
+        def renewed() -> None:
+            renew()
+            if pair.kafkas[0].calls[-1].number == number:
+                pair.kafkas[0].suspend(2.0)
+                meanwhile()
+
+        ours.renew = renewed
+        return ours
+
+    pair.kafkas[0].lease = lease
+
+
 def test_an_overwrite_in_the_moment_before_the_send_is_told_at_the_end():
-    """I took over in the one second in which it slept; both of us read 'verified', and my change was gone."""
-    pair, lines, mine = asleep_after_the_intent(1.0)
+    """I took over in the tenth of a second in which it slept; both of us read 'verified', and my change was gone."""
+    pair, lines, mine = asleep_after_the_intent(0.1)
     assert pair.writers() == [1, 0]
     assert [o.state for o in mine.outcomes] == ["skipped", "verified", "skipped"]
     assert '"overtaken":"another took' in lines[-1]

@@ -30,16 +30,12 @@ from ..secret_resolver import Resolver, nowhere, refuse_missing
 from ..sending import Batch, batches, is_doubtful, is_of_the_whole
 from ..validation import refusals
 from . import row_states
-from .plan_lock import LOST, PlanLock
+from .plan_lock import LOST, PAUSE, PlanLock
 from .preflight import HIDDEN, ComparedRows, classed, conflict, told_apart
 from .progress import SENT, WAITING, Advance, Progress, Stopped, never, seconds_left, silent
 from .rollback import Left
 from .row_states import Facts
 from .verification import Round, Sightings, verify
-
-FRESH = 5.0
-"""Seconds after which the lease is renewed once more before something is sent: the process may have slept."""
-
 
 LOOK_AGE = 10.0
 """Seconds after which the state is observed, or validated, anew before something is sent."""
@@ -432,7 +428,7 @@ class _Run:
         values = {"values": {str(c.row): c.after for c in steps}} if steps else {}
         if why := self._write(replay.INTENT, **meant, **values):
             return why
-        if lost := self._lost(after=FRESH):
+        if lost := self._lost(after=PAUSE):
             not_sent = str(Refusal(sending.NOT_SENT, str(lost)))
             self._write(replay.OUTCOME, **meant, refused={str(c.row): not_sent for c in changes})
             return lost
@@ -456,7 +452,7 @@ class _Run:
             return {}
         again = batch.only(passing)
         self.kafka.sleep(_RETRY_PAUSE)
-        if self._lost(after=FRESH):
+        if self._lost(after=PAUSE):
             return {}
         self.lock.unproven.update(c.row for c in again.changes)
         self.facts.resent |= {c.row: passing[c.resource] for c in again.changes}
