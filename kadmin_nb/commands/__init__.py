@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import click
 
+    from ..errors import Hinted
     from .click_glue import Values
     from .session import Session
 
@@ -21,9 +22,13 @@ __all__ = ["Result", "complete", "main", "run"]
 
 @dataclass(frozen=True)
 class Result:
-    """The value a command returned, with the shared options that say how to show it."""
+    """The value a command returned, with the shared options that say how to show it.
+
+    `error` is the end of a run that ended badly; the value is what became of its rows.
+    """
 
     value: Any
+    error: Hinted | None = None
     form: str | None = None
     out: str | None = None
     raw: bool = False
@@ -48,8 +53,8 @@ def run(
     try:
         chosen = command or root
         with chosen.make_context(name, list(words), obj=session) as context:
-            value = chosen.invoke(context)
-            return Result(value, **{k: v for k, v in context.meta.items() if k in Result.__annotations__})
+            value, error = _ended(chosen, context)
+            return Result(value, error, **{k: v for k, v in context.meta.items() if k in Result.__annotations__})
     except HelpAsked as asked:
         return Result(Text(asked))
     except click.exceptions.NoArgsIsHelpError as nothing:
@@ -60,6 +65,21 @@ def run(
         raise KeyboardInterrupt from None
     except click.ClickException as exc:
         raise as_ours(exc, words) from None
+
+
+def _ended(command: click.Command, context: click.Context) -> tuple[Any, Hinted | None]:
+    """The value; of a run that ended badly what became of its rows, and the error."""
+    from ..errors import Hinted
+    from .click_glue import EndedBadly
+
+    try:
+        return command.invoke(context), None
+    except EndedBadly as ended:
+        return ended.answer, ended.error
+    except Hinted as error:
+        if error.outcomes is None:
+            raise
+        return error.outcomes, error
 
 
 def complete(

@@ -14,7 +14,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from ..errors import KadminError, UsageError
+from ..errors import Hinted, KadminError, UsageError
 from ..hints import did_you_mean, nearest
 from ..model.expansion import Variables, as_text, expanded_value, expanded_words
 from ..model.grammar import Special, Value, format_word, quote
@@ -136,6 +136,14 @@ class TextInPart(Text):
 
 class HelpAsked(Exception):
     """Somebody asked for help; the text is the answer."""
+
+
+class EndedBadly(Exception):
+    """A run ended with this error; the answer has what became of its rows, in the form that was asked for."""
+
+    def __init__(self, answer: object, error: Hinted) -> None:
+        super().__init__()
+        self.answer, self.error = answer, error
 
 
 class _Expanding:

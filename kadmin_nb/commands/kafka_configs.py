@@ -151,7 +151,7 @@ def _carried_out(
     kafka_tool.refuse_absent(plan)
     if dangers_of(plan) and not _refuses_dangers(session, plan_options):
         plan, plan_options = _let_through(session, plan, plan_options)
-    outcomes = kafka_tool.carry_out(session, plan, plan_options)
+    outcomes = kafka_tool.carry_out(session, plan, plan_options, output)
     if not plan_options.apply:
         return outcomes
     if output == TEXT:

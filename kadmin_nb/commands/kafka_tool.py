@@ -15,7 +15,7 @@ from ..model.changes import DELETE
 from ..plans.apply_options import ApplyOptions
 from .answer_formats import as_csv, as_json, as_lines
 from .change_options import allow_unknown, negated, reason, taken
-from .click_glue import HelpAsked, Words
+from .click_glue import EndedBadly, HelpAsked, Words
 from .completions import dangerous
 from .options import cluster, pair
 from .session import PlanOptions, Session
@@ -123,18 +123,24 @@ _NEXT_PROPERTY = re.compile(r""",(?=[\w.-]+=)(?=(?:[^"']|"[^"]*"|'[^']*')*$)""")
 """A comma before `name=`, and not within quotation marks, where JAAS has its own."""
 
 
-def carry_out(session: Session, plan: Plan, plan_options: PlanOptions) -> Any:
+def carry_out(session: Session, plan: Plan, plan_options: PlanOptions, output: str = TEXT) -> Any:
     """The outcomes of a plan, every one of them good; of a dry run the plan itself.
 
     Raises
     ------
     KadminError
         Whatever refuses a plan, or fails a row of it.
+    EndedBadly
+        The same, where the outcomes are asked for as JSON or CSV.
     """
     try:
         return session.save_or_apply(plan, plan_options).raise_for_errors()
-    except (KadminError, Interrupted) as exc:  # a script reads lines on standard output: the rows go to the error
-        exc.rows, exc.outcomes = exc.rows if exc.outcomes is None else exc.outcomes, None
+    except (KadminError, Interrupted) as exc:
+        if exc.outcomes is None:
+            raise
+        if output in (JSON, CSV):
+            raise EndedBadly(shown(exc.outcomes.to_arrow(), output), exc) from None
+        exc.rows, exc.outcomes = exc.outcomes, None  # a script reads lines on standard output
         raise
 
 

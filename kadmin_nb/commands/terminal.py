@@ -175,30 +175,39 @@ def _refuse_broken_text(words: list[str]) -> None:
 
 
 def _print_result(result: Result, colour: bool) -> ExitState:
-    """Print a value, or write it where --out says; how that ends."""
-    from .answer_formats import formed, json_lines, write_file
-
-    value = result.value
+    """Print a value, or write it where --out says, and the error of a run that ended badly; how that ends."""
+    value, error = result.value, result.error
     if value is None:
         return ExitState.DONE
-    if result.form:
-        formed(value, result.form)
-    if result.out:
-        try:
-            write_file(value, Path(result.out), raw=result.raw)
-        except KadminError as exc:
-            if not _has_changed(value):
-                raise
-            _complain(exc, colour)
-            return _unprinted(value)
-    elif not (_print(json_lines(value)) if result.json else _show(value, colour, may_page=not result.no_pager)):
-        return _unprinted(value)
-    if isinstance(value, str):  # a text, help say, has no rows: nothing need be loaded to see that
-        if (error := getattr(value, "error", None)) is None:
-            return ExitState.DONE
+    unprinted = None if _is_printed(result, colour) else _unprinted(value)
+    if error is None and isinstance(value, str):  # a text, help say, has no rows: nothing need be loaded to see that
+        error = getattr(value, "error", None)
+    if error is not None:
         _say(error, colour)
-        return cast("ExitState", error.exit_state)
-    return _ended(value, result.detailed, colour)
+        return error.exit_state
+    if unprinted is not None:
+        return unprinted
+    return ExitState.DONE if isinstance(value, str) else _ended(value, result.detailed, colour)
+
+
+def _is_printed(result: Result, colour: bool) -> bool:
+    """Print the value, or write it where --out says; False where that failed, and the line goes on."""
+    from .answer_formats import formed, json_lines, write_file
+
+    if result.form:
+        formed(result.value, result.form)
+    if not result.out:
+        if result.json:
+            return _print(json_lines(result.value))
+        return _show(result.value, colour, may_page=not result.no_pager and result.error is None)
+    try:
+        write_file(result.value, Path(result.out), raw=result.raw)
+    except KadminError as exc:
+        if result.error is None and not _has_changed(result.value):
+            raise
+        _complain(exc, colour)
+        return False
+    return True
 
 
 def _unprinted(value: object) -> ExitState:

@@ -143,13 +143,14 @@ class KAdmin(Magics):
         with Line(self._shell) as line_of_progress:
             self.session.progress, self.session.note = line_of_progress.progress, line_of_progress.note
             self.session.cell, self.session.variables, self.session.frames = cell, variables, variables.value
+            result = None
             try:
                 result = run(words, self.session, typed, entry_point(typed))
                 self._name_ahead()
                 return self._handed(result, name)
             except (KadminError, Interrupted) as exc:
                 exc.syntax = hints.magic
-                _display_outcomes(exc)
+                _display_outcomes(exc, result)
                 raise
             finally:
                 self.session.variables = self.session.frames = None  # they hold the caller's frame
@@ -167,6 +168,8 @@ class KAdmin(Magics):
             _write(result, file)
         if (out := name or variable) is not None:
             self._shell.push({out: value})  # type: ignore[no-untyped-call]
+        if result.error is not None:
+            raise result.error
         if getattr(result.value, "_is_raised", False):
             result.value.raise_for_errors()
         if isinstance(result.value, str) and (error := getattr(result.value, "error", None)):
@@ -213,18 +216,25 @@ def _write(result: Result, file: Path) -> None:
     try:
         write_file(result.value, file, raw=result.raw)
     except KadminError as exc:
+        if result.error is not None:  # it says more than why its rows are not in a file
+            return _show_text("\n".join(exc.lines()))
         if getattr(result.value, "_anything_changed", False):
             exc.outcomes = result.value
         raise
 
 
-def _display_outcomes(failed: KadminError | Interrupted) -> None:
-    """The rows, before the error that counts them."""
+def _display_outcomes(failed: KadminError | Interrupted, result: Result | None) -> None:
+    """The rows, before the error that counts them: as the text that was asked for, or as a table."""
     from IPython.display import display
 
+    from kadmin_nb.commands.answer_formats import as_json
     from kadmin_nb.frames.blocks import NOTEBOOK
 
-    if failed.outcomes is not None:
+    if failed.outcomes is None:
+        return
+    if result is not None and (result.json or isinstance(result.value, str)):
+        _show_text(as_json(result.value) if result.json else result.value)
+    else:
         display(failed.outcomes._mimebundle(replace(NOTEBOOK, has_errors_apart=True)), raw=True)  # type: ignore[no-untyped-call]
 
 

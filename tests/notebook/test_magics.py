@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -12,9 +13,11 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.cluster.changes import Changes
+from kadmin_nb.admin.ports import UNSIGNED
+from kadmin_nb.cluster.changes import Changes, journals
 from kadmin_nb.frames.answer_frame import AnswerFrame
 from kadmin_nb.model.changes import Outcome
+from kadmin_nb.plans import sending
 from kadmin_nb.plans.execution.executor import ApplyResult
 from kadmin_nb.plans.outcomes import Outcomes
 from kadmin_nb.plans.plan import Plan
@@ -461,3 +464,26 @@ def test_kafkas_own_tool_changes_no_cluster_that_nobody_named(notebook):
         "%kadmin kafka-configs --alter --user a --add-config producer_byte_rate=1", kn.UsageError
     )
     assert str(refused) == "--bootstrap-server is required"
+
+
+@pytest.mark.parametrize("form", ["--json", "--out rows", "--out {file}"])
+def test_a_run_that_ended_badly_has_its_rows_where_the_line_asked_for_them(form, live, name, tmp_path, monkeypatch):
+    """The journal was lost, and the variable that the next cell reads was not there."""
+    real, live["file"] = sending.Batch.send, str(tmp_path / "rows.json")
+
+    def send(batch, *words, **options):
+        answers = real(batch, *words, **options)
+        if plan_id := options.get("signature", UNSIGNED).plan_id:
+            journals().find(plan_id).place.unlink()
+        return answers
+
+    monkeypatch.setattr(sending.Batch, "send", send)
+    line = f"%kquota set producer_byte_rate=5MB/s user={name('user')} --apply"
+    lost = live.refused(f"{line} {form}", kn.PartlyFailed)
+    assert "can be neither resumed nor rolled back" in str(lost)
+    if form == "--json":
+        assert json.loads(live.displayed[-1]["data"]["text/plain"])[0]["state"] == "verified"
+    elif form == "--out rows":
+        assert live["rows"].to_arrow()["state"].to_pylist() == ["verified"]
+    else:
+        assert json.loads((tmp_path / "rows.json").read_text())[0]["state"] == "verified"
