@@ -14,6 +14,7 @@ from .. import files
 from ..errors import KadminError, PartlyFailed, Unsupported, UsageError
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.display import Display
+from ..paths import journal_dir
 from . import run_record
 from .catalogue import Runbook, find
 from .page import write_page
@@ -83,6 +84,8 @@ def run(
     ------
     NotFound, UsageError
         No such runbook; a parameter that it does not declare, a value of another type, a secret. Nothing was started.
+    PartlyFailed
+        The cluster was changed, and the run cannot be saved, as on a full disk, or its kernel died.
     KadminError
         The error that the notebook raised, of the same class if it is one of kadmin_nb.
     """
@@ -97,9 +100,28 @@ def run(
     try:
         _execute(mill, runbook, document, bound, path)
         result = _result(path, runbook, bound, run_record.FINISHED)
+    except KadminError as exc:
+        raise exc if exc.document else _with_what_stays(exc, path) from None
     finally:
         page = write_page(document, path) if html else None
     return Run(document, path, page, result)
+
+
+def _with_what_stays(error: KadminError, record: Path) -> KadminError:
+    """The error of a run that cannot be saved, or whose kernel died; where its plan was sent, it says what stays."""
+    from ..plans.journal.store import Journals  # with Arrow, which a run that ends well does not need
+
+    try:
+        plan_id = run_record.read_record(record).get("plan_id")
+        journal = Journals(journal_dir()).find(plan_id) if plan_id else None
+        sent = len(journal.state.sent) if journal else 0
+    except KadminError:
+        return error
+    if not journal or not sent:
+        return error
+    counts = f"{sent} of {len(journal.plan)} rows sent, {len(journal.state.verified)} verified"
+    became = f"plan {journal.plan.id[:12]}: {counts}"
+    return run_record.unsaved(error, journal.plan.id, became)
 
 
 def _bound(runbook: Runbook, parameters: Mapping[str, object]) -> dict[str, object]:

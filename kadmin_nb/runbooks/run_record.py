@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -22,7 +23,7 @@ from ..errors import Hinted, Interrupted, Invalid, KadminError, PartlyFailed, Pl
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.schema_metadata import now
-from ..hints import Runbook
+from ..hints import Hint, Runbook, Verb, sentence
 from ..processes import Process
 from . import binder
 from .report_checks import Verdicts
@@ -154,7 +155,11 @@ class Record:
         if self.cluster is None or self.plan is None:
             raise UsageError("the record has no plan to apply", hint="Set record.cluster and record.plan before.")
         self._is_applying = True
-        self._write()
+        try:
+            self._write()
+        except KadminError:
+            self._is_applying = False
+            raise
         try:
             self.outcomes = self.cluster.apply(self.plan, options, **keywords)
         except (PartlyFailed, Interrupted) as exc:
@@ -230,7 +235,7 @@ class Record:
         binder.hand_back_to_databricks(self._namespace, self.to_json())
 
     def __enter__(self) -> Self:
-        self._write()
+        self._save()
         return self
 
     def __exit__(
@@ -239,7 +244,23 @@ class Record:
         self.error = exc
         if isinstance(exc, Hinted):
             exc.syntax = self.syntax
-        self._write()
+        if exc is None:
+            return self._save()
+        with contextlib.suppress(KadminError):  # the error says more than why the record lacks it
+            self._write()
+        return None
+
+    def _save(self) -> None:
+        """Write it; where that fails after the cluster was changed, the error says what stays."""
+        try:
+            self._write()
+        except KadminError as exc:
+            if self.plan is None or self.changed is False:
+                raise
+            became = f"plan {self.plan.id[:SHORT_ID]} may have been sent in part"
+            if self.outcomes is not None:
+                became = self.outcomes._short_form()
+            raise unsaved(exc, self.plan.id, became) from None
 
     def _write(self) -> None:
         if self.path:
@@ -248,6 +269,22 @@ class Record:
     def __repr__(self) -> str:
         plan = f"plan {self.plan.id[:12]}, changes {self.plan.changes_id[:12]}, " if self.plan else ""
         return f"{self.runbook}: {self.state}; {plan}record {self.path.name if self.path else 'handed to the job'}"
+
+
+def unsaved(why: KadminError, plan_id: str, became: str) -> PartlyFailed:
+    """The error of a run that changed the cluster and cannot be saved: why, what became of its plan, what stays."""
+    plan_id = plan_id[:SHORT_ID]
+    log = Verb(f"plan log {plan_id}", f"cluster.log({plan_id!r})")
+    resume = Verb(f"plan resume {plan_id}", f"cluster.resume({plan_id!r})")
+    rollback = Verb(f"plan rollback {plan_id}", f"cluster.rollback({plan_id!r})")
+    return PartlyFailed(
+        f"{why}; {became}",
+        code=why.code,
+        hint=Hint(
+            "Changes that were sent stay, and their journal.",
+            sentence("{} shows it, {} continues, {} undoes what was done.", log, resume, rollback),
+        ),
+    )
 
 
 def header(
