@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import timedelta
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self, Unpack
 
 from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError, PartlyFailed
@@ -19,7 +19,7 @@ from ..frames.schema_metadata import stamped
 from ..model.connection_settings import Settings
 from ..model.grammar import ANY, LEFT_OUT
 from ..plans import VERIFY_TIMEOUT
-from ..plans.apply_options import ApplyOptions, with_arguments
+from ..plans.apply_options import ApplyOptions, GivenOptions, shows_options, with_arguments
 from ..plans.execution.progress import Progress, Stopped, never, silent
 from .configs import Configs
 from .quotas import Quotas
@@ -238,6 +238,7 @@ class Cluster:
                 plan = stage.plan(reason, allow_unknown=allow_unknown, lifetime=lifetime)
         return with_note(plan, str(difference), author=plan.author, at=plan.created, kind="declared")
 
+    @shows_options
     def apply(
         self,
         plan: Plan,
@@ -245,18 +246,7 @@ class Cluster:
         *,
         progress: Progress = silent,
         stop: Stopped = never,
-        skip_conflicts: bool | None = None,
-        allow: str | Collection[str] | None = None,
-        gradual: float | None = None,
-        usage: object = None,
-        lock: bool | None = None,
-        steal: bool | None = None,
-        wait_lease: float | None = None,
-        require_approval: bool | None = None,
-        policy: Any = None,
-        verify_timeout: float | None = None,
-        quiet_period: float | None = None,
-        wait_clients: float | None = None,
+        **given: Unpack[GivenOptions],
     ) -> Outcomes:
         """Apply a plan, and verify every change on every broker.
 
@@ -290,7 +280,7 @@ class Cluster:
         Interrupted
             Stopped by Ctrl-C or `stop`; `.outcomes` has the result so far.
         """
-        return self._changes.apply(plan, with_arguments(options, locals()), progress, stop)
+        return self._changes.apply(plan, with_arguments(options, given), progress, stop)
 
     def approve(self, plan: Plan, text: str = "") -> Plan:
         """The same plan, with the same id, and our approval; save it again.
@@ -306,6 +296,7 @@ class Cluster:
         """
         return self._changes.approve(plan, text)
 
+    @shows_options
     def resume(
         self,
         plan: Plan | str,
@@ -313,18 +304,7 @@ class Cluster:
         *,
         progress: Progress = silent,
         stop: Stopped = never,
-        skip_conflicts: bool | None = None,
-        allow: str | Collection[str] | None = None,
-        gradual: float | None = None,
-        usage: object = None,
-        lock: bool | None = None,
-        steal: bool | None = None,
-        wait_lease: float | None = None,
-        require_approval: bool | None = None,
-        policy: Any = None,
-        verify_timeout: float | None = None,
-        quiet_period: float | None = None,
-        wait_clients: float | None = None,
+        **given: Unpack[GivenOptions],
     ) -> Outcomes:
         """Continue a plan that was started here; it may be given by its id, or the beginning of it.
 
@@ -336,7 +316,7 @@ class Cluster:
         NotFound
             There is no journal of it here: it was not started.
         """
-        return self._changes.resume(plan, with_arguments(options, locals()), progress, stop)
+        return self._changes.resume(plan, with_arguments(options, given), progress, stop)
 
     def rollback(self, plan: Plan | str) -> Plan:
         """The plan that undoes what brokers show of another plan; `reason` counts what cannot be undone.
@@ -515,23 +495,12 @@ class Cluster:
 
         return explore(self, user, client_id, usage)
 
+    @shows_options
     def review(
         self,
         plan: Plan,
         options: ApplyOptions | None = None,
-        *,
-        skip_conflicts: bool | None = None,
-        allow: str | Collection[str] | None = None,
-        gradual: float | None = None,
-        usage: object = None,
-        lock: bool | None = None,
-        steal: bool | None = None,
-        wait_lease: float | None = None,
-        require_approval: bool | None = None,
-        policy: Any = None,
-        verify_timeout: float | None = None,
-        quiet_period: float | None = None,
-        wait_clients: float | None = None,
+        **given: Unpack[GivenOptions],
     ) -> Display:
         """A widget to review and apply a plan; see `Plan.review`.
 
@@ -540,7 +509,7 @@ class Cluster:
         WrongCluster
             It was made for another cluster.
         """
-        return self._changes.bind(plan).review(with_arguments(options, locals()))
+        return self._changes.bind(plan).review(with_arguments(options, given))
 
     def log(self, plan: Plan | str | None = None) -> Answer:
         """JOURNAL: what was done for a plan, proven by a chain of hashes; without a plan, PLANS: those started here.

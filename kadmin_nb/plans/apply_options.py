@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any
+import inspect
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from typing import Any, TypedDict, TypeVar
 
 from ..errors import Locked, UsageError
 from ..hints import Hint, Option, sentence
@@ -84,10 +85,39 @@ class ApplyOptions:
         return [*self.policy] if isinstance(self.policy, list | tuple) else [self.policy] if self.policy else []
 
 
-_FIELDS = tuple(field.name for field in fields(ApplyOptions))
+class GivenOptions(TypedDict, total=False):
+    """The fields of `ApplyOptions` as keyword arguments; None is as if it were not given."""
+
+    skip_conflicts: bool | None
+    allow: str | Collection[str] | None
+    gradual: float | None
+    usage: object
+    lock: bool | None
+    steal: bool | None
+    wait_lease: float | Callable[[Locked], float] | None
+    require_approval: bool | None
+    policy: Any
+    verify_timeout: float | None
+    quiet_period: float | None
+    wait_clients: float | None
 
 
-def with_arguments(options: ApplyOptions | None, arguments: Mapping[str, Any]) -> ApplyOptions:
-    """The options, changed where an argument of the name of a field is given; other arguments are passed over."""
-    changes = {name: value for name in _FIELDS if (value := arguments[name]) is not None}
+def with_arguments(options: ApplyOptions | None, given: GivenOptions) -> ApplyOptions:
+    """The options, changed where a keyword argument is given."""
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     return replace(options or ApplyOptions(), **changes)
+
+
+_Verb = TypeVar("_Verb", bound=Callable[..., object])
+
+
+def shows_options(verb: _Verb) -> _Verb:
+    """The same verb, whose help and completion name each option where it takes `**given`."""
+    signature = inspect.signature(verb)
+    own = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    options = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind.__forward_arg__)
+        for name, kind in GivenOptions.__annotations__.items()
+    ]
+    verb.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+    return verb

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 import pyarrow as pa
 
@@ -28,7 +28,7 @@ from ..model.findings import Finding
 from ..version import TOOL
 from . import advice, plan_file
 from .advice import Advice, answer, dangers
-from .apply_options import ApplyOptions, with_arguments
+from .apply_options import ApplyOptions, GivenOptions, shows_options, with_arguments
 from .execution.progress import Progress, Stopped, never, silent
 from .formats import PrintFormats, Subject, with_ends
 from .kinds.registry import remedy, rights_to_apply
@@ -187,47 +187,26 @@ class Plan(PrintFormats, Tabular):
             )
         return self
 
+    @shows_options
     def apply(
         self,
         options: ApplyOptions | None = None,
         *,
         progress: Progress = silent,
         stop: Stopped = never,
-        skip_conflicts: bool | None = None,
-        allow: str | Collection[str] | None = None,
-        gradual: float | None = None,
-        usage: object = None,
-        lock: bool | None = None,
-        steal: bool | None = None,
-        wait_lease: float | None = None,
-        require_approval: bool | None = None,
-        policy: Any = None,
-        verify_timeout: float | None = None,
-        quiet_period: float | None = None,
-        wait_clients: float | None = None,
+        **given: Unpack[GivenOptions],
     ) -> Outcomes:
         """Apply it to its cluster; see `Cluster.apply`."""
-        chosen = with_arguments(options, locals())
+        chosen = with_arguments(options, given)
         if self._live is None:
             raise UsageError("this plan is bound to no cluster", hint="cluster.apply(plan) applies it.")
         return self._live.apply(self, chosen, progress, stop)
 
+    @shows_options
     def review(
         self,
         options: ApplyOptions | None = None,
-        *,
-        skip_conflicts: bool | None = None,
-        allow: str | Collection[str] | None = None,
-        gradual: float | None = None,
-        usage: object = None,
-        lock: bool | None = None,
-        steal: bool | None = None,
-        wait_lease: float | None = None,
-        require_approval: bool | None = None,
-        policy: Any = None,
-        verify_timeout: float | None = None,
-        quiet_period: float | None = None,
-        wait_clients: float | None = None,
+        **given: Unpack[GivenOptions],
     ) -> Display:
         """A widget to review and apply it; a table where widgets cannot be shown.
 
@@ -242,7 +221,7 @@ class Plan(PrintFormats, Tabular):
         UsageError
             It is bound to no cluster.
         """
-        chosen = with_arguments(options, locals())
+        chosen = with_arguments(options, given)
         if self._live is None:
             raise UsageError("this plan is bound to no cluster", hint="cluster.review(plan) shows it.")
         return self._live.review(self, chosen)
