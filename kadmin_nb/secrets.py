@@ -1,17 +1,15 @@
-"""Secrets: keys that hold them, references to them, texts that do not print, messages without them."""
+"""Secrets: the names that they have, texts that hold them, references to them, values that do not print."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import NoReturn
 
 SHOWN = "[secure]"
 FORMS = "env:NAME, file:PATH, properties:FILE#KEY, keyring:NAME or databricks:SCOPE/KEY"
 _REFERENCE = re.compile(r"(env|file|keyring|databricks|prompt|properties):(.+)")
-_CALLED_SO = re.compile(
-    r"scram-sha-.*|(?:.*[._-])?(?:\w*password|\w*passphrase|\w*secret|\w*token|\w*credentials?|jaas\.config"
-    r"|(?:\w*_)?(?:api|access|private|secret)?key|certificate\.chain|truststore\.certificates)",
-    re.IGNORECASE,
-)
 
 
 def reference(text: str) -> tuple[str, str] | None:
@@ -33,67 +31,169 @@ def is_reference(text: str) -> bool:
     return reference(text) is not None
 
 
-def is_called_so(key: str) -> bool:
-    """True if a key is called like a secret: `ssl.key.password`, `x.sasl.jaas.config`, `SCRAM-SHA-256`."""
-    return _CALLED_SO.fullmatch(key) is not None
-
-
-_ASSIGNED = re.compile(r"""(?<![\w.-])(?P<key>[\w.-]+)["']?\s*(?:==|~=|=)\s*(?=\S)""")
-_HARMLESS = re.compile(
-    r"…|\[secure\]|(?:\[iterations=\d+,password=)?['\"]?(?:env|file|keyring|databricks|prompt|properties):"
-)
-_LOGIN_OF_URL = re.compile(r"(?<=://)[^/\s@]*:[^/\s@]+(?=@)")
-_PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY.*", re.DOTALL)
-
-
-def redacted(text: str) -> str:
-    """`text` as a message may repeat it: without private keys, logins of URLs, and what follows `password=`.
-
-    A secret may hold spaces and quotes, so nothing after such a key is repeated; a reference such as `env:NAME` is.
-    """
-    text = _PRIVATE_KEY.sub(SHOWN, _LOGIN_OF_URL.sub(SHOWN, text))
-    assigned = (match.end() for match in _ASSIGNED.finditer(text) if is_credential(match["key"]))
-    secret = next((start for start in assigned if not _HARMLESS.match(text, start)), None)
-    return text if secret is None else text[:secret] + SHOWN
-
-
 SCRAM = "SCRAM-SHA-"
 """The beginning of the config keys of users' credentials, which Kafka's own tool takes."""
 
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_NOUNS = re.compile(
+    r"""\w*(?:password|passwd|pswd|passphrase|passcode|passkey|pwd|secret|token|credential|cred|cookie)s?
+    |\w*(?:api|access|account|private|secret|storage|shared|ssl|signing|encryption|master|auth)keys?
+    |(?!bypass|compass|encompass|trespass)\w*pass|pw|psk|otp|dsn|jaas|bearer|sas|sig|signature|hmac|authorization
+    |conn(?:ection)?str(?:ing)?""",
+    re.VERBOSE,
+)
+_PAIRS = re.compile("user info|key pem|certificate chain|truststore certificates")
+"""Two words at the end of a name that are one secret; Kafka itself types the certificates PASSWORD."""
 
-def is_credential(key: str) -> bool:
-    """True if what is assigned to a word of this name is a secret, also within a value: `password`, `SCRAM-SHA-256`."""
-    return is_called_so(key) and key.lower() != "key"
+_PLAIN_KEYS = re.compile("config|foreign|group|message|partition|primary|public|quota|record|routing|row|sort")
+"""Words before `key` that make it none that opens anything."""
+
+_OTHERWISE = """
+    address age alias algorithm arn bytes class conf count day days dir directory enabled endpoint env expiration expiry
+    file folder format handler host hour hours id interval iterations jks json length lifetime limit location max
+    mechanism min minute minutes ms name names number path pem policy port properties protocol provider rate ref
+    reference required scope second seconds size source time timeout toml ttl txt type uri url version yaml yml
+"""
+_ABOUT = frozenset(_OTHERWISE.split())
+"""Last words of names that say something about a secret, such as where it is: `token.endpoint.url`."""
+
+
+def is_secret_name(name: str) -> bool:
+    """True if what has this name is a secret: `ssl.key.password`, `x.sasl.jaas.config`, `dbPass`, `SCRAM-SHA-256`.
+
+    The one judge of names, of configs, parameters and options alike. What only says where a secret is, or how old, is
+    none: `password.encoder.iterations`, `token_file`.
+    """
+    if name.upper().startswith(SCRAM):
+        return True
+    words = [word.lower() for word in _WORDS.findall(name)]
+    before, last = ["", "", *words][-2:]
+    if _PAIRS.fullmatch(f"{before} {last}"):
+        return True
+    if last in _ABOUT or {*words[:1]} & {"is", "has"}:
+        return False
+    is_other_key = last == "key" and before != "" and not _PLAIN_KEYS.fullmatch(before)
+    return is_other_key or any(map(_NOUNS.fullmatch, [*words, *map("".join, pairwise(words))]))
+
+
+_NAME = r"(?P<name>(?:api|access|account|private|secret|storage)\s+key|(?:connection\s+string)|[\w.-]+)"
+_ASSIGNED = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"""(?<![\w.-]){_NAME}\\*["']?\s*(?:==|~=|=)\s*(?=\S)""",
+        rf"""(?<![\w./:=@#-]){_NAME}\\*["']?\s*:(?!//)\s*(?=\S)""",
+        r"(?<![\w.-])--?(?P<name>\w[\w.-]*)\s+(?=\S)",
+        r"(?<![\w.-])(?P<name>(?-i:Bearer|BEARER))\s+(?!tokens?\b|auth)(?=\S)",
+        r"(?<![\w.-])(?P<name>bearer)\s+(?=[^\s\d]{0,40}\d)",
+    )
+)
+"""What gives a name its value: `password=x`, `"password": "x"`, `--password x`, `Bearer x`. A path is no name."""
+
+_SENTENCE = re.compile(r"(?:=\S+|\bconfiguration|\bkey) $")
+"""What stands before a config's key in sentences, Kafka's and ours: *for configuration ssl.key.password: why*."""
+
+_HARMLESS = re.compile(
+    r"""\\*['"]?(?:…|\[secure\]|\[hidden\]|(?:\[iterations=\d+,password=)?['"]?(?:env|file|keyring|databricks|prompt|properties):)"""
+)
+_LOGIN = r"(?!(?:User|Group|history|env|file|keyring|databricks|prompt|properties):)[\w.+-]+:[^\s:@/]+"
+_SHAPES = tuple(
+    re.compile(pattern, re.DOTALL)
+    for pattern in (
+        r"-----BEGIN [A-Z ]*PRIVATE KEY.*",
+        r"(?<=LoginModule)\s+(?:required|requisite|sufficient|optional)\b.*",
+        r"(?:(?<=://)|(?<=:/)(?!/))(?=[^/\s@]*:)[^/\s]+(?=@)",
+        rf"\A{_LOGIN}(?=@[^\s@/]+\Z)|(?<![\w./:@+-]){_LOGIN}(?=@[\w.-]+:\d)",
+        r"\beyJ[\w-]{4,4000}\.[\w-]{4,4000}\.[\w-]*",
+        r"\bdapi[0-9a-f]{32}\b",
+    )
+)
+"""What is a secret by its looks: a private key, the options of a login module, the login in an address, tokens."""
+
+
+def redacted(text: str) -> str:
+    """`text` as a message may repeat it: without what is a secret by its looks, and what follows `password=`.
+
+    A secret may hold spaces and quotes, so nothing after such a name is repeated; a reference such as `env:NAME` is,
+    and so is the reason in a sentence on a key, `topic=t ssl.key.password: why`.
+    """
+    for shape in _SHAPES:
+        text = shape.sub(SHOWN, text)
+    start = min((start for name, start in _assigned(text) if not _is_sentence(text, name)), default=None)
+    return text if start is None else text[:start] + SHOWN
+
+
+def holds_secret(text: str) -> bool:
+    """True if a text that somebody gave has a secret in it, even where it looks like a sentence of ours."""
+    return any(shape.search(text) for shape in _SHAPES) or next(_assigned(text), None) is not None
+
+
+def _assigned(text: str) -> Iterator[tuple[tuple[int, int], int]]:
+    """The place of each name of a secret that is given a value, and where the value begins; no reference is one."""
+    for pattern in _ASSIGNED:
+        for match in pattern.finditer(text):
+            if is_secret_name(match["name"]) and not _HARMLESS.match(text, match.end()):
+                yield match.span("name"), match.end()
+
+
+def _is_sentence(text: str, name: tuple[int, int]) -> bool:
+    start, end = name
+    is_key = "." in text[start:end] and text.startswith(": ", end)
+    return is_key and _SENTENCE.search(text, max(0, start - _WIDEST_NAME), start) is not None
+
+
+_WIDEST_NAME = 300
 
 
 def mentions_secret(word: str) -> bool:
     """True if a typed word holds a secret, or names one that the next word may hold."""
     name = re.split(r"[=~:\s]", word)[0]
-    return is_credential(name) or "LoginModule" in word or redacted(word) != word
+    return is_secret_name(name) or "LoginModule" in word or holds_secret(word)
 
 
-class Secret(str):
-    """A text that prints as `[secure]` and is not pickled; the wire and `reveal()` have it as it is."""
+class Secret:
+    """A text that only `reveal()` gives away: it is no `str`, prints as `[secure]`, is not pickled."""
 
-    __slots__ = ()
+    __slots__ = ("reveal",)
 
-    def reveal(self) -> str:
-        """The text itself."""
-        return str.__str__(self)
+    reveal: Callable[[], str]
+    """The text itself."""
+
+    def __init__(self, text: str) -> None:
+        object.__setattr__(
+            self, "reveal", lambda: text
+        )  # no attribute has it: whatever walks attributes finds a function
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError("a secret does not change")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and self.reveal() == other.reveal()
+
+    def __hash__(self) -> int:
+        return hash((Secret, self.reveal()))
 
     def __repr__(self) -> str:
         return SHOWN
 
-    __str__ = __repr__
-
-    def __add__(self, other: str) -> Secret:
-        return Secret(self.reveal() + other)
-
-    def __radd__(self, other: str) -> Secret:
-        return Secret(other + self.reveal())
-
     def __format__(self, spec: str) -> str:
         return format(SHOWN, spec)
 
-    def __reduce_ex__(self, _protocol: object) -> tuple[object, ...]:
+    def __copy__(self) -> Secret:
+        return self
+
+    def __deepcopy__(self, _memo: object) -> Secret:
+        return self
+
+    def __reduce_ex__(self, _protocol: object) -> NoReturn:
         raise TypeError("a secret is not pickled")
+
+
+def covered(name: str, value: str) -> str | Secret:
+    """The value, as a `Secret` where its name or its text is that of one; a reference and `[secure]` may be seen."""
+    is_secret = (is_secret_name(name) and value != SHOWN) or holds_secret(value)
+    return Secret(value) if is_secret and not is_reference(value) else value
+
+
+def revealed(value: str | Secret | None) -> str | None:
+    """The text of a value that may be a secret; None where there is none."""
+    return value.reveal() if isinstance(value, Secret) else value

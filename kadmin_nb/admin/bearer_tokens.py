@@ -225,7 +225,7 @@ def _signed_by_aws(source: AwsSigner, seconds: float, _now: float) -> tuple[str,
         raise _too_late(source, seconds) from None
     except Exception as error:
         raise AuthenticationFailed(
-            f"{source} gives no credentials: {type(error).__name__}",
+            f"{source} gives no credentials, with {type(error).__name__}",
             code="SASL_AUTHENTICATION_FAILED",
             hint="aws sts get-caller-identity shows which credentials this machine has.",
         ) from None

@@ -225,7 +225,7 @@ def _alter_request(changes: Mapping[Resource, Sequence[ConfigOperation]], valida
                 resource_type=RESOURCE_TYPES[resource.type],
                 resource_name=resource.name,
                 configs=[
-                    kind.AlterableConfig(name=o.key, config_operation=OPERATIONS[o.op], value=o.value) for o in ops
+                    kind.AlterableConfig(name=o.key, config_operation=OPERATIONS[o.op], value=o.text) for o in ops
                 ],
             )
             for resource, ops in changes.items()

@@ -18,7 +18,7 @@ from ..model.configurable import Configurable
 from ..model.entity import Entity
 from ..model.resources import Resource
 from ..model.scram import FEWEST_ITERATIONS, ScramUser
-from ..secrets import Secret
+from ..secrets import Secret, revealed
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,12 @@ class ConfigOperation:
 
     op: str
     key: str
-    value: str | None = None
+    value: str | Secret | None = None
+
+    @property
+    def text(self) -> str | None:
+        """The value as the broker takes it."""
+        return revealed(self.value)
 
 
 @dataclass(frozen=True, slots=True)

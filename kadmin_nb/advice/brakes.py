@@ -331,9 +331,9 @@ def _by_reset(code: str, whose: Configurable, key: str, message: str, state: str
 
 def quota_line(edit: Edit) -> str:
     """The line that changes a quota, after `kadmin-nb`."""
-    if edit.value is None:
+    if edit.text is None:
         return f"quota remove {edit.key} {edit.resource}"
-    return f"quota set {format_word(edit.key, typed(edit.key, float(edit.value)))} {edit.resource}"
+    return f"quota set {format_word(edit.key, typed(edit.key, float(edit.text)))} {edit.resource}"
 
 
 # --- quotas of users and client-ids: a throttle that was seen, and why that limit is the one ---

@@ -28,7 +28,7 @@ from ..model.grammar import format_word, quote
 from ..model.group_configs import Clamped, clamped, has_effect
 from ..model.resources import OWN_SOURCE, Resource, Source
 from ..model.throttles import BETWEEN_DISKS, THROTTLES
-from ..secrets import is_called_so
+from ..secrets import is_secret_name
 from . import CLAMPED, DEFAULT, DIFFERS, FINDINGS, INEFFECTIVE, LEFTOVER, REPEATS, THROTTLE, UNREAD
 
 BY_NATURE = frozenset(
@@ -355,7 +355,7 @@ def _is_set_there(value: ConfigValue) -> bool:
 
 
 def _is_secret(value: ConfigValue) -> bool:
-    return value.is_sensitive or is_called_so(value.key)
+    return value.is_sensitive or is_secret_name(value.key)
 
 
 def _is_throttle(value: ConfigValue) -> bool:
@@ -435,9 +435,9 @@ def _finding(
 
 def mending_line(edit: Edit) -> str:
     """The line that makes a change of a config, after `kadmin-nb`."""
-    if edit.value is None:
+    if edit.text is None:
         return f"config reset {quote(edit.key)} {edit.resource}"
-    return f"config set {format_word(edit.key, edit.value)} {edit.resource}"
+    return f"config set {format_word(edit.key, edit.text)} {edit.resource}"
 
 
 def _removal(value: ConfigValue) -> str | None:

@@ -23,7 +23,7 @@ from ..errors import Interrupted, KadminError, NotFound, PartlyFailed, PlanRefus
 from ..frames.answer import Answer
 from ..frames.display import Display
 from ..hints import Hint, Verb, sentence
-from ..model.changes import UNVERIFIED, VERIFIED, AppliedRow, Change, Edit, SentRows, Target
+from ..model.changes import UNVERIFIED, VERIFIED, AppliedRow, Change, Edit, SentRows, Target, refuse_secret_text
 from ..model.findings import WARNING, Finding
 from ..paths import journal_dir
 from ..plans import LAG, QUIET_PERIOD, VERIFY_TIMEOUT, ends, gradual, plan, planning, sending, stalls, validation
@@ -489,6 +489,7 @@ class Changes:
         undoes: str | None = None,
         state: ObservedState | None = None,
     ) -> Plan:
+        refuse_secret_text("the reason", reason or "")
         now = self._kafka.now()
         ends_at = [datetime.fromisoformat(change.until) for change in rows if change.until]
         expires = _written(min([now + (lifetime or LIFETIME), *ends_at]))

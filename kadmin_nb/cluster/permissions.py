@@ -99,7 +99,7 @@ def may_i(
     """PERMISSIONS to read what changes are judged by, and to make them; see `Cluster.may_i`."""
     edits = _edits_to_apply(wanted) if isinstance(wanted, Plan) else wanted
     wished = [*edits, *map(_harmless_edit, on)] or GENERAL
-    changes = [Change(n, e.op, e.resource, e.key, wanted=e.value, after=e.value) for n, e in enumerate(wished, 1)]
+    changes = [Change(n, e.op, e.resource, e.key, wanted=e.text, after=e.text) for n, e in enumerate(wished, 1)]
     probes = [*_reading(kafka, changes), *_altering(kafka, changes)]
     rows = list(_rows(probes, user_in_words(settings) or NOBODY))
     return PermissionsAnswer(stamped(schemas.table(schemas.PERMISSIONS, rows), kafka.id))

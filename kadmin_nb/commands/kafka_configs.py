@@ -41,7 +41,7 @@ from ..model.entity import Entity
 from ..model.grammar import ANY, DEFAULT
 from ..model.java_text import CONFIG_TYPES
 from ..model.scram import ScramUser
-from ..secrets import is_called_so
+from ..secrets import is_secret_name
 from . import kafka_tool
 from .click_glue import Verb
 from .kafka_tool import TABLE, TEXT
@@ -233,7 +233,7 @@ def _configs_in(files: Sequence[str], secrets: Collection[str] = ()) -> dict[str
     from ..profiles.java_properties import read_properties
 
     return {
-        key: f"properties:{Path(file).absolute()}#{key}" if is_called_so(key) or key in secrets else value
+        key: f"properties:{Path(file).absolute()}#{key}" if is_secret_name(key) or key in secrets else value
         for file in files
         for key, value in read_properties(Path(file)).items()
     }

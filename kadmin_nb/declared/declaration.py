@@ -19,7 +19,7 @@ from ..model.entity import TYPES
 from ..model.findings import Row
 from ..model.quota_keys import QUOTA_KEY_NAMES
 from ..model.resources import WORDS, Resource
-from ..secrets import SHOWN
+from ..secrets import SHOWN, Secret, revealed
 from .migration import Migration, refuse_twice
 from .nodes import Node
 
@@ -94,9 +94,9 @@ class CurrentValues:
 
     by_kind: Mapping[str, Mapping[TargetWords, str | None]]
 
-    def has(self, target: Target, value: str) -> bool:
+    def has(self, target: Target, value: str | Secret) -> bool:
         """True where just this is set."""
-        return self._like(target).get(words_of(target)) == value
+        return self._like(target).get(words_of(target)) == revealed(value)
 
     def is_set(self, target: Target) -> bool:
         """True where anything is set."""
@@ -168,7 +168,7 @@ class Entry:
 
     resource: Configurable
     key: str
-    value: str
+    value: str | Secret
     node: Node = field(repr=False)
     doubt: KadminError | None = field(default=None, repr=False)
     is_placeholder: bool = False
@@ -327,7 +327,8 @@ class Declared:
         rows: dict[str, list[Row]] = {kind.name: [] for kind in SECTIONS.values()}
         for entry in self.entries:
             if (kind := snapshot_kinds.kind_of_scope(entry.resource.scope)) is not None:
-                rows[kind.name].append(kind.row(entry.resource, entry.key, entry.value))
+                shown = SHOWN if isinstance(entry.value, Secret) else entry.value
+                rows[kind.name].append(kind.row(entry.resource, entry.key, shown))
         return snapshot(
             {kind.name: kind.sorted_rows(rows[kind.name]) for kind in SECTIONS.values()},
             cluster_id=self.cluster_id or "",
@@ -414,6 +415,8 @@ def _moved(entry: Entry, migration: Migration) -> Entry:
     kind = snapshot_kinds.kind_of_scope(entry.resource.scope)
     if kind is None:
         return entry
+    if isinstance(entry.value, Secret):
+        return replace(entry, resource=kind.migrated(entry.resource, entry.key, SHOWN, migration)[0])
     resource, value = kind.migrated(entry.resource, entry.key, entry.value, migration)
     return replace(entry, resource=resource, value=value)
 

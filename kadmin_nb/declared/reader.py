@@ -19,7 +19,7 @@ from ..model.configurable import Configurable
 from ..model.entity import Entity
 from ..model.quota_keys import parse_value, text_of
 from ..model.resources import Resource
-from ..secrets import SHOWN, Secret, is_called_so, is_reference
+from ..secrets import SHOWN, Secret, covered
 from .declaration import CLIENT_CONFIGS, CONFIGS, QUOTAS, SECTIONS, Declared, Entry, kind_of, kinds, section_of
 from .nodes import List, Node, TextNode, Token, compose, expect, json_tokens, yaml_tokens
 from .nodes import MappingNode as Map
@@ -196,8 +196,8 @@ def _configs(resource: Resource, keys: Map) -> Iterator[Entry]:
     for key, node in keys.items.values():
         text = expect(node, TextNode, key.text, 'Write "" for an empty text, "null" for that text.').text
         value = _placed(node, partial(stored_text, key.text), text)
-        covered = _covered(resource, key.text, value)
-        yield Entry(resource, _key_text(key), covered, key, is_placeholder=covered == SHOWN)
+        shown = _covered(resource, key.text, value)
+        yield Entry(resource, _key_text(key), shown, key, is_placeholder=shown == SHOWN)
 
 
 def _client_configs(entity: ClientEntity, keys: Map) -> Iterator[Entry]:
@@ -242,10 +242,9 @@ def _bare_number(text: str) -> float:
         return 0.0
 
 
-def _covered(resource: Resource, key: str, value: str) -> str:
+def _covered(resource: Resource, key: str, value: str) -> str | Secret:
     """A secret that was written out is not shown to anybody on its way to being refused."""
-    is_secret = resource.type != "BROKER_LOGGER" and is_called_so(key)
-    return Secret(value) if is_secret and value != SHOWN and not is_reference(value) else value
+    return value if resource.type == "BROKER_LOGGER" else covered(key, value)
 
 
 def _refuse_half_a_file(head: Mapping[str, tuple[TextNode, Node]], sections: Collection[str]) -> None:

@@ -20,7 +20,7 @@ from ..model.entity import Entity
 from ..model.findings import Row
 from ..model.quota_keys import text_of
 from ..model.resources import WORDS, Resource, Source
-from ..secrets import SHOWN, is_called_so
+from ..secrets import SHOWN, is_secret_name
 from . import schemas
 from .frame import Frame
 
@@ -208,7 +208,7 @@ class _Configs(SnapshotKind):
     def without_secrets(self, table: pa.Table) -> pa.Table:
         """CONFIGS with no value, and no synonym's, where a broker or the key's name says that it is a secret."""
         keys = table["key"].cast(pa.string())
-        called_so = [key for key in pc.unique(keys).to_pylist() if key is not None and is_called_so(key)]
+        called_so = [key for key in pc.unique(keys).to_pylist() if key is not None and is_secret_name(key)]
         secret = pc.is_in(keys, pa.array(called_so, pa.string()))
         if "is_sensitive" in table.column_names:
             secret = pc.or_(secret, pc.fill_null(table["is_sensitive"], False))

@@ -16,7 +16,7 @@ from ..model.entity import Entity
 from ..model.quota_keys import text_of
 from ..model.resources import RESOURCE_TYPES, Resource, unknown
 from ..model.scram import MECHANISMS, ScramUser
-from ..secrets import SHOWN, is_called_so
+from ..secrets import SHOWN, is_secret_name
 from .batches import unsigned
 
 CREATE = "create"
@@ -113,7 +113,7 @@ def _config(value: bytes, position: int) -> MetadataChange:
     resource = _resource(number, name)
     if text is None:
         return MetadataChange(CONFIG, DELETE, resource, key)
-    return MetadataChange(CONFIG, SET, resource, key, SHOWN if is_called_so(key) else text)
+    return MetadataChange(CONFIG, SET, resource, key, SHOWN if is_secret_name(key) else text)
 
 
 def _topic(value: bytes, position: int) -> MetadataChange:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, Self
 
 from ..errors import Invalid, KadminError, NotAuthorized, UsageError, kind_of
+from ..secrets import FORMS, Secret, holds_secret, revealed
 from .configurable import Configurable
 
 
@@ -114,26 +115,48 @@ def refuse_long(what: str, text: str) -> None:
         raise Invalid(f"{what} has {length:,} bytes, but Kafka takes at most {LONGEST_TEXT:,}", code="INVALID_REQUEST")
 
 
+def refuse_secret_text(what: str, text: str) -> None:
+    """Refuse a free text that has a secret in it, before it is shown or written; the message does not repeat it.
+
+    Raises
+    ------
+    UsageError
+        It has one; `what` is how the message calls it.
+    """
+    if holds_secret(text):
+        raise UsageError(
+            f"{what} has a secret in it, or what looks like one, so it is neither shown nor written",
+            code="SECRET_AS_TEXT",
+            hint=f"Leave it out, or say where it is: {FORMS}.",
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Edit(_KeyOfTarget):
     """One staged wish: this `op` on this `key`, with `value` as the text that the broker takes.
 
-    `note` is what staging had to say, such as that an earlier wish was replaced. `until` is the end of the change, ISO
+    A value that is a secret itself, on its way to being refused, is a `Secret`. `note` is what staging had to say, such
+    as that an earlier wish was replaced. `until` is the end of the change, ISO
     8601 with a zone. With `again` it is sent even where the value is set already.
     """
 
     op: str
     resource: Configurable
     key: str
-    value: str | None = None
+    value: str | Secret | None = None
     note: str | None = None
     until: str | None = None
     again: bool = False
 
     @property
+    def text(self) -> str | None:
+        """The value as the text that the broker takes, even where it is hidden."""
+        return revealed(self.value)
+
+    @property
     def reference(self) -> str | None:
         """The reference of a secret; None where the secret itself stands there, or nothing."""
-        return None if self.value is None else self.resource.reference(self.value)
+        return None if self.text is None else self.resource.reference(self.text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from ..model.quota_keys import QUOTA_KEY_NAMES, find, parse_value, text_of
 from ..model.resources import WORDS, Resource
 from ..model.scram import Credential, ScramUser, mechanism_of
 from ..model.times import end_of
-from ..secrets import SCRAM, is_called_so, is_credential, mentions_secret, redacted
+from ..secrets import SCRAM, holds_secret, is_secret_name, mentions_secret
 
 QUOTA_VERBS = {"set": SET, "remove": DELETE}
 CONFIG_VERBS = {"set": SET, "reset": DELETE, "append": APPEND, "subtract": SUBTRACT}
@@ -191,7 +191,7 @@ def _config_text(op: str, word: Word) -> str | None:
     if op == DELETE:
         return None
     text = _single(word)
-    if not is_called_so(word.name) and redacted(text) != text:
+    if not is_secret_name(word.name) and holds_secret(text):
         raise UsageError(
             f"the value of {word.name} contains another word with a secret, so it is not shown",
             hint="Quotes around several words make them one value. A secret is a reference: KEY=env:NAME.",
@@ -311,7 +311,7 @@ def _config_hint(key: str, value: str, kind: str, name: str) -> Hint:
 
 def _refuse_secret(name: str) -> None:
     """A password of digits would be a number that a plan shows."""
-    if is_credential(name):
+    if is_secret_name(name):
         raise UsageError(f"{name} is a secret, not a quota", hint=_config_hint(name, "env:NAME", "broker", "NUMBER"))
 
 

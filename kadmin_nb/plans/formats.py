@@ -21,7 +21,7 @@ from ..model.figures import utc
 from ..model.grammar import DEFAULT, format_word, quote
 from ..model.java_text import trimmed
 from ..model.resources import WORDS
-from ..secrets import is_called_so
+from ..secrets import is_secret_name
 from .kinds.change_kind import ChangeKind, ToolWords
 from .kinds.registry import by_kind, kind_of
 from .sending import grouped, waves
@@ -88,7 +88,7 @@ def is_secret(change: Change) -> bool:
     """True if the value is one that Kafka keeps to itself: it was sensitive before, or its key says so."""
     if change.wanted is None or not kind_of(change).may_be_secret(change.resource):
         return False
-    return change.is_secret or not change.old_known or is_called_so(change.key)
+    return change.is_secret or not change.old_known or is_secret_name(change.key)
 
 
 def is_bare_secret(change: Change) -> bool:

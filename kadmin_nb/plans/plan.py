@@ -22,7 +22,7 @@ from ..frames.answer import Tabular
 from ..frames.blocks import NOTEBOOK, Aside, Page
 from ..frames.schema_metadata import stamped
 from ..hints import Syntax
-from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Change
+from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Change, refuse_secret_text
 from ..model.figures import utc
 from ..model.findings import Finding
 from ..version import TOOL
@@ -337,8 +337,12 @@ class Plan(PrintFormats, Tabular):
         ------
         NotFound, Invalid
             The file does not exist, is not a plan, or was changed.
+        UsageError
+            Its reason has a secret in it.
         """
-        return read_plan(plan_file.text_of(Path(path)), str(path))
+        plan = read_plan(plan_file.text_of(Path(path)), str(path))
+        refuse_secret_text(f"the reason in {path}", plan.reason or "")
+        return plan
 
     @staticmethod
     def schema() -> str:
@@ -493,6 +497,7 @@ def dangers_of(plan: Plan) -> tuple[Finding, ...]:
 
 def with_note(plan: Plan, text: str, *, author: str, at: str, kind: str = "note") -> Plan:
     """The same plan, of the same id, with a note beside it."""
+    refuse_secret_text("the note", text)
     note = {"kind": kind, "author": author, "at": at, "text": text, "plan_id": plan.id}
     return replace(plan, notes=(*plan.notes, note))
 

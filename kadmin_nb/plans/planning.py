@@ -12,8 +12,7 @@ from operator import attrgetter
 from ..errors import Invalid, KadminError, UsageError
 from ..hints import Hint, Option, did_you_mean, sentence
 from ..model.changes import DELETE, OK, Change, Edit, Refusal, refuse_long
-from ..secrets import FORMS, SHOWN, Secret, asks_somebody, is_called_so
-from .kinds.change_kind import wanted_text
+from ..secrets import FORMS, SHOWN, Secret, asks_somebody, holds_secret, is_secret_name
 from .kinds.registry import by_kind, kind_of
 from .observed_state import ObservedState, ObservedValue
 from .secret_resolver import SecretAsText
@@ -47,6 +46,7 @@ def changes(edits: Sequence[Edit], state: ObservedState, allow_unknown: Collecti
     _refuse_what_cannot_be_judged(edits, state, allow_unknown)
     secret = [kind_of(edit).is_secret(edit, state) for edit in edits]
     _refuse_bare([edit for edit in compress(edits, secret) if edit.reference is None], state)
+    _refuse_secret_texts(edit for edit, is_secret in zip(edits, secret, strict=True) if not is_secret)
     _refuse_each(edits, _refuse_long_value)
     _refuse_end_without_return(edits, state)
     rows = enumerate(zip(edits, secret, strict=True), 1)
@@ -74,6 +74,7 @@ def _judged_row(row: int, edit: Edit, state: ObservedState) -> Change:
         edit.refuse_long_names()
         _refuse_what_cannot_be_judged([edit], state, ())
         _refuse_bare([edit] if is_secret and edit.reference is None else [], state)
+        _refuse_secret_texts([] if is_secret else [edit])
         _refuse_long_value(edit)
     except KadminError as exc:
         refusal = Refusal(exc.code or "REFUSED", exc.in_one_line())
@@ -105,8 +106,8 @@ def _refuse_what_cannot_be_judged(edits: Sequence[Edit], state: ObservedState, a
 def _wish(row: int, edit: Edit, is_secret: bool = False) -> Change:
     """An edit as a row before anybody has looked. It has no value that may be a secret itself."""
     may_be_secret = edit.value is not None and kind_of(edit).may_be_secret(edit.resource)
-    is_secret = is_secret or (may_be_secret and (is_called_so(edit.key) or isinstance(edit.value, Secret)))
-    wanted = SHOWN if is_secret and edit.value is not None and edit.reference is None else edit.value
+    is_secret = is_secret or (may_be_secret and (is_secret_name(edit.key) or isinstance(edit.value, Secret)))
+    wanted = SHOWN if is_secret and edit.value is not None and edit.reference is None else edit.text
     return Change(
         row=row,
         op=edit.op,
@@ -136,7 +137,7 @@ def _plan_row(row: int, edit: Edit, state: ObservedState, allow_unknown: Collect
         resource=edit.resource,
         key=edit.key,
         old=now.value,
-        wanted=wanted_text(edit),
+        wanted=edit.text,
         after=after,
         old_known=now.is_known,
         level=edit.resource.level,
@@ -192,6 +193,18 @@ def _refuse_bare(edits: Sequence[Edit], state: ObservedState) -> None:
     )
 
 
+def _refuse_secret_texts(edits: Iterable[Edit]) -> None:
+    """Refuse values of configs that brokers show to everyone who may read them, where one has a secret in it."""
+    for edit in edits:
+        if kind_of(edit).may_be_secret(edit.resource) and holds_secret(edit.text or ""):
+            raise SecretAsText(
+                f"the value of {edit.key} of {edit.resource} has a secret in it, and brokers do not hide this config",
+                code="SECRET_AS_TEXT",
+                hint="Nothing was sent. Leave the secret out of it.",
+                targets=[edit.target],
+            )
+
+
 def _refuse_each(edits: Iterable[Edit], refuse: Callable[[Edit], None]) -> None:
     """Raise what the check raises for the first edit that it refuses, with the key and whose it is."""
     for edit in edits:
@@ -214,7 +227,7 @@ def _refuse_end_without_return(edits: Iterable[Edit], state: ObservedState) -> N
 
 
 def _refuse_long_value(edit: Edit) -> None:
-    refuse_long("the value", wanted_text(edit) or "")
+    refuse_long("the value", edit.text or "")
 
 
 def _refuse_unknown(edit: Edit, state: ObservedState) -> None:

@@ -23,7 +23,7 @@ from ..model.grammar import LEFT_OUT
 from ..model.quota_keys import parse_value, text_of
 from ..model.resources import WORDS, Resource
 from ..model.scram import FEWEST_ITERATIONS, Credential, ScramUser, mechanism_of
-from ..secrets import Secret, is_called_so
+from ..secrets import Secret, covered
 from . import change_lines, stored_values
 from .change_words import client_config_edit, sent_again, with_end
 from .formats import PrintFormats, Subject, with_ends
@@ -488,24 +488,23 @@ def _merged(earlier: Edit, edit: Edit) -> Edit:
             hint="Set the whole list, or apply the one before the other.",
         )
     join = stored_values.subtract if (earlier.op, edit.op) == (SET, SUBTRACT) else stored_values.append
-    items = join(earlier.value, edit.value or "")
-    return replace(edit, op=earlier.op, value=items, note=f"joins the earlier {was}")
+    items = join(earlier.text, edit.text or "")
+    return _covered(replace(edit, op=earlier.op, value=items, note=f"joins the earlier {was}"))
 
 
 _LIST_OPS = (APPEND, SUBTRACT)
 
 
 def _covered(edit: Edit) -> Edit:
-    """The edit, its value hidden where the key is called like a secret."""
-    is_secret = kind_of(edit).may_be_secret(edit.resource) and is_called_so(edit.key)
-    return _hidden(edit) if is_secret else edit
+    """The edit, its value hidden where the key is called like a secret, or it holds one."""
+    if not isinstance(edit.value, str) or edit.reference is not None or not kind_of(edit).may_be_secret(edit.resource):
+        return edit
+    return replace(edit, value=covered(edit.key, edit.value))
 
 
 def _hidden(edit: Edit) -> Edit:
     """The edit with a value that is not shown; a reference may be seen."""
-    if edit.value is None or edit.reference is not None:
-        return edit
-    return replace(edit, value=Secret(edit.value))
+    return edit if edit.text is None or edit.reference is not None else replace(edit, value=Secret(edit.text))
 
 
 def _without(edits: list[Edit], rows: set[int]) -> list[Edit]:

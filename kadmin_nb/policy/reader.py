@@ -13,6 +13,7 @@ from .. import documents, files
 from ..advice import FINDINGS as FINDING
 from ..errors import KadminError, UsageError
 from ..hints import did_you_mean
+from ..model.changes import refuse_secret_text
 from ..model.client_configs import CLIENT_KEYS, stored_value
 from ..model.config_units import parse_config_number
 from ..model.levels import LEVEL_NAMES
@@ -301,6 +302,7 @@ class _Reader:
     def _sentence(self, word: str, raw: object) -> str:
         if not isinstance(raw, str) or not raw.strip():
             raise self.wrong(word, f"{word} is required", "It is shown when the rule is broken.")
+        self._parsed(word, lambda: refuse_secret_text(f"the {word}", raw))
         return raw.strip()
 
     def _parsed(self, word: str, parse: Callable[[], Any]) -> Any:

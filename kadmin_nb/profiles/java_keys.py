@@ -10,11 +10,15 @@ from collections.abc import Iterable
 
 from ..errors import KadminError, Unsupported, UsageError
 from ..hints import nearest
+from ..secrets import is_secret_name
 
-SECRET = frozenset({
-    "sasl.jaas.config", "sasl.oauthbearer.client.credentials.client.secret", "ssl.key.password", "ssl.keystore.key",
-    "ssl.keystore.password", "ssl.truststore.password",
-})  # fmt: skip
+_CERTIFICATES = ("ssl.keystore.certificate.chain", "ssl.truststore.certificates")
+
+
+def is_secret(key: str) -> bool:
+    """True if the value of a client's key is a secret; certificates, which Kafka hides, are shown to whoever asks."""
+    return is_secret_name(key) and key not in _CERTIFICATES
+
 
 HANDLER, _JWT = "sasl.login.callback.handler.class", "sasl.oauthbearer.jwt"
 _PACKAGE, _MSK = "org.apache.kafka.common.security.oauthbearer", "software.amazon.msk.auth.iam"
@@ -50,29 +54,29 @@ OAUTHBEARER = frozenset({
 
 KERBEROS_SERVICE = "sasl.kerberos.service.name"
 
-USED = (
-    SECRET
-    | OAUTHBEARER
-    | {
-        "bootstrap.servers",
-        "client.id",
-        "default.api.timeout.ms",
-        KERBEROS_SERVICE,
-        "sasl.mechanism",
-        "security.protocol",
-        "ssl.enabled.protocols",
-        "ssl.endpoint.identification.algorithm",
-        "ssl.keymanager.algorithm",
-        "ssl.keystore.certificate.chain",
-        "ssl.keystore.location",
-        "ssl.keystore.type",
-        "ssl.protocol",
-        "ssl.trustmanager.algorithm",
-        "ssl.truststore.certificates",
-        "ssl.truststore.location",
-        "ssl.truststore.type",
-    }
-)
+USED = OAUTHBEARER | {
+    *_CERTIFICATES,
+    "bootstrap.servers",
+    "client.id",
+    "default.api.timeout.ms",
+    KERBEROS_SERVICE,
+    "sasl.jaas.config",
+    "sasl.mechanism",
+    "security.protocol",
+    "ssl.enabled.protocols",
+    "ssl.endpoint.identification.algorithm",
+    "ssl.keymanager.algorithm",
+    "ssl.key.password",
+    "ssl.keystore.key",
+    "ssl.keystore.location",
+    "ssl.keystore.password",
+    "ssl.keystore.type",
+    "ssl.protocol",
+    "ssl.trustmanager.algorithm",
+    "ssl.truststore.location",
+    "ssl.truststore.password",
+    "ssl.truststore.type",
+}
 
 _PASSED_OVER = """
     acks allow.auto.create.topics auto.commit.interval.ms auto.include.jmx.reporter auto.offset.reset batch.size

@@ -10,7 +10,7 @@ from pathlib import Path
 from .. import files
 from ..errors import UsageError
 from ..model.java_text import trimmed
-from ..secrets import Secret
+from ..secrets import Secret, revealed
 from . import java_keys
 
 
@@ -43,9 +43,8 @@ class Entries:
 
     def text(self, key: str) -> str | None:
         """The value as Kafka reads it, trimmed as Java trims; None when the key is not there."""
-        value = self.values.get(key)
-        revealed = value.reveal() if isinstance(value, Secret) else value
-        return None if revealed is None else trimmed(revealed)
+        text = revealed(self.values.get(key))
+        return None if text is None else trimmed(text)
 
     def seconds(self, key: str) -> float | None:
         """The seconds of a key in milliseconds; None where it is not there, or blank.
@@ -65,7 +64,7 @@ class Entries:
 
 def covered(values: Mapping[str, str]) -> dict[str, str | Secret]:
     """`values` with the secret ones in a `Secret`, so that nothing prints them from here on."""
-    return {k: Secret(v) if k in java_keys.SECRET else v for k, v in values.items()}
+    return {k: Secret(v) if java_keys.is_secret(k) else v for k, v in values.items()}
 
 
 MAX_PROPERTIES_BYTES = 1 << 18

@@ -138,7 +138,7 @@ def _overrides(properties: Mapping[str, str], source: str) -> Entries:
 
 
 def _override(key: str, value: str) -> str | Secret:
-    if key not in java_keys.SECRET:
+    if not java_keys.is_secret(key):
         return str(value)
     return (
         secret_references.read_reference(value, Path.cwd()) if secret_references.is_reference(value) else Secret(value)

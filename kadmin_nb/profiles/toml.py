@@ -179,7 +179,7 @@ class _Profile:
                 raise UsageError(f"{self.where} has both {one} and {other}; use one")
 
     def _value(self, key: str) -> str | Secret:
-        if key in java_keys.SECRET:
+        if java_keys.is_secret(key):
             return self._secret(key)
         text = self._text(key)
         if key == "timeout":
@@ -244,7 +244,7 @@ def require_references(properties: Mapping[str, str], where: str) -> None:
     UsageError
         A secret key's value is not a reference; the value is not repeated.
     """
-    for key in properties.keys() & java_keys.SECRET:
+    for key in filter(java_keys.is_secret, properties):
         _require_reference(key, properties[key], where)
 
 

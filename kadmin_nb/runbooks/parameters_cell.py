@@ -15,7 +15,7 @@ from typing import Any
 from .. import documents
 from ..errors import UsageError
 from ..hints import did_you_mean
-from ..secrets import redacted
+from ..secrets import holds_secret, is_secret_name
 
 _RAW = "papermill's -p makes numbers, True, None and nan of words; -r hands them over as text: -r {name} VALUE"
 
@@ -164,17 +164,6 @@ def _in_words(value: object) -> str:
 _KINDS: dict[type, str] = {int: "number", float: "number", list: "list", tuple: "list", dict: "table"}
 
 
-_SECRET_WORDS = (
-    "password", "passwd", "passphrase", "pwd", "secret", "token", "jaas", "credential",
-    "apikey", "accesskey", "privatekey", "keypass",
-)  # fmt: skip
-_VALUES = (
-    re.compile(r"LoginModule\b"),
-    re.compile(r"jaas\.config", re.I),
-    re.compile(r"\A(?!history:)[^\s:@/]+:[^\s@/]+@[^\s@/]+\Z"),
-)
-"""JAAS text and `user:password@` in an address, beside what no message repeats."""
-
 _SECRET_HINT = (
     "Parameters are written into the document in clear. Name a profile, or a .properties file; "
     "in it the secret is a reference such as env:NAME, file:PATH or databricks:SCOPE/KEY."
@@ -183,9 +172,8 @@ _SECRET_HINT = (
 
 def refuse_secret_name(name: str) -> None:
     """Refuse a parameter that is called like a secret."""
-    bare = re.sub(r"[^a-z0-9]", "", name.lower())
-    if word := next((word for word in _SECRET_WORDS if word in bare), None):
-        raise UsageError(f"{name} cannot be a parameter: its name says that it is a secret ({word})", hint=_SECRET_HINT)
+    if is_secret_name(name):
+        raise UsageError(f"{name} cannot be a parameter: its name says that it is a secret", hint=_SECRET_HINT)
 
 
 def refuse_secret_value(name: str, value: object) -> None:
@@ -195,12 +183,8 @@ def refuse_secret_value(name: str, value: object) -> None:
             refuse_secret_value(name, item)
     elif isinstance(value, dict):
         refuse_secret_value(name, [*value, *value.values()])
-    elif isinstance(value, str) and _looks_like_one(value):
+    elif isinstance(value, str) and holds_secret(value):
         raise UsageError(f"the value of {name} looks like a secret", hint=_SECRET_HINT)
-
-
-def _looks_like_one(text: str) -> bool:
-    return redacted(text) != text or any(pattern.search(text) for pattern in _VALUES)
 
 
 BUILT_IN = ("PAPERMILL_INPUT_PATH", "PAPERMILL_OUTPUT_PATH")

@@ -27,7 +27,7 @@ from ..errors import (
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..hints import Hint, Option, sentence
-from ..secrets import Secret
+from ..secrets import Secret, revealed
 
 QUERY = '{__name__=~"(?i)kafka_server_.*(byte_rate|request_time|throttle_time|quota_utilization)"}'
 """The names that jmx_exporter gives to the quota metrics, by its own names and by the usual rules."""
@@ -200,8 +200,7 @@ def _not_an_address() -> UsageError:
 
 
 def _authorization(parts: urllib.parse.SplitResult, token: Secret | str | None) -> dict[str, str]:
-    if token is not None:
-        text = token.reveal() if isinstance(token, Secret) else token
+    if (text := revealed(token)) is not None:
         if not (text.isascii() and text.isprintable()):
             raise UsageError("the token has characters that a token cannot have")
         return {"Authorization": f"Bearer {text}"}

@@ -432,7 +432,7 @@ def _edited(quotas: pa.Table, edits: Iterable[Edit]) -> pa.Table:
     for row in quotas.to_pylist():
         edit = changes.get((str(entity_of(row)), row["key"]))
         if edit is None or edit.op == SET:
-            rows.append(row if edit is None else {**row, "value": float(edit.value or 0.0)})
+            rows.append(row if edit is None else {**row, "value": float(edit.text or 0.0)})
     return schemas.table(schemas.QUOTAS, rows)
 
 

@@ -126,7 +126,7 @@ class ConfigCell:
         if text == SHOWN:
             return None
         if not is_reference(text):
-            raise UsageError(f"{self.name} is a secret: what was typed is not kept", hint=f"Type {FORMS}.")
+            raise UsageError(f"{self.name} is a secret, so what was typed is not kept", hint=f"Type {FORMS}.")
         return self._edit(SET, text)
 
     def _value(self, text: str) -> str:

@@ -53,7 +53,7 @@ def _sentences(cell: ConfigCell, state: ShownState) -> Iterator[str]:
     if cell.lock:
         yield f"It cannot be edited: {cell.lock}."
     if cell.is_secret:
-        yield "A secret: brokers never show its value, and it is set only by reference, such as env:NAME."
+        yield "A secret. Brokers never show its value, and it is set only by reference, such as env:NAME."
     if cell.has_own:
         fallback = cell.fallback_text
         yield "The value after a reset is not known here." if fallback is None else f"Without it: {fallback}."

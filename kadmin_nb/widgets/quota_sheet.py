@@ -44,7 +44,7 @@ def cell_text(key: str, state: CellState, stored: float) -> str:
     """The text of a cell; NaN is stored where no quota is."""
     if isinstance(state, Refused):
         return state.text
-    value = float(state.value or "nan") if isinstance(state, Edit) else stored
+    value = float(state.text or "nan") if isinstance(state, Edit) else stored
     return "" if np.isnan(value) else readable(key, value)
 
 
@@ -169,7 +169,7 @@ class QuotaSheet(StagedSheet[Entity]):
         values = self._rows.table.values[key].copy()
         edits = {str(entity): edit for (entity, edited), edit in self._staged().items() if edited == key}
         for name, row in self._rows.table.rows_of(edits).items():
-            value = edits[name].value
+            value = edits[name].text
             values[row] = np.nan if value is None else float(value)
         return values
 

@@ -204,8 +204,8 @@ def _limits(table: QuotaTable, entities: set[Entity], overlay: Mapping[tuple[Ent
     for (entity, key), edit in overlay.items():
         if entity in entities and isinstance(edit, Edit):
             limits.pop((entity, key), None)
-            if edit.value is not None:
-                limits[entity, key] = float(edit.value)
+            if edit.text is not None:
+                limits[entity, key] = float(edit.text)
     return limits
 
 

@@ -12,6 +12,7 @@ from kadmin_nb.admin import first_contact
 from kadmin_nb.errors import AuthenticationFailed, ConnectionFailed, KadminError, TimedOut, Unsupported, UsageError
 from kadmin_nb.model.connection_settings import TokenEndpoint, TokenFile
 from kadmin_nb.profiles import settings_for
+from kadmin_nb.secrets import Secret
 from tests.self_signed import self_signed
 from tests.token_server import jws, token_server
 from tests.waiting import eventually
@@ -169,7 +170,7 @@ def test_the_keys_of_kafka_4_and_the_options_of_jaas():
     }  # fmt: skip
     url = "https://idp.example.com/token"
     login = login_of(oauth(url, sasl_jaas_config=jaas(clientId="other", extension_logicalCluster="lkc-1")) | keys)
-    assert login.source == TokenEndpoint(url, "id", CANARY, "s", encodes_credentials=True, timeout=7.0)
+    assert login.source == TokenEndpoint(url, "id", Secret(CANARY), "s", encodes_credentials=True, timeout=7.0)
     assert login.extensions == (("logicalCluster", "lkc-1"),)
     assert CANARY not in repr(login)
     assert login_of(oauth("file:///var/run/a \u00fc")).source == TokenFile("/var/run/a \u00fc")
@@ -227,4 +228,4 @@ def test_the_secret_stands_only_behind_a_reference(profiles, monkeypatch):
         settings_for("x")
     monkeypatch.setenv("IDP_SECRET", CANARY)
     profiles(f'{text}{key} = "env:IDP_SECRET"\n')
-    assert settings_for("x").token_login.source.client_secret == CANARY
+    assert settings_for("x").token_login.source.client_secret.reveal() == CANARY

@@ -148,7 +148,7 @@ def _result(own: Mapping[str, str], resource: Resource, operation: ConfigOperati
         return _checked(key.type, operation)
     if key.type != "LIST":
         raise _no_list(resource, operation)
-    return _LISTS[operation.op](own.get(operation.key, key.default), operation.value or "")
+    return _LISTS[operation.op](own.get(operation.key, key.default), operation.text or "")
 
 
 def _known(resource: Resource, operation: ConfigOperation) -> schema.Key:
@@ -174,7 +174,7 @@ def _no_list(resource: Resource, operation: ConfigOperation) -> Refused:
 
 
 def _checked(kind: str, operation: ConfigOperation) -> str:
-    text = operation.value or ""
+    text = operation.text or ""
     try:
         _READ.get(kind, str)(text)
     except ValueError:
@@ -232,7 +232,7 @@ def levels_altered(node: Node, operations: Sequence[ConfigOperation]) -> dict[st
             raise Refused("INVALID_REQUEST", f"{op} operation is not allowed for the BROKER_LOGGER resource")
         if name not in schema.LOGGERS:
             raise Refused("INVALID_CONFIG", f"Logger {name} does not exist!")
-        if operation.op == "set" and operation.value not in schema.LOG_LEVELS:
-            wrong = f"Cannot set the log level of {name} to {operation.value} as it is not a supported log level."
+        if operation.op == "set" and operation.text not in schema.LOG_LEVELS:
+            wrong = f"Cannot set the log level of {name} to {operation.text} as it is not a supported log level."
             raise Refused("INVALID_CONFIG", f"{wrong} Valid log levels are {', '.join(schema.LOG_LEVELS)}")
-    return {o.key: o.value if o.op == "set" else _levels(node)["root"] for o in operations}
+    return {o.key: o.text if o.op == "set" else _levels(node)["root"] for o in operations}

@@ -22,7 +22,7 @@ from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.quota_keys import text_of
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.model.scram import ScramUser
-from kadmin_nb.secrets import SHOWN, is_called_so
+from kadmin_nb.secrets import SHOWN, is_secret_name
 from tests.hostile_names import HOSTILE
 from tests.metadata_log.dump_tool import Dumped, dumped
 from tests.waiting import eventually
@@ -103,7 +103,7 @@ def told(kind: int | None, data: dict[str, Any]) -> tuple:
         op, value = ("delete", None) if data["remove"] else ("set", text_of(float(data["value"])))
         return "quota", op, str(Entity.from_wire(parts)), data["key"], value
     if kind == 4:
-        text = SHOWN if is_called_so(data["name"]) and data["value"] is not None else data["value"]
+        text = SHOWN if is_secret_name(data["name"]) and data["value"] is not None else data["value"]
         types = {2: "TOPIC", 4: "BROKER", 8: "BROKER_LOGGER", 16: "CLIENT_METRICS", 32: "GROUP"}
         resource = Resource(types[data["resourceType"]], data["resourceName"])
         return "config", "delete" if text is None else "set", str(resource), data["name"], text

@@ -436,7 +436,7 @@ def _meant(part: object) -> Iterator[tuple[str, object]]:
         return
     for operation in part:  # type: ignore[attr-defined]
         assert isinstance(operation, ConfigOperation)
-        yield operation.key, {"set": operation.value, "delete": None}.get(operation.op, _ANYTHING)
+        yield operation.key, {"set": operation.text, "delete": None}.get(operation.op, _ANYTHING)
 
 
 def bounded(kafka: FakeKafka) -> FakeKafka:

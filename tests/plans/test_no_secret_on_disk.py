@@ -57,7 +57,7 @@ def repeating(cluster: kn.Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """A broker, or a policy of it, that repeats what it refuses, whole and in pieces."""
 
     def refuse(changes, *, validate_only=False):
-        said = [str.__str__(o.value) for operations in changes.values() for o in operations if o.value]
+        said = [o.text for operations in changes.values() for o in operations if o.value]
         words = f"Invalid value {' '.join(said)} ({CORE}) {said[0]!r}"
         return dict.fromkeys(changes, Refusal("INVALID_CONFIG", words))
 
@@ -119,7 +119,7 @@ def test_the_broker_gets_the_secret_itself(cluster, clean_broker, monkeypatch):
     sent, real = [], cluster.port.configs.alter
 
     def noted(changes, **options):
-        sent.extend(str.__str__(o.value) for operations in changes.values() for o in operations if o.value)
+        sent.extend(o.text for operations in changes.values() for o in operations if o.value)
         return real(changes, **options)
 
     monkeypatch.setattr(cluster.port.configs, "alter", noted)

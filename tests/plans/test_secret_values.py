@@ -19,7 +19,7 @@ from kadmin_nb.plans.execution.executor import ApplyResult, Hooks
 from kadmin_nb.plans.kinds import registry
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.stage import Stage
-from kadmin_nb.secrets import Secret, is_called_so
+from kadmin_nb.secrets import Secret, is_secret_name
 from tests.double import Crash, FakeKafka
 from tests.double.faults import HollowSuccess
 from tests.plans.secret_search import CORE, sings
@@ -187,11 +187,11 @@ def test_a_plan_file_in_which_a_secret_is_a_text_is_refused(tmp_path):
                                  "a.token", "x.client.secret", "ssl.keystore.certificate.chain"])  # fmt: skip
 def test_a_key_that_is_called_like_a_secret(key):
     """The password of my plug-in stood in the stage."""
-    assert is_called_so(key)
+    assert is_secret_name(key)
 
 
 @pytest.mark.parametrize("key", ["retention.ms", "password.encoder.iterations", "delegation.token.expiry.time.ms",
                                  "sasl.oauthbearer.token.endpoint.url", "monkey.business"])  # fmt: skip
 def test_a_key_that_only_sounds_like_one(key):
     """I could not see the number of iterations that I had staged."""
-    assert not is_called_so(key)
+    assert not is_secret_name(key)

@@ -36,11 +36,6 @@ def is_null(value: object) -> bool:
     return value is None or value != value
 
 
-def wanted_text(edit: Edit) -> str | None:
-    """The text that an edit asks for, also where it is hidden."""
-    return edit.value.reveal() if isinstance(edit.value, Secret) else edit.value
-
-
 def meant_unit(change: Change) -> str | None:
     """The units that a key takes, for a number with another; None where it is not that."""
     return None if change.is_secret else units_hint(change.key, change.wanted or "")
@@ -144,7 +139,7 @@ class ChangeKind(ABC):
 
     def after(self, edit: Edit, state: ObservedState) -> str | None:
         """The value that is stored when the edit is done, None for nothing."""
-        return wanted_text(edit)
+        return edit.text
 
     def notes(self, edit: Edit, now: ObservedValue, state: ObservedState) -> Iterable[str]:
         """Notes on the row, beside its columns."""

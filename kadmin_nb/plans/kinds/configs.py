@@ -19,14 +19,14 @@ from ...model.grammar import DEFAULT, quote
 from ...model.java_text import CONFIG_TYPES
 from ...model.resources import RESOURCE_TYPES, WORDS, Resource
 from ...model.throttles import RATES
-from ...secrets import Secret, is_called_so
+from ...secrets import Secret, is_secret_name
 from .. import stored_values
 from ..advice import throttle_dangers, warnings, weaker_configs
 from ..change_words import CONFIG_VERBS, config_edits
 from ..execution import safe_order
 from ..observed_state import LookOptions, ObservedState, ObservedValue, add_configs
 from ..secret_resolver import Resolver
-from .change_kind import ChangeKind, FrameRow, ToolWords, is_null, wanted_text
+from .change_kind import ChangeKind, FrameRow, ToolWords, is_null
 
 ROOT_LOGGER = "root"
 _LOGGER = "BROKER_LOGGER"
@@ -86,15 +86,15 @@ class ConfigChanges(ChangeKind):
         if edit.key in RATES:
             return False
         if schema is None:
-            return _resource(edit.resource).type == "BROKER" or is_called_so(edit.key)
-        return schema.is_sensitive or schema.type == "PASSWORD" or (schema.type is None and is_called_so(edit.key))
+            return _resource(edit.resource).type == "BROKER" or is_secret_name(edit.key)
+        return schema.is_sensitive or schema.type == "PASSWORD" or (schema.type is None and is_secret_name(edit.key))
 
     def known_keys(self, edit: Edit, state: ObservedState) -> Sequence[str] | None:
         """Kafka stores unknown broker keys, and removes any, without a word.
 
         It refuses all others, and says which; one whose name is that of a secret does not get so far in the clear.
         """
-        is_shown = edit.reference is not None or not is_called_so(edit.key) or _is_logger(edit.resource)
+        is_shown = edit.reference is not None or not is_secret_name(edit.key) or _is_logger(edit.resource)
         if _resource(edit.resource).type != "BROKER" and edit.op != DELETE and is_shown:
             return None
         return None if _is_listed(edit, state) else sorted(state.listed.get(edit.resource, ()))
@@ -111,7 +111,7 @@ class ConfigChanges(ChangeKind):
         if edit.op == DELETE:
             return ""
         if kind == "BROKER":
-            return "Brokers pass its value to their plugins, and keep it secret: give it as env:NAME."
+            return "Brokers pass its value to their plugins, and keep it secret; give it as env:NAME."
         return f"Brokers refuse a config of a {kind.lower().replace('_', '-')} that they do not know."
 
     def meant_key(self, edit: Edit, state: ObservedState) -> str | None:
@@ -123,10 +123,10 @@ class ConfigChanges(ChangeKind):
         """The resulting list of an append. A logger has always a level: reset, it has the root's."""
         if edit.op in (APPEND, SUBTRACT):
             join = stored_values.append if edit.op == APPEND else stored_values.subtract
-            return join(_first_list(state.of(edit.target)), wanted_text(edit) or "")
+            return join(_first_list(state.of(edit.target)), edit.text or "")
         if edit.op == DELETE and _is_logger(edit.resource):
             return state.of((edit.resource, ROOT_LOGGER)).value
-        return wanted_text(edit)
+        return edit.text
 
     def notes(self, edit: Edit, now: ObservedValue, state: ObservedState) -> Iterable[str]:
         if now.inherited is not None:
@@ -207,7 +207,7 @@ def _row_resource(row: FrameRow) -> Resource:
 def _is_hidden(row: FrameRow, key: str) -> bool:
     """True if the value is hidden rather than absent; without the broker's word, whether the key is called so."""
     is_sensitive = row.get("is_sensitive")
-    return is_called_so(key) if is_sensitive is None else bool(is_sensitive)
+    return is_secret_name(key) if is_sensitive is None else bool(is_sensitive)
 
 
 def _resource(resource: Configurable) -> Resource:

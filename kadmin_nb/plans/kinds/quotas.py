@@ -79,8 +79,8 @@ class QuotaChanges(ChangeKind):
         return QUOTA_KEY_NAMES if edit.op == DELETE and find(edit.key) is None else None
 
     def notes(self, edit: Edit, now: ObservedValue, state: ObservedState) -> Iterable[str]:
-        if edit.value is not None and find(edit.key):
-            yield f"{readable(edit.key, float(edit.value))} on each broker"
+        if edit.text is not None and find(edit.key):
+            yield f"{readable(edit.key, float(edit.text))} on each broker"
 
     def noted(self, changes: Sequence[Change], state: ObservedState) -> list[Change]:
         return with_shadow_notes(changes, state.quotas)

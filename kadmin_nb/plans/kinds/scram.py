@@ -15,7 +15,7 @@ from ...model.scram import MECHANISMS, Credential, ScramUser
 from ...secrets import Secret
 from ..change_words import SCRAM_VERBS, scram_edits
 from ..observed_state import LookOptions, ObservedState, ObservedValue
-from .change_kind import ChangeKind, ToolWords, wanted_text
+from .change_kind import ChangeKind, ToolWords
 
 _NO_USER = "RESOURCE_NOT_FOUND"
 
@@ -56,7 +56,7 @@ class ScramChanges(ChangeKind):
             yield f"its iterations are {now.shown}"
 
     def after(self, edit: Edit, state: ObservedState) -> str | None:
-        return str(Credential.parse(wanted_text(edit) or "")) if edit.op == SET else None
+        return str(Credential.parse(edit.text or "")) if edit.op == SET else None
 
     def agrees(self, now: ObservedValue, change: Change) -> bool:
         return now.shown == str(_credential(change).iterations)
