@@ -87,7 +87,7 @@ _ASSIGNED = tuple(
         r"(?<![\w.-])(?P<name>bearer)\s+(?=[^\s\d]{0,40}\d)",
     )
 )
-"""What gives a name its value: `password=x`, `"password": "x"`, `--password x`, `Bearer x`. A path is no name."""
+"""What gives a name its value: `password=x`, `"password": "x"`, `--password x`, `Bearer x`. A path is not a name."""
 
 _SENTENCE = re.compile(r"(?:=\S+|\bconfiguration|\bkey) $")
 """What stands before a config's key in sentences, Kafka's and ours: *for configuration ssl.key.password: why*."""
@@ -151,7 +151,7 @@ def mentions_secret(word: str) -> bool:
 
 
 class Secret:
-    """A text that only `reveal()` gives away: it is no `str`, prints as `[secure]`, is not pickled."""
+    """A text that only `reveal()` gives away: it is not a `str`, prints as `[secure]`, is not pickled."""
 
     __slots__ = ("reveal",)
 
