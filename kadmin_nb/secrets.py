@@ -45,14 +45,15 @@ _NOUNS = re.compile(
 _PAIRS = re.compile("user info|key pem|certificate chain|truststore certificates")
 """Two words at the end of a name that are one secret; Kafka itself types the certificates PASSWORD."""
 
-_PLAIN_KEYS = re.compile("config|foreign|group|message|partition|primary|public|quota|record|routing|row|sort")
+_PLAIN_KEYS = re.compile("config|foreign|group|message|partition|primary|public|quota|record|routing|row|sort|voter")
 """Words before `key` that make it none that opens anything."""
 
 _OTHERWISE = """
-    address age alias algorithm arn bytes class conf count day days dir directory enabled endpoint env expiration expiry
-    file folder format handler host hour hours id interval iterations jks json length lifetime limit location max
-    mechanism min minute minutes ms name names number path pem policy port properties protocol provider rate ref
-    reference required scope second seconds size source time timeout toml ttl txt type uri url version yaml yml
+    address age alias algorithm allowed arn bytes class conf count day days dir directory disabled enabled endpoint env
+    error exception expiration expired expiry failed file folder format found handler host hour hours id interval
+    iterations jks json length lifetime limit location max mechanism min minute minutes mismatch ms name names number
+    path pem policy port properties protocol provider rate ref reference required scope second seconds size source time
+    timeout toml ttl txt type uri url version yaml yml
 """
 _ABOUT = frozenset(_OTHERWISE.split())
 """Last words of names that say something about a secret, such as where it is: `token.endpoint.url`."""
@@ -137,11 +138,15 @@ def _assigned(text: str) -> Iterator[tuple[tuple[int, int], int]]:
 
 def _is_sentence(text: str, name: tuple[int, int]) -> bool:
     start, end = name
+    if text[start:end] in _CODES:
+        return True
     is_key = "." in text[start:end] and text.startswith(": ", end)
     return is_key and _SENTENCE.search(text, max(0, start - _WIDEST_NAME), start) is not None
 
 
 _WIDEST_NAME = 300
+_CODES = ("SECRET_AS_TEXT", "UNACCEPTABLE_CREDENTIAL")
+"""Names of errors, ours and Kafka's, before what they are about."""
 
 
 def mentions_secret(word: str) -> bool:

@@ -202,13 +202,13 @@ def _registrations_removed(
 
 def _planned(session: Session, arguments: Arguments, chosen: Sequence[NamedType], plan_options: PlanOptions) -> Plan:
     """The plan; a value in a file that the brokers turn out to keep secret becomes a reference to it there."""
-    from ..plans.secret_resolver import SecretAsText
+    from ..plans.secret_resolver import ReferenceRequired
 
     files = arguments.changes.get(FROM_FILE, ())
     from_file = _configs_in(files)
     try:
         return _plan_of(session, arguments, chosen, plan_options, from_file)
-    except SecretAsText as exc:
+    except ReferenceRequired as exc:
         with_references = _configs_in(files, secrets={key for _, key in exc.targets})
         if with_references == from_file:
             raise

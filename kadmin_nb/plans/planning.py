@@ -15,7 +15,7 @@ from ..model.changes import DELETE, OK, Change, Edit, Refusal, refuse_long
 from ..secrets import FORMS, SHOWN, Secret, asks_somebody, holds_secret, is_secret_name
 from .kinds.registry import by_kind, kind_of
 from .observed_state import ObservedState, ObservedValue
-from .secret_resolver import SecretAsText
+from .secret_resolver import ReferenceRequired
 from .stored_values import same
 
 
@@ -185,7 +185,7 @@ def _refuse_bare(edits: Sequence[Edit], state: ObservedState) -> None:
         return
     first, more = edits[0], f" and {len(edits) - 1} more" if len(edits) > 1 else ""
     why = kind_of(first).why_secret(first, state)
-    raise SecretAsText(
+    raise ReferenceRequired(
         f"{first.key} of {first.resource}{more}: {why}, so it is given only by reference",
         code="SECRET_AS_TEXT",
         hint=f"Write {first.key}={FORMS}. Nothing was sent.",
@@ -197,7 +197,7 @@ def _refuse_secret_texts(edits: Iterable[Edit]) -> None:
     """Refuse values of configs that brokers show to everyone who may read them, where one has a secret in it."""
     for edit in edits:
         if kind_of(edit).may_be_secret(edit.resource) and holds_secret(edit.text or ""):
-            raise SecretAsText(
+            raise ReferenceRequired(
                 f"the value of {edit.key} of {edit.resource} has a secret in it, and brokers do not hide this config",
                 code="SECRET_AS_TEXT",
                 hint="Nothing was sent. Leave the secret out of it.",

@@ -20,7 +20,7 @@ _NONE = ""
 """The reference of a secret that stands there itself: every resolver refuses it."""
 
 
-class SecretAsText(UsageError):
+class ReferenceRequired(UsageError):
     """Secrets that were given as what they are; `targets` says whose, and no word of it says what."""
 
 

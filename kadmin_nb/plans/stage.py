@@ -32,7 +32,7 @@ from .kinds.quotas import QUOTAS
 from .kinds.registry import kind_of
 from .plan_file import columns_of
 from .planning import wishes
-from .secret_resolver import SecretAsText
+from .secret_resolver import ReferenceRequired
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
@@ -407,7 +407,7 @@ class Stage(PrintFormats, Tabular):
             edits = [*origin.edits.values()]
             plan = self._planner(sent_again(edits) if again else edits, reason, allow_unknown, lifetime)
             return replace(plan, _origin=origin)
-        except SecretAsText as exc:
+        except ReferenceRequired as exc:
             self._edits.hide(exc.targets)
             raise
 

@@ -10,6 +10,7 @@ import re
 import subprocess
 import traceback
 
+import kafka.errors
 import pyarrow as pa
 import pytest
 
@@ -41,6 +42,8 @@ SENTENCES = (
     "https://host:9092/x",
     "PLAINTEXT://a:1,SSL://b:2",
     "bearer cannot be a parameter",
+    "ReferenceRequired: it is given only by reference",
+    "TokenExpiredError: the token of file:x expired",
 )
 
 
@@ -117,6 +120,15 @@ def test_each_name_is_judged_alike_in_texts(name, form):
 def test_a_sentence_stays_whole(text):
     """The error said only [secure], and not what to do."""
     assert redacted(text) == text
+
+
+def test_what_kafka_calls_an_error_stays_whole():
+    """CLUSTER_AUTHORIZATION_FAILED: [secure]."""
+    classes = [one for one in vars(kafka.errors).values() if isinstance(one, type) and issubclass(one, Exception)]
+    codes = {str(one.message) for one in classes if hasattr(one, "message")}
+    assert {"CLUSTER_AUTHORIZATION_FAILED", "UNACCEPTABLE_CREDENTIAL", "DELEGATION_TOKEN_EXPIRED"} <= codes
+    for code in (*codes, "SECRET_AS_TEXT", "SECRET_NOT_FOUND"):
+        assert redacted(f"{code}: why") == f"{code}: why"
 
 
 @pytest.mark.parametrize(
