@@ -20,6 +20,7 @@ NEVER_AGAIN = (2, 3, 4, 5)
 1, as of a broker that could not be reached, and 75, another apply is under way."""
 
 LAKE, LOGS = "spark_catalog.kafka", "/logs/kafka"
+"""Where LAKE has several clusters, the lines of usage and utilisation name theirs: `-p cluster_id=ID`."""
 DAY = "{{ macros.ds_add((dag_run.logical_date or dag_run.run_after) | ds, -1) }}"
 """The day before that of the run. A run that was triggered by hand may have no logical date, and then no `ds`."""
 

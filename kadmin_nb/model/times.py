@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from ..errors import UsageError
 from .config_units import TIME_WORDS, TIMES
@@ -98,13 +98,32 @@ def _parse_time(text: str) -> datetime | None:
         return None
 
 
-def _beginning_of(day: str) -> datetime | None:
+def _beginning_of(word: str) -> datetime | None:
     """The midnight with which a day began that is called by its word."""
-    now = datetime.now(UTC)
-    days_ago = {"today": 0, "yesterday": 1} | {name: (now.weekday() - n) % 7 for n, name in enumerate(_WEEKDAYS)}
-    if day not in days_ago:
-        return None
-    return datetime(now.year, now.month, now.day, tzinfo=UTC) - timedelta(days_ago[day])
+    day = _date_called(word, datetime.now(UTC).date())
+    return None if day is None else datetime(day.year, day.month, day.day, tzinfo=UTC)
+
+
+def _date_called(word: str, today: date) -> date | None:
+    """The day that is called by its word."""
+    days_ago = {"today": 0, "yesterday": 1} | {name: (today.weekday() - n) % 7 for n, name in enumerate(_WEEKDAYS)}
+    return today - timedelta(days_ago[word]) if word in days_ago else None
+
+
+def day_of(day: str, zone: tzinfo) -> date:
+    """A day: ISO 8601 text, or `today`, `yesterday`, the last `monday` to `sunday`, by the clocks of a time zone.
+
+    Raises
+    ------
+    UsageError
+        It is none.
+    """
+    word = day.strip().lower()
+    if (called := _date_called(word, datetime.now(zone).date())) is not None:
+        return called
+    with suppress(ValueError):
+        return date.fromisoformat(word)
+    raise UsageError(f"{day} is not a day", hint="For example 2026-11-21, yesterday, today or monday.")
 
 
 def _before(length: str) -> datetime | None:

@@ -134,7 +134,10 @@ def widget_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def hand_back_to_databricks(namespace: Mapping[str, Any], result: str) -> None:
-    """End the notebook with this text for the job, on Databricks; elsewhere nothing."""
+def hand_back_to_databricks(namespace: Mapping[str, Any], result: str, cluster_id: str | None = None) -> None:
+    """End the notebook with this text for the job, on Databricks; elsewhere nothing. Later tasks of the job have the
+    cluster's id as `{{tasks.NAME.values.cluster_id}}`."""
     if is_databricks_job(namespace):
+        if cluster_id is not None:
+            namespace["dbutils"].jobs.taskValues.set(key="cluster_id", value=cluster_id)
         namespace["dbutils"].notebook.exit(result)

@@ -232,7 +232,7 @@ class Record:
             if fail:
                 self.verdicts.raise_for_looks()
             self._has_ended = True
-        binder.hand_back_to_databricks(self._namespace, self.to_json())
+        binder.hand_back_to_databricks(self._namespace, self.to_json(), self.cluster.id if self.cluster else None)
 
     def __enter__(self) -> Self:
         self._save()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .costs import CostAnswer, cost, showback
     from .covered import coverage
     from .limits_used import known_clients, over_days, utilisation, utilisation_daily
+    from .log_days import LogDay, log_day
     from .metrics import usage_from_metrics
     from .near_and_top import alerts, near, top
     from .oversubscription import CapacityAnswer, capacity
@@ -36,6 +37,7 @@ _NAMES = {
     "costs": ("CostAnswer", "cost", "showback"),
     "covered": ("coverage",),
     "limits_used": ("known_clients", "over_days", "utilisation", "utilisation_daily"),
+    "log_days": ("LogDay", "log_day"),
     "metrics": ("usage_from_metrics",),
     "near_and_top": ("alerts", "near", "top"),
     "oversubscription": ("CapacityAnswer", "capacity"),
@@ -54,6 +56,7 @@ __all__ = [
     "CapacityAnswer",
     "ClientsAnswer",
     "CostAnswer",
+    "LogDay",
     "Requests",
     "UtilisationDifferences",
     "alerts",
@@ -65,6 +68,7 @@ __all__ = [
     "coverage",
     "impact",
     "known_clients",
+    "log_day",
     "near",
     "over_days",
     "prometheus",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone, tzinfo
 from typing import NamedTuple
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -155,6 +155,23 @@ def check_zone(tz: str | None) -> None:
         ZoneInfo(tz)
     except (KeyError, ValueError, OSError):
         raise UsageError(f"{tz} is not a time zone", hint="For example Europe/Berlin, UTC or +02:00.") from None
+
+
+def zone_of(tz: str | None) -> tzinfo:
+    """A time zone, by its name or its distance from UTC, which is the default.
+
+    Raises
+    ------
+    UsageError
+        It is none.
+    """
+    check_zone(tz)
+    fixed = _FIXED.fullmatch(tz or "UTC")
+    if fixed is None:
+        return ZoneInfo(str(tz))
+    sign, hours, minutes = fixed.groups()
+    distance = timedelta() if sign is None else timedelta(hours=int(hours), minutes=int(minutes))
+    return timezone(-distance if sign == "-" else distance)
 
 
 def times(written: pa.Array, tz: str | None) -> Times:

@@ -1,55 +1,88 @@
-"""A process with a Spark that has Delta: the tasks of `kadmin_nb daily` in their order, of two clusters at once, twice.
+"""A process with a Spark that has Delta: the job `kadmin_nb daily` over two clusters, side by side, twice.
 
     daily_flow.py FOLDER LOGS CLUSTER CLUSTER
 
-The clusters are addresses of brokers. In the first round the utilisation of one of them fails. The last line that it
-prints is JSON: the errors of each round, the number of rows of each table after each, and what each query of
-databricks/sql gives.
+It is what docs/databricks.md says of a second cluster: two profiles, the variable `clusters` of the bundle, and a
+folder of logs for each; all other values are those of the bundle. The clusters are addresses of brokers. In the first
+round the utilisation of one of them fails. The last line that it prints is JSON: the errors of each round, the number
+of rows of each table after each, and what each query of databricks/sql gives.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 import kadmin_nb as kn
 from kadmin_nb.usage import tables
-from tests.databricks.tasks import TESTS, as_task
+from tests.databricks.tasks import TESTS, with_values
+from tests.databricks.test_bundle import deployed
 
 BUNDLE = TESTS.parent / "databricks"
-SCHEMA = "spark_catalog.lake"
-BEFORE = datetime(2026, 11, 20, tzinfo=UTC)
-"""The limits of the recorded logs are recorded as of then."""
+CATALOG, LAKE = "spark_catalog", "lake"
+NAMES = ("prod", "staging")
+"""The profiles of the clusters."""
+RECORDED_ON = "2026-11-21"
 ROUNDS = 2
 
 
-def main(folder: Path, logs: str, clusters: list[str]) -> None:
+def main(folder: Path, logs: Path, addresses: list[str]) -> None:
     spark = kn.spark_session(delta=True)
     for setting, value in {"spark.databricks.delta.snapshotPartitions": "1", "spark.sql.shuffle.partitions": "1",
                            "spark.sql.codegen.wholeStage": "false"}.items():  # fmt: skip
         spark.conf.set(setting, value)
-    spark.sql(f"CREATE DATABASE lake LOCATION '{folder}'")
+    spark.sql(f"CREATE DATABASE {LAKE} LOCATION '{folder}'")
     os.environ["DATABRICKS_RUNTIME_VERSION"] = "17.3"
-    for address in clusters:
+    place = folder.parent
+    _profiles(place / "databricks" / "kadmin-nb.toml", addresses)
+    before = datetime.now(UTC) - timedelta(days=3)
+    for name, address in zip(NAMES, addresses, strict=True):
+        _logs_of_yesterday(logs, place / "volume" / "logs" / name)
         with kn.connect(address) as cluster:
-            kn.open_history(SCHEMA).record(replace(cluster.snapshot(), taken_at=BEFORE))
-    rounds = [_round(clusters, logs, fails=number == 0) for number in range(ROUNDS)]
-    spark.sql("USE lake")
+            kn.open_history(f"{CATALOG}.{LAKE}").record(replace(cluster.snapshot(), taken_at=before))
+    clusters = json.dumps([{"cluster": name, "tz": "UTC"} for name in NAMES])
+    jobs = deployed("prod", catalog=CATALOG, schema=LAKE, clusters=clusters, every="1 second")["jobs"]
+    jobs = _here(jobs, {f"/Volumes/{CATALOG}/{LAKE}/kadmin_nb": str(place / "volume"), "/Workspace/files": str(place)})
+    rounds = [_round(jobs, fails=number == 0) for number in range(ROUNDS)]
+    spark.sql(f"USE {LAKE}")
     answers = {file.stem: _answer(spark, file) for file in sorted(BUNDLE.glob("sql/*.sql"))}
     print(json.dumps({"rounds": rounds, "answers": answers}, default=str))
 
 
-def _round(clusters: list[str], logs: str, fails: bool) -> dict[str, Any]:
-    """All tasks of each cluster, side by side."""
+def _profiles(file: Path, addresses: list[str]) -> None:
+    """The connections, as a team writes them beside the bundle."""
+    profiles = zip(NAMES, addresses, strict=True)
+    file.parent.mkdir(parents=True)
+    file.write_text("".join(f'[profiles.{name}]\nbootstrap = "{address}"\n' for name, address in profiles))
+
+
+def _logs_of_yesterday(recorded: Path, folder: Path) -> None:
+    """The recorded logs as if they had been written yesterday."""
+    yesterday = f"{datetime.now(UTC) - timedelta(days=1):%Y-%m-%d}"
+    for file in recorded.glob("broker-*/*"):
+        copy = folder / file.parent.name / f"{file.name.replace(f'.{RECORDED_ON}', '')}.{yesterday}"
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(file.read_text().replace(RECORDED_ON, yesterday))
+
+
+def _here(value: Any, places: dict[str, str]) -> Any:
+    """The bundle with the folders of this machine in place of those of a workspace."""
+    text = json.dumps(value)
+    for there, here in places.items():
+        text = text.replace(there, here)
+    return json.loads(text)
+
+
+def _round(jobs: dict[str, Any], fails: bool) -> dict[str, Any]:
+    """The daily job: its run of each cluster, side by side."""
     store, failing = tables.store_utilisation, threading.Event()
     if fails:
         failing.set()
@@ -61,44 +94,49 @@ def _round(clusters: list[str], logs: str, fails: bool) -> dict[str, Any]:
         store(*given)
 
     tables.store_utilisation = store_or_fail
-    with ThreadPoolExecutor(len(clusters)) as threads:
-        errors = [*threads.map(lambda address: _flow(address, logs), clusters)]
+    (task,) = jobs["kadmin_nb_daily"]["tasks"]
+    inputs = json.loads(task["for_each_task"]["inputs"])
+    run = task["for_each_task"]["task"]["run_job_task"]
+    job = [*jobs.values()][run["job_id"] - 1]
+    given = [_filled(run["job_parameters"], {"input": one}) for one in inputs]
+    with ThreadPoolExecutor(len(inputs)) as threads:
+        errors = [*threads.map(lambda parameters: _flow(job, parameters), given)]
     tables.store_utilisation = store
     spark = kn.spark_session()
-    names = sorted(row.tableName for row in spark.sql("SHOW TABLES IN lake").collect())
-    return {"errors": errors, "rows": {name: spark.table(f"lake.{name}").count() for name in names}}
+    names = sorted(row.tableName for row in spark.sql(f"SHOW TABLES IN {LAKE}").collect())
+    return {"errors": errors, "rows": {name: spark.table(f"{LAKE}.{name}").count() for name in names}}
 
 
-def _flow(address: str, logs: str) -> list[str]:
-    """The tasks of the bundle in their order, up to the first that fails; its error."""
-    job = yaml.safe_load((BUNDLE / "resources/daily.job.yml").read_text())["resources"]["jobs"]["kadmin_nb_daily"]
+def _flow(job: dict[str, Any], parameters: dict[str, str]) -> list[str]:
+    """The tasks of a job in their order, up to the first that fails; its error."""
+    known: dict[str, Any] = {"job": {"parameters": parameters}, "tasks": {}}
     for task in job["tasks"]:
         notebook = (BUNDLE / "resources" / task["notebook_task"]["notebook_path"]).resolve()
-        given = {**task["notebook_task"]["base_parameters"], **_put_in(address, logs)}
-        known = {name: value for name, value in given.items() if name in task["notebook_task"]["base_parameters"]}
         try:
-            as_task(notebook, **{name: value.replace(_IN_BUNDLE, SCHEMA) for name, value in known.items()})
+            _, values = with_values(notebook, _filled(task["notebook_task"]["base_parameters"], known))
         except kn.KadminError as error:
             return [task["task_key"], str(error)]
+        known["tasks"][task["task_key"]] = {"values": values}
     return []
 
 
-_IN_BUNDLE = "${var.catalog}.${resources.schemas.kafka.name}"
+def _filled(parameters: dict[str, str], known: dict[str, Any]) -> dict[str, str]:
+    """Parameters with the values that Databricks puts in for `{{…}}` when a task begins."""
 
+    def value(reference: re.Match[str]) -> str:
+        found = known
+        for name in reference[1].split("."):
+            found = found[name]
+        return str(found)
 
-def _put_in(address: str, logs: str) -> dict[str, str]:
-    """What is another thing here than on Databricks."""
-    with kn.connect(address) as cluster:
-        whose = cluster.id
-    here = {"cluster": address, "profiles": "", "cluster_id": whose, "logs": f"{logs}/*/*", "day": "2026-11-21"}
-    return {**here, "broker": r"broker-(\d+)/", "tz": "UTC", "every": "1 second", "always_on": "false"}
+    return {name: re.sub(r"\{\{([\w.]+)\}\}", value, text) for name, text in parameters.items()}
 
 
 def _answer(spark: Any, file: Path) -> dict[str, Any]:
     """What a query gives; Delta 4.4 binds no parameters, so the time stands in it."""
-    answer = spark.sql(file.read_text().replace(":at ", "'2026-11-21T12:00:00Z' "))
+    answer = spark.sql(file.read_text().replace(":at ", f"'{datetime.now(UTC).isoformat()}' "))
     return {"columns": answer.columns, "rows": [[str(cell) for cell in row] for row in answer.collect()]}
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3:])
+    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,17 @@ TESTS = Path(__file__).parents[1]
 
 def as_task(notebook: Path, **parameters: str) -> dict[str, Any]:
     """Run it; what the job gets."""
-    space: dict[str, Any] = {"dbutils": Dbutils(**parameters), "In": [""]}
-    with pytest.raises(Exit) as ended:
-        _run_cells(notebook, space)
-    said: dict[str, Any] = json.loads(str(ended.value))
+    said, _ = with_values(notebook, parameters)
     return said
+
+
+def with_values(notebook: Path, parameters: Mapping[str, str]) -> tuple[dict[str, Any], Mapping[str, object]]:
+    """Run it; what the job gets, and what it tells the tasks behind it."""
+    dbutils = Dbutils(**parameters)
+    with pytest.raises(Exit) as ended:
+        _run_cells(notebook, {"dbutils": dbutils, "In": [""]})
+    said: dict[str, Any] = json.loads(str(ended.value))
+    return said, dbutils.taskValues.told
 
 
 def _run_cells(notebook: Path, space: dict[str, Any]) -> None:

@@ -29,7 +29,10 @@ BUNDLE = ROOT / "databricks"
 FILES = [BUNDLE / "databricks.yml", *sorted(BUNDLE.glob("resources/*.yml"))]
 MAIN: dict[str, Any] = yaml.safe_load((BUNDLE / "databricks.yml").read_text())
 TASKS = ("record_history", "usage", "utilisation", "audit")
-JOBS = ("kadmin_nb_daily", "kadmin_nb_return_limits")
+JOBS = ("kadmin_nb_cluster", "kadmin_nb_return_limits")
+"""The jobs whose tasks are notebooks."""
+GIVEN = {"catalog": "main", "warehouse_id": "0123456789abcdef", "notify": "ann@example.com"}
+"""What nobody but who deploys can know."""
 KNOWN = {
     "workspace.current_user.userName": "ann@example.com",
     "workspace.file_path": "/Workspace/files",
@@ -49,14 +52,14 @@ def _resources() -> dict[str, dict[str, Any]]:
     return found
 
 
-def deployed(target: str) -> dict[str, dict[str, Any]]:
-    """The resources as a target has them, all references resolved."""
+def deployed(target: str, **given: str) -> dict[str, dict[str, Any]]:
+    """The resources as a target has them, all references resolved; with these variables, besides those that must be."""
     resources, chosen = deepcopy(_resources()), MAIN["targets"][target]
     for kind, changed in chosen.get("resources", {}).items():
         for key, more in changed.items():
             resources[kind][key] = _merged(resources[kind][key], more)
-    variables = {name: variable.get("default", "a-looked-up-id") for name, variable in MAIN["variables"].items()}
-    variables |= chosen.get("variables", {}) | {"node_type_id": "m5d.large"}
+    variables = {name: variable["default"] for name, variable in MAIN["variables"].items() if "default" in variable}
+    variables |= chosen.get("variables", {}) | {"node_type_id": "m5d.large"} | GIVEN | given
     return _resolved(resources, {f"var.{name}": value for name, value in variables.items()}, resources)
 
 
@@ -84,11 +87,13 @@ def _referred(name: str, variables: Mapping[str, Any], resources: Mapping[str, A
     """What a reference leads to; a name that nothing has is an error."""
     if name.startswith("resources."):
         _, kind, key, field = name.split(".")
+        if field == "id":  # which Databricks gives: here the number in their order
+            return [*resources[kind]].index(key) + 1
         return _resolved(resources[kind][key][field], variables, resources)
     return _resolved((KNOWN | variables)[name], variables, resources)
 
 
-JOB = deployed("dev")["jobs"]["kadmin_nb_daily"]
+DAILY, JOB = (deployed("dev")["jobs"][name] for name in ("kadmin_nb_daily", "kadmin_nb_cluster"))
 BY_KEY = {task["task_key"]: task for job in JOBS for task in deployed("dev")["jobs"][job]["tasks"]}
 
 
@@ -102,8 +107,26 @@ def test_the_daily_job_is_one_flow():
     before = [[one["task_key"] for one in task.get("depends_on", ())] for task in JOB["tasks"]]
     assert before == [[], ["record_history"], ["usage"], ["utilisation"]]
     assert all(task["max_retries"] for task in JOB["tasks"])
-    assert JOB["queue"] == {"enabled": True}
-    assert {"health", "email_notifications", "run_as", "permissions", "tags", "schedule"} <= set(JOB)
+    assert JOB["queue"] == DAILY["queue"] == {"enabled": True}
+    assert {"health", "email_notifications", "permissions", "tags", "schedule"} <= set(DAILY)
+
+
+def test_one_job_file_runs_all_clusters():
+    """For the second cluster we copied the job, and for the tenth; and corrected one of them."""
+    (task,) = DAILY["tasks"]
+    run = task["for_each_task"]["task"]["run_job_task"]
+    assert [*deployed("dev")["jobs"]][run["job_id"] - 1] == "kadmin_nb_cluster"
+    (cluster,) = json.loads(task["for_each_task"]["inputs"])
+    assert run["job_parameters"] == {name: f"{{{{input.{name}}}}}" for name in cluster}
+    assert [parameter["name"] for parameter in JOB["parameters"]] == [*cluster]
+    assert JOB["max_concurrent_runs"] >= task["for_each_task"]["concurrency"]
+
+
+def test_the_id_is_that_of_the_cluster_that_was_read():
+    """With a second cluster in the schema both jobs stopped: snapshots of several clusters are kept here."""
+    ids = {task["task_key"]: task["notebook_task"]["base_parameters"]["cluster_id"] for task in JOB["tasks"]}
+    told = "{{tasks.record_history.values.cluster_id}}"
+    assert ids == {"record_history": "", "usage": told, "utilisation": told, "audit": told}
 
 
 @pytest.mark.parametrize("key", BY_KEY)
@@ -123,8 +146,11 @@ def test_what_one_task_writes_the_next_one_reads():
     assert schema == given["usage"]["limits"] == given["utilisation"]["history"] == "main.kafka"
     assert given["usage"]["usage"] == given["utilisation"]["usage"] == f"{schema}.usage"
     assert given["utilisation"]["utilisation"] == f"{schema}.utilisation_daily"
-    assert given["usage"]["logs"] == "/Volumes/main/kafka/kadmin_nb/logs/*/*{day}*"
-    assert given["record_history"]["cluster"] == given["audit"]["cluster"] == "prod"
+    cluster = "{{job.parameters.cluster}}"
+    assert given["usage"]["logs"] == f"/Volumes/main/kafka/kadmin_nb/logs/{cluster}/*/*{{day}}*"
+    assert given["record_history"]["cluster"] == given["audit"]["cluster"] == cluster
+    assert given["usage"]["tz"] == given["utilisation"]["tz"] == "{{job.parameters.tz}}"
+    assert given["record_history"]["state"] == given["return_limits"]["state"]
     assert given["record_history"]["profiles"] == "/Workspace/files/databricks/kadmin-nb.toml"
 
 
@@ -158,8 +184,19 @@ def test_each_task_has_compute_and_the_wheel(target, name):
 
 def test_serverless_compute_asks_for_no_machine():
     """no value assigned to required variable node_type_id."""
-    assert [name for name, variable in MAIN["variables"].items() if not {"default", "lookup"} & set(variable)] == []
+    assert "default" in MAIN["variables"]["node_type_id"]
     assert "node_type_id" not in json.dumps([deployed(target) for target in ("dev", "prod")])
+
+
+def test_what_differs_from_workspace_to_workspace_is_given():
+    """There was no catalog main, no warehouse of that name, and the service principal that deployed was no user."""
+    asked_for = {name: one["description"] for name, one in MAIN["variables"].items() if "default" not in one}
+    assert {*asked_for} == {*GIVEN}
+    assert all(description.startswith("Give the ") for description in asked_for.values())
+    assert not any("lookup" in variable for variable in MAIN["variables"].values())
+    for file in FILES:
+        lines = [line for line in file.read_text().splitlines() if "user_name" in line or "current_user" in line]
+        assert all("root_path:" in line for line in lines), file.name
 
 
 def test_the_runtime_has_the_spark_that_we_need():
@@ -192,7 +229,9 @@ def test_the_profile_keeps_its_secret_in_the_scope(monkeypatch):
     monkeypatch.setenv("KADMIN_CONFIG", str(BUNDLE / "kadmin-nb.toml"))
     text = (BUNDLE / "kadmin-nb.toml").read_text()
     assert toml.find_file() == BUNDLE / "kadmin-nb.toml"
-    assert f"[profiles.{MAIN['variables']['cluster']['default']}]" in text
+    clusters = [one["cluster"] for one in json.loads(MAIN["variables"]["clusters"]["default"])]
+    for name in (*clusters, MAIN["variables"]["cluster"]["default"]):
+        assert f"[profiles.{name}]" in text
     scope = deployed("prod")["secret_scopes"]["kafka"]["name"]
     assert re.findall(r'password = "(.*)"', text) == [f"databricks:{scope}/quota-audit"]
 

@@ -32,10 +32,21 @@ class Exit(BaseException):
     """What `dbutils.notebook.exit` does to the notebook."""
 
 
+class TaskValues:
+    """`dbutils.jobs.taskValues`: what a task tells those behind it."""
+
+    def __init__(self) -> None:
+        self.told: dict[str, object] = {}
+
+    def set(self, key: str, value: object) -> None:
+        self.told[key] = value
+
+
 class Dbutils:
     def __init__(self, **passed: str) -> None:
         self.widgets = Widgets(passed)
-        self.notebook = self
+        self.notebook = self.jobs = self
+        self.taskValues = TaskValues()
 
     def exit(self, text: str) -> None:
         raise Exit(text)

@@ -310,3 +310,12 @@ def test_the_cell_of_dagstermill_is_named() -> None:
     with pytest.raises(kn.UsageError, match="dagstermill has put a cell of its own") as refused:
         kn.runbooks.bind({"In": ["", cell], "user": "alice"})
     assert "kn.runbooks.run(name, parameters" in (refused.value.hint or "")
+
+
+def test_later_tasks_have_the_id_of_the_cluster_that_was_read(monkeypatch):
+    """The schema had two clusters, and the task behind did not know which of them it was about."""
+    monkeypatch.setenv("DATABRICKS_RUNTIME_VERSION", "17.3")
+    dbutils = Dbutils()
+    with pytest.raises(Exit):
+        binder.hand_back_to_databricks({"dbutils": dbutils}, "{}", "4L6g3nShT-eMCtK--X86sw")
+    assert dbutils.taskValues.told == {"cluster_id": "4L6g3nShT-eMCtK--X86sw"}
