@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.frames import schemas
 from kadmin_nb.model import times
 from kadmin_nb.usage import log_days
 
@@ -79,6 +80,28 @@ def test_what_was_not_read_yet_was_not_idle() -> None:
         {"broker": 1, "since": second, "until": second + timedelta(hours=8)},
         {"broker": 2, "since": second, "until": second + timedelta(hours=8)},
     ]
+
+
+@pytest.mark.parametrize(
+    ("tz", "wanted"),
+    [
+        (None, [("2026-11-20", 1440, 3)]),
+        (LOS_ANGELES, [("2026-11-20", 1440, 2), ("2026-11-21", 480, 1)]),
+        (AUCKLAND, [("2026-11-19", 1440, 2), ("2026-11-20", 660, 1)]),
+    ],
+)
+def test_utilisation_of_a_day_of_logs_counts_what_could_be_read(tz, wanted) -> None:
+    """West and east of Greenwich the last day was mostly idle, and no limit was ever near on it."""
+    day = kn.usage.log_day("2026-11-20", tz)
+    used = {"user": "alice", "client_id": "app", "key": "producer_byte_rate", "value": 900.0, "source": "test"}
+    rows = [{**used, **window(1, day.since + timedelta(hours=hour))} for hour in (1, 12, 23)]
+    usage = schemas.table(schemas.USAGE, rows)
+    limits = [{"entity": "user=alice", "level": "USER", "user": "alice", "key": "producer_byte_rate", "value": 1000.0}]
+    days = (day.last_day - timedelta(days=1), day.last_day)
+    quotas = schemas.table(schemas.QUOTAS, limits)
+    found = kn.usage.utilisation_daily(usage, quotas, watched=day.watched(usage), days=days).to_pylist()
+    told = sorted((str(row["day"]), row["windows"], row["windows_seen"]) for row in found)
+    assert told == wanted
 
 
 @pytest.mark.parametrize(
