@@ -165,7 +165,7 @@ def _has_an_endless_number(frame: KafkaBytes) -> bool:
     return bool(_TWO_HIGH_BYTES.search(frame[::_STRIDE]) and _HIGH_BYTES.search(frame))
 
 
-__all__ = ["Connection", "Manager", "NetworkSelector", "Tokens"]
+__all__ = ["Connection", "Loop", "Manager", "Tokens"]
 
 Node = TypeVar("Node")
 
@@ -209,7 +209,7 @@ class Connection(KafkaConnection):  # type: ignore[misc]
         )
 
 
-def _beside(net: NetworkSelector, task: Callable[[], object]) -> Future:
+def _beside(net: Loop, task: Callable[[], object]) -> Future:
     """The future of a task that waits for somebody else, on a thread of its own: `net` goes on meanwhile."""
     future = Future()
 
@@ -223,6 +223,28 @@ def _beside(net: NetworkSelector, task: Callable[[], object]) -> Future:
 
     threading.Thread(target=run, daemon=True).start()
     return future
+
+
+class Loop(NetworkSelector):  # type: ignore[misc]
+    """The library's loop on a thread of its own, which closes what it has when it ends."""
+
+    def run_forever(self) -> None:
+        try:
+            super().run_forever()
+        finally:
+            self._stop = True
+            self.close()
+
+
+def end(net: Loop, connections: Manager) -> None:
+    """Have the connections closed, and the thread end.
+
+    It waits for nothing: the garbage collector may call it, on any thread and in the middle of anything.
+    """
+    with suppress(Exception):  # the loop has ended
+        connections.call_soon(connections.close)
+    net._stop = True
+    net.wakeup()
 
 
 class Manager(KafkaConnectionManager):  # type: ignore[misc]
@@ -293,7 +315,7 @@ AT_ONCE = 0.05
 """Seconds that librdkafka is given to name what is wrong with the settings: it needs no broker for that."""
 
 
-def manager(net: NetworkSelector, settings: Settings, timeout: float) -> Manager:
+def manager(net: Loop, settings: Settings, timeout: float) -> Manager:
     """The connections to be; an address that the library cannot read is librdkafka's to name."""
     try:
         return Manager(net, **config(settings, timeout))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from ..errors import CONNECTIONS_LIMITED, ConnectionFailed, KadminError, TimedOu
 from ..model.connection_settings import GSSAPI, Settings
 from ..model.figures import seconds
 from . import connections, error_codes
-from .connections import NetworkSelector, keep_discreet
+from .connections import Loop, keep_discreet
 
 REFUSALS = (kafka.errors.SaslAuthenticationFailedError, kafka.errors.UnsupportedSaslMechanismError)
 """A login that is refused would be refused again."""
@@ -112,7 +113,7 @@ PATIENCE = 3.0
 
 
 class Wire:
-    """One bounded connection to a cluster, safe to use from several threads.
+    """One bounded connection to a cluster, safe to use from several threads; it ends when nobody refers to it.
 
     A reading request takes at most `timeout` seconds, an altering one `alter_timeout`, unless its caller says.
     """
@@ -125,10 +126,12 @@ class Wire:
         if settings.mechanism == GSSAPI:
             connections.refuse_without_gssapi()
         self._answered: int | None = None
-        self._net = NetworkSelector()
-        self._manager = connections.manager(self._net, settings, timeout)
-        self._net.start()
-        self._thread = self._net._io_thread
+        net = Loop()
+        self._manager = connections.manager(net, settings, timeout)
+        net.start()
+        self._thread = net._io_thread
+        self._end = weakref.finalize(self, connections.end, net, self._manager)
+        self._end.atexit = False
         try:
             self._bootstrap(timeout)
         except BaseException:
@@ -326,13 +329,10 @@ class Wire:
 
     def close(self) -> None:
         """Close every connection and end the thread; never blocks for long."""
-        if self._is_closed:
-            return
         self._is_closed = True
-        self._manager.call_soon(self._manager.close)
-        self._net.stop(1000)
-        if self._thread is None or not self._thread.is_alive():
-            self._net.close()
+        self._end()
+        if self._thread is not threading.current_thread():
+            self._thread.join(1.0)
 
     def lively(self) -> int | None:
         """The broker that answered last: an alter sent to a frozen one is lost for its whole time-out."""

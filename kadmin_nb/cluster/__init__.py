@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
 
@@ -92,7 +92,10 @@ _NO_EFFECT = "these properties have no effect here: {keys}; docs/connections.md 
 
 
 class Cluster:
-    """A Kafka cluster. A context manager; closing it ends its connections."""
+    """A Kafka cluster. A context manager; closing it ends its connections, and so does forgetting it.
+
+    What can still be applied or asked, such as a stage, a plan or an editor, keeps them.
+    """
 
     def __init__(self, kafka: LiveKafka, settings: Settings) -> None:
         self.port = kafka
@@ -115,7 +118,8 @@ class Cluster:
         from .changes import Changes
         from .permissions import user_in_words
 
-        return Changes(self.port, lambda: user_in_words(self.settings), self.guard, self.settings.target)
+        user, guard = partial(user_in_words, self.settings), partial(_guard, self.port, self.settings)
+        return Changes(self.port, user, guard, self.settings.target)  # who knows no Cluster keeps none
 
     @cached_property
     def tray(self) -> Stage:
@@ -402,9 +406,7 @@ class Cluster:
         UsageError, NotFound
             A policy does not exist, or is not a policy.
         """
-        from . import policies
-
-        return policies.guard(self.port, policies.in_force(self.settings, policy), plan)
+        return _guard(self.port, self.settings, plan, policy)
 
     def may_i(self, changes: str | Plan | Iterable[Edit] = "", *, on: Iterable[Resource] = ()) -> PermissionsAnswer:
         """PERMISSIONS: whether we have the rights to read and make these changes, and the line that grants each.
@@ -816,3 +818,12 @@ class Cluster:
 
     def __repr__(self) -> str:
         return f"<Cluster {self.id} at {self.settings.bootstrap}>"
+
+
+def _guard(
+    kafka: LiveKafka, settings: Settings, plan: Plan, policy: Given | Iterable[Given] | None
+) -> PolicyAnswer | None:
+    """See `Cluster.guard`."""
+    from . import policies
+
+    return policies.guard(kafka, policies.in_force(settings, policy), plan)

@@ -22,6 +22,9 @@ class Variables(Protocol):
     def value(self, expression: str) -> object:
         """What an expression means there."""
 
+    def hold(self, wanted: object) -> bool:
+        """Does one of them lead to this object?"""
+
 
 Expand = Callable[[Sequence[str]], list[str]]
 """From the words of a line as they were typed to those that are meant."""

@@ -121,7 +121,7 @@ class NotebookSession(Session):
         )
 
     def use(self, target: str | Cluster, properties: Mapping[str, str] | None = None) -> Cluster:
-        """Make another cluster the current one.
+        """Make another cluster the current one; the one before is closed unless a variable holds it, or its plan.
 
         Raises
         ------
@@ -136,10 +136,15 @@ class NotebookSession(Session):
             return self.connected
         self._refuse_to_lose_the_tray()
         fresh = self._reached(target, overrides) if isinstance(target, str) else target
+        self.owns = self.owns and not self._is_held()
         self.close()
         self.target, self.properties = (target, overrides) if isinstance(target, str) else (None, {})
         self.connected, self.owns = fresh, isinstance(target, str)
         return fresh
+
+    def _is_held(self) -> bool:
+        """Does a variable lead to the current connection: the Cluster, a plan, a stage, an editor?"""
+        return self.connected is not None and self.variables is not None and self.variables.hold(self.connected.port)
 
     def close(self) -> None:
         self._forget()

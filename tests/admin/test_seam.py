@@ -52,7 +52,10 @@ def test_one_file_touches_the_inner_modules():
 
 
 MEMBERS = {
-    "the thread is started, stopped and closed by us": (NetworkSelector, ["start", "stop", "close", "call_at"]),
+    "the thread is started, stopped and closed by us": (
+        NetworkSelector,
+        ["start", "run_forever", "wakeup", "close", "call_at"],
+    ),
     "brokers are reached through the manager": (
         KafkaConnectionManager,
         ["bootstrap_async", "get_connection", "least_loaded_node", "wait_for", "call_soon", "close"],
