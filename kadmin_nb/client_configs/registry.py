@@ -20,6 +20,8 @@ from ..plans.execution.progress import Advance, Progress, silent
 from .records import REGISTRATIONS_TOPIC, STATUS_TOPIC, Document, Registration, RegistrationKey, Status, StatusKey
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from .kafka import LiveKafka
 
 INTERVALS = 3
@@ -199,8 +201,23 @@ SILENT_CLIENTS = "CLIENTS_SILENT"
 
 _POLL, _LONGEST_POLL, _MOST_NAMES = 0.2, 2.0, 5
 
-_Entries = Mapping[ClientEntity, Mapping[str, tuple[str, int]]]
+Entries = Mapping[ClientEntity, Mapping[str, tuple[str, int]]]
 """The value and the revision of each entity's keys."""
+
+
+def entries_of(stored: pa.Table) -> Entries:
+    """CLIENT_CONFIGS by entity and key."""
+    entries: dict[ClientEntity, dict[str, tuple[str, int]]] = {}
+    for row in stored.to_pylist():
+        entity = ClientEntity(row["user"], row["client_id"])
+        entries.setdefault(entity, {})[row["key"]] = row["value"], row["revision"]
+    return entries
+
+
+def entries_for(client: RegisteredClient, entries: Entries) -> Mapping[str, tuple[str, int]]:
+    """The value and the revision of each key that a client is to follow."""
+    levels = (entries.get(level, {}) for level in client.entity.levels)
+    return merged({key: entry for key, entry in level.items() if client.supports(key)} for level in levels)
 
 
 def with_follower_notes(kafka: LiveKafka, changes: Sequence[Change]) -> list[Change]:
@@ -334,14 +351,11 @@ def _answers(kafka: LiveKafka, changes: Sequence[Change]) -> dict[int, _Answer]:
     except KadminError as exc:
         unknown = _Answer(f"its clients could not be asked: {exc}", False, exc.code)
         return {change.row: unknown for change in changes}
-    entries: dict[ClientEntity, dict[str, tuple[str, int]]] = {}
-    for row in stored.to_pylist():
-        entity = ClientEntity(row["user"], row["client_id"])
-        entries.setdefault(entity, {})[row["key"]] = row["value"], row["revision"]
+    entries = entries_of(stored)
     return {change.row: _answer_to(change, clients, entries) for change in changes}
 
 
-def _answer_to(change: Change, clients: Sequence[RegisteredClient], entries: _Entries) -> _Answer:
+def _answer_to(change: Change, clients: Sequence[RegisteredClient], entries: Entries) -> _Answer:
     those = [c for c in clients if c.is_below(_entity_of(change)) and c.supports(change.key)]
     reasons = {client: client.status.rejected.get(change.key) for client in those
                if client.status and _has_answered(client, change.key, entries)}  # fmt: skip
@@ -353,12 +367,12 @@ def _answer_to(change: Change, clients: Sequence[RegisteredClient], entries: _En
     return _Answer("; ".join(parts), not silent)
 
 
-def _has_answered(client: RegisteredClient, key: str, entries: _Entries) -> bool:
+def _has_answered(client: RegisteredClient, key: str, entries: Entries) -> bool:
     """True if its status is about the newest of the entries that it follows, and has the key as they have it."""
     stored = (entries.get(level, {}) for level in client.entity.levels)
     levels = [{key: entry for key, entry in level.items() if client.supports(key)} for level in stored]
     newest = max((revision for level in levels for _, revision in level.values()), default=-1)
-    value = merged({name: value for name, (value, _) in level.items()} for level in levels).get(key)
+    value, _ = entries_for(client, entries).get(key, (None, -1))
     status = client.status
     if status is None or status.revision != newest:
         return False

@@ -34,6 +34,7 @@ from ..model.findings import ABSENT, FAILED, OK, WARNING, Finding
 from ..model.resources import Resource
 from ..model.rights import Right
 from .records import REGISTRATIONS_TOPIC, STATUS_TOPIC
+from .topic import TOMBSTONES_STAY, TOPIC_CONFIGS
 
 _WRITTEN_BY_CLIENTS: Mapping[str, str] = {
     **CONFIGS,
@@ -44,7 +45,7 @@ _WRITTEN_BY_CLIENTS: Mapping[str, str] = {
 }
 
 SETTINGS: Mapping[str, Mapping[str, str]] = {
-    CONFIGS_TOPIC: CONFIGS,
+    CONFIGS_TOPIC: TOPIC_CONFIGS,
     REGISTRATIONS_TOPIC: _WRITTEN_BY_CLIENTS,
     STATUS_TOPIC: _WRITTEN_BY_CLIENTS,
 }
@@ -298,12 +299,14 @@ def _differences(name: str, shape: TopicShape, brokers: int) -> Iterator[str]:
     if shape.replicas < (replicas := replicas_on(brokers)):
         yield f"{shape.replicas} replicas instead of {replicas}"
     for key, value in configs_on(brokers, SETTINGS[name]).items():
-        if (current := shape.configs.get(key)) is not None and not _is_same(current, value):
+        if (current := shape.configs.get(key)) is not None and not _does(key, current, value):
             yield f"{key}={current} instead of {value}"
 
 
-def _is_same(current: str, value: str) -> bool:
-    """True of the same value; brokers keep a list in the order in which it was set."""
+def _does(key: str, current: str, value: str) -> bool:
+    """True of the same value, and of tombstones that stay longer; brokers keep a list in the order it was set in."""
+    if key == TOMBSTONES_STAY:
+        return int(current) >= int(value)
     return {*current.split(",")} == {*value.split(",")}
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from ..admin.compacted_topic import CompactedTopic, appended_at, patiently_read
+from ..admin.compacted_topic import CONFIGS, CompactedTopic, appended_at, patiently_read
 from ..admin.configs import WireConfigs
 from ..admin.ports import UNSIGNED, Signature
 from ..admin.wire import Wire
@@ -33,12 +33,19 @@ from ..model.client_configs import (
 from ..model.resources import Resource
 from .records import MOST_BYTES, ClientConfigLog, ConfigKey, ConfigValue
 
+TOMBSTONES_STAY = "delete.retention.ms"
+TOPIC_CONFIGS: Mapping[str, str] = {
+    **CONFIGS,
+    TOMBSTONES_STAY: str(86_400_000),  # a client that was away for less sees what was removed meanwhile
+}
+"""The configs that the topic is made with."""
+
 
 class ClientConfigTopic(CompactedTopic):
     """The topic that the entries stand in."""
 
     def __init__(self, wire: Wire, name: str = CONFIGS_TOPIC) -> None:
-        super().__init__(wire, name)
+        super().__init__(wire, name, TOPIC_CONFIGS)
         self._log = ClientConfigLog()
 
     def current(self, until: float, node: int | None = None) -> ClientConfigLog | None:
@@ -176,7 +183,7 @@ def _in_words(value: str | None) -> str:
 ALTERING = 30.0
 """Seconds in which an alter is tried again: a coordinator or a leader that was killed is replaced in 10 to 20."""
 
-_COMPACTED = "compact"
+_POLICY, _COMPACTED = "cleanup.policy", "compact"
 _BOUNDS = ("group.min.session.timeout.ms", "group.max.session.timeout.ms")
 _NOT_WRITTEN = "BROKER_NOT_AVAILABLE"
 """The code where no commit was asked for in time: nothing is in doubt, and what comes after would end the same way."""
@@ -298,14 +305,18 @@ class _Alteration:
         return dict.fromkeys(self._wishes, Refusal(certain, f"nothing was written: {text}"))
 
     def _refuse_other_settings(self) -> None:
-        """Refuse a topic that is not compacted; where its configs may not be seen, nobody can say."""
-        (policy,) = self._configs(Resource("TOPIC", self._topic.name), ["cleanup.policy"])
+        """Refuse a topic that loses entries, or their removal; where its configs may not be seen, nobody can say."""
+        policy, stay = self._configs(Resource("TOPIC", self._topic.name), [_POLICY, TOMBSTONES_STAY])
         if policy not in (None, _COMPACTED):
-            raise Invalid(
-                f"the topic {self._topic.name} has cleanup.policy={policy}: its entries would be lost",
-                code="INVALID_CONFIG",
-                hint=f"If it is kadmin_nb's: config set cleanup.policy={_COMPACTED} topic={self._topic.name}",
-            )
+            raise self._other_setting(f"{_POLICY}={policy}: its entries would be lost", f"{_POLICY}={_COMPACTED}")
+        if stay is not None and int(stay) < int(needed := TOPIC_CONFIGS[TOMBSTONES_STAY]):
+            lost = "a client that is away for longer would follow a removed entry"
+            raise self._other_setting(f"{TOMBSTONES_STAY}={stay}: {lost}", f"{TOMBSTONES_STAY}={needed}")
+
+    def _other_setting(self, problem: str, setting: str) -> Invalid:
+        name = self._topic.name
+        hint = f"If it is kadmin_nb's: config set {setting} topic={name}"
+        return Invalid(f"the topic {name} has {problem}", code="INVALID_CONFIG", hint=hint)
 
     def _bounds(self) -> SessionBounds | None:
         """The session timeouts that brokers take; None where no session timeout is set, or they may not be seen."""

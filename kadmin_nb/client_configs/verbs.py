@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +21,13 @@ from ..frames.schema_metadata import ENGINE, NOTES, mark, stamped
 from ..model.client_configs import ACKS, CLIENT_KEYS, PRODUCER_KEYS, ClientEntity, refuse_unknown_key
 from ..model.grammar import ANY, DEFAULT, Selector, matcher, selector
 from .kafka import LiveKafka
-from .registry import RegisteredClient, Registry
+from .registry import RegisteredClient, Registry, entries_for, entries_of
 from .setup import EVERYBODY, SetupAnswer, look
 
 if TYPE_CHECKING:
     from ..usage.engines import Usage
 
-FOLLOWS, REFUSES, STATIC, SILENT = "follows", "refuses", "static", "silent"
+FOLLOWS, REFUSES, BEHIND, STATIC, SILENT = "follows", "refuses", "behind", "static", "silent"
 """The words of the column `state` of STATUS."""
 
 NEVER_REGISTERED = "was active, and never registered: it does not follow dynamic configs"
@@ -131,7 +131,9 @@ class ClientConfigs:
         Arguments and errors as of `registrations`.
         """
         registry = self._kafka.client_registry.describe()
-        rows = (row for client in _selected_clients(registry.clients, user, client_id) for row in _status_rows(client))
+        clients = _selected_clients(registry.clients, user, client_id)
+        entries = entries_of(self._kafka.client_configs.describe({client.entity.user for client in clients}))
+        rows = (row for client in clients for row in _status_rows(client, entries_for(client, entries)))
         return self._registry_answer(schemas.STATUS, rows, registry)
 
     def compatibility(self, user: str, client_id: str | None = None) -> RegistryAnswer:
@@ -332,20 +334,30 @@ def _registration_row(client: RegisteredClient) -> _Row:
     }
 
 
-def _status_rows(client: RegisteredClient) -> Iterator[_Row]:
+def _status_rows(client: RegisteredClient, entries: Mapping[str, tuple[str, int]]) -> Iterator[_Row]:
+    """What it says of each key, beside the entries that it is to follow."""
     name, status = client.name, client.status
     row: _Row = {"user": name.user, "client_id": name.client_id, "instance": name.instance}
     if status is None or client.said is None:
         yield {**row, "state": SILENT}
         return
     row |= {"revision": status.revision, "at": appended_at(client.said)}
-    keys = sorted({*status.effective, *status.rejected})
+    keys = sorted({*status.effective, *status.rejected, *entries})
     for key in keys:
-        reason = status.rejected.get(key)
-        state = FOLLOWS if reason is None else REFUSES
-        yield {**row, "key": key, "value": status.effective.get(key), "state": state, "reason": reason}
+        value, reason = status.effective.get(key), status.rejected.get(key)
+        behind = _behind(value, entries.get(key))
+        state = REFUSES if reason is not None else BEHIND if behind else FOLLOWS
+        yield {**row, "key": key, "value": value, "state": state, "reason": reason or behind}
     if not keys:
         yield {**row, "state": STATIC}
+
+
+def _behind(value: str | None, entry: tuple[str, int] | None) -> str | None:
+    """The entry that a client with this value does not follow, in words; None where it does."""
+    if entry is None:
+        return "no entry has it any more"
+    wanted, revision = entry
+    return None if value == wanted else f"the entry of revision {revision} is {wanted}"
 
 
 def _compatibility_rows(entity: ClientEntity, clients: Iterable[RegisteredClient]) -> Iterator[_Row]:

@@ -454,8 +454,9 @@ class REGISTRATIONS(_Client, key="user client_id instance"):
 
 
 class STATUS(_Client):
-    """The values that each client that is alive says it runs with. `state` is follows; refuses, with a reason; static,
-    with a null key: no entry is about it; or silent: it never said."""
+    """The values that each client that is alive says it runs with. `state` is follows: it has the entry's value;
+    refuses, with a reason; behind: it has another value than the entry, or there is none any more; static, with a null
+    key: no entry is about it; or silent: it never said."""
 
     instance = Field(TEXT)
     revision = REVISION.or_null

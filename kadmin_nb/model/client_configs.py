@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from ..errors import Invalid, UsageError
 from ..hints import did_you_mean
@@ -132,9 +132,12 @@ def _milliseconds(key: str, text: str) -> int:
     return int(text)
 
 
-def merged(levels: Iterable[Mapping[str, str]]) -> dict[str, str]:
+Value = TypeVar("Value")
+
+
+def merged(levels: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
     """The entries that hold where these levels are the narrowest first: key by key, the narrowest wins."""
-    values: dict[str, str] = {}
+    values: dict[str, Value] = {}
     for level in levels:
         values |= {key: value for key, value in level.items() if key not in values}
     return values

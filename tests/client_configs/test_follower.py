@@ -36,6 +36,7 @@ from tests.client_configs.written_entries import (
     delete_topic,
     last_status,
     make_config_topics,
+    records,
     registrations,
     was_taken,
     write_entry,
@@ -156,9 +157,44 @@ def test_reading_goes_on_where_it_ended(broker, unique, monkeypatch) -> None:
     assert reader.read(broker, 10)[0]["acks"].revision == revision
     assert reader.read(broker, 10)[0]["acks"].revision == revision
     assert starts == [first, revision]
-    monkeypatch.setattr(follower, "_LONGEST_ABSENCE", 0.0)  # tombstones may be gone
+    monkeypatch.setattr(follower, "_WHOLE_AGAIN", 0.0)  # tombstones may be gone
     assert reader.read(broker, 10)[0]["acks"].revision == revision
     assert starts[-1] == 0
+
+
+def test_a_removal_that_was_compacted_away_is_found(unique, monkeypatch) -> None:
+    """A client that slept for two days followed an entry that had been removed, for ever, and status said *follows*."""
+    with kn.local.start(extra={"log.cleaner.backoff.ms": "100"}) as kafka, kafka.connect() as cluster:
+        config, user = {"bootstrap.servers": kafka.bootstrap}, unique("user")
+        make_config_topics(AdminClient(config))
+        soon = {"delete.retention.ms": 0, "segment.ms": 100, "min.cleanable.dirty.ratio": 0}
+        stage = cluster.stage()
+        for key, value in soon.items():
+            stage.set_config(key, value, topic=CONFIGS_TOPIC)
+        stage.plan(reason="tombstones go at once").apply(allow=[*soon]).raise_for_errors()
+        reader, client = ConfigReader(ClientEntity(user, "app")), RawClient(config, user)
+        first = write_entry(config, user, "app", "acks", "0")
+        write_entry(config, "bob", "app", "acks", "1")
+        client.register()
+        client.say(first, {"acks": "0"})
+        assert reader.read(config, 10)[0]["acks"].value == "0"
+        write_entry(config, user, "app", "acks", None)
+        numbers = iter(range(1000))
+
+        def keys_left() -> set[bytes]:
+            write_entry(config, f"other-{next(numbers)}", "app", "acks", "1")  # what is newest is never compacted
+            return {message.key() for message in records(config, CONFIGS_TOPIC)}
+
+        eventually(lambda: ConfigKey(user, "app", "acks").encode() in keys_left(), False, seconds=60)
+        status = cluster.client_configs.status(user=user).to_arrow().to_pylist()
+        assert [(row["key"], row["value"], row["state"], row["reason"]) for row in status] == [
+            ("acks", "0", "behind", "no entry has it any more")
+        ]
+        setup = {row["subject"]: row["note"] for row in cluster.client_configs.setup().to_arrow().to_pylist()}
+        assert setup[f"topic {CONFIGS_TOPIC}"] == "delete.retention.ms=0 instead of 86400000"
+        assert reader.read(config, 10)[0]["acks"].value == "0"
+        monkeypatch.setattr(follower, "_WHOLE_AGAIN", 0.0)  # an hour later
+        assert reader.read(config, 10)[0] == {}
 
 
 def test_an_admin_sees_what_a_client_follows(broker, kafka) -> None:

@@ -12,7 +12,7 @@ from kadmin_nb.clients import DynamicProducer
 from kadmin_nb.frames import schemas
 from kadmin_nb.local import LocalKafka
 from tests.client_configs.raw_client import RawClient, append
-from tests.client_configs.written_entries import make_config_topics, statuses
+from tests.client_configs.written_entries import make_config_topics, statuses, write_entry
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker
@@ -35,15 +35,18 @@ def test_each_instance_says_what_it_took_and_refused(config, cluster: kn.Cluster
     taking, refusing, static, silent = (RawClient(config, user, instance=name) for name in "abcd")
     for client in (taking, refusing, static, silent):
         client.register()
-    taking.say(7, {"acks": "1"})
-    refusing.say(7, {}, {"acks": "transactional.id requires acks=all"})
     static.say(-1, {})
+    (row,) = rows(cluster.client_configs.status(user=user), "instance", "state")[2:3]
+    assert row == ("c", "static")
+    seventh = write_entry(config, user, "app", "acks", "1")
+    taking.say(seventh, {"acks": "1"})
+    refusing.say(seventh, {}, {"acks": "transactional.id requires acks=all"})
     answer = cluster.client_configs.status(user=user)
     assert answer.to_arrow().schema.equals(schemas.STATUS.schema)
     assert rows(answer, "instance", "revision", "key", "value", "state", "reason") == [
-        ("a", 7, "acks", "1", "follows", None),
-        ("b", 7, "acks", None, "refuses", "transactional.id requires acks=all"),
-        ("c", -1, None, None, "static", None),
+        ("a", seventh, "acks", "1", "follows", None),
+        ("b", seventh, "acks", None, "refuses", "transactional.id requires acks=all"),
+        ("c", -1, "acks", None, "behind", f"the entry of revision {seventh} is 1"),
         ("d", None, None, None, "silent", None),
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 
@@ -55,9 +56,10 @@ def test_without_a_topic_nothing_is_set_and_nothing_is_made(ann):
 def test_it_is_made_so_that_nothing_ages_away(ann):
     """After a week the entries were gone: the topic had been made with the broker's defaults."""
     ann.alter({ALICE: {"acks": (None, "1")}})
-    configs = described_configs(ann, "cleanup.policy", "message.timestamp.type", "unclean.leader.election.enable")
-    assert configs == {
+    names = ("cleanup.policy", "delete.retention.ms", "message.timestamp.type", "unclean.leader.election.enable")
+    assert described_configs(ann, *names) == {
         "cleanup.policy": "compact",
+        "delete.retention.ms": "86400000",
         "message.timestamp.type": "LogAppendTime",
         "unclean.leader.election.enable": "false",
     }
@@ -119,6 +121,18 @@ def test_one_that_is_not_compacted_is_refused(ann):
     with pytest.raises(Invalid, match=says) as refused:
         ann.alter({ALICE: {"acks": (None, "1")}}, validate_only=True)
     assert "\n" not in str(refused.value)
+    (refusal,) = ann.alter({ALICE: {"acks": (None, "1")}}).values()
+    assert says in str(refusal)
+    assert ann.stored() == {}
+
+
+def test_one_that_forgets_removals_is_refused(ann):
+    """The topic kept a removal for a second, and a client that had slept for two followed the entry for ever."""
+    make(ann, ann.topic, cleanup_policy="compact", delete_retention_ms="1000")
+    says = "has delete.retention.ms=1000: a client that is away for longer would follow a removed entry"
+    with pytest.raises(Invalid, match=re.escape(says)) as refused:
+        ann.alter({ALICE: {"acks": (None, "1")}}, validate_only=True)
+    assert refused.value.hint == f"If it is kadmin_nb's: config set delete.retention.ms=86400000 topic={ann.topic}"
     (refusal,) = ann.alter({ALICE: {"acks": (None, "1")}}).values()
     assert says in str(refusal)
     assert ann.stored() == {}

@@ -294,8 +294,9 @@ class Follower(Generic[Client]):
 MOST_BYTES_AT_ONCE = 64 * 1024 * 1024
 """Of one reading; the next one continues there."""
 
-_LONGEST_ABSENCE = 3600.0
-"""Seconds after which everything is read again: tombstones are compacted away after `delete.retention.ms`, a day."""
+_WHOLE_AGAIN = 3600.0
+"""Seconds after which everything is read again: a tombstone that was compacted away, after `delete.retention.ms`, tells
+nothing to who was away or reads seldom."""
 
 _READER = {
     "group.id": "kadmin-nb-client-configs",  # librdkafka requires one; nothing joins it
@@ -331,7 +332,7 @@ class ConfigReader:
         self.entity = entity
         self._log = ClientConfigLog(entity.levels)
         self._mark: _Mark | None = None
-        self._read_at = 0.0
+        self._whole_at = 0.0
 
     @property
     def passed_over(self) -> int:
@@ -356,9 +357,8 @@ class ConfigReader:
         return [self._log.entries.get(level, {}) for level in self.entity.levels]
 
     def _read_on(self, consumer: Consumer, until: float) -> None:
-        absence, self._read_at = abs(time.time() - self._read_at), time.time()
-        if absence > _LONGEST_ABSENCE or not self._is_same_log(consumer, until):
-            self._log, self._mark = ClientConfigLog(self.entity.levels), None
+        if abs(time.time() - self._whole_at) > _WHOLE_AGAIN or not self._is_same_log(consumer, until):
+            self._log, self._mark, self._whole_at = ClientConfigLog(self.entity.levels), None, time.time()
             self._take_all(_records(consumer, 0, until))
 
     def _is_same_log(self, consumer: Consumer, until: float) -> bool:
