@@ -22,6 +22,7 @@ from .facts import (
     EFFECTIVE,
     NOTHING,
     QUOTAS,
+    TREE,
     UNLIMITED,
     PolicyFacts,
     value_of,
@@ -33,6 +34,8 @@ SEVERITIES = (REFUSE, WARN)
 KEPT, BROKEN, AS_BEFORE = "kept", "broken", "as before"
 """The words of the column `state`, beside `unknown`. `as before`: broken before the plan, and the plan makes it no
 worse."""
+
+_A_MISSING_LIMIT = f'a client without a quota keeps it, too: frame = "{EFFECTIVE}" reads what applies'
 
 _SEVERITIES = {BROKEN: FAILED, UNKNOWN: UNKNOWN}
 _WHOSE = {CONFIGS: ("resource_type", "resource_name"), QUOTAS: ("entity",), CLIENT_CONFIGS: ("entity",)}
@@ -221,7 +224,14 @@ class Rule:
         if not self.while_ or len(fitting(self.while_, whole)):
             found += self.assertion.judge(self, facts, rows, capacities)
         kept = f"kept by {len(rows):,} row{'s' * (len(rows) != 1)}" if len(rows) else "no row is chosen"
-        return found or [self.row(None, None, None, kept, str(self.assertion), KEPT)]
+        told = f"{kept}; {_A_MISSING_LIMIT}" if self._bounds_what_is_stored() else kept
+        return found or [self.row(None, None, None, told, str(self.assertion), KEPT)]
+
+    def _bounds_what_is_stored(self) -> bool:
+        """True of a highest value for stored quotas, which who has none keeps as well."""
+        conditions = self.assertion.conditions if isinstance(self.assertion, Must) else ()
+        is_highest = any(one.column == "value" and one.operator == "at_most" for one in conditions)
+        return is_highest and self.frame in (QUOTAS, TREE)
 
     def chosen(self, table: pa.Table) -> pa.Table:
         """The rows of the frame that it is about."""

@@ -292,3 +292,15 @@ def test_the_example_can_be_read_and_says_all_four():
     assert {"nobody-unlimited", "produce-fits-the-capacity", "no-throttle-left-behind"} <= set(names)
     assert "no-default-user-beside-client-ids" in names
     assert found.check(held()).to_arrow().schema.equals(schemas.POLICY.schema)
+
+
+@pytest.mark.parametrize(("frame", "is_told"), [("QUOTAS", True), ("TREE", True), ("EFFECTIVE", False)])
+def test_a_highest_value_of_what_is_stored_says_that_a_missing_limit_keeps_it(frame: str, is_told: bool) -> None:
+    """*At most 10MB/s* was kept by the plan that removed the quota, and then nothing limited the client."""
+    rule = policy(f'frame = "{frame}"\nwhere = {{ key = "{RATE}" }}\nmust = {{ value = {{ at_most = "10MB/s" }} }}')
+    stored = held(quotas(("user=<default>", RATE, MB)))
+    (kept,) = rule.check(stored, pairs=pairs(("alice", "app"))).to_arrow()["message"].to_pylist()
+    told = '; a client without a quota keeps it, too: frame = "EFFECTIVE" reads what applies'
+    assert kept == "kept by 1 row" + told * is_told
+    gone = rule.check(held(quotas(("user=<default>", "request_percentage", 5))), pairs=pairs(("alice", "app")))
+    assert gone.ok == is_told

@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
+from confluent_kafka.admin import NewTopic
 
 import kadmin_nb as kn
 from kadmin_nb import paths
+from kadmin_nb.admin import first_contact
 from kadmin_nb.commands import kafka_tool
 from kadmin_nb.commands.answer_formats import as_csv
 from kadmin_nb.frames import schemas
@@ -21,6 +23,7 @@ from kadmin_nb.kafka_commands.client_quotas import in_braces
 from kadmin_nb.model.client_configs import ClientEntity
 from kadmin_nb.model.entity import Entity
 from tests.hostile_names import HOSTILE
+from tests.persons import let_in
 from tests.plans.kafka_tool import Tool
 from tests.waiting import eventually
 
@@ -667,6 +670,26 @@ def test_a_tool_that_is_not_here_is_not_taken_for_another(kadmin, typed):
     answer = kadmin(typed, "--list")
     assert answer.code == 2
     assert answer.err.splitlines()[1] == f"Hint: {typed} is a tool of Kafka without an equivalent here."
+
+
+@pytest.mark.secure
+def test_a_topic_that_one_may_not_see_is_told_as_one_that_does_not_exist(kadmin, tool, secure_kafka, unique):
+    """*The topic doesn't exist*: it does, and Kafka's own tool says that, too, to who may not see it."""
+    hidden, missing = unique("hidden"), unique("missing")
+    with secure_kafka.connect() as admin:
+        client = first_contact.client(admin.settings)
+        client.create_topics([NewTopic(hidden, 1, 1)], operation_timeout=30)[hidden].result()
+    properties = let_in(secure_kafka, unique("blind"))
+    for name in (hidden, missing):
+        line = [*_at(secure_kafka), "--command-config", str(properties), "--describe", "--topic", name]
+        theirs, ours = tool.run(line), kadmin("kafka-configs", *line)
+        assert (theirs.code, theirs.out.strip()) == (
+            0,
+            f"The topic '{name}' doesn't exist and doesn't have dynamic config.",
+        )
+        assert (ours.code, ours.out.strip()) == (theirs.code, theirs.out.strip())
+    more = kadmin("config", "describe", f"topic={hidden}", "--cluster", str(properties))
+    assert more.err.splitlines()[-1] == f"Hint: It needs DESCRIBE_CONFIGS on the topic {hidden}."
 
 
 @pytest.mark.parametrize("typed", ["kafka-configs.sh", "kafka-config"])
