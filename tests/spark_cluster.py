@@ -106,6 +106,10 @@ _QUICK = (
     "spark.driver.host 127.0.0.1",
     "spark.driver.bindAddress 127.0.0.1",
     "spark.ui.enabled false",
+    "spark.sql.shuffle.partitions 4",  # of a stream each has a state store: with 200 it took a quarter of an hour
+    "spark.sql.codegen.wholeStage false",  # of a few rows, compiling a query is a third of the time
+    "spark.sql.codegen.factoryMode NO_CODEGEN",
+    "spark.databricks.delta.snapshotPartitions 2",
     "spark.executor.memory 512m",
     "spark.executor.extraJavaOptions -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 )

@@ -38,7 +38,8 @@ def run(folder: Path, env: Mapping[str, str], *parts: str, by: tuple[str, ...] =
     """What the program says, and the line about its Spark."""
     done = subprocess.run([*by, PROGRAM, str(folder), *parts], env=env, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr[-6000:]
-    lines = [line for line in done.stderr.splitlines() if line.startswith("Spark ")]
+    both = [*done.stderr.splitlines(), *done.stdout.splitlines()]  # spark-submit makes one of both
+    lines = [line for line in both if line.startswith("Spark 4.")]
     return json.loads(done.stdout.splitlines()[-1]), "\n".join(lines)
 
 
@@ -68,7 +69,8 @@ def test_everything_is_as_in_one_process(cluster: Cluster, tmp_path: Path) -> No
 @pytest.mark.parametrize("way", ["spark-submit", "PYSPARK_SUBMIT_ARGS", "MASTER"])
 def test_every_way_to_name_it_counts(cluster: Cluster, tmp_path: Path, way: str) -> None:
     """spark-submit --master spark://… ran on its driver, and nothing said so."""
-    env, by = cluster.environment(), (sys.executable,)
+    env = cluster.environment()
+    by: tuple[str, ...] = (sys.executable,)
     defaults = Path(env["SPARK_CONF_DIR"]) / "spark-defaults.conf"
     defaults.write_text(defaults.read_text().replace("spark.master ", "spark.not.master "))
     if way == "spark-submit":
@@ -91,9 +93,10 @@ def connect_server(cluster: Cluster, tmp_path: Path) -> Iterator[str]:
     settings = {"spark.connect.grpc.binding.port": port, "spark.connect.grpc.binding.address": "127.0.0.1"}
     command = [SUBMIT, "--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
     command += [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    env = {**cluster.environment(), "PYSPARK_PYTHON": str(cluster.python)}  # of a server the setting does not count
     with (tmp_path / "connect.log").open("wb") as log:
         server = subprocess.Popen(
-            [*command, "spark-internal"], env=cluster.environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            [*command, "spark-internal"], env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log
         )
     try:
         _wait_for(port, server)
