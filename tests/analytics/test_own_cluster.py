@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.analytics import on_a_cluster
-from tests.analytics.conftest import free_port
+from  import free_port
 from tests.spark_archive import JARS
 from tests.spark_cluster import Cluster
 
