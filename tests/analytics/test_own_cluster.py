@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from kadmin_nb.local.kafka import _free_ports
 from tests.analytics import on_a_cluster
-from  import free_port
 from tests.spark_archive import JARS
 from tests.spark_cluster import Cluster
 
@@ -89,7 +89,7 @@ def test_every_way_to_name_it_counts(cluster: Cluster, tmp_path: Path, way: str)
 @pytest.fixture
 def connect_server(cluster: Cluster, tmp_path: Path) -> Iterator[str]:
     """A Spark Connect server that works on the cluster."""
-    port = free_port()
+    (port,) = _free_ports(1)
     settings = {"spark.connect.grpc.binding.port": port, "spark.connect.grpc.binding.address": "127.0.0.1"}
     command = [SUBMIT, "--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
     command += [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
