@@ -64,7 +64,8 @@ def kadmin(kafka, capfd: pytest.CaptureFixture[str]) -> Door:
     """The terminal, at the local Kafka: `kadmin(words…)` is refused, and has neither shown nor written the secret."""
 
     def run(*words: str, place: Path, ends: tuple[int, ...] = (1, 2)) -> str:
-        code = terminal.run_line([*words, "--cluster", kafka.bootstrap])
+        at_kafka = () if words[0] == "runbook" else ("--cluster", kafka.bootstrap)
+        code = terminal.run_line([*words, *at_kafka])
         said = capfd.readouterr()
         assert code in ends, (words, said)
         assert sings(said.out, said.err, place) == [], (words, said)
