@@ -21,9 +21,9 @@ AFTER = {("user=alice", "acks"): "0", ("user=alice client-id=app", "acks"): "0"}
     ("step", "when", "ends"),
     [
         ("newest", "after", [BEFORE]),
-        ("fence", "before", [BEFORE]),
+        pytest.param("fence", "before", [BEFORE], marks=pytest.mark.long),
         ("fence", "after", [BEFORE]),
-        ("write", "after", [BEFORE]),
+        pytest.param("write", "after", [BEFORE], marks=pytest.mark.long),
         ("commit", "before", [BEFORE]),
         ("commit", "after", [AFTER]),
     ],
