@@ -43,7 +43,7 @@ def node(mortal: LocalKafka) -> Iterator[Node]:
 
 @pytest.fixture
 def own(mortal: LocalKafka) -> Iterator[Wire]:
-    wire = Wire(Settings(mortal.bootstrap), timeout=20.0)
+    wire = Wire(Settings(mortal.bootstrap), timeout=60.0)  # a broker that was frozen is fenced for a while
     wire.timeout = 2.0
     yield wire
     wire.close()
@@ -122,7 +122,7 @@ def test_a_broker_that_is_not_in_the_cluster_is_named(own):
 @pytest.mark.parametrize("during", ["a call", "connecting"])
 def test_the_kernels_interrupt_is_heard_at_once(mortal, node, during):
     """Ctrl-C did nothing, I had to kill the kernel."""
-    wire = Wire(Settings(mortal.bootstrap), timeout=20.0)
+    wire = Wire(Settings(mortal.bootstrap), timeout=60.0)  # a broker that was frozen is fenced for a while
     describe(wire)
     node.pause()
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()

@@ -174,8 +174,10 @@ UNREADABLE = {name: fault for name, (fault, _) in AT_ONCE.items() if "cut" not i
 
 @pytest.mark.parametrize("side", SIDES.values(), ids=SIDES)
 @pytest.mark.parametrize("fault", UNREADABLE.values(), ids=UNREADABLE)
-def test_a_question_with_a_broken_answer_is_an_error_at_once(reached, proxy, side, fault):
+def test_a_question_with_a_broken_answer_is_an_error_at_once(reached, proxy, unique, side, fault):
     """Half an answer was half of the quotas, or nothing until the time-out."""
+    assert side.alter(reached, name := unique("there")) is None  # half of an answer without rows is a whole one
+    assert shows_up(lambda: side.holds(reached, name))
     reached.wire.timeout = 60.0
     proxy.spoil(side.describing, fault)
     before, started = proxy.connections, time.monotonic()
