@@ -137,7 +137,7 @@ def test_a_real_broker_that_is_behind_is_waited_for(kafka, cluster, unique):
     stage, told = cluster.stage(), []
     for name in names:
         stage.set_config("max.message.bytes", "5000", topic=name)
-    outcomes = stage.plan().apply(verify_timeout=5.0, progress=told.append)
+    outcomes = stage.plan().apply(verify_timeout=20.0, progress=told.append)
     admin.delete_topics(names)
     assert {state for (state,) in rows(outcomes, "state")} == {"verified"}
     behind = [str(advance) for advance in told if advance.behind]
