@@ -13,7 +13,9 @@ from typing import Any
 from tests.command_result import CommandResult
 
 _HASHES = r"\b([0-9a-f]{64}|[0-9a-f]{32}|[0-9a-f]{12})\b"
-_SHORT_HASHES = r"(?<=plan )[0-9a-f]{8}\b|^[0-9a-f]{8}(?=  \d)|(?<=  )[0-9a-f]{8}$"
+_SHORT_HASHES = (
+    r"(?<=plan )[0-9a-f]{8}\b|(?<=plan id: )[0-9a-f]{8}\b|^[0-9a-f]{8}(?=  \d)|(?<=  )[0-9a-f]{8}(?=$|  me@host)"
+)
 ID = re.compile(f"{_HASHES}|{_SHORT_HASHES}", re.MULTILINE)
 TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?")
 LASTED = re.compile(r"(?<![\w.])\d+(\.\d+)?(e-\d+)?( ms| s)\b|(?<=_ms\": )\d+")
