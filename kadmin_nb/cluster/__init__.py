@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from ..policy import PolicyAnswer
     from ..usage.near_and_top import TopAnswer
     from ..usage.touched_clients import ImpactAnswer
-    from ..widgets.client_explorer import ClientExplorer
     from ..widgets.config_editor import ConfigEditor
     from ..widgets.quota_editor import QuotaEditor
     from .canary import CanaryAnswer
@@ -473,29 +472,6 @@ class Cluster:
 
         resources = self.configs.select(topic, broker, broker_logger, client_metrics, group)
         return edit_configs(self.port, self.tray if stage is None else stage, resources)
-
-    def explore(self, user: object = "", client_id: object = "", *, usage: object = None) -> ClientExplorer:
-        """Show the levels of one client in order: which quota applies, which ones it overrides, and who shares it.
-
-        A widget, in which another client can be chosen; tables where widgets cannot be shown.
-
-        Parameters
-        ----------
-        user, client_id
-            The client that is shown first; a blank client-id means a client without one. Without a user: the hierarchy.
-        usage
-            USAGE: completes names, and shows what the client used.
-
-        Raises
-        ------
-        NotKnowable
-            A broker sets `client.quota.callback.class`.
-        UsageError
-            A pattern, or several names.
-        """
-        from .editors import explore
-
-        return explore(self, user, client_id, usage)
 
     @shows_options
     def review(

@@ -340,23 +340,6 @@ def capacity(
         )
 
 
-@quota.command()
-@options.reading
-@words(completions.entities, "[user=NAME] [client-id=NAME]")
-@click.option("--usage", metavar="NAME", type=FRAME, help="A USAGE frame: a variable, or a Parquet or CSV file.")
-def explore(session: Session, words: tuple[str, ...], usage: Any) -> Any:
-    """Show a client's levels in order, and the quota that applies.
-
-    The quotas that it overrides are shown too. Without a user: the hierarchy.
-
-    \b
-    {here} user=alice client-id=app
-    {here} --usage usage.parquet
-    """
-    chosen = read_selectors(words, TYPES)
-    return session.cluster.explore(**chosen, usage=usage_frame(session, usage))
-
-
 for more in (chart, cost, history, near, recommend, top, usage):
     quota.add_command(more)
 

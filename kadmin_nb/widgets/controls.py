@@ -120,14 +120,6 @@ def folded(title: str, content: Any) -> Any:
     return ipywidgets.VBox([opener, content])
 
 
-def combobox(label: str, options: Sequence[str], value: str, act: Callable[[], None]) -> Any:
-    """A field of text that offers names; any other can be typed."""
-    offered = {"options": [*options], "ensure_option": False, "continuous_update": False}
-    made = in_order(ipywidgets.Combobox(description=label, value=value, **offered))
-    made.observe(lambda _: act(), "value")
-    return made
-
-
 class CopyBox(anywidget.AnyWidget):
     """A text with a button that copies it; nothing is there while the text is empty."""
 

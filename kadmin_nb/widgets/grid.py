@@ -25,7 +25,7 @@ PAGE_ROWS = 100
 MOST_VIEWS = 16
 """Views of one grid that get new rows: a page that is closed without a word leaves its own behind."""
 
-Named = TypeVar("Named", messages.Block, messages.Fill, messages.Focus, messages.Selection, messages.Toggle, CellText)
+Named = TypeVar("Named", messages.Block, messages.Fill, messages.Focus, messages.Selection, CellText)
 """A message about a row."""
 
 
@@ -48,8 +48,6 @@ class Grid(anywidget.AnyWidget):
     label = traitlets.Unicode().tag(sync=True)
     height = traitlets.Int(360).tag(sync=True)
     first_page = traitlets.Dict().tag(sync=True)
-    revealed = traitlets.Int(-1).tag(sync=True)
-    """The position of the row that every view scrolls to, without the focus; -1 for none."""
 
     def __init__(self, sheet: Sheet, *, height: int = 360) -> None:
         self._sheet, self._guard = sheet, threading.RLock()
@@ -57,7 +55,6 @@ class Grid(anywidget.AnyWidget):
         self._epoch, self._arrangement = 0, Arrangement()
         self.focused: Callable[[str, str], None] = lambda key, column: None
         self.discard: Callable[[Sequence[CellText]], Result] = lambda cells: Result("nothing can be discarded here")
-        self.toggled: Callable[[str], None] = lambda key: None
         self._selected: messages.Selection | None = None
         super().__init__(
             columns=[asdict(column) for column in sheet.columns],
@@ -133,8 +130,6 @@ class Grid(anywidget.AnyWidget):
                 self._sort(message)
             case messages.Focus():
                 self._focus(self._with_whole_key(message))
-            case messages.Toggle():
-                self.toggled(self._with_whole_key(message).key)
             case messages.Selection() if not message.is_discarded:
                 self._selected = self._with_whole_key(message)
             case _:

@@ -106,15 +106,6 @@ class Selection(Cells):
 
 
 @dataclass(frozen=True, slots=True)
-class Toggle:
-    """A row of a tree is to be opened, or closed."""
-
-    view: str
-    position: int
-    key: str
-
-
-@dataclass(frozen=True, slots=True)
 class Move:
     """Undo or redo."""
 
@@ -122,7 +113,7 @@ class Move:
     back: bool
 
 
-Message = Hello | Bye | Window | Sort | Edit | Block | Fill | Focus | Selection | Toggle | Move
+Message = Hello | Bye | Window | Sort | Edit | Block | Fill | Focus | Selection | Move
 
 
 def read_message(content: object) -> Message:
@@ -153,7 +144,6 @@ _KINDS: dict[str, tuple[type[Message], dict[str, bool]]] = {
     "focus": (Focus, {}),
     "select": (Selection, {"is_discarded": False}),
     "discard": (Selection, {"is_discarded": True}),
-    "toggle": (Toggle, {}),
     "undo": (Move, {"back": True}),
     "redo": (Move, {"back": False}),
 }
@@ -237,7 +227,6 @@ def _with_texts(page: Page, longest: int) -> dict[str, Any]:
         "cells": [[shortened_cell(text, longest) for text in texts] for texts in page.cells],
         "marks": [_mark(mark, longest) for mark in page.marks],
         "editors": [_editor(editor, longest) for editor in page.editors],
-        "branches": [[branch.depth, branch.is_open] for branch in page.branches],
     }
 
 

@@ -14,7 +14,7 @@ from ..errors import UsageError
 from ..frames.blocks import TEXT
 from ..plans.stage import Listener, Listeners
 
-STAGED, REFUSED, DANGER, NEW, SHADOWED, CHOSEN = "staged", "refused", "danger", "new", "shadowed", "chosen"
+STAGED, REFUSED, DANGER, NEW, SHADOWED = "staged", "refused", "danger", "new", "shadowed"
 """The states of a cell, or of a row, that are not those of every other."""
 
 MOST_CELLS = 10_000
@@ -63,26 +63,14 @@ class CellEditor:
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
-    """The place of a row in a tree: its depth from 1, and whether it is open; None where nothing is below it."""
-
-    depth: int
-    is_open: bool | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Page:
-    """Rows from position `first` on: a key each, their texts column by column, and the marks among them.
-
-    The rows of a tree have a branch each.
-    """
+    """Rows from position `first` on: a key each, their texts column by column, and the marks among them."""
 
     first: int
     keys: Sequence[str]
     cells: Sequence[Sequence[str]]
     marks: Sequence[Mark] = ()
     editors: Sequence[CellEditor] = ()
-    branches: Sequence[Branch] = ()
 
 
 @dataclass(frozen=True, slots=True)

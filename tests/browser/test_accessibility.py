@@ -1,4 +1,4 @@
-"""Every widget as a screen reader meets it: axe-core finds nothing in the editors, the review and the explorer."""
+"""Every widget as a screen reader meets it: axe-core finds nothing in the editors and the review."""
 
 from __future__ import annotations
 
@@ -112,24 +112,3 @@ def test_the_review_of_a_plan_on_its_way(
     notebook.wait_for_text("1 verified")
     assert page.get_by_role("status").filter(has_text="1 verified").count() == 1
     assert_nothing(notebook, "review-verified")
-
-
-@pytest.mark.long
-def test_the_explorer_and_its_hierarchy(
-    kafka: LocalKafka, cluster: kn.Cluster, unique: Callable[[str], str], open_notebook: Open
-) -> None:
-    """I could not tell which level of the tree I was on, nor what was struck through."""
-    user = unique("alice")
-    stage = cluster.stage()
-    stage.set_quota(KEY, "1MB/s", user=user, client_id="app")
-    stage.set_quota(KEY, "2MB/s", user=user)
-    stage.set_quota(KEY, "3MB/s", user=user, client_id=kn.DEFAULT)
-    stage.plan().apply().raise_for_errors()
-    notebook = opened(open_notebook, kafka, "%kquota explore")
-    page = notebook.page
-    page.get_by_role("treegrid", name="Hierarchy of quotas").wait_for(timeout=LONG)
-    assert violations(notebook) == []
-    page.get_by_role("combobox", name="user").or_(page.get_by_label("user", exact=True)).first.fill(user)
-    page.keyboard.press("Enter")
-    page.get_by_role("cell", name="2 MB/s, applies").wait_for(timeout=LONG)
-    assert_nothing(notebook, "explorer")

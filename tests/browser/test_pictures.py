@@ -32,7 +32,6 @@ CELLS = {
     "quota-why": "%kquota why user=team-fair client-id=app",
     "quota-why-to": "%kquota why user=team-fair client-id=app --to producer_byte_rate=9MB/s",
     "quota-tree": "%kquota tree",
-    "quota-explore": "%kquota explore",
     "quota-redundant": "%kquota redundant",
     "quota-unlimited": "%kquota unlimited --pairs clients",
     "quota-usage": f"%kquota usage {LOG} --every '1 hour'",

@@ -131,19 +131,3 @@ def test_a_change_that_is_not_there_is_refused(cluster, limited) -> None:
     """--stage 9 was a traceback."""
     with pytest.raises(kn.NotFound, match="no change 9"):
         cluster.quotas.why(limited, "app").lift(9)
-
-
-def test_a_client_is_explored_level_by_level(cluster, limited) -> None:
-    """I know what binds, and want to see all levels of this client in their order, in the terminal too."""
-    explorer = cluster.explore(user=limited, client_id="app", usage=_usage((limited, "other", 0, 9e5, 0.0)))
-    text = repr(explorer)
-    assert "1 MB/s, applies" in text
-    assert f"user={limited} client-id=<default>" in text
-    assert f"user={limited} client-id=other" in text  # shares the bucket, as usage tells
-    with pytest.raises(kn.UsageError, match="explore is about one client, and user names several"):
-        cluster.explore(user=kn.ANY)
-
-
-def test_without_a_client_the_hierarchy_is_explored(cluster, limited) -> None:
-    """Whom would I ask about? I know no names yet."""
-    assert f"user={limited}" in cluster.explore().as_text(WHOLE)

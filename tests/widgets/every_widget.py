@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from kadmin_nb.cluster.resolving import TreeAnswer
 from kadmin_nb.model.grammar import format_word
-from kadmin_nb.resolution.tree import tree
-from kadmin_nb.widgets.client_explorer import ClientExplorer, ClientFacts
 from kadmin_nb.widgets.config_editor import ConfigEditor
 from kadmin_nb.widgets.panel import Panel
 from kadmin_nb.widgets.plan_review import PlanReview
@@ -42,17 +39,10 @@ def plan_review(*names: str) -> PlanReview:
     return review
 
 
-def explorer(*names: str) -> ClientExplorer:
-    """The hierarchy of these users."""
-    answer = TreeAnswer(tree(stored := quotas(dict.fromkeys(_users(*names), "1MB/s"))))
-    return ClientExplorer(ClientFacts(stored, lambda user, client_id: answer, lambda: answer, names, names))
-
-
 WIDGETS: Mapping[str, Callable[..., Panel]] = {
     "quota editor": quota_editor,
     "config editor": config_editor,
     "plan review": plan_review,
-    "explorer": explorer,
 }
 
 

@@ -56,7 +56,7 @@ class Rows {
     this.asked.delete(page.first);
     const marks = new Map(page.marks.map((mark) => [`${mark[0]}:${mark[1]}`, mark]));
     const editors = new Map(page.editors.map(([row, column, kind, choices, text]) => [`${row}:${column}`, { kind, choices: choices || [], text }]));
-    this.pages.set(page.first, { keys: page.keys, cells: page.cells, marks, editors, branches: page.branches || [], old: false });
+    this.pages.set(page.first, { keys: page.keys, cells: page.cells, marks, editors, old: false });
     if (this.pages.size > KEPT) this.pages.delete(this.pages.keys().next().value);
     return true;
   }
@@ -91,12 +91,6 @@ class Rows {
     return page ? page.marks.get(`${offset}:${column}`) : undefined;
   }
 
-  // The depth of a row of a tree, and whether it is open; none where the rows are no tree.
-  branch(row) {
-    const [page, offset] = this.at(row);
-    return page ? page.branches[offset] : undefined;
-  }
-
   editor(row, column) {
     const [page, offset] = this.at(row);
     return page ? page.editors.get(`${offset}:${column}`) : undefined;
@@ -108,9 +102,9 @@ class Rows {
 // The rule of `frames/blocks.py`: what identifies a row gets room first, then numbers and badges, whole; texts and prose
 // share what is left. `whole` and `least` are the pixels that a column wants, and below which it is not worth showing: of
 // numbers, whose names break before texts are cut, those of the numbers.
-const GIVING_WAY = [["number"], ["text", "prose"], ["name", "branch"], ["key"]];
+const GIVING_WAY = [["number"], ["text", "prose"], ["name"], ["key"]];
 const SIDES = 18; // pixels beside a text
-const LEAST = { text: 140, prose: 140, name: 320, branch: 320, key: 320 };
+const LEAST = { text: 140, prose: 140, name: 320, key: 320 };
 
 function shared(columns, room) {
   const widths = columns.map(({ whole }) => whole), sum = () => widths.reduce((all, width) => all + width, 0);
@@ -213,7 +207,7 @@ function render({ model, el }) {
   // All rows' height: the rows that are drawn lie in it at their places, so that the browser itself scrolls them, and a
   // click lands where one looks. Over them the editor of a cell, which is not one of them.
   const layer = element(scroller, "kg-layer");
-  const grid = element(layer, "kg-grid", model.get("first_page").branches?.length ? "treegrid" : "grid");
+  const grid = element(layer, "kg-grid", "grid");
   grid.setAttribute("aria-label", model.get("label"));
   grid.setAttribute("aria-colcount", columns.length);
   grid.setAttribute("aria-multiselectable", "true");
@@ -267,7 +261,7 @@ function render({ model, el }) {
     return { look: column.look, least, whole: Math.max(content[n], whole) + SIDES };
   };
 
-  const identifies = (n) => ["name", "branch", "key"].includes(columns[n].look);
+  const identifies = (n) => ["name", "key"].includes(columns[n].look);
 
   // A column in which nothing stands, and nothing can be typed, is not shown. Where the page is too narrow for all that
   // are, what identifies a row is on a line of its own, with the words and texts that find room there. The others are
@@ -281,8 +275,8 @@ function render({ model, el }) {
       if (column.is_editable) says[n] ||= pages.some((page) => page.keys.some((_, row) => !isLocked(page.editors.get(`${row}:${n}`))));
     });
     for (const page of pages) page.widths ||= columns.map((_, n) => Math.max(0, ...page.cells[n].map((text, row) => {
-      const old = page.marks.get(`${row}:${n}`)?.[4], depth = n ? 0 : (page.branches[row]?.[0] || 0) * 16;
-      return widthOf(text + (old === null || old === undefined ? "" : wasText(text, old))) + depth;
+      const old = page.marks.get(`${row}:${n}`)?.[4];
+      return widthOf(text + (old === null || old === undefined ? "" : wasText(text, old)));
     })));
     content = columns.map((_, n) => Math.max(0, ...pages.map((page) => page.widths[n])));
     hidden = says.map((one) => !one);
@@ -411,24 +405,6 @@ function render({ model, el }) {
     }
     node.style.transform = `translateY(${placeOfRow(row)}px)`;
     [...node.children].forEach((cell, n) => paintCell(cell, row, n));
-    paintBranch(node, rows.branch(row));
-  }
-
-  function paintBranch(node, branch) {
-    if (!branch) return;
-    const [depth, isOpen] = branch, hasBelow = isOpen !== null;
-    node.setAttribute("aria-level", depth);
-    hasBelow ? node.setAttribute("aria-expanded", isOpen) : node.removeAttribute("aria-expanded");
-    node.classList.toggle("kg-branch", hasBelow);
-    node.firstChild.style.paddingLeft = `${depth * 16 + 6}px`;
-  }
-
-  // Opens or closes a row of a tree; `open` is what is wanted, none for the other of the two.
-  function toggle(row, open = null) {
-    const branch = rows.branch(row);
-    if (!branch || branch[1] === null || branch[1] === open) return false;
-    send({ kind: "toggle", position: row, key: rows.key(row) });
-    return true;
   }
 
   function paintCell(cell, row, n) {
@@ -442,7 +418,6 @@ function render({ model, el }) {
       cell.classList.toggle("kg-danger", state === "danger");
       cell.classList.toggle("kg-shadowed", state === "shadowed");
       cell.classList.toggle("kg-refused", state === "refused");
-      cell.classList.toggle("kg-chosen", state === "chosen");
       cell.toggleAttribute("aria-invalid", false);
       if (state === "refused") cell.setAttribute("aria-invalid", "true");
       if (mark && mark[4] !== null && mark[4] !== undefined) {
@@ -550,18 +525,6 @@ function render({ model, el }) {
     if (cell.getAttribute("aria-colindex") === "1") scroller.scrollLeft = 0;
     else if (left - sticky < scroller.scrollLeft) scroller.scrollLeft = left - sticky;
     else if (right > scroller.scrollLeft + scroller.clientWidth) scroller.scrollLeft = Math.min(left - sticky, right - scroller.clientWidth);
-  }
-
-  // Scrolls to a row that Python shows; the focus stays where it is.
-  function reveal() {
-    const row = model.get("revealed");
-    if (row < 0) return;
-    if (!hasFocus) {
-      active = [between(-1, row, rows.total - 1), 0];
-      anchor = [...active];
-    }
-    const [first, last] = visible();
-    row > first && row < last - 1 ? paint() : setTop((row - 2) * rowHeight);
   }
 
   function setTop(value) {
@@ -696,10 +659,7 @@ function render({ model, el }) {
 
   function keyInGrid(event) {
     const command = event.ctrlKey || event.metaKey, key = event.key.toLowerCase();
-    if (event.key === "ArrowRight" && !active[1] && !event.shiftKey && toggle(active[0], true)) void 0;
-    else if (event.key === "ArrowLeft" && !active[1] && !event.shiftKey && toggle(active[0], false)) void 0;
-    else if ((event.key === "Enter" || event.key === " ") && toggle(active[0])) void 0;
-    else if (event.altKey && (event.key === "ArrowLeft" || event.key === "ArrowRight")) {
+    if (event.altKey && (event.key === "ArrowLeft" || event.key === "ArrowRight")) {
       setWidth(active[1], head.children[active[1]].offsetWidth + (event.key === "ArrowRight" ? 16 : -16));
     } else if (event.key in MOVES || event.key === "Home" || event.key === "End") moveTo(...jump(event), event.shiftKey);
     else if (event.key === "Enter" || event.key === "F2") edit();
@@ -748,7 +708,6 @@ function render({ model, el }) {
     event.preventDefault();
     if (editing) finish(true, null);
     moveTo(...place, event.shiftKey);
-    if (!place[1] && event.offsetX < (rows.branch(place[0])?.[0] || 0) * 16 + 6) toggle(place[0]);
     const drag = (move) => {
       const over = placeOf(move);
       if (over && (over[0] !== active[0] || over[1] !== active[1])) moveTo(...over, true);
@@ -760,7 +719,7 @@ function render({ model, el }) {
     document.addEventListener("mousemove", drag);
     document.addEventListener("mouseup", end);
   });
-  grid.addEventListener("dblclick", (event) => placeOf(event) && (toggle(placeOf(event)[0]) || edit()));
+  grid.addEventListener("dblclick", (event) => placeOf(event) && edit());
   // Painted later: a row that is removed with the focus in it comes here in the middle of painting.
   function focusMoved(isHere) {
     if (hasFocus === isHere) return;
@@ -811,19 +770,12 @@ function render({ model, el }) {
   const greet = () => rows.send({ kind: "hello", epoch: rows.epoch }) || die();
   model.on("comm_live_update", greet); // after a restart nothing can be sent any more
   greet();
-  model.on("change:revealed", reveal);
-  let isDrawn = false;
-  const watcher = new ResizeObserver(() => {
-    layout();
-    if (!isDrawn) reveal();
-    isDrawn = true;
-  }); // also the first drawing: `el` is not in the page yet
+  const watcher = new ResizeObserver(layout); // also the first drawing: `el` is not in the page yet
   watcher.observe(scroller);
   return () => {
     rows.send({ kind: "bye" });
     model.off("msg:custom", received);
     model.off("comm_live_update", greet);
-    model.off("change:revealed", reveal);
     watcher.disconnect();
   };
 }
