@@ -1,4 +1,4 @@
-"""click's corners, kept in one place: help as a value, near misses, errors as ours."""
+"""click's corners, kept in one place: help as a value, words of other tools, errors as ours."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from importlib import import_module
-from itertools import islice, pairwise, zip_longest
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,99 +15,58 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..errors import Hinted, KadminError, UsageError
-from ..hints import did_you_mean, nearest
+from ..hints import nearest
+from ..model.entity import TYPES
 from ..model.expansion import Variables, as_text, expanded_value, expanded_words
-from ..model.grammar import Special, Value, format_word, quote
-from ..model.java_text import CONFIG_TYPES, QUOTA_TYPES
+from ..model.grammar import Value, format_word
+from ..model.resources import WORDS
 from ..secrets import SHOWN, mentions_secret
 
-_CHANGE, _AWAY, _READ = ("set", "remove"), ("remove",), ("describe",)
-MEANT: dict[str, tuple[str, ...]] = {
-    "alter": _CHANGE,
-    "--alter": _CHANGE,
-    **dict.fromkeys(("add", "put", "create", "update", "upsert", "--add", "--add-config"), ("set",)),
-    **dict.fromkeys(("unset", "delete", "rm", "clear", "--delete", "--delete-config"), _AWAY),
-    **dict.fromkeys(("list", "ls", "show", "get", "--describe", "--list"), _READ),
-    **dict.fromkeys(("effective", "explain"), ("resolve",)),
-    **dict.fromkeys(("diff", "compare"), ("drift",)),
-    **dict.fromkeys(("consumption", "used", "metrics", "utilisation", "utilization"), ("usage",)),
-    **dict.fromkeys(("snapshot", "take", "save", "write"), ("record",)),
-    **dict.fromkeys(("at", "asof", "as_of", "read", "time-travel"), ("as-of",)),
-    **dict.fromkeys(("blame", "whodunit"), ("who",)),
-    **dict.fromkeys(("log", "since", "between"), ("changes",)),
+OTHER_TOOLS: dict[str, tuple[str, ...]] = {
+    "alter": ("set", "remove", "reset"),
+    "add": ("set",),
+    "list": ("describe",),
+    "topics": ("config describe",),
+    "unset": ("remove", "reset"),
+    "delete": ("remove", "reset"),
+    "entity-type": ("TYPE=NAME, as in user=alice or topic=orders",),
+    "bootstrap-server": ("--cluster HOST:PORT",),
+    "command-config": ("--cluster client.properties",),
 }
-"""Words that a Kafka person types, and the verbs that they mean."""
+"""Words of other tools, without dashes, and what they are here: commands, or words to type."""
 
-SAME = {
-    "compare": "diff",
-    "difference": "diff",
-    "dump": "export",
-    **dict.fromkeys(("import", "load", "restore"), "plan from"),
-}
-"""Words for what has another name here, wherever that stands."""
-
-WHOM = {**dict.fromkeys(("--user", "--users"), "user"), **dict.fromkeys(("--client-id", "--clients"), "client-id"),
-        **{f"--{word}": word for word in ("ip", "topic", "broker", "group", "client-metrics")},
-        **dict.fromkeys(("--entity-type", "--entity-name", "--entity-default"))}  # fmt: skip
-"""Options that say whom or what, and the word that says it here, after whichever verb; None where a second says it."""
-
-EXAMPLES: dict[str, dict[str, str]] = {
-    "quota": {
-        "set": "set producer_byte_rate=5MB/s user=alice client-id=<default>",
-        "remove": "remove producer_byte_rate user=alice",
-        "describe": "describe user=alice client-id=<default>",
-        "resolve": "resolve user=alice client-id=app",
-        "usage": "usage logs/kafka-request.log --broker 1 --tz UTC --utilisation",
-    },
-    "config": {
-        "set": "set retention.ms=86400000 topic=orders",
-        "remove": "reset retention.ms topic=orders",
-        "reset": "reset retention.ms topic=orders",
-        "describe": "describe topic=orders",
-    },
-    "history": {
-        "record": "record lake/kafka",
-        "describe": "snapshots lake/kafka",
-        "as-of": "as-of lake/kafka 2h ago",
-        "changes": "changes lake/kafka monday",
-        "drift": "drift lake/kafka",
-        "who": "who lake/kafka 3f9a27",
-    },
-}
-"""The right line, for each of those verbs."""
-
-OPTIONS = {
-    "--bootstrap-server": "--cluster host:port",
-    "--bootstrap-controller": "--cluster host:port",
-    "--zookeeper": "--cluster host:port",
-    "--command-config": "--cluster client.properties",
-    "--format": "--json, or --out FILE",
-    "--output": "--json, or --out FILE",
-    "--dry-run": "nothing: a change is only planned, unless --apply is given",
-    "--version": "kadmin-nb version",
-}
+_LIKENESS = 0.75
+"""The likeness of a word to the command that is meant by it; names of Kafka's tools begin alike."""
 
 
-_NO_TRAY, _NO_WIDGETS = "the terminal has no tray", "the terminal has no widgets"
-_OF_THE_TRAY: dict[str, tuple[str, str | None]] = {
-    "plan": (_NO_TRAY, "kadmin-nb plan -f FILE plans many lines."),
-    "apply": (_NO_TRAY, "kadmin-nb plan apply FILE applies a saved plan."),
-    "discard": (f"{_NO_TRAY}: there is nothing to discard", None),
-}
-_EDIT = {"edit": (_NO_WIDGETS, "In a notebook: %kquota edit, %kconfig edit.")}
-ONLY_IN_A_NOTEBOOK: Mapping[str, Mapping[str, tuple[str, str | None]]] = {
-    "quota": _OF_THE_TRAY | _EDIT,
-    "config": _OF_THE_TRAY | _EDIT,
-    "scram": _OF_THE_TRAY,
-    "plan": {"review": (_NO_WIDGETS, "In a notebook: %kplan review. In the terminal, plan show prints a plan.")},
-}
-"""The verbs that a terminal does not have: why, and what to type instead."""
+def suggestion(ctx: click.Context, typed: str) -> str | None:
+    """The hint for a word that is unknown where `ctx` is: what another tool's word is here, or where the word is."""
+    name = typed.removeprefix("--")
+    if name in (*TYPES, *WORDS) and not _takes_options_alone(ctx.command):
+        return f"Did you mean {name}=…?"
+    known = OTHER_TOOLS.get(name.removeprefix("kafka-"))
+    meant = known or (name,)
+    group = ctx if isinstance(ctx.command, click.Group) else ctx.parent or ctx
+    for at in (group, ctx.find_root()):
+        all_paths = list(_paths(at, at.command))
+        if paths := [path for verb in meant for path in all_paths if path.endswith(f" {verb}")]:
+            return f"Did you mean {' or '.join(paths)}?"
+    return f"Did you mean {known[0]}?" if known and typed.startswith("--") else None
 
 
-def only_in_a_notebook(group: str, verb: str) -> UsageError:
-    """The terminal's answer to such a verb."""
-    message, hint = ONLY_IN_A_NOTEBOOK[group][verb]
-    return UsageError(message, hint=hint)
+def _takes_options_alone(command: click.Command) -> bool:
+    """True of a command without words such as user=alice; a drop-in has the words of its tool."""
+    is_group = isinstance(command, click.Group)
+    return not is_group and not any(isinstance(param.type, GrammarWords) for param in command.params)
+
+
+def _paths(ctx: click.Context, command: click.Command, path: str = "") -> Iterator[str]:
+    """The words that lead to each command below one, its own first."""
+    path = path or ctx.command_path
+    for name in command.list_commands(ctx) if isinstance(command, click.Group) else ():
+        if (verb := command.get_command(ctx, name)) and not verb.hidden:
+            yield f"{path} {name}"
+            yield from _paths(ctx, verb, f"{path} {name}")
 
 
 class Text(str):
@@ -217,7 +176,7 @@ class Verb(_HelpAtWidth):
 
 
 class Verbs(_HelpAtWidth, click.Group):
-    """A group whose near misses name the right word."""
+    """A group that says what an unknown word is called here."""
 
     command_class = Verb
 
@@ -228,31 +187,17 @@ class Verbs(_HelpAtWidth, click.Group):
         if self.get_command(ctx, name) is None:
             if ctx.resilient_parsing:
                 return name, click.Command(name, add_help_option=False), args[1:]
-            if name in ONLY_IN_A_NOTEBOOK.get(str(self.name), ()):
-                raise only_in_a_notebook(str(self.name), name)
             raise UsageError(
-                f"unknown command '{name.partition('=')[0]}' for '{ctx.command_path}'", hint=self._instead(ctx, name)
+                f"unknown command '{name.partition('=')[0]}' for '{ctx.command_path}'",
+                hint=suggestion(ctx, name) or self._nearest(ctx, name),
             )
         return super().resolve_command(ctx, args)
 
-    def _instead(self, ctx: click.Context, name: str) -> str:
-        commands = {word: self.get_command(ctx, word) for word in self.list_commands(ctx)}
-        words = [word for word, command in commands.items() if command and not command.hidden]
-        if (same := SAME.get(name)) and same.split()[0] in words:
-            return f"Did you mean {ctx.command_path} {same}?"
-        if lines := right_lines(ctx, name):
-            return f"Did you mean {lines}?"
-        deeper = [f"{ctx.command_path} {group} {name}" for group in words if name in _verbs_of(ctx, commands[group])]
-        if deeper:
-            return f"Did you mean {' or '.join(deeper)}?"
-        if name.startswith("kafka-"):
-            near = nearest(name, words, likeness=_SAME_TOOL)
-            return f"Did you mean {near}?" if near else f"{name} is a tool of Kafka without an equivalent here."
-        return did_you_mean(name, words, f"One of {', '.join(words)}.")
+    def _nearest(self, ctx: click.Context, name: str) -> str:
+        words = [word for word in self.list_commands(ctx) if not getattr(self.get_command(ctx, word), "hidden", True)]
+        near = nearest(name, words, likeness=_LIKENESS)
+        return f"Did you mean {near}?" if near else f"One of {', '.join(words)}."
 
-
-_SAME_TOOL = 0.85
-"""The likeness of a name to the tool that is meant by it: all of Kafka's begin alike."""
 
 Verbs.group_class = Verbs
 
@@ -291,85 +236,10 @@ class LazyVerbs(Verbs):
                 formatter.write_dl([(f"{name:{width}}", line) for name, line in rows])
 
 
-def _verbs_of(ctx: click.Context, command: click.Command | None) -> Iterable[str]:
-    return command.list_commands(ctx) if isinstance(command, click.Group) else ()
-
-
-def right_lines(ctx: click.Context, word: str, typed: Sequence[str] = ()) -> str:
-    """The lines to type instead of `word` where `ctx` is, of whom `typed` names; none when nobody means it here."""
-    whom = [] if any(map(mentions_secret, typed)) else _typed_entity(typed)
-    groups = _groups(ctx)
-    if whom and len(groups) > 1:
-        is_quota = whom[0].partition("=")[0] in QUOTA_TYPES.values()
-        groups = [(group, path) for group, path in groups if group == ("quota" if is_quota else "config")]
-    lines = [
-        f"{path} {_about(EXAMPLES[group][verb], typed, whom)}"
-        for group, path in groups
-        for verb in _meant(ctx, group, word)
-        if verb in EXAMPLES[group]
-    ]
-    return " or ".join(lines)
-
-
-def _typed_entity(typed: Sequence[str]) -> list[str]:
-    """The words for the options of `typed` that say whom, as in `--user bob`; none where one lacks its value."""
-    types: list[str | None] = []
-    names: list[Value] = []
-    named: list[tuple[str | None, Value]] = []
-    for option, value in _options(typed):
-        if option == "--entity-type":
-            types.append(_TYPE_WORDS.get(value))
-        elif option in ("--entity-name", "--entity-default"):
-            names.append(Special.DEFAULT if option == "--entity-default" else value)
-        elif word := WHOM.get(option):
-            named.append((word, value))
-    pairs = [*named, *zip(types, names, strict=False)]
-    return [format_word(word, name) for word, name in pairs if word and name]
-
-
-_TYPE_WORDS = {**QUOTA_TYPES, **CONFIG_TYPES}
-
-
-def _options(typed: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Each option and its value, empty where none follows."""
-    for word, after in zip_longest(typed, typed[1:], fillvalue=""):
-        option, sign, value = word.partition("=")
-        if option.startswith("--"):
-            yield option, value if sign or after.startswith("-") else after
-
-
-def _about(example: str, typed: Sequence[str], whom: Sequence[str]) -> str:
-    """The example about them, with the keys that were typed behind its verb instead of its own."""
-    if not whom:
-        return example
-    verb, *words = example.split()
-    keys = [word for word in words if word.partition("=")[0] not in WHOM.values()]
-    behind = list(typed[typed.index(verb) :]) if verb in typed else []
-    own = [word for before, word in pairwise(behind) if not before.startswith("-") and not word.startswith("-")]
-    return " ".join([verb, *(map(quote, own) if keys and own else keys), *whom])
-
-
-def _meant(ctx: click.Context, group: str, word: str) -> Sequence[str]:
-    if word in WHOM:
-        return (ctx.command.name,) if ctx.command.name in EXAMPLES[group] else _READ
-    return MEANT.get(word, ())
-
-
-def _groups(ctx: click.Context) -> list[tuple[str, str]]:
-    """`quota` or `config`, whichever `ctx` is in, with the words that lead there; at the root it is both."""
-    here: click.Context | None = ctx
-    while here is not None:
-        if here.command.name in EXAMPLES:
-            return [(here.command.name, here.command_path)]
-        here = here.parent
-    at_root = [(name, f"{ctx.command_path} {name}") for name in EXAMPLES]
-    return at_root if ctx.parent is None and set(EXAMPLES) <= set(_verbs_of(ctx, ctx.command)) else []
-
-
 def as_ours(exc: click.ClickException, words: Sequence[str]) -> UsageError:
     """click's complaint about these words as our one line, with the nearest word."""
     if isinstance(exc, click.NoSuchOption):
-        return UsageError(exc.message.rstrip("."), hint=_option_instead(exc, words))
+        return UsageError(exc.message.rstrip("."), hint=_option_instead(exc))
     return UsageError(_without_values(exc.format_message(), words).rstrip("."))
 
 
@@ -381,11 +251,9 @@ def _without_values(message: str, words: Sequence[str]) -> str:
     return reduce(lambda text, word: text.replace(word, SHOWN), sorted(values, key=len, reverse=True), message)
 
 
-def _option_instead(exc: click.NoSuchOption, words: Sequence[str]) -> str | None:
-    if exc.option_name in OPTIONS:
-        return f"Here it is {OPTIONS[exc.option_name]}."
-    if exc.ctx is not None and (lines := right_lines(exc.ctx, exc.option_name, words)):
-        return f"Did you mean {lines}?"
+def _option_instead(exc: click.NoSuchOption) -> str | None:
+    if exc.ctx is not None and (hint := suggestion(exc.ctx, exc.option_name)):
+        return hint
     return f"Did you mean {' or '.join(exc.possibilities)}?" if exc.possibilities else None
 
 

@@ -268,9 +268,7 @@ class Session:
 
     def plan(self, plan_options: PlanOptions, impact: ImpactOptions | None = None) -> Any:
         """Plan what is staged, with its impact on clients where there are some."""
-        from .click_glue import only_in_a_notebook
-
-        raise only_in_a_notebook("quota", "plan")
+        raise UsageError("no plan is named", hint="kadmin-nb plan -f FILE --save PLAN saves one.")
 
     def _reached(self, target: str | None, properties: Mapping[str, str]) -> Cluster:
         from ..cluster import connect

@@ -27,50 +27,14 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class OtherCluster(Session):
-    """Another cluster for one command of a notebook. The current one and its tray stay as they are."""
-
-    def warn(self, line: str) -> None:
-        _below_the_cell(line)
-
-    def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Plan | Outcomes | Stage | ImpactAnswer:
-        if not (plan_options.apply or plan_options.save):
-            raise self._elsewhere()
-        return super().change(edits, plan_options)
-
-    @property
-    def tray(self) -> Stage:
-        raise self._elsewhere()
-
-    def review(self, plan: Plan, options: ApplyOptions) -> Display:
-        raise UsageError(
-            "a review stays open after its line, but --cluster ends with it",
-            hint=f"{_use_line(self.target or 'TARGET')} makes it the current one.",
-        )
-
-    def plan(self, plan_options: PlanOptions, impact: ImpactOptions | None = None) -> Any:
-        raise self._elsewhere()
-
-    def apply(self, plan_id: str | None, apply_options: ApplyOptions) -> Outcomes:
-        raise self._elsewhere()
-
-    def discard(self) -> Stage:
-        raise self._elsewhere()
-
-    def _elsewhere(self) -> UsageError:
-        return UsageError(
-            "the tray belongs to the current connection, but --cluster, --property or --timeout opens another",
-            hint=f"{_use_line(self.target or 'TARGET')} makes it the current one; "
-            "set … --apply changes it without a tray.",
-        )
-
-
-@dataclass
 class NotebookSession(Session):
     """A notebook's memory: verbs stage into the cluster's tray, `apply` takes the plan last shown.
 
     `reason` and `allowed` were typed for what is staged: they go when it goes, at `emptied`, as its policies do.
+    A session of another cluster, for one command, has no tray: what it stages or shows would end with it.
     """
+
+    has_tray: bool = True
 
     reason: str | None = None
     allowed: frozenset[str] = frozenset()
@@ -108,8 +72,8 @@ class NotebookSession(Session):
         other.connected, other.owns = cluster, False
         yield other
 
-    def _other(self, target: str | None, properties: Mapping[str, str]) -> OtherCluster:
-        return OtherCluster(
+    def _other(self, target: str | None, properties: Mapping[str, str]) -> NotebookSession:
+        return NotebookSession(
             target,
             properties,
             self.variables,
@@ -118,6 +82,7 @@ class NotebookSession(Session):
             self.note,
             self.watch,
             self.cell,
+            has_tray=False,
         )
 
     def use(self, target: str | Cluster, properties: Mapping[str, str] | None = None) -> Cluster:
@@ -180,12 +145,14 @@ class NotebookSession(Session):
 
     def with_policies(self, options: ApplyOptions) -> ApplyOptions:
         """With those that were named since the tray was empty."""
-        return replace(options, policy=tuple(dict.fromkeys((*self._staged.policies, *options.policy))))
+        staged = self._staged.policies if self.has_tray else ()
+        return replace(options, policy=tuple(dict.fromkeys((*staged, *options.policy))))
 
     @property
     def tray(self) -> Stage:
         from kadmin_nb.plans.stage import edits_of
 
+        self._refuse_elsewhere()
         tray = self.cluster.tray
         if self.emptied != (emptied := edits_of(tray).emptied):
             self._forget()
@@ -198,7 +165,16 @@ class NotebookSession(Session):
 
         return edits_of(self.tray)
 
+    def _refuse_elsewhere(self) -> None:
+        if not self.has_tray:
+            raise UsageError(
+                "the tray and reviews are of the current cluster; --cluster, --property or --timeout opens another",
+                hint=f"{_use_line(self.target or 'TARGET')} makes it the current one; "
+                "set … --apply changes it without a tray.",
+            )
+
     def review(self, plan: Plan, options: ApplyOptions) -> Display:
+        self._refuse_elsewhere()
         return self.cluster.review(plan, self.with_policies(options))
 
     def plan(self, plan_options: PlanOptions, impact: ImpactOptions | None = None) -> Any:
@@ -229,9 +205,10 @@ class NotebookSession(Session):
         return outcomes
 
     def discard(self) -> Stage:
-        self.cluster.tray.discard()
+        tray = self.tray
+        tray.discard()
         self._forget()
-        return self.cluster.tray
+        return tray
 
     def _forget(self) -> None:
         self.reason, self.allowed = None, frozenset()

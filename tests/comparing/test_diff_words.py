@@ -131,8 +131,6 @@ def test_a_moment_beside_a_cluster(kafka, cluster, kadmin, unique, tmp_path: Pat
 
 WRONG = {
     "diff": (2, "two sides are required"),
-    "compare a b": (2, "Did you mean kadmin-nb diff?"),
-    "import c.yaml": (2, "Did you mean kadmin-nb plan from?"),
     "diff a b c": (2, "3 sides are too many"),
     "diff {kafka} {kafka}": (2, "both sides are the same"),
     "diff {kafka} {alias}": (2, "as it is now"),
