@@ -1,21 +1,18 @@
-"""The names that completion offers: those that a cluster knew at most half a minute ago.
+"""The names that completion offers: in a terminal those that commands have shown, in a notebook those of the cluster.
 
-Nothing waits for a cluster. A terminal's Tab is a process of its own: it reads the names that another process left in a
-file, and sets one going where they are too old. A notebook asks in a thread and waits a quarter of a second.
+A terminal's describing commands add the names that they show to a file of the cluster, and Tab reads it for an hour.
+A notebook asks the cluster in a thread, and waits a quarter of a second.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -29,115 +26,94 @@ from ..paths import cache_dir
 from .completions import fixed_values
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from ..model.connection_settings import Settings
 
-FRESH = 30.0
-"""Seconds for which names are offered."""
+Names = dict[str, dict[str, float]]
+"""Names by their word (`user`, `topic` …), each with the time it was read, in seconds since 1970."""
+
+KEPT = 3600.0
+"""Seconds for which a terminal offers a name."""
+
+_MOST_NAMES = 10_000
+"""Names of one word that are kept."""
 
 _MOST_BYTES = 1 << 25
 """Bytes of a file of names."""
 
+_COLUMNS = {"user": "user", "client-id": "client_id", "ip": "ip"}
+_DESCRIBED = ("QUOTAS", "CONFIGS", "SCRAM", "USERS")
+"""The frames whose names are kept."""
 
-@dataclass(frozen=True)
-class KnownNames:
-    """Names by the word that they stand behind (`user`, `topic` …); `taken_at` is seconds since 1970."""
 
-    names: Mapping[str, tuple[str, ...]]
-    taken_at: float = field(default_factory=time.time)
-
-    @property
-    def is_fresh(self) -> bool:
-        """True if they may still be offered."""
-        return 0 <= time.time() - self.taken_at < FRESH
+LISTED = (*TYPES, *WORDS)
+"""The words whose values a cluster knows."""
 
 
 def names_file(target: str) -> Path:
-    """The file of this target, told from one that is called so in another folder."""
-    key = "\0".join((target, str(Path.cwd()), os.environ.get("KADMIN_CONFIG", "")))
+    """The file of this target; a profile may be another one in another folder."""
+    is_same_everywhere = ":" in target or os.path.isabs(target)
+    where = () if is_same_everywhere else (str(Path.cwd()), os.environ.get("KADMIN_CONFIG", ""))
+    key = "\0".join((target, *where))
     return cache_dir() / "names" / f"{sha256(os.fsencode(key)).hexdigest()[:32]}.json"
 
 
-def save_names(names: KnownNames, place: Path) -> None:
-    """Keep them, for nobody else to read."""
-    files.write(place, json.dumps({"taken_at": names.taken_at, "names": names.names}), mode=0o600)
-
-
-def load_names(place: Path) -> KnownNames | None:
-    """The names in that file while they are fresh; None where there are none that can be read."""
-    with suppress(KadminError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+def load_names(place: Path) -> Names:
+    """The names in that file that were read within the hour; none where it cannot be read."""
+    with suppress(KadminError, ValueError, TypeError, AttributeError, RecursionError):
         content = json.loads(files.read(place, "names", _MOST_BYTES))
-        names = {str(word): tuple(map(str, several)) for word, several in content["names"].items()}
-        known = KnownNames(names, float(content["taken_at"]))
-        return known if known.is_fresh else None
-    return None
+        now = time.time()
+        return {
+            str(word): {str(name): float(at) for name, at in names.items() if 0 <= now - float(at) < KEPT}
+            for word, names in content.items()
+        }
+    return {}
 
 
-WAIT = 0.25
-"""Seconds that a notebook's Tab waits for names."""
+def keep_names(answer: object, target: str | None) -> None:
+    """Add the names in a description of a cluster to those that Tab offers; a cache that cannot be written has none."""
+    from ..frames.answer import Answer
+    from ..frames.frame import FRAME
 
-_LIFETIME = 20
-"""Seconds after which the process that asks ends, whatever the cluster does."""
+    if not isinstance(answer, Answer) or not (chosen := target or _default_target()):
+        return
+    table = answer.to_arrow()
+    if (table.schema.metadata or {}).get(FRAME, b"").decode() not in _DESCRIBED:
+        return
+    place, now = names_file(chosen), time.time()
+    with suppress(KadminError, OSError):
+        names = load_names(place)
+        for word, several in _names_in(table):
+            new = dict.fromkeys(several, now)
+            older = {name: at for name, at in names.get(word, {}).items() if name not in new}
+            names[word] = dict(islice((new | older).items(), _MOST_NAMES))
+        files.make_folder(place.parent, mode=0o700)
+        files.write(place, json.dumps(names), mode=0o600)
+        for other in place.parent.glob("*.json"):
+            if now - other.stat().st_mtime > KEPT:
+                other.unlink()
+
+
+def _names_in(table: pa.Table) -> Iterable[tuple[str, list[str]]]:
+    """The names in a frame by their word, those of rows that failed left out."""
+    import pyarrow.compute as pc
+
+    if "error" in table.column_names:
+        table = table.filter(table["error"].is_null())
+    for word, column in _COLUMNS.items():
+        if column in table.column_names:
+            yield word, list(filter(None, table[column].unique().to_pylist()))
+    for word, resource_type in WORDS.items() if "resource_name" in table.column_names else ():
+        names = table["resource_name"].filter(pc.equal(table["resource_type"].cast("string"), resource_type))
+        yield word, list(filter(None, names.unique().to_pylist()))
 
 
 def names_of_file(word: str, target: str | None, before: Sequence[str]) -> Iterable[Value]:
     """The values behind a word in a terminal."""
     yield from fixed_values(word, before)
     if word in LISTED and (chosen := target or _default_target()):
-        yield from _of_file(chosen).get(word, ())
-
-
-def _of_file(target: str) -> Mapping[str, tuple[str, ...]]:
-    """The names that another process left; where they are too old it is asked for new ones, for the next Tab."""
-    with suppress(KadminError):
-        if known := load_names(names_file(target)):
-            return known.names
-        _ask_beside(target)
-    return {}
-
-
-class NamesOfThread:
-    """The values behind a word in a notebook; `settings_of` gives the connection to a target, None the current one."""
-
-    def __init__(self, settings_of: Callable[[str | None], Settings]) -> None:
-        self._settings_of = settings_of
-        self._known: dict[str | None, KnownNames] = {}
-        self._threads: dict[str | None, Thread] = {}
-
-    def __call__(self, word: str, target: str | None, before: Sequence[str]) -> Iterable[Value]:
-        yield from fixed_values(word, before)
-        if word in LISTED and (known := self._fresh(target)):
-            yield from known.names.get(word, ())
-
-    def begin(self) -> None:
-        """Ask the current cluster, which was another one before; nobody waits, and the first Tab has names."""
-        self._known.pop(None, None)
-        self._threads.pop(None, None)
-        self._asking(None)
-
-    def _fresh(self, target: str | None) -> KnownNames | None:
-        known = self._known.get(target)
-        if known is None or not known.is_fresh:
-            self._asking(target).join(WAIT)
-            known = self._known.get(target)
-        return known if known is not None and known.is_fresh else None
-
-    def _asking(self, target: str | None) -> Thread:
-        """The thread that asks, begun now unless one is under way."""
-        thread = self._threads.get(target)
-        if thread is None or not thread.is_alive():
-            thread = self._threads[target] = Thread(target=self._ask, args=[target], daemon=True)
-            thread.start()
-        return thread
-
-    def _ask(self, target: str | None) -> None:
-        from ..cluster.near_names import names_of
-
-        with suppress(KadminError, OSError):  # Tab prints nothing
-            self._known[target] = KnownNames(names_of(self._settings_of(target)))
-
-
-LISTED = (*TYPES, *WORDS)
-"""The words whose values a cluster knows."""
+        yield from sorted(load_names(names_file(chosen)).get(word, ()))
 
 
 def _default_target() -> str | None:
@@ -153,37 +129,50 @@ def _default_target() -> str | None:
     return None
 
 
-def _ask_beside(target: str) -> None:
-    """Have another process ask the cluster; it outlives this one."""
-    with suppress(OSError):
-        subprocess.Popen(
-            [sys.executable, "-m", __name__, target],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+FRESH = 30.0
+"""Seconds for which a notebook offers the names that a cluster listed."""
+
+WAIT = 0.25
+"""Seconds that a notebook's Tab waits for names."""
 
 
-def refresh(target: str) -> None:
-    """Ask a target for its names and keep them, unless another process does.
+class NamesOfThread:
+    """The values behind a word in a notebook; `settings_of` gives the connection to a target, None the current one."""
 
-    Raises
-    ------
-    KadminError
-        It cannot be reached, or the names cannot be kept.
-    """
-    from ..cluster.near_names import names_of
-    from ..profiles import settings_for
+    def __init__(self, settings_of: Callable[[str | None], Settings]) -> None:
+        self._settings_of = settings_of
+        self._known: dict[str | None, tuple[float, Mapping[str, tuple[str, ...]]]] = {}
+        self._threads: dict[str | None, Thread] = {}
 
-    place = names_file(target)
-    files.make_folder(place.parent, mode=0o700)
-    with files.locking(place.with_suffix(".lock")) as is_ours:
-        if is_ours:
-            save_names(KnownNames(names_of(settings_for(target))), place)
+    def __call__(self, word: str, target: str | None, before: Sequence[str]) -> Iterable[Value]:
+        yield from fixed_values(word, before)
+        if word in LISTED:
+            yield from self._fresh(target).get(word, ())
 
+    def begin(self) -> None:
+        """Ask the current cluster, which was another one before; nobody waits, and the first Tab has names."""
+        self._known.pop(None, None)
+        self._threads.pop(None, None)
+        self._asking(None)
 
-if __name__ == "__main__":
-    signal.alarm(_LIFETIME)
-    with suppress(KadminError):
-        refresh(sys.argv[1])
+    def _fresh(self, target: str | None) -> Mapping[str, tuple[str, ...]]:
+        if not self._is_fresh(target):
+            self._asking(target).join(WAIT)
+        return self._known[target][1] if self._is_fresh(target) else {}
+
+    def _is_fresh(self, target: str | None) -> bool:
+        return target in self._known and time.monotonic() - self._known[target][0] < FRESH
+
+    def _asking(self, target: str | None) -> Thread:
+        """The thread that asks, begun now unless one is under way."""
+        thread = self._threads.get(target)
+        if thread is None or not thread.is_alive():
+            thread = self._threads[target] = Thread(target=self._ask, args=[target], daemon=True)
+            thread.start()
+        return thread
+
+    def _ask(self, target: str | None) -> None:
+        from ..cluster.near_names import names_of
+
+        with suppress(KadminError, OSError):  # Tab prints nothing
+            self._known[target] = (time.monotonic(), names_of(self._settings_of(target)))

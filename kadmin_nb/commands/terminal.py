@@ -127,6 +127,10 @@ def run_line(words: list[str]) -> int:
         with _warnings_as_notes(note):
             with status:
                 result = run(words or ["--help"], session)
+            if session.connected is not None:
+                from .live_names import keep_names  # with what help does not need
+
+                keep_names(result.value, session.target)
             return _exit_code(words, _print_result(result, colour))
     except (KadminError, Interrupted) as exc:
         _complain(exc, colour)

@@ -1,12 +1,14 @@
-"""Names on Tab: those that a cluster knew half a minute ago at most, in a shell and in a notebook."""
+"""Names on Tab: in a shell those that commands showed within the hour, in a notebook the cluster's."""
 
 from __future__ import annotations
 
 import json
+import os
 import time
 from contextlib import suppress
 from threading import Event
 
+import pyarrow as pa
 import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from IPython.core.completer import provisionalcompleter
@@ -14,25 +16,29 @@ from IPython.core.completer import provisionalcompleter
 import kadmin_nb as kn
 from kadmin_nb.commands import complete, live_names, terminal
 from kadmin_nb.commands.completions import KEYS, glued
-from kadmin_nb.commands.live_names import KnownNames, NamesOfThread, names_of_file
+from kadmin_nb.commands.live_names import NamesOfThread, keep_names, names_of_file
+from kadmin_nb.frames.answer import Answer
+from kadmin_nb.frames.frame import FRAME
 from kadmin_nb.model.config_values import VALUES
 from tests.waiting import eventually
 
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    """A cache of its own, and no process that asks a cluster beside."""
+    """A cache of its own."""
     monkeypatch.setenv("KADMIN_CACHE", str(tmp_path))
-    asked: list[str] = []
-    monkeypatch.setattr(live_names, "_ask_beside", asked.append)
-    return asked
 
 
 def _keep(target: str, age: float = 0.0, **names: tuple[str, ...]) -> None:
     place = live_names.names_file(target)
     place.parent.mkdir(parents=True, exist_ok=True)
-    words = {word.replace("_", "-"): several for word, several in names.items()}
-    live_names.save_names(KnownNames(words, time.time() - age), place)
+    words = {word.replace("_", "-"): dict.fromkeys(several, time.time() - age) for word, several in names.items()}
+    place.write_text(json.dumps(words))
+
+
+def _described(*rows: tuple[str, ...]) -> Answer:
+    table = pa.table(dict(zip(("user", "client_id", "ip"), zip(*rows, strict=True), strict=False)))
+    return Answer(table.replace_schema_metadata({FRAME: b"QUOTAS"}))
 
 
 def _offered(line: str, target: str = "prod") -> list[str]:
@@ -43,16 +49,33 @@ def _offered(line: str, target: str = "prod") -> list[str]:
 def test_names_are_offered_behind_their_word(cache) -> None:
     """Tab knew the word user= and none of our users."""
     _keep("prod", user=("alice", "albert", "bob"), topic=("orders",))
-    assert _offered("quota describe user=al") == ["user=alice", "user=albert"]
+    assert _offered("quota describe user=al") == ["user=albert", "user=alice"]
     assert _offered("config describe topic=") == ["topic=orders"]
-    assert cache == []
 
 
-def test_old_names_are_not_offered_and_asked_for_anew(cache) -> None:
-    """Tab offered a topic that was deleted an hour ago."""
-    _keep("prod", age=31, topic=("orders",))
+def test_old_names_are_not_offered(cache) -> None:
+    """Tab offered a topic that was deleted yesterday."""
+    _keep("prod", age=3601, topic=("orders",))
     assert _offered("config describe topic=") == []
-    assert cache == ["prod"]
+
+
+def test_what_a_description_shows_is_offered_for_an_hour(cache) -> None:
+    """The second describe forgot the names of the first, and made old ones new."""
+    _keep("prod", age=3500, user=("alice", "albert"))
+    _keep("old", age=3500, user=("alice",))
+    os.utime(live_names.names_file("old"), (0, 0))
+    keep_names(_described(("alma", None), ("alice", "app"), ("", "app")), "prod")
+    kept = json.loads(live_names.names_file("prod").read_text())
+    assert (sorted(kept["user"]), list(kept["client-id"])) == (["albert", "alice", "alma"], ["app"])
+    assert [name for name, at in kept["user"].items() if time.time() - at > 3000] == ["albert"]
+    assert not live_names.names_file("old").exists()
+
+
+def test_a_cache_that_cannot_be_written_costs_no_answer(cache, tmp_path) -> None:
+    """My home is read-only, and describe ended with an error."""
+    (tmp_path / "names").write_text("a file")
+    keep_names(_described(("alice", "app")), "prod")
+    assert _offered("quota describe user=al") == []
 
 
 def test_another_folder_may_mean_another_cluster(cache, tmp_path, monkeypatch) -> None:
@@ -60,9 +83,14 @@ def test_another_folder_may_mean_another_cluster(cache, tmp_path, monkeypatch) -
     _keep("prod", topic=("orders",))
     monkeypatch.chdir(tmp_path)
     assert _offered("config describe topic=") == []
+    _keep("a:9092", topic=("orders",))
+    monkeypatch.chdir(tmp_path.parent)
+    assert _offered("config describe topic=", "a:9092") == ["topic=orders"]
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"taken_at": 1e18, "names": 3}', "\x00", "[" * 100_000])
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"topic": 3}', '{"topic": {"orders": 1e18}}', "\x00", "[" * 100_000]
+)
 def test_a_damaged_file_of_names_is_none(cache, content) -> None:
     """Tab printed a stack trace into my command line."""
     _keep("prod", topic=("orders",))
@@ -78,7 +106,7 @@ def test_a_name_that_would_paint_the_screen_is_not_offered(cache) -> None:
 
 def test_names_are_kept_for_nobody_else(cache) -> None:
     """Everybody on the host could read which users there are."""
-    _keep("prod", user=("alice",))
+    keep_names(_described(("alice", "app")), "prod")
     assert live_names.names_file("prod").stat().st_mode & 0o777 == 0o600
 
 
@@ -160,12 +188,15 @@ def test_a_shell_gets_the_names_of_a_real_cluster(kafka, cluster, unique, tmp_pa
     monkeypatch.setenv("KADMIN_CACHE", str(tmp_path))
     user, client_id = unique("tab-user"), unique("tab-app")
     _set_quota(cluster, user=user, client_id=client_id)
-    live_names.refresh(kafka.bootstrap)
-    kept = json.loads(live_names.names_file(kafka.bootstrap).read_text())["names"]
-    assert {*kept} == set(live_names.LISTED)
+    for line in (
+        f"quota describe user={user}",
+        "config describe broker=1 --keys log.retention.ms",
+        f"quota describe user={user}x",
+    ):
+        assert terminal.run_line([*line.split(), "--cluster", kafka.bootstrap]) == 0
     assert _offered(f"quota describe user={user}", kafka.bootstrap) == [f"user={user}"]
     assert _offered(f"quota describe client-id={client_id}", kafka.bootstrap) == [f"client-id={client_id}"]
-    assert _offered("config describe broker=", kafka.bootstrap)[:1] == ["broker=1"]
+    assert "broker=1" in _offered("config describe broker=", kafka.bootstrap)
 
 
 def _set_quota(cluster, **whom) -> None:
