@@ -63,7 +63,9 @@ def _takes_options_alone(command: click.Command) -> bool:
 def _paths(ctx: click.Context, command: click.Command, path: str = "") -> Iterator[str]:
     """The words that lead to each command below one, its own first."""
     path = path or ctx.command_path
-    for name in command.list_commands(ctx) if isinstance(command, click.Group) else ():
+    if not isinstance(command, click.Group):
+        return
+    for name in command.list_commands(ctx):
         if (verb := command.get_command(ctx, name)) and not verb.hidden:
             yield f"{path} {name}"
             yield from _paths(ctx, verb, f"{path} {name}")

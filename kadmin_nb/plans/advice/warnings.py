@@ -354,14 +354,6 @@ def _adding_up(sets: Sequence[Change], brokers: int) -> Iterator[Finding]:
         yield Finding(PER_BROKER, WARNING, f"{message} on {brokers} brokers")
 
 
-_ATTRIBUTE = r"[A-Za-z][A-Za-z0-9.]*"
-_IS_DN = re.compile(rf"\s*/?{_ATTRIBUTE}\s*=.*[,/+]\s*{_ATTRIBUTE}\s*=|\s*/?(?:CN|O|OU|DC|UID)\s*=", re.IGNORECASE)
-_SPACED = re.compile(rf",\s+{_ATTRIBUTE}\s*=|{_ATTRIBUTE}\s+=|=\s+")
-_WRITTEN = {"CN", "OU", "O", "C", "L", "ST", "STREET", "DC", "UID"}
-"""The attributes that Java writes by name (RFC 2253); any other is a number, `1.2.840.113549.1.9.1=#16…`."""
-_ORDER = re.compile(rf"(?:^|(?<!\\),)\s*({_ATTRIBUTE})\s*=")
-
-
 # -- names that look right and that no client ever has: as Kafka calls a user, so must its quota
 
 
@@ -373,48 +365,12 @@ class NameCheck:
     says: str
 
 
-def _is_dn(name: str) -> bool:
-    return _IS_DN.match(name) is not None
-
-
-def _attributes(name: str) -> list[str]:
-    return _ORDER.findall(name)
-
-
-def _is_reversed(name: str) -> bool:
-    """True if what comes last in a written DN comes first: C, O or DC before the CN."""
-    kinds = [kind.upper() for kind in _attributes(name)]
-    return _is_dn(name) and "CN" in kinds[1:] and kinds[0] in ("C", "O", "OU", "DC", "ST", "L")
-
-
-def _is_strange(name: str) -> bool:
-    return _is_dn(name) and any(kind not in _WRITTEN and not kind[0].isdigit() for kind in _attributes(name))
-
-
-_DN = "a client with a certificate has its DN as its name, as Java writes it: CN=alice,OU=data,O=Example"
 ODDITIES = (
     NameCheck(
         lambda name: name.startswith("User:"),
         "a quota names the principal without its type: a client's name is what follows User:",
     ),
     NameCheck(lambda name: name != name.strip(), "the name begins or ends with a space, which the clients' does not"),
-    NameCheck(lambda name: _is_dn(name) and name.startswith("/"), f"{_DN}, without slashes"),
-    NameCheck(lambda name: _is_dn(name) and _SPACED.search(name) is not None, f"{_DN}, without spaces after commas"),
-    NameCheck(_is_reversed, f"{_DN}, the CN first"),
-    NameCheck(
-        _is_strange,
-        f"{_DN}, with attributes in capitals; those that RFC 2253 does not name, such as an email address, as numbers",
-    ),
-    NameCheck(
-        lambda name: ":assumed-role/" in name,
-        "with IAM every session of a role has a name of its own, so this limits one session: a quota of user=<default> "
-        "client-id=… limits all",
-    ),
-    NameCheck(
-        lambda name: re.match(r"arn:aws[\w-]*:iam::\d*:role/", name) is not None,
-        "with IAM a role is never a client's name, its sessions are, arn:aws:sts::…:assumed-role/…: a quota of "
-        "user=<default> client-id=… limits all",
-    ),
     NameCheck(
         lambda name: re.search(r"%(?:3D|2C|20|40|2F|3A)", name, re.IGNORECASE) is not None and " " not in name,
         "this is how metrics write a name; a quota takes the name itself, with = instead of %3D",
@@ -427,7 +383,7 @@ ODDITIES = (
 )
 """The first that a name has is told."""
 
-_SUSPECT = r"(?i)^User:|^\pZ|^\s|\pZ$|\s$|=|^arn:|%[0-9a-f]{2}|^\*$|^<any>$|^anonymous$"
+_SUSPECT = r"(?i)^User:|^\pZ|^\s|\pZ$|\s$|%[0-9a-f]{2}|^\*$|^<any>$|^anonymous$"
 """A character that every odd name has, and almost no other."""
 
 _ALL_LOG_IN = "every listener requires a login, so no client is called ANONYMOUS"
