@@ -29,7 +29,7 @@ BENCHES = (
     "analytics",
     "backtest",
     "requests",
-    "showback",
+    "totals",
     "charts",
     "dynamic_clients",
 )

@@ -8,7 +8,6 @@ gives the one with tooltips. Altair is imported when the first chart is made: `p
 from __future__ import annotations
 
 from .capacity import capacity, reach
-from .costs import cost
 from .hierarchy import hierarchy
 from .history import drift, history
 from .interactive import interactive
@@ -19,7 +18,6 @@ from .usage import throttling, usage, utilisation
 __all__ = [
     "backtest",
     "capacity",
-    "cost",
     "drift",
     "effective",
     "hierarchy",

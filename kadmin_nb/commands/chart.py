@@ -127,7 +127,6 @@ def _drift(source: ChartSource) -> Any:
 READERS: Mapping[str, Callable[[ChartSource], Any]] = {
     "backtest": _backtest,
     "capacity": _answer_of("capacity"),
-    "cost": _answer_of("cost"),
     "drift": _drift,
     "effective": _effective,
     "hierarchy": _hierarchy,
@@ -172,10 +171,10 @@ def chart(
     width: int | None,
     as_widget: bool,
 ) -> ChartAnswer:
-    """Draw one of thirteen charts.
+    """Draw one of twelve charts.
 
     They are hierarchy, effective, plan, drift, history, usage, utilisation, throttling,
-    backtest, capacity, cost, reach and recommend.
+    backtest, capacity, reach and recommend.
 
     \b
     {here} hierarchy --out quotas.svg

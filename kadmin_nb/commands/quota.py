@@ -19,7 +19,7 @@ from .click_glue import FRAME, Verbs, words
 from .history import history, history_at
 from .options import Length, read_selectors
 from .session import PlanOptions, Session, frame_in_arrow, frame_or_file, spark_for, usage_frame, with_progress
-from .usage import cost, near, note, recommend, top, usage
+from .usage import near, note, recommend, top, usage
 
 TO_READ = "[TYPE=NAME]..."
 
@@ -340,7 +340,7 @@ def capacity(
         )
 
 
-for more in (chart, cost, history, near, recommend, top, usage):
+for more in (chart, history, near, recommend, top, usage):
     quota.add_command(more)
 
 

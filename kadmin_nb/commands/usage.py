@@ -1,4 +1,4 @@
-"""`quota usage`, `near`, `top`, `cost`, and `clients`: what clients used; and where that is read from."""
+"""`quota usage`, `near`, `top`, and `clients`: what clients used; and where that is read from."""
 
 from __future__ import annotations
 
@@ -356,35 +356,6 @@ def top(session: Session, source: UsageSource, keys: tuple[str, ...], most: int,
         from ..usage import top as top_of
 
         return top_of(used.answer(), **more)
-
-
-@click.command(cls=Verb)
-@_reading
-@source
-@click.option("--owners", metavar="FILE", required=True, help='Its [owners] has lines such as "user~=pay-*" = "pay".')
-@click.option("--rates", metavar="FILE", help="Prices: currency, gb_in, gb_out, request_hour.")
-@click.option("--by", type=click.Choice(("month", "day")), default="month", show_default=True,
-              help="A row a team and month, or day, in UTC.")  # fmt: skip
-def cost(session: Session, source: UsageSource, owners: str, rates: str | None, by: str) -> Any:
-    """Show what each team used by month, and what it costs.
-
-    Bytes in and out, request time, and throttled time.
-
-    \b
-    {here} --usage usage.parquet --owners owners.toml --rates rates.toml
-    {here} logs/kafka-request.log* --broker 1 --tz UTC --owners owners.toml --by day
-    """
-    from ..usage.owners import read_owners, read_rates
-
-    source.check()
-    prices = (read_owners(owners), None if rates is None else read_rates(rates))
-    used = source.read(session)
-    with where_spark_is(session, used.is_on_spark):
-        from ..usage import showback
-
-        answer = showback(used.answer(), *prices, by)
-        _note_unless_shown(session, answer.warnings)
-        return answer
 
 
 @click.command(cls=Verb)

@@ -21,7 +21,7 @@ from ..errors import printable
 from ..model.config_fallback import in_unit_of
 from ..model.config_units import with_unit
 from ..model.config_values import ConfigValue
-from ..model.figures import milliseconds, moment, percent, price, seconds, share, size
+from ..model.figures import milliseconds, moment, percent, seconds, share, size
 from ..model.grammar import DEFAULT, Value, format_word, quote
 from ..model.group_configs import has_effect
 from ..model.levels import SHARED
@@ -284,20 +284,10 @@ def _last_use(table: pa.Table) -> list[str]:
     return ["not in the usage" if used is False else cell(last_used) for used, last_used in pairs]
 
 
-def _periods(table: pa.Table) -> list[str]:
-    """The month or the day of a cost."""
-    pairs = zip(values_of(table, "day"), values_of(table, "every"), strict=True)
-    return [f"{day:%Y-%m}" if every == "month" else f"{day:%Y-%m-%d}" for day, every in pairs]
-
-
 def _windows(table: pa.Table) -> list[str]:
     """The beginning and the end of a window; the day once where it is the same."""
     pairs = zip(map(cell, values_of(table, "window_start")), map(cell, values_of(table, "window_end")), strict=True)
     return [f"{start} to {end.removeprefix(start.partition(' ')[0]).strip()}" for start, end in pairs]
-
-
-def _prices(table: pa.Table) -> list[str]:
-    return [*map(price, values_of(table, "cost"), values_of(table, "currency"))]
 
 
 def _client_software(table: pa.Table) -> list[str]:
@@ -345,8 +335,6 @@ PARTS = {
     "what_was_done": Part("what was done", ("kind", "rows", "says"), what_was_done, PROSE),
     "came_to": Part("done", ("changes", "runs", "verified", "in_doubt"), came_to),
     "window": Part("window", ("window_start", "window_end"), _windows),
-    "period": Part("time", ("day", "every"), _periods),
-    "price": Part("cost", ("cost", "currency"), _prices, NUMBER),
     "last_use": Part("last used", ("used", "last_used"), _last_use),
     **{name: Part(name, (column,), _measures(column), NUMBER) for name, column in USED.items()},
 }  # fmt: skip

@@ -196,8 +196,8 @@ class ArrowWords:
 
     @staticmethod
     def number(value: Expression) -> Expression:
-        """As a double."""
-        return value.cast(pa.float64())
+        """As a double, of a whole number beyond 2⁵³ the nearest."""
+        return value.cast(pa.float64(), safe=False)
 
     @staticmethod
     def micros(time: Expression) -> Expression:
@@ -217,7 +217,8 @@ class ArrowWords:
     @staticmethod
     def rounded(number: Expression) -> Expression:
         """The nearest whole number, of two the higher one."""
-        return pc.floor(number + 0.5).cast(pa.int64())
+        below = pc.floor(number)  # above 2⁵², number + 0.5 is another whole number
+        return below.cast(pa.int64()) + (number - below >= 0.5).cast(pa.int64())
 
     @staticmethod
     def first_day(time: Expression, every: str) -> Expression:
@@ -252,7 +253,8 @@ class SparkWords:
 
     def rounded(self, number: Expression) -> Expression:
         """The nearest whole number, of two the higher one."""
-        return self._f.floor(number + 0.5).cast("bigint")
+        below = self._f.floor(number)
+        return below.cast("bigint") + (number - below >= 0.5).cast("bigint")
 
     def first_day(self, time: Expression, every: str) -> Expression:
         """The date of a time in UTC, of a month its first; the session's time zone does not matter."""

@@ -55,9 +55,6 @@ PASSED_OVER, TOPIC_MISSING = "kadmin.passed_over", "kadmin.topic_missing"
 OF_BUCKETS = "metrics: the broker's own rate of a bucket"
 """The `source` of a row of USAGE whose names are a bucket's: who shares one it does not tell."""
 
-NO_OWNER = "(nobody)"
-"""The team of clients that nobody owns."""
-
 NOW, STATED = "now", "stated"
 """The case of REACH and CAPACITY without a what-if; the source of a capacity that a file has."""
 
@@ -886,20 +883,16 @@ class TOP(Frame, key="key user client_id"):
     throttle_ms = THROTTLE_MS.or_null
 
 
-class COST(Frame, key="day team"):
-    """The use of each team's clients in a month or a day, and its price; those that nobody owns come first, as the team
-    (nobody). All figures but `clients` add up over days and teams."""
+class USAGE_TOTALS(Frame, key="day"):
+    """What was used in a month or a day. The columns that it was added up by come first, and are a part of its key. All
+    figures add up over rows."""
 
     day = Field(DAY, "the day in UTC, of a month its first; a window counts on the day on which it begins")
-    every = Field(WORD, "the length of time: month or day")
-    team = Field(TEXT, look=NAME)
-    clients = Field(COUNT, "clients, and buckets that a broker measured itself")
     bytes_in = bytes_out = Field(COUNT, "of producers, and to consumers", unit=BYTES)
     request_s = Field(NUMBER, "time of threads that worked for requests", unit=S)
-    throttled_s = Field(NUMBER, "the longest throttle of each window, added up", unit=S)
+    throttled_s = Field(NUMBER, "the throttle of each window, added up", unit=S)
+    windows = Field(COUNT, "rows of USAGE")
     windows_unknown = Field(COUNT, "windows whose use is unknown: figures are the least that it can be")
-    cost = Field(NUMBER, "null without rates", null=True)
-    currency = Field(TEXT, null=True)
 
 
 class CAPACITY(Frame, key="broker key case"):

@@ -451,7 +451,12 @@ VIEWS: Mapping[type, View] = {
     schemas.RECOMMENDATIONS: View(
         ("finding", "who", "key", "value", "proposed", "promise", "backtest", "peak", "message")
     ),
-    schemas.COST: View(("period", "team", "price", "bytes_in", "bytes_out", "request_s", "throttled_s", "clients")),
+    schemas.USAGE_TOTALS: View(
+        (
+            *("day", "cluster_id", "broker", "user", "client_id", "key", "source"),
+            *("bytes_in", "bytes_out", "request_s", "throttled_s", "windows", "windows_unknown"),
+        )
+    ),
     schemas.TREE: View(("branch", "key", "value", "level", "shadowed_by"), ("quota", "quotas"), _tree_finding),
     schemas.DIFF: View(("row", *DIFFERENCE)),
     schemas.DRIFT: View(DIFFERENCE, ("difference", "differences"), _drift_finding),

@@ -67,11 +67,6 @@ def exact_size(value: float) -> str:
     return decimal
 
 
-def price(value: float | None, currency: str | None) -> str:
-    """An amount of money, to the hundredth: `1,234.50 EUR`."""
-    return "" if value is None else f"{value:,.2f} {currency}"
-
-
 def moment(value: str | datetime | None) -> str:
     """A time in UTC, to the second, as a column has it: `2026-11-21 12:00:00`."""
     if isinstance(value, datetime):

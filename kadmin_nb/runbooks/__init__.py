@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .binder import bind
     from .catalogue import Runbook, find, new, show
     from .catalogue import listed as list
-    from .cells import LIMITS, Client, chart, clients, configs_now, frame, use_profiles
+    from .cells import LIMITS, Client, bars, chart, clients, configs_now, frame, pandas, use_profiles
     from .launcher import Run, run
     from .preconditions import gate, preflight, reviewed
     from .run_record import Record, record
@@ -39,6 +39,8 @@ _LAZY = {
     "gate": ("preconditions", "gate"),
     "reviewed": ("preconditions", "reviewed"),
     "frame": ("cells", "frame"),
+    "pandas": ("cells", "pandas"),
+    "bars": ("cells", "bars"),
     "clients": ("cells", "clients"),
     "chart": ("cells", "chart"),
     "configs_now": ("cells", "configs_now"),
@@ -63,6 +65,7 @@ __all__ = [
     "Record",
     "Run",
     "Runbook",
+    "bars",
     "bind",
     "broken_rules",
     "callbacks",
@@ -76,6 +79,7 @@ __all__ = [
     "list",
     "new",
     "overdue",
+    "pandas",
     "preflight",
     "record",
     "reviewed",

@@ -76,6 +76,11 @@ def _of_cluster(table: Any, cluster_id: str) -> Any:
     return relational.of_cluster(table, cluster_id) if cluster_id else table
 
 
+def pandas(frame: Any) -> Any:
+    """The rows of a frame as pandas, wherever it is; Spark works for it."""
+    return relational.in_arrow(relational.taken(frame, (), "the frame"), task="Spark reads the rows").to_pandas()
+
+
 def clients(given: Any) -> Any:
     """PAIRS: each client of a frame once, such as PAIRS or USAGE. A Spark DataFrame stays lazy.
 
@@ -216,4 +221,15 @@ def chart(name: str, *frames: Any) -> Any:
         return getattr(charts, name)(*frames)
     except Unsupported as missing:
         print(f"no chart: {'. '.join(missing.lines())}")
+        return None
+
+
+def bars(rows: Any, length: str, name: str, colour: str) -> Any:
+    """The picture that `charts.bars` draws; None, and a printed line, if its packages are not installed."""
+    try:
+        from ..charts.bars import bars as drawn
+
+        return drawn(rows, length, name, colour)
+    except Unsupported as missing:
+        print(f"no picture: {'. '.join(missing.lines())}")
         return None

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from .api_versions import ClientsAnswer, clients, upgrade_check
     from .backtesting import backtest
     from .broker_utilisation import UtilisationDifferences, utilisation_differences
-    from .costs import CostAnswer, cost, showback
     from .covered import coverage
     from .limits_used import known_clients, over_days, utilisation, utilisation_daily
     from .log_days import LogDay, log_day
@@ -26,15 +25,15 @@ if TYPE_CHECKING:
     from .prometheus_api import prometheus
     from .request_log import Requests, requests
     from .rightsizing import recommend
-    from .tables import check_tables, store_cost, store_usage, store_utilisation
+    from .tables import check_tables, store_usage, store_utilisation
     from .touched_clients import impact
+    from .usage_totals import totals
     from .windows import usage
 
 _NAMES = {
     "api_versions": ("ClientsAnswer", "clients", "upgrade_check"),
     "backtesting": ("backtest",),
     "broker_utilisation": ("UtilisationDifferences", "utilisation_differences"),
-    "costs": ("CostAnswer", "cost", "showback"),
     "covered": ("coverage",),
     "limits_used": ("known_clients", "over_days", "utilisation", "utilisation_daily"),
     "log_days": ("LogDay", "log_day"),
@@ -44,8 +43,9 @@ _NAMES = {
     "prometheus_api": ("prometheus",),
     "request_log": ("Requests", "requests"),
     "rightsizing": ("recommend",),
-    "tables": ("check_tables", "store_cost", "store_usage", "store_utilisation"),
+    "tables": ("check_tables", "store_usage", "store_utilisation"),
     "touched_clients": ("impact",),
+    "usage_totals": ("totals",),
     "windows": ("usage",),
 }
 """The verbs and answers, by the module that each is in."""
@@ -55,7 +55,6 @@ _PLACES = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = [
     "CapacityAnswer",
     "ClientsAnswer",
-    "CostAnswer",
     "LogDay",
     "Requests",
     "UtilisationDifferences",
@@ -64,7 +63,6 @@ __all__ = [
     "capacity",
     "check_tables",
     "clients",
-    "cost",
     "coverage",
     "impact",
     "known_clients",
@@ -74,11 +72,10 @@ __all__ = [
     "prometheus",
     "recommend",
     "requests",
-    "showback",
-    "store_cost",
     "store_usage",
     "store_utilisation",
     "top",
+    "totals",
     "upgrade_check",
     "usage",
     "usage_from_metrics",

@@ -1,4 +1,4 @@
-"""USAGE, UTILISATION_DAILY and COST in Delta tables: a log is read once, and storing it twice is storing it once.
+"""USAGE and UTILISATION_DAILY in Delta tables: a log is read once, and storing it twice is storing it once.
 
 All tables are partitioned by cluster and day: a run rewrites files of its own cluster and days only, and runs of
 different clusters never meet. Runs that do meet try again.
@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
@@ -22,8 +21,8 @@ from pyspark.sql import functions as F
 from ..errors import Invalid, TimedOut, Unsupported, UsageError
 from ..frames import schemas
 from ..frames.frame import Frame
-from ..frames.relational import added_up, guarded, read_columns, with_columns
-from ..frames.spark import errors_in_one_line, new_table, taken
+from ..frames.relational import added_up, read_columns, with_columns
+from ..frames.spark import errors_in_one_line, new_table
 from ..resolution.input_columns import CLUSTER
 from .bucket_figures import DAY
 from .request_log import TALLY, Counts, Requests
@@ -151,38 +150,9 @@ def store_utilisation(daily: DataFrame, table: str) -> None:
     TimedOut
         Other runs changed the same days at each attempt. Nothing was written.
     """
-    _store_days(daily, table, schemas.UTILISATION_DAILY, "the rows of the utilisation of days")
-
-
-def store_cost(daily: Any, table: str) -> None:
-    """Write COST of days into a Delta table, in place of the same days of the same clusters, in one commit.
-
-    Parameters
-    ----------
-    daily
-        What `cost(…, every="day")` gives, in Spark or here. Days and clusters that it does not have stay as they are.
-    table
-        As of `store_utilisation`. A month is the sum of its days, but for `clients`.
-
-    Raises
-    ------
-    Unsupported, UsageError, Invalid, TimedOut
-        As of `store_utilisation`; months instead of days are Invalid.
-    """
-    frame, rows = schemas.COST, taken(daily)
-    schemas.require_columns(_COSTS_LABEL, frame.names, rows.columns)
-    days = guarded(rows, {"every": F.col("every") == "day"}, "{} is not day", _COSTS_LABEL, ["day", "every", "team"])
-    _store_days(days, table, frame, _COSTS_LABEL)
-
-
-_COSTS_LABEL = "the costs of days"
-
-
-def _store_days(daily: DataFrame, table: str, frame: type[Frame], label: str) -> None:
-    """Write rows of a frame with a `day` in place of the same days of the same clusters."""
-    spark = daily.sparkSession
+    spark, frame = daily.sparkSession, schemas.UTILISATION_DAILY
     check_tables(spark, table=table)
-    rows = read_columns(daily, frame.names, label)
+    rows = read_columns(daily, frame.names, "the rows of the utilisation of days")
     with writing(table):
         make(spark, table, rows, frame)
         _alone(table, lambda: rows.writeTo(table).overwritePartitions())

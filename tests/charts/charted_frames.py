@@ -54,20 +54,6 @@ def _use(name: str, number: int) -> dict[str, Any]:
     }
 
 
-def cost(rows: int, *names: str) -> pa.Table:
-    """COST of a month without rates, the first of it without an owner."""
-    day = datetime(2026, 11, 1, tzinfo=UTC).date()
-    return schemas.table(
-        schemas.COST,
-        (
-            {"day": day, "every": "month", "team": f"{_name(names, number)}{number}" if number else "(nobody)",
-             "clients": 1, "bytes_in": (number + 1) * 10**9, "bytes_out": 10**9, "request_s": 1.0, "throttled_s": 0.0,
-             "windows_unknown": 0}
-            for number in range(rows)
-        ),
-    )  # fmt: skip
-
-
 def hierarchy(rows: int, *names: str) -> pa.Table:
     """QUOTAS of users, of client-ids, and of the default user."""
     return schemas.table(schemas.QUOTAS, (_quota(_name(names, number), number) for number in range(rows)))
@@ -240,7 +226,6 @@ CHARTS: dict[str, tuple[Callable[..., Any], Frame]] = {
     "usage and limits": (use_of_limits, usage),
     "utilisation": (kn.charts.utilisation, utilisation),
     "capacity": (kn.charts.capacity, capacity),
-    "cost": (kn.charts.cost, cost),
     "reach": (kn.charts.reach, reach),
     "recommend": (kn.charts.recommend, recommendations),
 }

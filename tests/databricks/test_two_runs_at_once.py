@@ -42,7 +42,7 @@ def main(folder: Path) -> None:
     spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     spark.sql(f"CREATE DATABASE lake LOCATION '{folder}'")
     spark.sql(f"CREATE TABLE lake.{LEFT} (a INT) USING delta")
-    parts = (at_once, a_hundred_clusters, halves, days_of_utilisation, days_of_costs, refused, with_a_column_more)
+    parts = (at_once, a_hundred_clusters, halves, days_of_utilisation, refused, with_a_column_more)
     print(json.dumps({part.__name__: part(spark, folder) for part in parts}, default=str))
 
 
@@ -145,31 +145,16 @@ def days_of_utilisation(spark: Any, folder: Path) -> dict[str, Any]:
     }
 
 
-def days_of_costs(spark: Any, folder: Path) -> dict[str, Any]:
-    """A day that is stored again with another owner and twice the use, and a month in place of days."""
-
-    def costs(every: str, team: str, *of: tuple[str, int]) -> Any:
-        usage = to_spark(schemas.table(USAGE, [used(cluster, day) for cluster, day in of]), spark)
-        return kn.usage.cost(usage, {"user=alice": team}, every=every)
-
-    kn.usage.store_cost(costs("day", "old", ("here", 0), ("here", 1), ("there", 0)), "lake.costs")
-    kn.usage.store_cost(costs("day", "new", ("here", 1), ("here", 1)), "lake.costs")
-    rows = spark.table("lake.costs").select("cluster_id", "day", "team", "bytes_in").orderBy("cluster_id", "day")
-    month = _lines(lambda: kn.usage.store_cost(costs("month", "old", ("here", 0)), "lake.costs"))
-    return {"rows": [list(map(str, row)) for row in rows.collect()], "month": month}
-
-
 def with_a_column_more(spark: Any, folder: Path) -> dict[str, Any]:
     """Tables to which a column was added, the cluster's rows of which are stored once more."""
-    for table in ("lake.usage", "lake.days", "lake.costs"):
+    for table in ("lake.usage", "lake.days"):
         spark.sql(f"ALTER TABLE {table} ADD COLUMN (note STRING FIRST)")
         spark.sql(f"UPDATE {table} SET note = 'seen'")
     kn.usage.store_usage(log_of(spark, 1, "there"), "lake.usage")
     usage, nothing = to_spark(schemas.table(USAGE, [used("there", 0)]), spark), schemas.table(QUOTAS, [])
     kn.usage.store_utilisation(kn.usage.utilisation_daily(usage, nothing), "lake.days")
-    kn.usage.store_cost(kn.usage.cost(usage, {"user=alice": "new"}, every="day"), "lake.costs")
     count = "SELECT note, count(*) FROM {} WHERE cluster_id IN ('here', 'there') GROUP BY ALL ORDER BY ALL"
-    tables = ("usage", "days", "costs")
+    tables = ("usage", "days")
     return {table: [list(row) for row in spark.sql(count.format(f"lake.{table}")).collect()] for table in tables}
 
 
@@ -260,24 +245,12 @@ class TestStored:
         ]
         assert said["month"] == [[8.0, 40.0, 8.0]]
 
-    def test_costs_of_a_day_are_replaced_by_team_and_all(self, found):
-        """After a correction of the owners the day was billed twice, to the old team and to the new one."""
-        said = found["days_of_costs"]
-        assert said["rows"] == [
-            ["here", "2026-11-21", "old", "8"],
-            ["here", "2026-11-22", "new", "16"],
-            ["there", "2026-11-21", "old", "8"],
-        ]
-        assert said["month"][0] == "Invalid"
-        assert "every is not day in a row of the costs of days" in said["month"][1]
-
     def test_a_table_may_have_further_columns(self, found):
         """Somebody added a column for a note to the table, and from then on each nightly job was refused."""
         here, there = len(usage_here(1)) + len(usage_here(2)), len(usage_here(1))
         assert found["with_a_column_more"] == {
             "usage": [[None, there], ["seen", here]],
             "days": [[None, 1], ["seen", 3]],
-            "costs": [[None, 1], ["seen", 2]],
         }
 
     def test_what_does_not_fit_is_one_line(self, found):

@@ -91,13 +91,13 @@ def runs(home: Path, secure_kafka: LocalKafka, request: pytest.FixtureRequest) -
         run("change_configs", changes=["set consumer.session.timeout.ms=50000 group=mia"])
         run("offboard_client", user=HOSTILE)
         run("return_limits")
-        run("showback", usage=str(home / "usage.parquet"), owners=str(home / "owners.toml"))
+        run("showback", usage=str(home / "usage.parquet"), owners=str(home / "owners.csv"))
         run("upgrade_check", log=str(OLD_CLIENTS), broker="1", tz="UTC")
         run("rightsizing", usage=str(home / "usage.parquet"))
         run("record_history", history=str(home / "history"))
 
     parquet.write_table(_used(HOSTILE), home / "usage.parquet")
-    (home / "owners.toml").write_text('[owners]\n"user=bob" = "bobs"\n')
+    (home / "owners.csv").write_text("user,client_id,team\nbob,,bobs\n")
     with kn.connect(str(home / "prod.properties")) as cluster:
         cluster.snapshot().save(home / "before.parquet")
     let_in(secure_kafka, "bob")

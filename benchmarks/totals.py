@@ -1,4 +1,4 @@
-"""`kn.usage.cost` on Spark beside the plain `groupBy` of 20 million rows of USAGE (50 with `full`); `kn.capacity` of
+"""`kn.usage.totals` on Spark beside the plain `groupBy` of 20 million rows of USAGE (50 with `full`); `kn.capacity` of
 a million clients beside `kn.fleets.resolve` of them.
 
 The rows are made by Spark out of a seed and kept as Parquet; both works read the files. The machine may be busy, so CPU
@@ -22,7 +22,6 @@ from benchmarks.timing import Row
 ROUNDS = 2
 USERS, CLIENT_IDS, TEAMS = 2_000, 5, 50
 KEYS = ("producer_byte_rate", "consumer_byte_rate", "request_percentage")
-PRICES = {"currency": "EUR", "gb_in": 0.02, "gb_out": 0.05, "request_hour": 0.8}
 
 
 def run(full: bool = False) -> list[Row]:
@@ -35,12 +34,11 @@ def run(full: bool = False) -> list[Row]:
         place = str(Path(folder) / "usage.parquet")
         usage_of(spark, millions * 10**6).write.parquet(place)
         usage = spark.read.parquet(place)
-        owners = {f"user~=team-{number}-*": f"team-{number}" for number in range(TEAMS)}
-        works = (lambda: kn.usage.cost(usage, owners, PRICES), lambda: plain_groups(usage))
+        works = (lambda: kn.usage.totals(usage, ["user", "client_id"]), lambda: plain_groups(usage))
         _, *turns = [[_cpu(work) for work in works] for _ in range(ROUNDS + 1)]
         ours, plain = ([turn[number] for turn in turns] for number in range(2))
         at_capacity = _at_capacity(spark, Path(folder))
-    figure = f"usage.cost, {millions} million rows of USAGE, {TEAMS} teams, to"
+    figure = f"usage.totals, {millions} million rows of USAGE, to"
     plainly = f"{figure} the plain groupBy of the same rows"
     return [_timed(plainly, ours, plain, 2.0, "CPU"), at_capacity]
 
@@ -65,7 +63,7 @@ def _at_capacity(spark: Any, folder: Path) -> Row:
 
 
 def usage_of(spark: Any, rows: int) -> Any:
-    """USAGE, a fifth of it of users without an owner."""
+    """USAGE."""
     return spark.range(rows).selectExpr(
         "cast(id % 3 as int) broker",
         f"concat('team-', pmod(hash(id, 1), {TEAMS + TEAMS // 4}), '-', pmod(hash(id, 2), {USERS // TEAMS})) user",
