@@ -900,7 +900,7 @@ def _unlike_peers(broker: Resource, facts: ConfigFacts) -> Iterator[Finding]:
     for one in facts.differing:
         seen = (one.coverage or Coverage()).seen
         coverage = None if seen is None else Coverage(seen, seen | missing)
-        mend = one.mend or "config advise --only differs"
+        mend = one.mend or "config audit --only differs"
         if one.edit is None and (missing or (one.coverage and one.coverage.missing)):
             yield _not_known("unlike-peers", broker, one.key, one.message, mend, coverage)
         else:

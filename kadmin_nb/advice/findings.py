@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from ..errors import KadminError, UsageError, kind_of
 from ..frames import schemas
@@ -25,19 +25,50 @@ _UNSURE = {LEFTOVER: THROTTLE}
 """The word of rows that are one of another word, for all that is known."""
 
 
-class ConfigFindings(Findings):
-    """FINDINGS. A row fails where something could not be read: what nobody saw is not in order.
-
-    `note` says why it is not known whether throttles are needed, where a right is missing.
-    """
+class Audit(Findings):
+    """FINDINGS of one audit, counted by their word. A row fails where something could not be read."""
 
     schema = schemas.FINDINGS
+    words: Mapping[str, str]
+    """The words of its findings, and what each means."""
+
+    def only(self, *words: str) -> Self:
+        """Those of these words.
+
+        Raises
+        ------
+        UsageError
+            A word that no finding has.
+        """
+        self._refuse_unknown(words)
+        return self.of(finding for finding in self.findings if not words or finding.code in words)
+
+    def _refuse_unknown(self, words: Iterable[str]) -> None:
+        for word in words:
+            if word not in self.words:
+                one_of = f"One of {', '.join(self.words)}."
+                raise UsageError(f"unknown finding {word}", hint=did_you_mean(word, self.words, one_of))
+
+    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        return [self._table.select(["finding", "message", "source", "coverage", "mend"])] if len(self) else []
+
+    def _title(self) -> str:
+        counts = Counter(finding.code for finding in self.findings)
+        return (
+            "\n".join(f"{count:,} {word}: {self.words[word]}" for word, count in counts.items()) or "nothing to look at"
+        )
+
+
+class ConfigFindings(Audit):
+    """FINDINGS of configs. `note` says why it is not known whether throttles are needed, where a right is missing."""
+
+    words = FINDINGS
 
     def __init__(self, found: Iterable[Finding], cluster_id: str | None = None, note: str | None = None) -> None:
         super().__init__(found, cluster_id)
         self.note = note
 
-    def only(self, *words: str, source: str | None = None) -> ConfigFindings:
+    def only(self, *words: str, source: str | None = None) -> Self:
         """Those of these words (`leftover`, `throttle`, `differs`, `repeats`, `default`, `clamped`, `ineffective`,
         `unread`), of one source.
 
@@ -49,11 +80,7 @@ class ConfigFindings(Findings):
         UsageError
             A word that no finding has.
         """
-        for word in words:
-            if word not in FINDINGS:
-                raise UsageError(
-                    f"unknown finding {word}", hint=did_you_mean(word, FINDINGS, f"One of {', '.join(FINDINGS)}.")
-                )
+        self._refuse_unknown(words)
         chosen = words or tuple(FINDINGS)
         asked = [f for f in self.findings if f.code in chosen and source in (None, f.evidence.get("source"))]
         unsure = {UNREAD, *(_UNSURE[word] for word in chosen if word in _UNSURE)} - {*chosen}
@@ -68,13 +95,6 @@ class ConfigFindings(Findings):
     def _error(self, row: dict[str, Any]) -> KadminError:
         needed = rights.to_describe(Resource(row["resource_type"], row["resource_name"]))
         return kind_of(row["error"])(row["message"], code=row["error"], hint=rights.hint(row["error"], needed))
-
-    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return [self._table.select(["finding", "message", "source", "coverage", "mend"])] if len(self) else []
-
-    def _title(self) -> str:
-        words = Counter(finding.code for finding in self.findings)
-        return "\n".join(f"{count:,} {word}: {FINDINGS[word]}" for word, count in words.items()) or "nothing to look at"
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The note, where there are rows that it is about."""

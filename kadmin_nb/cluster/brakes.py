@@ -51,7 +51,7 @@ from ..model.resources import Partition, Resource
 from ..model.throttles import THROTTLES
 from ..resolution.rules import Stored, on_host_names, resolve_ip, stored_of
 from ..usage.windows import in_windows
-from .config_advice import is_reassigning
+from .config_audit import is_reassigning
 from .groups import bounds_of, group_types
 from .resolving import broker_rows, values_of
 from .resolving import unread as unread_brokers

@@ -77,7 +77,7 @@ class Configs:
 
         return described(self._kafka, table)
 
-    def advise(self) -> ConfigFindings:
+    def audit(self) -> ConfigFindings:
         """FINDINGS: configs of brokers, topics, groups and client-metrics that need a look.
 
         `finding` is `leftover` (a replication throttle, and no reassignment is running), `throttle` (the same, and
@@ -92,9 +92,9 @@ class Configs:
         NotAuthorized
             DESCRIBE_CONFIGS on the cluster is missing.
         """
-        from .config_advice import advise
+        from .config_audit import audit
 
-        return advise(self._kafka)
+        return audit(self._kafka)
 
     def why(
         self, *, topic: object = None, broker: object = None, group: object = None, history: History | None = None

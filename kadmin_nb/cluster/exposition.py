@@ -58,6 +58,7 @@ _WORDS = {
 
 FINDINGS = {
     **{code: UNKNOWN if code == UNREAD else WARNING for code in CONFIG_FINDINGS},
+    "shadowed": WARNING,
     "redundant": WARNING,
     "unlimited": WARNING,
 }

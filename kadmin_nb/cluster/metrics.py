@@ -22,11 +22,9 @@ from ..frames.answer import Answer
 from ..frames.snapshot_kinds import KINDS
 from ..frames.views import DIFFERENCES
 from ..model.changes import UNKNOWN, UNVERIFIED
-from ..model.findings import WARNING
 from ..plans.ends import CHANGED, DUE, WAITING
 from ..plans.journal.replay import JournalState
 from ..plans.plan import Plan
-from ..resolution.redundant import redundant
 from ..usage.broker_utilisation import Place, utilisation_differences
 from ..usage.engines import Usage
 from . import resolving
@@ -148,10 +146,9 @@ class Exporter:
         return {**found, "used": _used(used, measured), "used_until": newest}
 
     def _read_findings(self) -> dict[str, Any]:
-        unlimited = self._cluster.quotas.unlimited(assume_default=self._assume_default).to_arrow()
-        groups = unlimited.group_by(["user", "client_id"]).aggregate([]).num_rows
-        found = [*redundant(self._quotas()), *self._cluster.configs.advise().findings]
-        return {"findings": Counter((f.code, f.severity) for f in found) + Counter({("unlimited", WARNING): groups})}
+        of_quotas = self._cluster.quotas.audit(assume_default=self._assume_default).findings
+        found = [*of_quotas, *self._cluster.configs.audit().findings]
+        return {"findings": Counter((finding.code, finding.severity) for finding in found)}
 
     def _read_drift(self) -> dict[str, Any]:
         counts = self._cluster.diff(self._against).counts.to_arrow().to_pylist()

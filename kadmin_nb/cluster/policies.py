@@ -16,7 +16,7 @@ from ..model.findings import Finding
 from ..policy import Policy, PolicyAnswer, load
 from ..policy.evaluation import facts_of
 from ..policy.facts import EFFECTIVE, FINDINGS, MADE_OF, PolicyFacts
-from .config_advice import is_reassigning
+from .config_audit import is_reassigning
 from .snapshots import snapshot_of
 
 if TYPE_CHECKING:

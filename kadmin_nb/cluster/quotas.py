@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..usage.near_and_top import NearAnswer
     from ..usage.oversubscription import CapacityAnswer
     from ..usage.rightsizing import RecommendationsAnswer
-    from .quota_reviews import RedundantAnswer
+    from .quota_audit import QuotaFindings
     from .resolving import TreeAnswer
     from .why import WhyAnswer
 
@@ -331,33 +331,21 @@ class Quotas:
         )
         return answer.of_cluster(self._kafka.id)
 
-    def redundant(self, *, assume_default: bool = False) -> RedundantAnswer:
-        """REDUNDANT: quotas without which the same limits apply, and whether each is safe to remove.
+    def audit(
+        self, clients: object = None, *, keys: Sequence[str] | None = None, assume_default: bool = False
+    ) -> QuotaFindings:
+        """FINDINGS of the quotas: what repeats, never applies, or is missing. Nothing is changed.
 
-        `edits()` of the answer are the removals that are safe.
-
-        Raises
-        ------
-        NotKnowable
-            A broker sets `client.quota.callback.class`; `assume_default` is as of `resolve`.
-        """
-        from ..resolution.redundant import redundant
-        from .quota_reviews import RedundantAnswer
-        from .resolving import marks
-
-        marked = marks(self._kafka, assume_default)
-        return RedundantAnswer(redundant(self._kafka.quotas.describe()), self._kafka.id, marked)
-
-    def unlimited(
-        self, pairs: object = None, *, keys: Sequence[str] | None = None, assume_default: bool = False
-    ) -> Answer:
-        """UNLIMITED: the clients without a limit, by key.
+        `finding` is `shadowed` (another quota always wins), `redundant` (the same limit applies without it),
+        `unlimited` (clients without a limit) or `client-ids` (generated ones, by pattern; where `clients` are given).
+        `.only("redundant")` chooses, and `stage.add(found.edits())` stages the removals that change no limit and no
+        bucket.
 
         Parameters
         ----------
-        pairs
-            The known clients, PAIRS or USAGE. Default: each user that quotas name, and any other user, with a client-id
-            that no quota names and without one.
+        clients
+            The known clients, PAIRS or USAGE: Kafka keeps no list of them. Default, for `unlimited`: each user that
+            quotas name, and any other user, with a client-id that no quota names and without one.
         keys, assume_default
             As of `resolve`.
 
@@ -366,30 +354,10 @@ class Quotas:
         NotKnowable
             A broker sets `client.quota.callback.class`.
         """
-        from .quota_reviews import unlimited
+        from .quota_audit import audit
 
         self._refuse_unknown(keys)
-        return unlimited(self._kafka, pairs, keys, assume_default)
-
-    def client_ids(self, clients: object, *, assume_default: bool = False) -> Answer:
-        """CLIENT_IDS: client-ids that look generated (random suffixes, UUIDs, numbers), by pattern, and which quotas
-        cover them.
-
-        Parameters
-        ----------
-        clients
-            The known clients, PAIRS or USAGE: Kafka keeps no list of them.
-        assume_default
-            As of `resolve`.
-
-        Raises
-        ------
-        NotKnowable
-            A broker sets `client.quota.callback.class`.
-        """
-        from .quota_reviews import made_up_client_ids
-
-        return made_up_client_ids(self._kafka, clients, assume_default)
+        return audit(self._kafka, clients, keys, assume_default)
 
     def near_miss(
         self,

@@ -1,8 +1,8 @@
-"""`config`: describe, advise, set, reset, append, subtract."""
+"""`config`: describe, set, reset, append, subtract, why, audit."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -77,24 +77,10 @@ def describe(
 
 
 @config.command()
-@options.reading
-@words(completions.entities, "user=NAME [client-id=NAME]")
-@options.types("user", "client-id")
-def resolve(session: Session, words: tuple[str, ...]) -> Any:
-    """Show the dynamic configs that a client follows (KIP-649).
-
-    They are its own and those of its user. Without a client-id: only the user's, which apply to clients that have no
-    entries of their own.
-    """
-    chosen = _one_client(read_selectors(words, _CLIENT_WORDS))
-    return session.cluster.client_configs.resolve(*chosen)
-
-
-@config.command()
 @changing
 @click.option("--only", multiple=True, type=click.Choice(FINDINGS), help="Only these findings.")
 @click.option("--stage", is_flag=True, help="Stage their fixes; in the terminal: plan them.")
-def advise(session: Session, only: tuple[str, ...], stage: bool, plan_options: PlanOptions) -> Any:
+def audit(session: Session, only: tuple[str, ...], stage: bool, plan_options: PlanOptions) -> Any:
     """Find configs that look wrong.
 
     For example throttles left behind, brokers that differ from their peers, settings that change nothing.
@@ -105,7 +91,7 @@ def advise(session: Session, only: tuple[str, ...], stage: bool, plan_options: P
     {here} --only leftover --apply
     """
     is_changing = plan_options.asks_for_change(stage)
-    findings = session.cluster.configs.advise().only(*only)
+    findings = session.cluster.configs.audit().only(*only)
     edits = findings.edits() if is_changing else []
     return session.change(edits, plan_options) if edits else findings
 
@@ -181,10 +167,3 @@ def _user_configs(words: tuple[str, ...], session: Session, keys: Sequence[str] 
             "user=… is required: client configs belong to users", hint="For quotas: quota describe client-id=…"
         )
     return session.cluster.describe_user(chosen["user"], chosen.get("client_id"), keys=keys, only_set=only_set)
-
-
-def _one_client(chosen: Mapping[str, tuple[Any, ...]]) -> list[Any]:
-    names = [several for word in ("user", "client_id") if (several := chosen.get(word, ())) or word == "user"]
-    if any(len(several) != 1 or not isinstance(several[0], str) for several in names):
-        raise UsageError("one client is required", hint="For example user=alice client-id=app.")
-    return [name for (name,) in names]

@@ -26,9 +26,20 @@ from .windows import fitted_lines
 _name_option = click.option("--name", default="default", show_default=True, help="The name of the local Kafka.")
 
 
-@click.group(cls=Verbs)
-def local() -> None:
-    """Real Kafkas on this machine, for demos, tutorials and tests."""
+@click.group(cls=Verbs, invoke_without_command=True)
+@click.pass_context
+def local(ctx: click.Context) -> Any:
+    """Real Kafkas on this machine, for demos, tutorials and tests.
+
+    Alone it lists them: address, state, start time and the path of the log.
+    """
+    if ctx.invoked_subcommand is not None:
+        return None
+    from ..frames.answer import Answer
+    from ..frames.schemas import LOCAL, table
+
+    rows = [{name: getattr(kafka, name) for name in LOCAL.names} for kafka in kn.local.status()]
+    return Answer(table(LOCAL, rows))
 
 
 @local.command()
@@ -57,33 +68,6 @@ def stop(name: str) -> Any:
     kn.local.stop(name)
     forget_local(name)
     return Text(f"Kafka {name} is stopped")
-
-
-@local.command()
-def status() -> Any:
-    """List the local Kafkas: address, start time, live nodes."""
-    from ..frames.answer import Answer
-    from ..frames.schemas import LOCAL, table
-
-    rows = ({name: getattr(s, name) for name in LOCAL.names} for s in kn.local.status())
-    return Answer(table(LOCAL, ({**row, "folder": str(row["folder"])} for row in rows)))
-
-
-@local.command()
-@click.option("--node", default=1, show_default=True, help="The node of the log.")
-@click.option(
-    "--lines",
-    "-n",
-    type=click.IntRange(min=1),
-    default=50,
-    show_default=True,
-    metavar="N",
-    help="The number of lines.",
-)
-@_name_option
-def logs(node: int, lines: int, name: str) -> Any:
-    """Print the last lines of a node's log."""
-    return Text(kn.local.logs(name, node, lines))
 
 
 @local.command()

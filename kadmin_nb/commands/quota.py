@@ -13,7 +13,7 @@ from ..model.entity import ARGUMENTS, TYPES, entity_type
 from ..model.quota_keys import parse_value
 from ..plans import change_words
 from . import completions, options
-from .change_options import ending
+from .change_options import ending, planning
 from .chart import chart
 from .click_glue import FRAME, Verbs, words
 from .history import history, history_at
@@ -22,6 +22,8 @@ from .session import PlanOptions, Session, frame_in_arrow, frame_or_file, spark_
 from .usage import near, note, recommend, top, usage
 
 TO_READ = "[TYPE=NAME]..."
+FINDINGS = ("shadowed", "redundant", "unlimited", "client-ids")
+"""The words of `--only`; a test compares them with those of `cluster.quota_audit`, which loads Arrow."""
 
 
 def _pairs(text: str) -> Callable[[options.Command], options.Command]:
@@ -183,46 +185,34 @@ def tree(
 
 
 @quota.command()
-@options.reading
-@click.option("--stage", "is_staged", is_flag=True, help="Stage the removals that are safe.")
-@options.assume_default
-def redundant(session: Session, is_staged: bool, assume_default: bool) -> Any:
-    """List redundant quotas.
-
-    Without them the same limits apply. Each is shown with whether it is safe to remove.
-    """
-    answer = session.cluster.quotas.redundant(assume_default=assume_default)
-    edits = answer.edits() if is_staged else []
-    return session.change(edits, PlanOptions()) if edits else answer
-
-
-@quota.command()
-@options.reading
+@planning
 @options.keys(completions.quota_keys)
-@_pairs("The known clients, PAIRS or USAGE: a variable, or a Parquet or CSV file.")
+@click.option("--clients", metavar="NAME", type=FRAME, help="The known clients: a frame of PAIRS or USAGE.")
+@click.option("--only", multiple=True, type=click.Choice(FINDINGS), help="Only these findings.")
+@click.option("--stage", is_flag=True, help="Stage the removals that are safe; in the terminal: plan them.")
 @options.assume_default
-def unlimited(session: Session, keys: tuple[str, ...], pairs: Any, assume_default: bool) -> Any:
-    """List clients without a limit, by key.
+def audit(
+    session: Session,
+    keys: tuple[str, ...],
+    clients: Any,
+    only: tuple[str, ...],
+    stage: bool,
+    assume_default: bool,
+    plan_options: PlanOptions,
+) -> Any:
+    """Find quotas without effect, and clients without one.
 
-    They are those of --pairs; default: the users that quotas name, and everyone else.
+    With --clients also client-ids that look generated, by pattern.
+
+    \b
+    {here} --only redundant --stage
+    {here} --only unlimited --clients clients.csv --keys producer_byte_rate
     """
-    clients = None if pairs is None else frame_in_arrow(session, pairs)
-    return session.cluster.quotas.unlimited(clients, keys=options.keys_of(keys), assume_default=assume_default)
-
-
-@quota.command("client-ids")
-@options.reading
-@click.argument("clients", metavar="NAME", required=False, type=FRAME)
-@options.assume_default
-def client_ids(session: Session, clients: Any, assume_default: bool) -> Any:
-    """List client-ids that look generated, by pattern.
-
-    Each pattern with the quota that would cover it. NAME is a frame: PAIRS or USAGE.
-    """
-    if clients is None:
-        hint = "NAME is a frame of clients, PAIRS or USAGE: a variable, or a Parquet or CSV file."
-        raise UsageError("NAME is required", hint=hint)
-    return session.cluster.quotas.client_ids(frame_in_arrow(session, clients), assume_default=assume_default)
+    is_changing = plan_options.asks_for_change(stage)
+    known = None if clients is None else frame_in_arrow(session, clients)
+    found = session.cluster.quotas.audit(known, keys=options.keys_of(keys), assume_default=assume_default).only(*only)
+    edits = found.edits() if is_changing else []
+    return session.change(edits, plan_options) if edits else found
 
 
 @quota.command("set")

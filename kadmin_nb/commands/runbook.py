@@ -30,15 +30,22 @@ def runbook() -> None:
     """
 
 
+_NAMES = Words(lambda before: completions.runbooks())
+
+
 @runbook.command("list")
-def list_() -> Any:
-    """List the runbooks that come with kadmin_nb."""
+@click.argument("name", type=_NAMES, required=False)
+def list_(name: str | None) -> Any:
+    """List the runbooks, the parameters of one, or how a run ended.
+
+    \b
+    {here}
+    {here} change_quotas
+    {here} RECORD.json
+    """
     from .. import runbooks
 
-    return runbooks.list()
-
-
-_NAME = click.argument("name", type=Words(lambda before: completions.runbooks()))
+    return runbooks.list() if name is None else Text(runbooks.show(name))
 
 
 class Parameter(Words):
@@ -54,15 +61,6 @@ class Parameter(Words):
 
 
 @runbook.command()
-@_NAME
-def show(name: str) -> Any:
-    """Show a runbook and its parameters, or how a run ended."""
-    from .. import runbooks
-
-    return Text(runbooks.show(name))
-
-
-@runbook.command()
 @click.argument("name")
 @click.option("--folder", metavar="FOLDER", help="Write it to this folder; default: the working folder.")
 def new(name: str, folder: str | None) -> Any:
@@ -73,11 +71,11 @@ def new(name: str, folder: str | None) -> Any:
     from .. import runbooks
 
     place = runbooks.new(name, folder)
-    return Text(f"{place}\nkadmin-nb runbook show {place.name} shows its parameters; runbook run {place.name} runs it")
+    return Text(f"{place}\nkadmin-nb runbook list {place.name} shows its parameters; runbook run {place.name} runs it")
 
 
 @runbook.command()
-@_NAME
+@click.argument("name", type=_NAMES)
 @click.option(
     "--parameter",
     "-p",

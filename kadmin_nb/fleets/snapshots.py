@@ -144,7 +144,7 @@ def _one(name: str, tables: Iterable[pa.Table]) -> Any:
 
 
 def config_findings(configs: DataFrame) -> DataFrame:
-    """FINDINGS: configs that need a look, with the words of `Configs.advise`.
+    """FINDINGS: configs that need a look, with the words of `Configs.audit`.
 
     A frame does not tell whether a reassignment is running: a throttle is a `throttle`, never a `leftover`.
 

@@ -64,7 +64,7 @@ def window(width: int, rest: str, rows: int = ROWS, *, colour: bool = False) -> 
 
 
 TEXT, NUMBER, NAME, KEY, BADGE, PROSE, BRANCH = "text", "number", "name", "key", "badge", "prose", "branch"
-BINDS, LOST, STANDING = "binds", "lost", "standing"
+BINDS, LOST, STANDING = "applies", "lost", "standing"
 """The looks of columns. Numbers stand to the right; a name may stand in a title instead; a badge is a word of few;
 prose is sentences and lines to type; a branch begins with its indent in a tree. A limit that binds is bold, one that
 lost is struck through; a standing is a limit and, behind a comma, whether it *applies* or is *overridden*.

@@ -252,40 +252,6 @@ class TREE(Frame, key="entity key"):
     shadowed_by = Field(TEXT, "the entities that always win", look=NAME, null=True)
 
 
-class REDUNDANT(Frame, key="entity key"):
-    """Quotas that repeat what another entity would give all their clients anyway."""
-
-    entity = ENTITY
-    level = LEVEL
-    key = KEY
-    value = VALUE
-    behind = Field(TEXT, "the entity that gives the same limit")
-    safe = Field(FLAG, "the clients would also share the same bucket")
-    reason = REASON
-
-
-class UNLIMITED(Frame, key="user client_id key"):
-    """The clients without a limit, by key. A null user or client-id stands for each that no quota names; "" sends
-    none."""
-
-    user = USER.or_null
-    client_id = CLIENT_ID.or_null
-    key = KEY
-
-
-class CLIENT_IDS(Frame, key="pattern sort"):
-    """Client-ids that look as if a machine had made them up, many to a pattern."""
-
-    pattern = Field(TEXT)
-    sort = Field(TEXT, "what varies: uuid, hex, number, host, random, library")
-    client_ids = Field(COUNT)
-    users = Field(COUNT)
-    example = Field(TEXT)
-    user = Field(TEXT, "of the example")
-    binds = Field(TEXT, "the entities whose quotas limit it", null=True)
-    advice = Field(TEXT, look=PROSE)
-
-
 class CANARY(Frame):
     """The limit that each broker enforced on a real client, beside the prediction. `rate` is before the first throttle:
     an idle client may use some 10 s of its limit at once."""
@@ -333,7 +299,8 @@ class GROUP_CONFIGS(CONFIGS):
 
 
 class FINDINGS(Frame):
-    """Configs that somebody should look at. A null key: it could not be read, for the `error` of that name."""
+    """Configs or quotas that need a look. A null key: about all keys, or it could not be read, for the `error` of that
+    name. Of quotas `resource_type` is QUOTA, and `resource_name` an entity, clients, or a pattern of client-ids."""
 
     finding = Field(TEXT, look=BADGE)
     resource_type = RESOURCE_TYPE.of(TEXT)
@@ -1207,7 +1174,7 @@ class LOCAL(Frame, key="name"):
     nodes = alive = Field(WHOLE)
     secure = Field(FLAG)
     started_at = Field(MOMENT)
-    folder = Field(TEXT)
+    log = Field(TEXT, "of node 1; those of the other nodes are in folders beside it")
 
 
 # --- tables of these columns ---

@@ -394,11 +394,6 @@ VIEWS: Mapping[type, View] = {
     schemas.REACH: View(
         ("key", "case", "value", "on_paper", "total", "leaders", "busiest", "busiest_share", "offline")
     ),
-    schemas.REDUNDANT: View(("who", "key", "value", "safe", "reason")),
-    schemas.CLIENT_IDS: View(
-        ("pattern", "sort", "client_ids", "users", "example", "binds", "advice"),
-        ("pattern of generated client-ids", "patterns of generated client-ids"),
-    ),
     schemas.PERMISSIONS: View(("action", "operation", "resource", "allowed", "note")),
     schemas.CHECKS: View(("check", "subject", "state", "note", "mend"), ("check", "checks")),
     schemas.PLANS: View(
@@ -417,7 +412,7 @@ VIEWS: Mapping[type, View] = {
     ),
     schemas.JOURNAL: View(("line", "at", "what_was_done"), ("record", "records")),
     schemas.LOCAL: View(
-        ("name", "state", "bootstrap", "version", "nodes", "alive", "secure", "started_at", "folder"),
+        ("name", "state", "bootstrap", "version", "nodes", "alive", "secure", "started_at", "log"),
         ("local Kafka", "local Kafkas"),
     ),
     schemas.SNAPSHOTS: View(

@@ -61,6 +61,11 @@ class LocalStatus:
     pids: tuple[int | None, ...]
     folder: Path
 
+    @property
+    def log(self) -> str:
+        """The path of the log of node 1."""
+        return str(self.folder / "node-1" / "server.log")
+
 
 class LocalKafka:
     """A running local cluster. As a context manager it stops at the end, if it was started with `start`."""

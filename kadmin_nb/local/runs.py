@@ -38,7 +38,7 @@ def claim(name: str, *, unique: bool) -> Iterator[Path]:
     files.make_folder(folder.parent, mode=0o700)
     with nullcontext() if unique else _starting(name):
         if _lives(folder):
-            ways = f"kadmin-nb local status, or kadmin-nb local stop --name {name}"
+            ways = f"kadmin-nb local lists it, or kadmin-nb local stop --name {name}"
             raise UsageError(f"a local Kafka {name!r} runs already", hint=ways)
         _sweep()
         shutil.rmtree(folder, ignore_errors=True)

@@ -100,6 +100,6 @@ def _finding(row: Row, level: Level, is_safe: bool) -> Finding:
     entity, behind = entity_of(row), entity_at(level, row["user"], row["client_id"])
     assert entity is not None
     reason = f"{behind} gives the same" + ("" if is_safe else f", {SHARED[level.name]}")
-    evidence = {"value": row["value"], "behind": str(behind), "safe": is_safe}
+    evidence = {"value": row["value"], "behind": str(behind), "safe": is_safe, "level": entity.level}
     edit = Edit(DELETE, entity, row["key"]) if is_safe else None
     return Finding("redundant", WARNING, reason, entity, row["key"], evidence=evidence, edit=edit)

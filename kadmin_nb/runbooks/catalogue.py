@@ -152,7 +152,7 @@ def new(name: str, folder: str | os.PathLike[str] | None = None) -> Path:
     if not _NAME.fullmatch(name):
         raise UsageError(printable(f"{name} is not a runbook name"), hint="Letters, digits, _ and -: restart_weekly.")
     if name in (runbook.name for runbook in runbooks()):
-        raise UsageError(f"{name} comes with kadmin_nb already", hint=f"runbook show {name} shows its parameters.")
+        raise UsageError(f"{name} comes with kadmin_nb already", hint=f"runbook list {name} shows its parameters.")
     place = Path(folder or Path.cwd()) / f"{name}.ipynb"
     if os.path.lexists(place):
         raise UsageError(f"{place} is there already", hint="It was left as it is. Choose another name.")

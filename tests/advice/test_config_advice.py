@@ -224,13 +224,13 @@ def test_on_the_real_broker(cluster, unique):
         ("default", topic, "max.message.bytes", TOPIC),
         ("repeats", topic, "min.insync.replicas", TOPIC),
     }
-    eventually(lambda: seen(cluster.configs.advise(), ours), wanted)
-    found = cluster.configs.advise()
+    eventually(lambda: seen(cluster.configs.audit(), ours), wanted)
+    found = cluster.configs.audit()
     assert found.ok
     stage = cluster.stage()
     stage.add(edit for edit in found.edits() if edit.resource.name in ours)
     stage.plan("nobody needs it").apply(lock=False).raise_for_errors()
-    eventually(lambda: seen(cluster.configs.advise(), ours), set())
+    eventually(lambda: seen(cluster.configs.audit(), ours), set())
     assert seen(ConfigFindings(findings(cluster.snapshot().configs.to_arrow())), ours) == set()
 
 
@@ -250,9 +250,9 @@ def test_while_partitions_move_a_throttle_is_needed(cluster, unique, monkeypatch
     cluster.port.create_topics({topic: 1})
     assert copies.reassignments_under_way(cluster.port.wire) == []
     cluster.port.configs.alter({Resource("TOPIC", topic): [ConfigOperation("set", REPLICAS, "*")]})
-    eventually(lambda: seen(cluster.configs.advise(), (topic,)), {("leftover", topic, REPLICAS, TOPIC)})
+    eventually(lambda: seen(cluster.configs.audit(), (topic,)), {("leftover", topic, REPLICAS, TOPIC)})
     monkeypatch.setattr(copies, "reassignments_under_way", lambda wire: [("t", 0)])
-    assert seen(cluster.configs.advise(), (topic,)) == set()
+    assert seen(cluster.configs.audit(), (topic,)) == set()
 
 
 @pytest.mark.secure
@@ -267,7 +267,7 @@ def test_without_rights_it_says_so(secure_kafka):
 def refused(kafka: LocalKafka) -> object:
     try:
         with kafka.connect("nobody-at-all") as cluster:
-            return cluster.configs.advise()
+            return cluster.configs.audit()
     except kn.KadminError as exc:
         return type(exc)
 
@@ -278,30 +278,30 @@ def test_the_verb_shows_and_stages(kafka, cluster, unique):
     topic = unique("topic")
     cluster.port.create_topics({topic: 1})
     cluster.port.configs.alter({Resource("TOPIC", topic): [ConfigOperation("set", "retention.bytes", "-1")]})
-    eventually(lambda: seen(cluster.configs.advise(), (topic,)), {("default", topic, "retention.bytes", TOPIC)})
+    eventually(lambda: seen(cluster.configs.audit(), (topic,)), {("default", topic, "retention.bytes", TOPIC)})
     session = NotebookSession(connected=cluster, owns=False)
-    found = run(["config", "advise", "--only", "default"], session).value
+    found = run(["config", "audit", "--only", "default"], session).value
     assert set(found.to_arrow()["finding"].to_pylist()) == {"default"}
-    staged = run(["config", "advise", "--only", "default", "--stage"], session).value
+    staged = run(["config", "audit", "--only", "default", "--stage"], session).value
     assert ("delete", f"topic={topic}", "retention.bytes") in [
         (one["op"], one["resource"], one["key"]) for one in staged.to_arrow().to_pylist()
     ]
     session.discard()
     with pytest.raises(kn.UsageError, match="options of a change need a change"):
-        run(["config", "advise", "--reason", "tidy"], session)
+        run(["config", "audit", "--reason", "tidy"], session)
 
 
 @pytest.mark.broker
 def test_the_verb_applies_what_mends(kafka, cluster, unique, tmp_path):
-    """advise --apply said that options of a change need --stage-on, with one finding."""
+    """audit --apply said that options of a change need --stage-on, with one finding."""
     topic, place = unique("topic"), tmp_path / "p.json"
     cluster.port.create_topics({topic: 1})
     cluster.port.configs.alter({Resource("TOPIC", topic): [ConfigOperation("set", "retention.bytes", "-1")]})
-    eventually(lambda: seen(cluster.configs.advise(), (topic,)), {("default", topic, "retention.bytes", TOPIC)})
+    eventually(lambda: seen(cluster.configs.audit(), (topic,)), {("default", topic, "retention.bytes", TOPIC)})
     session = Session(connected=cluster, owns=False)
-    planned = run(["config", "advise", "--only", "default", "--save", str(place)], session).value
+    planned = run(["config", "audit", "--only", "default", "--save", str(place)], session).value
     assert ("delete", topic) in {(change.op, change.resource.name) for change in planned.changes}
-    assert run(["config", "advise", "--only", "default", "--apply", "--reason", "tidy"], session).value.ok
-    eventually(lambda: seen(cluster.configs.advise(), (topic,)), set())
-    again = run(["config", "advise", "--only", "default", "--apply"], session).value
+    assert run(["config", "audit", "--only", "default", "--apply", "--reason", "tidy"], session).value.ok
+    eventually(lambda: seen(cluster.configs.audit(), (topic,)), set())
+    again = run(["config", "audit", "--only", "default", "--apply"], session).value
     assert (topic in again.to_arrow()["resource_name"].to_pylist(), place.exists()) == (False, True)

@@ -15,10 +15,9 @@ from kadmin_nb.admin import copies
 from kadmin_nb.admin.ports import Broker
 from kadmin_nb.advice.config_rules import findings
 from kadmin_nb.cluster.changes import Changes
-from kadmin_nb.cluster.config_advice import is_reassigning
+from kadmin_nb.cluster.config_audit import is_reassigning
 from kadmin_nb.cluster.doctor import DoctorAnswer
 from kadmin_nb.cluster.permissions import PermissionsAnswer, Probe, _asked, _rows
-from kadmin_nb.cluster.quota_reviews import made_up_client_ids, unlimited
 from kadmin_nb.cluster.quotas import Quotas
 from kadmin_nb.errors import TimedOut
 from kadmin_nb.frames import schemas
@@ -245,10 +244,10 @@ def test_unknown_use_does_not_stall_and_is_said():
 
 
 FREE = {
-    "whole": "1 group of clients lacks a limit",
-    "no broker 3": "All 2 known clients have a limit of each key that was asked for; not known for broker 3.",
-    "no alice": "1 group of clients lacks a limit",
-    "nothing": "Not known: no client is known.",
+    "whole": ["user=eve client-id=app has no limit of KEY"],
+    "no broker 3": ["not known: the limits of clients that the usage lacks; not known for broker 3"],
+    "no alice": ["user=eve client-id=app has no limit of KEY"],
+    "nothing": ["not known: no client is known"],
 }
 
 
@@ -257,7 +256,8 @@ def test_clients_without_a_limit_are_those_that_are_known(name):
     """All clients have a limit, it said; the one without was on the broker whose log I had not given."""
     kafka = FakeKafka()
     kafka.quotas.alter({Entity.parse(f"user={user}"): {KEY: 100.0} for user in ("alice", "bob")})
-    assert unlimited(kafka, part(name), [KEY], False)._title() == FREE[name]
+    found = Quotas(kafka).audit(part(name), keys=[KEY]).only("unlimited")
+    assert [finding.message.replace(KEY, "KEY") for finding in found.findings] == FREE[name]
 
 
 # --- configs: a broker that could not be read ---
@@ -402,16 +402,15 @@ def test_reviews_follow_kafka_s_rules_only_where_these_decide(monkeypatch):
     """A class of our own decides quotas, and two of them were called redundant, safe to remove."""
     kafka = FakeKafka()
     kafka.quotas.alter({Entity.parse(text): {KEY: 5.0} for text in ("user=alice", "user=<default>")})
-    assert [row["entity"] for row in Quotas(kafka).redundant()] == ["user=alice"]
+    assert Quotas(kafka).audit().only("redundant")["resource_name"].to_pylist() == ["user=alice"]
     pairs = pa.table({"user": ["alice"], "client_id": ["app-7f9c24e8-3b1a-4f6e-9d2c-1a2b3c4d5e6f"]})
-    assert len(made_up_client_ids(kafka, pairs)) == 1
-    unsure = repr(Quotas(down(kafka, 3)).redundant())
+    assert len(Quotas(kafka).audit(pairs).only("client-ids")) == 1
+    unsure = repr(Quotas(down(kafka, 3)).audit())
     assert "broker 3 was not read: broker 3 refuses the connection" in unsure
     of_class = config(1, "com.example.Quotas", "client.quota.callback.class")
     monkeypatch.setattr(kafka.configs, "describe", lambda *_, **__: schemas.table(schemas.CONFIGS, [of_class]))
-    for review in (Quotas(kafka).redundant, lambda: Quotas(kafka).client_ids(pairs)):
-        with pytest.raises(kn.NotKnowable, match="broker 1 decides quotas by"):
-            review()
+    with pytest.raises(kn.NotKnowable, match="broker 1 decides quotas by"):
+        Quotas(kafka).audit(pairs)
 
 
 def test_a_pattern_is_covered_where_all_of_its_users_are():
@@ -419,10 +418,14 @@ def test_a_pattern_is_covered_where_all_of_its_users_are():
     kafka = FakeKafka()
     kafka.quotas.alter({Entity.parse("user=alice"): {KEY: 5.0}})
     ids = [f"app-7f9c24e8-3b1a-4f6e-9d2c-1a2b3c4d5e6{n}" for n in range(3)]
-    (row,) = made_up_client_ids(kafka, pa.table({"user": ["alice", "bob", "eve"], "client_id": ids}))
-    assert row["advice"] == "unlimited for 2 of 3 users; a quota on user=<default> would cover them all"
-    (row,) = made_up_client_ids(kafka, pa.table({"user": ["alice"] * 3, "client_id": ids}))
-    assert row["advice"] == "covered: the user's limits apply to any client-id"
+    clients = pa.table({"user": ["alice", "bob", "eve"], "client_id": ids})
+    (row,) = Quotas(kafka).audit(clients).only("client-ids")
+    assert (
+        row["message"].partition(": ")[2]
+        == "unlimited for 2 of 3 users; a quota on user=<default> would cover them all"
+    )
+    (row,) = Quotas(kafka).audit(pa.table({"user": ["alice"] * 3, "client_id": ids})).only("client-ids")
+    assert row["message"].partition(": ")[2] == "covered: the user's limits apply to any client-id"
 
 
 # --- the doctor ---
@@ -552,7 +555,7 @@ def test_a_tree_of_quotas_says_that_a_class_of_its_own_decides(monkeypatch):
     tree = Quotas(kafka).tree()
     assert said in tree.notes
     assert said in repr(tree)
-    assert said in Quotas(kafka).redundant(assume_default=True).notes
+    assert said in Quotas(kafka).audit(assume_default=True).notes
 
 
 def test_a_warning_that_a_quota_comes_first_says_that_a_class_of_its_own_decides(monkeypatch):

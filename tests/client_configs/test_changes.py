@@ -92,7 +92,6 @@ def test_the_proposals_examples(kadmin, cluster, alice):
         ("", "acks", "-1", f"user={alice}"),
         ("", "session.timeout.ms", "11000", f"user={alice}"),
     ]
-    assert kadmin("config", "resolve", f"user={alice}").code == 0
     gone = kadmin("kafka-configs", "--alter", *clients, "--delete-config", "acks,heartbeat.interval.ms")
     assert gone.code == 0, gone
     assert stored(cluster, alice) == [(None, "acks", "-1"), (None, "session.timeout.ms", "11000")]

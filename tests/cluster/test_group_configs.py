@@ -100,7 +100,7 @@ def test_what_is_stored_and_what_is_applied(cluster):
 
 def test_advice_on_groups(cluster):
     """Nobody knew why the group took no change at all."""
-    found = cluster.configs.advise().only("clamped", "ineffective")
+    found = cluster.configs.audit().only("clamped", "ineffective")
     seen = {(one.code, one.target.name, one.key, one.edit.op, one.edit.value) for one in found.findings}
     assert seen == {
         ("clamped", CONSUMER, "consumer.session.timeout.ms", "set", "45000"),

@@ -325,7 +325,7 @@ def test_spark_that_is_not_installed_is_one_line(live, monkeypatch):
 
 def test_local_kafkas_are_listed(notebook):
     """Which one was running?"""
-    assert "bootstrap" in notebook("%kadmin local status").columns
+    assert "bootstrap" in notebook("%kadmin local").columns
 
 
 def test_runbooks_are_listed(notebook):

@@ -75,7 +75,7 @@ def test_the_runbooks_are_in_it(installed: Path) -> None:
 def test_a_runbook_is_begun_from_the_wheel(installed: Path, tmp_path: Path) -> None:
     """What it copies was only in the checkout."""
     _run(installed, "kadmin-nb", "runbook", "new", "mine", "--folder", str(tmp_path))
-    assert "rate: str" in _run(installed, "kadmin-nb", "runbook", "show", str(tmp_path / "mine.ipynb"))
+    assert "rate: str" in _run(installed, "kadmin-nb", "runbook", "list", str(tmp_path / "mine.ipynb"))
 
 
 def test_the_wheel_has_what_it_should_and_nothing_more(wheel: Path) -> None:

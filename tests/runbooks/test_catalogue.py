@@ -33,7 +33,7 @@ def test_a_notebook_is_kept_without_outputs(path: Path) -> None:
 
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
 def test_papermill_reads_the_same_parameters(path: Path) -> None:
-    """papermill --help-notebook said something else than runbook show."""
+    """papermill --help-notebook said something else than runbook list."""
     papermill = pytest.importorskip("papermill")
     theirs = papermill.inspect_notebook(str(path))
     ours = {p.name: p for p in kn.runbooks.find(path).parameters}

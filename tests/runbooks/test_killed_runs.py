@@ -65,7 +65,7 @@ def test_a_run_that_was_killed_while_it_applied_says_so_at_the_next_look(
     """The worker was killed; the record said "ok": true for ever, and there was no page."""
     killed(written("apply: bool = True\n", RECORD, PLANNED, APPLYING), folder, "applying")
     assert (read(folder / "out.json")["state"], read(folder / "out.json")["changed"]) == ("applying", None)
-    assert terminal.run_line(["runbook", "show", "out.json"]) == 0
+    assert terminal.run_line(["runbook", "list", "out.json"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("mine: applying, then ended without a word\n")
     assert "kadmin-nb plan resume " in shown

@@ -285,5 +285,5 @@ def test_a_report_that_found_something_ends_with_3(
     mine = written("a: int = 1\n", "record = kn.runbooks.record('mine', params, globals())", look)
     assert terminal.run_line(["runbook", "run", str(mine), "-o", "out.ipynb"]) == 3
     assert capsys.readouterr().err.startswith("NeedsLook: 1 of 1 checks needs a look: a check\n")
-    assert terminal.run_line(["runbook", "show", "out.json"]) == 0
+    assert terminal.run_line(["runbook", "list", "out.json"]) == 0
     assert capsys.readouterr().out.startswith("mine: finished; 1 of 1 checks needs a look\n")

@@ -267,12 +267,10 @@ SLIPS = {
     "quota usage --usage z --lines": "only a request log has lines",
     "quota usage --usage z --lines --clients": "Use one at a time",
     "quota usage x/y --utilization": "--utilisation",
-    "quota consumption": "quota usage",
     "usage logs": "kadmin-nb quota usage",
     "quota resolve --pairs p --engine flink": "flink",
     "quota usage x/y --broker 1 --engine flink": "flink",
     "quota near": "a source of usage is required",
-    "quota client-ids": "NAME is a frame of clients, PAIRS or USAGE",
     "quota top --usage z --every 5m": "--every is for a request log",
 }
 

@@ -9,7 +9,9 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.cluster.quota_audit import QUOTA_FINDINGS
 from kadmin_nb.commands import run
+from kadmin_nb.commands.quota import FINDINGS
 from kadmin_nb.commands.session import Session
 from kadmin_nb.model.changes import Edit
 from kadmin_nb.model.entity import Entity
@@ -43,10 +45,13 @@ def test_quotas_that_repeat_others_are_told_and_staged(cluster, unique, told) ->
         ("3MB/s", {"user": user, "client_id": kn.DEFAULT}),
         ("3MB/s", {"user": user, "client_id": app}),
     )
-    rows = {row["entity"]: row for row in told("quota", "redundant").to_arrow().to_pylist()}
+    line = ("quota", "audit", "--only", "redundant")
+    rows = {row["resource_name"]: row for row in told(*line).to_arrow().to_pylist()}
     row = rows[f"user={user} client-id={app}"]
-    assert (row["behind"], row["safe"]) == (f"user={user} client-id=<default>", True)
-    plan = told("quota", "redundant", "--stage")
+    assert (row["expected_source"], row["op"]) == (f"user={user} client-id=<default>", "delete")
+    whose = f"user={user} client-id={app} producer_byte_rate 3 MB/s"
+    assert row["message"] == f"{whose}: user={user} client-id=<default> gives the same"
+    plan = told(*line, "--stage")
     assert f"user={user} client-id={app}" in plan.to_arrow()["resource"].to_pylist()
     assert f"user={user} client-id=<default>" not in plan.to_arrow()["resource"].to_pylist()
 
@@ -76,10 +81,12 @@ def test_clients_without_a_limit_are_told(cluster, unique, told) -> None:
     user = unique("user")
     _set(cluster, ("3MB/s", {"user": user}))
     pairs = pd.DataFrame({"user": [user, unique("free")], "client_id": ["app", "app"]})
-    answer = told("quota", "unlimited", "--pairs", "clients", "--keys", "producer_byte_rate", clients=pairs)
-    assert answer.to_arrow()["user"].to_pylist() == [pairs["user"][1]]
-    users = told("quota", "unlimited", "--keys", "producer_byte_rate").to_arrow()["user"].to_pylist()
-    assert user not in users
+    line = ("quota", "audit", "--only", "unlimited", "--keys", "producer_byte_rate")
+    answer = told(*line, "--clients", "clients", clients=pairs)
+    assert answer["message"].to_pylist() == [
+        f"user={pairs['user'][1]} client-id=app has no limit of producer_byte_rate"
+    ]
+    assert not [name for name in told(*line)["resource_name"].to_pylist() if f"user={user} " in f"{name} "]
 
 
 def test_made_up_client_ids_are_told_with_what_covers_them(cluster, unique, told) -> None:
@@ -88,11 +95,24 @@ def test_made_up_client_ids_are_told_with_what_covers_them(cluster, unique, told
     _set(cluster, ("3MB/s", {"user": user, "client_id": kn.DEFAULT}), ("3MB/s", {"user": covered}))
     ids = [f"app-{uuid.UUID(int=number)}" for number in range(4)]
     clients = pd.DataFrame({"user": [user] * 3 + [covered], "client_id": ids})
-    (row,) = told("quota", "client-ids", "clients", clients=clients.head(3)).to_arrow().to_pylist()
-    assert (row["pattern"], row["sort"], row["client_ids"]) == ("app-*", "uuid", 3)
-    assert f"a quota on user={user} alone would limit them together" in row["advice"]
-    (row,) = told("quota", "client-ids", "clients", clients=clients.tail(1)).to_arrow().to_pylist()
-    assert row["advice"].startswith("covered")
+    line = ("quota", "audit", "--only", "client-ids", "--clients", "clients")
+    (row,) = told(*line, clients=clients.head(3)).to_arrow().to_pylist()
+    assert (row["resource_name"], row["value"]) == ("app-*", "3")
+    assert row["message"].startswith(f"3 client-ids like app-* (uuid), such as {ids[0]}: each new client-id gets")
+    assert f"a quota on user={user} alone would limit them together" in row["message"]
+    (row,) = told(*line, clients=clients.tail(1)).to_arrow().to_pylist()
+    assert f"such as {ids[3]}: covered" in row["message"]
+
+
+def test_quotas_that_never_apply_are_found(cluster, unique, told) -> None:
+    """The shadowed ones were marks in a tree of nine hundred rows."""
+    user = unique("user")
+    _set(cluster, ("3MB/s", {"user": user, "client_id": kn.DEFAULT}), ("2MB/s", {"client_id": unique("late")}))
+    assert [*QUOTA_FINDINGS] == [*FINDINGS]
+    found = told("quota", "audit", "--only", "shadowed").findings
+    assert all(finding.edit is None and finding.mend.startswith("quota remove ") for finding in found)
+    with pytest.raises(kn.UsageError, match="options of a change need a change"):
+        told("quota", "audit", "--reason", "tidy")
 
 
 def test_one_limit_for_many_clients(cluster, unique, told) -> None:

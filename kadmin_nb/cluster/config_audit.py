@@ -1,4 +1,4 @@
-"""`cluster.configs.advise()`: what to read for the rules of `advice`, and whether a reassignment is running."""
+"""`cluster.configs.audit()`: what to read for the rules of `advice`, and whether a reassignment is running."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .groups import group_types
 from .snapshots import configs_of, listed_resources
 
 
-def advise(kafka: LiveKafka) -> ConfigFindings:
-    """FINDINGS of the cluster as it is now; see `Configs.advise`."""
+def audit(kafka: LiveKafka) -> ConfigFindings:
+    """FINDINGS of the cluster as it is now; see `Configs.audit`."""
     resources = chain.from_iterable(listed_resources(kafka).values())
     whole = configs_of(kafka, resources, relevant)
     reassigning = is_reassigning(kafka)

@@ -1,0 +1,244 @@
+"""`cluster.quotas.audit()`: quotas that repeat others or never apply, clients without a limit, generated client-ids."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..advice.findings import Audit
+from ..client_configs.kafka import LiveKafka
+from ..frames import schemas
+from ..frames.relational import each_once
+from ..model.entity import Entity
+from ..model.findings import WARNING, Coverage, Finding
+from ..model.grammar import format_word
+from ..model.levels import LEVELS
+from ..model.quota_keys import readable
+from ..resolution import kernel
+from ..resolution.redundant import redundant
+from ..resolution.rules import Effective, Stored, explain, stored_of
+from ..resolution.tree import tree
+from ..usage.covered import coverage
+from ..usage.limits_used import known_clients
+from . import resolve_engines
+from .resolving import marks
+
+SHADOWED, REDUNDANT, UNLIMITED, CLIENT_IDS = "shadowed", "redundant", "unlimited", "client-ids"
+QUOTA_FINDINGS = {
+    SHADOWED: "a quota that can never apply, because another one always wins",
+    REDUNDANT: "without it the same limit applies",
+    UNLIMITED: "no limit applies to these clients",
+    CLIENT_IDS: "a pattern of names that look generated",
+}
+"""The words of the findings of quotas."""
+
+_BY_CLIENT_ID = {level.name for level in LEVELS if level.client_id}
+
+
+class QuotaFindings(Audit):
+    """FINDINGS of quotas; `edits()` are the removals of redundant quotas that change no client's limit or bucket.
+
+    Their `resource_type` is QUOTA, and `resource_name` an entity, clients, or the pattern of client-ids.
+    """
+
+    words = QUOTA_FINDINGS
+
+
+def audit(kafka: LiveKafka, clients: object, keys: Sequence[str] | None, assume_default: bool) -> QuotaFindings:
+    """The findings of the quotas of a cluster; see `Quotas.audit`."""
+    marked = marks(kafka, assume_default)
+    quotas = kafka.quotas.describe()
+    of_quotas = [*_shadowed(quotas), *map(_of_entity, redundant(quotas))]
+    found = [*(one for one in of_quotas if keys is None or one.key in keys), *_unlimited(kafka, quotas, clients, keys)]
+    if clients is not None:
+        found += _made_up(stored_of(quotas.to_pylist()), clients)
+    return QuotaFindings(found, kafka.id, marked)
+
+
+def _named(finding: Finding, name: str) -> Finding:
+    return finding.with_(resource_type="QUOTA", resource_name=name)
+
+
+def _shadowed(quotas: pa.Table) -> Iterator[Finding]:
+    for row in tree(quotas).to_pylist():
+        if row["shadowed_by"] is not None:
+            entity, key = row["entity"], row["key"]
+            message = f"{entity} {key} {readable(key, row['value'])} can never apply: {row['shadowed_by']} always wins"
+            mend = f"quota remove {key} {entity}"
+            finding = Finding(SHADOWED, WARNING, message, Entity.parse(entity), key, mend=mend)
+            yield _named(finding.with_(value=str(row["value"]), source=row["level"]), entity)
+
+
+def _of_entity(finding: Finding) -> Finding:
+    """That a quota is redundant, in a sentence that names it."""
+    found, entity = finding.evidence, str(finding.target)
+    message = f"{entity} {finding.key} {readable(finding.key, found['value'])}: {finding.message}"
+    value = str(found["value"])
+    evidence = {"value": value, "source": found["level"], "expected": value, "expected_source": found["behind"]}
+    mend = f"quota remove {finding.key} {entity}" if finding.edit else None
+    return _named(replace(finding, message=message, evidence=evidence, mend=mend), entity)
+
+
+def _unlimited(kafka: LiveKafka, quotas: pa.Table, pairs: object, keys: Sequence[str] | None) -> Iterator[Finding]:
+    """The clients without a limit; without pairs among the users that quotas name and everybody else."""
+    clients = _clients_in_general(quotas) if pairs is None else _known_clients(pairs)
+    resolved = kernel.resolve_general(quotas, clients, keys=keys)
+    free: dict[tuple[str | None, str | None], list[str]] = {}
+    for row in resolved.filter(pc.is_null(resolved["value"])).select(["user", "client_id", "key"]).to_pylist():
+        free.setdefault((row["user"], row["client_id"]), []).append(row["key"])
+    covered = _coverage(kafka, pairs)
+    for client, lacking in free.items():
+        name, lacks = _whose(*client), ", ".join(lacking)
+        finding = Finding(UNLIMITED, WARNING, f"{name} has no limit of {lacks}", key=lacks, coverage=covered)
+        yield _named(finding, name)
+    if pairs is not None:
+        for missing in _not_known(resolve_engines.pairs_of(pairs), len(clients), covered):
+            yield _named(Finding.not_known(UNLIMITED, missing, None, coverage=covered), "")
+
+
+def _coverage(kafka: LiveKafka, pairs: object) -> Coverage | None:
+    """Which brokers the clients were read from; None of clients without a broker."""
+    given = None if pairs is None else resolve_engines.pairs_of(pairs)
+    if given is None or not {"broker", "window_start", "window_end"} <= {*given.column_names}:
+        return None
+    return coverage(given, (broker.id for broker in kafka.brokers()))
+
+
+def _not_known(given: pa.Table, clients: int, covered: Coverage | None) -> Iterator[str]:
+    """What these clients leave open."""
+    if not clients:
+        yield "no client is known"
+    elif covered and covered.not_known:
+        yield f"the limits of clients that the usage lacks{covered.not_known}"
+    if "source" in given.column_names:
+        unnamed = len(each_once(given, _CLIENT_COLUMNS)) - len(each_once(known_clients(given), _CLIENT_COLUMNS))
+        if unnamed:
+            yield f"the limits of {unnamed:,} buckets of this usage that do not name their clients"
+
+
+def _whose(user: str | None, client_id: str | None) -> str:
+    """Such clients in words."""
+    words = [format_word("user", user) if user is not None else "any user that no quota names"]
+    if client_id is not None:
+        words.append(format_word("client-id", client_id) if client_id else "without a client-id")
+    return " ".join(words)
+
+
+def _clients_in_general(quotas: pa.Table) -> pa.Table:
+    """PAIRS: each user that quotas name, and null for all others, with a client-id that none names, and without."""
+    users = pa.array([None, *sorted(pc.unique(quotas["user"]).drop_null().to_pylist())], pa.string())
+    client_ids = pa.array([None, ""] * len(users), pa.string())
+    return pa.table({"user": users.take(pa.array(np.repeat(np.arange(len(users)), 2))), "client_id": client_ids})
+
+
+def _known_clients(pairs: object) -> pa.Table:
+    """The clients of PAIRS or USAGE, each once."""
+    table = resolve_engines.pairs_of(pairs)
+    schemas.require_columns("the clients", _CLIENT_COLUMNS, table.column_names)
+    if "source" in table.column_names:
+        table = known_clients(table)
+    names = [pc.fill_null(table[name].cast(pa.string()), "") for name in _CLIENT_COLUMNS]
+    return each_once(pa.table(names, _CLIENT_COLUMNS), _CLIENT_COLUMNS)
+
+
+_CLIENT_COLUMNS = ("user", "client_id")
+
+
+def _made_up(stored: Stored, clients: object) -> Iterator[Finding]:
+    """The client-ids that look generated, by pattern, the largest groups first."""
+    users: dict[str, list[str]] = {}
+    for row in _known_clients(clients).to_pylist():
+        users.setdefault(row["client_id"], []).append(row["user"])
+    for made, ids in by_pattern(users).items():
+        of_users = {user: client_id for client_id in reversed(ids) for user in users[client_id]}
+        advice = _advice({whose: _limits(stored, whose, client_id) for whose, client_id in of_users.items()})
+        count = "1 client-id" if len(ids) == 1 else f"{len(ids):,} client-ids"
+        message = f"{count} like {made.pattern} ({made.sort}), such as {ids[0]}: {advice}"
+        yield _named(Finding(CLIENT_IDS, WARNING, message).with_(value=str(len(ids))), made.pattern)
+
+
+def _limits(stored: Stored, user: str, client_id: str) -> list[Effective]:
+    return [limit for limit in explain(stored, user, client_id) if limit.value is not None]
+
+
+def _advice(limits_of: Mapping[str, Sequence[Effective]]) -> str:
+    """The level whose quota would cover all of them, by the limits of each of their users."""
+    several = sorted(limits_of)
+    whom = format_word("user", several[0]) if len(several) == 1 and several[0] else "user=<default>"
+    limits = [limit for user in several for limit in limits_of[user]]
+    free = [user for user in several if not limits_of[user]]
+    if apart := next((limit for limit in limits if limit.level in _BY_CLIENT_ID), None):
+        assert apart.value is not None
+        limit = f"{apart.key} {readable(apart.key, apart.value)}"
+        return f"each new client-id gets {limit} of its own; a quota on {whom} alone would limit them together"
+    if not free:
+        return "covered: the user's limits apply to any client-id"
+    some = f" for {len(free):,} of {len(several):,} users" if limits else ""
+    return f"unlimited{some}; a quota on {whom} would cover them all"
+
+
+# --- client-ids that a machine made up: their varying part, and the pattern that they share ---
+#
+# Quotas and metrics go by client-id, so an id that is new at each start escapes the one and piles up in the other
+# (KAFKA-9411); Kafka matches no prefixes.
+
+ALIKE = 3
+"""Client-ids of one pattern from which on its numbers count as made up: app-1 and app-2 may be two applications."""
+
+
+@dataclass(frozen=True, slots=True)
+class MadeUp:
+    """The pattern of a client-id that was made up, and what varies in it."""
+
+    pattern: str
+    sort: str
+
+
+_PARTS = (
+    ("uuid", re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.I)),
+    ("host", re.compile(r"\b\d{1,3}(?:[.-]\d{1,3}){3}\b|@[\w.-]+")),
+    ("hex", re.compile(r"(?<![0-9a-z])(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{8,}(?![0-9a-z])", re.I)),
+    (
+        "random",
+        re.compile(r"(?<![0-9a-zA-Z])(?=[a-zA-Z]*\d)(?=\d*[a-zA-Z])(?=(?:\D*\d){2})[0-9a-zA-Z]{6,}(?![0-9a-zA-Z])"),
+    ),
+    ("number", re.compile(r"(?<![0-9a-zA-Z])\d+(?![0-9a-zA-Z])")),
+)
+"""The sorts of parts that vary, the most telling first: in this order they are looked for and replaced."""
+
+_LIBRARIES = re.compile(
+    r"(?:console-)?(?:producer|consumer)(?:-.+)?-\*|(?:rd|node-rd)?kafka|sarama|kafka-python.*|kafkajs|librdkafka", re.I
+)
+"""The names that libraries give to a client without one."""
+
+
+def made_up(client_id: str) -> MadeUp | None:
+    """The pattern of this client-id, `*` for each part that varies; None where nothing in it looks made up.
+
+    Examples
+    --------
+    >>> made_up("billing-7f9c24e8-3b1a-4f6e-9d2c-1a2b3c4d5e6f").pattern
+    'billing-*'
+    """
+    pattern, sorts = client_id, []
+    for sort, part in _PARTS:
+        pattern, count = part.subn("*", pattern)
+        sorts += [sort] * bool(count)
+    if _LIBRARIES.fullmatch(pattern):
+        return MadeUp(pattern, "library")
+    return MadeUp(re.sub(r"\*(?:[-_.:]?\*)+", "*", pattern), sorts[0]) if sorts else None
+
+
+def by_pattern(client_ids: Iterable[str]) -> dict[MadeUp, list[str]]:
+    """The client-ids that were made up, by their pattern, those of the largest first; numbers from ALIKE on."""
+    groups: dict[MadeUp, list[str]] = {}
+    for client_id in dict.fromkeys(client_ids):
+        if found := made_up(client_id):
+            groups.setdefault(found, []).append(client_id)
+    certain = {made: ids for made, ids in groups.items() if made.sort != "number" or len(ids) >= ALIKE}
+    return dict(sorted(certain.items(), key=lambda group: (-len(group[1]), group[0].pattern)))
