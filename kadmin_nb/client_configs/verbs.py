@@ -128,7 +128,7 @@ class ClientConfigs:
     def status(self, *, user: object = ANY, client_id: object = ANY) -> RegistryAnswer:
         """STATUS: the values that each of these clients says it runs with, and the reasons for those that it refuses.
 
-        Arguments and errors as of `registrations`.
+        Arguments and errors as of `registrations`; READ on the topic of the entries is needed, too.
         """
         registry = self._kafka.client_registry.describe()
         clients = _selected_clients(registry.clients, user, client_id)
