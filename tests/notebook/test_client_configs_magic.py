@@ -8,7 +8,7 @@ from confluent_kafka.admin import AdminClient
 
 from kadmin_nb.errors import Invalid
 from tests.client_configs.raw_client import RawClient
-from tests.client_configs.written_entries import make_config_topics
+from tests.client_configs.written_entries import make_config_topics, write_entry
 
 pytestmark = pytest.mark.broker
 
@@ -19,7 +19,7 @@ def test_clients_are_frames_of_a_cell(live, kafka, name) -> None:
     make_config_topics(AdminClient(config))
     client = RawClient(config, user)
     client.register()
-    client.say(1, {"acks": "1"})
+    client.say(write_entry(config, user, None, "acks", "1"), {"acks": "1"})
     registrations = live(f"%kadmin client-configs registrations user={user}")
     assert isinstance(registrations, pd.DataFrame)
     assert list(registrations["version"]) == ["4.3.0"]

@@ -141,14 +141,17 @@ def test_a_renewed_certificate_is_served_from_a_notebook(tls, store, served, not
 @pytest.mark.broker
 def test_a_broken_store_is_accepted_and_the_answer_says_what_it_does_not_know(tls, store, served, capsys):
     """Verified, and the renewal had failed: Kafka says so in the log of the broker alone."""
-    before, content = served(), store.read_bytes()
+    serial = renewed(store)
+    assert terminal.run_line(_by_config_set(tls, store, store.parent)) == 0
+    eventually(served, serial)
+    content = store.read_bytes()
     store.write_text("not a key store")
     try:
         assert terminal.run_line(_by_config_set(tls, store, store.parent)) == 0
     finally:
         store.write_bytes(content)
     assert NOT_SAID in " ".join(capsys.readouterr().out.split()) + " "
-    assert served() == before
+    assert served() == serial
 
 
 @pytest.mark.broker

@@ -54,8 +54,9 @@ def test_who_is_there(typed, user) -> None:
     assert [(row["client_id"], row["keys"]) for row in rows] == [("a", ["acks"]), ("b", ["acks"])]
 
 
-def test_what_each_took(typed, user) -> None:
+def test_what_each_took(typed, user, kafka) -> None:
     """The page of a refusal did not say why."""
+    write_entry({"bootstrap.servers": kafka.bootstrap}, user, None, "acks", "1")
     page = typed("status", f"user={user}")
     assert page.startswith("Values of clients: 1 follows, 1 refuses, 1 silent\n")
     assert "it is transactional" in page

