@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from .frames.snapshots import Snapshot
     from .frames.spark import spark_session
     from .history import open_history
-    from .kraft import metadata_log
     from .model.grammar import ANY, DEFAULT, Pattern
     from .model.levels import LEVELS
     from .plans.apply_options import ApplyOptions
@@ -81,7 +80,6 @@ _LAZY = {
     "doctor": ("cluster.doctor", "doctor"),
     "impact": ("usage.touched_clients", "impact"),
     "open_history": ("history", "open_history"),
-    "metadata_log": ("kraft", "metadata_log"),
     "metric_tags": ("resolution.rules", "metric_tags"),
     "resolve": ("resolution.kernel", "resolve"),
     "resolve_ip": ("resolution.kernel", "resolve_ip"),
@@ -143,7 +141,6 @@ __all__ = [
     "history",
     "impact",
     "local",
-    "metadata_log",
     "metric_tags",
     "open_history",
     "policy",

@@ -68,25 +68,6 @@ def record(session: Session, where: str, plans: tuple[str, ...], keep: str | Non
 @history.command()
 @options.reading
 @_where
-@click.argument("log", metavar="LOG")
-@_whose
-def backfill(session: Session, where: str, log: str, cluster_id: str | None) -> Any:
-    """Add earlier changes from a metadata log.
-
-    They are those before the first snapshot. LOG is a controller's metadata.log.dir, or a copy of it.
-    """
-    from ..kraft import metadata_log
-
-    with session.at_work("recording"):
-        read = metadata_log(log, cluster_id=cluster_id)
-        for warning in read.warnings:
-            session.warn(warning)
-        return _at(where).backfill(read)
-
-
-@history.command()
-@options.reading
-@_where
 @_whose
 def snapshots(session: Session, where: str, cluster_id: str | None) -> Any:
     """List the recorded snapshots, oldest first."""

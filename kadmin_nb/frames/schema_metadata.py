@@ -14,9 +14,6 @@ CLUSTER_ID, TAKEN_AT = "kadmin.cluster_id", "kadmin.taken_at"
 ENGINE = "kadmin.engine"
 """The engine that answered, and the reason for it, in a sentence."""
 
-KNOWN_SINCE = "kadmin.known_since"
-"""Of METADATA_CHANGES: the time, ISO 8601, since which they tell all that was set; without it nobody knows."""
-
 NOTES = "kadmin.notes"
 """Sentences on what of an answer could not be had, a line each."""
 

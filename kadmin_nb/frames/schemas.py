@@ -1081,22 +1081,6 @@ class DIFF_COUNTS(Frame):
     client_configs = Field(COUNT, "rows of client configs")
 
 
-class METADATA_CHANGES(Frame):
-    """The changes in a metadata log, in their order: one row a quota, config or SCRAM credential (its key is the
-    mechanism) that was set or deleted, or a topic that was created or deleted, which takes its configs with it. Where
-    the beginning of the log is gone, or a part of it is damaged, all that the next checkpoint holds stands there."""
-
-    offset = Field(COUNT, "of its record; of a checkpoint its last offset")
-    time = Field(MOMENT, "the controller's; of a change within a metadata transaction that of its end")
-    epoch = Field(WHOLE, "the controller's")
-    source = Field(TEXT, "log or checkpoint", look=BADGE)
-    kind = Field(TEXT, "quota, config, topic or scram")
-    op = OP
-    resource = RESOURCE
-    key = KEY.of(TEXT).or_null
-    value = Field(TEXT, "as the broker takes it; a topic's id, a SCRAM user's iterations", unit=OF_KEY, null=True)
-
-
 # --- rules, checks and runs ---
 
 

@@ -423,9 +423,6 @@ VIEWS: Mapping[type, View] = {
         ("kind", "resource", "key", "state", "old", "new", "source", "since", "plan_id", "author"),
         ("change", "changes"),
     ),
-    schemas.METADATA_CHANGES: View(
-        ("time", "kind", "op", "resource", "key", "value", "source", "offset"), ("change", "changes")
-    ),
     schemas.CONFLICTS: View(schemas.CONFLICTS.names, ("row has changed", "rows have changed")),
     schemas.SHADOWED: View(schemas.SHADOWED.names, ("shadowed quota", "shadowed quotas")),
     schemas.BROKERS: View(("id", "host", "port", "rack"), ("broker", "brokers"), _brokers_finding),

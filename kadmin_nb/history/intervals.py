@@ -264,10 +264,10 @@ def _edits(
     opened = _opened(new, kind, cluster_id, at, until)
     neighbours = rows.filter(_touches(rows, at, until))
     if len(neighbours) and len(opened):
-        opened, joined = with_neighbours(opened, neighbours, kind, at, until)
+        opened, joined = _with_neighbours(opened, neighbours, kind, at, until)
         removed = pa.concat_tables([removed, joined])
     whole = pa.concat_tables([*put, opened])
-    kept = pc.is_in(row_keys(removed, kind), value_set=row_keys(whole, kind))
+    kept = pc.is_in(_row_keys(removed, kind), value_set=_row_keys(whole, kind))
     return Edits(whole, removed.filter(pc.invert(kept)))
 
 
@@ -277,7 +277,7 @@ def _touches(rows: pa.Table, at: datetime, until: datetime | None) -> pa.Chunked
     return ends if until is None else pc.or_(ends, pc.equal(rows[FROM], moment_of(until)))
 
 
-def with_neighbours(
+def _with_neighbours(
     opened: pa.Table, neighbours: pa.Table, kind: SnapshotKind, at: datetime, until: datetime | None
 ) -> tuple[pa.Table, pa.Table]:
     """The opened rows, each as one with the rows that say the same right before and after it; and those after it."""
@@ -315,7 +315,7 @@ def _with(rows: pa.Table, name: str, time: datetime) -> pa.Table:
     )
 
 
-def row_keys(rows: pa.Table, kind: SnapshotKind) -> pa.Array:
+def _row_keys(rows: pa.Table, kind: SnapshotKind) -> pa.Array:
     """A text for each row that no other row of the cluster has."""
     begins = rows[FROM].cast(pa.int64()).cast(pa.string()).combine_chunks()
     keys = pc.binary_join_element_wise(begins, identities(rows, kind), ":")

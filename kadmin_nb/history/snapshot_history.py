@@ -31,7 +31,6 @@ from ..model.figures import utc
 from ..model.findings import Row
 from ..model.resources import Resource
 from ..model.times import length_of_time, moment
-from .backfill import LOGGED, LoggedChanges, past_before
 from .intervals import (
     FROM,
     PLANNED,
@@ -170,52 +169,6 @@ class History:
             self._forget(taken.cluster_id)
         told = [{**row, "kind": kind.name, "unchanged": not stored[kind].changed} for kind, row in rows.items()]
         return PartlyRead(schemas.table(schemas.SNAPSHOTS, told), taken.unread)
-
-    def backfill(self, log: object) -> Answer:
-        """Add the time before the first snapshot, from the cluster's own metadata log: each change of quotas and
-        configs at its time, as if a snapshot had been taken after it.
-
-        Nothing that was recorded changes, and a log that is backfilled again adds nothing. Values that brokers read
-        from their own files are in no log.
-
-        Parameters
-        ----------
-        log
-            `kn.metadata_log(folder)`.
-
-        Returns
-        -------
-        Answer
-            SNAPSHOTS: the rows that were added; none if the log does not reach back further.
-
-        Raises
-        ------
-        UsageError
-            It is not a metadata log; its cluster is unknown; the place has something that is not a history.
-        Invalid
-            Records are missing, and no checkpoint replaces them; nothing was recorded.
-        TimedOut
-            Other processes recorded at the same time, repeatedly.
-        """
-        changes = LoggedChanges.of(log)
-        with self._place.recording():
-            rows = [row for kind in LOGGED for row in self._put_before(kind, changes)]
-        told = [{**row, "kind": row["frame"], "unchanged": False} for row in rows]
-        return Answer(schemas.table(schemas.SNAPSHOTS, told))
-
-    def _put_before(self, kind: SnapshotKind, changes: LoggedChanges) -> list[Row]:
-        """Put the past of a kind before what was recorded of it; the snapshots that were added."""
-
-        def step() -> list[Row]:
-            reading = self._place.read(kind, changes.cluster_id, changes.known_since)
-            edits, snapshots = past_before(reading, changes, kind)
-            if edits:
-                self._place.change(kind, changes.cluster_id, edits, changes.known_since, reading)
-            if snapshots:
-                self._place.add(SNAPSHOTS, schemas.table(schemas.HISTORY_SNAPSHOTS, snapshots))
-            return snapshots
-
-        return taken_until_alone(step, self._place.where)
 
     def snapshots(self, cluster_id: str | None = None) -> Answer:
         """SNAPSHOTS: the recorded snapshots, oldest first."""

@@ -92,7 +92,6 @@ ROOMS = {
     "advice": (*GROUND, "model", "frames", "resolution"),
     "declared": (*GROUND, "model", "frames"),
     "comparing": (*GROUND, "model", "frames", "advice"),
-    "kraft": (*GROUND, "model", "frames"),
     "history": (*GROUND, "model", "frames", "comparing"),
     "policy": (*GROUND, "model", "frames", "advice", "resolution"),
     "kafka_commands": (*GROUND, "model"),
@@ -108,7 +107,7 @@ ROOMS = {
     "local": (*GROUND, "cluster"),
     "runbooks": (*GROUND, "model", "frames", "resolution", "policy", "fleets", "plans", "usage", "charts"),
     "commands": (*GROUND, "model", "frames", "advice", "resolution", "policy", "declared", "comparing", "history",
-                 "kraft", "kafka_commands", "client_configs", "admin", "profiles", "plans", "fleets", "usage",
+                 "kafka_commands", "client_configs", "admin", "profiles", "plans", "fleets", "usage",
                  "widgets", "charts", "cluster", "local", "runbooks"),
 }  # fmt: skip
 """What each room may import of ours, in an order in which each names only those above it.

@@ -31,7 +31,6 @@ from tests.history.hours import at, limits_of, taken, topic
 from tests.history.model import Seen, are_maximal, changes, state, told, told_changes
 from tests.history.plans import Applied
 from tests.history.plans import limit as quota
-from tests.history.test_backfill import limit, log, retention
 
 MODE = os.environ.get("KADMIN_TEST_HISTORY", "path")
 IN_CATALOG = MODE != "path"
@@ -149,24 +148,6 @@ def test_a_day_with_all_that_happens(history: History, where: str, query, spark:
     _ask_again_with_two_open(history, where, spark)
 
 
-def test_the_past_out_of_a_metadata_log(history: History) -> None:
-    """In the lake it was doubled by the second run."""
-    changes = log(limit(1, "alice", 1e6), limit(2, "bob", 5e6), limit(3, "alice", 2e6), retention(3, "orders", "5"))
-    history.record(taken(4, {"alice": 2e6}))
-    assert len(history.backfill(changes)) == 6
-    assert len(history.backfill(changes)) == 0
-    hours = (0.5, 1, 2.5, 3.5, 9)
-    assert [limits_of(history.as_of(at(hour))) for hour in hours] == [
-        {},
-        {"alice": 1e6},
-        {"alice": 1e6, "bob": 5e6},
-        {"alice": 2e6, "bob": 5e6},
-        {"alice": 2e6},
-    ]
-    assert len(_table(history)) == 3
-    assert are_maximal(history)
-
-
 def _ask_as_the_docs_do(history: History, query: Callable[[str], list[tuple[Any, ...]]], hours: list[float]) -> None:
     [statement] = re.findall(r"```sql\n(.*?)```", DOCS.read_text(), re.S)
     [cluster] = re.findall(r"cluster_id = '(.*?)'", statement)
@@ -269,7 +250,7 @@ if not IN_CATALOG:
         [
             ("catalog", "what_they_are"),
             pytest.param("catalog", "test", marks=pytest.mark.long),
-            pytest.param("connect", "a_day_with_all or metadata_log", marks=pytest.mark.long),
+            pytest.param("connect", "a_day_with_all", marks=pytest.mark.long),
         ],
     )
     def test_the_same_in_a_catalog(mode: str, chosen: str) -> None:
