@@ -357,7 +357,6 @@ def rights_page() -> Iterator[str]:
         "`plan apply`, for the lease that keeps two editors apart": [
             rights.on_topic(operation, lease.TOPIC) for operation in ("CREATE", "DESCRIBE", "READ", "WRITE")
         ],
-        "`plan verify --canary --topic T`": [rights.on_topic(operation, "T") for operation in ("WRITE", "READ")],
         "`observe`": [rights.to_alter(TARGETS["configs of brokers, loggers, client-metrics"])],
         "`usage … --record-sizes cluster`": [rights.on_cluster("DESCRIBE")],
     }.items():

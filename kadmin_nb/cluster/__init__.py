@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from ..usage.touched_clients import ImpactAnswer
     from ..widgets.config_editor import ConfigEditor
     from ..widgets.quota_editor import QuotaEditor
-    from .canary import CanaryAnswer
     from .changes import Changes
     from .observation import ObservationAnswer
     from .permissions import PermissionsAnswer
@@ -520,45 +519,6 @@ class Cluster:
         seconds: a row is verified when each client has reported that it follows the newest value, or refuses it.
         """
         return self._changes.verify(plan, verify_timeout, wait_clients, progress, stop)
-
-    def canary(
-        self,
-        *,
-        client_id: str,
-        topic: str,
-        key: str = "producer_byte_rate",
-        seconds: float = 5.0,
-        max_bytes: int = 50_000_000,
-        user: str | None = None,
-        profile: str | None = None,
-    ) -> CanaryAnswer:
-        """CANARY: what each broker does to a real client, beside the prediction of resolve; warns if they differ.
-
-        The client has this client-id and logs in as this cluster's connection does. It writes zeros to the topic, or
-        reads from it, just enough to show a limit.
-
-        Parameters
-        ----------
-        key
-            producer_byte_rate, or consumer_byte_rate.
-        seconds, max_bytes
-            The maximum for all brokers together; with less than a limit allows, the answer is not conclusive.
-        user
-            The brokers' name for the client, if a certificate or another mechanism decides it.
-        profile
-            Log in with this profile, properties file or address instead, as the target of `connect`.
-
-        Raises
-        ------
-        NotFound, NotAuthorized, AuthenticationFailed, ConnectionFailed, TimedOut
-            No such topic; no right to write or read it; no connection.
-        """
-        from ..profiles import settings_for
-        from .canary import CanaryRequest, look
-
-        settings = settings_for(profile) if profile else self.settings
-        request = CanaryRequest(client_id, topic, key, seconds, max_bytes, user)
-        return look(self.port, settings, request)
 
     def observe(
         self, seconds: float = 60.0, *, clients: bool = False, progress: Progress = silent

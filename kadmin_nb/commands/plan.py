@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ..plans.journal.store import StoredJournal
     from ..plans.plan import Plan
 
-CANARY_KEYS = ("producer_byte_rate", "consumer_byte_rate")
 _LARGEST = 1 << 26
 """Bytes of a file of lines: some 800,000 of them."""
 
@@ -206,25 +205,10 @@ def log(session: Session, which: str | None) -> Any:
     help="Wait for brokers that are behind, until none has shown a further row for this long.",
 )
 @wait_clients
-@click.option("--canary", metavar="CLIENT-ID", help="Also try a real client with this client-id, on --topic.")
-@click.option("--topic", metavar="NAME", help="The topic that the canary writes zeros to, or reads.")
-@click.option("--key", default="producer_byte_rate", show_default=True, type=click.Choice(CANARY_KEYS))
-@click.option("--seconds", default=5.0, show_default=True, type=Finite(min=1, max=60))
-@click.option("--as-user", metavar="TARGET", help="A profile or .properties file with the canary's credentials.")
-def verify(
-    session: Session, which: str, wait: float, wait_clients: float, canary: str | None, topic: str | None, key: str,
-    seconds: float, as_user: str | None,
-) -> Any:  # fmt: skip
-    """Check that every broker has the values of a plan.
-
-    Nothing is changed. --canary also tries a real client."""
-    if canary is None:
-        plan, progress = load_plan(which), session.progress
-        return session.cluster.verify(plan, verify_timeout=wait, wait_clients=wait_clients, progress=progress)
-    if topic is None:
-        raise UsageError("--canary needs a --topic that it may use")
-    session.cluster.verify(load_plan(which), verify_timeout=wait).raise_for_errors()
-    return session.cluster.canary(client_id=canary, topic=topic, key=key, seconds=seconds, profile=as_user)
+def verify(session: Session, which: str, wait: float, wait_clients: float) -> Any:
+    """Check that every broker has the values of a plan. Nothing is changed."""
+    plan, progress = load_plan(which), session.progress
+    return session.cluster.verify(plan, verify_timeout=wait, wait_clients=wait_clients, progress=progress)
 
 
 def load_plan(plan_or_id: str) -> Plan:

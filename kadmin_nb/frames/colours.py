@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 TONES = {
-    **dict.fromkeys(("ok", "kept", "verified", "restored", "as predicted"), "good"),
+    **dict.fromkeys(("ok", "kept", "verified", "restored"), "good"),
     **dict.fromkeys(
-        ("broken", "conflict", "danger", "failed", "leftover", "not as predicted", "refuse", "refused", "throttled"),
+        ("broken", "conflict", "danger", "failed", "leftover", "refuse", "refused", "throttled"),
         "bad",
     ),
     **dict.fromkeys(

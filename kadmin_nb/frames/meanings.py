@@ -15,7 +15,6 @@ from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..errors import printable
 from ..model.config_fallback import in_unit_of
@@ -256,14 +255,6 @@ def _sharers(level: str | None) -> str:
     return SHARED.get(level or "", "").removeprefix("shared by ")
 
 
-def _predicted(table: pa.Table) -> list[str]:
-    """The limit that is predicted; nothing where nobody can predict one."""
-    texts = map(limit, values_of(table, "key"), values_of(table, "limit"))
-    return [
-        text if known else "" for text, known in zip(texts, pc.is_valid(table["expected"]).to_pylist(), strict=True)
-    ]
-
-
 def _quotas_by_level(table: pa.Table) -> list[str]:
     """The keys of a user's quotas, level by level, with how many entities have each."""
     return ["; ".join(_keys_of_levels(keys or ())) for keys in values_of(table, "quota_keys")]
@@ -306,13 +297,8 @@ def _supported_keys(table: pa.Table) -> list[str]:
     return [", ".join(keys or ()) for keys in values_of(table, "keys")]
 
 
-_ENFORCED = {True: "as predicted", False: "not as predicted", None: "not conclusive"}
-
 PARTS = {
     "branch": Part("entity", ("entity", "parent"), _branches, BRANCH),
-    "predicted": Part("limit", ("limit", "expected"), _predicted, NUMBER),
-    "rate_at_first": Part("rate at first", ("rate",), _with_key(used, "rate"), NUMBER),
-    "enforced": Part("enforced", ("agrees", "broker"), _each(_ENFORCED.__getitem__, "agrees"), BADGE),
     "who": Part("who", ("entity", "user", "client_id", "ip"), _who, NAME),
     "client": Part("who", ("user", "client_id"), _general_clients, NAME),
     "resource_of": Part("resource", ("resource_type", "resource_name"), _resource_words, NAME),

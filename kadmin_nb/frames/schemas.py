@@ -252,25 +252,6 @@ class TREE(Frame, key="entity key"):
     shadowed_by = Field(TEXT, "the entities that always win", look=NAME, null=True)
 
 
-class CANARY(Frame):
-    """The limit that each broker enforced on a real client, beside the prediction. `rate` is before the first throttle:
-    an idle client may use some 10 s of its limit at once."""
-
-    broker = BROKER
-    user = USER.or_null
-    client_id = CLIENT_ID
-    key = KEY.of(TEXT)
-    limit = LIMIT.or_null
-    level = LEVEL.of(TEXT).or_null
-    bytes = Field(NUMBER, unit=BYTES)
-    rate = Field(NUMBER, unit=MEASURED, null=True)
-    expected = Field(FLAG, null=True)
-    throttled = Field(FLAG, null=True)
-    throttle_ms = THROTTLE_MS.or_null
-    agrees = Field(FLAG, "null: not conclusive", null=True)
-    note = NOTE.or_null
-
-
 # --- configs ---
 
 

@@ -200,12 +200,6 @@ def _tree_finding(table: pa.Table) -> str:
     return f"{of_entities}; {shadowed:,} can never apply" if shadowed else of_entities
 
 
-def _canary_finding(table: pa.Table) -> str:
-    agreeing = pc.sum(table["agrees"]).as_py() or 0
-    brokers = counted_nouns(table.num_rows, "broker", "brokers")
-    return f"{agreeing:,} of {brokers} behave as resolve predicts"
-
-
 def _plans_finding(table: pa.Table) -> str:
     count = counted_nouns(table.num_rows, "plan with a journal here", "plans with a journal here")
     clusters = pc.unique(table["cluster_id"]).to_pylist()
@@ -467,11 +461,6 @@ VIEWS: Mapping[type, View] = {
             *("broker", "bucket", "key", "limit", "throttled_s", "throttled_share", "longest_s", "delay_s"),
             *("first_throttled", "clients", "level"),
         )
-    ),
-    schemas.CANARY: View(
-        ("broker", "enforced", "who", "key", "predicted", "rate_at_first", "throttle_ms", "level", "note"),
-        ("broker", "brokers"),
-        _canary_finding,
     ),
 }
 """The views, by their frames."""

@@ -21,7 +21,6 @@ from confluent_kafka.admin import (
 
 import kadmin_nb as kn
 from kadmin_nb.admin import copies, first_contact, topics
-from kadmin_nb.admin.canary import _leaders
 from kadmin_nb.admin.ports import ConfigOperation, CredentialChange
 from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.cluster import permissions
@@ -273,7 +272,6 @@ ATTEMPTS = {
     "listing reassignments": lambda cluster: copies.reassignments_under_way(cluster.port.wire),
     "describing SCRAM users": lambda cluster: cluster.scram.describe(),
     "creating a topic": lambda cluster: topics.create(cluster.port.wire, "made-by-right"),
-    "finding a topic": lambda cluster: _leaders(cluster.settings, "seen"),
 }
 
 

@@ -16,7 +16,6 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.advice.findings import ConfigFindings
-from kadmin_nb.cluster.canary import CanaryAnswer
 from kadmin_nb.cluster.resolving import EffectiveAnswer, TreeAnswer
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.findings import WARNING, Coverage, Finding
@@ -149,15 +148,6 @@ def test_a_finding_shows_how_much_it_was_read_from():
     assert str(Coverage(frozenset({1}), None, begin, begin + timedelta(days=1), 1, same_limit=False)) == (
         "1 broker, 2026-11-21 10:00:00Z to 2026-11-22 10:00:00Z, 1 row, the limit changed meanwhile"
     )
-
-
-def test_a_canary_that_disagrees_warns():
-    """A limit that nobody enforced was one False among thirteen columns."""
-    row = {"broker": 1, "user": "a", "client_id": "app", "key": "producer_byte_rate", "bytes": 1.0, "agrees": False,
-           "note": "all of it went through"}  # fmt: skip
-    df = CanaryAnswer(schemas.table(schemas.CANARY, [row]))._in_cell()
-    for shown in (repr(df), df._repr_html_()):
-        assert shown.count("WARNING: broker 1 does not do what resolve predicts") == 1
 
 
 def test_rows_that_failed_are_counted_below_with_what_would_work():

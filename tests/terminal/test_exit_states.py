@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.cluster.canary import CanaryAnswer
 from kadmin_nb.errors import ExitState
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import Change, Outcome
@@ -34,11 +33,6 @@ def configs(error: str | None) -> kn.Answer:
     return kn.Answer(schemas.table(schemas.CONFIGS, [row]))
 
 
-def canary(agrees: bool | None) -> CanaryAnswer:
-    row = {"broker": 1, "user": "a", "client_id": "c", "key": "producer_byte_rate", "bytes": 1.0, "agrees": agrees}
-    return CanaryAnswer(schemas.table(schemas.CANARY, [row]))
-
-
 def policy(*states: str) -> PolicyAnswer:
     rule = Rule("r", "why", "refuse", "QUOTAS", Forbid())
     return PolicyAnswer(rule.row(None, "", None, "a message", "not there", state) for state in states)
@@ -56,9 +50,6 @@ def policy(*states: str) -> PolicyAnswer:
         (outcomes(THERE, "unchanged"), 0, 0),
         (outcomes(WANTED, "unverified"), 4, 4),
         (outcomes(WANTED, "failed"), 1, 1),
-        (canary(agrees=True), 0, 0),
-        (canary(agrees=None), 0, 0),
-        (canary(agrees=False), 4, 4),
         (policy("kept"), 0, 0),
         (policy("broken"), 1, 3),
         (policy("broken", "unknown"), 1, 1),
