@@ -335,21 +335,6 @@ class Cluster:
         """
         return self._changes.rollback(plan)
 
-    def due(self) -> Answer:
-        """DUE: the changes from here that have an end (`until`), with their states.
-
-        They come from the journals here. A value that was changed since stays, and is `changed`.
-        """
-        return self._changes.due()
-
-    def return_due(self) -> Plan:
-        """The plan that restores the values from before the changes that are due; empty if none is.
-
-        It is an ordinary plan: a row that somebody has changed since is a conflict. What comes back was in force when
-        the end was agreed on; a return that is dangerous needs its key allowed all the same.
-        """
-        return self._changes.return_due()
-
     def stalls(self, plan: Plan, usage: object) -> Answer:
         """STALLS: for how long a plan would throttle each client in USAGE; see `apply(gradual=…)`."""
         return self._changes.stalls(plan, usage)

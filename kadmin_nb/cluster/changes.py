@@ -26,7 +26,7 @@ from ..hints import Hint, Verb, sentence
 from ..model.changes import UNVERIFIED, VERIFIED, AppliedRow, Change, Edit, SentRows, Target, refuse_secret_text
 from ..model.findings import WARNING, Finding
 from ..paths import journal_dir
-from ..plans import LAG, QUIET_PERIOD, VERIFY_TIMEOUT, ends, gradual, plan, planning, sending, stalls, validation
+from ..plans import LAG, QUIET_PERIOD, VERIFY_TIMEOUT, gradual, plan, planning, sending, stalls, validation
 from ..plans.advice.dangers import Gate, advice_on
 from ..plans.advice.warnings import CALLBACK, OF_PRECEDENCE, behind
 from ..plans.apply_options import ApplyOptions
@@ -373,31 +373,6 @@ class Changes:
         rows = validation.validated(self._kafka, rollback.changes(found))
         return self._made(rows, rollback.reason(found), undoes=undone.id)._with_warnings(rollback.warnings(found))
 
-    def due(self) -> Answer:
-        """DUE; see `Cluster.due`."""
-        states, unread = self._endings()
-        answer = ends.due_answer(states)
-        if unread:
-            these = f"{unread:,} journals" if unread > 1 else "1 journal"
-            answer.hint = f"{these} cannot be read, and may have more; the log of plans names what is wrong."
-        return answer
-
-    @plan.at_rest()
-    def return_due(self) -> Plan:
-        """The plan that ends what is due; see `Cluster.return_due`."""
-        due = [ending for ending, state in self._endings()[0].items() if state == ends.DUE]
-        plans = ", ".join(dict.fromkeys(ending.plan_id[:12] for ending in due))
-        reason = f"changes of plan {plans} have reached their end" if due else "no change is due to end"
-        return self._plan([ending.edit for ending in due], reason, (), None)
-
-    def _endings(self) -> tuple[dict[ends.Ending, str], int]:
-        """The changes from here that have an end and their states, and how many journals cannot be read."""
-        begun, unread = journals().begun(self._kafka.id)
-        found = ends.endings(begun)
-        observed, now = registry.take(self._kafka, [ending.change.target for ending in found]), self._kafka.now()
-        states = {ending: ending.state(now, observed) for ending in found}
-        return {ending: state for ending, state in states.items() if state is not None}, unread
-
     def stalls(self, plan: Plan, usage: object) -> Answer:
         """STALLS; see `Cluster.stalls`."""
         self._refuse_other_cluster(plan)
@@ -451,7 +426,7 @@ class Changes:
         reason
             Another reason; that of the plan unless said.
         """
-        edits = [Edit(c.op, c.resource, c.key, c.wanted, until=c.until, again=c.is_again) for c in plan.changes]
+        edits = [Edit(c.op, c.resource, c.key, c.wanted, again=c.is_again) for c in plan.changes]
         made = self._plan(edits, reason or plan.reason, planning.let_through(plan.changes), None)
         return replace(made, undoes=plan.undoes, _origin=origin_of(plan))
 
@@ -491,8 +466,7 @@ class Changes:
     ) -> Plan:
         refuse_secret_text("the reason", reason or "")
         now = self._kafka.now()
-        ends_at = [datetime.fromisoformat(change.until) for change in rows if change.until]
-        expires = _written(min([now + (lifetime or LIFETIME), *ends_at]))
+        expires = _written(now + (lifetime or LIFETIME))
         plan = Plan(self._kafka.id, _written(now), tuple(rows), reason, author(self._named()), expires, undoes)
         return bound(plan, self, advice_on(self._kafka, rows, state, secret))
 

@@ -82,7 +82,7 @@ class Facts:
     """What is known of a cluster; None or empty where it was not read or not asked for.
 
     `quotas` are QUOTAS; `used` is UTILISATION with `measured`, the brokers' own ratio; `findings` are counted by code
-    and severity, `drift` by kind and state, `plans` and `due` by state.
+    and severity, `drift` by kind and state, `plans` by state.
     """
 
     cluster: Mapping[str, str] = field(default_factory=dict)
@@ -94,8 +94,6 @@ class Facts:
     drift: Mapping[tuple[str, str], int] | None = None
     plans: Mapping[str, int] | None = None
     unfinished_since: float | None = None
-    due: Mapping[str, int] | None = None
-    next_end: float | None = None
     lease: Mapping[str, Any] | None = None
     parts: Mapping[str, Part] = field(default_factory=dict)
 
@@ -298,12 +296,6 @@ def _of_plans(facts: Facts) -> Iterator[Metric]:
     if facts.unfinished_since is not None:
         words = "When the oldest unfinished plan was made, in seconds since 1970."
         yield _gauge("plan_unfinished_timestamp_seconds", words, [], [([], facts.unfinished_since)])
-    if facts.due is not None:
-        words = "Changes with an end; due: it has passed, and the change is still in force."
-        yield _gauge("changes_with_end", words, ["state"], _by_state(facts.due))
-    if facts.next_end is not None:
-        words = "The next end of a change, in seconds since 1970."
-        yield _gauge("change_next_end_timestamp_seconds", words, [], [([], facts.next_end)])
 
 
 def _by_state(counts: Mapping[str, int]) -> Iterator[tuple[list[str], float]]:

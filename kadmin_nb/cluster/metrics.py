@@ -22,7 +22,6 @@ from ..frames.answer import Answer
 from ..frames.snapshot_kinds import KINDS
 from ..frames.views import DIFFERENCES
 from ..model.changes import UNKNOWN, UNVERIFIED
-from ..plans.ends import CHANGED, DUE, WAITING
 from ..plans.journal.replay import JournalState
 from ..plans.plan import Plan
 from ..usage.broker_utilisation import Place, utilisation_differences
@@ -160,9 +159,6 @@ class Exporter:
         begun, unread = journals().begun(self._kafka.id)
         undone = {plan.undoes for plan, _ in begun}
         open_since = [plan.created for plan, state in begun if plan.id not in undone and is_unfinished(plan, state)]
-        due = self._cluster.due().to_arrow()
-        states = Counter(due["state"].to_pylist())
-        ends = [row["until"] for row in due.to_pylist() if row["state"] == WAITING]
         return {
             "plans": {
                 "unfinished": len(open_since),
@@ -170,8 +166,6 @@ class Exporter:
                 "unreadable": unread,
             },
             "unfinished_since": min((datetime.fromisoformat(at).timestamp() for at in open_since), default=None),
-            "due": {state: states[state] for state in (WAITING, DUE, CHANGED)},
-            "next_end": min((end.timestamp() for end in ends), default=None),
         }
 
     def _read_lease(self) -> dict[str, Any]:

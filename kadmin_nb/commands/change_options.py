@@ -29,7 +29,7 @@ def planning(command: Command, bind: Bind = no_binding) -> Command:
         command = option(command)
 
     def bind_all(ctx: click.Context, session: Session, params: dict[str, Any]) -> None:
-        bind(ctx, session, params)  # first: `--until` of a source of usage is not the end of a change
+        bind(ctx, session, params)
         _bind_plan_options(ctx, session, params)
 
     return reading(printing(command), bind_all)
@@ -38,11 +38,6 @@ def planning(command: Command, bind: Bind = no_binding) -> Command:
 def changing(command: Command, bind: Bind = no_binding) -> Command:
     """`--apply`, `--allow`, `--wait-lease`, `--detailed-exitcode`, and those of `planning`: for a verb that changes."""
     return planning(detailed("there is something to change")(_apply(_allow(_wait_lease(command)))), bind)
-
-
-def ending(command: Command) -> Command:
-    """`--until`, and the options of `changing`: for a verb whose changes may have an end."""
-    return changing(_until(command))
 
 
 def applying(command: Command) -> Command:
@@ -114,11 +109,6 @@ _lifetime = click.option(
     callback=_hours,
     metavar="HOURS",
     help="How long the plan may be applied; default: 7 days.",
-)
-_until = click.option(
-    "--until",
-    metavar="WHEN",
-    help="When the change ends: 2h, '18:00 Europe/Berlin'; `plan return` then restores the value from before.",
 )
 again = click.option(
     "--again",

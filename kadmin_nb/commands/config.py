@@ -13,7 +13,7 @@ from ..model.changes import Edit
 from ..model.resources import WORDS
 from ..plans import change_words
 from . import completions, options
-from .change_options import again, changing, ending
+from .change_options import again, changing
 from .click_glue import Verbs, words
 from .history import history_at
 from .options import read_selectors
@@ -118,7 +118,7 @@ def why(session: Session, words: tuple[str, ...], number: int | None, history: s
 
 
 @config.command("set")
-@ending
+@changing
 @again
 @words(completions.config_settings, "KEY=VALUE... TYPE=NAME...")
 @options.types(*RESOURCES)
@@ -130,7 +130,7 @@ def set_(session: Session, words: tuple[str, ...], plan_options: PlanOptions) ->
 
 
 @config.command()
-@ending
+@changing
 @words(completions.config_resets, "KEY... TYPE=NAME...")
 @options.types(*RESOURCES)
 def reset(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
@@ -139,7 +139,7 @@ def reset(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -
 
 
 @config.command()
-@ending
+@changing
 @words(completions.config_settings, "KEY=VALUE... TYPE=NAME...")
 @options.types(*RESOURCES)
 def append(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:
@@ -148,7 +148,7 @@ def append(session: Session, words: tuple[str, ...], plan_options: PlanOptions) 
 
 
 @config.command()
-@ending
+@changing
 @words(completions.config_settings, "KEY=VALUE... TYPE=NAME...")
 @options.types(*RESOURCES)
 def subtract(session: Session, words: tuple[str, ...], plan_options: PlanOptions) -> Any:

@@ -11,7 +11,7 @@ from .. import files
 from ..errors import UsageError
 from ..plans.apply_options import ApplyOptions
 from . import completions, options
-from .change_options import again, applying, changing, ending, wait_clients
+from .change_options import again, applying, changing, wait_clients
 from .click_glue import FILE, FRAME, Text, Verbs, Words
 from .declared import plan_from
 from .options import Finite
@@ -28,7 +28,7 @@ _HEX = frozenset("0123456789abcdef")
 
 
 @click.group(cls=Verbs, invoke_without_command=True)
-@ending
+@changing
 @again
 @options.impact
 @click.option(
@@ -50,7 +50,6 @@ def plan(
     {here} apply p.json
     {here} log 3f9a27
     {here} rollback 3f9a27 --apply
-    {here} due
     {here} from cluster.yaml
     """
     if verb := click.get_current_context().invoked_subcommand:
@@ -70,7 +69,7 @@ def plan(
 
     edits = change_lines.edits(_change_lines_in(file), allow_unknown=plan_options.allow_unknown)
     stage = session.cluster.stage()
-    stage.add(edits, plan_options.until)
+    stage.add(edits)
     return session.save_or_apply(planned(stage, plan_options), plan_options, impact)
 
 
@@ -157,27 +156,6 @@ def rollback(session: Session, which: str, plan_options: PlanOptions) -> Any:
     It restores the rows that the other plan has sent and that brokers show. --apply applies it.
     """
     return session.save_or_apply(session.cluster.rollback(load_plan(which)), plan_options)
-
-
-@plan.command()
-@options.reading
-def due(session: Session) -> Any:
-    """List the changes from here that have an end (--until)."""
-    return session.cluster.due()
-
-
-@plan.command("return")
-@changing
-def return_(session: Session, plan_options: PlanOptions) -> Any:
-    """Plan the return of changes whose end has passed.
-
-    Each value becomes the one from before. --apply applies the plan.
-
-    
-    {here}
-    {here} --apply --allow producer_byte_rate
-    """
-    return session.save_or_apply(session.cluster.return_due(), plan_options)
 
 
 @plan.command()

@@ -13,7 +13,7 @@ from ..model.entity import ARGUMENTS, TYPES, entity_type
 from ..model.quota_keys import parse_value
 from ..plans import change_words
 from . import completions, options
-from .change_options import ending, planning
+from .change_options import changing, planning
 from .chart import chart
 from .click_glue import FRAME, Verbs, words
 from .history import history, history_at
@@ -216,7 +216,7 @@ def audit(
 
 
 @quota.command("set")
-@ending
+@changing
 @words(completions.quota_settings, "KEY=VALUE... TYPE=NAME...")
 @options.types(*TYPES)
 @_pairs("Set it on each of these clients: a frame with user and client_id; without KEY=VALUE also key and value.")
@@ -234,7 +234,7 @@ def set_(session: Session, words: tuple[str, ...], pairs: Any, plan_options: Pla
 
 
 @quota.command()
-@ending
+@changing
 @words(completions.quota_removals, "KEY... TYPE=NAME...")
 @options.types(*TYPES)
 @_pairs("Remove it from each of these clients: a frame with user and client_id.")

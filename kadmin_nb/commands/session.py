@@ -48,7 +48,6 @@ class PlanOptions:
     apply: bool = False
     allow_unknown: Collection[str] = ()
     lifetime: timedelta | None = None
-    until: str | None = None
     again: bool = False
     apply_options: ApplyOptions = field(default_factory=ApplyOptions)
 
@@ -222,7 +221,7 @@ class Session:
     def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Plan | Outcomes | Stage | ImpactAnswer:
         """Carry out a changing verb: the terminal plans that one line."""
         stage = self.cluster.stage()
-        stage.add(edits, plan_options.until)
+        stage.add(edits)
         return self.save_or_apply(planned(stage, plan_options), plan_options)
 
     def save_or_apply(

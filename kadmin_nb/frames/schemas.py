@@ -495,21 +495,6 @@ class TOTALS(_Client, key="user client_id key"):
     state = STATE
 
 
-class DUE(Frame, key="plan_id row"):
-    """The changes made from here that have an end, the next end first. `state` is waiting, due or changed: then another
-    value was set since, and stays.
-    """
-
-    state = STATE
-    until = Field(MOMENT, "the end")
-    resource = RESOURCE
-    key = KEY.of(TEXT)
-    value = Field(TEXT, "the value until then", unit=OF_KEY, null=True)
-    before = Field(TEXT, "the value that returns; null: it is removed", unit=OF_KEY, null=True)
-    plan_id = PLAN_ID
-    row = ROW
-
-
 class DANGERS(_Row, key="row"):
     """The rows of a plan that weaken something, and need its key allowed. `danger` is durability, retention, listener,
     login, address, code, access, encryption, quota, unit or stop; or rolled back, of the whole plan, and then its key

@@ -213,11 +213,6 @@ def _totals_finding(table: pa.Table) -> str:
     return f"Totals of clients before and after: {found}"
 
 
-def _due_finding(table: pa.Table) -> str:
-    changes = counted_nouns(table.num_rows, "change with an end", "changes with an end")
-    return ": ".join(filter(None, [changes, ", ".join(_counted(table["state"]))]))
-
-
 def _counted(words: pa.ChunkedArray) -> list[str]:
     """Each word with the number of rows that have it, in their order."""
     return [f"{count:,} {word}" for word, count in Counter(words.drop_null().to_pylist()).items()]
@@ -398,11 +393,6 @@ VIEWS: Mapping[type, View] = {
     schemas.TOTALS: View(
         ("state", "client", "new_user", "new_client_id", "key", "total_before", "total_after"),
         finding=_totals_finding,
-    ),
-    schemas.DUE: View(
-        ("state", "resource", "key", "value", "before", "until", "plan_id"),
-        ("change with an end", "changes with an end"),
-        _due_finding,
     ),
     schemas.JOURNAL: View(("line", "at", "what_was_done"), ("record", "records")),
     schemas.LOCAL: View(

@@ -136,8 +136,8 @@ class Edit(_KeyOfTarget):
     """One staged wish: this `op` on this `key`, with `value` as the text that the broker takes.
 
     A value that is a secret itself, on its way to being refused, is a `Secret`. `note` is what staging had to say, such
-    as that an earlier wish was replaced. `until` is the end of the change, ISO
-    8601 with a zone. With `again` it is sent even where the value is set already.
+    as that an earlier wish was replaced.
+    With `again` it is sent even where the value is set already.
     """
 
     op: str
@@ -145,7 +145,6 @@ class Edit(_KeyOfTarget):
     key: str
     value: str | Secret | None = None
     note: str | None = None
-    until: str | None = None
     again: bool = False
 
     @property
@@ -166,8 +165,8 @@ class Change(_KeyOfTarget):
     Of a row that `is_secret`, `wanted` and `after` only say where the value is, `env:NAME`. One that `is_let_through`
     has a key that nobody knows, and --allow-unknown allows it. `meant` is the key that was probably meant instead
     of one that its resource does not know. `topic_id` is the id of the topic whose config it is, as the plan saw it.
-    `until` is the end of the change, ISO 8601 with a zone. One that `is_again` is sent although its value is set
-    already.
+    One that `is_again` is sent although its value is set already. `until` is the end that an earlier version wrote
+    into its plan's file: it is in the plan's id, and nothing goes by it.
     """
 
     row: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from datetime import UTC, date, datetime, timedelta, tzinfo
 
 from ..errors import UsageError
 from .config_units import TIME_WORDS, TIMES
@@ -30,55 +30,6 @@ def moment(time: object) -> datetime:
     if read.tzinfo is None:
         raise UsageError(f"{time} has no time zone", hint="Write 2026-11-21T12:00:00Z, or datetime(…, tzinfo=UTC).")
     return read.astimezone(UTC)
-
-
-_END_HINT = "For example 2h, '18:00 Europe/Berlin', 18:00Z, or 2026-11-21T18:00:00Z."
-
-
-def end_of(when: object, now: datetime | None = None) -> datetime:
-    """A time in the future, in UTC: a length from now, a time of day with its zone (the next one), or a moment.
-
-    Raises
-    ------
-    UsageError
-        It is none, has no zone, or has passed.
-    """
-    now, text = now or datetime.now(UTC), str(when).strip()
-    if (length := length_of_time(text)) is not None:
-        return now + length
-    of_day = _time_of_day(text)
-    if of_day is None and isinstance(when, str) and not is_time(text):
-        raise UsageError(f"{text} is not a time in the future", hint=_END_HINT)
-    if of_day is not None and of_day.tzinfo is None:
-        raise UsageError(f"{text} has no time zone", hint=_END_HINT)
-    end = moment(when) if of_day is None else _next(of_day, now)
-    if end <= now:
-        raise UsageError(f"{text} has passed: an end is in the future", hint=_END_HINT)
-    return end
-
-
-def _time_of_day(text: str) -> time | None:
-    """`18:00Z`, `18:00+02:00`, `18:00 Europe/Berlin`; None for another text."""
-    clock, _, zone = text.partition(" ")
-    try:
-        of_day = time.fromisoformat(clock)
-    except ValueError:
-        return None
-    if not zone:
-        return of_day
-    from zoneinfo import ZoneInfo  # commands without a zone do not load it
-
-    try:
-        return of_day.replace(tzinfo=ZoneInfo(zone.strip()))
-    except (KeyError, ValueError, OSError):  # no such zone; no name of one; a folder of zones
-        raise UsageError(f"{zone.strip()} is not a time zone", hint=_END_HINT) from None
-
-
-def _next(of_day: time, now: datetime) -> datetime:
-    """The next moment at which a clock there shows that time."""
-    here = now.astimezone(of_day.tzinfo)
-    today = datetime.combine(here.date(), of_day)
-    return (today if today > here else datetime.combine(here.date() + timedelta(1), of_day)).astimezone(UTC)
 
 
 def is_time(text: str) -> bool:

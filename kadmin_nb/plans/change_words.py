@@ -16,7 +16,6 @@ from ..model.levels import Part
 from ..model.quota_keys import QUOTA_KEY_NAMES, find, parse_value, text_of
 from ..model.resources import WORDS, Resource
 from ..model.scram import Credential, ScramUser, mechanism_of
-from ..model.times import end_of
 from ..secrets import SCRAM, holds_secret, is_secret_name, mentions_secret
 
 QUOTA_VERBS = {"set": SET, "remove": DELETE}
@@ -24,12 +23,6 @@ CONFIG_VERBS = {"set": SET, "reset": DELETE, "append": APPEND, "subtract": SUBTR
 SCRAM_VERBS = {"set": SET, "delete": DELETE}
 USER_CONFIG_VERBS = {"set": SET, "reset": DELETE}
 """The verbs of lines that change quotas and client configs of a user together."""
-
-
-def with_end(edits: Iterable[Edit], until: object) -> list[Edit]:
-    """The edits, each with this end (`model.times.end_of`); as they are where it is None."""
-    end = None if until is None else end_of(until).isoformat(timespec="milliseconds")
-    return [edit if end is None else replace(edit, until=end) for edit in edits]
 
 
 def sent_again(edits: Iterable[Edit]) -> list[Edit]:

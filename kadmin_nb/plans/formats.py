@@ -7,17 +7,13 @@ import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Self
-
-import pyarrow as pa
 
 from ..errors import UsageError, printable
 from ..frames.meanings import in_unit, word
 from ..model.changes import APPEND, DELETE, SUBTRACT, Change
 from ..model.configurable import Configurable
 from ..model.entity import entity_type
-from ..model.figures import utc
 from ..model.grammar import DEFAULT, format_word, quote
 from ..model.java_text import trimmed
 from ..model.resources import WORDS
@@ -188,16 +184,6 @@ _SPECIAL = re.compile(r"[`|\\$]")
 _PLAIN_TEXT = re.compile(r"[A-Za-z0-9 ,;%'()-]*")
 
 
-def with_ends(rows: pa.Table, changes: Iterable[Change]) -> pa.Table:
-    """The rows of these changes, with their ends where any has one."""
-    ends = [_end(change) for change in changes]
-    return rows.append_column("until", pa.array(ends, pa.string())) if any(ends) else rows
-
-
-def _end(change: Change) -> str | None:
-    return None if change.until is None else utc(datetime.fromisoformat(change.until).astimezone(UTC))
-
-
 def as_markdown(subject: Subject) -> PlanText:
     """Its changes as a table; of a plan, what was there before and what will be.
 
@@ -205,8 +191,7 @@ def as_markdown(subject: Subject) -> PlanText:
     `<code>`, with all but letters, digits and spaces as numeric references, which Markdown never takes for its own
     signs.
     """
-    ends = ("until",) if any(change.until for change in subject.changes) else ()
-    columns = (*(_SEEN if subject.is_seen else _WISHED), *ends)
+    columns = _SEEN if subject.is_seen else _WISHED
     head = [f"{name}: {said(value)}  " for name, value in subject.head.items()]
     rows = [_table_row(["before" if name == "old" else name for name in columns]), _table_row(["---"] * len(columns))]
     rows += [_table_row([_CELLS[column](change) for column in columns]) for change in subject.changes]
@@ -260,7 +245,6 @@ _CELLS: Mapping[str, Callable[[Change], str]] = {
     "level": lambda change: code(change.level) if change.level else "",
     "validated": lambda change: said(str(change.validated)),
     "note": lambda change: said(change.note or ""),
-    "until": lambda change: said(_end(change) or ""),
 }
 
 

@@ -30,7 +30,7 @@ from . import advice, plan_file
 from .advice import Advice, answer, dangers
 from .apply_options import ApplyOptions, GivenOptions, shows_options, with_arguments
 from .execution.progress import Progress, Stopped, never, silent
-from .formats import PrintFormats, Subject, with_ends
+from .formats import PrintFormats, Subject
 from .kinds.registry import remedy, rights_to_apply
 from .plan_file import FORMAT, columns_of, row_of
 
@@ -373,7 +373,7 @@ class Plan(PrintFormats, Tabular):
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The dangers first, then the rows."""
-        return [*self._alerts(page), with_ends(self.to_arrow().select(_SHOWN), self.changes)]
+        return [*self._alerts(page), self.to_arrow().select(_SHOWN)]
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The rights that it needs, the warnings, what can be sent again; of which cluster it is, whose and why; and
@@ -433,8 +433,10 @@ class Plan(PrintFormats, Tabular):
 
     @property
     def _noted(self) -> list[str]:
-        """The notes, a line each."""
-        return [f"{note.get('kind')} by {note.get('author')}: {note.get('text')}" for note in self.notes]
+        """The notes, a line each, and what of its file no longer counts."""
+        noted = [f"{note.get('kind')} by {note.get('author')}: {note.get('text')}" for note in self.notes]
+        ends = [f"{change.row} ({change.until})" for change in self.changes if change.until]
+        return [*noted, *[f"the end of a change is ignored: row {', '.join(ends)}"] * bool(ends)]
 
     def _title(self) -> str:
         return printable(f"plan {self.id[:12]}: {self._counts}")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import compress
 from operator import attrgetter
 
-from ..errors import Invalid, KadminError, UsageError
+from ..errors import Invalid, KadminError
 from ..hints import Hint, Option, did_you_mean, sentence
 from ..model.changes import DELETE, OK, Change, Edit, Refusal, refuse_long
 from ..secrets import FORMS, SHOWN, Secret, asks_somebody, holds_secret, is_secret_name
@@ -48,7 +48,6 @@ def changes(edits: Sequence[Edit], state: ObservedState, allow_unknown: Collecti
     _refuse_bare([edit for edit in compress(edits, secret) if edit.reference is None], state)
     _refuse_secret_texts(edit for edit, is_secret in zip(edits, secret, strict=True) if not is_secret)
     _refuse_each(edits, _refuse_long_value)
-    _refuse_end_without_return(edits, state)
     rows = enumerate(zip(edits, secret, strict=True), 1)
     return _noted([_plan_row(n, edit, state, allow_unknown, is_secret) for n, (edit, is_secret) in rows], state)
 
@@ -118,7 +117,6 @@ def _wish(row: int, edit: Edit, is_secret: bool = False) -> Change:
         level=edit.resource.level,
         note=edit.note,
         is_secret=is_secret,
-        until=edit.until,
     )
 
 
@@ -147,7 +145,6 @@ def _plan_row(row: int, edit: Edit, state: ObservedState, allow_unknown: Collect
         is_let_through=is_let_through,
         meant=meant,
         topic_id=state.topic_ids.get(edit.resource),
-        until=edit.until,
         is_again=is_same and edit.again,
     )
 
@@ -214,16 +211,6 @@ def _refuse_each(edits: Iterable[Edit], refuse: Callable[[Edit], None]) -> None:
             error = exc.reworded(f"{exc}: {edit.key} of {edit.resource}")
             error.targets = (edit.target,)
             raise error from None
-
-
-def _refuse_end_without_return(edits: Iterable[Edit], state: ObservedState) -> None:
-    """Refuse an end for a change whose old value is unknown."""
-    lost = next((edit for edit in edits if edit.until and not state.of(edit.target).is_known), None)
-    if lost is not None:
-        raise UsageError(
-            f"{lost.key} of {lost.resource} cannot have an end: its old value is sensitive, and cannot be restored",
-            hint=Hint(sentence("Leave out {}.", Option("until", [lost.until or ""]))),
-        )
 
 
 def _refuse_long_value(edit: Edit) -> None:

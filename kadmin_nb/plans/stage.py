@@ -25,8 +25,8 @@ from ..model.resources import WORDS, Resource
 from ..model.scram import FEWEST_ITERATIONS, Credential, ScramUser, mechanism_of
 from ..secrets import Secret, covered
 from . import change_lines, stored_values
-from .change_words import client_config_edit, sent_again, with_end
-from .formats import PrintFormats, Subject, with_ends
+from .change_words import client_config_edit, sent_again
+from .formats import PrintFormats, Subject
 from .kinds.configs import CONFIGS, value_text
 from .kinds.quotas import QUOTAS
 from .kinds.registry import kind_of
@@ -187,21 +187,18 @@ class Stage(PrintFormats, Tabular):
         client_id: object = LEFT_OUT,
         ip: object = LEFT_OUT,
         entity: Entity | Mapping[str, object] | None = None,
-        until: object = None,
     ) -> Edit:
         """Stage a quota of `user=`, `client_id=`, `ip=` or `entity={…}`.
 
-        `value` is a number in the key's unit or a text such as `10MB/s`. `until` is the end of the change, if it has
-        one: `2h`, `18:00 Europe/Berlin`, or a datetime with a zone; see `Cluster.return_due`.
+        `value` is a number in the key's unit or a text such as `10MB/s`.
 
         Raises
         ------
         UsageError, Invalid
-            Not an entity, a unit that does not fit, a value that no quota can have, an end that has passed or has no
-            zone.
+            Not an entity, a unit that does not fit, a value that no quota can have.
         """
         whose = _entity_of(user, client_id, ip, entity)
-        return self._stage(Edit(SET, whose, given_key(key), text_of(parse_value(key, value))), until)
+        return self._stage(Edit(SET, whose, given_key(key), text_of(parse_value(key, value))))
 
     def remove_quota(
         self,
@@ -211,10 +208,9 @@ class Stage(PrintFormats, Tabular):
         client_id: object = LEFT_OUT,
         ip: object = LEFT_OUT,
         entity: Entity | Mapping[str, object] | None = None,
-        until: object = None,
     ) -> Edit:
-        """Stage the removal of a quota; with an end as in `set_quota`."""
-        return self._stage(Edit(DELETE, _entity_of(user, client_id, ip, entity), given_key(key)), until)
+        """Stage the removal of a quota."""
+        return self._stage(Edit(DELETE, _entity_of(user, client_id, ip, entity), given_key(key)))
 
     def set_quotas(self, frame: object) -> None:
         """Stage every row of a frame with QUOTAS' columns; a null value removes.
@@ -236,16 +232,14 @@ class Stage(PrintFormats, Tabular):
         broker_logger: object = LEFT_OUT,
         client_metrics: object = LEFT_OUT,
         group: object = LEFT_OUT,
-        until: object = None,
     ) -> Edit:
         """Stage a config of one of `topic=`, `broker=`, `broker_logger=`, `client_metrics=`, `group=`.
 
         `broker=kn.DEFAULT` is the cluster-wide default. A secret is given by reference, `env:NAME`, `file:PATH` (from
         the folder that it is planned and applied in), `keyring:NAME` or `databricks:SCOPE/KEY`: `plan` refuses others.
-        `until` is its end, as in `set_quota`.
         """
         resource = _resource_of(topic, broker, broker_logger, client_metrics, group)
-        return self._stage(Edit(SET, resource, given_key(key), stored_text(key, value_text(key, value))), until)
+        return self._stage(Edit(SET, resource, given_key(key), stored_text(key, value_text(key, value))))
 
     def reset_config(
         self,
@@ -256,11 +250,10 @@ class Stage(PrintFormats, Tabular):
         broker_logger: object = LEFT_OUT,
         client_metrics: object = LEFT_OUT,
         group: object = LEFT_OUT,
-        until: object = None,
     ) -> Edit:
         """Stage the removal of an override, so that the key's fallback applies."""
         resource = _resource_of(topic, broker, broker_logger, client_metrics, group)
-        return self._stage(Edit(DELETE, resource, given_key(key)), until)
+        return self._stage(Edit(DELETE, resource, given_key(key)))
 
     def append_config(
         self,
@@ -340,20 +333,20 @@ class Stage(PrintFormats, Tabular):
         """
         self.add(change_lines.frame_edits(frame, CONFIGS))
 
-    def _stage(self, edit: Edit, until: object = None) -> Edit:
-        return self.add([edit], until)[0]
+    def _stage(self, edit: Edit) -> Edit:
+        return self.add([edit])[0]
 
-    def add(self, edits: Iterable[Edit], until: object = None, *, again: bool = False) -> list[Edit]:
-        """Stage edits that were read elsewhere, all of them or none; with an end, each has it, as in `set_quota`.
+    def add(self, edits: Iterable[Edit], *, again: bool = False) -> list[Edit]:
+        """Stage edits that were read elsewhere, all of them or none.
 
         `again` is as in `plan`.
 
         Raises
         ------
         UsageError
-            An append and a subtract of one key; an end that has passed or has no zone.
+            An append and a subtract of one key.
         """
-        return self._edits.add(with_end(sent_again(edits) if again else edits, until))
+        return self._edits.add(sent_again(edits) if again else edits)
 
     def add_lines(self, text: str, *, kind: str | None = None, allow_unknown: Collection[str] = ()) -> list[Edit]:
         """Stage the lines of a cell or a file, `set producer_byte_rate=5MB/s user=alice`: all of them or none.
@@ -422,8 +415,7 @@ class Stage(PrintFormats, Tabular):
         return len(self._edits)
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        rows = wishes(self._edits.staged().values())
-        return [with_ends(_unseen(rows).select(["row", "op", "resource", "key", "wanted", "note"]), rows)]
+        return [self.to_arrow().select(["row", "op", "resource", "key", "wanted", "note"])]
 
     def _title(self) -> str:
         return f"{len(self)} staged change{'s' * (len(self) != 1)}"
@@ -477,7 +469,7 @@ class Origin:
 
 def _merged(earlier: Edit, edit: Edit) -> Edit:
     """Two wishes for one target as one: items add up, whatever else comes later replaces."""
-    if (earlier.op, earlier.value, earlier.until) == (edit.op, edit.value, edit.until):
+    if (earlier.op, earlier.value) == (edit.op, edit.value):
         return replace(earlier, again=earlier.again or edit.again)
     was = f"{earlier.op} {earlier.value}" if earlier.value is not None else earlier.op
     if edit.op not in _LIST_OPS or earlier.op == DELETE:

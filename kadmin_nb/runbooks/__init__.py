@@ -14,7 +14,6 @@ if TYPE_CHECKING:
         broken_rules,
         callbacks,
         coverage,
-        overdue,
         shadowed,
         throttled,
         unlimited,
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from .run_record import Record, record
 
 _AUDITS = (
-    *("broken_rules", "callbacks", "coverage", "overdue", "shadowed"),
+    *("broken_rules", "callbacks", "coverage", "shadowed"),
     *("throttled", "unlimited", "unlimited_unnamed", "utilisation"),
 )
 _LAZY = {
@@ -78,7 +77,6 @@ __all__ = [
     "gate",
     "list",
     "new",
-    "overdue",
     "pandas",
     "preflight",
     "record",

@@ -14,7 +14,6 @@ from ..frames import spark as sparks
 from ..frames.answer import Answer
 from ..frames.lazy_answer import SparkAnswer
 from ..model.findings import SKIPPED, Coverage, Finding
-from ..plans.ends import DUE
 from ..policy import load
 from ..policy.facts import EFFECTIVE
 from ..policy.rules import KEPT
@@ -41,11 +40,6 @@ def callbacks(cluster: Cluster) -> list[str]:
 def shadowed(tree: Any) -> Answer:
     """The rows of TREE over which another quota always wins."""
     return Answer(pa.table(tree).filter(field("shadowed_by").is_valid()))
-
-
-def overdue(cluster: Cluster) -> Answer:
-    """The rows of DUE whose end has passed and whose change is still in force."""
-    return Answer(cluster.due().to_arrow().filter(field("state") == DUE))
 
 
 def unlimited(quotas: Any, clients: Any) -> Answer:

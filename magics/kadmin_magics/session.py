@@ -137,7 +137,7 @@ class NotebookSession(Session):
         if plan_options.apply or plan_options.save:
             return super().change(edits, plan_options)
         tray = self.tray
-        tray.add(edits, plan_options.until, again=plan_options.again)
+        tray.add(edits, again=plan_options.again)
         self.allowed |= {*plan_options.allow_unknown}
         self.reason = plan_options.reason or self.reason
         self._staged.policies = self.with_policies(plan_options.apply_options).policy

@@ -29,7 +29,7 @@ BUNDLE = ROOT / "databricks"
 FILES = [BUNDLE / "databricks.yml", *sorted(BUNDLE.glob("resources/*.yml"))]
 MAIN: dict[str, Any] = yaml.safe_load((BUNDLE / "databricks.yml").read_text())
 TASKS = ("record_history", "usage", "utilisation", "audit")
-JOBS = ("kadmin_nb_cluster", "kadmin_nb_return_limits")
+JOBS = ("kadmin_nb_cluster",)
 """The jobs whose tasks are notebooks."""
 GIVEN = {"catalog": "main", "warehouse_id": "0123456789abcdef", "notify": "ann@example.com"}
 """What nobody but who deploys can know."""
@@ -150,7 +150,6 @@ def test_what_one_task_writes_the_next_one_reads():
     assert given["usage"]["logs"] == f"/Volumes/main/kafka/kadmin_nb/logs/{cluster}/*/*{{day}}*"
     assert given["record_history"]["cluster"] == given["audit"]["cluster"] == cluster
     assert given["usage"]["tz"] == given["utilisation"]["tz"] == "{{job.parameters.tz}}"
-    assert given["record_history"]["state"] == given["return_limits"]["state"]
     assert given["record_history"]["profiles"] == "/Workspace/files/databricks/kadmin-nb.toml"
 
 
@@ -229,9 +228,8 @@ def test_the_profile_keeps_its_secret_in_the_scope(monkeypatch):
     monkeypatch.setenv("KADMIN_CONFIG", str(BUNDLE / "kadmin-nb.toml"))
     text = (BUNDLE / "kadmin-nb.toml").read_text()
     assert toml.find_file() == BUNDLE / "kadmin-nb.toml"
-    clusters = [one["cluster"] for one in json.loads(MAIN["variables"]["clusters"]["default"])]
-    for name in (*clusters, MAIN["variables"]["cluster"]["default"]):
-        assert f"[profiles.{name}]" in text
+    for one in json.loads(MAIN["variables"]["clusters"]["default"]):
+        assert f"[profiles.{one['cluster']}]" in text
     scope = deployed("prod")["secret_scopes"]["kafka"]["name"]
     assert re.findall(r'password = "(.*)"', text) == [f"databricks:{scope}/quota-audit"]
 

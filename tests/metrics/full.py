@@ -54,8 +54,6 @@ def full_facts(users: int = 3, brokers: int = 2) -> Facts:
         drift={("quotas", "changed"): 1},
         plans={"unfinished": 1},
         unfinished_since=1.0,
-        due={"due": 1},
-        next_end=1.0,
         lease={"holder": "a", "host": "b", "plan": "c", "taken": 1.0},
         parts={"limits": Part(True, 0.1, 1.0, 0)},
     )

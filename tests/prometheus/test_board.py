@@ -47,7 +47,7 @@ def endpoint(cluster: kn.Cluster, folder: Path) -> Iterator[Endpoint]:
         stage.set_quota("connection_creation_rate", 10, ip="10.9.8.7")
         stage.set_quota("controller_mutation_rate", 3, user="board")
         stage.set_quota("request_percentage", 50, user="board")
-        stage.set_quota(KEY, 1e6, user="board", until="2h")
+        stage.set_quota(KEY, 1e6, user="board")
         plan = stage.plan("a board")
         plan.apply(allow=KEY).raise_for_errors()
         exporter = Exporter(cluster, metrics_now, against=str(folder / "before.parquet"), most=LARGEST_MOST)

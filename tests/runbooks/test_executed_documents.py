@@ -35,7 +35,6 @@ STATES = {
     **dict.fromkeys(["change_configs", "change_quotas", "onboard_client"], "planned"),
     **dict.fromkeys(["drift_report", "quota_audit", "record_history", "rightsizing"], "finished"),
     **dict.fromkeys(["showback", "upgrade_check"], "finished"),
-    "return_limits": "nothing to do",
 }
 """What each run ends with, but for `offboard_client`: it runs beside the one that it looks for."""
 HOSTILE = "</script><img src=x onerror=alert(1)>"
@@ -90,7 +89,6 @@ def runs(home: Path, secure_kafka: LocalKafka, request: pytest.FixtureRequest) -
         run("change_quotas", changes=["set request_percentage=50% user=mia"])
         run("change_configs", changes=["set consumer.session.timeout.ms=50000 group=mia"])
         run("offboard_client", user=HOSTILE)
-        run("return_limits")
         run("showback", usage=str(home / "usage.parquet"), owners=str(home / "owners.csv"))
         run("upgrade_check", log=str(OLD_CLIENTS), broker="1", tz="UTC")
         run("rightsizing", usage=str(home / "usage.parquet"))

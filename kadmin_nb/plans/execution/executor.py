@@ -121,7 +121,7 @@ def apply(
         The cluster could not be read. Nothing was sent.
     """
     before = replay.replayed(journal.before)
-    if not before.runs or any(change.until for change in plan.changes):
+    if not before.runs:
         refuse_expired(kafka, plan)
     refuse_invalid(plan.refused, len(plan))
     with closing(PlanLock(kafka, plan, options)) as lock:
