@@ -14,19 +14,14 @@ import pyarrow as pa
 
 from ..comparing import Diff, Side, compare
 from ..comparing.differences import table_of
-from ..declared import Declared, Migration, load
+from ..declared import Declared, load
 from ..declared.declaration import read_by
-from ..declared.migration import totals
 from ..errors import KadminError, UsageError
-from ..frames import schemas
-from ..frames.answer import Answer
 from ..frames.snapshot_kinds import CONFIGS
 from ..frames.snapshots import Snapshot
 from ..history import open_history
 from ..model.grammar import quote
 from ..model.resources import WORDS, Resource
-from ..resolution import kernel
-from ..resolution.impact import known_clients
 from . import Cluster, connect
 from .snapshots import configs_of
 
@@ -97,7 +92,6 @@ def diff(
     *,
     everything: bool = False,
     cluster_id: str | None = None,
-    migration: Migration | None = None,
 ) -> Diff:
     """DIFF: the differences from `a` to `b`, a row for each resource and key; rows can be staged on either side.
 
@@ -113,8 +107,6 @@ def diff(
         Also show rows that differ only by a default, or by nature, as ids of brokers do; they are always counted.
     cluster_id
         The cluster, if a history has several; default: that of the other side.
-    migration
-        Compare `a` as it would be on `b`: another number of brokers, other names of principals.
 
     Raises
     ------
@@ -137,46 +129,7 @@ def diff(
         _refuse_one_cluster(sides[0], sides[1])
         for place, cluster in clusters.items():
             sides[1 - place] = _with_synonyms(sides[1 - place], cluster, sides[place])
-    if migration is not None:
-        sides[0] = replace(sides[0], content=migration.snapshot(_snapshot_of(sides[0])))
     return compare(sides[0], sides[1], everything=everything)
-
-
-def compare_totals(a: object, b: object, clients: object, migration: Migration) -> Answer:
-    """TOTALS: what each client could get from all brokers of `a`, and what it can get on `b`: the proof of a migration.
-
-    Parameters
-    ----------
-    a, b
-        The two clusters, files, snapshots or moments, as of `diff`.
-    clients
-        PAIRS, or USAGE, by the names that they have on `a`.
-    migration
-        The numbers of brokers, and the names on `b`.
-    """
-    quotas = []
-    with ExitStack() as connections:
-        for source in map(_source, (a, b)):
-            if isinstance(source, LiveSide | Cluster):
-                quotas.append(_reached(source, connections).quotas.describe())
-            else:
-                quotas.append(_snapshot_of(_kept(source, None, [])).quotas.to_arrow().select(schemas.QUOTAS.names))
-    before = known_clients(clients, by_cluster=False)
-    after = schemas.table(schemas.PAIRS, map(migration.client, before.to_pylist()))
-    return Answer(totals(kernel.resolve(quotas[0], before), kernel.resolve(quotas[1], after), migration))
-
-
-def _snapshot_of(side: Side) -> Snapshot:
-    """The snapshot of a side.
-
-    Raises
-    ------
-    UsageError
-        It is a frame.
-    """
-    if not isinstance(side.content, Snapshot):
-        raise UsageError("a frame cannot be migrated", hint="A cluster, a declarative file, a snapshot, or a history.")
-    return side.content
 
 
 def _source(side: object) -> object:

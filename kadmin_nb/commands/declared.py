@@ -22,13 +22,6 @@ if TYPE_CHECKING:
     from ..frames.snapshots import Snapshot
 
 
-def migrating(command: options.Command) -> options.Command:
-    """`--scale` and `--mapping`: limits of another cluster, as they are to be here."""
-    scale = "Scale limits per broker from 6 to 12 brokers, so that totals stay the same."
-    command = click.option("--mapping", metavar="FILE", help="TOML with the new names: [users], [client-ids].")(command)
-    return click.option("--scale", metavar="6:12", help=scale)(command)
-
-
 FORMATS = ("yaml", "json")
 _KINDS_OPTION = CommaSeparated(lambda before: ("quotas", "configs", *WORDS, "client-configs"))
 _FILES = {".yaml": "yaml", ".yml": "yaml", ".json": "json"}
@@ -102,11 +95,10 @@ def export(
 @click.argument("file", metavar="FILE", type=FILE)
 @click.option("--prune", is_flag=True, help="Also remove what FILE does not mention, of the kinds that it has.")
 @click.option("--any-cluster", is_flag=True, help="Accept a file of another cluster.")
-@migrating
 @options.impact
 def plan_from(
-    session: Session, file: str | Path, prune: bool, any_cluster: bool, scale: str | None, mapping: str | None,
-    impact: ImpactOptions | None, plan_options: PlanOptions,
+    session: Session, file: str | Path, prune: bool, any_cluster: bool, impact: ImpactOptions | None,
+    plan_options: PlanOptions,
 ) -> Any:  # fmt: skip
     """Plan what brings the cluster to the state in FILE.
 
@@ -116,13 +108,10 @@ def plan_from(
     \b
     {here} cluster.yaml
     {here} cluster.yaml --prune --save p.json --reason "the fair"
-    {here} old.yaml --any-cluster --scale 6:12 --mapping names.toml
     """
     from .. import declared
 
     wished = declared.load(file) if file != "-" else declared.read(_standard_input(), "standard input")
-    if scale or mapping:
-        wished = wished.moved(declared.Migration.read(scale, mapping))
     plan = session.cluster.plan_from(
         wished,
         prune=prune,

@@ -11,13 +11,11 @@ from ..errors import Conflict, UsageError, WrongCluster
 from ..model.grammar import quote
 from . import completions
 from .change_options import changing
-from .click_glue import FRAME, Objects, Verb
-from .declared import migrating
-from .session import PlanOptions, Session, frame_in_arrow
+from .click_glue import Objects, Verb
+from .session import PlanOptions, Session
 
 if TYPE_CHECKING:
     from ..comparing import Diff
-    from ..declared import Migration
 
 _SIDE = click.Choice(["a", "b"], case_sensitive=False)
 
@@ -41,17 +39,9 @@ _SIDE = click.Choice(["a", "b"], case_sensitive=False)
 )
 @click.option("--rows", metavar="ROWS", help="The rows to stage: 1-3,7, or all.")
 @click.option("--of", "which", metavar="ID", help="The id of the diff that has these row numbers.")
-@migrating
-@click.option(
-    "--clients",
-    metavar="NAME",
-    type=FRAME,
-    help="Compare the totals that each of these clients can get; a frame or file.",
-)
 def diff(
     session: Session, sides: tuple[Any, ...], where: str | None, as_of: str | None, cluster_id: str | None,
-    everything: bool, onto: str | None, rows: str | None, which: str | None, scale: str | None, mapping: str | None,
-    clients: Any, plan_options: PlanOptions,
+    everything: bool, onto: str | None, rows: str | None, which: str | None, plan_options: PlanOptions,
 ) -> Any:  # fmt: skip
     """Compare two clusters, files or times.
 
@@ -63,14 +53,10 @@ def diff(
     {here} cluster.yaml --detailed-exitcode
     {here} 'history:lake/kafka@2h ago' prod --all
     {here} staging prod --stage-on b --rows 1-3,7 --of 3f9a27c41b2e --apply
-    {here} old prod --scale 6:12 --mapping names.toml --clients clients.csv
     """
     _refuse_half_a_wish(onto, rows, which, plan_options)
     sources = _two(session, sides, where, as_of)
-    migration = _migration(scale, mapping)
-    if clients is not None:
-        return _totals(session, sources, clients, migration)
-    answer = _compared(sources, everything, cluster_id, migration)
+    answer = _compared(sources, everything, cluster_id)
     if onto is None:
         return answer
     _refuse_another(answer, which)
@@ -116,23 +102,10 @@ def _two(session: Session, sides: Sequence[Any], where: str | None, as_of: str |
     return (sources[0], sources[1] if len(sources) == 2 else session.cluster)
 
 
-def _migration(scale: str | None, mapping: str | None) -> Migration | None:
-    from ..declared import Migration
-
-    return Migration.read(scale, mapping) if scale or mapping else None
-
-
-def _totals(session: Session, sources: tuple[Any, Any], clients: Any, migration: Migration | None) -> Any:
-    from ..cluster.diff import compare_totals
-    from ..declared import Migration
-
-    return compare_totals(*sources, frame_in_arrow(session, clients), migration or Migration())
-
-
-def _compared(sources: tuple[Any, Any], everything: bool, cluster_id: str | None, migration: Migration | None) -> Diff:
+def _compared(sources: tuple[Any, Any], everything: bool, cluster_id: str | None) -> Diff:
     from ..cluster.diff import diff as compared
 
-    return compared(*sources, everything=everything, cluster_id=cluster_id, migration=migration)
+    return compared(*sources, everything=everything, cluster_id=cluster_id)
 
 
 def _refuse_another(answer: Diff, which: str | None) -> None:

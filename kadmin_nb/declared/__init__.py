@@ -4,7 +4,6 @@ It takes texts and snapshots, not clusters.
 """
 
 from .declaration import Declared, Difference, Entry
-from .migration import Migration
 from .reader import load, read
 from .writer import export, left_out, schema, unread_of
 
@@ -12,7 +11,6 @@ __all__ = [
     "Declared",
     "Difference",
     "Entry",
-    "Migration",
     "export",
     "left_out",
     "load",

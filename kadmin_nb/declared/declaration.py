@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import PurePath
 
@@ -20,7 +20,6 @@ from ..model.findings import Row
 from ..model.quota_keys import QUOTA_KEY_NAMES
 from ..model.resources import WORDS, Resource
 from ..secrets import SHOWN, Secret, revealed
-from .migration import Migration, refuse_twice
 from .nodes import Node
 
 # --- the words of a file for what it is about ---
@@ -307,18 +306,6 @@ class Declared:
                 hint=Hint("Nothing was sent.", sentence("{} skips this check.", Option("any_cluster"))),
             )
 
-    def moved(self, migration: Migration) -> Declared:
-        """The same for another cluster: quotas by its number of brokers, users and client-ids by their names there.
-
-        Raises
-        ------
-        Invalid
-            Two entities have one name there.
-        """
-        entries = [_moved(entry, migration) for entry in self.entries]
-        refuse_twice(entry.target for entry in entries)
-        return replace(self, entries=tuple(entries))
-
     def snapshot(self) -> Snapshot:
         """The same as a snapshot, of the kinds that it has; placeholders are sensitive values.
 
@@ -409,16 +396,6 @@ def kept_in_words(kept: Mapping[Target, str]) -> str:
 
 _NAMED = 4
 """Keys of each reason that are named; a reassignment has four."""
-
-
-def _moved(entry: Entry, migration: Migration) -> Entry:
-    kind = snapshot_kinds.kind_of_scope(entry.resource.scope)
-    if kind is None:
-        return entry
-    if isinstance(entry.value, Secret):
-        return replace(entry, resource=kind.migrated(entry.resource, entry.key, SHOWN, migration)[0])
-    resource, value = kind.migrated(entry.resource, entry.key, entry.value, migration)
-    return replace(entry, resource=resource, value=value)
 
 
 _SET_BY_KAFKA = ("BROKER", "broker=<default>", "min.insync.replicas")

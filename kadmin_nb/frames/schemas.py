@@ -484,17 +484,6 @@ class CONFLICTS(_Row, key="row"):
     wanted = WANTED.or_null
 
 
-class TOTALS(_Client, key="user client_id key"):
-    """What each client could get from all brokers together before a migration, and what it can get after it. `state` is
-    same, lower or higher; null is unlimited."""
-
-    new_user = Field(TEXT, "its name there")
-    new_client_id = Field(TEXT, "its client-id there", null=True)
-    key = KEY
-    total_before = total_after = Field(NUMBER, unit=OF_KEY, null=True)
-    state = STATE
-
-
 class DANGERS(_Row, key="row"):
     """The rows of a plan that weaken something, and need its key allowed. `danger` is durability, retention, listener,
     login, address, code, access, encryption, quota, unit or stop; or rolled back, of the whole plan, and then its key

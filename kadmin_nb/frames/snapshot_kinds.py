@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,16 +26,6 @@ from .frame import Frame
 
 TargetWords = tuple[str, str]
 """The words of an entity or a resource, and a key."""
-
-
-class Renaming(Protocol):
-    """What clients are called on another cluster, and the value there of a limit that holds on each broker."""
-
-    def user(self, name: str) -> str: ...
-
-    def client_id(self, name: str) -> str: ...
-
-    def value(self, key: str, value: float) -> float: ...
 
 
 class SnapshotKind(ABC):
@@ -65,9 +55,6 @@ class SnapshotKind(ABC):
 
     mark: ClassVar[str]
     """A column that no other kind has."""
-
-    is_of_clients: ClassVar[bool] = False
-    """True if it is set on users and client-ids, which have other names on another cluster."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -120,10 +107,6 @@ class SnapshotKind(ABC):
     def row(self, resource: Any, key: str, text: str) -> Row:
         """The row of its frame where this text is set."""
 
-    def migrated(self, resource: Any, key: str, text: str, names: Renaming) -> tuple[Any, str]:
-        """What it is set on and the text, on another cluster."""
-        return resource, text
-
     def without_secrets(self, table: pa.Table) -> pa.Table:
         """The frame without values that nobody may see."""
         return table
@@ -141,7 +124,6 @@ class _Quotas(SnapshotKind):
     identity, order = ("key", "entity"), ("entity", "key")
     compared = ("value",)
     mark = "level"
-    is_of_clients = True
 
     def text(self, row: Row) -> str | None:
         return None if row["value"] is None else text_of(row["value"])
@@ -154,14 +136,6 @@ class _Quotas(SnapshotKind):
 
     def row(self, resource: Entity, key: str, text: str) -> Row:
         return {**resource.columns(), "key": key, "value": float(text)}
-
-    def migrated(self, resource: Entity, key: str, text: str, names: Renaming) -> tuple[Entity, str]:
-        renamed = {"user": names.user, "client-id": names.client_id}
-        parts = {
-            kind: renamed[kind](part) if kind in renamed and isinstance(part, str) else part
-            for kind, part in resource.parts
-        }
-        return Entity.of(parts), text_of(names.value(key, float(text)))
 
 
 class _Configs(SnapshotKind):
@@ -235,11 +209,6 @@ class _ClientConfigs(SnapshotKind):
     identity, order = ("key", "entity"), ("entity", "key")
     compared = ("value",)
     mark = "revision"
-    is_of_clients = True
-
-    def migrated(self, resource: ClientEntity, key: str, text: str, names: Renaming) -> tuple[ClientEntity, str]:
-        client_id = None if resource.client_id is None else names.client_id(resource.client_id)
-        return ClientEntity(names.user(resource.user), client_id), text
 
     def row(self, resource: ClientEntity, key: str, text: str) -> Row:
         return {

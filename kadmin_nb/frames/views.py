@@ -206,13 +206,6 @@ def _plans_finding(table: pa.Table) -> str:
     return f"{count}, of cluster {clusters[0]}" if len(clusters) == 1 and clusters[0] else count
 
 
-def _totals_finding(table: pa.Table) -> str:
-    counts = Counter(table["state"].to_pylist())
-    others = [f"{counts[state]:,} {state}" for state in ("lower", "higher") if counts[state]]
-    found = f"all {table.num_rows:,} the same" if not others else f"{', '.join(others)}, {counts['same']:,} the same"
-    return f"Totals of clients before and after: {found}"
-
-
 def _counted(words: pa.ChunkedArray) -> list[str]:
     """Each word with the number of rows that have it, in their order."""
     return [f"{count:,} {word}" for word, count in Counter(words.drop_null().to_pylist()).items()]
@@ -389,10 +382,6 @@ VIEWS: Mapping[type, View] = {
         ("plan_id", "created", "author", "what", "came_to", "reason", "error", "message"),
         ("plan with a journal here", "plans with a journal here"),
         _plans_finding,
-    ),
-    schemas.TOTALS: View(
-        ("state", "client", "new_user", "new_client_id", "key", "total_before", "total_after"),
-        finding=_totals_finding,
     ),
     schemas.JOURNAL: View(("line", "at", "what_was_done"), ("record", "records")),
     schemas.LOCAL: View(
