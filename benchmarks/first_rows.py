@@ -45,12 +45,10 @@ LINES = {
     "config describe of all topics": "%kconfig describe topic=<any>",
     "config describe of a broker": "%kconfig describe broker=1",
     "config audit": "%kconfig audit",
-    "cluster": "%kadmin cluster",
     "may-i": "%kadmin may-i",
     "history snapshots": "%kadmin history snapshots HISTORY",
     "history changes": "%kadmin history changes HISTORY",
     "history as-of": "%kadmin history as-of HISTORY now",
-    "history drift": "%kadmin history drift HISTORY",
     "plan log": "%kplan log",
 }
 

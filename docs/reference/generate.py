@@ -289,9 +289,9 @@ REMEDIES: dict[type[BaseException], str] = {
     errors.Locked: "Try again later; `--wait-lease` waits longer, and `--steal-lock` takes the lease over.",
     errors.WrongCluster: "Apply it to the cluster that it was made for.",
     errors.NeedsLook: "Look: the record and the page of the run have the rows. To run it again finds the same.",
-    errors.TimedOut: "After a change, `kadmin-nb plan resume ID` checks what happened.",
-    errors.PartlyFailed: "The rows say what failed; `kadmin-nb plan resume ID` goes on.",
-    errors.Interrupted: "`kadmin-nb plan resume ID` goes on.",
+    errors.TimedOut: "After a change, `kadmin-nb plan apply ID` checks what happened.",
+    errors.PartlyFailed: "The rows say what failed; `kadmin-nb plan apply ID` goes on.",
+    errors.Interrupted: "`kadmin-nb plan apply ID` goes on.",
 }
 """What to do, by error."""
 
@@ -353,7 +353,7 @@ def rights_page() -> Iterator[str]:
     for command, needed in {
         "`users`": [rights.on_cluster("DESCRIBE")],
         "`metrics`, for the lease": [rights.on_topic(operation, lease.TOPIC) for operation in ("DESCRIBE", "READ")],
-        "`snapshot`, `export`, `history record`": [rights.on_cluster("DESCRIBE_CONFIGS")],
+        "`export`, `history record`": [rights.on_cluster("DESCRIBE_CONFIGS")],
         "`plan apply`, for the lease that keeps two editors apart": [
             rights.on_topic(operation, lease.TOPIC) for operation in ("CREATE", "DESCRIBE", "READ", "WRITE")
         ],

@@ -243,14 +243,14 @@ class Cluster:
     @shows_options
     def apply(
         self,
-        plan: Plan,
+        plan: Plan | str,
         options: ApplyOptions | None = None,
         *,
         progress: Progress = silent,
         stop: Stopped = never,
         **given: Unpack[GivenOptions],
     ) -> Outcomes:
-        """Apply a plan, and verify every change on every broker.
+        """Apply a plan, and verify every change on every broker; one that was started here is continued.
 
         A journal (`$KADMIN_STATE/journal`) records what will be sent before it is sent, and the result. Ctrl-C stops
         between two requests. If the answer for a row is lost, the brokers are checked until they show it, or for
@@ -258,6 +258,9 @@ class Cluster:
 
         Parameters
         ----------
+        plan
+            One that was started here may be given by its id, or the beginning of it: rows that the cluster has are
+            verified, the others are sent.
         options
             An `ApplyOptions`; its fields may also be given, or changed, as keyword arguments.
         progress
@@ -299,27 +302,6 @@ class Cluster:
         return self._changes.approve(plan, text)
 
     @shows_options
-    def resume(
-        self,
-        plan: Plan | str,
-        options: ApplyOptions | None = None,
-        *,
-        progress: Progress = silent,
-        stop: Stopped = never,
-        **given: Unpack[GivenOptions],
-    ) -> Outcomes:
-        """Continue a plan that was started here; it may be given by its id, or the beginning of it.
-
-        The cluster is read again: rows that it has are verified, the others are sent. Options, results and errors as
-        for `apply`.
-
-        Raises
-        ------
-        NotFound
-            There is no journal of it here: it was not started.
-        """
-        return self._changes.resume(plan, with_arguments(options, given), progress, stop)
-
     def rollback(self, plan: Plan | str) -> Plan:
         """The plan that undoes what brokers show of another plan; `reason` counts what cannot be undone.
 

@@ -127,12 +127,13 @@ class Changes:
     @plan.at_rest()
     def apply(
         self,
-        plan: Plan,
+        plan: Plan | str,
         options: ApplyOptions = ApplyOptions(),
         progress: Progress = silent,
         stop: Stopped = never,
     ) -> Outcomes:
-        """Carry out a plan; see `Cluster.apply`."""
+        """Carry out a plan, or carry it on; see `Cluster.apply`."""
+        plan = self._begun(plan).plan if isinstance(plan, str) else plan
         self._refuse_other_cluster(plan)
         if options.require_approval:
             approval_of(plan)
@@ -314,14 +315,6 @@ class Changes:
         return self._made((), reason, lifetime)
 
     @plan.at_rest()
-    def resume(
-        self, plan: Plan | str, options: ApplyOptions, progress: Progress = silent, stop: Stopped = never
-    ) -> Outcomes:
-        """Carry on a plan that was begun; see `Cluster.resume`. What approvals it has by now is in the one given."""
-        begun = self._begun(plan)
-        return self.apply(begun.plan if isinstance(plan, str) else plan, options, progress, stop)
-
-    @plan.at_rest()
     def verify(
         self,
         plan: Plan,
@@ -481,7 +474,7 @@ def _interrupted(plan: Plan, how: str, outcomes: Outcomes | None = None, by: str
     return Interrupted(
         f"plan {plan.id[:12]} was stopped{by}, {how}",
         outcomes=outcomes,
-        hint=Hint(sentence("{} continues, {} undoes what was done.", _verb("resume", plan), _verb("rollback", plan))),
+        hint=Hint(sentence("{} continues, {} undoes what was done.", _verb("apply", plan), _verb("rollback", plan))),
     )
 
 
@@ -492,7 +485,7 @@ def _unwritten(plan: Plan, why: PlanRefused, outcomes: Outcomes) -> PartlyFailed
         code=why.code,
         hint=Hint(
             "Changes that were sent stay.",
-            sentence("When the journal can be written again, {} continues.", _verb("resume", plan)),
+            sentence("When the journal can be written again, {} continues.", _verb("apply", plan)),
         ),
     )
 

@@ -1,4 +1,4 @@
-"""`use`, `cluster`, `doctor`, `may-i`, `snapshot`, `users`, `observe`: the cluster that the other verbs work with."""
+"""`use`, `doctor`, `may-i`, `users`, `observe`: the cluster that the other verbs work with."""
 
 from __future__ import annotations
 
@@ -20,13 +20,6 @@ from .session import Session, usage_frame
 def use(session: Session, target: Any, property: tuple[str, ...]) -> Any:
     """Make TARGET the current cluster: a .properties file, a profile, or host:port; in a notebook also {cluster}."""
     return session.chosen(target, dict(options.pair(p) for p in property))
-
-
-@click.command(cls=Verb)
-@options.reading
-def cluster(session: Session) -> Any:
-    """List the current cluster's brokers."""
-    return session.cluster.brokers
 
 
 @click.command(cls=Verb)
@@ -65,16 +58,6 @@ def may_i(session: Session, words: tuple[str, ...]) -> Any:
     whose = read_selectors(words, tuple(WORDS))
     resources = [Resource.of(word.replace("_", "-"), name) for word, names in whose.items() for name in names]
     return session.cluster.may_i(on=resources)
-
-
-@click.command(cls=Verb)
-@options.reading
-@click.argument("file", metavar="FILE.parquet")
-def snapshot(session: Session, file: str) -> Any:
-    """Save the quotas of the current cluster, and all configs that are set, to a file for diff."""
-    current = session.cluster.snapshot()
-    current.save(file)
-    return current
 
 
 @click.command(cls=Verb)

@@ -1,8 +1,7 @@
-"""`history`: record what a cluster holds, look back, and see what moved between two times or two clusters."""
+"""`history`: record what a cluster holds, look back, and see what changed."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,10 +13,7 @@ from .click_glue import Verbs
 from .session import Session
 
 if TYPE_CHECKING:
-    from ..frames.snapshots import Snapshot
     from ..history import History
-
-NOW = "now"
 
 
 @click.group(cls=Verbs)
@@ -31,8 +27,6 @@ def history() -> None:
     {here} record lake/kafka
     {here} as-of lake/kafka 2h ago
     {here} changes lake/kafka monday
-    {here} drift lake/kafka
-    {here} drift --against staging
     """
 
 
@@ -117,68 +111,6 @@ def changes(session: Session, where: str | None, times: tuple[str, ...], cluster
     since, until = (*times, None, None)[:2]
     with session.at_work("reading the history"):
         return _recorded_at(where).changes((since, until), cluster_id)
-
-
-@history.command()
-@options.reading
-@_where
-@click.argument("plan", metavar="PLAN")
-def who(session: Session, where: str, plan: str) -> Any:
-    """List the changes of a plan.
-
-    PLAN is its file, its id or the beginning of its id. Only changes that it made are listed.
-    """
-    from ..plans.plan import Plan
-
-    with session.at_work("reading the history"):
-        return _at(where).who(Plan.load(plan) if Path(plan).exists() else plan)
-
-
-@history.command()
-@options.reading
-@_detailed
-@click.argument("where", metavar="[WHERE]", required=False)
-@click.argument("times", nargs=-1, metavar="[TIME] [TIME]")
-@click.option("--against", metavar="TARGET", type=options.TARGET, help="Another live cluster, as --cluster names it.")
-@_whose
-def drift(
-    session: Session, where: str | None, times: tuple[str, ...], against: str | None, cluster_id: str | None,
-) -> Any:  # fmt: skip
-    """Compare two times of a history, or two clusters.
-
-    Or a time of a history (default: the newest) with the live cluster. Rows in state `default` differ only by a
-    default, and do not affect the exit code.
-    """
-    from ..history import drift as compared
-
-    with session.at_work("comparing"):
-        return compared(*_sides(session, where, times, against, cluster_id))
-
-
-def _sides(
-    session: Session, where: str | None, times: tuple[str, ...], against: str | None, cluster_id: str | None
-) -> list[Snapshot]:
-    """The two that are compared: the past first, the current cluster next, the other one last."""
-    if where is None and against is None:
-        raise UsageError(
-            "a history or --against is required", hint="drift WHERE [TIME] [TIME], or drift --against TARGET."
-        )
-    if len(times) + (against is not None) > 2:
-        raise UsageError(f"{times[-1]} is too much: drift compares two times", hint="A TIME of two words needs quotes.")
-    live = len(times) + (against is not None) < 2
-    whose = cluster_id or (session.cluster.id if live and against is None else None)
-    past = [_at(where).as_of(time, whose) for time in times or (NOW,)] if where is not None else []
-    return [*past, *_live(session, against, 2 - len(past))]
-
-
-def _live(session: Session, against: str | None, sides: int) -> list[Snapshot]:
-    from ..cluster import connect
-
-    snapshots = [session.cluster.snapshot()] if sides - (against is not None) else []
-    if against is None:
-        return snapshots
-    with connect(against) as other:
-        return [*snapshots, other.snapshot()]
 
 
 def history_at(where: str | None) -> History | None:

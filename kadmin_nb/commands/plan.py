@@ -42,7 +42,7 @@ _HEX = frozenset("0123456789abcdef")
 def plan(
     session: Session, file: str | Path | None, schema: bool, impact: ImpactOptions | None, plan_options: PlanOptions
 ) -> Any:
-    """Make plans from a file of changes; show, apply, verify, resume and roll back plans.
+    """Make plans from a file of changes; show, apply, verify and roll back plans.
 
     \b
     {here} -f changes.txt --save p.json
@@ -63,7 +63,7 @@ def plan(
     if file is None:
         raise UsageError(
             "a file or a subcommand is required",
-            hint="plan -f FILE, plan from FILE, or plan show|review|apply|verify|resume|rollback|log PLAN",
+            hint="plan -f FILE, plan from FILE, or plan show|review|apply|verify|rollback|log PLAN",
         )
     from ..plans import change_lines  # with Arrow, which help does not need
 
@@ -131,20 +131,11 @@ def approve(session: Session, file: str, note: str) -> Any:
 @applying
 @which_plan
 def apply(session: Session, which: str, apply_options: ApplyOptions) -> Any:
-    """Apply a plan, and verify it on every broker."""
-    return session.save_or_apply(load_plan(which), PlanOptions(apply=True, apply_options=apply_options))
+    """Apply a plan, and verify it on every broker.
 
-
-@plan.command()
-@applying
-@which_plan
-def resume(session: Session, which: str, apply_options: ApplyOptions) -> Any:
-    """Continue a plan that was started here.
-
-    Applied rows are verified, the others are sent.
+    One that was started here is continued: applied rows are verified, the others are sent.
     """
-    plan, options = load_plan(which), session.with_policies(apply_options)
-    return session.applied(session.cluster_to_change.resume, plan, options)
+    return session.save_or_apply(load_plan(which), PlanOptions(apply=True, apply_options=apply_options))
 
 
 @plan.command()

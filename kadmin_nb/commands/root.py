@@ -17,9 +17,8 @@ SECTIONS = {
         "users": ("current_cluster", "List users: credentials, quotas, ACLs, usage."),
     },
     "Plans and files": {
-        "plan": ("plan", "Saved plans: show, apply, verify, resume, roll back."),
+        "plan": ("plan", "Saved plans: show, apply, verify, roll back."),
         "export": ("declared", "Write quotas and configs to a YAML or JSON file."),
-        "snapshot": ("current_cluster", "Save the quotas and configs of a cluster, for diff."),
         "diff": ("diff", "Compare two clusters, files or times."),
         "policy": ("policy", "A team's rules for quotas and configs."),
         "history": ("history", "Record clusters, and look up what was set when."),
@@ -27,7 +26,6 @@ SECTIONS = {
     },
     "Clusters": {
         "use": ("current_cluster", "Make TARGET the current cluster."),
-        "cluster": ("current_cluster", "List the current cluster's brokers."),
         "doctor": ("current_cluster", "Check a connection, step by step."),
         "may-i": ("current_cluster", "Show the rights a change needs, and what grants them."),
         "observe": ("current_cluster", "Switch on the brokers' request logs for a while."),

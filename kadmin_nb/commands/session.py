@@ -238,7 +238,7 @@ class Session:
         return self.applied(self.cluster_to_change.apply, plan, chosen)
 
     def applied(self, apply: Callable[..., Outcomes], plan: Any, options: ApplyOptions) -> Outcomes:
-        """Apply a plan, or resume it; a person is asked before another editor's lease is waited for."""
+        """Apply a plan; a person is asked before another editor's lease is waited for."""
         if self.ask is not None and options.wait_lease is None:
             options = replace(options, wait_lease=partial(self._seconds_to_wait, self.ask))
         return apply(plan, options, progress=self.progress)

@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..comparing import Diff, drift
 from ..comparing.differences import content_of, difference, table_of
 from ..errors import Invalid, NotFound, UsageError
 from ..frames import schemas
@@ -278,32 +277,6 @@ class History:
             lambda row: since is None or row["taken_at"] > since,
         )
 
-    def who(self, plan_id: object) -> Answer:
-        """HISTORY_CHANGES that are of this plan, given by itself, its id or the beginning of it.
-
-        Raises
-        ------
-        NotFound
-            No snapshot was recorded with it.
-        """
-        plan_prefix = str(getattr(plan_id, "id", plan_id) or "")
-        rows, planned = _snapshot_rows(self._place.snapshots(None)), self._place.planned(None)
-        known = {*planned["plan_id"].to_pylist(), *(one for row in rows for one in _ids(row))}
-        plan_ids = {one for one in known if plan_prefix and one.startswith(plan_prefix)}
-        if not plan_ids:
-            raise NotFound(f"no snapshot was recorded with the plan {plan_prefix}")
-        if len(plan_ids) > 1:
-            raise UsageError(
-                f"{plan_prefix} begins the ids of {len(plan_ids)} plans", hint=f"{', '.join(sorted(plan_ids))}"
-            )
-        earliest = pc.min(planned["applied_from"].filter(_is_one_of(planned, plan_ids))).as_py()
-        changed = self._changes(rows, lambda row: earliest is not None and row["taken_at"] > earliest).to_arrow()
-        return Answer(changed.filter(_is_one_of(changed, plan_ids)))
-
-    def drift(self, a: object, b: object) -> Diff:
-        """DRIFT from `a` to `b`: times, snapshots, or frames; see `kn.history.drift`."""
-        return drift(*(self.as_of(side) if isinstance(side, str | datetime) else side for side in (a, b)))
-
     def _stored(self, kind: SnapshotKind, content: pa.Table, row: Row) -> _Stored:
         """Let the intervals say what the content says."""
         cluster_id, at = row["cluster_id"], row["taken_at"]
@@ -422,11 +395,6 @@ def _older_part(scope: str, at: datetime) -> UnreadPart:
 def _ids(snapshot: Row) -> list[str]:
     """The ids of the plans that a snapshot was recorded with."""
     return (snapshot["plan_id"] or "").split(", ")
-
-
-def _is_one_of(rows: pa.Table, plan_ids: Collection[str]) -> pa.ChunkedArray:
-    """True for the rows of these plans."""
-    return pc.is_in(rows["plan_id"], value_set=pa.array(sorted(plan_ids), pa.string()))
 
 
 def _snapshot_row(taken: Snapshot, kind: SnapshotKind, rows: int, authors: Mapping[str, str]) -> Row:

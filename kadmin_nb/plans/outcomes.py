@@ -161,7 +161,7 @@ class Outcomes(Answer):
         """The ways to go on where rows are not good."""
         begun, plan_id = self.journal is not None, self.plan_id[:12]
         again = Verb(f"plan verify {plan_id if begun else 'PLAN'}", "cluster.verify(plan)")
-        resume = Verb(f"plan resume {plan_id}", f"cluster.resume({plan_id!r})")
+        resume = Verb(f"plan apply {plan_id}", f"cluster.apply({plan_id!r})")
         may_come = not {UNVERIFIED, UNKNOWN}.isdisjoint(self._table["state"].to_pylist())
         return Hint(
             "Applied rows stay.",

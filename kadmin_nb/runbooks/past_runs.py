@@ -77,7 +77,7 @@ def _without_a_word(record: Mapping[str, Any]) -> dict[str, Any]:
     hint = "Nothing was sent. Run it again."
     if record["state"] == APPLYING:
         plan_id = str(record.get("plan_id"))[:SHORT_ID]
-        resuming = terminal(Verb(f"plan resume {plan_id}", f"cluster.resume({plan_id!r})"))
+        resuming = terminal(Verb(f"plan apply {plan_id}", f"cluster.apply({plan_id!r})"))
         hint = f"{resuming} continues it, and says what was sent."
     elif record.get("changed"):
         hint = "The rows were sent: run it again, which changes nothing that is there already."

@@ -275,7 +275,7 @@ def unsaved(why: KadminError, plan_id: str, became: str) -> PartlyFailed:
     """The error of a run that changed the cluster and cannot be saved: why, what became of its plan, what stays."""
     plan_id = plan_id[:SHORT_ID]
     log = Verb(f"plan log {plan_id}", f"cluster.log({plan_id!r})")
-    resume = Verb(f"plan resume {plan_id}", f"cluster.resume({plan_id!r})")
+    resume = Verb(f"plan apply {plan_id}", f"cluster.apply({plan_id!r})")
     rollback = Verb(f"plan rollback {plan_id}", f"cluster.rollback({plan_id!r})")
     return PartlyFailed(
         f"{why}; {became}",

@@ -105,13 +105,13 @@ class KAdmin(Magics):
     @no_var_expand
     @line_magic
     def kplan(self, line: str) -> Any:
-        """Plans, by file or id: `%kplan show p.json`, and `apply`, `verify`, `resume`, `rollback`, `log`; `-f FILE`."""
+        """Plans, by file or id: `%kplan show p.json`, and `apply`, `verify`, `rollback`, `log`; `-f FILE`."""
         return self._run("kplan", line, None)
 
     @no_var_expand
     @line_cell_magic
     def kadmin(self, line: str, cell: str | None = None) -> Any:
-        """The whole tree: `%kadmin use prod`, `%kadmin cluster`, `%kadmin local start`, `%kadmin runbook list`.
+        """The whole tree: `%kadmin use prod`, `%kadmin local start`, `%kadmin runbook list`.
 
         `%kadmin use` takes a profile, a .properties file, host:port, or `{cluster}`, a Cluster of yours. A
         `%%kadmin` cell stages lines of both kinds. `%kadmin --help` has all verbs.

@@ -38,7 +38,7 @@ def test_a_saved_journal_is_read_carried_on_and_taken_back(kadmin, notebook, des
     transcript = Transcript(kadmin, notebook, desk, seeded.bootstrap)
     lines = (
         f"plan log {resumed}",
-        f"plan resume {resumed}",
+        f"plan apply {resumed}",
         f"plan verify {undone}",
         f"plan rollback {undone} --apply",
     )

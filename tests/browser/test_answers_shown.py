@@ -39,7 +39,6 @@ LINES = {
     "configs-of-a-broker": "%kconfig describe broker=1",
     "edit-configs": "%kconfig edit topic=shown-topic",
     "audit": "%kconfig audit",
-    "cluster": "%kadmin cluster",
     "may-i": "%kadmin may-i",
     "log": "%kplan log",
 }

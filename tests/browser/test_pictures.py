@@ -50,7 +50,6 @@ CELLS = {
     "config-describe-broker": "%kconfig describe broker=1",
     "config-edit": "%kconfig edit topic=orders",
     "config-audit": "%kconfig audit",
-    "cluster": "%kadmin cluster",
     "users": "%kadmin users",
     "doctor": "%kadmin doctor",
     "may-i": "%kadmin may-i",

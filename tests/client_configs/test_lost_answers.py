@@ -82,7 +82,7 @@ def test_a_plan_in_doubt_is_settled_and_carried_on(cluster, unique, monkeypatch)
 
     monkeypatch.setattr(topic.WireClientConfigs, "alter", alter)
     assert {row["state"] for row in plan.apply().to_arrow().to_pylist()} == {"verified"}
-    assert {row["state"] for row in cluster.resume(plan.id).to_arrow().to_pylist()} == {"unchanged"}
+    assert {row["state"] for row in cluster.apply(plan.id).to_arrow().to_pylist()} == {"unchanged"}
     back = cluster.rollback(plan.id).apply()
     assert {row["state"] for row in back.to_arrow().to_pylist()} == {"verified"}
     assert cluster.client_configs.describe(user=alice).to_arrow().num_rows == 0

@@ -110,12 +110,12 @@ def test_a_history_records_all_else(line: Line, tmp_path: Path) -> None:
     said = line("history", "record", lake, "--json")
     assert (said.code, said.err.splitlines()[0]) == (1, NAMED)
     assert [row["kind"] for row in json.loads(said.out)] == ["quotas", "configs"]
-    drifted = line("history", "drift", lake, "--json")
+    drifted = line("diff", f"history:{lake}", "--json")
     assert drifted.code == 1
     assert [(row["resource"], row["state"]) for row in json.loads(drifted.out)] == [("client configs", "unknown")]
 
 
-def test_a_comparison_takes_nothing_for_removed(line: Line, file, tmp_path: Path) -> None:
+def test_a_comparison_takes_nothing_for_removed(line: Line, strange: LocalKafka, file, tmp_path: Path) -> None:
     """The file has acks of alice, and the diff said that the cluster had lost them, or it ended with nothing shown."""
     found = line("diff", file("wished.yaml", ACKS), "--json")
     assert found.code == 1
@@ -123,8 +123,10 @@ def test_a_comparison_takes_nothing_for_removed(line: Line, file, tmp_path: Path
     assert rows == [("client configs", "unknown", None, None), ("user=alice", "changed", "6000000", "5000000")]
     only_limits = line("diff", file("limits.yaml", LIMITS), "--json")
     assert (only_limits.code, [row["resource"] for row in json.loads(only_limits.out)]) == (0, ["user=alice"])
-    saved = line("snapshot", str(tmp_path / "s.parquet"))
-    assert (saved.code, "NOT COMPLETE: client configs could not be read>" in saved.out) == (1, True)
+    with strange.connect() as cluster:
+        taken = cluster.snapshot()
+    assert "NOT COMPLETE: client configs could not be read>" in repr(taken)
+    taken.save(tmp_path / "s.parquet")
     assert (
         kn.Snapshot.load(tmp_path / "s.parquet").unread[0].in_one_line() == f"{REASON}. If it is not needed: {REMEDY}"
     )

@@ -101,7 +101,7 @@ def test_a_history_that_began_without_them_goes_on(tmp_path: Path) -> None:
     assert "CLIENT_CONFIGS" not in history.as_of(at(0)).scopes
     assert len(history.as_of(at(0)).quotas) == 1
     assert history.as_of(at(2)).client_configs.to_arrow()["value"].to_pylist() == ["-1"]
-    assert values(history.drift(history.as_of(at(2)), history.as_of(at(3)))) == [
+    assert values(kn.history.drift(history.as_of(at(2)), history.as_of(at(3)))) == [
         ("client-config", "user=alice", "acks", "changed", "-1", "1")
     ]
 
@@ -250,7 +250,7 @@ def test_history_and_policy_on_a_live_cluster(
     put(cluster, user, acks="all")
     history.record(cluster.snapshot())
     put(cluster, user, acks="0")
-    assert values(history.drift("now", cluster.snapshot())) == [
+    assert values(kn.history.drift(history.as_of("now"), cluster.snapshot())) == [
         ("client-config", f"user={user}", "acks", "changed", "-1", "0")
     ]
     policy = kn.policy.reader.read(RULE.replace("a*", user), "p.toml")

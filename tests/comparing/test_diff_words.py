@@ -117,7 +117,7 @@ def test_a_moment_beside_a_cluster(kafka, cluster, kadmin, unique, tmp_path: Pat
     at = ("--cluster", kafka.bootstrap)
     eventually(lambda: len(cluster.quotas.describe(user=user)), 1)
     assert kadmin("history", "record", lake, *at)[0] == 0
-    assert kadmin("snapshot", saved, *at)[0] == 0
+    cluster.snapshot().save(saved)
     hold(cluster, {user: "1MB/s"})
     wanted = [(f"user={user}", "producer_byte_rate", "changed", "5000000", "1000000")]
     sides = ((f"history:{lake}@now",), ("--history", lake, "--as-of", "0s ago"), (saved,))
@@ -188,7 +188,7 @@ def test_the_side_that_may_not_be_read_is_named(kafka, other_kafka, kadmin, monk
 def test_rows_are_staged_on_clusters_only(kafka, other_kafka, other, kadmin, unique, tmp_path: Path) -> None:
     """It said that it had staged a change on a file."""
     saved = str(tmp_path / "held.parquet")
-    assert kadmin("snapshot", saved, "--cluster", other_kafka.bootstrap)[0] == 0
+    other.snapshot().save(saved)
     at = ("--cluster", other_kafka.bootstrap)
     code, out, _ = kadmin("diff", saved, *at, "--stage-on", "b", "--rows", "all")
     assert (code, "nothing differs" in out) == (0, True)

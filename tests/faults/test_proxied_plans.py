@@ -105,7 +105,7 @@ def test_a_change_that_was_not_made_is_unknown_and_then_made(through, proxy, uni
         outcomes.raise_for_errors()
     assert proxy.counts[side.altering] == 1
     assert not side.holds(through.port, name)
-    assert states(through.resume(plan, quiet_period=QUIET, lock=False)) == ["verified"]
+    assert states(through.apply(plan, quiet_period=QUIET, lock=False)) == ["verified"]
     assert proxy.counts[side.altering] == 2
 
 
@@ -130,7 +130,7 @@ def test_what_follows_a_lost_request_is_not_sent(through, proxy, unique):
     proxy.spoil(ALTER_QUOTAS, DROPPED)
     assert sorted(states(applied(through, plan))) == ["skipped", "unknown"]
     assert (proxy.counts[ALTER_QUOTAS], proxy.counts[ALTER_CONFIGS]) == (1, 0)
-    assert states(through.resume(plan, quiet_period=QUIET, lock=False)) == ["verified", "verified"]
+    assert states(through.apply(plan, quiet_period=QUIET, lock=False)) == ["verified", "verified"]
     assert (proxy.counts[ALTER_QUOTAS], proxy.counts[ALTER_CONFIGS]) == (2, 1)
 
 

@@ -138,7 +138,8 @@ def test_a_day_with_all_that_happens(history: History, where: str, query, spark:
     assert are_maximal(history)
     assert history.clusters == ("here", odd)
     assert limits_of(history.as_of(at(9), odd)) == {"x": 1.0}
-    who = {(row["resource"], row["new"], row["author"]) for row in history.who("7f3a")}
+    planned = [row for row in history.changes((None, None), "here") if row["plan_id"]]
+    who = {(row["resource"], row["new"], row["author"]) for row in planned}
     assert who == {("user=alice", "7", "ann@laptop"), ("user==<default>", None, "ann@laptop")}
     first = seen[0].snapshot
     assert history.as_of(at(1), "here").quotas.to_arrow().equals(first.quotas.to_arrow())
@@ -146,6 +147,15 @@ def test_a_day_with_all_that_happens(history: History, where: str, query, spark:
     assert _table(history).column_names == schemas.QUOTAS_HISTORY.names
     _ask_as_the_docs_do(history, query, [1.5, 2, 2.5, 9])
     _ask_again_with_two_open(history, where, spark)
+
+
+def test_two_times_are_compared_by_diff(history: History, where: str) -> None:
+    """Compare Monday with Tuesday: one side of it was always now."""
+    for hour in (1, 3):
+        history.record(taken(hour, {"alice": float(hour)}))
+    found = kn.diff(*(f"history:{where}@{at(hour).isoformat()}" for hour in (1, 3)))
+    rows = [(row["resource"], row["state"], row["a"], row["b"]) for row in found]
+    assert rows == [("user=alice", "changed", "1", "3")]
 
 
 def _ask_as_the_docs_do(history: History, query: Callable[[str], list[tuple[Any, ...]]], hours: list[float]) -> None:

@@ -137,8 +137,8 @@ def test_two_times_of_one_history(tmp_path: Path) -> None:
     for hour in (0, 1):
         history.record(taken(hour, {"alice": hour + 1.0}))
     wanted = [("user=alice", "producer_byte_rate", "changed", "1", "2")]
-    assert _rows(history.drift(at(0), "2026-11-01T01:00:00Z")) == wanted
-    assert _rows(history.drift(history.as_of(at(0)), taken(5, {"alice": 2.0}))) == wanted
+    assert _rows(kn.history.drift(history.as_of(at(0)), history.as_of("2026-11-01T01:00:00Z"))) == wanted
+    assert _rows(kn.history.drift(history.as_of(at(0)), taken(5, {"alice": 2.0}))) == wanted
 
 
 def test_quotas_and_configs_do_not_compare() -> None:

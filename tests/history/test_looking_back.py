@@ -117,21 +117,6 @@ def test_changes_say_what_moved_between_two_times(history, between, wanted) -> N
     assert _rows(history.changes(between=between)) == wanted
 
 
-def test_a_plan_tells_what_came_with_it(history) -> None:
-    """Which plan was it that gave bob his limit?"""
-    assert _rows(history.who("7f3a7f3a")) == _CHANGES[1:3]
-    assert _rows(history.who("7f3a" * 16)) == _CHANGES[1:3]
-    with pytest.raises(kn.NotFound, match="no snapshot was recorded with the plan beef"):
-        history.who("beef")
-
-
-def test_a_plan_itself_may_be_given(history) -> None:
-    """I had the plan in my hand, and it wanted to be told an id."""
-    mias = Applied("abcd" * 16, (limit("alice", 2.0, 3.0),), "mia@laptop")
-    history.record(taken(5, {"alice": 3.0}, scopes=["QUOTAS"]), mias)
-    assert history.who(mias).to_pandas()[["author", "new"]].values.tolist() == [["mia@laptop", "3"]]
-
-
 def test_several_clusters_are_told_apart(history) -> None:
     """It mixed production with staging."""
     history.record(taken(1.5, {"alice": 70.0}, cluster_id="there"))

@@ -40,7 +40,6 @@ def test_a_change_of_others_has_no_author(history) -> None:
         (at(1), "user=bob", "5", None, None),
         (at(1), "user=carol", None, None, None),
     ]
-    assert whose(history.who(anns)) == [(at(1), "user=alice", "2", ANN, "0001")]
 
 
 def test_a_row_that_was_changed_again_is_not_the_plans(history) -> None:
@@ -49,7 +48,6 @@ def test_a_row_that_was_changed_again_is_not_the_plans(history) -> None:
     anns = plan(1, limit("alice", 1.0, 2.0))
     history.record(taken(1, {"alice": 3.0}), anns)
     assert whose(history.changes((None, None))) == [(at(1), "user=alice", "3", None, None)]
-    assert len(history.who(anns)) == 0
 
 
 def test_the_same_value_at_another_time_is_not_the_plans(history) -> None:
@@ -78,7 +76,6 @@ def test_several_plans_between_two_snapshots(history) -> None:
         (at(1), "user=bob", "3", BEN, "0002"),
         (at(1), "user=carol", "4", ANN, "0003"),
     ]
-    assert whose(history.who("0001")) == [(at(1), "user=alice", "2", ANN, "0001")]
 
 
 def test_of_two_plans_that_left_the_same_it_is_the_last(history) -> None:

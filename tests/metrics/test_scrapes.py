@@ -130,7 +130,7 @@ def test_an_interrupted_plan_is_unfinished(cluster, user):
     found = series(cluster.metrics())
     assert found["kadmin_nb_plans", "unfinished"] == 1
     assert abs(found["kadmin_nb_plan_unfinished_timestamp_seconds",] - time.time()) < 120
-    cluster.resume(plan.id, lock=False).raise_for_errors()
+    cluster.apply(plan.id, lock=False).raise_for_errors()
     assert series(cluster.metrics())["kadmin_nb_plans", "unfinished"] == 0
     change(cluster, lambda stage: [stage.remove_quota(KEY, user=user, client_id=f"app-{n}") for n in range(3)])
 

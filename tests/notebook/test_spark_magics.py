@@ -59,23 +59,22 @@ def test_from_a_log_to_who_is_near_a_limit(live):
     assert "For a frame: --usage u" in str(live.refused("%kquota usage u --broker 1", kn.UsageError).hint)
 
 
-def test_history_at_both_magics(live, tmp_path):
-    """%kquota history was unknown, or %kadmin history was."""
+def test_history_in_a_notebook(live, tmp_path):
+    """It was in the terminal alone."""
     lake = tmp_path / "lake"
-    assert list(live(f"%kquota history record {lake}")["unchanged"]) == [False, False, False]
+    assert list(live(f"%kadmin history record {lake}")["unchanged"]) == [False, False, False]
     assert len(live(f"%kadmin history snapshots {lake}")) == 3
-    assert live(f"%kquota history drift {lake} --as arrow").num_rows == 0
-    held = live(f"%kquota history as-of {lake} 0s ago --configs")
+    assert live(f"%kadmin diff history:{lake} --as arrow").num_rows == 0
+    held = live(f"%kadmin history as-of {lake} 0s ago --configs")
     assert "resource_type" in held.columns
 
 
 LINES = {
     "%kquota us": ["usage"],
-    "%kquota history as": ["as-of"],
+    "%kadmin history as": ["as-of"],
     "%kadmin history re": ["record"],
     "%kquota usage --ut": ["--utilisation"],
     "%kquota resolve --engine ": ["arrow", "spark"],
-    "%kadmin history drift --ag": ["--against"],
 }
 
 

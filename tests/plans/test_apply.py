@@ -423,5 +423,5 @@ def test_of_many_rows_those_that_are_not_there_are_shown_with_the_ways_on(cluste
     failed.value.syntax = terminal
     hint = failed.value.lines()[-1]
     assert f"Check again with kadmin-nb plan verify {short}." in hint
-    assert f"Continue with kadmin-nb plan resume {short}." in hint
+    assert f"Continue with kadmin-nb plan apply {short}." in hint
     assert set(rows(cluster.verify(plan), "state")) == {("verified",)}

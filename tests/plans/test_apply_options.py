@@ -21,7 +21,7 @@ def test_every_option_can_be_typed():
     assert NAMES - typed == {"quiet_period"}
 
 
-@pytest.mark.parametrize("verb", [kn.Cluster.apply, kn.Cluster.resume, kn.Plan.apply])
+@pytest.mark.parametrize("verb", [kn.Cluster.apply, kn.Plan.apply])
 def test_help_and_completion_show_every_option(verb):
     """Shift-Tab said **keywords."""
     parameters = inspect.signature(verb).parameters

@@ -137,10 +137,9 @@ def test_the_broker_names_author_and_approver(
     assert run("plan", "approve", file) == 5
     assert "User:admin is its author" in capsys.readouterr().err
     assert run("plan", "apply", file) == 0
-    assert run("plan", "resume", file, "--require-approval") == 5
+    assert run("plan", "apply", file, "--require-approval") == 5
     assert run("plan", "approve", file, "--note", "read on the 3rd", login=bob) == 0
     assert run("plan", "apply", file, "--require-approval") == 0
-    assert run("plan", "resume", file, "--require-approval") == 0
     with secure_kafka.connect() as admin:
         assert admin.quotas.describe(user=user).to_arrow()["value"].to_pylist() == [5e6]
         assert "read on the 3rd" in repr(kn.Plan.load(file))

@@ -52,9 +52,9 @@ def applied(kafka, tmp_path_factory) -> Iterator[Applied]:
     root = Path(__file__).parents[2]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root) as process:
 
-        def apply(plan: Plan, at: int = 0, *signals: str, verb: str = "apply", lock: bool = False) -> Ended:
+        def apply(plan: Plan, at: int = 0, *signals: str, lock: bool = False) -> Ended:
             plan.save(place, overwrite=True)
-            line = ["plan", verb, str(place), "--cluster", kafka.bootstrap, *["--no-lock"] * (not lock)]
+            line = ["plan", "apply", str(place), "--cluster", kafka.bootstrap, *["--no-lock"] * (not lock)]
             process.stdin.write(json.dumps([line, at, signals or ["SIGKILL"]]) + "\n")
             process.stdin.flush()
             return Ended(*json.loads(process.stdout.readline()))
@@ -181,7 +181,7 @@ def journal_of(plan: Plan) -> Path:
 def carried_on(cluster: kn.Cluster, plan: Plan, lock: bool) -> kn.Outcomes:
     """By its id where it was begun, and else, as anybody would, by another apply."""
     try:
-        return cluster.resume(plan.id, quiet_period=0.5, lock=lock)
+        return cluster.apply(plan.id, quiet_period=0.5, lock=lock)
     except kn.NotFound:
         return cluster.apply(plan, lock=lock)
     except kn.Invalid as exc:
@@ -307,11 +307,11 @@ def test_ctrl_c_stops_between_two_requests(when, scene, applied, tells):
     assert "stopped before it was sent" in stopped.said
     short = plan.id[:12]
     assert (
-        f"plan {short} was stopped by Ctrl-C, between two requests\nHint: kadmin-nb plan resume {short}" in stopped.said
+        f"plan {short} was stopped by Ctrl-C, between two requests\nHint: kadmin-nb plan apply {short}" in stopped.said
     )
     state = journals().find(plan.id).state
     assert (len(state.verified), state.in_doubt, state.unsettled) == (2, set(), set())
-    resumed = applied(plan, verb="resume")
+    resumed = applied(plan)
     assert (resumed.code, resumed.points.count("before an answer")) == (0, 3)
     assert [*wrongs(scene, plan, tells)] == []
 
@@ -322,11 +322,11 @@ def test_a_second_ctrl_c_stops_at_once(scene, applied, tells):
     stopped = applied(plan, nth(points, "before an answer", 3), "SIGINT", "SIGINT", lock=True)
     assert stopped.code == 130
     assert f"Interrupted: plan {plan.id[:12]} was stopped by Ctrl-C, at once" in stopped.said
-    assert f"plan resume {plan.id[:12]} continues" in stopped.said
+    assert f"plan apply {plan.id[:12]} continues" in stopped.said
     state = journals().find(plan.id).state
     assert (len(state.in_doubt), len(state.unsettled), state.verified) == (1, 3, set())
     scene.cluster.port.lease("another plan", "somebody else").release()  # the lock was given back
-    resumed = applied(plan, verb="resume")
+    resumed = applied(plan)
     assert (resumed.code, resumed.points.count("before an answer")) == (0, 2)
     assert [*wrongs(scene, plan, tells)] == []
 
@@ -347,7 +347,7 @@ def test_ctrl_c_between_two_steps_ends_the_pause(cluster, unique):
         cluster.apply(plan, gradual=120.0, usage=used(client), progress=press)
     assert time.monotonic() - pressed[0] < 60
     assert rows(stopped.value.outcomes, "state", "error") == [("unverified", "INCOMPLETE")]
-    assert rows(cluster.resume(plan.id), "state") == [("verified",)]
+    assert rows(cluster.apply(plan.id), "state") == [("verified",)]
     assert rows(cluster.apply(plan), "state") == [("unchanged",)]
 
 

@@ -230,7 +230,7 @@ def test_rows_that_were_sent_are_shown_with_the_way_to_go_on(plan, apply, cluste
         code, out, err = apply(plan, no_more_than(end - 20))
         place = tmp_path / f"state-{number}" / "journal" / cluster.id / f"{plan.id}.jsonl"
         assert f"the journal {place} cannot be written: File too large" in err
-        shown[number] = code, out.partition("\n")[0], f"plan resume {plan.id[:12]}" in err
+        shown[number] = code, out.partition("\n")[0], f"plan apply {plan.id[:12]}" in err
         code, out, err = apply(plan)
         assert (code, "0 unverified" in out, err) == (0, False, "")
         assert rows(cluster.verify(plan), "state") == [("verified",)] * 180

@@ -51,7 +51,7 @@ def test_no_verb_of_a_plan_makes_the_collector_walk_over_its_rows(cluster, uniqu
     verbs = {
         "apply": lambda: cluster.apply(plan),
         "load": lambda: kn.Plan.load(plan.save(tmp_path / "p.json")),
-        "resume": lambda: cluster.resume(plan.id),
+        "again, by its id": lambda: cluster.apply(plan.id),
         "verify": lambda: cluster.verify(plan),
         "rollback": lambda: cluster.rollback(plan.id),
     }

@@ -323,7 +323,7 @@ def test_the_longest_names_are_loaded():
 
 
 def test_a_journal_holds_a_plan_of_the_same_shape(tmp_path):
-    """`plan resume ID` read from the journal what `plan apply FILE` refuses."""
+    """`plan apply ID` read from the journal what `plan apply FILE` refuses."""
     journals = store.Journals(tmp_path)
     for number, (name, document) in enumerate(sorted(MUTATIONS.items())):
         if name in LAWFUL or number % 7:

@@ -134,10 +134,10 @@ def test_rights_that_go_between_two_requests(editing, rights, unique, monkeypatc
         outcomes.raise_for_errors()
 
     with contextlib.suppress(kn.PlanRefused):  # by the validation, where the last is older than ten seconds
-        still = editing.resume(plan.id)
+        still = editing.apply(plan.id)
         assert rows(still, "state") == [("unchanged",)] * 2 + [("failed",)] + [("skipped",)] * 2
     rights.give()
-    resumed = editing.resume(plan.id)
+    resumed = editing.apply(plan.id)
     assert rows(resumed, "state") == [("unchanged",)] * 2 + [("verified",)] * 3
     assert journals().find(plan.id).state.verified == {1, 2, 3, 4, 5}
     assert rows(editing.rollback(plan.id).apply(), "state") == [("verified",)] * 5

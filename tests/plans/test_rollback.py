@@ -216,7 +216,7 @@ def test_what_is_left_names_the_line_that_deals_with_it():
     ours, undo = story.plan.id[:12], back.id[:12]
     assert told == [
         f"6 rows of plan {ours} are still on the cluster: kadmin-nb plan rollback {ours} undoes them.",
-        f"6 rows of plan {ours} are still on the cluster: kadmin-nb plan resume {undo} undoes them.",
+        f"6 rows of plan {ours} are still on the cluster: kadmin-nb plan apply {undo} undoes them.",
     ]
 
 

@@ -188,7 +188,7 @@ def test_the_terminal_says_that_a_broker_has_yet_to_agree(three, wide, unique, t
     assert f"plan {plan.id[:12]}: 1 unverified" in said
     assert f"broker {frozen.id} " in said
     frozen.resume()
-    assert rows(wide.resume(plan.id, verify_timeout=20.0), "state", "brokers_agreeing") == [("verified", 3)]
+    assert rows(wide.apply(plan.id, verify_timeout=20.0), "state", "brokers_agreeing") == [("verified", 3)]
 
 
 def quotas_of(cluster: kn.Cluster, broker: int | None = None) -> dict[tuple[str, str], float]:
@@ -234,7 +234,7 @@ def test_the_controller_is_killed_in_the_middle_of_a_batch(through, three, wide,
 
     active.start()
     eventually(lambda: [b.is_fenced for b in wide.port.brokers()], [False] * 3, 60.0)
-    resumed = wide.resume(plan.id, verify_timeout=30.0, quiet_period=20.0)
+    resumed = wide.apply(plan.id, verify_timeout=30.0, quiet_period=20.0)
     assert {state for (state,) in rows(resumed, "state")} <= {"verified", "unchanged"}
     for node in three.nodes:
         assert quotas_of(wide, node.id) == quotas_before | wanted

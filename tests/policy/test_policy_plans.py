@@ -225,8 +225,6 @@ def test_a_plan_that_breaks_a_rule_is_refused_and_nothing_is_sent(cluster, ceili
         assert (altered, refused.value.code) == ([], "POLICY")
         with pytest.raises(kn.PlanRefused):
             high.apply(policy=given)
-        with pytest.raises(kn.NotFound):
-            cluster.resume(high, policy=given)
         assert not len(cluster.quotas.describe(user=user))
         assert cluster.apply(staged(cluster, user, "40MB/s"), policy=given).ok
     finally:

@@ -15,7 +15,7 @@ LESSONS = sorted(NOTEBOOKS.glob("*.ipynb"))
 ALL = [*LESSONS, *sorted(NOTEBOOKS.glob("runbooks/*.ipynb")), SKELETON]
 
 PLANS = re.compile(r"%k\w+ (plan|rollback)\b|\.(plan|rollback)\(|%kplan from\b")
-APPLIES = re.compile(r"%k\w+ (apply|resume)\b|\.(apply|resume)\(")
+APPLIES = re.compile(r"%k\w+ apply\b|\.apply\(")
 AT_ONCE = re.compile(r"--apply\b")
 
 

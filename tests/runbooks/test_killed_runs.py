@@ -68,7 +68,7 @@ def test_a_run_that_was_killed_while_it_applied_says_so_at_the_next_look(
     assert terminal.run_line(["runbook", "list", "out.json"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("mine: applying, then ended without a word\n")
-    assert "kadmin-nb plan resume " in shown
+    assert "kadmin-nb plan apply " in shown
     after = read(folder / "out.json")
     assert (after["ok"], after["state"], after["error"]["type"]) == (False, "applying", "ended without a word")
     page = (folder / "out.html").read_text()

@@ -82,7 +82,7 @@ def test_a_run_that_changed_the_cluster_and_cannot_be_saved_says_what_stays(cell
     short = plan_id[:12]
     assert (code, limits(cluster, user)) == (4, [5_000_000.0])
     assert f"plan {short}: 1 of 1 rows sent, 1 verified" in complained
-    assert f"kadmin-nb plan log {short} shows it, kadmin-nb plan resume {short} continues" in complained
+    assert f"kadmin-nb plan log {short} shows it, kadmin-nb plan apply {short} continues" in complained
     assert "Changes that were sent stay" in complained
 
 

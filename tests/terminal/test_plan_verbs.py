@@ -1,4 +1,4 @@
-"""`plan show, apply, verify, resume, rollback, log`: by file or by id, with the exit codes of the Contract."""
+"""`plan show, apply, verify, rollback, log`: by file or by id, with the exit codes of the Contract."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_plan_that_was_begun_is_known_by_its_id(kadmin, live, saved, cluster):
     listed = kadmin("plan", "log").out
     assert plan_id[:8] in listed
     assert "the fair" in listed
-    again = live("plan", "resume", plan_id[:8])
+    again = live("plan", "apply", plan_id[:8])
     assert again.code == 0
     assert "1 unchanged" in again.out
     assert stored(cluster, user) == [5e6]
@@ -84,20 +84,20 @@ def test_an_edited_journal_names_the_line(kadmin, live, saved, own_state):
     said = kadmin("plan", "log", plan_id[:8])
     assert said.code == 1
     assert said.err.startswith("Invalid: line 3 of the journal ")
-    assert live("plan", "resume", plan_id[:8]).code == 1
+    assert live("plan", "apply", plan_id[:8]).code == 1
     listed = kadmin("plan", "log")
     assert (listed.code, "line 3 of the journal" in listed.err) == (1, True)
 
 
 def test_a_journal_with_a_byte_that_is_not_utf_8_names_the_line(kadmin, live, saved, own_state):
-    """One bad byte on the disk, and log, resume, rollback and apply all ended in a UnicodeEncodeError."""
+    """One bad byte on the disk, and log, rollback and apply all ended in a UnicodeEncodeError."""
     place, plan_id, _ = saved
     live("plan", "apply", place)
     [journal] = own_state.glob("journal/*/*.jsonl")
     lines = journal.read_bytes().splitlines(keepends=True)
     for number, line in enumerate(lines, 1):
         journal.write_bytes(b"".join([*lines[: number - 1], line[:100] + b"\xff" + line[101:], *lines[number:]]))
-        for words in (["log", plan_id[:8]], ["resume", plan_id[:8]], ["rollback", plan_id[:8]], ["apply", place]):
+        for words in (["log", plan_id[:8]], ["apply", plan_id[:8]], ["rollback", plan_id[:8]], ["apply", place]):
             said = kadmin("plan", *words) if words[0] == "log" else live("plan", *words)
             assert said.code == 1
             assert said.err.startswith(f"Invalid: line {number} of the journal {journal} was edited")
@@ -153,7 +153,7 @@ def test_a_plan_is_rolled_back_and_applied_again(live, saved, cluster):
     assert stored(cluster, user) == [5e6]
     assert live("plan", "rollback", plan_id[:8], "--apply").code == 0
     assert stored(cluster, user) == []
-    for again in (["apply", place], ["resume", plan_id[:8]]):
+    for again in (["apply", place], ["apply", plan_id[:8]]):
         refused = live("plan", *again)
         undoing = journals().find(plan_id).state.undone_by[:12]
         assert (refused.code, refused.err.splitlines()[:2]) == (

@@ -89,7 +89,7 @@ def test_a_verb_that_plans_or_applies_is_refused(live, cluster, unique, tmp_path
     assert live("policy", "check", policy, "--plan", saved).code == 1
     assert not len(cluster.quotas.describe(user=user))
     assert live("plan", "apply", saved).code == 0
-    assert live("plan", "resume", saved, "--policy", policy).code == 0  # it breaks nothing that is not so already
+    assert live("plan", "apply", saved, "--policy", policy).code == 0  # it breaks nothing that is not so already
     eventually(lambda: len(cluster.quotas.describe(user=user)), 1)
 
 

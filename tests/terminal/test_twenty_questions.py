@@ -125,7 +125,7 @@ QUESTIONS = {
     ),
     "what is wrong in the configs": ("config audit", ["Kafka's default"]),
     "what changed since then": ("history changes {history} today", ["producer_byte_rate"]),
-    "what differs from then": ("history drift {history}", ["q-since"]),
+    "what differs from then": ("diff history:{history}", ["q-since"]),
     "what was done, and who did it": ("plan log", ["twenty questions"]),
 }
 

@@ -286,7 +286,7 @@ def test_a_slip_starts_no_spark(kadmin, tmp_path, monkeypatch, line):
     assert SLIPS[line] in said.err
 
 
-@pytest.mark.parametrize("verb", [(*LOG, "--engine", "spark"), ("quota", "history", "snapshots", "some.table")])
+@pytest.mark.parametrize("verb", [(*LOG, "--engine", "spark"), ("history", "snapshots", "some.table")])
 def test_no_java_is_one_line(kadmin, monkeypatch, tmp_path, verb):
     """Spark's launcher printed its usage."""
     monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", classmethod(lambda cls: None))

@@ -89,7 +89,9 @@ def test_what_is_taller_than_the_window_goes_through_the_pager(in_window, cluste
 
 
 @pytest.mark.broker
-@pytest.mark.parametrize("words", [("cluster",), ("config", "describe", "broker=1", "--no-pager")], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [("quota", "describe", "user=nobody"), ("config", "describe", "broker=1", "--no-pager")], ids=" ".join
+)
 def test_a_pager_is_for_what_is_too_tall_and_for_who_wants_one(in_window, words):
     """Three lines, and I had to press q."""
     code, said = in_window(80, *words, pager="sed s/^/paged:/")

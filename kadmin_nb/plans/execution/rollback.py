@@ -213,7 +213,7 @@ def refuse_unsettled(found: Remains, state: JournalState, seconds: float) -> Non
             f"still take effect for {seconds:.0f} s",
             code="UNSETTLED",
             hint=Hint(
-                sentence("{} checks until it is known.", _verb("resume", found.plan)),
+                sentence("{} checks until it is known.", _verb("apply", found.plan)),
             ),
         )
 
@@ -269,7 +269,7 @@ def left(found: Remains, undoing: Plan, *, is_whole: bool) -> Left | None:
     sentences: list[str | Sentence] = []
     if rows:
         are = counted_nouns(rows, f"row of plan {plan_id} is", f"rows of plan {plan_id} are")
-        way = _verb("rollback", found.plan) if is_whole else _verb("resume", undoing)
+        way = _verb("rollback", found.plan) if is_whole else _verb("apply", undoing)
         sentences.append(sentence(f"{are} still on the cluster: {{}} undoes {'it' if rows == 1 else 'them'}.", way))
     if arriving:
         are = counted_nouns(arriving, f"row of plan {plan_id} is", f"rows of plan {plan_id} are")
