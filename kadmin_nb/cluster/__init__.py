@@ -492,10 +492,10 @@ class Cluster:
     ) -> ObservationAnswer:
         """OBSERVED: switch on every broker's request log for a while.
 
-        It sets `kafka.request.logger` to DEBUG through a plan, waits, and restores each level. A separate process
-        restores it if this one is killed. Ctrl-C ends it early. Brokers do not reveal where they write the log; for a
-        local Kafka, `logs` has its files, including those that log4j rolled in the meantime, and `warnings` says if
-        log4j has deleted some.
+        It sets `kafka.request.logger` to DEBUG through a plan, waits, and restores each level, after an error, Ctrl-C
+        or SIGTERM too. Of a process that was killed `doctor`, `why` and the next `observe` say what it left on, with
+        the lines that switch it off. Brokers do not reveal where they write the log; for a local Kafka, `logs` has its
+        files, including those that log4j rolled in the meantime, and `warnings` says if log4j has deleted some.
 
         Parameters
         ----------
@@ -513,7 +513,8 @@ class Cluster:
         Unsupported
             `clients`, and the brokers are older than 3.9, or 4.0 or newer: these log no deprecated requests.
         PlanRefused
-            The brokers refuse it, or this machine already observes this cluster (LOCKED); nothing was sent.
+            The brokers refuse it, this machine already observes this cluster (LOCKED), or one that was killed has left
+            the logs on (LEFT_ON); nothing was sent.
         NotAuthorized
             DESCRIBE_CONFIGS on the cluster is missing.
         Interrupted
@@ -522,7 +523,7 @@ class Cluster:
         from .observation import DEPRECATED_REQUESTS, EVERY_REQUEST, observe
 
         logged = DEPRECATED_REQUESTS if clients else EVERY_REQUEST
-        return observe(self.port, self.settings, self.stage, seconds, progress, logged)
+        return observe(self.port, self.stage, seconds, progress, logged)
 
     def top(
         self,

@@ -53,6 +53,7 @@ from ..resolution.rules import Stored, on_host_names, resolve_ip, stored_of
 from ..usage.windows import in_windows
 from .config_audit import is_reassigning
 from .groups import bounds_of, group_types
+from .observation import LEFT_ON, left_on
 from .resolving import broker_rows, values_of
 from .resolving import unread as unread_brokers
 from .snapshots import client_configs_of
@@ -143,6 +144,7 @@ def of_config(kafka: LiveKafka, resource: Resource, history: History | None = No
         facts, notes = _facts_of_broker(kafka, resource)
         values, found = facts.configs, rules.of_broker(resource, facts)
     dated = found if history is None else [*_dated(found, values, history, kafka.id)]
+    notes = [*notes, *(f"{LEFT_ON}: {line}" for line in left_on(kafka))]
     return BrakesAnswer(str(resource), dated, kafka.id, notes)
 
 

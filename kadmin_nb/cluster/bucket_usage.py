@@ -31,7 +31,8 @@ from ..usage.engines import Usage
 from ..usage.limits_over_time import LimitsOverTime, limits_over_time
 from ..usage.near_and_top import TopAnswer
 from .groups import group_types
-from .observation import ObservationAnswer, are_known, beginning
+from .observation import ObservationAnswer
+from .request_logs import are_known, beginning
 
 if TYPE_CHECKING:
     from ..history import History

@@ -33,6 +33,7 @@ from ..model.figures import milliseconds, utc
 from ..model.findings import ABSENT, FAILED, OK, SKIPPED, UNKNOWN, WARNING, Finding
 from ..paths import journal_dir
 from ..version import VERSION
+from .observation import LEFT_ON, left_on
 from .permissions import may_i
 
 _SOON = 30
@@ -242,6 +243,18 @@ def _cluster_checks(settings: Settings, timeout: float) -> Iterator[Finding]:
         yield from _broker_checks(kafka, timeout)
         yield from _rights_checks(kafka, settings)
         yield from checks_of(kafka)
+        yield from _observation_check(kafka)
+
+
+def _observation_check(kafka: LiveKafka) -> Iterator[Finding]:
+    """Request loggers that an observation from here left on when it was killed."""
+    try:
+        lines = left_on(kafka)
+    except KadminError as error:
+        yield _failed_check("observation", kafka.id, error)
+        return
+    if lines:
+        yield Finding("observation", WARNING, LEFT_ON, kafka.id, mend="\n".join(lines))
 
 
 def _token_check(login: TokenLogin, timeout: float) -> Finding:

@@ -1,27 +1,31 @@
 """`cluster.observe()`: the request log of every broker on for a bounded time, and off again whatever happens.
 
 The levels of a broker's loggers live in its memory. They are set through a plan, and taken back to what they were when
-the time is over. A guard, a process of its own (`observation_guard`), does it when this one cannot.
+the time is over, after an error, Ctrl-C or SIGTERM, and when Python ends. What is switched on is written down before:
+of a process that was killed, `left_on` has the lines that switch it off.
 """
 
 from __future__ import annotations
 
-import os
+import atexit
+import signal
+import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .. import documents, files
 from ..client_configs.kafka import LiveKafka
 from ..errors import (
     ExitState,
     Interrupted,
-    Invalid,
     KadminError,
     PartlyFailed,
     PlanRefused,
@@ -34,99 +38,16 @@ from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Verb, sentence
-from ..local_runs import all_runs
-from ..model.changes import Change
-from ..model.connection_settings import Settings
 from ..model.resources import Resource
+from ..paths import state_dir
 from ..plans.execution.executor import refuse_invalid
 from ..plans.execution.progress import Advance, Progress
 from ..plans.plan import Plan
 from ..plans.stage import Stage
-from .observation_guard import Guard, refuse_another
+from .request_logs import RequestLog, first_time, request_logs
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
-
-
-NAME = "request.log"
-
-
-class RequestLog:
-    """One broker's request log, from the moment that this is made.
-
-    log4j rolls the log at a size: the file that is written to gets another name, and the oldest is deleted.
-    The file that is written to at that moment stays open, so that no later file gets its inode.
-    """
-
-    def __init__(self, first: IO[bytes], place: Path) -> None:
-        self._first, self._place = os.fstat(first.fileno()).st_ino, place
-
-    def files(self) -> tuple[list[Path], bool]:
-        """The files with all that was written since, the oldest first; and whether none of them was deleted."""
-        inodes, files = [], []
-        for inode, file in _rolled(self._place):
-            inodes.append(inode)
-            files.append(file)
-        if self._first not in inodes:
-            return files, False
-        return files[inodes.index(self._first) :], True
-
-
-@contextmanager
-def request_logs(cluster_id: str) -> Iterator[dict[int, RequestLog]]:
-    """Those of a local Kafka's brokers by their ids, followed until the block ends; of others nobody can know."""
-    with ExitStack() as stack:
-        yield {
-            broker: RequestLog(stack.enter_context(place.open("rb")), place)
-            for broker, place in _log_places(cluster_id)
-            if place.exists()
-        }
-
-
-def are_known(cluster_id: str) -> bool:
-    """Is it a local Kafka's cluster?"""
-    return any(True for _ in _log_places(cluster_id))
-
-
-def _log_places(cluster_id: str) -> Iterator[tuple[int, Path]]:
-    for folder, run in all_runs():
-        if run.cluster_id == cluster_id:
-            yield from ((number, folder / f"node-{number}" / NAME) for number in range(1, len(run.ports) + 1))
-
-
-def _rolled(place: Path) -> list[tuple[int, Path]]:
-    """Inode and path of the log and of what was rolled, oldest first; looked at until nothing moved in between."""
-    before, now = None, _look(place)
-    while now != before:
-        before, now = now, _look(place)
-    return now
-
-
-def _look(place: Path) -> list[tuple[int, Path]]:
-    """In the order of their last write; the one that is written to is the last."""
-    files = []
-    for file in place.parent.glob(f"{place.name}*"):
-        with suppress(FileNotFoundError):  # it has another name by now
-            status = file.stat()
-            files.append((file == place, status.st_mtime_ns, status.st_ino, file))
-    return [(inode, file) for _, _, inode, file in sorted(files)]
-
-
-def beginning(file: Path) -> datetime:
-    """The moment at which a log begins, by its first line: a local Kafka's log4j writes the time of this machine.
-
-    Of a file that begins otherwise, the moment of its last write: nothing in it counts.
-    """
-    try:
-        return datetime.fromisoformat(first_time(file).replace(",", ".")).astimezone(UTC)
-    except ValueError:
-        return datetime.fromtimestamp(file.stat().st_mtime, UTC)
-
-
-def first_time(file: Path) -> str:
-    """The time in front of the first line, as log4j writes it: the place where the log begins."""
-    with file.open(errors="replace") as log:
-        return log.read(40).partition("]")[0].lstrip("[")
 
 
 LOGGER = "kafka.request.logger"
@@ -151,9 +72,12 @@ PATIENCE = 10.0
 """Seconds that one broker is given to tell a level."""
 
 WITHIN = 30.0
-"""Seconds for which this process tries to take the levels back; the guard tries longer."""
+"""Seconds for which it tries to take the levels back."""
 
-ELSEWHERE = "its log4j configuration names its log, often kafka-request.log; Kafka does not reveal it"
+ELSEWHERE = (
+    "each broker writes its log where its log4j configuration says, often logs/kafka-request.log, which cannot be read "
+    "from here: copy it, and read it with `quota usage LOG --broker ID`"
+)
 
 LOST, LOST_ALL = "log4j deleted rolled files: requests are missing before", "the log was deleted during the observation"
 
@@ -234,35 +158,26 @@ class Level:
 
 
 def observe(
-    kafka: LiveKafka, settings: Settings, stage: Callable[[], Stage], seconds: float, progress: Progress, logged: Logged
+    kafka: LiveKafka, stage: Callable[[], Stage], seconds: float, progress: Progress, logged: Logged
 ) -> ObservationAnswer:
     """Switch on, wait, take back; see `Cluster.observe`."""
     if not 1 <= seconds <= logged.longest:
         raise UsageError(f"an observation of {seconds:g} s is not possible", hint=f"From 1 s to {logged.longest:g} s.")
     if logged == DEPRECATED_REQUESTS:
         _refuse_without_deprecated(kafka.version)
-    refuse_another(kafka.id)
-    before = levels(kafka, [broker.id for broker in kafka.brokers()])
-    _refuse_blind(before)
-    plan = _switch_on_plan(stage, before, seconds, logged)
-    watch = _Watch(kafka, stage, plan, seconds, progress, logged)
-    with request_logs(kafka.id) as logs:
-        not_restored = _watched(watch, settings)
+    with _alone(kafka.id), request_logs(kafka.id) as logs:
+        if lines := _left_on(kafka):
+            raise PlanRefused(LEFT_ON, code="LEFT_ON", hint="\n".join(lines))
+        before = levels(kafka, [broker.id for broker in kafka.brokers()])
+        _refuse_blind(before)
+        watch = _Watch(kafka, stage, _switch_on_plan(stage, before, seconds, logged), seconds, progress, logged)
+        not_restored = watch.carry_out(logs)
         answer = watch.answer(before, not_restored, logs)
     if watch.stopped is not None:
-        how = "; a guard process keeps restoring the levels" if not_restored else ", and all log levels were restored"
+        how = "; some log levels are not restored" if not_restored else ", and all log levels were restored"
         reason = f"the observation was stopped by Ctrl-C after {watch.lasted:.0f} s{how}"
         raise Interrupted(reason, outcomes=answer, hint=answer.lines or None)
     return answer.raise_for_errors() if not_restored else answer
-
-
-def _watched(watch: _Watch, settings: Settings) -> dict[int, str]:
-    """The brokers whose level is not back afterwards, and why."""
-    if watch.plan is None:
-        watch.wait(lambda: True)
-        return {}
-    with Guard.on(settings, watch.kafka.id, watch.plan, watch.seconds) as guard:
-        return watch.carry_out(guard)
 
 
 class _Watch:
@@ -277,8 +192,9 @@ class _Watch:
         progress: Progress,
         logged: Logged,
     ) -> None:
-        self.kafka, self.stage, self.plan, self.seconds, self.progress = kafka, stage, plan, seconds, progress
-        self.logged = logged
+        self.kafka, self.stage, self.seconds, self.progress, self.logged = kafka, stage, seconds, progress, logged
+        self.plan = plan
+        self.before = {} if plan is None else {c.resource.broker or 0: c.old for c in plan.changes}
         self.since = self.until = kafka.now()
         self.stopped: KeyboardInterrupt | None = None
 
@@ -286,52 +202,66 @@ class _Watch:
     def lasted(self) -> float:
         return (self.until - self.since).total_seconds()
 
-    def carry_out(self, guard: Guard) -> dict[int, str]:
-        """The brokers whose level is not back, and why; the guard is let go where there are none."""
-        assert self.plan is not None
-        try:
-            _refuse_unguarded(guard.is_alive)
-            self.plan.apply(lock=False).raise_for_errors()  # no editor sets levels: a killed one's lease would stay
-            self.since = self.kafka.now()
-            self.wait(guard.is_alive)
-        except KeyboardInterrupt as exc:
-            self.stopped = exc
-        except PlanRefused:
-            guard.release()  # nothing was sent
-            raise
-        finally:
-            self.until = self.kafka.now()
-            self.progress(Advance(_SECONDS, round(self.lasted), round(self.lasted)))
-            not_restored = self._taken_back(guard)
+    def carry_out(self, logs: Mapping[int, RequestLog]) -> dict[int, str]:
+        """The brokers whose level is not back, and why."""
+        _write_down(self.kafka.id, self.before, self.logged)
+        with _ending_first(self._take_back):
+            try:
+                if self.plan is not None:
+                    self.plan.apply(lock=False).raise_for_errors()  # no editor sets levels: a killed one's lease stays
+                self.since = self.kafka.now()
+                if not logs:
+                    warnings.warn(ELSEWHERE, stacklevel=2)
+                self._wait()
+            except KeyboardInterrupt as exc:
+                self.stopped = exc
+            finally:
+                self.until = self.kafka.now()
+                self.progress(Advance(_SECONDS, round(self.lasted), round(self.lasted)))
+                not_restored = self._take_back()
         return not_restored
 
-    def _taken_back(self, guard: Guard) -> dict[int, str]:
-        if guard.is_released:
+    def _take_back(self) -> dict[int, str]:
+        """The brokers whose level is not back, and why, after trying for a while."""
+        end, not_restored = self.kafka.monotonic() + WITHIN, dict.fromkeys(self.before, "it was stopped meanwhile")
+        try:
+            while not_restored := self._tried([*not_restored]):
+                if self.kafka.monotonic() > end:
+                    return not_restored
+                self.kafka.sleep(_PAUSE)
+        except KeyboardInterrupt as exc:
+            self.stopped = exc
+            return not_restored
+        _place(self.kafka.id).unlink(missing_ok=True)
+        return {}
+
+    def _tried(self, brokers: Sequence[int]) -> dict[int, str]:
+        """One attempt. A level that is no longer ours stays: a restart has lost it, or somebody has set another."""
+        try:
+            now = levels(self.kafka, brokers)
+            silent = {one.broker: one.message or str(one.error) for one in now if one.level is None}
+            return silent | self._set_back([one.broker for one in now if one.level == self.logged.level])
+        except (KadminError, OSError) as exc:
+            return dict.fromkeys(brokers, str(exc))
+
+    def _set_back(self, brokers: Sequence[int]) -> dict[int, str]:
+        """By an ordinary plan, a journal and all."""
+        if not brokers:
             return {}
-        assert self.plan is not None
-        try:
-            not_restored = take_back(self.kafka, self.stage, self.plan.changes, WITHIN)
-        except KeyboardInterrupt as exc:
-            self.stopped = exc
-            return {change_broker(change): "not restored by this process" for change in self.plan.changes}
-        if not not_restored:
-            guard.release()
-        return not_restored
+        wishes = self.stage()
+        for broker in brokers:
+            wishes.set_config(LOGGER, self.before[broker], broker_logger=broker)
+        plan = wishes.plan("the observation is over")
+        done = plan.apply(lock=False, verify_timeout=PATIENCE, quiet_period=PATIENCE).failed.to_arrow().to_pylist()
+        failures = {row["resource"]: row["message"] or row["error"] or row["state"] for row in done}
+        return {c.resource.broker or 0: failures[str(c.resource)] for c in plan.changes if str(c.resource) in failures}
 
-    def wait(self, may_go_on: Callable[[], bool]) -> None:
-        """Until the time is over.
-
-        Raises
-        ------
-        PartlyFailed
-            Somebody ended the guard: without it nothing is certain.
-        """
+    def _wait(self) -> None:
+        """Until the time is over."""
         end = self.kafka.monotonic() + self.seconds
         while (seconds_left := end - self.kafka.monotonic()) > 0:
-            _refuse_unguarded(may_go_on)
             self.progress(Advance(_SECONDS, int(self.seconds - seconds_left), round(self.seconds), left=seconds_left))
             self.kafka.sleep(min(_BEAT, seconds_left))
-        self.until = self.kafka.now()
 
     def answer(
         self, before: Sequence[Level], not_restored: Mapping[int, str], logs: Mapping[int, RequestLog]
@@ -358,9 +288,87 @@ class _Watch:
         }
 
 
-def _refuse_unguarded(is_guarded: Callable[[], bool]) -> None:
-    if not is_guarded():
-        raise PartlyFailed("the guard of this observation ended, so it was stopped at once")
+@contextmanager
+def _ending_first(take_back: Callable[[], object]) -> Iterator[None]:
+    """SIGTERM and a terminal that closes end the block as Ctrl-C does, and Python takes the levels back before it ends.
+
+    Signals come to the main thread alone.
+    """
+
+    def end(number: int, frame: object) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    is_main = threading.current_thread() is threading.main_thread()
+    before = {number: signal.signal(number, end) for number in _SIGNALS if is_main}
+    atexit.register(take_back)
+    try:
+        yield
+    finally:
+        atexit.unregister(take_back)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+# --- what is switched on, written down ---
+
+_LARGEST = 1 << 20
+"""Bytes of what is written down."""
+
+
+def _place(cluster_id: str) -> Path:
+    """The file of what an observation of a cluster has switched on, while it lasts."""
+    return state_dir() / "observe" / f"{quote(cluster_id, safe='')}.json"
+
+
+@contextmanager
+def _alone(cluster_id: str) -> Iterator[None]:
+    """Nobody else on this machine observes the cluster until the block ends.
+
+    Raises
+    ------
+    PlanRefused
+        LOCKED: somebody does.
+    """
+    files.make_folder(_place(cluster_id).parent, mode=0o700)
+    with files.locking(_place(cluster_id).with_suffix(".lock")) as is_ours:
+        if not is_ours:
+            raise PlanRefused(
+                "this machine already observes this cluster",
+                code="LOCKED",
+                hint="Nothing was sent. Wait until it ends; its request log has all requests in the meantime.",
+            )
+        yield
+
+
+def _write_down(cluster_id: str, before: Mapping[int, str | None], logged: Logged) -> None:
+    levels_before = {f"{broker}": level for broker, level in before.items()}
+    files.write(_place(cluster_id), documents.to_json({"level": logged.level, "before": levels_before}))
+
+
+def left_on(kafka: LiveKafka) -> list[str]:
+    """The lines that switch off what an observation of this machine left on when it was killed."""
+    if _place(kafka.id).exists():
+        with suppress(PlanRefused), _alone(kafka.id):
+            return _left_on(kafka)
+    return []
+
+
+def _left_on(kafka: LiveKafka) -> list[str]:
+    place = _place(kafka.id)
+    if not place.exists():
+        return []
+    kept = documents.from_json(files.read_text(place, "what was switched on", _LARGEST))
+    now = levels(kafka, map(int, kept["before"]))
+    lines = [mend(one.broker, kept["before"][f"{one.broker}"]) for one in now if one.level in (kept["level"], None)]
+    if not lines:
+        place.unlink(missing_ok=True)
+    return lines
+
+
+LEFT_ON = "an observation was killed, and left the brokers' request logs on"
 
 
 def _located(row: dict[str, Any], log: RequestLog | None) -> dict[str, Any]:
@@ -387,8 +395,7 @@ def _became(
     if before.broker in not_restored:
         return (
             LEFT,
-            f"{LOGGER} is still at {logged.level}, as far as is known: {not_restored[before.broker]}; a guard process "
-            "keeps trying",
+            f"{LOGGER} is still at {logged.level}, as far as is known: {not_restored[before.broker]}",
         )
     same = after is None or after.level in (None, before.level)
     if before.level in logged.enough:
@@ -458,62 +465,6 @@ def _switch_on_plan(stage: Callable[[], Stage], before: Sequence[Level], seconds
     plan = wishes.plan(f"observe for {seconds:g} s")
     refuse_invalid([*plan.refused, *plan.unauthorized], len(plan))
     return plan
-
-
-def take_back(
-    kafka: LiveKafka,
-    stage: Callable[[], Stage],
-    changes: Sequence[Change],
-    seconds: float,
-) -> dict[int, str]:
-    """Set what the changes have switched on back to what it was; the brokers where that failed, and why.
-
-    It tries for so many seconds. A level that is no longer ours is left alone: a restart has lost it, or somebody has
-    set another.
-    """
-    end, pause = kafka.monotonic() + seconds, _PAUSE
-    pending = {change_broker(change): change for change in changes}
-    not_restored = _tried(kafka, stage, pending)
-    while not_restored and kafka.monotonic() < end:
-        kafka.sleep(pause)
-        pause = min(2 * pause, 5.0)
-        not_restored = _tried(kafka, stage, {broker: pending[broker] for broker in not_restored})
-    return not_restored
-
-
-def _tried(kafka: LiveKafka, stage: Callable[[], Stage], pending: Mapping[int, Change]) -> dict[int, str]:
-    """One attempt."""
-    try:
-        now = levels(kafka, pending)
-        silent = {level.broker: level.message or str(level.error) for level in now if level.level is None}
-        ours = [level.broker for level in now if level.level == pending[level.broker].wanted]
-        return silent | _set_back(stage, {broker: pending[broker] for broker in ours})
-    except (KadminError, OSError) as exc:
-        return dict.fromkeys(pending, str(exc))
-
-
-def _set_back(stage: Callable[[], Stage], changes: Mapping[int, Change]) -> dict[int, str]:
-    """By an ordinary plan, a journal and all."""
-    if not changes:
-        return {}
-    wishes = stage()
-    for broker, change in changes.items():
-        if change.old is None:
-            wishes.reset_config(LOGGER, broker_logger=broker)
-        else:
-            wishes.set_config(LOGGER, change.old, broker_logger=broker)
-    plan = wishes.plan("the observation is over")
-    failed = plan.apply(lock=False, verify_timeout=PATIENCE, quiet_period=PATIENCE).failed.to_arrow().to_pylist()
-    failures = {row["resource"]: row["message"] or row["error"] or row["state"] for row in failed}
-    return {broker: failures[str(c.resource)] for broker, c in changes.items() if str(c.resource) in failures}
-
-
-def change_broker(change: Change) -> int:
-    """The broker whose logger a change sets."""
-    broker = change.resource.broker
-    if broker is None:
-        raise Invalid(f"{change.resource} is not a logger of a broker")
-    return broker
 
 
 def mend(broker: int, level: str | None) -> str:
