@@ -8,6 +8,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
+from kadmin_nb.charts.showing import write  # noqa: E402
 from tests.charts.charted_frames import CHARTS  # noqa: E402
 
 ROWS = 24
@@ -17,4 +18,4 @@ if __name__ == "__main__":
     for name, (draw, frame) in CHARTS.items():
         if name == "usage":
             continue  # usage and limits has it, too
-        draw(frame(ROWS)).save(HERE / "charts" / f"{name.replace(' ', '-')}.svg")
+        write(draw(frame(ROWS)), HERE / "charts" / f"{name.replace(' ', '-')}.svg")

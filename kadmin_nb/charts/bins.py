@@ -12,11 +12,6 @@ from ..frames import spark
 from ..frames.relational import Frame, largest
 
 
-def flag_count(flags: pa.ChunkedArray) -> int:
-    """The number of flags that are set."""
-    return int(pc.sum(flags).as_py() or 0)
-
-
 @dataclass(frozen=True)
 class Bins:
     """The equal parts of a span of time that a chart has room for, in microseconds of UTC."""

@@ -5,61 +5,29 @@ No expression and no field is made out of a name: both are constants here.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import log
-from typing import Any, NamedTuple
+from typing import Any
 
-from ..errors import printable
+from ..errors import printable, printable_lines
 from ..frames.meanings import client
 from ..frames.views import counted_nouns
-from ..model.config_units import TIMES
-from ..model.quota_keys import USER_CLIENT_KEYS, find
+from ..model.quota_keys import USER_CLIENT_KEYS
 
 LONGEST_NAME = 38
 """Characters of a name in a chart."""
 
-_BYTES = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0))
-_WORDS = {"d": "days", "h": "hours", "min": "minutes", "s": "seconds"}
-_TIMES = (*((word, float(TIMES[unit])) for unit, word in _WORDS.items()), ("milliseconds", 1.0))
-_AXIS_UNITS: Mapping[str, Sequence[tuple[str, float]]] = {
-    "bytes/s": [(f"{unit}/s", size) for unit, size in _BYTES],
-    "bytes": _BYTES,
-    "ms": _TIMES,
-    "s": [(unit, size / 1000) for unit, size in _TIMES if size >= 1000],
-    "% of one thread": (("% of a thread", 1.0),),
-    "mutations/s": (("mutations/s", 1.0),),
-    "connections/s": (("connections/s", 1.0),),
-}
+
+def as_text(text: str) -> str:
+    """A text of a chart as it is shown. Altair writes texts into scripts: what would end one, or begin another, has a
+    joiner in it that no one sees."""
+    return _OF_SCRIPTS.sub("<\u2060", printable_lines(text))
 
 
-class Unit(NamedTuple):
-    """The one unit of an axis or a legend, and how many of the values' own it is."""
-
-    name: str
-    size: float
-
-    def of(self, value: float | None) -> float | None:
-        """A value in this unit."""
-        return None if value is None else value / self.size
-
-
-def has_unit(unit: str) -> bool:
-    """True where an axis can have it."""
-    return unit in _AXIS_UNITS
-
-
-def unit_up_to(unit: str, highest: float) -> Unit:
-    """The largest unit that the highest value reaches, of times twice: an axis in MB/s has no tick in kB/s."""
-    units = _AXIS_UNITS.get(unit, ((unit or "value", 1.0),))
-    times = 2 if unit in ("ms", "s") else 1
-    return Unit(*next((one for one in units if highest >= times * one[1]), units[-1]))
-
-
-def unit_of(key: str) -> str:
-    """The unit of a quota's key; of another key there is none."""
-    spec = find(key)
-    return spec.unit if spec else ""
+_OF_SCRIPTS = re.compile(r"<(?=[!/s])", re.IGNORECASE)
+"""How `</script>`, `<script>` and `<!--` begin."""
 
 
 def short(text: str) -> str:
@@ -69,21 +37,15 @@ def short(text: str) -> str:
     return shown if len(shown) <= LONGEST_NAME else f"{shown[:half]}…{shown[1 - half :]}"
 
 
-def clients(users: Iterable[str | None], client_ids: Iterable[str | None]) -> list[str]:
-    """Clients or buckets as texts, each different from all others."""
-    return distinct([short(client(*pair)) for pair in zip(users, client_ids, strict=True)])
+def clients(pairs: Iterable[tuple[str | None, str | None]]) -> list[str]:
+    """The text of each client or bucket."""
+    return [short(client(*pair)) or "(no user)" for pair in pairs]
 
 
-def buckets(users: Iterable[str | None], client_ids: Iterable[str | None]) -> list[str]:
-    """Buckets as texts, each different; an empty part is not in a bucket."""
-    pairs = zip(users, client_ids, strict=True)
-    return distinct([short(client(user or None, client_id or None)) or "(nobody named)" for user, client_id in pairs])
-
-
-def uses(groups: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The uses that the buckets of these rows limit, as texts, each different."""
-    whose = buckets((row["bucket_user"] for row in groups), (row["bucket_client_id"] for row in groups))
-    return distinct([f"{who} {verb_of(row['key'])}" for who, row in zip(whose, groups, strict=True)])
+def uses(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The uses that the buckets of these rows limit, each text different; an empty part is not in a bucket."""
+    whose = clients((row["bucket_user"] or None, row["bucket_client_id"] or None) for row in rows)
+    return distinct([f"{who} {verb_of(row['key'])}" for who, row in zip(whose, rows, strict=True)])
 
 
 def distinct(texts: Sequence[str]) -> list[str]:

@@ -1,7 +1,8 @@
-"""Charts of usage: bands over time, bars of the peaks beside limits, and the heatmap of throttling."""
+"""The chart of usage: a strip for each limit, its use and its throttles over time; of a backtest, the share of it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -10,48 +11,40 @@ import pyarrow.compute as pc
 from ..frames import schemas
 from ..frames.given_frames import plain
 from ..frames.meanings import limit, used
-from ..frames.meanings import limit as limit_text
-from ..frames.relational import Frame, added_up, checked, in_arrow, largest, members, positive, split_by_null
-from ..model.figures import milliseconds, percent
+from ..frames.relational import Frame, added_up, checked, in_arrow, largest, members, split_by_null
+from ..model.figures import milliseconds, percent, seconds
 from ..resolution.kernel import resolve
-from .bins import Bins, flag_count
-from .labels import (
-    Unit,
-    buckets,
-    clients,
-    count_of,
-    is_are,
-    part_of,
-    unit_of,
-    unit_up_to,
-    uses,
-    verb_of,
-)
+from .bins import Bins
+from .labels import count_of, part_of, uses
 
-MOST_BANDS, MOST_WINDOWS = 6, 120
-"""Buckets, and points in time of each, that a chart has at most."""
+MOST_LIMITS, MOST_WINDOWS, MOST_BARS = 6, 80, 30
+"""Limits, and points in time of each, or bars of a backtest, that a chart has at most."""
 
-_MOST_CLIENTS = 100_000
-_COLUMNS_OF_USAGE = ("broker", "user", "client_id", "key", "window_start", "window_end", "value")
-_CLIENT_COLUMNS = ("user", "client_id", "key")
-_BUCKET_COLUMNS = ("bucket_user", "bucket_client_id", "key")
+_COLUMNS = ("broker", "user", "client_id", "key", "window_start", "window_end", "value", "throttle_ms")
+_CLIENT = ("user", "client_id", "key")
+_BUCKET = ("bucket_user", "bucket_client_id", "key")
+Row = dict[str, Any]
 
 
 def usage(usage: Any, quotas: Any = None) -> Any:
-    """The use of each limit over time: a band for each bucket, on the broker where it was highest, with the limit.
+    """The use of each limit over time: a strip for each bucket, on the broker where it was highest, with the limit.
+
+    What is over the limit, and the throttles that brokers reported, have their own colours. Of BACKTEST, which has no
+    times, a bar for each limit: the part of its active time in which it would have throttled.
 
     Parameters
     ----------
     usage
-        USAGE, as Arrow, pandas, Spark or an answer.
+        USAGE or BACKTEST, as Arrow, pandas, Spark or an answer.
     quotas
-        QUOTAS for the limits, as anything with `__arrow_c_stream__`. Without them, each band is a client.
+        QUOTAS for the limits of USAGE, as anything with `__arrow_c_stream__`. Without them, each strip is a client.
 
     Returns
     -------
-    altair.VConcatChart
-        The 6 buckets nearest to their limit, or, without quotas, the 6 clients that used most. With more than 120
-        windows, each point is the highest of several. Clients with unknown use are counted below the title.
+    altair.LayerChart
+        The 6 buckets nearest to their limit, or, without quotas, the 6 clients that used most. With more than 80
+        windows, each point is the highest of several. Clients with unknown use are counted below the title. Of
+        BACKTEST the 30 that would have been throttled longest.
 
     Raises
     ------
@@ -64,32 +57,38 @@ def usage(usage: Any, quotas: Any = None) -> Any:
     --------
     >>> kn.charts.usage(usage, cluster.quotas.describe())  # doctest: +SKIP
     """
-    from .drawing import empty, titled
+    from .drawing import empty, layered
 
-    usage_rows = checked(usage, schemas.USAGE.schema, _COLUMNS_OF_USAGE, "the rows of usage")
-    rows, unknown_rows = split_by_null(usage_rows, "value")
-    unknown = largest(unknown_rows, _CLIENT_COLUMNS, {"rows": ("count", "broker")}, 1)[1]
+    columns: Any = getattr(usage, "column_names", None) or getattr(usage, "columns", ())
+    if "throttled_s" in columns:
+        return _backtest(usage)
+    rows, unknown_rows = split_by_null(checked(usage, schemas.USAGE.schema, _COLUMNS, "the rows of usage"), "value")
+    unknown = largest(unknown_rows, _CLIENT, {"rows": ("count", "broker")}, 1)[1]
     bins = Bins.of(rows, "window_start", "window_end", MOST_WINDOWS)
     if bins is None:
         return empty("It is unknown how much was used" if unknown else "Nothing was used")
-    clients = _with_buckets(plain(largest(rows, _CLIENT_COLUMNS, {"peak": ("max", "value")}, _MOST_CLIENTS)[0]), quotas)
-    bands, count = _nearest(clients)
-    points = _points(rows, clients, bands, bins)
-    remark = part_of(len(bands), count, "nearest to their limit" if quotas is not None else "highest")
-    not_drawn = f"the use of {count_of(unknown, 'client')} is unknown, and not drawn" if unknown else ""
-    return titled(
-        _bands(bands, points, bins), _over_finding(bands, points), "; ".join(filter(None, [remark, not_drawn]))
-    )
+    clients = _with_buckets(plain(largest(rows, _CLIENT, {"peak": ("max", "value")}, 100_000)[0]), quotas)
+    strips, count = _nearest(clients)
+    points = _points(rows, clients, strips, bins)
+    remarks = [part_of(len(strips), count, "nearest to their limit" if quotas is not None else "highest"),
+               f"the use of {count_of(unknown, 'client')} is unknown, and not drawn" if unknown else "",
+               "" if any(row["throttle"] is not None for row in points) else "throttles are unknown"]  # fmt: skip
+    layers = _strips(strips, points, bins)
+    return layered(_finding(strips, points), remarks, *layers, height=HEIGHT * len(strips))
 
 
 def _with_buckets(clients: pa.Table, quotas: Any) -> pa.Table:
     """The clients with the bucket that each draws from, and its limit; without one, itself."""
     if quotas is None:
-        return _own_buckets(clients.append_column("limit", pa.nulls(len(clients), pa.float64())))
-    keys = clients["key"].unique().to_pylist()
-    pairs = clients.select(["user", "client_id"]).group_by(["user", "client_id"]).aggregate([])
-    effective = plain(resolve(quotas, pairs, keys=keys)).rename_columns({"value": "limit"}).drop_columns(["level"])
-    joined = clients.join(effective, [*_CLIENT_COLUMNS], join_type="left outer")
+        effective = clients.select(_CLIENT).append_column("limit", pa.nulls(len(clients), pa.float64()))
+        effective = effective.append_column("bucket_user", clients["user"]).append_column(
+            "bucket_client_id", clients["client_id"]
+        )
+    else:
+        pairs = clients.select(["user", "client_id"]).group_by(["user", "client_id"]).aggregate([])
+        found = plain(resolve(quotas, pairs, keys=clients["key"].unique().to_pylist()))
+        effective = found.rename_columns({"value": "limit"}).drop_columns(["level"])
+    joined = clients.join(effective, [*_CLIENT], join_type="left outer")
     is_limited = joined["limit"].is_valid()
     for name, own in (("bucket_user", "user"), ("bucket_client_id", "client_id")):
         bucket = pc.if_else(is_limited, joined[name], joined[own])
@@ -97,280 +96,132 @@ def _with_buckets(clients: pa.Table, quotas: Any) -> pa.Table:
     return joined
 
 
-def _own_buckets(clients: pa.Table) -> pa.Table:
-    return clients.append_column("bucket_user", clients["user"]).append_column("bucket_client_id", clients["client_id"])
-
-
-def _nearest(clients: pa.Table) -> tuple[list[dict[str, Any]], int]:
+def _nearest(clients: pa.Table) -> tuple[list[Row], int]:
     """The buckets to show, the nearest to its limit first, those without one last; and the number of all."""
-    groups = clients.group_by([*_BUCKET_COLUMNS, "limit"]).aggregate([("peak", "max")])
+    groups = clients.group_by([*_BUCKET, "limit"]).aggregate([("peak", "max")])
     share = pc.divide(groups["peak_max"], groups["limit"])
-    order = [("share", "descending"), ("peak_max", "descending"), *((name, "ascending") for name in _BUCKET_COLUMNS)]
-    chosen = groups.append_column("share", share).sort_by(order).slice(0, MOST_BANDS).to_pylist()
-    return [{**row, "band": number} for number, row in enumerate(chosen)], len(groups)
+    order = [("share", "descending"), ("peak_max", "descending"), *((name, "ascending") for name in _BUCKET)]
+    chosen = groups.append_column("share", share).sort_by(order).slice(0, MOST_LIMITS).to_pylist()
+    return [{**row, "strip": number} for number, row in enumerate(chosen)], len(groups)
 
 
-def _points(rows: Frame, clients: pa.Table, bands: list[dict[str, Any]], bins: Bins) -> list[dict[str, Any]]:
-    """The highest use of each band in each bin, of all windows and brokers in it."""
-    chosen = pa.table({name: [band[name] for band in bands] for name in (*_BUCKET_COLUMNS, "band")})
-    of_bands = clients.join(chosen, [*_BUCKET_COLUMNS], join_type="inner").select([*_CLIENT_COLUMNS, "band"])
-    windows = added_up(members(rows, of_bands), ("band", "broker", "window_start"), {"used": ("sum", "value")})
-    highest = added_up(bins.added_to(windows, "window_start"), ("band", "bin"), {"used": ("max", "used")})
-    points = in_arrow(highest, MOST_BANDS * (MOST_WINDOWS + 1)).to_pylist()
-    return sorted(points, key=lambda row: (row["band"], row["bin"]))
+def _points(rows: Frame, clients: pa.Table, strips: list[Row], bins: Bins) -> list[Row]:
+    """The highest use and the longest throttle of each strip in each bin, of all windows and brokers in it."""
+    chosen = pa.table({name: [strip[name] for strip in strips] for name in (*_BUCKET, "strip")})
+    of_strips = clients.join(chosen, [*_BUCKET], join_type="inner").select([*_CLIENT, "strip"])
+    sums = {"used": ("sum", "value"), "throttle": ("max", "throttle_ms")}
+    windows = added_up(members(rows, of_strips), ("strip", "broker", "window_start"), sums)
+    highest = {"used": ("max", "used"), "throttle": ("max", "throttle")}
+    points = added_up(bins.added_to(windows, "window_start"), ("strip", "bin"), highest)
+    return sorted(
+        in_arrow(points, MOST_LIMITS * (MOST_WINDOWS + 1)).to_pylist(), key=lambda row: (row["strip"], row["bin"])
+    )
 
 
-def _over_finding(bands: list[dict[str, Any]], points: list[dict[str, Any]]) -> str:
-    """The number of bands over their limit."""
-    limited = [band for band in bands if band["limit"] is not None]
+def _finding(strips: list[Row], points: list[Row]) -> str:
+    """The number of limits that were exceeded."""
+    limited = [strip for strip in strips if strip["limit"] is not None]
     if not limited:
-        return f"The use of {count_of(len(bands), 'client')}, none of which has a limit"
-    peaks = {band["band"]: max(row["used"] for row in points if row["band"] == band["band"]) for band in limited}
-    over = sum(peaks[band["band"]] > band["limit"] for band in limited)
+        return f"The use of {count_of(len(strips), 'client')}, none of which has a limit"
+    peaks = {strip["strip"]: max(row["used"] for row in points if row["strip"] == strip["strip"]) for strip in limited}
+    over = sum(peaks[strip["strip"]] > strip["limit"] for strip in limited)
     return f"{over} of these {count_of(len(limited), 'limit')} {'was' if over == 1 else 'were'} exceeded"
 
 
-def _bands(bands: list[dict[str, Any]], points: list[dict[str, Any]], bins: Bins) -> Any:
-    from .drawing import panels
+HEIGHT = 96
+"""Pixels of a strip: two lines of text above what was used."""
 
-    names = buckets((band["bucket_user"] for band in bands), (band["bucket_client_id"] for band in bands))
-    of_band = [[row for row in points if row["band"] == band["band"]] for band in bands]
-    charts = (
-        _band(band, name, rows, bins, number == len(bands) - 1)
-        for number, (band, name, rows) in enumerate(zip(bands, names, of_band, strict=True))
-    )
-    return panels(charts, _ROOM_FOR_TICKS + 15, spacing=14)
+_USED, _OVER, _THROTTLED = "used", "over the limit", "throttled"
 
 
-_ROOM_FOR_TICKS = 75
+def _strips(strips: list[Row], points: list[Row], bins: Bins) -> list[Any]:
+    from .drawing import BLUE, INK, VERMILLION, alt, base, legend, over_time
 
-
-def _band(band: dict[str, Any], name: str, points: list[dict[str, Any]], bins: Bins, is_last: bool) -> Any:
-    """The use of one bucket: what is above its limit in the colour of a warning."""
-    from .drawing import BLUE, INK, NUMBERS, VERMILLION, alt, base, ours, over_time
-
-    highest, limit = max(row["used"] for row in points), band["limit"]
-    unit = unit_up_to(unit_of(band["key"]), max(highest, limit or 0.0))
-    text = f"{name} {verb_of(band['key'])}: at most {used(band['key'], highest)} of {limit_text(band['key'], limit)}"
-    x = over_time("at", bins, labels=is_last, ticks=is_last, **({} if is_last else {"title": None}))
-    label = f"format(datum.value, '{NUMBERS}') + ' {'%' if unit.name[0] == '%' else unit.name}'"
-    y = {
-        "title": None,
-        "scale": alt.Scale(nice=False),
-        "axis": alt.Axis(labelExpr=label, tickCount=3, minExtent=_ROOM_FOR_TICKS),
-    }
-    tooltip = [alt.Tooltip("utcyearmonthdatehoursminutesseconds(at):T", title="from, UTC"), "used:N", "limit:N"]
-    chart = base(_steps(points, bins, band, unit)).encode(x=x, tooltip=tooltip)
-    areas = {"interpolate": "step-after", "line": False}
-    layers = [
-        chart.mark_area(color=VERMILLION, **areas).encode(y=alt.Y("within:Q", **y), y2="above"),
-        chart.mark_area(color=BLUE, **areas).encode(y=alt.Y("within:Q", **y), y2=alt.Y2Datum(0)),
+    of_strip = [[row for row in points if row["strip"] == strip["strip"]] for strip in strips]
+    drawn = [strip | _heights(strip, rows) for strip, rows in zip(strips, of_strip, strict=True)]
+    parts = [
+        part for strip, rows in zip(drawn, of_strip, strict=True) for row in rows for part in _parts(strip, row, bins)
     ]
-    if limit is not None:
-        layers.append(base([{"limit": unit.of(limit)}]).mark_rule(color=INK, strokeDash=[4, 3]).encode(y="limit:Q"))
-    layers.append(chart.mark_rule(opacity=0, strokeWidth=8))
-    heading = alt.TitleParams(text=text, fontSize=12, fontWeight="normal", offset=5, frame="group")
-    return ours(alt.layer(*layers)).properties(height=64, title=heading)
-
-
-def _steps(points: list[dict[str, Any]], bins: Bins, band: dict[str, Any], unit: Unit) -> list[dict[str, Any]]:
-    """A row a bin, and one for the end of the last; where there is no window nothing was used."""
-    values = {row["bin"]: row["used"] for row in points}
-    key, limit = band["key"], band["limit"]
-    steps = [
-        *((number, values.get(number, 0.0)) for number in range(bins.count)),
-        (bins.count, values.get(bins.count - 1, 0.0)),
-    ]
+    heads = [{"y": strip["strip"] + 0.1, "text": text} for strip, text in zip(strips, _texts(drawn), strict=True)]
+    y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[0, len(strips)], reverse=True, nice=False))
+    x = over_time("from", bins)
+    colours = alt.Scale(domain=[_USED, _OVER, _THROTTLED], range=[BLUE, VERMILLION, INK])
+    tooltip = [alt.Tooltip("utcyearmonthdatehoursminutesseconds(from):T", title="from, UTC"), "part:N", "text:N"]
+    rules = [{"y": strip["rule"]} for strip in drawn if strip["rule"] is not None]
     return [
-        {"at": bins.times(number)["from"],
-         "above": unit.of(value), "within": unit.of(value if limit is None else min(value, limit)),
-         "used": used(key, value), "limit": limit_text(key, limit)}
-        for number, value in steps
+        base(parts).mark_rect(stroke=None).encode(
+            x=x, x2="to", y=y, y2="end", color=alt.Color("part:N", scale=colours, legend=legend()), tooltip=tooltip
+        ),
+        base(rules).mark_rule(color=INK, strokeDash=[4, 3]).encode(x=alt.value(0), x2=alt.value("width"), y=y),
+        base(heads).mark_text(align="left", color=INK, lineBreak="\n").encode(x=alt.value(0), y=y, text="text:N"),
     ]  # fmt: skip
 
 
-MOST_BARS = 40
-"""Bars that a chart has at most."""
-
-_BAR_COLUMNS = ("key", "bucket_user", "bucket_client_id", "limit", "peak", "utilisation")
-_ZONES = ("below 80 %", "80 to 100 %", "over 100 %")
-
-
-def utilisation(frame: Any) -> Any:
-    """The clients near a limit: a bar for each bucket, its highest peak on any broker in percent of its limit.
-
-    Parameters
-    ----------
-    frame
-        UTILISATION or NEAR, as Arrow, pandas, Spark or an answer. Buckets without a limit are counted below the title.
-
-    Returns
-    -------
-    altair.LayerChart
-        The 40 highest, the highest first.
-
-    Raises
-    ------
-    UsageError
-        Not a frame, or a column is missing.
-    Unsupported
-        Altair is not installed.
-
-    Examples
-    --------
-    >>> kn.charts.utilisation(cluster.quotas.utilisation(usage))  # doctest: +SKIP
-    """
-    from .drawing import empty, titled
-
-    rows, counts = _bars(checked(frame, schemas.UTILISATION.schema, _BAR_COLUMNS, "the rows of utilisation"))
-    if not rows:
-        return empty("The use of all limits is unknown" if counts["unknown"] else "No client in this usage has a limit")
-    return titled(_bar_chart(rows), _near_finding(counts), _bar_remarks(counts, len(rows)))
+def _heights(strip: Row, rows: Sequence[Row]) -> Row:
+    """What was used at most, the longest throttle, and the height of the limit in the strip."""
+    peak, throttles = max(row["used"] for row in rows), [row["throttle"] for row in rows if row["throttle"] is not None]
+    top, base = max(peak, strip["limit"] or 0.0) or 1.0, strip["strip"] + 0.88
+    rule = None if strip["limit"] is None else base - 0.52 * strip["limit"] / top
+    return {"peak": peak, "longest": max(throttles, default=None), "top": top, "base": base, "rule": rule}
 
 
-def _bars(frame: Any) -> tuple[list[dict[str, Any]], dict[str, int]]:
-    """A row a bar, and the numbers of buckets."""
-    measures = {"share": ("max", "utilisation"), "peak": ("max", "peak"), "limit": ("max", "limit")}
-    groups, count = largest(frame, ("key", "bucket_user", "bucket_client_id"), measures, 100_000)
-    limited = groups.filter(groups["limit"].is_valid())
-    counts = {
-        "limits": len(limited) - limited["peak"].null_count,
-        "unknown": limited["peak"].null_count,
-        "near": flag_count(pc.greater_equal(limited["share"], 80)),
-        "over": flag_count(pc.greater(limited["share"], 100)),
-        "unlimited": count - len(limited),
-    }
-    return _bar_rows(limited.slice(0, MOST_BARS).to_pylist()), counts
+def _texts(strips: Sequence[Row]) -> list[str]:
+    """The lines of each strip: whose it is, how much was used of what, and how long it was throttled."""
+    late = [f", throttled for up to {milliseconds(strip['longest'])}" if strip["longest"] else "" for strip in strips]
+    return [f"{name}\nat most {used(strip['key'], strip['peak'])} of {limit(strip['key'], strip['limit'])}{text}"
+            for name, strip, text in zip(uses(strips), strips, late, strict=True)]  # fmt: skip
 
 
-def _bar_rows(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    labels = uses(groups)
-    return [
-        {
-            "name": label,
-            "part": _ZONES[(row["share"] >= 80) + (row["share"] > 100)],
-            "from": 0,
-            "to": row["share"],
-            "text": f"{percent(row['share'])}: {used(row['key'], row['peak'])} of {limit(row['key'], row['limit'])}",
-        }
-        for label, row in zip(labels, groups, strict=True)
-        if row["share"] is not None
-    ]
+def _parts(strip: Row, row: Row, bins: Bins) -> Iterator[Row]:
+    """The rectangles of a bin: what was used within the limit and above it, and below them the throttle."""
+    base, key = strip["base"], strip["key"]
+    within = row["used"] if strip["limit"] is None else min(row["used"], strip["limit"])
+    ends = [round(base - 0.52 * value / strip["top"], 3) for value in (0, within, row["used"])]
+    times = bins.times(row["bin"])
+    yield {**times, "part": _USED, "y": ends[0], "end": ends[1], "text": used(key, row["used"])}
+    if within < row["used"]:
+        yield {**times, "part": _OVER, "y": ends[1], "end": ends[2], "text": used(key, row["used"])}
+    if row["throttle"]:
+        yield {**times, "part": _THROTTLED, "y": base + 0.03, "end": base + 0.08, "text": milliseconds(row["throttle"])}
 
 
-def _near_finding(counts: dict[str, int]) -> str:
-    if counts["near"]:
-        over = f", {counts['over']} exceeded" if counts["over"] else ""
-        return f"{count_of(counts['near'], 'limit')} {is_are(counts['near'])} more than 80 % used{over}"
-    return f"None of {count_of(counts['limits'], 'limit')} reached 80 %"
+_COLUMNS_OF_BACKTEST = (
+    "broker",
+    "key",
+    "bucket_user",
+    "bucket_client_id",
+    "limit",
+    "windows",
+    "throttled_s",
+    "delay_s",
+)
 
 
-def _bar_remarks(counts: dict[str, int], bars: int) -> str:
-    unlimited = f"{counts['unlimited']:,} without a limit" if counts["unlimited"] else ""
-    unknown = f"{counts['unknown']:,} with unknown use" if counts["unknown"] else ""
-    return "; ".join(filter(None, [part_of(bars, counts["limits"], "highest"), unlimited, unknown]))
+def _backtest(frame: Any) -> Any:
+    """The part of its active time in which each limit would have throttled, on the broker where it is longest."""
+    from .drawing import ROW, VERMILLION, alt, base, beside, empty, layered, names, texts_at_the_end
+
+    rows = checked(frame, schemas.BACKTEST.schema, _COLUMNS_OF_BACKTEST, "the rows of a backtest")
+    measures = {"throttled": ("max", "throttled_s"), "active": ("max", "windows"), "limit": ("max", "limit"),
+                "delay": ("max", "delay_s")}  # fmt: skip
+    groups, count = largest(rows, _BUCKET, measures, 100_000)
+    if not count:
+        return empty("No client in this usage has a limit")
+    throttled = int(pc.sum(pc.greater(groups["throttled"], 0)).as_py() or 0)
+    shown = groups.slice(0, MOST_BARS).to_pylist()
+    bars = [{"name": label, **_bar(row)} for label, row in zip(uses(shown), shown, strict=True)]
+    verb = "would have been throttled"
+    title = f"{throttled:,} of {count_of(count, 'bucket')} {verb}" if throttled else f"No bucket {verb}"
+    highest = max(bar["share"] for bar in bars) or 1.0
+    axis = alt.Axis(title="throttled, % of the time in which it was used", tickCount=6, grid=False)
+    x = alt.X("share:Q", axis=axis, scale=beside(bars, 0, highest))
+    chart = base(bars).encode(y=names("name"), tooltip=["name:N", "text:N"])
+    layers = [chart.mark_bar(color=VERMILLION, height={"band": 0.7}).encode(x=x), texts_at_the_end(chart)]
+    return layered(title, [part_of(len(shown), count, "longest throttled")], *layers, height=ROW * len(bars))
 
 
-def _bar_chart(rows: list[dict[str, Any]]) -> Any:
-    from .drawing import BLUE, ORANGE, VERMILLION, bars, filling
-
-    colours = dict(zip(_ZONES, (BLUE, ORANGE, VERMILLION), strict=True))
-    return filling(
-        *bars(rows, colours, "peak, % of the limit", {"name": "bucket", "text": "peak"}, marks=[{"at": 100}])
-    )
-
-
-MOST_THROTTLED, MOST_PARTS = 15, 48
-"""Clients, and parts of the time, that a chart has at most."""
-
-
-def throttling(usage: Any) -> Any:
-    """The longest throttle of each client over time, as the brokers reported it.
-
-    Parameters
-    ----------
-    usage
-        USAGE, as Arrow, pandas, Spark or an answer.
-
-    Returns
-    -------
-    altair.Chart
-        The 15 clients that were throttled longest at a time. A null `throttle_ms` is unknown, not 0: if all are
-        unknown, the title says so.
-
-    Raises
-    ------
-    UsageError
-        Not a frame, or a column is missing.
-    Unsupported
-        Altair is not installed.
-
-    Examples
-    --------
-    >>> kn.charts.throttling(usage)  # doctest: +SKIP
-    """
-    from .drawing import empty, titled
-
-    columns = ("user", "client_id", "window_start", "window_end", "throttle_ms")
-    rows = checked(usage, schemas.USAGE.schema, columns, "the rows of usage")
-    throttled = positive(rows, "throttle_ms")
-    chosen, count = largest(throttled, ("user", "client_id"), {"longest": ("max", "throttle_ms")}, MOST_THROTTLED)
-    bins = Bins.of(rows, "window_start", "window_end", MOST_PARTS)
-    if bins is None or not count:
-        return empty(_nothing_throttled(rows))
-    groups = added_up(
-        bins.added_to(members(throttled, chosen.select(["user", "client_id"])), "window_start"),
-        ("user", "client_id", "bin"),
-        {"longest": ("max", "throttle_ms")},
-    )
-    names = dict(zip(_pairs_of(chosen.to_pylist()), clients(*_columns_of(chosen)), strict=True))
-    parts = in_arrow(groups, MOST_THROTTLED * (MOST_PARTS + 1)).to_pylist()
-    cells = [
-        {
-            "client": names[pair],
-            **bins.times(row["bin"]),
-            "longest": row["longest"],
-            "text": milliseconds(row["longest"]),
-        }
-        for pair, row in sorted(zip(_pairs_of(parts), parts, strict=True), key=lambda part: _order(part, [*names]))
-    ]
-    longest = milliseconds(chosen["longest"][0].as_py())
-    title = f"{count_of(count, 'client')} {'was' if count == 1 else 'were'} throttled, for up to {longest} at a time"
-    return titled(_strips(cells, bins), title, part_of(len(chosen), count, "longest"))
-
-
-def _nothing_throttled(rows: Any) -> str:
-    """That there was no throttling; or that nothing tells, which is something else."""
-    counts, _ = largest(rows, (), {"tells": ("count", "throttle_ms"), "rows": ("count", "window_start")}, 1)
-    tells, count = (counts[name][0].as_py() for name in ("tells", "rows")) if len(counts) else (0, 0)
-    return "No client was throttled" if tells or not count else "This usage does not show which clients were throttled"
-
-
-def _columns_of(groups: Any) -> tuple[list[str], list[str]]:
-    return groups["user"].to_pylist(), groups["client_id"].to_pylist()
-
-
-def _pairs_of(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    return [(row["user"], row["client_id"]) for row in rows]
-
-
-def _order(part: tuple[tuple[str, str], dict[str, Any]], pairs: list[tuple[str, str]]) -> tuple[int, int]:
-    return pairs.index(part[0]), part[1]["bin"]
-
-
-def _strips(cells: list[dict[str, Any]], bins: Bins) -> Any:
-    """A strip a client: the darker, the shorter it was throttled."""
-    from .drawing import alt, base, filling, low_to_high, names, number_legend, over_time
-
-    unit = unit_up_to("ms", max(cell["longest"] for cell in cells))
-    cells = [{**cell, "longest": unit.of(cell["longest"])} for cell in cells]
-    low, high = (pick(cell["longest"] for cell in cells) for pick in (min, max))
-    legend = number_legend(f"longest throttle, {unit.name}", low, high, orient="top", gradientLength=260)
-    scale = low_to_high(low, high)
-    tooltip = ["client:N", alt.Tooltip("utcyearmonthdatehoursminutesseconds(from):T", title="from, UTC"),
-               alt.Tooltip("text:N", title="longest throttle")]  # fmt: skip
-    chart = base(cells).mark_bar(height={"band": 0.8}, stroke=None)
-    return filling(chart.encode(
-        x=over_time("from", bins), x2="to", y=names("client", cells), tooltip=tooltip,
-        color=alt.Color("longest:Q", scale=scale, legend=legend),
-    ))  # fmt: skip
+def _bar(row: Row) -> Row:
+    share = 100 * row["throttled"] / max(row["active"], row["throttled"], 1)
+    late = f", up to {seconds(row['delay'])} late" if row["delay"] else ""
+    what = f"{seconds(row['throttled']) or '0 s'} ({percent(share)})"
+    return {"share": share, "text": f"{what} at {limit(row['key'], row['limit'])}{late}"}

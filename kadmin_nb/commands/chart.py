@@ -30,7 +30,9 @@ class ChartAnswer(Display):
         self.chart, self.place = chart, place
 
     def _title(self) -> str:
-        return repr(self.chart).partition("\n")[0]
+        from ..charts.showing import headline
+
+        return headline(self.chart)
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         yield f"written to {self.place}" if self.place else "--out chart.svg writes it; also .png, .html, .json"
@@ -85,26 +87,6 @@ def _effective(source: ChartSource) -> Any:
     return source.quotas.resolve(pairs=frame_in_arrow(source.session, clients))
 
 
-def _utilisation(source: ChartSource) -> Any:
-    return source.quotas.utilisation(source.read_usage())
-
-
-def _backtest(source: ChartSource) -> Any:
-    from ..usage import backtest
-
-    return backtest(source.quotas.describe(), source.read_usage())
-
-
-def _answer_of(verb: str) -> Callable[[ChartSource], Any]:
-    """The reader of a chart whose frame is the answer of a verb with options of its own."""
-
-    def refuse(source: ChartSource) -> Any:
-        hint = f"quota {verb} … --out {verb}.parquet writes one: --frame {verb}.parquet."
-        raise UsageError("--frame is required", hint=hint)
-
-    return refuse
-
-
 def _plan(source: ChartSource) -> Any:
     from .plan import load_plan
 
@@ -117,26 +99,12 @@ def _history(source: ChartSource) -> Any:
     return open_history(source.history()).changes((None, None))
 
 
-def _drift(source: ChartSource) -> Any:
-    from ..history import drift, open_history
-
-    recorded, cluster = open_history(source.history()), source.session.cluster
-    return drift(recorded.as_of("now", cluster.id), cluster.snapshot())
-
-
 READERS: Mapping[str, Callable[[ChartSource], Any]] = {
-    "backtest": _backtest,
-    "capacity": _answer_of("capacity"),
-    "drift": _drift,
     "effective": _effective,
     "hierarchy": _hierarchy,
     "history": _history,
     "plan": _plan,
-    "reach": _answer_of("reach"),
-    "recommend": _answer_of("recommend"),
-    "throttling": ChartSource.read_usage,
     "usage": ChartSource.read_usage,
-    "utilisation": _utilisation,
 }
 """The reader of each chart's frame, where `--frame` names none."""
 
@@ -157,9 +125,8 @@ READERS: Mapping[str, Callable[[ChartSource], Any]] = {
     "--width",
     type=click.IntRange(200, 4000),
     metavar="PIXELS",
-    help="The width in pixels; default: the width of the cell.",
+    help="The width in pixels, without names; default: 620.",
 )
-@click.option("--interactive", "as_widget", is_flag=True, help="In a notebook: an interactive widget.")
 def chart(
     session: Session,
     name: str,
@@ -169,12 +136,10 @@ def chart(
     of: str | None,
     place: str | None,
     width: int | None,
-    as_widget: bool,
 ) -> ChartAnswer:
-    """Draw one of twelve charts.
+    """Draw one of five charts.
 
-    They are hierarchy, effective, plan, drift, history, usage, utilisation, throttling,
-    backtest, capacity, reach and recommend.
+    They are hierarchy, effective, plan, usage (of USAGE or BACKTEST) and history.
 
     \b
     {here} hierarchy --out quotas.svg
@@ -182,20 +147,19 @@ def chart(
     {here} usage --usage used.parquet
     {here} plan --of p.json
     {here} history --of lake/kafka
-    {here} capacity --frame capacity.parquet
+    {here} usage --frame backtest.parquet
     """
     from .. import charts
+    from ..charts import showing
 
     if place is not None and not place.endswith(ENDINGS):
         raise UsageError(f"--out {place} does not end in {', '.join(ENDINGS)}")
-    if as_widget and session.variables is None:
-        raise UsageError("--interactive is for a notebook", hint="--out chart.svg writes a picture.")
     source = ChartSource(session, usage, pairs, frame, of)
     rows = READERS[name](source) if frame is None else source.read_frame()
-    limits = [source.quotas.describe()] if name == "usage" else []
+    limits = [source.quotas.describe()] if name == "usage" and frame is None else []
     drawn = getattr(charts, name)(rows, *limits)
     if width is not None:
         drawn = drawn.properties(width=width)
     if place is not None:
-        drawn.save(Path(place))
-    return ChartAnswer(charts.interactive(drawn) if as_widget else drawn, place)
+        showing.write(drawn, Path(place))
+    return ChartAnswer(drawn, place)

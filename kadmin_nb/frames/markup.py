@@ -286,13 +286,3 @@ _WRITERS: Mapping[str, Callable[[str], str]] = {
     STANDING: _standing,
 }
 """Writers of an escaped text, by the look of its column."""
-
-
-def drawing(svg: str, title: str) -> str:
-    """A drawing in the host's colours. `svg` is markup, made and checked by `charts/svg.py`; the title is text."""
-    style = ".kadmin-drawing svg { max-width: 100%; height: auto; }"
-    ink = "color: var(--jp-content-font-color1, var(--vscode-foreground, inherit)); overflow-x: auto;"
-    label = html.escape(title)
-    return (
-        f'<div class="kadmin-drawing" role="img" aria-label="{label}" style="{ink}"><style>{style}</style>{svg}</div>'
-    )

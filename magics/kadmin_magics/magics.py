@@ -18,7 +18,6 @@ from kadmin_nb import hints
 from kadmin_nb.errors import Interrupted, KadminError, printable
 from kadmin_nb.frames import FORMS
 
-from .charts import Charts
 from .completion import Completion
 from .frames import Frames
 from .progress import Line
@@ -51,7 +50,7 @@ class KAdmin(Magics):
         self._shell = shell
         self._completion = Completion(lambda target: self.session.settings_of(target))
         self._named_cluster: Cluster | None = None
-        self._frames, self._charts = Frames(shell), Charts(shell)
+        self._frames = Frames(shell)
 
     def register(self) -> None:
         """Into the shell, with completion."""
@@ -61,7 +60,6 @@ class KAdmin(Magics):
             configurables.append(self)
         self._shell.Completer.custom_matchers.append(self._completion.matcher)
         self._frames.register()
-        self._charts.register()
         atexit.register(self._leave)
 
     def unregister(self, *, is_reload: bool = False) -> None:
@@ -74,7 +72,6 @@ class KAdmin(Magics):
         self._shell.configurables.remove(self)  # type: ignore[arg-type]
         self._shell.Completer.custom_matchers.remove(self._completion.matcher)
         self._frames.unregister()
-        self._charts.unregister()
         atexit.unregister(self._leave)
         if not is_reload:
             self._say_what_is_lost()

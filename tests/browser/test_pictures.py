@@ -55,11 +55,6 @@ CELLS = {
     "may-i": "%kadmin may-i",
     "chart-hierarchy": "%kquota chart hierarchy",
     "chart-effective": "%kquota chart effective --pairs clients",
-    "chart-capacity": f"%kquota used << usage {LOG}\n%kquota promised << capacity --usage used --add 3x2MB/s\n"
-    "%kquota chart capacity --frame promised",
-    "chart-reach": "%kquota reached << reach user=team-orders client-id=checkout --topics orders\n"
-    "%kquota chart reach --frame reached",
-    "chart-recommend": "%kquota found << recommend --usage used\n%kquota chart recommend --frame found",
     "error": "%kquota set producer_byte_rate=1,5MB/s user=alice",
 }
 WORDS = {

@@ -34,26 +34,6 @@ def _effective(name: str, number: int, value: float | None) -> dict[str, Any]:
     return {"user": f"{name}{number}", "client_id": name, **limit}
 
 
-def utilisation(rows: int, *names: str) -> pa.Table:
-    """UTILISATION: buckets at 50, 90 and 130 percent of their limit, and some without one."""
-    return schemas.table(schemas.UTILISATION, (_use(_name(names, number), number) for number in range(rows)))
-
-
-def _use(name: str, number: int) -> dict[str, Any]:
-    share = (50.0, 90.0, 130.0, None)[number % 4]
-    bucket = {"bucket_user": f"{name}{number}", "bucket_client_id": name, "level": "USER", "limit": 1e6}
-    whose = bucket if share is not None else {"user": f"{name}{number}", "client_id": name}
-    counts = {"brokers": 1, "windows": 10, "windows_seen": 10, "windows_unknown": 0, "mean": 1.0, "p95": 1.0}
-    return {
-        "broker": 1,
-        "key": "producer_byte_rate",
-        "peak": 1e4 * (share or 1),
-        "utilisation": share,
-        **whose,
-        **counts,
-    }
-
-
 def hierarchy(rows: int, *names: str) -> pa.Table:
     """QUOTAS of users, of client-ids, and of the default user."""
     return schemas.table(schemas.QUOTAS, (_quota(_name(names, number), number) for number in range(rows)))
@@ -69,20 +49,6 @@ def _quota(name: str, number: int) -> dict[str, Any]:
     columns = entities[number % 3] if number else ("user=<default>", "DEFAULT_USER", None, None)
     limit = {"key": "producer_byte_rate", "value": 1e6}
     return dict(zip(("entity", "level", "user", "client_id"), columns, strict=True)) | limit
-
-
-def drift(rows: int, *names: str) -> pa.Table:
-    """DRIFT of quotas and configs, in every state."""
-    return schemas.table(schemas.DRIFT, (_difference(_name(names, number), number) for number in range(rows)))
-
-
-STATES = ("added", "removed", "changed", "changed", "changed", "source", "default")
-
-
-def _difference(name: str, number: int) -> dict[str, Any]:
-    kind = ("quotas", "configs")[number % 2]
-    return {"kind": kind, "resource": f"topic={name}", "key": f"{name}{number % 60}", "state": STATES[number % 7],
-            "is_sensitive": False}  # fmt: skip
 
 
 MIDNIGHT = datetime(2026, 11, 20, tzinfo=UTC)
@@ -153,81 +119,19 @@ def _replayed(name: str, number: int) -> dict[str, Any]:
     return {"broker": 1, "key": "producer_byte_rate", **bucket, **counts, **seconds}
 
 
-def capacity(rows: int, *names: str) -> pa.Table:
-    """CAPACITY of two keys, now and in a what-if: a broker of which too much is promised, and one of which the capacity
-    is not known."""
-    return schemas.table(schemas.CAPACITY, (_promised(_name(names, number), number) for number in range(rows)))
-
-
-def _promised(name: str, number: int) -> dict[str, Any]:
-    able = (100e6, 200e6, 80e6, None)[number // 4 % 4]
-    promised = 1e6 * (90 + number % 2 * 40)
-    counts = {"clients": 14, "buckets": 14, "unlimited": 0, "fill": None}
-    case = ("now", f"with 3x20MB/s of {name}")[number % 2]
-    return {
-        "broker": number // 4,
-        "key": ("producer_byte_rate", "consumer_byte_rate")[number // 2 % 2],
-        "case": case,
-        "promised": promised,
-        "capacity": able,
-        "source": able and "stated",
-        "seen": 45e6,
-        "headroom": able and able - promised,
-        "oversubscription": able and promised / able,
-        **counts,
-    }
-
-
-def reach(rows: int, *names: str) -> pa.Table:
-    """REACH of clients with leaders on two brokers of three, now and without one of them."""
-    return schemas.table(schemas.REACH, (_reached(_name(names, number), number) for number in range(rows)))
-
-
-def _reached(name: str, number: int) -> dict[str, Any]:
-    total, leaders = ((16e6, 2), (10e6, 1), (None, 0))[number % 3]
-    case = ("now", "without broker 2", f"without broker {name}")[number % 3]
-    busiest = {"busiest": 1 if total else None, "busiest_share": 1e7 / total if total else None}
-    limit = {"key": "producer_byte_rate", "value": 1e7, "brokers": 3, "on_paper": 3e7}
-    client = {"user": f"{name}{number // 3}", "client_id": "app"}
-    return {**client, **limit, "case": case, "total": total, "leaders": leaders, "offline": 0, **busiest}
-
-
-def recommendations(rows: int, *names: str) -> pa.Table:
-    """RECOMMENDATIONS: limits that throttle, that are too high, that no client uses, and that fit."""
-    return schemas.table(schemas.RECOMMENDATIONS, (_judged(_name(names, number), number) for number in range(rows)))
-
-
-def _judged(name: str, number: int) -> dict[str, Any]:
-    finding, op, proposed, peak = (
-        ("throttles needlessly", "set", 6e7, 3e7),
-        ("ten times too high", "set", 5.7e5 * (1 + number // 4), 4.67e5),
-        ("unused", "delete", None, None),
-        ("fits", None, None, 2.5e7),
-    )[number % 4]
-    counts = {"windows": 1000, "windows_unknown": 0, "hours": 168, "buckets": 1, "clients": 1, "message": ""}
-    quota = {"entity": format_word("user", f"{name}{number}"), "level": "USER", "key": "producer_byte_rate"}
-    return {**quota, "value": 3e7, "finding": finding, "op": op, "proposed": proposed, "peak": peak, **counts}
-
-
 def use_of_limits(frame: Any) -> Any:
     """`usage` beside limits."""
     return kn.charts.usage(frame, limits())
 
 
 CHARTS: dict[str, tuple[Callable[..., Any], Frame]] = {
-    "backtest": (kn.charts.backtest, backtest),
-    "drift": (kn.charts.drift, drift),
+    "backtest": (kn.charts.usage, backtest),
     "effective": (kn.charts.effective, effective),
     "hierarchy": (kn.charts.hierarchy, hierarchy),
     "history": (kn.charts.history, history),
     "plan": (kn.charts.plan, plan),
-    "throttling": (kn.charts.throttling, usage),
     "usage": (kn.charts.usage, usage),
     "usage and limits": (use_of_limits, usage),
-    "utilisation": (kn.charts.utilisation, utilisation),
-    "capacity": (kn.charts.capacity, capacity),
-    "reach": (kn.charts.reach, reach),
-    "recommend": (kn.charts.recommend, recommendations),
 }
 """Each chart and the frame that it takes."""
 

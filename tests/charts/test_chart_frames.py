@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.charts.showing import headline, svg
 from kadmin_nb.frames import schemas
-from kadmin_nb.usage.oversubscription import SEEN
 from tests.charts.charted_frames import CHARTS, effective, texts_of
 
 pytestmark = pytest.mark.slow  # Altair takes seconds to start
@@ -38,8 +37,8 @@ def test_no_rows_are_a_sentence(name: str) -> None:
     """A quiet cluster gave a stack trace instead of an empty picture."""
     draw, frame = CHARTS[name]
     chart = draw(frame(0))
-    assert len(repr(chart).split("\n")[0]) > 10
-    assert "<svg" in chart._repr_html_()
+    assert len(headline(chart)) > 10
+    assert "<svg" in svg(chart)
 
 
 @pytest.mark.slow
@@ -49,7 +48,7 @@ def test_many_rows_are_a_small_picture(name: str) -> None:
     draw, frame = CHARTS[name]
     chart = draw(frame(100_000, "x" * 60))
     assert len(json.dumps(_specification(chart))) < 100_000
-    assert any(char.isdigit() for char in repr(chart))
+    assert any(char.isdigit() for char in headline(chart))
 
 
 def test_a_frame_that_is_none() -> None:
@@ -90,30 +89,22 @@ def test_names_that_are_shortened_alike_stay_apart() -> None:
     ("name", "title"),
     [
         ("effective", "34 of 100 clients are unlimited in producer_byte_rate"),
-        ("utilisation", "50 limits are more than 80 % used, 25 exceeded"),
+        ("usage and limits", "6 of these 6 limits were exceeded"),
+        ("backtest", "50 of 100 buckets would have been throttled"),
+        ("plan", "33 lower, 17 higher, 17 newly set, 17 removed"),
     ],
 )
 def test_titles_say_the_finding(name: str, title: str) -> None:
     """The title of the chart was the name of its columns."""
     draw, frame = CHARTS[name]
-    assert repr(draw(frame(100))).split("\n")[0] == title
-
-
-def test_what_was_seen_is_not_what_a_broker_can_do() -> None:
-    """*Limits promise 10,800 % of what broker 1 can do*, of a broker on which little had been asked for."""
-    draw, frame = CHARTS["capacity"]
-    stated = frame(12)
-    place = stated.column_names.index("source")
-    seen = stated.set_column(place, "source", pa.array([SEEN] * len(stated))).cast(stated.schema)
-    assert re.match(r"Limits promise .* of what broker \d can do", repr(draw(stated)))
-    assert re.match(r"Limits promise .* of the most that was seen on broker \d", repr(draw(seen)))
+    assert headline(draw(frame(100))) == title
 
 
 def test_a_client_counts_once() -> None:
     """*All 205 clients*, of the five in a usage that was given as the clients."""
     frame = effective(10)
     chart = kn.charts.effective(pa.concat_tables([frame] * 41))
-    assert repr(chart).split("\n")[0] == repr(kn.charts.effective(frame)).split("\n")[0]
+    assert headline(chart) == headline(kn.charts.effective(frame))
 
 
 def test_use_that_is_unknown_is_counted_and_not_drawn() -> None:
@@ -123,7 +114,7 @@ def test_use_that_is_unknown_is_counted_and_not_drawn() -> None:
     unknown = table.set_column(table.column_names.index("value"), "value", pa.nulls(len(table), pa.float64())).cast(
         table.schema
     )
-    assert repr(draw(unknown)).split("\n")[0] == "It is unknown how much was used"
+    assert headline(draw(unknown)) == "It is unknown how much was used"
     renamed = unknown.set_column(table.column_names.index("user"), "user", pa.array(["sharer"] * len(table))).cast(
         table.schema
     )
@@ -157,6 +148,27 @@ def test_shadowed_quotas_look_like_no_other() -> None:
         ("client-id=etl", rate): "user=<default>",
         ("client-id=<default>", rate): "user=<default>",
     }
-    assert repr(chart).split("\n")[0] == "7 limits of 5 entities; 4 can never apply"
-    assert "struck through" in chart._repr_html_()
-    assert "struck through" not in kn.charts.hierarchy(frame.slice(2, 2))._repr_html_()
+    assert headline(chart) == "7 limits of 5 entities; 4 can never apply"
+    assert "struck through" in svg(chart)
+    assert "struck through" not in svg(kn.charts.hierarchy(frame.slice(2, 2)))
+
+
+def test_throttles_are_beside_the_use() -> None:
+    """Two charts said when a client was throttled and how much it used, and I laid one over the other by eye."""
+    draw, frame = CHARTS["usage and limits"]
+    chart = draw(frame(200))
+    rows = [row for values in chart.to_dict()["datasets"].values() for row in values]
+    assert {row["part"] for row in rows if "part" in row} == {"used", "over the limit", "throttled"}
+    assert "user=team7 produce\nat most 8 MB/s of 2.5 MB/s, throttled for up to 45.5 ms" in {
+        row["text"] for row in rows if "text" in row
+    }
+
+
+def test_unknown_throttles_are_not_none() -> None:
+    """A log without throttle times was drawn as one in which no client was throttled."""
+    draw, frame = CHARTS["usage and limits"]
+    table = frame(12)
+    place = table.column_names.index("throttle_ms")
+    silent = table.set_column(place, "throttle_ms", pa.nulls(len(table), pa.float64())).cast(table.schema)
+    assert "throttles are unknown" in svg(draw(silent))
+    assert "throttles are unknown" not in svg(draw(table))

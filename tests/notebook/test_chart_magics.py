@@ -8,7 +8,8 @@ import altair as alt
 import pytest
 
 import kadmin_nb as kn
-from tests.charts.charted_frames import utilisation
+from kadmin_nb.charts.showing import headline
+from tests.charts.charted_frames import effective
 from tests.notebook.conftest import Notebook
 
 
@@ -16,7 +17,7 @@ from tests.notebook.conftest import Notebook
 def test_a_chart_joined_to_altairs_is_shown_as_ours(join: object, notebook: Notebook) -> None:
     """I laid our chart over another, and Altair's renderer loaded scripts from elsewhere."""
     other = alt.Chart(alt.InlineData(values=[{"x": 1}])).mark_point().encode(x="x:Q")
-    joined = join(other, kn.charts.utilisation(utilisation(4)))  # type: ignore[operator]
+    joined = join(other, kn.charts.effective(effective(4)))  # type: ignore[operator]
     data, _ = notebook.shell.display_formatter.format(joined)  # type: ignore[union-attr]
     assert "<svg" in data["image/svg+xml"]
     assert "<script" not in data["image/svg+xml"]
@@ -35,17 +36,17 @@ def test_the_staged_plan_as_a_picture(live: Notebook, unique: Callable[[str], st
     """I saw a table of numbers where I wanted to see what goes down."""
     live(f"%kquota set producer_byte_rate=1MB/s user={unique('user')}")
     chart = live("%kquota chart plan")
-    assert isinstance(chart, alt.VConcatChart)
-    assert repr(chart).startswith("1 newly set\n")
+    assert isinstance(chart, alt.LayerChart)
+    assert headline(chart) == "1 newly set"
     assert len(live("%kquota plan").changes) == 1
     live("%kquota discard")
 
 
 def test_a_frame_of_the_notebook_as_a_picture(notebook: Notebook) -> None:
     """The frame was in a variable, and the chart wanted a file."""
-    notebook["found"] = kn.Answer(utilisation(8)).to_pandas()
-    chart = notebook("%kquota chart utilisation --frame found")
+    notebook["found"] = kn.Answer(effective(8)).to_pandas()
+    chart = notebook("%kquota chart effective --frame found")
     assert isinstance(chart.properties(width=300), alt.LayerChart)
     data, _ = notebook.shell.display_formatter.format(chart)  # type: ignore[union-attr]
     assert "<svg" in data["image/svg+xml"]
-    assert data["text/plain"].startswith("4 limits ")
+    assert data["text/plain"].startswith("3 of 8 clients are unlimited")

@@ -12,7 +12,7 @@ from ..frames import schemas
 from ..frames.meanings import limit, word
 from ..frames.relational import checked, each_once, in_arrow, largest, members
 from ..model.levels import LEVELS
-from .labels import clients, count_of, height, in_lines, is_are, key_order, part_of, short
+from .labels import clients, count_of, distinct, height, in_lines, is_are, key_order, part_of, short
 
 MOST_CLIENTS, MOST_ROWS, MOST_KEYS = 500, 40, 6
 """Clients, rows of clients with the same limits, and keys that a chart has at most."""
@@ -26,10 +26,9 @@ Limits = tuple[tuple[float | None, str | None] | None, ...]
 def effective(frame: Any) -> Any:
     """The limits of clients, a column for each key: the darker, the lower, with a sign for the level of the quota.
 
-    Clients with the same limits of the same levels are one row; those with the highest limits come first. The last
-    rows have the colours of each key's lowest and highest limit, on a logarithmic scale. A client without a limit has
-    an empty frame and *unlimited*; a limit of 0 has its own colour; where the frame has no row for a client and key,
-    there is a dash.
+    Clients with the same limits of the same levels are one row; those with the highest limits come first. The colours
+    go from each key's lowest to its highest limit, on a logarithmic scale. A client without a limit has an empty frame
+    and *unlimited*; a limit of 0 has its own colour; where the frame has no row for a client and key, there is a dash.
 
     Parameters
     ----------
@@ -52,7 +51,7 @@ def effective(frame: Any) -> Any:
     --------
     >>> kn.charts.effective(cluster.quotas.resolve(pairs=clients))  # doctest: +SKIP
     """
-    from .drawing import empty, titled
+    from .drawing import ROW, empty, layered
 
     cells = checked(frame, schemas.EFFECTIVE.schema, _CELL_COLUMNS, "the effective quotas")
     rows = each_once(cells, _CELL_COLUMNS)
@@ -64,21 +63,20 @@ def effective(frame: Any) -> Any:
     groups = _groups(chosen, in_arrow(members(rows, chosen), MOST_CLIENTS * MOST_KEYS), keys)
     shown = [*groups.items()][:MOST_ROWS]
     remarks = [
+        "darkest: the lowest limit of a key, lightest: the highest, logarithmic",
         "3 ×: three clients with the same limits, of which one is named" if len(groups) < len(chosen) else "",
         part_of(len(chosen), count, "clients with the highest limits"),
         part_of(len(shown), len(groups), "rows with the highest limits"),
         part_of(len(keys), len(by_key), "first keys"),
     ]
-    return titled(
-        _heatmap([*_cells(shown, keys), *_scales(shown, keys)]),
-        _unlimited_finding(by_key.to_pylist()),
-        "; ".join(filter(None, remarks)),
-    )
+    layers = _heatmap([*_cells(shown, keys)])
+    chart = layered(_unlimited_finding(by_key.to_pylist()), remarks, *layers, height=ROW * len(shown))
+    return chart.resolve_scale(color="independent")
 
 
 def _groups(chosen: pa.Table, rows: pa.Table, keys: Sequence[str]) -> dict[Limits, list[str]]:
     """The clients with the same limits, those with the highest first."""
-    names = clients(chosen["user"].to_pylist(), chosen["client_id"].to_pylist())
+    names = distinct(clients(zip(chosen["user"].to_pylist(), chosen["client_id"].to_pylist(), strict=True)))
     stored = {(row["user"], row["client_id"], row["key"]): (row["value"], row["level"]) for row in rows.to_pylist()}
     groups: dict[Limits, list[str]] = {}
     for name, row in zip(names, chosen.to_pylist(), strict=True):
@@ -123,16 +121,6 @@ def _cell(key: str, value: float | None, level: str | None, values: Sequence[flo
     return {**cell, "state": "limited", "height": round(place, 3), "ink": "white" if place < 0.45 else "black"}
 
 
-def _scales(groups: Sequence[tuple[Limits, list[str]]], keys: Sequence[str]) -> Iterator[Cell]:
-    """The colours of the lowest and of the highest limit of each key."""
-    positive = [[value for value in _values(groups, column) if value] for column in range(len(keys))]
-    ends = [(key, values) for key, values in zip(keys, positive, strict=True) if values and min(values) < max(values)]
-    for name, pick, place, ink in (("darkest: lowest", min, 0, "white"), ("lightest: highest", max, 1, "black")):
-        for key, values in ends:
-            column = {"client": name, "clients": name, "key": in_lines(key), "whole_key": short(key)}
-            yield {**column, "state": "scale", "height": place, "text": limit(key, pick(values)), "ink": ink}
-
-
 _PLACES = {level.name: place for place, level in enumerate(LEVELS)}
 _SIGNS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "triangle-right", "triangle-left")
 """The sign of each of LEVELS."""
@@ -147,48 +135,32 @@ def _unlimited_finding(by_key: list[Cell]) -> str:
     return f"{count:,} of {count_of(free['rows'], 'client')} {is_are(count)} unlimited in {short(free['key'])}"
 
 
-def _heatmap(cells: list[Cell]) -> Any:
-    from .drawing import INK, LOW_TO_HIGH, VERMILLION, alt, base, filling, legend_of, names
+def _heatmap(cells: list[Cell]) -> list[Any]:
+    from .drawing import INK, VERMILLION, alt, base, legend, names
 
-    axis = alt.Axis(
-        orient="top",
-        labelAngle=0,
-        labelExpr="split(datum.value, '\\n')",
-        labelLimit=150,
-        labelPadding=33,
-        ticks=False,
-        domain=False,
-    )
+    axis = alt.Axis(orient="top", labelAngle=0, labelExpr="split(datum.value, '\\n')", labelLimit=150, labelPadding=33,
+                    ticks=False, domain=False)  # fmt: skip
     x = alt.X("key:N", sort=None, title=None, axis=axis)
-    tooltip = [
-        alt.Tooltip(f"{field}:N", title=title)
-        for field, title in (("clients", "clients"), ("whole_key", "key"), ("text", "limit"), ("level", "set at"))
-    ]
-    chart = base(cells).encode(
-        x=x, y=names("client", cells, columns=len({cell["key"] for cell in cells})), tooltip=tooltip
+    tooltip = [alt.Tooltip("clients:N"), alt.Tooltip("whole_key:N", title="key"), alt.Tooltip("text:N", title="limit"),
+               alt.Tooltip("level:N", title="set at")]  # fmt: skip
+    chart = base(cells).encode(x=x, y=names("client"), tooltip=tooltip)
+    heights = alt.Color(
+        "height:Q", legend=None, scale=alt.Scale(domain=[0, 1], scheme=alt.SchemeParams("viridis", extent=[0.15, 0.95]))
     )
-    colours = alt.Scale(domain=[n / 4 for n in range(5)], range=LOW_TO_HIGH)
-    heights = alt.Color("height:Q", scale=colours, legend=None)
-    frame = {"stroke": INK, "strokeOpacity": 0.35, "strokeDash": [3, 2], "color": "transparent"}
-    ink = alt.Color("ink:N", scale=None)
     words = [word(level.name) for level in LEVELS]
     present = [level for level in words if level in {cell.get("level") for cell in cells}]
+    shapes = alt.Scale(domain=present, range=[_SIGNS[words.index(level)] for level in present])
     signs = alt.Shape(
-        "level:N",
-        scale=alt.Scale(domain=present, range=[_SIGNS[words.index(level)] for level in present]),
-        legend=legend_of(present, title="set at", orient="bottom", symbolFillColor=INK, symbolStrokeWidth=0),
+        "level:N", scale=shapes, legend=legend("set at", orient="bottom", symbolFillColor=INK, symbolStrokeWidth=0)
     )
-    at_left = alt.X("key:N", sort=None, title=None, axis=axis, bandPosition=0.08)
+    ink = alt.Color("ink:N", scale=None)
+    frame = {"stroke": INK, "strokeOpacity": 0.35, "strokeDash": [3, 2], "color": "transparent"}
     marks = chart.transform_filter("datum.level").mark_point(filled=True, size=45, opacity=0.85)
-    layers = filling(
+    return [
         chart.mark_rect(opacity=0),
         chart.mark_rect().encode(color=heights).transform_filter("datum.state == 'limited'"),
         chart.mark_rect(color=VERMILLION).transform_filter("datum.state == 'zero'"),
         chart.mark_rect(**frame).transform_filter("datum.state == 'unlimited'"),
-        marks.encode(x=at_left, shape=signs, color=ink),
-        chart.mark_rect(height={"band": 0.8}, width={"band": 0.7})
-        .encode(color=heights)
-        .transform_filter("datum.state == 'scale'"),
+        marks.encode(x=alt.X("key:N", sort=None, title=None, axis=axis, bandPosition=0.08), shape=signs, color=ink),
         chart.mark_text().encode(text="text:N", color=ink),
-    )
-    return layers.resolve_scale(color="independent")
+    ]
