@@ -34,11 +34,12 @@ from .errors import (
 from .version import VERSION
 
 if TYPE_CHECKING:
-    from . import charts, clients, declared, fleets, history, local, policy, runbooks, sql, usage, widgets
+    from . import charts, clients, declared, fleets, history, local, runbooks, sql, usage, widgets
     from .advice.config_rules import config_findings
     from .cluster import Cluster, connect
     from .cluster.diff import diff
     from .cluster.doctor import doctor
+    from .cluster.policies import check
     from .frames.answer import Answer
     from .frames.snapshots import Snapshot
     from .frames.spark import spark_session
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from .plans.outcomes import Outcomes
     from .plans.plan import Plan
     from .plans.stage import Stage
+    from .policy import rule
     from .resolution.kernel import resolve, resolve_ip
     from .resolution.rules import metric_tags
     from .usage.backtesting import backtest
@@ -75,6 +77,7 @@ _LAZY = {
     "config_findings": ("advice.config_rules", "config_findings"),
     "backtest": ("usage.backtesting", "backtest"),
     "capacity": ("usage.oversubscription", "capacity"),
+    "check": ("cluster.policies", "check"),
     "connect": ("cluster", "connect"),
     "diff": ("cluster.diff", "diff"),
     "doctor": ("cluster.doctor", "doctor"),
@@ -90,7 +93,7 @@ _LAZY = {
     "fleets": ("fleets", None),
     "history": ("history", None),
     "local": ("local", None),
-    "policy": ("policy", None),
+    "rule": ("policy", "rule"),
     "runbooks": ("runbooks", None),
     "sql": ("sql", None),
     "usage": ("usage", None),
@@ -131,6 +134,7 @@ __all__ = [
     "backtest",
     "capacity",
     "charts",
+    "check",
     "clients",
     "config_findings",
     "connect",
@@ -143,9 +147,9 @@ __all__ = [
     "local",
     "metric_tags",
     "open_history",
-    "policy",
     "resolve",
     "resolve_ip",
+    "rule",
     "runbooks",
     "spark_session",
     "sql",

@@ -53,7 +53,6 @@ MODULES = (
     "fleets",
     "history",
     "local",
-    "policy",
     "runbooks",
     "sql",
     "usage",

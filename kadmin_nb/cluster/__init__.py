@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ..plans.plan import Plan
     from ..plans.stage import Stage
     from ..policy import PolicyAnswer
+    from ..policy.rules import Given
     from ..usage.near_and_top import TopAnswer
     from ..usage.touched_clients import ImpactAnswer
     from ..widgets.config_editor import ConfigEditor
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from .changes import Changes
     from .observation import ObservationAnswer
     from .permissions import PermissionsAnswer
-    from .policies import Given
     from .users import UsersAnswer
 
 __all__ = ["Cluster", "connect"]
@@ -330,46 +330,23 @@ class Cluster:
         """
         return self._changes.impact(plan, clients, capacity)
 
-    def check(self, policy: Given | None = None, plan: Plan | None = None, *, pairs: object = None) -> PolicyAnswer:
-        """POLICY: whether each rule of a policy is kept on this cluster, now or as if a plan were applied.
-
-        Parameters
-        ----------
-        policy
-            A policy or its file; default: those in force, of the profile and of `$KADMIN_POLICY`.
-        plan
-            A rule that is broken without it, and no worse with it, is `as before`.
-        pairs
-            The known clients, PAIRS or USAGE, for rules about EFFECTIVE; default: those that the policy names.
-
-        Raises
-        ------
-        UsageError, NotFound
-            There is no policy; its file does not exist, or is not a policy: the error names the line.
-        WrongCluster
-            The plan was made for another cluster.
-        """
-        from . import policies
-
-        return policies.check(self.port, policies.policy_in_force(self.settings, policy), plan, pairs)
-
     def guard(self, plan: Plan, policy: Given | Iterable[Given] | None = None) -> PolicyAnswer | None:
-        """Refuse a plan that breaks a rule of the policies in force, or of these policies, as `apply` does.
+        """POLICY of a plan that breaks no rule, as `apply` asks before it; one that breaks a rule is refused.
 
-        The profile's policy and `$KADMIN_POLICY` are in force; the given ones add to them. A rule that is broken
-        already refuses only plans that make it worse. Rules about rows that the plan does not change are not checked.
+        The rules of the profile's policy are in force; the given ones, a file or functions, add to them. What is broken
+        without the plan refuses none. Rules about frames that the plan does not change are not checked.
 
         Returns
         -------
         PolicyAnswer or None
-            The results, warnings included; None if no rule is about the rows of the plan.
+            The results, dangers included; None if no rule is about what the plan changes.
 
         Raises
         ------
         PlanRefused
             The rule, and its reason.
         UsageError, NotFound
-            A policy does not exist, or is not a policy.
+            A policy does not exist, others may write it, or a rule of it fails: the error names its line.
         """
         return _guard(self.port, self.settings, plan, policy)
 

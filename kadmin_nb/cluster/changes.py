@@ -50,6 +50,7 @@ from ..secrets import Secret, asks_somebody
 from . import near_names
 
 if TYPE_CHECKING:
+    from ..policy import PolicyAnswer
     from ..usage.touched_clients import ImpactAnswer
 
 LIFETIME = timedelta(days=7)
@@ -115,10 +116,15 @@ class Changes:
         self,
         kafka: LiveKafka,
         named: Callable[[], str | None] = lambda: None,
-        guard: Callable[[Plan, Any], object] = lambda plan, policy: None,
+        guard: Callable[[Plan, Any], PolicyAnswer | None] = lambda plan, policy: None,
         target: str = "",
     ) -> None:
         self._kafka, self._named, self._guard, self.target = kafka, named, guard, target
+
+    @property
+    def port(self) -> LiveKafka:
+        """The cluster as it is asked and changed."""
+        return self._kafka
 
     def stage(self) -> Stage:
         """A new, empty stage."""
@@ -137,9 +143,10 @@ class Changes:
         self._refuse_other_cluster(plan)
         if options.require_approval:
             approval_of(plan)
-        self._guard(plan, options.policy)
+        judged = self._guard(plan, options.policy)
+        rules_broken = judged.dangers(plan) if judged else []
         with heard_between_requests(stop) as stopped, journals().open(plan) as journal:
-            hooks = self._hooks(plan, options, journal, progress, stopped)
+            hooks = self._hooks(plan, options, journal, progress, stopped, rules_broken)
             try:
                 done = executor.apply(self._kafka, plan, journal, options, hooks)
             except Interrupted:
@@ -170,10 +177,12 @@ class Changes:
             )
 
     def _hooks(
-        self, plan: Plan, options: ApplyOptions, journal: Journal, progress: Progress, stopped: Stopped
-    ) -> Hooks:
+        self, plan: Plan, options: ApplyOptions, journal: Journal, progress: Progress, stopped: Stopped,
+        rules_broken: Sequence[Finding],
+    ) -> Hooks:  # fmt: skip
         resolver = asking_once()
-        gate = Gate(self._kafka, plan, resolver, options.allowed_keys, self._stopping(plan, options))
+        told = [*self._stopping(plan, options), *rules_broken]
+        gate = Gate(self._kafka, plan, resolver, options.allowed_keys, told)
         waves = safe_waves if options.gradual is None else self._in_steps(options.gradual, options.usage)
 
         def pass_gate(pending: Sequence[Change], before: JournalState) -> Mapping[str, object]:
@@ -380,7 +389,7 @@ class Changes:
         quotas = self._kafka.quotas.describe()
         if capacity is None:
             return of_plan(plan, quotas, clients, brokers=self.brokers())
-        from ..policy.reader import load_capacities
+        from ..usage.capacities import load_capacities
 
         able = load_capacities(capacity).of(self._kafka.id)
         return of_plan(plan, quotas, clients, able, self.brokers())

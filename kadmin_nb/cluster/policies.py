@@ -1,42 +1,71 @@
-"""Policies beside a live cluster: what has to be read to judge it, and which policies are in force."""
+"""`kn.check`: rules on a live cluster, a snapshot, a plan or given frames, and the rules that every plan must keep."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from .. import files
+import pyarrow as pa
+
 from ..client_configs.kafka import LiveKafka
 from ..errors import NotKnowable, UsageError
+from ..frames import relational, schemas
+from ..frames import spark as sparks
+from ..frames.lazy_answer import SparkAnswer
 from ..frames.snapshot_kinds import CONFIGS
+from ..frames.snapshots import Snapshot
 from ..model.changes import Change
 from ..model.connection_settings import Settings
-from ..model.findings import Finding
-from ..policy import Policy, PolicyAnswer, load
-from ..policy.evaluation import facts_of
-from ..policy.facts import EFFECTIVE, FINDINGS, MADE_OF, PolicyFacts
-from .config_audit import is_reassigning
+from ..model.grammar import ANY
+from ..policy import PolicyAnswer, Rule, rules_of
+from ..policy.judging import findings
+from ..policy.rule_frames import MADE_OF, ClusterFrames, GivenFrames
+from ..policy.rules import Given
+from .resolve_engines import pairs_of
 from .snapshots import snapshot_of
 
 if TYPE_CHECKING:
     from ..plans.plan import Plan
 
-VARIABLE = "KADMIN_POLICY"
-Given = str | os.PathLike[str] | Policy
+
+def check(rules: Given | Iterable[Given], target: Any, *, on: Any = None, pairs: Any = None) -> PolicyAnswer:
+    """POLICY: one row for each row that breaks a rule, and one for each rule that is kept or not known.
+
+    Parameters
+    ----------
+    rules
+        The file of a policy, a function, or several: they return the rows of frames that break them.
+    target
+        A cluster, a snapshot, or a plan: as if it were applied, beside what is broken without it. Or frames by the
+        names of the rules' parameters, such as `{"quotas": …, "configs": …}` of a fleet in Spark.
+    on
+        The cluster or snapshot that a plan is judged on; default: the cluster that the plan is bound to.
+    pairs
+        The known clients, PAIRS or USAGE, for rules that take `effective`; default: all that quotas tell apart.
+
+    Raises
+    ------
+    UsageError, NotFound
+        A rule failed, takes something else than frames, or did not return rows: the error names its file and line.
+    WrongCluster
+        The plan was made for another cluster.
+
+    Examples
+    --------
+    >>> kn.check("policies.py", cluster).raise_for_errors()  # doctest: +SKIP
+    """
+    chosen = rules_of(rules)
+    if isinstance(target, Mapping):
+        return PolicyAnswer(findings(chosen, GivenFrames(target)))
+    plan = target if hasattr(type(target), "changes_id") else None
+    place = target if plan is None else on if on is not None else getattr(plan, "_live", None)
+    frames = _frames_of(place, chosen, pairs)
+    if plan is None:
+        return PolicyAnswer(findings(chosen, frames), frames.snapshot.cluster_id)
+    return _of_plan(chosen, plan, frames)
 
 
-def check(kafka: LiveKafka, policies: Iterable[Policy], plan: Plan | None = None, pairs: object = None) -> PolicyAnswer:
-    """POLICY of these policies, one after the other: of the cluster as it is, or as a plan would leave it."""
-    findings: list[Finding] = []
-    for policy in policies:
-        facts = _facts(kafka, policy)
-        answer = policy.judged(facts, pairs) if plan is None else policy.judged_with(plan, facts, pairs)
-        findings += answer.findings
-    return PolicyAnswer(findings, kafka.id, about_plan=plan is not None)
-
-
-def guard(kafka: LiveKafka, policies: Iterable[Policy], plan: Plan) -> PolicyAnswer | None:
+def guard(kafka: LiveKafka, rules: Iterable[Rule], plan: Plan) -> PolicyAnswer | None:
     """Refuse a plan that breaks a rule. Only rules about what it touches are judged, and read for; None without any.
 
     Raises
@@ -44,9 +73,26 @@ def guard(kafka: LiveKafka, policies: Iterable[Policy], plan: Plan) -> PolicyAns
     PlanRefused
         The rule, and its reason.
     """
-    touched = {frame for change in plan.changes for frame in _touched(change)}
-    parts = [part for policy in policies if len(part := policy.of_frames(touched))]
-    return check(kafka, parts, plan).refuse(plan) if parts else None
+    touched = {"plan", *(frame for change in plan.changes for frame in _touched(change))}
+    chosen = [rule for rule in rules if not touched.isdisjoint(rule.takes)]
+    return _of_plan(chosen, plan, _of_live(kafka, chosen)).refuse(plan) if chosen and plan.changes else None
+
+
+def in_force(settings: Settings, chosen: Given | Iterable[Given] | None = None) -> tuple[Rule, ...]:
+    """The rules of the profile's policy, and those given, which add to them.
+
+    Raises
+    ------
+    NotFound, UsageError
+        One of them is not there, or is none: then nothing is allowed.
+    """
+    standing = rules_of(settings.policy) if settings.policy else ()
+    return tuple({(rule.file, rule.line, rule.name): rule for rule in (*standing, *rules_of(chosen or ()))}.values())
+
+
+def _of_plan(rules: Collection[Rule], plan: Plan, frames: ClusterFrames) -> PolicyAnswer:
+    now, then = frames.after(plan)
+    return PolicyAnswer(findings(rules, then, now), plan.cluster_id, about_plan=True)
 
 
 def _touched(change: Change) -> tuple[str, ...]:
@@ -54,45 +100,68 @@ def _touched(change: Change) -> tuple[str, ...]:
     return tuple(frame for frame, kind in MADE_OF.items() if change.resource.scope in kind.scopes)
 
 
-def in_force(settings: Settings, chosen: Given | Iterable[Given] | None = None) -> list[Policy]:
-    """The policy of the profile, that of `$KADMIN_POLICY`, and those given: a given one adds to them.
+def _frames_of(place: Any, rules: Collection[Rule], pairs: Any) -> ClusterFrames:
+    clients = _known_clients(pairs)
+    if isinstance(place, Snapshot):
+        return ClusterFrames.of(place, clients)
+    port = getattr(place, "port", None)
+    if port is None:
+        raise UsageError(
+            "a cluster or a snapshot is required to check a plan" if place is None
+            else f"rules cannot be checked on a {type(place).__name__}",
+            hint="kn.check(rules, target): a cluster, a snapshot, a plan (on=cluster), or frames by name.",
+        )  # fmt: skip
+    return _of_live(port, rules, clients)
 
-    Raises
-    ------
-    NotFound, UsageError
-        One of them is not there, or is none: then nothing is allowed.
-    """
-    several = [chosen] if isinstance(chosen, str | os.PathLike | Policy) else chosen or ()
-    standing = filter(None, (settings.policy, os.environ.get(VARIABLE)))
-    by_key: dict[object, Given] = {_policy_key(source): source for source in (*standing, *several)}
-    return [source if isinstance(source, Policy) else load(source) for source in by_key.values()]
 
-
-def policy_in_force(settings: Settings, chosen: Given | None) -> list[Policy]:
-    """The one that is given, else those in force.
+def _known_clients(pairs: Any) -> pa.Table | None:
+    """PAIRS, each once, of whatever was given.
 
     Raises
     ------
     UsageError
-        There is none.
+        It is none; it has more clients than this process takes.
     """
-    policies = in_force(settings) if chosen is None else [chosen if isinstance(chosen, Policy) else load(chosen)]
-    if not policies:
-        raise UsageError("no policy is in force", hint=f"Name one: a file, ${VARIABLE}, or policy = … in the profile.")
-    return policies
+    if pairs is None:
+        return None
+    if isinstance(pairs, SparkAnswer):
+        pairs = pairs.to_spark()
+    if sparks.is_spark(pairs):
+        schemas.require_columns("the pairs", _PAIR, pairs.columns)
+        pairs = relational.in_arrow(pairs.select(*_PAIR).distinct(), MOST_CLIENTS + 1, "Spark looks for the clients")
+    clients = pairs_of(pairs).select(_PAIR).group_by(_PAIR).aggregate([])
+    if len(clients) > MOST_CLIENTS:
+        raise UsageError(
+            f"rules are checked here for {MOST_CLIENTS:,} clients at most",
+            hint="kn.check(rules, {'effective': kn.fleets.resolve(quotas, clients)}) checks them in Spark.",
+        )
+    return clients
 
 
-def _policy_key(source: Given) -> object:
-    return source if isinstance(source, Policy) else files.expanded(source).resolve()
+_PAIR = ["user", "client_id"]
+MOST_CLIENTS = 1_000_000
+"""Clients whose limits are a frame of pandas: four rows each, together some 500 MB."""
 
 
-def _facts(kafka: LiveKafka, policy: Policy) -> PolicyFacts:
-    """The frames that its rules are about; of quotas alone, whether a broker decides by a class of its own."""
-    frames = {rule.frame for rule in policy.rules}
-    taken = snapshot_of(kafka, [scope for kind in policy.kinds for scope in kind.scopes])
-    if CONFIGS in policy.kinds:
-        return facts_of(taken, is_reassigning(kafka) if FINDINGS in frames else None)
-    return facts_of(taken).with_(by_callback=EFFECTIVE in frames and _by_callback(kafka))
+def _of_live(kafka: LiveKafka, rules: Collection[Rule], clients: pa.Table | None = None) -> ClusterFrames:
+    """The frames that these rules take; of quotas alone, whether a broker decides by a class of its own."""
+    taken = {name for rule in rules for name in rule.takes}
+    kinds = {MADE_OF[name] for name in taken if name in MADE_OF}
+    snapshot = snapshot_of(kafka, [scope for kind in kinds for scope in kind.scopes])
+    more: dict[str, Any] = {}
+    if "effective" in taken and CONFIGS not in kinds:
+        more["by_callback"] = _by_callback(kafka)
+    if "users" in taken:
+        more["users"], more["users_unread"] = _users(kafka)
+    return ClusterFrames.of(snapshot, clients, **more)
+
+
+def _users(kafka: LiveKafka) -> tuple[pa.Table, list[str]]:
+    """USERS, and what could not be read of it."""
+    from .users import users
+
+    answer = users(kafka, ANY, None)
+    return answer.to_arrow(), list(answer.unread)
 
 
 def _by_callback(kafka: LiveKafka) -> bool:

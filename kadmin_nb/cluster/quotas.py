@@ -252,7 +252,7 @@ class Quotas:
         NotKnowable
             A broker sets `client.quota.callback.class`.
         """
-        from ..policy.reader import load_capacities
+        from ..usage.capacities import load_capacities
         from ..usage.engines import Usage
         from ..usage.oversubscription import capacity
         from . import resolve_engines, resolving

@@ -42,7 +42,12 @@ _USER, _EVERYBODY = "User:", "User:*"
 
 
 class UsersAnswer(Answer):
-    """USERS. Below it stand the meanings of its findings, and `notes`: a sentence for each source that told nothing."""
+    """USERS. Below it stand the meanings of its findings, and `notes`: a sentence for each source that told nothing.
+
+    `unread` are those of sources that could not be read.
+    """
+
+    unread: tuple[str, ...] = ()
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         words = Counter(self._table["finding"].drop_null().to_pylist())
@@ -76,7 +81,9 @@ def users(kafka: LiveKafka, user: object, usage: object) -> UsersAnswer:
     names = sorted(filter(fits, {name for source in sources.values() for name in source.columns}))
     rows = [_user_row(name, sources) for name in names]
     notes = "\n".join(note for source in sources.values() for note in source.notes)
-    return UsersAnswer(stamped(schemas.table(schemas.USERS, rows), kafka.id, {NOTES: notes}))
+    answer = UsersAnswer(stamped(schemas.table(schemas.USERS, rows), kafka.id, {NOTES: notes}))
+    answer.unread = tuple(note for source in sources.values() if source.error for note in source.notes)
+    return answer
 
 
 def _user_row(name: str, sources: Mapping[str, _Source]) -> dict[str, object]:

@@ -149,7 +149,7 @@ def _carried_out(
 
     plan = _planned(session, arguments, chosen, plan_options)
     kafka_tool.refuse_absent(plan)
-    if dangers_of(plan) and not _refuses_dangers(session, plan_options):
+    if dangers_of(plan) and not _refuses_dangers(session, plan, plan_options):
         plan, plan_options = _let_through(session, plan, plan_options)
     outcomes = kafka_tool.carry_out(session, plan, plan_options, output)
     if not plan_options.apply:
@@ -165,12 +165,10 @@ _UNCONFIRMED = "kafka-configs, which asks for no confirmation"
 """The reason of a dangerous plan that was typed without one."""
 
 
-def _refuses_dangers(session: Session, plan_options: PlanOptions) -> bool:
-    """True if a policy says that dangers are refused here, too: that of the profile, `$KADMIN_POLICY`, `--policy`."""
-    from ..cluster.policies import in_force
-
-    chosen = session.with_policies(plan_options.apply_options)
-    return any(policy.refuses_dangers for policy in in_force(session.cluster.settings, chosen.policy))
+def _refuses_dangers(session: Session, plan: Plan, plan_options: PlanOptions) -> bool:
+    """True if a rule of a policy, whose breach is a danger, finds something in the plan: it is confirmed here, too."""
+    judged = session.cluster.guard(plan, session.with_policies(plan_options.apply_options).policy)
+    return judged is not None and bool(judged.dangers(plan))
 
 
 def _let_through(session: Session, plan: Plan, plan_options: PlanOptions) -> tuple[Plan, PlanOptions]:

@@ -1,147 +1,87 @@
-"""`policy`: whether a cluster, a snapshot, a plan or a history keeps the team's rules; for CI too."""
+"""`policy check`: whether a cluster, a snapshot or a plan keeps a team's rules; for CI too."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from ..errors import NotFound, UsageError
+from ..errors import UsageError
 from . import options
-from .click_glue import FRAME, Verbs
+from .click_glue import FILE, FRAME, Verbs
 from .session import Session, frame_in_arrow
-
-if TYPE_CHECKING:
-    from ..frames.snapshots import Snapshot
-    from ..plans.plan import Plan
-    from ..policy import Policy, PolicyAnswer
-
-NOW = "now"
 
 
 @click.group(cls=Verbs)
 def policy() -> None:
-    """A team's rules for quotas and configs, in a TOML file.
+    """A team's rules for quotas and configs: Python functions in a file.
 
-    The policies of the profile (policy = "FILE") and of $KADMIN_POLICY apply to every plan: one that breaks a rule is
-    refused. --policy FILE adds another, on any verb that plans or applies.
+    The policy of a profile (policy = "policies.py") applies to every plan: one
+    that breaks a rule is refused. --policy FILE adds another, on any verb that
+    plans or applies.
 
     \b
-    {here} check kadmin-nb.policy.toml --cluster prod
-    {here} check --plan p.json --pairs clients.csv
-    {here} check kadmin-nb.policy.toml --history lake/kafka --junit policy.xml
+    {here} check policies.py prod
+    {here} check policies.py plan.json
     """
-
-
-_file = click.argument("file", metavar="[POLICY]", required=False)
 
 
 @policy.command()
 @options.reading
-@_file
-@click.option(
-    "--snapshot", metavar="NAME", type=FRAME, help="Check a saved snapshot, or a variable, instead of the cluster."
-)
-@click.option("--plan", "which", metavar="PLAN", help="Check as if this plan (file or id) were applied.")
-@click.option("--history", "where", metavar="WHERE", help="Check each cluster of the history at this place.")
-@click.option(
-    "--as-of", metavar="TIME", help="The time in that history, such as '2h ago'; default: its newest snapshot."
-)
+@click.argument("file", metavar="POLICIES", type=FILE)
+@click.argument("target", metavar="[CLUSTER|FILE|PLAN]", required=False, type=FRAME)
 @click.option("--pairs", metavar="NAME", type=FRAME, help="The known clients: PAIRS or USAGE, a variable or a file.")
-@click.option("--junit", metavar="FILE", help="Also write it as JUnit XML.")
-@click.option("--sarif", metavar="FILE", help="Also write it as SARIF, for code scanning.")
 @options.detailed("a rule is broken")
-def check(
-    session: Session, file: str | None, snapshot: Any, which: str | None, where: str | None, as_of: str | None,
-    pairs: Any, junit: str | None, sarif: str | None,
-) -> Any:  # fmt: skip
+def check(session: Session, file: Path, target: Any, pairs: Any) -> Any:
     """Check each rule of a policy.
 
-    It is checked on the current cluster, a snapshot, a plan as if it were applied, or every cluster of a history.
+    It is checked on a cluster, by default the current one, on a saved snapshot
+    (.parquet), or on a plan (file or id) as if it were applied to the cluster.
 
-    Exit 0: no refusing rule is broken. Exit 1: one is broken, or cannot be checked. With --detailed-exitcode, exit 3:
-    rules are broken, and all could be checked.
+    Exit 0: no rule is broken. Exit 1: one is broken, or cannot be checked. With
+    --detailed-exitcode, exit 3: rules are broken, and all could be checked.
     """
-    _refuse_what_does_not_go_together(snapshot, which, where, as_of)
-    from .plan import load_plan
+    from ..cluster.policies import check as checked
+    from ..policy import rules_of
 
-    pair_frame = None if pairs is None else frame_in_arrow(session, pairs)
-    plan = load_plan(which) if which else None
-    if where is not None:
-        answer = _of_history(session, _policy(file), where, as_of or NOW, pair_frame)
-    elif snapshot is not None:
-        answer = _of_snapshot(_policy(file), _snapshot(session, snapshot), plan, pair_frame)
-    else:
-        answer = session.cluster.check(file, plan, pairs=pair_frame)
-    from ..policy.policy_answer import write_report, write_sarif
-
-    for place, write in ((junit, write_report), (sarif, write_sarif)):
-        if place:
-            write(answer.findings, Path(place), file or "policy")
-    return answer
+    rules = rules_of(file)
+    clients = None if pairs is None else frame_in_arrow(session, pairs)
+    found = _target(session, target)
+    if isinstance(found, str):
+        with session.at(found, {}):
+            return checked(rules, session.cluster, pairs=clients)
+    is_plan = hasattr(type(found), "changes_id")
+    return checked(rules, found, on=session.cluster if is_plan else None, pairs=clients)
 
 
-@policy.command()
-@_file
-def show(file: str | None) -> Any:
-    """List the rules of a policy; an unknown word in it is an error."""
-    return _policy(file)
+def _target(session: Session, name: Any) -> Any:
+    """The snapshot or plan of that name, the current cluster where there is none, or the name of another cluster."""
+    from ..frames.snapshots import SUFFIX, Snapshot
+    from ..plans.plan import Plan
+    from ..profiles import profile_names
+    from .plan import is_id, load_plan
+
+    if name is None:
+        return session.cluster
+    if not isinstance(name, str | Path):
+        return name
+    text = str(name)
+    if session.variables is not None and text in session.variables:
+        return _of_variable(session, text)
+    if Path(text).suffix == SUFFIX:
+        return Snapshot.load(text)
+    if Path(text).suffix == ".json" and Path(text).exists():
+        return Plan.load(text)
+    return load_plan(text) if text not in profile_names() and is_id(text) else text
 
 
-def _refuse_what_does_not_go_together(
-    snapshot: str | None, which: str | None, where: str | None, as_of: str | None
-) -> None:
-    if where is not None and (snapshot or which):
-        raise UsageError("--history cannot be combined", hint="Leave out --snapshot and --plan.")
-    if as_of and where is None:
-        raise UsageError("--as-of needs --history", hint="--history WHERE.")
-
-
-def _policy(file: str | None) -> Policy:
-    """The policy in this file, else in `$KADMIN_POLICY`: no cluster is asked, so no profile says one."""
-    from ..policy import load
-
-    path = file or os.environ.get("KADMIN_POLICY")
-    if path is None:
-        raise UsageError("a policy is required", hint="Name its file, or set $KADMIN_POLICY.")
-    return load(path)
-
-
-def _snapshot(session: Session, name: Any) -> Snapshot:
-    """The snapshot of a file; in a notebook also of a variable."""
+def _of_variable(session: Session, name: str) -> Any:
+    from ..cluster import Cluster
     from ..frames.snapshots import Snapshot
+    from ..plans.plan import Plan
 
-    if isinstance(name, Path) or (isinstance(name, str) and (session.variables is None or Path(name).exists())):
-        return Snapshot.load(name)
-    value = session.find_frame(name) if isinstance(name, str) else name
-    if not isinstance(value, Snapshot):
-        raise UsageError(f"{name} is a {type(value).__name__}, not a snapshot")
+    value = session.find_frame(name)
+    if not isinstance(value, Cluster | Snapshot | Plan):
+        raise UsageError(f"{name} is a {type(value).__name__}, not a cluster, a snapshot or a plan")
     return value
-
-
-def _of_snapshot(policy: Policy, snapshot: Snapshot, plan: Plan | None, pairs: Any) -> PolicyAnswer:
-    return policy.check(snapshot, pairs=pairs) if plan is None else policy.check(plan, on=snapshot, pairs=pairs)
-
-
-def _of_history(session: Session, policy: Policy, where: str, time: str, pairs: Any) -> PolicyAnswer:
-    from ..history import open_history
-    from ..policy.policy_answer import together
-
-    recorded = open_history(where)
-    with session.at_work("reading the history"):
-        answers = {snapshot.cluster_id: policy.check(snapshot, pairs=pairs) for snapshot in _each(recorded, time)}
-    if not answers:
-        raise NotFound(f"{where} has no snapshot of {time}")
-    return together(answers)
-
-
-def _each(recorded: Any, time: str) -> Iterator[Snapshot]:
-    """The state of each cluster then; one that was not yet recorded is passed over."""
-    for cluster_id in recorded.clusters:
-        try:
-            yield recorded.as_of(time, cluster_id)
-        except NotFound:
-            continue

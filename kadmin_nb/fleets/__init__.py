@@ -1,4 +1,4 @@
-"""Whole fleets, on Spark: resolve every client and check every snapshot, by the same rules as for one cluster."""
+"""Whole fleets, on Spark: resolve every client and look at every config, by the same rules as for one cluster."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ..errors import Unsupported
 
 if TYPE_CHECKING:
     from .resolving import resolve
-    from .snapshots import config_findings, policy
+    from .snapshots import config_findings
 
-__all__ = ["config_findings", "policy", "resolve"]
+__all__ = ["config_findings", "resolve"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1040,19 +1040,21 @@ class DIFF_COUNTS(Frame):
 
 
 class POLICY(Frame):
-    """The state of a policy's rules: a row for each that is, and for each breach. `state` is kept, broken, unknown
-    (what it is about could not be read), or, of a plan, as before: broken without it too, and no worse."""
+    """The verdicts of a team's rules: one row for each row that breaks a rule, and one for each rule that is kept.
+    `state` is kept, broken, unknown (what it is about could not be read), no plan (it is about one), or, of a plan, as
+    before: broken without it too, and no worse."""
 
-    rule = Field(TEXT)
-    severity = Field(TEXT, "refuse or warn", look=BADGE)
+    rule = Field(TEXT, "the name of its function")
+    severity = Field(TEXT, "error or danger", look=BADGE)
     state = STATE
     ok = Field(FLAG, "null: unknown", null=True)
     resource = RESOURCE.or_null
     key = KEY.of(TEXT).or_null
     value = VALUE.of(TEXT).or_null
-    wanted = WANTED
     message = MESSAGE
     reason = REASON
+    row = Field(TEXT, "the row that the function returned, as JSON", null=True)
+    cluster_id = Field(TEXT, "of a fleet", null=True)
 
 
 class CHECKS(Frame):

@@ -34,7 +34,7 @@ class ApplyOptions:
     require_approval
         Refuse a plan that no other person has approved; see `Cluster.approve`.
     policy
-        Refuse a plan that breaks a rule of this policy, besides `$KADMIN_POLICY` and the profile's. See
+        Refuse a plan that breaks a rule of this policy, a file or functions, besides those of the profile. See
         `Cluster.guard`.
     verify_timeout
         Seconds without a further row after which brokers that do not show a change are no longer waited for.

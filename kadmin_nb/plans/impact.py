@@ -15,11 +15,11 @@ from ..model.changes import Change
 from ..model.entity import Entity
 from ..model.grammar import DEFAULT
 from ..model.levels import DEFAULT_IP
-from ..policy.capacities import OfBrokers
 from ..resolution import impact as comparing
 from ..resolution import input_columns
 from ..resolution.kernel import PAIRS
 from ..usage import backtesting
+from ..usage.capacities import OfBrokers
 from ..usage.engines import Usage
 from ..usage.limits_used import known_clients
 from ..usage.oversubscription import capacity, oversubscriptions

@@ -1,11 +1,9 @@
-"""A team's rules, as data in a file, checked on clusters, snapshots, plans and histories.
+"""A team's rules, as Python functions: `kn.check("policies.py", cluster)`.
 
-`kn.policy.load("kadmin-nb.policy.toml").check(cluster)`; a snapshot, a plan, or a fleet on Spark alike. Nothing in a
-policy is ever evaluated as code: a rule chooses rows of a frame and says what must hold of them.
+A rule takes frames by the names of its parameters and returns the rows that break it; it never asks a cluster.
 """
 
-from .evaluation import Policy
 from .policy_answer import PolicyAnswer
-from .reader import load
+from .rules import Rule, rule, rules_of
 
-__all__ = ["Policy", "PolicyAnswer", "load"]
+__all__ = ["PolicyAnswer", "Rule", "rule", "rules_of"]

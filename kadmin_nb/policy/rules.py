@@ -1,372 +1,224 @@
-"""Rule: which rows of a frame, and what must hold of them. Data that one evaluator reads."""
+"""Rules: functions that return the rows that break them, those of a policy's file included."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping
+import inspect
+import os
+import stat
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any, TypeVar
 
-import pyarrow as pa
-import pyarrow.compute as pc
+from .. import files
+from ..errors import NotFound, UsageError, printable
+from ..frames import relational
+from ..frames import spark as sparks
+from ..frames.answer import Answer
+from ..hints import did_you_mean
+from ..model.changes import refuse_secret_text
+from ..model.findings import DANGER, Row
 
-from ..model.findings import FAILED, OK, UNKNOWN, WARNING, Finding, Row
-from ..model.grammar import format_word
-from ..model.quota_keys import readable, text_of
-from ..model.resources import Resource
-from .capacities import NAMES, Capacities, OfBrokers
-from .facts import (
-    CLIENT_CONFIGS,
-    CLUSTER_ID,
-    CONFIGS,
-    EFFECTIVE,
-    NOTHING,
-    QUOTAS,
-    TREE,
-    UNLIMITED,
-    PolicyFacts,
-    value_of,
-    value_text,
-)
+FRAMES = ("quotas", "configs", "effective", "plan", "users", "client_configs")
+"""The frames that a rule may take."""
 
-REFUSE, WARN = "refuse", "warn"
-SEVERITIES = (REFUSE, WARN)
-KEPT, BROKEN, AS_BEFORE = "kept", "broken", "as before"
-"""The words of the column `state`, beside `unknown`. `as before`: broken before the plan, and the plan makes it no
-worse."""
+ERROR = "error"
+SEVERITIES = (ERROR, DANGER)
 
-_A_MISSING_LIMIT = f'a client without a quota keeps it, too: frame = "{EFFECTIVE}" reads what applies'
+MOST_ROWS = 10_000
+"""Rows of a breach that are read from Spark."""
 
-_SEVERITIES = {BROKEN: FAILED, UNKNOWN: UNKNOWN}
-_WHOSE = {CONFIGS: ("resource_type", "resource_name"), QUOTAS: ("entity",), CLIENT_CONFIGS: ("entity",)}
+_MOST_BYTES = 1 << 20
+_SEVERITY = "__kadmin_severity__"
+_TAKES = f"It takes any of {', '.join(FRAMES)}."
+_NO_HELPER = "The name of a helper begins with _."
+_MISSING = ("nan", "NaN", "<NA>", "NaT")
+
+AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True)
-class Forbid:
-    """There must be no such row."""
+def rule(severity: str = ERROR) -> Callable[[AnyFunction], AnyFunction]:
+    """The decorator of a rule whose breach is not an error: `@kn.rule(severity="danger")`.
 
-    def __str__(self) -> str:
-        return "not set"
+    A plan that breaks it is applied only if the key is allowed, as any dangerous change.
 
-    def judge(self, rule: Rule, facts: PolicyFacts, rows: pa.Table, capacities: Capacities) -> Iterator[Finding]:
-        """A row for each that is there."""
-        for row in rows.to_pylist():
-            is_there = row.get("message") or f"{row['key']} is set: {value_text(rule.frame, row)}"
-            yield rule.said(facts, row, is_there, str(self), excess=0.0)
-
-
-@dataclass(frozen=True)
-class Must:
-    """All these must hold of each row."""
-
-    conditions: tuple[Condition, ...]
-
-    def __str__(self) -> str:
-        return ", ".join(map(str, self.conditions))
-
-    def judge(self, rule: Rule, facts: PolicyFacts, rows: pa.Table, capacities: Capacities) -> Iterator[Finding]:
-        """A row for each of which one does not hold, or nobody can tell."""
-        for condition in self.conditions:
-            holds, wanted = condition.fits(rows), str(condition)
-            for row in rows.filter(pc.invert(pc.fill_null(holds, True))).to_pylist():
-                excess = condition.excess(row["value"])
-                yield rule.said(facts, row, _is(rule, row, condition), wanted, excess=excess)
-            for row in rows.filter(pc.is_null(holds)).to_pylist():
-                yield rule.said(facts, row, f"{row['key']} is a secret, or not known", wanted, UNKNOWN)
-
-
-def _is(rule: Rule, row: Row, condition: Condition) -> str:
-    have = value_text(rule.frame, row) if condition.column == "value" else row[condition.column]
-    subject = row["key"] if condition.column == "value" else f"{condition.column} of {row['key']}"
-    return f"{subject} is {'not set' if have is None else have}"
-
-
-@dataclass(frozen=True)
-class Required:
-    """Each resource, entity or client that has such rows must have these keys; one that is named must be there."""
-
-    keys: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return "set"
-
-    def judge(self, rule: Rule, facts: PolicyFacts, rows: pa.Table, capacities: Capacities) -> Iterator[Finding]:
-        """A row for each key that one of them lacks."""
-        if rule.frame == EFFECTIVE:
-            lacking = rows.filter(
-                pc.and_(
-                    pc.is_null(rows["value"]), pc.is_in(rows["key"].cast(pa.string()), pa.array(self.keys, pa.string()))
-                )
-            )
-            for row in lacking.to_pylist():
-                yield rule.said(facts, row, f"{row['key']} is unlimited", str(self), excess=0.0)
-            return
-        names = _WHOSE[rule.frame]
-        has: dict[tuple[str, ...], set[str]] = {resource: set() for resource in self._expected(rule, facts)}
-        for row in rows.select([*names, "key"]).to_pylist():
-            has.setdefault(tuple(row[name] for name in names), set()).add(row["key"])
-        for whose, keys in sorted(has.items()):
-            for key in (key for key in self.keys if key not in keys):
-                row = {**dict(zip(names, whose, strict=True)), "key": key, "value": None}
-                yield rule.said(facts, row, f"{key} is not set", str(self), excess=0.0, value=None)
-
-    def _expected(self, rule: Rule, facts: PolicyFacts) -> list[tuple[str, ...]]:
-        """Those that the rule names, or that are known and it chooses, whether anything is set on them or not."""
-        if rule.frame != CONFIGS:
-            is_here = all(c.holds(facts.cluster_id) for c in rule.where if c.column == CLUSTER_ID)
-            return [(entity,) for entity in rule.named("entity") or () if is_here]
-        kinds, names = (rule.named(column) or () for column in _WHOSE[CONFIGS])
-        bare = facts.bare(Resource(kind, name) for kind in kinds for name in names)
-        return [tuple(row.values()) for row in rule.chosen(bare).select(_WHOSE[CONFIGS]).to_pylist()]
-
-
-@dataclass(frozen=True)
-class LimitBound:
-    """A number, or a share of what each broker can do."""
-
-    number: float
-    text: str
-    is_share: bool = False
-
-    def of(self, able: OfBrokers, key: str) -> Iterator[tuple[str | None, float]]:
-        """Whose bound it is, None where it is everyone's, and the bound."""
-        if not self.is_share:
-            yield None, self.number
-            return
-        for broker, capacity in able.items():
-            if key in capacity:
-                yield _ANY_BROKER if broker is None else format_word("broker", str(broker)), self.number * capacity[key]
-
-
-_ANY_BROKER = "broker=<any>"
-
-
-@dataclass(frozen=True)
-class Sum:
-    """The values of the rows, each bucket once, key by key, must add up to no more."""
-
-    at_most: LimitBound
-
-    def __str__(self) -> str:
-        return f"at most {self.at_most.text}"
-
-    def judge(self, rule: Rule, facts: PolicyFacts, rows: pa.Table, capacities: Capacities) -> Iterator[Finding]:
-        """A row a key and broker whose sum is more; one where the capacity for a key is not told."""
-        for key in sorted(rule.keys or ()):
-            bounds = list(self.at_most.of(capacities.of(facts.cluster_id), key))
-            if not bounds:
-                unknown = f"the policy has no {NAMES.get(key, key)} of the brokers of cluster {facts.cluster_id}"
-                yield rule.row(None, None, None, unknown, str(self), UNKNOWN)
-            total, free = self._total(rule, facts, rows.filter(pc.equal(rows["key"].cast(pa.string()), key)))
-            for broker, bound in bounds:
-                if total > bound:
-                    yield self._over(rule, facts, key, broker, (total, bound), free)
-
-    def _total(self, rule: Rule, facts: PolicyFacts, rows: pa.Table) -> tuple[float, int]:
-        """The sum, and how many clients have no limit: with them it has no end, if the clients are known."""
-        if rule.frame != EFFECTIVE:
-            return float(pc.sum(rows["value"]).as_py() or 0.0), 0
-        free = rows["value"].null_count
-        buckets = rows.filter(pc.is_valid(rows["value"])).group_by(
-            ["bucket_user", "bucket_client_id"], use_threads=False
+    Raises
+    ------
+    UsageError
+        Another severity.
+    """
+    if severity not in SEVERITIES:
+        raise UsageError(
+            f"a rule cannot have the severity {severity}", hint=did_you_mean(str(severity), SEVERITIES, "error, danger")
         )
-        limits = buckets.aggregate([("value", "max")])["value_max"]
-        total = float(pc.sum(limits).as_py() or 0.0)
-        return (math.inf if free and facts.knows_clients else total), free
 
-    def _over(
-        self, rule: Rule, facts: PolicyFacts, key: str, broker: str | None, sums: tuple[float, float], free: int
-    ) -> Finding:
-        total, bound = sums
-        if math.isinf(total):
-            message = f"{key} adds up to no limit: {free:,} client{'s are' if free > 1 else ' is'} unlimited"
-        else:
-            made_up = "" if facts.knows_clients or rule.frame != EFFECTIVE else ", for the clients that quotas name"
-            message = f"{key} adds up to {readable(key, total)} on each broker{made_up}, not to {readable(key, bound)}"
-        value = "unlimited" if math.isinf(total) else text_of(total)
-        return rule.row(broker, key, value, message, str(self), BROKEN, total - bound)
+    def decorate(function: AnyFunction) -> AnyFunction:
+        setattr(function, _SEVERITY, severity)
+        return function
 
-
-Assertion = Forbid | Must | Required | Sum
+    return decorate
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule of a policy: the rows of `frame` that fit `where`, and none of `unless`; only while a row fits
-    `while_`, if it has one."""
+    """A rule: its name, the frames that it takes, and the function that returns the rows that break it.
+
+    `reason` is the first line of the function's docstring, `file` and `line` are where it stands.
+    """
 
     name: str
     reason: str
     severity: str
-    frame: str
-    assertion: Assertion
-    where: tuple[Condition, ...] = ()
-    unless: tuple[tuple[Condition, ...], ...] = ()
-    while_: tuple[Condition, ...] = ()
+    takes: tuple[str, ...]
+    function: Callable[..., Any]
+    file: str
+    line: int
 
-    @property
-    def keys(self) -> tuple[str, ...] | None:
-        """The keys that it is about, where it names them."""
-        if isinstance(self.assertion, Required):
-            return self.assertion.keys
-        return self.named("key")
+    @classmethod
+    def of(cls, function: Callable[..., Any]) -> Rule:
+        """The rule that a function is.
 
-    def named(self, column: str) -> tuple[str, ...] | None:
-        """The values of a column that it is about, where it names them."""
-        named = (c.wanted for c in self.where if c.column == column and c.operator in ("is", "one_of"))
-        return next((tuple(dict.fromkeys(map(str, values))) for values in named), None)
+        Raises
+        ------
+        UsageError
+            It takes something else than frames, has no docstring, or is not a function.
+        """
+        if not inspect.isfunction(function):
+            raise UsageError(f"a {type(function).__name__} is not a rule", hint="A rule is a function, or their file.")
+        code = inspect.unwrap(function).__code__
+        names = tuple(inspect.signature(function).parameters)
+        documented = (inspect.getdoc(function) or "").strip()
+        severity = getattr(function, _SEVERITY, ERROR)
+        made = cls(
+            function.__name__, documented.partition("\n")[0], severity, names, function, code.co_filename,
+            code.co_firstlineno,
+        )  # fmt: skip
+        made._refuse_what_it_is_not()
+        return made
 
-    def judged(self, facts: PolicyFacts, capacities: Capacities) -> list[Finding]:
-        """The findings in these facts: those that break it or cannot be told, or one that says that it is kept."""
-        found = [self.row(whose, None, None, why, str(self.assertion), UNKNOWN) for whose, why in self._unread(facts)]
-        whole = facts.frame(self.frame, self.keys)
-        rows = self.chosen(whole)
-        if not self.while_ or len(fitting(self.while_, whole)):
-            found += self.assertion.judge(self, facts, rows, capacities)
-        kept = f"kept by {len(rows):,} row{'s' * (len(rows) != 1)}" if len(rows) else "no row is chosen"
-        told = f"{kept}; {_A_MISSING_LIMIT}" if self._bounds_what_is_stored() else kept
-        return found or [self.row(None, None, None, told, str(self.assertion), KEPT)]
+    def _refuse_what_it_is_not(self) -> None:
+        strange = next((name for name in self.takes if name not in FRAMES), None)
+        if strange is not None:
+            hint = f"{did_you_mean(strange, FRAMES, _TAKES)} {_NO_HELPER}"
+            raise self.wrong(f"{strange} is not a frame", hint)
+        if not self.takes:
+            raise self.wrong("it takes no frame", f"{_TAKES} {_NO_HELPER}")
+        if not self.reason:
+            raise self.wrong("it has no docstring", f"Its first line is shown where the rule is broken. {_NO_HELPER}")
+        refuse_secret_text(f"the docstring of rule {self.name}", self.reason)
 
-    def _bounds_what_is_stored(self) -> bool:
-        """True of a highest value for stored quotas, which who has none keeps as well."""
-        conditions = self.assertion.conditions if isinstance(self.assertion, Must) else ()
-        is_highest = any(one.column == "value" and one.operator == "at_most" for one in conditions)
-        return is_highest and self.frame in (QUOTAS, TREE)
+    def broken_by(self, frames: Mapping[str, Any]) -> list[Row]:
+        """The rows of these frames that break it, of Spark the first 10,000.
 
-    def chosen(self, table: pa.Table) -> pa.Table:
-        """The rows of the frame that it is about."""
-        rows = fitting(self.where, table)
-        for exception in self.unless:
-            rows = not_fitting(exception, rows)
-        return rows
+        Raises
+        ------
+        UsageError
+            The function failed, or did not return rows of a frame.
+        """
+        with _failures_named(self.file, f"rule {self.name}", self.line):
+            returned = self.function(**{name: frames[name] for name in self.takes})
+            if _is_frame(returned):
+                return _rows_of(returned)
+        what = "nothing" if returned is None else f"a {type(returned).__name__}"
+        raise self.wrong(f"it returned {what}, not rows of a frame", "Rows where all is well are frame[:0].")
 
-    def _unread(self, facts: PolicyFacts) -> Iterator[tuple[str | None, str]]:
-        """The rows it is about that nobody could see; a resource that its names leave out does not count."""
-        yield from ((None, why) for why in facts.unread(self.frame, self.named("resource_type") or ()))
-        of_names = [c for c in self.where if c.column in ("resource_type", "resource_name")]
-        for row in facts.forbidden(self.frame):
-            if all(c.holds(row[c.column]) for c in of_names):
-                name = str(Resource(row["resource_type"], row["resource_name"]))
-                yield name, f"{name} could not be read, {row['error']}"
-
-    def said(
-        self, facts: PolicyFacts, row: Row, message: str, wanted: str, state: str = BROKEN, excess: float | None = None,
-        **given: str | None,
-    ) -> Finding:  # fmt: skip
-        """A finding about a row of the frame."""
-        whose = facts.resource(self.frame, row)
-        value = given.get("value", value_of(self.frame, row))
-        named = message if whose in message else f"{whose}: {message}"
-        return self.row(whose, row["key"], value, named, wanted, state, excess)
-
-    def row(
-        self, resource: str | None, key: str | None, value: str | None, message: str, wanted: str, state: str,
-        excess: float | None = None,
-    ) -> Finding:  # fmt: skip
-        """A finding of this rule, and how far beyond its bound it is."""
-        evidence = {
-            "severity": self.severity,
-            "state": state,
-            "ok": {KEPT: True, UNKNOWN: None}.get(state, False),
-            "value": value,
-            "wanted": wanted,
-            "reason": self.reason,
-            "excess": excess,
-        }
-        severity = OK if state == KEPT else WARNING if self.severity == WARN else _SEVERITIES[state]
-        return Finding(self.name, severity, message, resource, key or "", evidence=evidence)
+    def wrong(self, problem: str, hint: str | None = None) -> UsageError:
+        """One line: the file, the line, the rule, and what is wrong with it."""
+        return UsageError(printable(f"{self.file}:{self.line}: rule {self.name}: {problem}"), hint=hint)
 
 
-# --- conditions of a rule on one column: a few comparisons, over Arrow columns ---
-
-Wanted = str | float | bool
+Given = str | os.PathLike[str] | Callable[..., Any] | Rule
 
 
-def number(value: object) -> float:
-    """A cell as a number; NaN, which no comparison fits, where it is none."""
-    try:
-        return float(value)  # type: ignore[arg-type]  # what is not a number says so
-    except (TypeError, ValueError):
-        return math.nan
+def rules_of(given: Given | Iterable[Given]) -> tuple[Rule, ...]:
+    """The rules of a file, a function, or several of them.
 
-
-def said(value: object) -> str:
-    """A cell as the text that a broker would take."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _same(value: object, expected: Wanted) -> bool:
-    return number(value) == expected if isinstance(expected, float) else said(value) == said(expected)
-
-
-_COMPARISONS: Mapping[str, Callable[[object, Wanted], bool]] = {
-    "is": _same,
-    "one_of": _same,
-    "like": lambda value, pattern: fnmatchcase(said(value), str(pattern)),
-    "at_least": lambda value, wanted: number(value) >= float(wanted),
-    "at_most": lambda value, wanted: number(value) <= float(wanted),
-}
-OPERATORS = (*_COMPARISONS, "set")
-BOUNDS = ("at_least", "at_most")
-"""The operators that compare numbers."""
-
-
-@dataclass(frozen=True)
-class Condition:
-    """One column, an operator, and what it compares with: `value` `at_least` 2. Any of several `wanted` will do.
-
-    `null` is what an empty cell of this column says, `text` how the policy spells what is wanted.
+    Raises
+    ------
+    NotFound, UsageError
+        A file is not there, others may write it, it cannot be run, or it has no rule; a function is none.
     """
-
-    column: str
-    operator: str
-    wanted: tuple[Wanted, ...]
-    text: str
-    null: str = NOTHING
-
-    def fits(self, table: pa.Table) -> pa.ChunkedArray:
-        """Of each row whether it fits; null where nobody can tell. Each distinct value is compared once."""
-        column = table[self.column]
-        if pa.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
-        distinct = pc.unique(column)
-        verdicts = pa.array(map(self.holds, distinct.to_pylist()), pa.bool_())
-        return pc.take(verdicts, pc.index_in(column, value_set=distinct))
-
-    def holds(self, value: object) -> bool | None:
-        """True if this cell fits; None where nobody can tell."""
-        if self.operator == "set":
-            return (value is not None) == self.wanted[0]
-        if value is None and self.null == UNLIMITED and self.operator in BOUNDS:
-            value = math.inf
-        if value is None:
-            return None if self.null == UNKNOWN else False
-        return any(_COMPARISONS[self.operator](value, wanted) for wanted in self.wanted)
-
-    def excess(self, value: object) -> float | None:
-        """The distance of this cell beyond a bound; None where it is not compared with a number."""
-        if self.operator not in BOUNDS:
-            return None
-        have = math.inf if value is None and self.null == UNLIMITED else number(value)
-        beyond = have - float(self.wanted[0])
-        return beyond if self.operator == "at_most" else -beyond
-
-    def __str__(self) -> str:
-        return self.text if self.column == "value" else f"{self.column} {self.text}"
+    if isinstance(given, Rule):
+        return (given,)
+    if isinstance(given, str | os.PathLike):
+        return _in_file(str(given))
+    if callable(given):
+        return (Rule.of(given),)
+    if not isinstance(given, Iterable) or isinstance(given, Mapping):
+        raise UsageError(f"a {type(given).__name__} is not a rule", hint="A rule is a function, or their file.")
+    return tuple(rule for one in given for rule in rules_of(one))
 
 
-def fitting(conditions: tuple[Condition, ...], table: pa.Table) -> pa.Table:
-    """The rows that certainly fit all of them."""
-    for condition in conditions:
-        table = table.filter(pc.fill_null(condition.fits(table), False))
-    return table
+def _in_file(name: str) -> tuple[Rule, ...]:
+    """The public functions that a file defines, in their order."""
+    place = files.expanded(name)
+    if not place.exists():
+        raise NotFound(f"{name} is not there, so it cannot be a policy")
+    _refuse_others_file(place)
+    text = files.read_text(place, "a policy", _MOST_BYTES)
+    module = ModuleType(place.stem)
+    module.__file__ = name
+    with _failures_named(name):
+        exec(compile(text, name, "exec", dont_inherit=True), vars(module))
+    functions = {
+        found: None
+        for word, found in vars(module).items()
+        if isinstance(found, FunctionType)
+        and not word.startswith("_")
+        and inspect.unwrap(found).__globals__ is vars(module)
+    }
+    if not functions:
+        raise UsageError(f"{name} has no rule", hint="A rule is a function that takes frames, such as quotas.")
+    return tuple(map(Rule.of, functions))
 
 
-def not_fitting(conditions: tuple[Condition, ...], table: pa.Table) -> pa.Table:
-    """The rows that do not certainly fit all of them."""
-    if not conditions or not len(table):
-        return table
-    together = conditions[0].fits(table)
-    for condition in conditions[1:]:
-        together = pc.and_kleene(together, condition.fits(table))
-    return table.filter(pc.invert(pc.fill_null(together, False)))
+def _refuse_others_file(place: Path) -> None:
+    """Refuse a file that somebody else owns or may write: it is run, with our rights."""
+    status = place.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise UsageError(f"{place} is not a file, so it cannot be a policy")
+    if status.st_uid not in (os.geteuid(), 0):
+        raise UsageError(f"{place} belongs to another user, so it is not run as a policy", hint="Make a copy of it.")
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        hint = f"chmod go-w {place}" if os.access(place, os.W_OK) else "Make a copy of it."
+        raise UsageError(f"{place} can be written by others, so it is not run as a policy", hint=hint)
+
+
+@contextmanager
+def _failures_named(file: str, what: str = "", line: int = 0) -> Iterator[None]:
+    """What a team's code raises, as one line that names the file, the line and the rule; only Ctrl-C passes."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+        at = error.lineno if isinstance(error, SyntaxError) else (lines or [line])[-1]
+        said = error.msg if isinstance(error, SyntaxError) else error
+        whose = f"{what}: " if what else ""
+        raise UsageError(printable(f"{file}:{at}: {whose}{type(error).__name__}: {str(said)[:300]}")) from None
+
+
+def _is_frame(returned: object) -> bool:
+    return isinstance(returned, Answer) or sparks.is_spark(returned) or hasattr(returned, "columns")
+
+
+def _rows_of(frame: Any) -> list[Row]:
+    """The rows of a frame of whatever kind; what is missing is None."""
+    if isinstance(frame, Answer):
+        frame = frame.to_arrow()
+    if sparks.is_spark(frame):
+        frame = relational.in_arrow(frame, MOST_ROWS, "Spark judges a rule")
+    if hasattr(frame, "to_pylist"):
+        rows = frame.to_pylist()
+    elif hasattr(frame, "to_dicts"):
+        rows = frame.to_dicts()
+    else:
+        rows = (frame.reset_index() if any(frame.index.names) else frame).to_dict("records")
+    return [{str(name): _cell(value) for name, value in row.items()} for row in rows]
+
+
+def _cell(value: Any) -> Any:
+    is_missing = value is None or (not isinstance(value, str) and str(value) in _MISSING)
+    return None if is_missing else value

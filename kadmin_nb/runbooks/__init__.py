@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .audit import (
-        broken_rules,
         callbacks,
         coverage,
         shadowed,
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from .run_record import Record, record
 
 _AUDITS = (
-    *("broken_rules", "callbacks", "coverage", "shadowed"),
+    *("callbacks", "coverage", "shadowed"),
     *("throttled", "unlimited", "unlimited_unnamed", "utilisation"),
 )
 _LAZY = {
@@ -66,7 +65,6 @@ __all__ = [
     "Runbook",
     "bars",
     "bind",
-    "broken_rules",
     "callbacks",
     "chart",
     "clients",

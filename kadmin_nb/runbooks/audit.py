@@ -14,9 +14,6 @@ from ..frames import spark as sparks
 from ..frames.answer import Answer
 from ..frames.lazy_answer import SparkAnswer
 from ..model.findings import SKIPPED, Coverage, Finding
-from ..policy import load
-from ..policy.facts import EFFECTIVE
-from ..policy.rules import KEPT
 from ..usage import covered, engines
 from .cells import MOST, effective
 from .report_checks import Check
@@ -59,20 +56,6 @@ def unlimited_unnamed(quotas: Any) -> Answer:
     """The rates that no default quota limits: `key`. It resolves a client that no quota can name."""
     nobody = schemas.table(schemas.PAIRS, [{"user": uuid.uuid4().hex, "client_id": uuid.uuid4().hex}])
     return Answer(unlimited(quotas, nobody).to_arrow().select(["key"]))
-
-
-def broken_rules(cluster: Cluster, policy: str, clients: Any) -> Answer:
-    """POLICY of the broken rules. Clients in Spark stay there: workers check their limits."""
-    rules, quotas = load(policy), cluster.quotas.describe()
-    if not sparks.is_spark(clients) or not rules.asks_for_clients or not len(quotas):
-        return cluster.check(rules, pairs=None if sparks.is_spark(clients) else clients).broken
-    from ..fleets import policy as judged_on_spark
-
-    named = quotas.to_arrow().append_column("cluster_id", pa.repeat(cluster.id, len(quotas)))
-    judged = judged_on_spark(rules.of_frames({EFFECTIVE}), sparks.to_spark(named, clients.sparkSession), pairs=clients)
-    about_clients = relational.in_arrow(judged.where(judged["state"] != KEPT), MOST, "Spark judges the clients")
-    of_others = cluster.check(rules.of_frames({rule.frame for rule in rules.rules} - {EFFECTIVE})).broken.to_arrow()
-    return Answer(pa.concat_tables([of_others, about_clients.select(of_others.column_names).cast(of_others.schema)]))
 
 
 def coverage(cluster: Cluster, usage: Any) -> Coverage | None:

@@ -42,10 +42,9 @@ from ..model.figures import share
 from ..model.findings import WARNING, Finding
 from ..model.quota_keys import parse_value, readable, rounded
 from ..model.resources import Resource, refuse_unknown_brokers
-from ..policy.capacities import KEYS, OfBrokers, has_no_unit
-from ..policy.reader import load_capacities
 from ..resolution.kernel import resolve
 from ..resolution.rules import entity_of, explain, stored_of
+from .capacities import KEYS, OfBrokers, has_no_unit, load_capacities
 from .limits_used import known_clients, measured_rows
 from .rules import is_shared
 

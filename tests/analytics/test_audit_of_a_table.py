@@ -16,21 +16,15 @@ from kadmin_nb.local import LocalKafka
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
 
-POLICY = """
-[[rule]]
-name = "nobody without a limit"
-frame = "EFFECTIVE"
-where = { key = "producer_byte_rate" }
-must = { value = { set = true } }
-reason = "one client can fill a broker"
+POLICY = '''def nobody_without_a_limit(effective):
+    """one client can fill a broker"""
+    return effective[(effective.key == "producer_byte_rate") & effective.value.isna()]
 
-[[rule]]
-name = "no default of everybody"
-frame = "QUOTAS"
-where = { key = "producer_byte_rate" }
-must = { value = { at_most = "100GB/s" } }
-reason = "it is a typing error"
-"""
+
+def no_default_of_everybody(quotas):
+    """it is a typing error"""
+    return quotas[(quotas.key == "producer_byte_rate") & (quotas.value > 100e9)]
+'''
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -67,13 +61,13 @@ def test_a_table_of_usage_is_audited_where_it_is(
     """The usage is in the lake, and the audit wanted a file."""
     monkeypatch.chdir(tmp_path)
     name, limited, free = table
-    (tmp_path / "rules.toml").write_text(POLICY)
-    space = cells_of("quota_audit", cluster=kafka.bootstrap, usage=name, policy="rules.toml")
+    (tmp_path / "rules.py").write_text(POLICY)
+    space = cells_of("quota_audit", cluster=kafka.bootstrap, usage=name, policy="rules.py")
     assert [row["bucket_user"] for row in space["throttled"].found.to_arrow().to_pylist()] == [limited]
     assert {(row["user"], row["key"]) for row in space["free"].found.to_arrow().to_pylist()} >= {
         (free, "producer_byte_rate")
     }
-    breaches = [row for row in space["broken"].found.to_arrow().to_pylist() if row["rule"] == "nobody without a limit"]
+    breaches = [row for row in space["broken"].found.to_arrow().to_pylist() if row["rule"] == "nobody_without_a_limit"]
     assert free in {row["resource"] for row in breaches} or any(free in row["message"] for row in breaches)
     assert not any(limited in row["message"] for row in breaches)
     assert [row["bucket_user"] or row["user"] for row in space["used"].to_arrow().to_pylist()] == [limited, free]

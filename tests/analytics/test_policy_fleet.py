@@ -1,154 +1,104 @@
-"""A policy over the snapshots of many clusters, on Spark: the same rows as for one snapshot after the other."""
+"""Rules over the frames of many clusters, on Spark: the same functions as for one cluster."""
 
 from __future__ import annotations
-
-from datetime import UTC, datetime
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.cluster import policies
 from kadmin_nb.frames import schemas
-from kadmin_nb.frames.snapshot_kinds import KINDS
-from kadmin_nb.frames.snapshots import Snapshot, snapshot
-from kadmin_nb.policy.reader import read
+from tests.policy.judged_snapshots import MB, configs, held, pairs, quotas
 
 pytestmark = pytest.mark.spark
 
-EXAMPLE = Path(__file__).parents[2] / "kadmin-nb.policy.example.toml"
-RATE = "producer_byte_rate"
-MORE = """
-[[rule]]
-name = "retention-is-said"
-reason = "nobody knows how long brokers keep it"
-frame = "CONFIGS"
-where = { resource_type = "TOPIC", resource_name = ["orders", "payments"] }
-required = ["retention.ms"]
-
-[[rule]]
-name = "acks-of-all"
-reason = "a broker that fails takes what it alone has with it"
-frame = "CLIENT_CONFIGS"
-where = { key = "acks" }
-must = { value = "all" }
-
-[[rule]]
-name = "no-quota-in-vain"
-reason = "it misleads"
-severity = "warn"
-frame = "TREE"
-where = { shadowed_by = { set = true } }
-forbid = true
-"""
+RATE, LOW = "producer_byte_rate", ["min.insync.replicas"]
 
 
-def quota(level: str, user: str | None, client_id: str | None, value: float) -> dict[str, object]:
-    parts = [("user", user), ("client-id", client_id)]
-    words = " ".join(f"{kind}={name}" for kind, name in parts if name) or "user=<default>"
-    return {"entity": words, "level": level, "user": user, "client_id": client_id, "key": RATE, "value": value}
+def too_high(quotas):
+    """Ask first."""
+    return quotas[(quotas.level == "USER") & (quotas.key == RATE) & (quotas.value > 50 * MB)]
 
 
-def config(kind: str, name: str, key: str, value: str, source: str) -> dict[str, object]:
-    return {"resource_type": kind, "resource_name": name, "key": key, "value": value, "source": source}
+def in_sync(configs):
+    """Two have to acknowledge."""
+    return configs[(configs.key == "min.insync.replicas") & configs.value.isin(["0", "1"])]
 
 
-def acks(user: str, client_id: str | None, value: str) -> dict[str, object]:
-    row = {"entity": f"user={user}", "user": user, "client_id": client_id, "key": "acks", "value": value}
-    return {**row, "revision": 1, "author": "", "plan_id": "", "changed_at": datetime(2026, 11, 1, tzinfo=UTC)}
+def slow(effective):
+    """Nobody below 1 MB/s."""
+    return effective[(effective.key == RATE) & (effective.value < MB)]
 
 
-def held(
-    cluster_id: str,
-    day: int,
-    quotas: list[dict],
-    configs: list[dict],
-    client_configs: tuple[dict, ...] = (),
-    complete: bool = True,
-) -> Snapshot:
-    rows = {"quotas": quotas, "configs": configs, "client_configs": client_configs}
-    frames = {name: schemas.table(KINDS[name].frame, rows[name]) for name in rows}
-    when = {"taken_at": datetime(2026, 11, day, tzinfo=UTC), "snapshot_id": f"s{day}", "complete": complete}
-    return snapshot(frames, cluster_id=cluster_id, **when)
-
-
-TOPIC = [
-    config("TOPIC", "orders", "min.insync.replicas", "1", "DYNAMIC_TOPIC_CONFIG"),
-    config("TOPIC", "orders", "leader.replication.throttled.replicas", "*", "DYNAMIC_TOPIC_CONFIG"),
-]
-UNREAD = [{"resource_type": "TOPIC", "resource_name": "hidden", "error": "TOPIC_AUTHORIZATION_FAILED"}]
-ACKS = acks("alice", None, "1")
 FLEET = [
-    held("a", 1, [quota("DEFAULT_USER", None, None, 2e9), quota("CLIENT", None, "app", 1e6)], TOPIC, (ACKS,)),
-    held("a", 2, [quota("DEFAULT_USER", None, None, 1e6)], [], (ACKS | {"value": "-1"},)),
-    held("b", 3, [quota("USER", "alice", None, 1e6)], UNREAD),
-    held("c", 4, [], TOPIC[:1], complete=False),
-    held("a<b>", 5, [quota("USER", "<any other>", "x", 6e8) | {"level": "CLIENT_OF_USER"}], []),
-]
-CLIENTS = pa.table(
-    {
-        "cluster_id": ["a", "a", "b", "b"],
-        "user": ["alice", "admin", "alice", "bob"],
-        "client_id": ["app", "x", None, ""],
-    }
-)
+    held(quotas(("user=alice", RATE, 60 * MB), ("user=bob", RATE, MB / 2)), configs(("topic=t", *LOW, "1")), "a"),
+    held(quotas(("user=alice", RATE, 40 * MB)), configs(("topic=t", *LOW, "2")), "b"),
+    held(quotas(("user=<default>", RATE, MB / 4), ("user=carol", RATE, 90 * MB)), None, "c"),
+]  # fmt: skip
 
 
-def sides(spark):
-    return [
-        kn.Answer(pa.concat_tables([one.frames[kind].to_arrow() for one in FLEET])).to_spark(spark) for kind in KINDS
-    ]
+def on_spark(spark, kind: str, fleet=FLEET):
+    return kn.Answer(pa.concat_tables([one.frames[kind].to_arrow() for one in fleet])).to_spark(spark)
 
 
-def rows(table: pa.Table) -> list[str]:
-    return sorted(str({name: row[name] for name in ("cluster_id", *schemas.POLICY.names)}) for row in table.to_pylist())
+def told(answer: kn.Answer) -> list[tuple[object, ...]]:
+    rows = answer.to_arrow().to_pylist()
+    return sorted((r["cluster_id"], r["rule"], r["state"], r["resource"], r["value"]) for r in rows if r["ok"] is False)
 
 
-def one_by_one(policy: kn.policy.Policy, pairs: pa.Table | None) -> list[str]:
-    found = []
-    for one in FLEET:
-        own = policy.check(one, pairs=pairs).to_arrow().to_pylist()
-        found += [{"cluster_id": one.cluster_id, **row} for row in own]
-    return sorted(str({name: row[name] for name in ("cluster_id", *schemas.POLICY.names)}) for row in found)
-
-
-@pytest.mark.parametrize("known", ["all that quotas tell apart", "known clients", "known clients in Spark"])
-def test_a_fleet_is_judged_as_each_snapshot_is(spark, known):
+def test_a_fleet_is_judged_as_each_snapshot_is(spark) -> None:
     """The report of the fleet said other things than the check of the one cluster."""
-    policy = read(EXAMPLE.read_text() + MORE, "policy.toml")
-    pairs = CLIENTS if known.startswith("known") else None
-    given = kn.Answer(CLIENTS).to_spark(spark) if known.endswith("in Spark") else pairs
-    found = kn.fleets.policy(policy, *sides(spark), pairs=given).toArrow()
-    assert found.column_names == ["cluster_id", *schemas.POLICY.names, "snapshot_id", "taken_at"]
-    assert rows(found) == one_by_one(policy, pairs)
-    states = {(row["cluster_id"], row["snapshot_id"], row["state"]) for row in found.to_pylist()}
-    assert {("a", "s1", "broken"), ("a", "s2", "kept"), ("b", "s3", "unknown"), ("c", "s4", "broken")} <= states
-    of_acks = {(row["snapshot_id"], row["state"]) for row in found.to_pylist() if row["rule"] == "acks-of-all"}
-    assert of_acks == {("s1", "broken"), ("s2", "kept"), *((f"s{day}", "kept") for day in (3, 4, 5))}
+    frames = {"quotas": on_spark(spark, "quotas"), "configs": on_spark(spark, "configs")}
+    found = told(kn.check([too_high, in_sync], frames))
+    assert found == [
+        ("a", "in_sync", "broken", "topic=t", "1"),
+        ("a", "too_high", "broken", "user=alice", "60000000"),
+        ("c", "too_high", "broken", "user=carol", "90000000"),
+    ]
+    alone = [
+        (one.cluster_id, *row[1:]) for one in FLEET for row in told_without_cluster(kn.check([too_high, in_sync], one))
+    ]
+    assert sorted(alone) == found
 
 
-def test_a_frame_that_is_not_given_is_not_kept(spark):
-    """The configs were left out, and every rule about them was kept."""
-    quotas, *_ = sides(spark)
-    clients = kn.Answer(CLIENTS).to_spark(spark)
-    found = kn.fleets.policy(EXAMPLE, quotas.drop("snapshot_id").where("cluster_id = 'b'"), pairs=clients).toArrow()
-    states = {row["rule"]: (row["state"], row["snapshot_id"]) for row in found.to_pylist()}
-    assert states["two-replicas-in-sync"] == ("unknown", None)
-    assert states["no-default-user-beside-client-ids"] == ("kept", None)
-    assert [
-        row["resource"] for row in found.to_pylist() if row["rule"] == "nobody-unlimited" and row["key"] == RATE
-    ] == ['user=bob client-id=""']
+def told_without_cluster(answer: kn.Answer) -> list[tuple[object, ...]]:
+    rows = answer.to_arrow().to_pylist()
+    return [(None, r["rule"], r["state"], r["resource"], r["value"]) for r in rows if r["ok"] is False]
 
 
-def test_what_cannot_be_judged_is_said_at_once(spark):
-    """The job ran for an hour and then there was no column."""
-    quotas, configs, _ = sides(spark)
-    rule = read('[[rule]]\nname="r"\nreason="w"\nframe="QUOTAS"\nforbid=true', "p")
-    with pytest.raises(kn.UsageError, match="the quotas have no column cluster_id"):
-        kn.fleets.policy(rule, quotas.drop("cluster_id"))
-    with pytest.raises(kn.UsageError, match="the configs are a Table, not a Spark DataFrame"):
-        kn.fleets.policy(rule, quotas, configs.toArrow())
-    with pytest.raises(kn.UsageError, match="quotas=, configs= or client_configs= is required"):
-        kn.fleets.policy(rule)
-    with pytest.raises(kn.UsageError, match="a policy cannot check a"):
-        rule.check(quotas)
+def test_what_was_not_read_of_a_fleet_is_not_known(spark) -> None:
+    """One of forty snapshots was not complete, and every rule was kept."""
+    part = schemas.table(schemas.CONFIGS, [{"resource_type": "TOPIC", "resource_name": "h", "error": "NOT_ALLOWED"}])
+    fleet = [FLEET[1], held(None, part, "d")]
+    answer = kn.check([in_sync, slow], {"configs": on_spark(spark, "configs", fleet)})
+    assert [(r["rule"], r["state"], r["message"]) for r in answer.to_arrow().to_pylist()] == [
+        ("in_sync", "unknown", "the snapshot of cluster d is not complete"),
+        ("slow", "unknown", "no frame effective was given"),
+    ]
+    assert not answer.ok
+
+
+def test_clients_may_be_in_spark(spark, monkeypatch) -> None:
+    """The clients of a day were in the lake, and the check wanted a file; or all of them were fetched."""
+    clients = kn.Answer(pairs(("bob", "x"), ("alice", "y"))).to_spark(spark)
+    answer = kn.check(slow, FLEET[0], pairs=clients)
+    assert told_without_cluster(answer) == [(None, "slow", "broken", "user=bob client-id=x", "500000")]
+    monkeypatch.setattr(policies, "MOST_CLIENTS", 1)
+    with pytest.raises(kn.UsageError, match="rules are checked here for 1 clients at most"):
+        kn.check(slow, FLEET[0], pairs=clients)
+    effective = kn.fleets.resolve(FLEET[0].frames["quotas"].to_arrow().drop_columns(["cluster_id"]), clients)
+    [row] = kn.check(slow, {"effective": effective}).to_arrow().to_pylist()
+    assert (row["state"], row["resource"]) == ("broken", "user=bob client-id=x")
+
+
+def test_a_rule_that_fails_on_spark_is_one_line(spark) -> None:
+    """The job ran for an hour and then there was a page of Java."""
+
+    def wrong(quotas):
+        """It has a slip."""
+        return quotas.where("valu > 3")
+
+    with pytest.raises(kn.UsageError, match=r"test_policy_fleet\.py:\d+: rule wrong: ") as caught:
+        kn.check(wrong, {"quotas": on_spark(spark, "quotas")})
+    assert "\n" not in str(caught.value)
+    assert told(kn.check(too_high, {"quotas": on_spark(spark, "quotas")}))

@@ -71,7 +71,7 @@ def _sources() -> Iterator[Path]:
         package / "frames/spark.py",
         package / "frames/lazy_answer.py",
     )
-    yield from (place for place in package.glob("policy/**/*.py") if "pyspark" in place.read_text())
+    yield from package.glob("policy/**/*.py")
     yield from (place for folder in ("databricks", "notebooks/runbooks") for place in ROOT.glob(f"{folder}/**/*.ipynb"))
     yield from ROOT.glob("databricks/**/*.py")
 

@@ -39,14 +39,11 @@ NAMED = f"Invalid: client configs could not be read: {REASON}"
 LIMITS = "kadmin: 1\nquotas:\n  user=alice:\n    producer_byte_rate: 6000000\n"
 ACKS = f"{LIMITS}client-configs:\n  user=alice:\n    acks: all\n"
 
-RULE = """
-[[rule]]
-name = "{name}"
-reason = "agreed"
-frame = "{frame}"
-where = {{ key = "{key}" }}
-must = {{ value = {{ {condition} }} }}
-"""
+RULE = '''
+def {name}({frame}):
+    """agreed"""
+    return {frame}[({frame}.key == "{key}") & ({condition})]
+'''
 
 
 @pytest.fixture(scope="module")
@@ -151,10 +148,11 @@ def test_a_plan_is_made_of_what_was_read(line: Line, file) -> None:
 
 def test_a_policy_is_judged_as_far_as_it_can_be(line: Line, file) -> None:
     """The check of the limits ended with a topic, and CI let the pull request through or not, nobody knew why."""
-    limits = RULE.format(name="limits", frame="QUOTAS", key="producer_byte_rate", condition='at_most = "50MB/s"')
-    acks = RULE.format(name="acks", frame="CLIENT_CONFIGS", key="acks", condition='is = "-1"')
-    assert line("policy", "check", file("limits.toml", limits)).code == 0
-    said = line("policy", "check", file("both.toml", limits + acks), "--json")
+    high = "quotas.value > 50e6"
+    limits = RULE.format(name="limits", frame="quotas", key="producer_byte_rate", condition=high)
+    acks = RULE.format(name="acks", frame="client_configs", key="acks", condition='client_configs.value != "-1"')
+    assert line("policy", "check", file("limits.py", limits)).code == 0
+    said = line("policy", "check", file("both.py", limits + acks), "--json")
     states = {row["rule"]: (row["state"], row["message"]) for row in json.loads(said.out)}
     assert said.code == 1
     assert {rule: state for rule, (state, _) in states.items()} == {"limits": "kept", "acks": "unknown"}

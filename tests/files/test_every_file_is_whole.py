@@ -21,7 +21,6 @@ from kadmin_nb.model.changes import OK, Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.approval import approved
 from kadmin_nb.plans.plan import Plan, document_of
-from kadmin_nb.policy import policy_answer
 from kadmin_nb.runbooks import run_record
 from tests.full_disk import killed_before_call, no_more_than
 
@@ -45,7 +44,6 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "json": lambda place: frames.write_table(TABLE, place.with_suffix(".json")),
     "parquet": lambda place: frames.write_table(TABLE, place.with_suffix(".parquet")),
     "a snapshot": lambda place: SNAPSHOT.save(place.with_suffix(".parquet")),
-    "JUnit": lambda place: policy_answer.write_report((), place, "suite" * 100),
     "the record of a run": lambda place: run_record.write_record(place, {"rows": "x" * 1000}),
     "a process id": lambda place: remember(place, 1, "token" * 100),
 }

@@ -19,7 +19,7 @@ from kadmin_nb import declared, files
 from kadmin_nb.commands import terminal
 from kadmin_nb.frames import files as frames
 from kadmin_nb.plans.journal import hash_chain
-from kadmin_nb.policy import reader as policy
+from kadmin_nb.policy import rules_of
 from kadmin_nb.profiles import toml
 from kadmin_nb.runbooks import catalogue
 
@@ -35,7 +35,7 @@ READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "a declared file, YAML": ("c.yaml", declared.load),
     "a declared file, JSON": ("c.json", declared.load),
     "profiles": ("kadmin-nb.toml", profiles),
-    "a policy": ("policy.toml", policy.load),
+    "a policy": ("policies.py", rules_of),
     "a properties file": ("c.properties", lambda place: kn.connect(str(place))),
     "a snapshot": ("s.parquet", kn.Snapshot.load),
     "pairs, Parquet": ("pairs.parquet", frames.read_table),

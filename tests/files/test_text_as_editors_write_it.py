@@ -18,7 +18,7 @@ from kadmin_nb.commands.plan import _change_lines_in
 from kadmin_nb.commands.runbook import _parameters_in
 from kadmin_nb.frames import files as frames
 from kadmin_nb.plans.journal import hash_chain
-from kadmin_nb.policy import reader as policy
+from kadmin_nb.policy import rules_of
 from kadmin_nb.profiles import settings_for, toml
 from kadmin_nb.profiles.secret_references import read_reference
 from kadmin_nb.runbooks import catalogue
@@ -53,7 +53,7 @@ READERS = {
     "YAML": Reader("c.yaml", "kadmin: 1\nquotas: {}\n", lambda place: declared.load(place).kinds),
     "JSON": Reader("c.json", '{"kadmin": 1, "quotas": {}}', lambda place: declared.load(place).kinds),
     "profiles": Reader("kadmin-nb.toml", '[profiles.a]\nbootstrap = "a:1"\n', profiles),
-    "a policy": Reader("policy.toml", "# none yet\n", policy.load),
+    "a policy": Reader("policies.py", "def f(quotas):\n    'x'\n", lambda place: rules_of(place)[0].line),
     "properties": Reader("c.properties", "bootstrap.servers=a:1\n", lambda place: settings_for(str(place)).bootstrap),
     "a secret": Reader("secret", "xyz\n", lambda place: read_reference(f"file:{place}", place.parent).reveal()),
     "a notebook": Reader(

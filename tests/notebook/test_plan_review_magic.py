@@ -101,7 +101,7 @@ def test_a_plan_of_another_cluster_is_refused(live, cluster, who, tmp_path) -> N
 
 def test_a_policy_of_the_line_holds_for_the_widget(live, tray, who, tmp_path) -> None:
     """The policy that I named was forgotten as soon as I clicked."""
-    policy = tmp_path / "policy.toml"
+    policy = tmp_path / "policies.py"
     policy.write_text(POLICY)
     live(f"%kquota set producer_byte_rate=1kB user={who}")
     live.refused(f"%kquota plan --review --policy {policy}", kn.PlanRefused)
@@ -116,11 +116,7 @@ def test_a_policy_of_the_line_holds_for_the_widget(live, tray, who, tmp_path) ->
     live("%kquota discard")
 
 
-POLICY = """
-[[rule]]
-name = "no-small-limits"
-reason = "Too small for anybody."
-severity = "refuse"
-frame = "QUOTAS"
-must = { value = { at_least = 1000000 } }
-"""
+POLICY = '''def no_small_limits(quotas):
+    """Too small for anybody."""
+    return quotas[quotas.value < 1000000]
+'''

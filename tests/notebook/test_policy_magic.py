@@ -5,16 +5,17 @@ from __future__ import annotations
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.policy import PolicyAnswer
 
 pytestmark = pytest.mark.broker
 
 
 def test_a_tray_is_judged_before_it_is_shown(live, kafka, name, tmp_path):
     """The policy was named when the first line was staged, and forgotten when the plan was made."""
-    user, place = name("user"), tmp_path / "p.toml"
+    user, place = name("user"), tmp_path / "policies.py"
     place.write_text(
-        f'[[rule]]\nname = "ceiling"\nreason = "ask first"\nframe = "QUOTAS"\nwhere = {{ user = "{user}" }}\n'
-        'must = { key = "producer_byte_rate" }\n'
+        f'def ceiling(quotas):\n    """ask first"""\n'
+        f'    return quotas[(quotas.user == "{user}") & (quotas.key != "producer_byte_rate")]\n'
     )
     live(f"%kquota set consumer_byte_rate=1MB/s user={user} --policy {place}")
     live(f"%kquota set producer_byte_rate=1MB/s user={user}")
@@ -27,11 +28,21 @@ def test_a_tray_is_judged_before_it_is_shown(live, kafka, name, tmp_path):
     live("%kquota plan")
     assert "breaks ceiling" in str(live.refused(f"%kquota apply --policy {place}", kn.PlanRefused))
     answer = live(f"%kadmin policy check {place}")
-    assert isinstance(answer, kn.policy.PolicyAnswer)
+    assert isinstance(answer, PolicyAnswer)
     assert answer.ok
     with kafka.connect() as cluster:
         live["held"] = cluster.snapshot()
-    assert live(f"%kadmin policy check {place} --snapshot held").ok
-    assert "held is a int, not a snapshot" in str(
-        live.refused(f"held = 3\n%kadmin policy check {place} --snapshot held")
+    assert live(f"%kadmin policy check {place} held").ok
+    assert "held is a int, not a cluster, a snapshot or a plan" in str(
+        live.refused(f"held = 3\n%kadmin policy check {place} held")
     )
+
+
+def test_rules_of_a_cell_are_checked(live, kafka, name):
+    """I had to write a file for the rule that I was trying."""
+    with kafka.connect() as cluster:
+        live["cluster"] = cluster
+        live("def none(quotas):\n    'Nobody.'\n    return quotas[:0]")
+        assert live("import kadmin_nb as kn\nkn.check(none, cluster)").ok
+        error = live.refused("def wrong(quota):\n    'Nobody.'\nkn.check(wrong, cluster)", kn.UsageError)
+    assert "rule wrong: quota is not a frame" in str(error)

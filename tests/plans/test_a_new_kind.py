@@ -9,6 +9,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
+from kadmin_nb.frames.snapshot_kinds import CONFIGS, QUOTAS
 from kadmin_nb.model.changes import DELETE, SET, VERIFIED, Edit, Refusal
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans import change_lines
@@ -20,8 +21,7 @@ from kadmin_nb.plans.kinds.registry import remedy
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.secret_resolver import nowhere
 from kadmin_nb.plans.stage import Stage
-from kadmin_nb.policy.evaluation import after
-from kadmin_nb.policy.facts import PolicyFacts
+from kadmin_nb.policy.rule_frames import after
 from tests.double import FakeKafka
 from tests.plans.labels import LABELS, Labelled, Labels
 from tests.plans.simulation import Pages, plan_of, undoing
@@ -80,9 +80,8 @@ def test_it_is_staged_from_a_frame():
 
 def test_what_judges_snapshots_passes_it_over(plan):
     """The policy read a label as the config of a topic, and ended in a stack trace."""
-    facts = PolicyFacts(plan.cluster_id, {"quotas": schemas.QUOTAS.empty(), "configs": schemas.CONFIGS.empty()})
-    left = after(facts, plan).frames
-    assert (left["quotas"]["entity"].to_pylist(), left["configs"].num_rows) == (["user=alice"], 0)
+    assert after(QUOTAS, schemas.QUOTAS.empty(), plan)["entity"].to_pylist() == ["user=alice"]
+    assert after(CONFIGS, schemas.CONFIGS.empty(), plan).num_rows == 0
 
 
 def test_its_file_is_read_back(plan, tmp_path, monkeypatch):

@@ -172,7 +172,7 @@ def test_a_free_text_with_a_secret_is_refused_before_it_is_written(kadmin, clust
     """--reason "password=hunter2" stood in the plan, and from there in the journal and the history."""
     text = text.format(CORE)
     change = ["config", "set", "retention.ms=86400000", f"topic={topic}"]
-    policy = typed("policy.toml", f'[[rule]]\nname = "r"\nreason = {json.dumps(text)}\nkey = "retention.ms"\nmin = 1\n')
+    policy = typed("policies.py", f"def r(configs):\n    {json.dumps(text)}\n    return configs[:0]\n")
     for words in (
         [*change, "--save", "p.json", "--reason", text],
         [*change, "--apply", "--allow", "retention.ms", "--reason", text],

@@ -1,4 +1,4 @@
-"""Snapshots to judge, and policies of one rule."""
+"""Snapshots to judge."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from kadmin_nb.frames.snapshots import Snapshot, snapshot
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.policy.reader import read
 
 MB = 1e6
 CLUSTER = "fleet-1"
@@ -47,11 +46,6 @@ def held(of_quotas: pa.Table | None = None, of_configs: pa.Table | None = None, 
         "configs": of_configs if of_configs is not None else configs(),
     }
     return snapshot(parts, cluster_id=cluster_id, taken_at=datetime(2026, 11, 21, tzinfo=UTC))
-
-
-def policy(text: str, top: str = "") -> kn.policy.Policy:
-    """A policy of one rule, but for its name and reason."""
-    return read(f'{top}\n[[rule]]\nname = "r"\nreason = "because"\n{text}\n', "policy.toml")
 
 
 def pairs(*rows: tuple[str, str | None]) -> pa.Table:

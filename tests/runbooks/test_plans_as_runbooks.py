@@ -138,13 +138,13 @@ def test_a_plan_that_breaks_a_policy_ends_at_the_gate_and_the_audit_says_so(
     kafka: LocalKafka, cluster: kn.Cluster, user: str
 ) -> None:
     """The policy was a page in the wiki."""
-    rule = ["[[rule]]", 'name = "none"', 'reason = "we agreed on it"', 'frame = "QUOTAS"', "forbid = true"]
-    Path("policy.toml").write_text("\n".join([*rule, f'where = {{ user = "{user}" }}']))
+    rule = ["def none(quotas):", '    """we agreed on it"""', f'    return quotas[quotas.user == "{user}"]']
+    Path("policies.py").write_text("\n".join(rule))
     given = {"cluster": kafka.bootstrap, "changes": [f"set producer_byte_rate=5MB/s user={user}"]}
     for apply in (False, True):
         with pytest.raises(kn.PlanRefused, match="we agreed on it"):
-            as_task("change_quotas", **given, policy="policy.toml", apply=apply)
+            as_task("change_quotas", **given, policy="policies.py", apply=apply)
     assert stored(cluster, user) == []
     as_task("change_quotas", **given, apply=True)
-    said = as_task("quota_audit", cluster=kafka.bootstrap, policy="policy.toml")
+    said = as_task("quota_audit", cluster=kafka.bootstrap, policy="policies.py")
     assert [row["verdict"] for row in said["verdicts"] if row["check"] == "the policy"] == ["look"]

@@ -46,14 +46,10 @@ def usage_of(user: str, rate: float) -> str:
     return "usage.parquet"
 
 
-POLICY = """
-[[rule]]
-name = "no-free-lunch"
-reason = "because"
-frame = "QUOTAS"
-where = { key = "producer_byte_rate" }
-must = { value = { at_least = 1 } }
-"""
+POLICY = '''def no_free_lunch(quotas):
+    """because"""
+    return quotas[(quotas.key == "producer_byte_rate") & (quotas.value < 1)]
+'''
 
 OK = {
     "custom callbacks": "There are none: these quotas decide.",
@@ -87,8 +83,8 @@ def test_the_audit_says_what_wants_a_look(kafka: LocalKafka, cluster: kn.Cluster
 
 def test_a_check_that_is_ok_says_what_is_well(kafka: LocalKafka, limited: str, folder: Path) -> None:
     """custom callbacks: ok. They decide on the limits, not these quotas."""
-    (folder / "policy.toml").write_text(POLICY)
-    given = {"usage": usage_of(limited, 1.0), "policy": "policy.toml"}
+    (folder / "policies.py").write_text(POLICY)
+    given = {"usage": usage_of(limited, 1.0), "policy": "policies.py"}
     said = as_task("quota_audit", cluster=kafka.bootstrap, **given)["verdicts"]
     assert {row["check"] for row in said} == {*OK}
     assert {row["verdict"] for row in said} == {"ok", "look"}
@@ -116,7 +112,7 @@ def test_a_job_may_fail_where_something_wants_a_look(kafka: LocalKafka, limited:
         ({"usage": "main.fleet.usage"}, kn.KadminError, "main.*fleet.*usage"),  # Spark says it where it is active
         ({"usage": "text.parquet"}, kn.Invalid, "text.parquet cannot be read"),
         ({"clients": "other.csv"}, kn.UsageError, "no column user"),
-        ({"policy": "none.toml"}, kn.NotFound, "none.toml"),
+        ({"policy": "none.py"}, kn.NotFound, "none.py"),
         ({"policy": "other.csv"}, kn.KadminError, "other.csv"),
         ({"cluster_id": "another"}, kn.WrongCluster, "meant for cluster another"),
     ],

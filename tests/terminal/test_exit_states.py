@@ -13,7 +13,8 @@ from kadmin_nb.plans.execution.executor import ApplyResult
 from kadmin_nb.plans.outcomes import Outcomes
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.policy import PolicyAnswer
-from kadmin_nb.policy.rules import Forbid, Rule
+from kadmin_nb.policy.judging import verdict
+from kadmin_nb.policy.rules import Rule
 
 WHOM = Entity.of({"user": "a"})
 WANTED = Change(1, "set", WHOM, "producer_byte_rate", "1", "2", "2")
@@ -34,8 +35,8 @@ def configs(error: str | None) -> kn.Answer:
 
 
 def policy(*states: str) -> PolicyAnswer:
-    rule = Rule("r", "why", "refuse", "QUOTAS", Forbid())
-    return PolicyAnswer(rule.row(None, "", None, "a message", "not there", state) for state in states)
+    rule = Rule("r", "why", "error", ("quotas",), lambda quotas: quotas, "p.py", 1)
+    return PolicyAnswer(verdict(rule, state, "a message") for state in states)
 
 
 @pytest.mark.parametrize(

@@ -359,19 +359,28 @@ def _runs(cluster) -> list[dict[str, object]]:
     return [json.loads(line["says"]) for line in lines if line["kind"] == "run"]
 
 
-def test_a_policy_may_refuse_dangers_here_too(kadmin, kafka, full_topic, tmp_path, monkeypatch):
+DANGERS = '''import kadmin_nb as kn
+
+
+@kn.rule(severity="danger")
+def dangers(plan):
+    """On production they are confirmed."""
+    return plan[plan.danger.notna()]
+'''
+
+
+def test_a_policy_may_refuse_dangers_here_too(kadmin, kafka, full_topic, tmp_path):
     """On production the command is to be as careful as all others."""
-    careful, open_ = tmp_path / "careful.toml", tmp_path / "open.toml"
-    careful.write_text('dangers = "refuse"\n')
-    open_.write_text('dangers = "warn"\n')
+    careful, open_ = tmp_path / "careful.py", tmp_path / "open.py"
+    careful.write_text(DANGERS)
+    open_.write_text(DANGERS.replace("plan.danger.notna()", "plan.danger == 'none'"))
     alter = [*_at(kafka), "--alter", "--topic", full_topic, "--add-config", "retention.ms=86400000", "--policy"]
     refused = kadmin("kafka-configs", *alter, str(careful))
     assert (refused.code, refused.out) == (1, "")
     assert "Dangerous: row 1, " in refused.err
     assert "--allow retention.ms" in refused.err
-    monkeypatch.setenv("KADMIN_POLICY", str(careful))
-    assert kadmin("kafka-configs", *alter, str(open_)).code == 1
-    assert kadmin("kafka-configs", *alter, str(open_), "--allow", "retention.ms", "--reason", "meant").code == 0
+    assert kadmin("kafka-configs", *alter, str(careful), "--policy", str(open_)).code == 1
+    assert kadmin("kafka-configs", *alter, str(careful), "--allow", "retention.ms", "--reason", "meant").code == 0
 
 
 WRONG = """

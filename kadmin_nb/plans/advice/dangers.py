@@ -75,8 +75,8 @@ class Gate:
     plan: Plan
     resolver: Resolver
     allow: Collection[str] = ()
-    by_usage: Collection[Finding] = ()
-    """The dangers that a usage tells of: the cluster does not."""
+    told: Collection[Finding] = ()
+    """The dangers that a usage or a team's rules tell of: the cluster does not."""
 
     def pass_(self, pending: Sequence[Change], before: JournalState) -> Mapping[str, object]:
         """The journal's note on the dangers among the rows to be sent; `before` is what the journal has by now.
@@ -94,7 +94,7 @@ class Gate:
         if not pending:
             return {}
         _refuse_undone(self.plan, before, self.allow)
-        dangers = (*found(self.kafka, self.plan.changes, self.resolver), *self.by_usage)
+        dangers = (*found(self.kafka, self.plan.changes, self.resolver), *self.told)
         allow = [key for key in self.allow if not any(map(partial(_names, key), before.undoings))]
         _refuse_strange(allow, self.plan.changes, dangers)
         ahead = [*_ahead(dangers, pending, self.plan.changes)] if dangers else []
