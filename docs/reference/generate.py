@@ -25,6 +25,7 @@ from kadmin_nb.admin import lease
 from kadmin_nb.cluster.configs import Configs
 from kadmin_nb.cluster.quotas import Quotas
 from kadmin_nb.cluster.scram import Scram
+from kadmin_nb.commands.click_glue import SharedOption
 from kadmin_nb.commands.root import root
 from kadmin_nb.comparing.diff_answer import Diff
 from kadmin_nb.frames import schemas
@@ -242,7 +243,9 @@ def _commands(command: click.Command, context: click.Context) -> Iterator[tuple[
 
 def _option_rows(command: click.Command) -> Iterator[tuple[str, str]]:
     for option in command.params:
-        if isinstance(option, click.Option) and not option.hidden and (record := option.get_help_record(_NOWHERE)):
+        if isinstance(option, SharedOption):
+            yield option.described(_NOWHERE)
+        elif isinstance(option, click.Option) and not option.hidden and (record := option.get_help_record(_NOWHERE)):
             yield record
 
 

@@ -151,7 +151,28 @@ class _Expanding:
         return as_text(value, text)
 
 
+class SharedOption(click.Option):
+    """An option that most commands have: `help options` describes it once, and no command's own help lists it."""
+
+    def get_help_record(self, ctx: click.Context) -> None:
+        """None: a command's help does not list it."""
+
+    def described(self, ctx: click.Context) -> tuple[str, str]:
+        """Its name and its help."""
+        return super().get_help_record(ctx) or (str(self.name), "")
+
+
 class _HelpAtWidth(click.Command):
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Where the shared options are described, below the help of a command that has some."""
+        shared = {str(param.name) for param in self.params if isinstance(param, SharedOption)}
+        if shared:
+            some = "--cluster, --json, --out and others" if "json" in shared else "--cluster and others"
+            typed = "%kadmin" if str(ctx.find_root().info_name).startswith("%") else "kadmin-nb"
+            formatter.write_paragraph()
+            formatter.write(f"{some}: {typed} help options\n")
+        super().format_epilog(ctx, formatter)
+
     def make_parser(self, ctx: click.Context) -> Any:
         """The parser; in a notebook one that expands variables."""
         variables, parser = getattr(ctx.obj, "variables", None), super().make_parser(ctx)

@@ -19,7 +19,7 @@ from ..model.times import length_of_time
 from ..plans.change_words import choices, read_words
 from ..secrets import mentions_secret
 from .answer_formats import PRINT_FORMATS, in_print_format
-from .click_glue import FRAME, CommaSeparated, Objects, Offers
+from .click_glue import FRAME, CommaSeparated, Objects, Offers, SharedOption
 from .completions import profiles
 from .session import ImpactOptions, Session, usage_frame
 
@@ -213,26 +213,24 @@ def _remembered(*names: str, **more: Any) -> Callable[[Command], Command]:
     return click.option(*names, expose_value=False, callback=_remember, **more)
 
 
-cluster = _remembered(
-    "--cluster", "-c", metavar="TARGET", type=TARGET, help="A .properties file, a profile, or host:port."
-)
-_property = _remembered("--property", multiple=True, metavar="KEY=VALUE", help="A Java client property, in addition.")
-_timeout = _remembered(
+_shared = functools.partial(_remembered, cls=SharedOption)
+
+cluster = _shared("--cluster", "-c", metavar="TARGET", type=TARGET, help="A .properties file, a profile, or host:port.")
+_property = _shared("--property", multiple=True, metavar="KEY=VALUE", help="A Java client property, in addition.")
+_timeout = _shared(
     "--timeout",
     metavar="SECONDS",
     type=Finite(min=0.001, max=24 * 3600),
     help="The time limit of a call, changes included.",
 )
-_form = _remembered("--as", "form", type=click.Choice(FORMS), help="The frame type of the answer.")
-_out = _remembered(
+_form = _shared("--as", "form", type=click.Choice(FORMS), help="The frame type of the answer.")
+_out = _shared(
     "--out", metavar="NAME", help="Write the answer to this variable, or file (.parquet, .csv, .json, .jsonl)."
 )
-_raw = _remembered(
-    "--raw", is_flag=True, help="CSV without quoted formulas: a spreadsheet may run a name as a formula."
-)
-_json = _remembered("--json", is_flag=True, help="Print the rows as JSON, as in --out FILE.json.")
-_no_pager = _remembered("--no-pager", is_flag=True, help="Print a long answer without a pager.")
-_no_color = _remembered("--no-color", is_flag=True, help="No colours, as with $NO_COLOR.")
+_raw = _shared("--raw", is_flag=True, help="CSV without quoted formulas: a spreadsheet may run a name as a formula.")
+_json = _shared("--json", is_flag=True, help="Print the rows as JSON, as in --out FILE.json.")
+_no_pager = _shared("--no-pager", is_flag=True, help="Print a long answer without a pager.")
+_no_color = _shared("--no-color", is_flag=True, help="No colours, as with $NO_COLOR.")
 printing = _remembered(
     "--print",
     type=click.Choice(PRINT_FORMATS),

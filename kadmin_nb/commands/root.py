@@ -61,6 +61,25 @@ def version() -> Any:
     return Text("\n".join(f"{name} {of(name)}" for name in ("kadmin_nb", "kafka-python", "confluent-kafka", "pyarrow")))
 
 
+@root.command("help")
+@click.argument("topic", type=click.Choice(["options"]), required=False)
+@click.pass_context
+def help_(ctx: click.Context, topic: str | None) -> Any:
+    """Show the options that most commands have: help options."""
+    from .click_glue import SharedOption
+    from .options import reading
+
+    if topic is None:
+        return Text(ctx.find_root().get_help())
+    command = click.command()(reading(lambda session: None))
+    formatter = click.HelpFormatter(width=80)
+    formatter.write("Commands that ask a cluster have these options; without a table as their answer\n")
+    formatter.write("they have --cluster, --property and --timeout alone.\n")
+    with formatter.section("Options"):
+        formatter.write_dl([one.described(ctx) for one in command.params if isinstance(one, SharedOption)])
+    return Text(formatter.getvalue().rstrip())
+
+
 @root.command()
 @click.option("--keep", is_flag=True, help="Leave the local Kafka running.")
 def demo(keep: bool) -> Any:

@@ -31,6 +31,8 @@ COMMAND = [sys.executable, "-c", "from kadmin_nb.commands import main; main()"]
         ("plan --help", "kadmin-nb plan apply p.json"),
         ("runbook --help", "kadmin-nb runbook run change_quotas"),
         ("version", "kafka-python 3."),
+        ("help", "kadmin-nb [OPTIONS] COMMAND"),
+        ("help options", "--cluster TARGET"),
         ("quota describe --help --cluster nosuch", "--strict"),
     ],
 )
@@ -39,6 +41,16 @@ def test_help_is_printed_and_all_is_well(kadmin, line, says):
     said = kadmin(*line.split())
     assert says in said.out
     assert (said.code, said.err) == (0, "")
+
+
+def test_options_of_every_command_are_described_once(kadmin):
+    """Twelve lines about --json and --no-pager stood below each command, and I did not see its own."""
+    once = kadmin("help", "options").out
+    of_verbs = [kadmin(*line.split(), "--help").out for line in ("quota describe", "plan apply", "use", "config set")]
+    for option in ("--cluster", "--property", "--timeout", "--as", "--out", "--raw", "--json", "--no-pager"):
+        assert f"{option} " in once
+        assert not [text for text in of_verbs if f"  {option} " in text]
+    assert "--cluster, --json, --out and others: kadmin-nb help options" in of_verbs[0]
 
 
 @pytest.mark.parametrize(
