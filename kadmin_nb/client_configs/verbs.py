@@ -18,7 +18,7 @@ from ..frames.answer import Answer
 from ..frames.frame import Frame
 from ..frames.lazy_answer import SparkAnswer
 from ..frames.schema_metadata import ENGINE, NOTES, mark, stamped
-from ..model.client_configs import ACKS, CLIENT_KEYS, PRODUCER_KEYS, ClientEntity, refuse_unknown_key
+from ..model.client_configs import CLIENT_KEYS, PRODUCER_KEYS, ClientEntity, refuse_unknown_key
 from ..model.grammar import ANY, DEFAULT, Selector, matcher, selector
 from .kafka import LiveKafka
 from .registry import RegisteredClient, Registry, entries_for, entries_of
@@ -108,27 +108,10 @@ class ClientConfigs:
         rows = schemas.table(schemas.EFFECTIVE_CLIENT_CONFIGS, _effective(entity, table.to_pylist()))
         return self._answer(rows, table)
 
-    def registrations(self, *, user: object = ANY, client_id: object = ANY) -> RegistryAnswer:
-        """REGISTRATIONS: each instance that is alive by the brokers' clock, with the keys that it supports.
-
-        Parameters
-        ----------
-        user, client_id
-            A name, `kn.Pattern("team-*")` or a list of them: only these.
-
-        Raises
-        ------
-        NotAuthorized
-            READ on a topic of the registry is missing.
-        """
-        registry = self._kafka.client_registry.describe()
-        clients = _selected_clients(registry.clients, user, client_id)
-        return self._registry_answer(schemas.REGISTRATIONS, map(_registration_row, clients), registry)
-
     def status(self, *, user: object = ANY, client_id: object = ANY) -> RegistryAnswer:
         """STATUS: the values that each of these clients says it runs with, and the reasons for those that it refuses.
 
-        Arguments and errors as of `registrations`; READ on the topic of the entries is needed, too.
+        Arguments and errors as of `clients`; READ on the topic of the entries is needed, too.
         """
         registry = self._kafka.client_registry.describe()
         clients = _selected_clients(registry.clients, user, client_id)
@@ -136,48 +119,40 @@ class ClientConfigs:
         rows = (row for client in clients for row in _status_rows(client, entries_for(client, entries)))
         return self._registry_answer(schemas.STATUS, rows, registry)
 
-    def compatibility(self, user: str, client_id: str | None = None) -> RegistryAnswer:
-        """COMPATIBILITY: each software and version that registered under an entity, and the keys that it supports.
-
-        Raises
-        ------
-        Invalid
-            No user.
-        NotAuthorized
-            As of `registrations`.
-        """
-        entity = ClientEntity.of(user, client_id)
-        registry = self._kafka.client_registry.describe()
-        return self._registry_answer(schemas.COMPATIBILITY, _compatibility_rows(entity, registry.clients), registry)
-
-    def followers(
-        self, key: str = ACKS, *, user: object = ANY, client_id: object = ANY, usage: object = None
+    def clients(
+        self, key: str | None = None, *, user: object = ANY, client_id: object = ANY, usage: object = None
     ) -> RegistryAnswer | SparkAnswer:
-        """FOLLOWERS: whether each known client would obey a new value of this key, and the reason where it would not.
+        """FOLLOWERS: each registered instance that is alive, and whether it would follow a new value of a key.
+
+        One row per instance and key: `acks` of producers, the timeouts of consumers; `keys` are all that it supports.
 
         Parameters
         ----------
+        key
+            Only the clients that have this key.
         user, client_id
-            As of `registrations`.
+            A name, `kn.Pattern("team-*")` or a list of them: only these.
         usage
-            USAGE, Arrow's or Spark's: its clients that never registered are rows too, of a producer's key those that
-            produced, of a consumer's those that consumed. With Spark's the answer stays there.
+            USAGE, Arrow's or Spark's, for one key: its clients that never registered are rows too, of a producer's key
+            those that produced, of a consumer's those that consumed. With Spark's the answer stays there.
 
         Raises
         ------
         Invalid
             An unknown key.
         NotAuthorized
-            As of `registrations`.
+            READ on a topic of the registry is missing.
         """
-        refuse_unknown_key(key)
+        if key is not None:
+            refuse_unknown_key(key)
         registry = self._kafka.client_registry.describe()
-        clients = [client for client in _selected_clients(registry.clients, user, client_id) if client.is_of(key)]
-        reasons = ((client, client.why_not(key)) for client in clients)
-        rows = ({**asdict(c.name), "key": key, "follows": why is None, "reason": why} for c, why in reasons)
+        clients = _selected_clients(registry.clients, user, client_id)
+        rows = (row for client in clients for row in _follower_rows(client, CLIENT_KEYS if key is None else (key,)))
         answer = self._registry_answer(schemas.FOLLOWERS, rows, registry)
         if usage is None:
             return answer
+        if key is None:
+            raise UsageError("a usage needs a key", hint="Those that produced have acks.")
         from ..usage.engines import Usage
 
         at_work = _only_of(Usage.of(usage).of_cluster(self._kafka.id), key)
@@ -323,15 +298,21 @@ def _notes_on(registry: Registry) -> Iterator[str]:
         yield f"{registry.passed_over:,} records cannot be read, and were skipped."
 
 
-def _registration_row(client: RegisteredClient) -> _Row:
+def _follower_rows(client: RegisteredClient, keys: Iterable[str]) -> Iterator[_Row]:
+    """A row for each of these keys that such a client has."""
     registration = client.registration
-    return {
-        **asdict(client.name),
-        "group_id": registration.group_id,
-        "group_protocol": registration.group_protocol,
-        "keys": registration.keys,
-        "seen_at": appended_at(client.seen),
-    }
+    for key in filter(client.is_of, keys):
+        reason = client.why_not(key)
+        yield {
+            **asdict(client.name),
+            "key": key,
+            "follows": reason is None,
+            "reason": reason,
+            "group_id": registration.group_id,
+            "group_protocol": registration.group_protocol,
+            "keys": registration.keys,
+            "seen_at": appended_at(client.seen),
+        }
 
 
 def _status_rows(client: RegisteredClient, entries: Mapping[str, tuple[str, int]]) -> Iterator[_Row]:
@@ -358,22 +339,6 @@ def _behind(value: str | None, entry: tuple[str, int] | None) -> str | None:
         return "no entry has it any more"
     wanted, revision = entry
     return None if value == wanted else f"the entry of revision {revision} is {wanted}"
-
-
-def _compatibility_rows(entity: ClientEntity, clients: Iterable[RegisteredClient]) -> Iterator[_Row]:
-    versions: dict[tuple[str, str], list[RegisteredClient]] = defaultdict(list)
-    for client in clients:
-        if client.is_below(entity):
-            versions[client.name.software, client.name.version].append(client)
-    for (software, version), those in versions.items():
-        yield {
-            "user": entity.user,
-            "client_id": entity.client_id,
-            "software": software,
-            "version": version,
-            "keys": sorted({key for client in those for key in client.registration.keys}),
-            "clients": len(those),
-        }
 
 
 # --- fleets ---
@@ -409,6 +374,15 @@ def _with_unregistered(
     return RegistryAnswer(pa.concat_tables([table, schemas.table(schemas.FOLLOWERS, rows)]))
 
 
+_OF_THE_REGISTRY = {
+    "group_id": "STRING",
+    "group_protocol": "STRING",
+    "keys": "ARRAY<STRING>",
+    "seen_at": "TIMESTAMP",
+}
+"""The columns that only a registration has, and their types in Spark."""
+
+
 def _on_spark(table: pa.Table, usage: Usage, registered: pa.Table, key: str) -> SparkAnswer:
     clients = usage.clients().to_spark()
     registered_there = sparks.to_spark(registered, clients.sparkSession)
@@ -418,6 +392,7 @@ def _on_spark(table: pa.Table, usage: Usage, registered: pa.Table, key: str) -> 
         f"'{key}' AS key",
         "false AS follows",
         f"'{NEVER_REGISTERED}' AS reason",
+        *(f"CAST(NULL AS {kind}) AS {name}" for name, kind in _OF_THE_REGISTRY.items()),
     )
     marks = {name.decode(): text.decode() for name, text in table.schema.metadata.items()}
     rows = sparks.to_spark(table, clients.sparkSession).unionByName(strangers)

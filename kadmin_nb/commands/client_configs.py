@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ..frames.views import counted_nouns
-from ..model.client_configs import ACKS, CLIENT_KEYS
+from ..model.client_configs import CLIENT_KEYS
 from . import completions, options
 from .click_glue import FRAME, Text, Verbs, words
 from .options import read_selectors
@@ -22,24 +22,12 @@ def client_configs() -> None:
 
     \b
     {here} init
-    {here} registrations user=alice
-    {here} followers user~=team-* --key acks
+    {here} clients user~=team-* --key acks
     {here} status user=alice client-id=app
     """
 
 
 _client_words = words(completions.client_entities, "[user=NAME] [client-id=NAME]...")
-
-
-@client_configs.command()
-@options.reading
-@_client_words
-def registrations(session: Session, words: tuple[str, ...]) -> Any:
-    """List the registered clients that are alive.
-
-    Each with its software, version, supported keys and group.
-    """
-    return session.cluster.client_configs.registrations(**read_selectors(words, _SELECTORS))
 
 
 @client_configs.command()
@@ -56,30 +44,20 @@ def status(session: Session, words: tuple[str, ...]) -> Any:
 @client_configs.command()
 @options.reading
 @_client_words
-@click.option("--key", type=click.Choice(CLIENT_KEYS), default=ACKS, show_default=True)
+@click.option("--key", type=click.Choice(CLIENT_KEYS), help="Only the clients that have this key.")
 @click.option("--usage", metavar="NAME", type=FRAME, help="A USAGE frame: also list its clients that never registered.")
-def followers(session: Session, words: tuple[str, ...], key: str, usage: Any) -> Any:
-    """List the clients that would follow a new value.
+def clients(session: Session, words: tuple[str, ...], key: str | None, usage: Any) -> Any:
+    """List registered clients, and whether they follow a new value.
 
-    Those that would not are listed too, with the reason.
+    Each with its software, version, supported keys and group, and with the reason where it would not follow.
 
     \b
     {here} user=alice
+    {here} user~=team-* --key acks
     {here} --key session.timeout.ms --usage usage.parquet
     """
     chosen = read_selectors(words, _SELECTORS)
-    return session.cluster.client_configs.followers(key, **chosen, usage=usage_frame(session, usage))
-
-
-@client_configs.command()
-@options.reading
-@_client_words
-def compatibility(session: Session, words: tuple[str, ...]) -> Any:
-    """List the software versions of a user's registered clients.
-
-    Each with the keys that it supports.
-    """
-    return session.cluster.client_configs.compatibility(**_one_entity(session, words))
+    return session.cluster.client_configs.clients(key, **chosen, usage=usage_frame(session, usage))
 
 
 @client_configs.command()

@@ -387,17 +387,6 @@ class EFFECTIVE_CLIENT_CONFIGS(_Client):
     overridden = Field(TEXT, "the user's own value, where the client-id's overrides it", null=True)
 
 
-class REGISTRATIONS(_Client, key="user client_id instance"):
-    """The clients that follow dynamic client configs and are alive, as they call themselves."""
-
-    software = SOFTWARE
-    version = Field(TEXT)
-    instance = Field(TEXT)
-    group_id = group_protocol = Field(TEXT, null=True)
-    keys = Field(TEXTS, "those that it supports")
-    seen_at = Field(MOMENT, "the broker's time")
-
-
 class STATUS(_Client):
     """The values that each client that is alive says it runs with. `state` is follows: it has the entry's value;
     refuses, with a reason; behind: it has another value than the entry, or there is none any more; static, with a null
@@ -412,20 +401,9 @@ class STATUS(_Client):
     at = Field(MOMENT, "the broker's time of its last report; an unchanged one is repeated each day", null=True)
 
 
-class COMPATIBILITY(Frame):
-    """KIP-649's EntityCompatibility: each software and version that registered under an entity."""
-
-    user = USER
-    client_id = Field(TEXT, "null: all client-ids of the user", null=True)
-    software = SOFTWARE
-    version = Field(TEXT)
-    keys = Field(TEXTS, "all that it supports there")
-    clients = SHARING_CLIENTS
-
-
 class FOLLOWERS(_Client):
-    """The known clients, and whether they follow a new value of the key. One that is only seen in usage has no
-    software, version or instance."""
+    """The registered clients that are alive, as they call themselves, and whether they follow a new value of the key.
+    One that is only seen in usage has no software, version, instance, group, keys or time."""
 
     software = SOFTWARE.or_null
     version = Field(TEXT, null=True)
@@ -433,6 +411,9 @@ class FOLLOWERS(_Client):
     key = KEY
     follows = Field(FLAG)
     reason = Field(TEXT, "why it does not follow", look=PROSE, null=True)
+    group_id = group_protocol = Field(TEXT, null=True)
+    keys = Field(TEXTS, "those that it supports", null=True)
+    seen_at = Field(MOMENT, "the broker's time of its registration", null=True)
 
 
 class CLIENT_CONFIG_SETUP(Frame):

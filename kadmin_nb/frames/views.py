@@ -299,9 +299,12 @@ def _status_finding(table: pa.Table) -> str:
 
 
 def _followers_finding(table: pa.Table) -> str:
-    known = counted_nouns(table.num_rows, "known client", "known clients")
-    keys = ", ".join(pc.unique(table["key"]).to_pylist())
-    return f"{pc.sum(table['follows']).as_py()} of {known} would follow a new {keys}"
+    keys = pc.unique(table["key"]).to_pylist()
+    clients = table.group_by(["user", "client_id", "instance"]).aggregate([]).num_rows
+    known = counted_nouns(clients, "known client", "known clients")
+    if len(keys) != 1:
+        return known
+    return f"{pc.sum(table['follows']).as_py()} of {known} would follow a new {keys[0]}"
 
 
 VIEWS: Mapping[type, View] = {
@@ -344,19 +347,12 @@ VIEWS: Mapping[type, View] = {
     schemas.EFFECTIVE_CLIENT_CONFIGS: View(
         ("client", "key", "value", "entity", "overridden", "revision"), ("client config", "client configs")
     ),
-    schemas.REGISTRATIONS: View(
-        ("who", "software", "version", "supported_keys", "group_id", "group_protocol", "instance", "seen_at"),
-        ("client that follows dynamic configs", "clients that follow dynamic configs"),
-    ),
     schemas.STATUS: View(
         ("who", "key", "value", "state", "reason", "revision", "at", "instance"), finding=_status_finding
     ),
-    schemas.COMPATIBILITY: View(
-        ("who", "software", "version", "supported_keys", "clients"),
-        ("version of a software", "versions of software"),
-    ),
     schemas.FOLLOWERS: View(
-        ("who", "key", "follows", "reason", "software", "version", "instance"), finding=_followers_finding
+        ("who", "key", "follows", "reason", "software", "version", "instance", "supported_keys", "group_id", "seen_at"),
+        finding=_followers_finding,
     ),
     schemas.CLIENT_CONFIG_SETUP: View(schemas.CLIENT_CONFIG_SETUP.names, finding=_setup_finding),
     schemas.WHY: View(

@@ -35,7 +35,7 @@ def usage_of(user: str, *client_ids: str):
 def test_usage_in_spark_is_joined_there(spark, cluster: kn.Cluster, user: str) -> None:
     """The list of who follows had to be taken to the driver, with all clients of the year."""
     usage = to_spark(usage_of(user, "new", "legacy", "legacy", "batch"), spark)
-    answer = cluster.client_configs.followers("acks", usage=usage)
+    answer = cluster.client_configs.clients("acks", usage=usage)
     frame = answer.to_spark().where(f"user = '{user}'").orderBy("client_id")
     assert frame.columns == schemas.FOLLOWERS.names
     assert [(row.client_id, row.version, row.follows) for row in frame.collect()] == [
@@ -48,7 +48,7 @@ def test_usage_in_spark_is_joined_there(spark, cluster: kn.Cluster, user: str) -
 
 def test_the_same_on_arrow(cluster: kn.Cluster, user: str) -> None:
     """The two engines answered differently."""
-    answer = cluster.client_configs.followers("acks", user=user, usage=usage_of(user, "new", "legacy", "batch"))
+    answer = cluster.client_configs.clients("acks", user=user, usage=usage_of(user, "new", "legacy", "batch"))
     rows = answer.to_arrow().select(["client_id", "follows"]).to_pylist()
     assert [tuple(row.values()) for row in rows] == [("new", True), ("old", False), ("batch", False), ("legacy", False)]
 
@@ -56,4 +56,4 @@ def test_the_same_on_arrow(cluster: kn.Cluster, user: str) -> None:
 def test_a_part_of_a_usage_in_spark_is_refused(spark, cluster: kn.Cluster, user: str) -> None:
     """It took user=… and gave the clients of everybody."""
     with pytest.raises(UsageError, match="a usage in Spark is joined whole"):
-        cluster.client_configs.followers(user=user, usage=to_spark(usage_of(user, "new"), spark))
+        cluster.client_configs.clients("acks", user=user, usage=to_spark(usage_of(user, "new"), spark))

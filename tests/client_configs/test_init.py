@@ -122,9 +122,9 @@ def test_applications_read_entries_and_write_about_themselves(kafka, admin, uniq
         with pytest.raises(KafkaException, match="TOPIC_AUTHORIZATION_FAILED"):
             append(config, CONFIGS_TOPIC, ConfigKey(app, None, "acks").encode(), ConfigValue("0", "", "").encode())
         with pytest.raises(NotAuthorized, match=REGISTRATIONS_TOPIC) as refused:
-            connected.client_configs.registrations()
+            connected.client_configs.clients()
         assert refused.value.hint == f"It needs READ on the topic {REGISTRATIONS_TOPIC}."
-    assert len(admin.client_configs.registrations(user=app)) == 1
+    assert len(admin.client_configs.clients(user=app)) == 1
 
 
 def _registers(client: RawClient) -> bool:

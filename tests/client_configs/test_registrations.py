@@ -53,13 +53,16 @@ def test_a_registered_client_is_a_row(config, clients, user) -> None:
     """Nobody could tell which applications would follow a dynamic config."""
     RawClient(config, user).register()
     RawClient(config, user, "sink", instance="host-2").register(TIMEOUTS, group="billing", protocol="classic")
-    answer = clients.registrations(user=user)
-    assert answer.to_arrow().schema.equals(schemas.REGISTRATIONS.schema)
-    assert rows(answer, *schemas.REGISTRATIONS.names[:-1]) == [
-        (user, "app", "apache-kafka-java", "4.3.0", "host-1", None, None, ["acks"]),
-        (user, "sink", "apache-kafka-java", "4.3.0", "host-2", "billing", "classic", [*TIMEOUTS]),
+    answer = clients.clients(user=user)
+    assert answer.to_arrow().schema.equals(schemas.FOLLOWERS.schema)
+    sink = (user, "sink", "apache-kafka-java", "4.3.0", "host-2")
+    in_group = (True, None, "billing", "classic", [*TIMEOUTS])
+    assert rows(answer, *schemas.FOLLOWERS.names[:-1]) == [
+        (user, "app", "apache-kafka-java", "4.3.0", "host-1", "acks", True, None, None, None, ["acks"]),
+        *((*sink, key, *in_group) for key in TIMEOUTS),
     ]
-    assert len(clients.registrations(user=user, client_id=kn.Pattern("si*"))) == 1
+    assert answer._title().startswith("2 known clients")
+    assert len(clients.clients(user=user, client_id=kn.Pattern("si*"))) == 2
 
 
 def test_two_versions_under_one_entity_are_both_there(config, clients, user) -> None:
@@ -67,25 +70,18 @@ def test_two_versions_under_one_entity_are_both_there(config, clients, user) -> 
     RawClient(config, user, version="4.3.0", instance="a").register(["acks"])
     RawClient(config, user, version="4.3.0", instance="b").register(TIMEOUTS, group="g", protocol="classic")
     RawClient(config, user, version="3.9.0", instance="c").register([])
-    columns = ("user", "client_id", "software", "version", "keys", "clients")
-    of_client = clients.compatibility(user, "app")
-    assert rows(of_client, *columns) == [
-        (user, "app", "apache-kafka-java", "3.9.0", [], 1),
-        (user, "app", "apache-kafka-java", "4.3.0", ["acks", "heartbeat.interval.ms", "session.timeout.ms"], 2),
+    assert rows(clients.clients("acks", user=user), "version", "instance", "keys", "follows") == [
+        ("3.9.0", "c", [], False),
+        ("4.3.0", "a", ["acks"], True),
     ]
-    assert rows(clients.compatibility(user), "client_id", "version", "clients") == [
-        (None, "3.9.0", 1),
-        (None, "4.3.0", 2),
-    ]
-    assert len(clients.compatibility(user, "other")) == 0
 
 
 def test_a_client_that_went_away_expires(config, clients, user) -> None:
     """The list still had the pods of last month's deployment."""
     RawClient(config, user, instance="gone").register(interval_ms=1)
     RawClient(config, user, instance="here").register()
-    eventually(lambda: rows(clients.registrations(user=user), "instance"), [("here",)])
-    assert any("expired" in note for note in clients.registrations(user=user).notes)
+    eventually(lambda: rows(clients.clients(user=user), "instance"), [("here",)])
+    assert any("expired" in note for note in clients.clients(user=user).notes)
 
 
 @pytest.mark.parametrize(("interval_ms", "lives"), [(1, 10_000), (1_000, 10_000), (60_000, 180_000)])
@@ -103,7 +99,7 @@ def test_this_machines_clock_does_not_matter(config, clients, user, monkeypatch,
     RawClient(config, user).register(interval_ms=60_000)
     now = time.time() + hours * 3600
     monkeypatch.setattr(time, "time", lambda: now)
-    assert rows(clients.registrations(user=user), "instance") == [("host-1",)]
+    assert rows(clients.clients(user=user), "instance") == [("host-1",)]
 
 
 @pytest.mark.parametrize("hours", [-2, 2])
@@ -112,8 +108,8 @@ def test_a_clients_clock_does_not_matter(config, clients, user, hours) -> None:
     hours_off = int((time.time() + hours * 3600) * 1000)
     RawClient(config, user, instance="here").register(interval_ms=60_000, timestamp=hours_off)
     RawClient(config, user, instance="gone").register(interval_ms=1, timestamp=hours_off)
-    eventually(lambda: rows(clients.registrations(user=user), "instance"), [("here",)])
-    (seen_at,) = clients.registrations(user=user).to_arrow()["seen_at"].to_pylist()
+    eventually(lambda: rows(clients.clients(user=user), "instance"), [("here",)])
+    (seen_at,) = clients.clients(user=user).to_arrow()["seen_at"].to_pylist()
     assert abs((datetime.now(UTC) - seen_at).total_seconds()) < 600
 
 
@@ -130,12 +126,12 @@ def test_garbage_changes_nothing_but_a_count(config, clients, user, unique) -> N
     for changed in ({"v": 2}, {"keys": "acks"}, {"keys": [1]}, {"interval_ms": 1.5}, {"interval_ms": True},
                     {"interval_ms": 2**64}, {"group_id": 7}, {"keys": ["x" * MOST_BYTES]}):  # fmt: skip
         append(config, REGISTRATIONS_TOPIC, key.encode(), json.dumps({**value, **changed}).encode())
-    assert rows(clients.registrations(user=user), "instance") == [("host-1",)]
+    assert rows(clients.clients(user=user), "instance") == [("host-1",)]
     assert _passed_over(clients) == before + 15
 
 
 def _passed_over(clients) -> int:
-    notes = [note for note in clients.registrations().notes if "cannot be read" in note]
+    notes = [note for note in clients.clients().notes if "cannot be read" in note]
     return int(notes[0].split()[0].replace(",", "")) if notes else 0
 
 
@@ -144,10 +140,10 @@ def test_names_may_contain_anything(config, clients, user) -> None:
     names = [name for name in HOSTILE if name]
     for number, name in enumerate(names):
         RawClient(config, user, name, software=name, version=name, instance=f"{number}").register()
-    assert {*rows(clients.registrations(user=user), "client_id", "software")} == {(name, name) for name in names}
+    assert {*rows(clients.clients(user=user), "client_id", "software")} == {(name, name) for name in names}
     for name in ("a=b", "🦊", "a\nset producer_byte_rate=1 user=bob"):
-        assert rows(clients.compatibility(user, name), "software", "clients") == [(name, 1)]
-    page = clients.registrations(user=user)._repr_html_()
+        assert rows(clients.clients("acks", user=user, client_id=name), "software") == [(name,)]
+    page = clients.clients(user=user)._repr_html_()
     assert "<script>" not in page
 
 
@@ -158,9 +154,9 @@ def test_removed_registrations_come_back_with_the_clients(config, clients, user)
     for client in (first, second, other):
         client.register()
     assert clients.forget(user, "app") == 2
-    assert rows(clients.registrations(user=user), "client_id") == [("other",)]
+    assert rows(clients.clients(user=user), "client_id") == [("other",)]
     second.register()
-    assert rows(clients.registrations(user=user), "instance") == [("new",), ("host-1",)]
+    assert rows(clients.clients(user=user), "instance") == [("new",), ("host-1",)]
     assert clients.forget(user) == 2
     assert clients.forget(user) == 0
 
@@ -173,7 +169,7 @@ def test_followers_of_a_new_acks(config, clients, user) -> None:
     idempotent.register()
     idempotent.say(-1, {}, {"acks": "enable.idempotence requires acks=all"})
     RawClient(config, user, "d").register(TIMEOUTS, group="g", protocol="classic")
-    answer = clients.followers("acks", user=user)
+    answer = clients.clients("acks", user=user)
     assert rows(answer, "client_id", "follows", "reason") == [
         ("a", True, None),
         ("b", False, "apache-kafka-java 3.9.0 does not support acks"),
@@ -186,7 +182,7 @@ def test_groups_on_the_brokers_do_not_follow_timeouts(config, clients, user) -> 
     """The session timeout of a group of the new protocol is on the broker, and our change did nothing."""
     RawClient(config, user, "new").register(TIMEOUTS, group="billing", protocol="consumer")
     RawClient(config, user, "old").register(TIMEOUTS, group="reports", protocol="classic")
-    assert rows(clients.followers("session.timeout.ms", user=user), "client_id", "follows") == [
+    assert rows(clients.clients("session.timeout.ms", user=user), "client_id", "follows") == [
         ("new", False),
         ("old", True),
     ]
@@ -197,7 +193,7 @@ def test_clients_of_the_usage_that_never_registered(config, clients, cluster, us
     RawClient(config, user).register()
     usage = usage_of([(user, "app", "producer_byte_rate"), (user, "legacy", "producer_byte_rate"),
                       (user, "reader", "consumer_byte_rate")])  # fmt: skip
-    answer = clients.followers("acks", user=user, usage=usage)
+    answer = clients.clients("acks", user=user, usage=usage)
     assert rows(answer, "client_id", "software", "follows", "reason") == [
         ("app", "apache-kafka-java", True, None),
         ("legacy", None, False, NEVER_REGISTERED),
@@ -217,4 +213,4 @@ def usage_of(clients: list[tuple[str, str, str]]) -> pa.Table:
 def test_an_unknown_key_is_refused(clients) -> None:
     """A typing error looked like: nobody follows."""
     with pytest.raises(Invalid, match="unknown client config ack"):
-        clients.followers("ack")
+        clients.clients("ack")

@@ -20,10 +20,10 @@ def test_clients_are_frames_of_a_cell(live, kafka, name) -> None:
     client = RawClient(config, user)
     client.register()
     client.say(write_entry(config, user, None, "acks", "1"), {"acks": "1"})
-    registrations = live(f"%kadmin client-configs registrations user={user}")
+    registrations = live(f"%kadmin client-configs clients user={user}")
     assert isinstance(registrations, pd.DataFrame)
     assert list(registrations["version"]) == ["4.3.0"]
     assert list(live(f"%kadmin client-configs status user={user}")["state"]) == ["follows"]
-    assert list(live(f"%kadmin client-configs followers user={user}")["follows"]) == [True]
+    assert list(live(f"%kadmin client-configs clients user={user}")["follows"]) == [True]
     assert "<script" not in live("%kadmin client-configs init")._repr_html_()
     live.refused("%kadmin client-configs forget", Invalid)

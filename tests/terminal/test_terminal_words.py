@@ -46,7 +46,7 @@ def test_help_is_printed_and_all_is_well(kadmin, line, says):
 def test_options_of_every_command_are_described_once(kadmin):
     """Twelve lines about --json and --no-pager stood below each command, and I did not see its own."""
     once = kadmin("help", "options").out
-    of_verbs = [kadmin(*line.split(), "--help").out for line in ("quota describe", "plan apply", "use", "config set")]
+    of_verbs = [kadmin(*line.split(), "--help").out for line in ("quota describe", "plan apply", "users", "config set")]
     for option in ("--cluster", "--property", "--timeout", "--as", "--out", "--raw", "--json", "--no-pager"):
         assert f"{option} " in once
         assert not [text for text in of_verbs if f"  {option} " in text]
