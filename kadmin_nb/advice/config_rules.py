@@ -244,7 +244,8 @@ class _ConfigsAtOnce:
         (most, count), *others = Counter(values.values()).most_common()
         peers = [name for name, value in values.items() if value == most]
         if others[0][1] == count:
-            found = [_tied(self._at(key, name, value), values) for name, value in values.items()]
+            first = next(iter(values))
+            found = [_tied(self._at(key, first, values[first]), values)]
         else:
             odd = (self._at(key, name, value) for name, value in values.items() if value != most)
             found = [_odd(config, self._at(key, peers[0], most), len(peers)) for config in odd]
@@ -446,17 +447,21 @@ def _removal(value: ConfigValue) -> str | None:
 
 
 def _tied(config: ConfigValue, values: Mapping[str, str | None]) -> Finding:
-    """A broker beside peers of which none is the usual one."""
-    others = ((_value_text(value), name) for name, value in values.items() if name != config.resource.name)
-    peers = ", ".join(f"{value} on broker {name}" for value, name in others)
-    return _finding(DIFFERS, config, f"{_key_and_resource(config)} is {_value_text(config.text)}, but {peers}")
+    """Brokers of which none has the usual value, in one finding that names them; `config` is of the first."""
+    brokers_of: dict[str, list[str]] = defaultdict(list)
+    for name, value in values.items():
+        brokers_of[_value_text(value)].append(name)
+    phrases = (f"{value} on broker {', '.join(names)}" for value, names in brokers_of.items())
+    finding = _finding(DIFFERS, config, f"{config.key} is {', but '.join(phrases)}")
+    return finding.with_(resource_name=", ".join(values), brokers=tuple(values), value=None)
 
 
 def _odd(config: ConfigValue, usual: ConfigValue, count: int) -> Finding:
     """A broker beside its peers, of which so many are alike."""
     peers = f"broker {usual.resource.name}" if count == 1 else f"{count} others"
     message = f"{_key_and_resource(config)} is {_value_text(config.text)}, but {_value_text(usual.text)} on {peers}"
-    return _finding(DIFFERS, config, message, usual.text, usual.source, _alike(config, usual.text))
+    finding = _finding(DIFFERS, config, message, usual.text, usual.source, _alike(config, usual.text))
+    return finding.with_(brokers=(config.resource.name,))
 
 
 def _value_text(value: str | None) -> str:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..admin.ports import SPECIFIED, Broker, Component
 from ..admin.wire import PATIENCE
-from ..advice import DIFFERS
 from ..advice import brakes as rules
 from ..advice.brakes import (
     BITES,
@@ -171,7 +170,7 @@ def _facts_of_broker(kafka: LiveKafka, broker: Resource) -> tuple[ConfigFacts, l
     """What was read of a broker, and of all others: a config that they do not have may slow it."""
     values, brokers = _values(kafka, broker, BROKER_KEYS), kafka.brokers()
     table = kafka.configs.describe([one.resource for one in brokers if not one.is_fenced], timeout=PATIENCE)
-    differing = [one for one in findings(table) if one.code == DIFFERS and one.target == broker]
+    differing = [one for one in findings(table) if broker.name in one.evidence.get("brokers", ())]
     rows = table.to_pylist()
     return _facts(values, kafka, brokers, rows, differing=differing), [*unread_brokers(brokers, rows).values()]
 
