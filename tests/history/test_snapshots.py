@@ -34,8 +34,7 @@ def _set_on(snapshot, resource_type: str, name: str) -> dict[str, str]:
 
 def _changes_of(answer, *resources: str) -> list[tuple]:
     names = ("plan_id", "resource", "key", "state", "old", "new")
-    rows = answer.to_arrow().to_pylist()
-    return [tuple(row[name] for name in names) for row in rows if row["resource"] in resources]
+    return [tuple(row[name] for name in names) for row in answer if row["resource"] in resources]
 
 
 def test_a_snapshot_has_what_is_set_and_where(kafka: LocalKafka, cluster: kn.Cluster, unique) -> None:
