@@ -1,5 +1,4 @@
-"""`kn.usage.totals` on Spark beside the plain `groupBy` of 20 million rows of USAGE (50 with `full`); `kn.capacity` of
-a million clients beside `kn.fleets.resolve` of them.
+"""`kn.usage.totals` on Spark beside the plain `groupBy` of 20 million rows of USAGE (50 with `full`).
 
 The rows are made by Spark out of a seed and kept as Parquet; both works read the files. The machine may be busy, so CPU
 seconds are compared, of this process and all below it.
@@ -13,9 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from pyarrow import parquet
 
-from benchmarks import resolve as fleet
 from benchmarks.resolve import _timed
 from benchmarks.timing import Row
 
@@ -37,29 +34,9 @@ def run(full: bool = False) -> list[Row]:
         works = (lambda: kn.usage.totals(usage, ["user", "client_id"]), lambda: plain_groups(usage))
         _, *turns = [[_cpu(work) for work in works] for _ in range(ROUNDS + 1)]
         ours, plain = ([turn[number] for turn in turns] for number in range(2))
-        at_capacity = _at_capacity(spark, Path(folder))
     figure = f"usage.totals, {millions} million rows of USAGE, to"
     plainly = f"{figure} the plain groupBy of the same rows"
-    return [_timed(plainly, ours, plain, 2.0, "CPU"), at_capacity]
-
-
-def _at_capacity(spark: Any, folder: Path) -> Row:
-    """The limits of a million clients added up, beside resolving them."""
-    import kadmin_nb as kn
-
-    quotas = fleet.quotas_of_a_fleet()
-    parquet.write_table(fleet.pairs_of_a_fleet(10**6), folder / "pairs.parquet", row_group_size=250_000)
-    pairs = spark.read.parquet(str(folder / "pairs.parquet"))
-
-    def added_up() -> float:
-        before = _spent()
-        kn.capacity(quotas, pairs, brokers=[1, 2, 3])
-        return _spent() - before
-
-    _, *turns = [(added_up(), _cpu(lambda: kn.fleets.resolve(quotas, pairs, keys=KEYS))) for _ in range(ROUNDS + 1)]
-    ours, resolved = ([turn[number] for turn in turns] for number in range(2))
-    figure = f"capacity, 1 million clients, {quotas.num_rows:,} quotas, to fleets.resolve of the same"
-    return _timed(figure, ours, resolved, 2.0, "CPU")
+    return [_timed(plainly, ours, plain, 2.0, "CPU")]
 
 
 def usage_of(spark: Any, rows: int) -> Any:

@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from .resolution.kernel import resolve, resolve_ip
     from .resolution.rules import metric_tags
     from .usage.backtesting import backtest
-    from .usage.oversubscription import capacity
     from .usage.touched_clients import impact
 
 
@@ -76,7 +75,6 @@ _LAZY = {
     "Stage": ("plans.stage", "Stage"),
     "config_findings": ("advice.config_rules", "config_findings"),
     "backtest": ("usage.backtesting", "backtest"),
-    "capacity": ("usage.oversubscription", "capacity"),
     "check": ("cluster.policies", "check"),
     "connect": ("cluster", "connect"),
     "diff": ("cluster.diff", "diff"),
@@ -132,7 +130,6 @@ __all__ = [
     "UsageError",
     "WrongCluster",
     "backtest",
-    "capacity",
     "charts",
     "check",
     "clients",

@@ -321,14 +321,13 @@ class Cluster:
         """STALLS: for how long a plan would throttle each client in USAGE; see `apply(gradual=…)`."""
         return self._changes.stalls(plan, usage)
 
-    def impact(self, plan: Plan, clients: object, capacity: str | None = None) -> ImpactAnswer:
+    def impact(self, plan: Plan, clients: object) -> ImpactAnswer:
         """IMPACT: the clients that a plan affects, counts first; `clients` are PAIRS, or USAGE to add a backtest and
         stalls.
 
-        With a file of what brokers can do, as of `quotas.capacity`, its `capacity` is there, and its plan warns where
-        the limits of these clients add up to more. Custom callbacks are ignored: this follows Kafka's own rules.
+        Custom callbacks are ignored: this follows Kafka's own rules.
         """
-        return self._changes.impact(plan, clients, capacity)
+        return self._changes.impact(plan, clients)
 
     def guard(self, plan: Plan, policy: Given | Iterable[Given] | None = None) -> PolicyAnswer | None:
         """POLICY of a plan that breaks no rule, as `apply` asks before it; one that breaks a rule is refused.

@@ -381,18 +381,13 @@ class Changes:
         predicted = stalls.stalls(plan.changes, self._kafka.quotas.describe(), usage, cluster_id=self._kafka.id)
         return stalls.answer_of(predicted, usage, self._kafka.id, self.brokers())
 
-    def impact(self, plan: Plan, clients: object, capacity: str | None = None) -> ImpactAnswer:
+    def impact(self, plan: Plan, clients: object) -> ImpactAnswer:
         """IMPACT; see `Cluster.impact`."""
         self._refuse_other_cluster(plan)
         from ..plans.impact import of_plan  # its kernels take as long to load as all else here
 
         quotas = self._kafka.quotas.describe()
-        if capacity is None:
-            return of_plan(plan, quotas, clients, brokers=self.brokers())
-        from ..usage.capacities import load_capacities
-
-        able = load_capacities(capacity).of(self._kafka.id)
-        return of_plan(plan, quotas, clients, able, self.brokers())
+        return of_plan(plan, quotas, clients, self.brokers())
 
     def log(self, plan: Plan | str | None) -> Answer:
         """PLANS of this cluster, or the JOURNAL of one plan."""

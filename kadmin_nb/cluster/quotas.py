@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Component, serving
+from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Component
 from ..client_configs.kafka import LiveKafka
 from ..errors import UsageError
 from ..frames.answer import Answer
@@ -21,9 +21,7 @@ from . import near_names
 
 if TYPE_CHECKING:
     from ..history import History
-    from ..plans.plan import Plan
     from ..usage.near_and_top import NearAnswer
-    from ..usage.oversubscription import CapacityAnswer
     from ..usage.rightsizing import RecommendationsAnswer
     from .quota_audit import QuotaFindings
     from .resolving import TreeAnswer
@@ -214,65 +212,6 @@ class Quotas:
         if topics or what_if or reassignment:
             raise UsageError("usage does not name topics", hint="Leave it out, or leave out topics and what-ifs.")
         return reach.of_usage(self._kafka, user, client_id, usage, assume_default)
-
-    def capacity(
-        self,
-        clients: object = None,
-        *,
-        stated: str | None = None,
-        usage: object = None,
-        keys: Sequence[str] | None = None,
-        expected: int = 0,
-        add: Iterable[str] = (),
-        without: Iterable[int] = (),
-        plan: Plan | None = None,
-        engine: str | None = None,
-        assume_default: bool = False,
-    ) -> CapacityAnswer:
-        """CAPACITY: what the limits of the known clients add up to on each broker, beside what it can do.
-
-        Parameters
-        ----------
-        clients
-            PAIRS or USAGE, as anything that `resolve` takes for pairs; those of the usage unless given.
-        stated, keys, expected, add, without
-            As of `kn.usage.capacity`; groups of this `cluster` come before those without one.
-        usage
-            USAGE: where no capacity is stated, what was used at most in a window stands for it; of several clusters
-            only the rows of this one.
-        plan
-            What if this plan is applied.
-        engine, assume_default
-            As of `resolve`; clients in Spark stay there.
-
-        Raises
-        ------
-        UsageError, NotFound
-            As of `kn.usage.capacity`.
-        NotKnowable
-            A broker sets `client.quota.callback.class`.
-        """
-        from ..usage.capacities import load_capacities
-        from ..usage.engines import Usage
-        from ..usage.oversubscription import capacity
-        from . import resolve_engines, resolving
-
-        resolving.marks(self._kafka, assume_default)
-        quotas = self._kafka.quotas.describe()
-        used = None if usage is None else Usage.of(usage, engine).of_cluster(self._kafka.id).frame
-        answer = capacity(
-            quotas,
-            None if clients is None else resolve_engines.chosen(clients, engine).frame,
-            brokers=[broker.id for broker in serving(self._kafka)],
-            stated=None if stated is None else load_capacities(stated).of(self._kafka.id),
-            usage=used,
-            keys=keys,
-            expected=expected,
-            add=add,
-            without=without,
-            after=None if plan is None else plan.quotas_after(quotas),
-        )
-        return answer.of_cluster(self._kafka.id)
 
     def recommend(
         self,

@@ -248,29 +248,24 @@ _impact = click.option(
     type=FRAME,
     help="Show which of these clients it affects, PAIRS or USAGE; USAGE is replayed too.",
 )
-_capacity = click.option(
-    "--capacity", metavar="FILE", help="Warn if limits of the clients of --impact then add up to more."
-)
 
 
 def impact(command: Command) -> Command:
-    """`--impact` and `--capacity`: for every verb that shows a plan. The command takes `impact`."""
+    """`--impact`: for every verb that shows a plan. The command takes `impact`."""
 
     @functools.wraps(command)
-    def run(session: Session, impact: Any, capacity: str | None, **params: Any) -> Any:
+    def run(session: Session, impact: Any, **params: Any) -> Any:
         if impact is None:
-            if not capacity:
-                return command(session, impact=None, **params)
-            raise UsageError("--capacity needs --impact", hint="--impact names the clients whose limits add up.")
+            return command(session, impact=None, **params)
         if "plan_options" in params and params["plan_options"].apply:
             raise UsageError("--impact and --apply cannot be combined", hint="Use one, then the other.")
         if params.get("told"):
             raise UsageError(f"--impact and --{params['told']} cannot be combined", hint="Use one, then the other.")
         if params.get("usage") is not None:
             raise UsageError("--impact includes --usage of the same frame", hint="One of them.")
-        return command(session, impact=ImpactOptions(usage_frame(session, impact), capacity), **params)
+        return command(session, impact=ImpactOptions(usage_frame(session, impact)), **params)
 
-    return _impact(_capacity(run))
+    return _impact(run)
 
 
 def detailed(when: str) -> Callable[[Command], Command]:

@@ -107,7 +107,7 @@ def show(session: Session, which: str, usage: Any, impact: ImpactOptions | None,
     if told:
         return getattr(load_plan(which), told)()
     if impact:
-        return session.cluster.impact(load_plan(which), impact.clients, capacity=impact.capacity)
+        return session.cluster.impact(load_plan(which), impact.clients)
     return load_plan(which) if usage is None else session.cluster.stalls(load_plan(which), usage_frame(session, usage))
 
 

@@ -292,44 +292,6 @@ def reach(
     )
 
 
-@quota.command()
-@options.reading
-@_pairs("The known clients, PAIRS or USAGE: a variable, or a Parquet or CSV file.")
-@click.option("--usage", metavar="NAME", type=FRAME, help="A USAGE frame: its clients, and what was used at most.")
-@click.option("--capacity", "stated", metavar="FILE", help="What brokers can do: [[brokers]] in TOML.")
-@options.keys(completions.quota_keys)
-@click.option(
-    "--expected", type=click.IntRange(0, 10**9), default=0, metavar="N", help="So many clients more, of defaults."
-)
-@click.option("--add", multiple=True, metavar="NxLIMIT", help="What if 3x20MB/s: three clients more of that limit.")
-@click.option("--without", multiple=True, metavar="BROKER", callback=_broker_ids, help="What if broker=2 is lost.")
-@click.option("--plan", metavar="PLAN", help="What if this plan, a file or an id, is applied.")
-@options.engine("The engine for the clients; default: by their number.")
-@options.assume_default
-def capacity(
-    session: Session, pairs: Any, usage: Any, stated: str | None, keys: tuple[str, ...], expected: int,
-    add: tuple[str, ...], without: tuple[int, ...], plan: str | None, engine: str | None, assume_default: bool,
-) -> Any:  # fmt: skip
-    """Show what limits add up to beside a broker's capacity.
-
-    It names the clients that could fill the broker together.
-
-    \b
-    {here} --pairs clients.csv --capacity capacity.toml
-    {here} --usage usage.parquet --expected 20 --add 3x20MB/s --without broker=2
-    """
-    from .plan import load_plan
-
-    clients = None if pairs is None else frame_or_file(session, pairs)
-    used = usage_frame(session, usage)
-    what_if: dict[str, Any] = {"add": add, "without": without, "plan": None if plan is None else load_plan(plan)}
-    more: dict[str, Any] = {"stated": stated, "keys": options.keys_of(keys), "expected": expected}
-    with spark_for(session, engine):
-        return session.cluster.quotas.capacity(
-            clients, usage=used, engine=engine, assume_default=assume_default, **what_if, **more
-        )
-
-
 for more in (chart, near, recommend, top, usage):
     quota.add_command(more)
 

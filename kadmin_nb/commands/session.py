@@ -72,10 +72,9 @@ class PlanOptions:
 
 @dataclass(frozen=True)
 class ImpactOptions:
-    """The clients whose impact is shown, PAIRS or USAGE, and a file of what brokers can do."""
+    """The clients whose impact is shown, PAIRS or USAGE."""
 
     clients: Any
-    capacity: str | None = None
 
 
 @dataclass
@@ -251,7 +250,7 @@ class Session:
         """The plan with the dangers that these clients tell of, and IMPACT; without clients the plan as it is."""
         if impact is None:
             return plan, plan
-        answer = self.cluster.impact(plan, impact.clients, capacity=impact.capacity)
+        answer = self.cluster.impact(plan, impact.clients)
         return answer.plan or plan, answer
 
     def _guarded(self, plan: Plan, options: ApplyOptions) -> None:

@@ -55,8 +55,8 @@ PASSED_OVER, TOPIC_MISSING = "kadmin.passed_over", "kadmin.topic_missing"
 OF_BUCKETS = "metrics: the broker's own rate of a bucket"
 """The `source` of a row of USAGE whose names are a bucket's: who shares one it does not tell."""
 
-NOW, STATED = "now", "stated"
-"""The case of REACH and CAPACITY without a what-if; the source of a capacity that a file has."""
+NOW = "now"
+"""The case of REACH without a what-if."""
 
 # --- columns of many frames ---
 
@@ -798,25 +798,6 @@ class USAGE_TOTALS(Frame, key="day"):
     windows_unknown = Field(COUNT, "windows whose use is unknown: figures are the least that it can be")
 
 
-class CAPACITY(Frame, key="broker key case"):
-    """The sum of the limits that bind the known clients, on each broker, beside what it can do. `case` is now, or what
-    if. A bucket's limit counts once."""
-
-    broker = BROKER
-    key = KEY
-    case = Field(TEXT, look=NAME)
-    clients = Field(COUNT, "the known clients")
-    buckets = Field(COUNT, "those with a limit, and clients that are expected or added")
-    unlimited = Field(COUNT, "clients without a limit")
-    promised = Field(NUMBER, "the sum of the limits", unit=OF_KEY)
-    capacity = Field(NUMBER, "what the broker can do; null is not known", unit=MEASURED, null=True)
-    source = Field(TEXT, "stated, or seen at most", look=BADGE, null=True)
-    seen = Field(NUMBER, "what was used at most in a window", unit=MEASURED, null=True)
-    headroom = Field(NUMBER, "the capacity less the limits", unit=MEASURED, null=True)
-    oversubscription = Field(NUMBER, "the limits over the capacity", unit=SHARE, null=True)
-    fill = Field(COUNT, "the buckets that reach the capacity together, the largest first; null: all do not", null=True)
-
-
 class RECOMMENDATIONS(Frame, key="entity key"):
     """The limit that each quota of users and client-ids needed, the one that it has, and what to do. Of a quota of
     several buckets, figures are those of the bucket that needs or has most of it."""
@@ -844,16 +825,6 @@ class RECOMMENDATIONS(Frame, key="entity key"):
     buckets = Field(COUNT, "those in the usage that have this limit")
     clients = SHARING_CLIENTS
     message = MESSAGE
-
-
-class FILLERS(Frame, key="key value example"):
-    """The limits that reach the smallest capacity of a broker together, the largest first."""
-
-    key = KEY
-    value = VALUE
-    buckets = Field(COUNT, "the buckets with this limit")
-    example = Field(TEXT, "an entity that has it, or the what-if")
-    total = Field(NUMBER, "the limits up to this one", unit=OF_KEY)
 
 
 class OBSERVED(Frame):

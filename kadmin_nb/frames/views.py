@@ -402,13 +402,6 @@ VIEWS: Mapping[type, View] = {
     schemas.UTILISATION_DIFFERENCES: View(
         ("broker", "subject", "key", "limit", "utilisation", "measured", "enforced", "message")
     ),
-    schemas.CAPACITY: View(
-        (
-            *("case", "broker", "key", "promised", "capacity", "source", "oversubscription", "seen"),
-            *("buckets", "fill", "clients", "unlimited"),
-        )
-    ),
-    schemas.FILLERS: View(schemas.FILLERS.names),
     schemas.RECOMMENDATIONS: View(
         ("finding", "who", "key", "value", "proposed", "promise", "backtest", "peak", "message")
     ),

@@ -19,10 +19,7 @@ from ..resolution import impact as comparing
 from ..resolution import input_columns
 from ..resolution.kernel import PAIRS
 from ..usage import backtesting
-from ..usage.capacities import OfBrokers
-from ..usage.engines import Usage
 from ..usage.limits_used import known_clients
-from ..usage.oversubscription import capacity, oversubscriptions
 from ..usage.touched_clients import ImpactAnswer
 from . import stalls
 
@@ -37,13 +34,11 @@ def of_plan(
     plan: Plan,
     quotas: Any,
     clients: Any,
-    able: OfBrokers | None = None,
     brokers: Sequence[int] | None = None,
 ) -> ImpactAnswer:
     """Clients touched by a plan, among PAIRS or a USAGE of its cluster; of a USAGE also the throttled and stalled.
 
     Of the cluster's `brokers`, where they are known, the answer says which ones the usage has.
-    With what brokers can do, CAPACITY is there too, and the plan warns where its limits add up to more.
     """
     before = input_columns.read_columns(quotas, schemas.QUOTAS.names, input_columns.QUOTAS_LABEL)
     before, after = (of_cluster(table, plan.cluster_id) for table in (before, plan.quotas_after(before)))
@@ -54,12 +49,7 @@ def of_plan(
     clients_read = of_cluster(read, plan.cluster_id)
     known = known_clients(clients_read) if measured else clients_read
     compared = comparing.impact(before, after, known)
-    fits = None
-    if able is not None:
-        used = Usage.of(clients).of_cluster(plan.cluster_id).frame if measured else None
-        fits = capacity(before, clients_read, brokers=brokers or (), stated=able, usage=used, after=after)
-        plan = plan._with_warnings(oversubscriptions(fits))
-    parts: dict[str, Any] = {"capacity": fits}
+    parts: dict[str, Any] = {}
     if measured:
         plan = plan._with_dangers(stalls.stop_dangers(plan.changes, before, clients_read))
         predicted = stalls.stalls(plan.changes, before, clients_read)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .binder import bind
     from .catalogue import Runbook, find, new, show
     from .catalogue import listed as list
-    from .cells import LIMITS, Client, bars, chart, clients, configs_now, frame, pandas, use_profiles
+    from .cells import LIMITS, Client, bars, chart, clients, configs_now, effective, frame, pandas, use_profiles
     from .launcher import Run, run
     from .preconditions import gate, preflight, reviewed
     from .run_record import Record, record
@@ -38,6 +38,7 @@ _LAZY = {
     "reviewed": ("preconditions", "reviewed"),
     "frame": ("cells", "frame"),
     "pandas": ("cells", "pandas"),
+    "effective": ("cells", "effective"),
     "bars": ("cells", "bars"),
     "clients": ("cells", "clients"),
     "chart": ("cells", "chart"),
@@ -70,6 +71,7 @@ __all__ = [
     "clients",
     "configs_now",
     "coverage",
+    "effective",
     "find",
     "frame",
     "gate",

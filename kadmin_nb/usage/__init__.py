@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from .log_days import LogDay, log_day
     from .metrics import usage_from_metrics
     from .near_and_top import alerts, near, top
-    from .oversubscription import CapacityAnswer, capacity
     from .prometheus_api import prometheus
     from .request_log import Requests, requests
     from .rightsizing import recommend
@@ -39,7 +38,6 @@ _NAMES = {
     "log_days": ("LogDay", "log_day"),
     "metrics": ("usage_from_metrics",),
     "near_and_top": ("alerts", "near", "top"),
-    "oversubscription": ("CapacityAnswer", "capacity"),
     "prometheus_api": ("prometheus",),
     "request_log": ("Requests", "requests"),
     "rightsizing": ("recommend",),
@@ -53,14 +51,12 @@ _NAMES = {
 _PLACES = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
-    "CapacityAnswer",
     "ClientsAnswer",
     "LogDay",
     "Requests",
     "UtilisationDifferences",
     "alerts",
     "backtest",
-    "capacity",
     "check_tables",
     "clients",
     "coverage",

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ..hints import Syntax
     from ..plans.plan import Plan
     from .backtesting import BacktestAnswer
-    from .oversubscription import CapacityAnswer
 
 QUOTAS_SHOWN = 10
 """Quotas that a summary names."""
@@ -36,7 +35,7 @@ class ImpactAnswer(Answer):
     """IMPACT: a row for each client and key that the change affects, the worst first. Its display begins with counts.
 
     `counts` is IMPACT_COUNTS, `shadowed` SHADOWED. Of a plan, `plan` is there; where its clients came as a USAGE,
-    `backtest` and `stalls` too; where what brokers can do was given, `capacity`. `coverage` says which brokers that
+    `backtest` and `stalls` too. `coverage` says which brokers that
     usage has; `unseen` are the entities of the plan that none of the clients has.
     """
 
@@ -50,14 +49,13 @@ class ImpactAnswer(Answer):
         plan: Plan | None = None,
         backtest: BacktestAnswer | None = None,
         stalls: Answer | None = None,
-        capacity: CapacityAnswer | None = None,
         coverage: Coverage = Coverage(),  # it is frozen
         unseen: Sequence[str] = (),
     ) -> None:
         super().__init__(table)
         self.counts = Answer(schemas.IMPACT_COUNTS.empty() if counts is None else counts)
         self.shadowed = Answer(schemas.SHADOWED.empty() if shadowed is None else shadowed)
-        self.plan, self.backtest, self.stalls, self.capacity = plan, backtest, stalls, capacity
+        self.plan, self.backtest, self.stalls = plan, backtest, stalls
         self.coverage, self.unseen = coverage, tuple(unseen)
 
     @property
@@ -100,7 +98,7 @@ class ImpactAnswer(Answer):
     def _at(self, syntax: Syntax) -> ImpactAnswer:
         plan = self.plan._at(syntax) if self.plan is not None else None
         counts, shadowed = self.counts.to_arrow(), self.shadowed.to_arrow()
-        parts = (self.backtest, self.stalls, self.capacity, self.coverage, self.unseen)
+        parts = (self.backtest, self.stalls, self.coverage, self.unseen)
         return ImpactAnswer(self._table, counts, shadowed, plan, *parts)
 
     def _remarks(self) -> Iterator[str]:
@@ -116,7 +114,6 @@ class ImpactAnswer(Answer):
         parts = (
             ("backtest, these limits on this usage", self.backtest),
             ("stalls when applied", self.stalls),
-            ("what limits add up to", self.capacity),
         )
         return [(title, answer) for title, answer in parts if answer is not None]
 

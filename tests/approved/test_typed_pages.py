@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [
     page for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if BLOCK.search(page.read_text())
 ]
-EXAMPLES = ("used.csv", "clients.csv", "owners.csv", "capacity.toml", "kafka-request.log", "week.csv")
+EXAMPLES = ("used.csv", "clients.csv", "owners.csv", "kafka-request.log", "week.csv")
 """The files of docs/examples that typed lines read."""
 WINDOW = os.terminal_size((120, 60))
 """The terminal of the pages: no line is cut, and lengths of time do not decide what finds room."""

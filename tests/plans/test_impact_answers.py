@@ -11,7 +11,6 @@ import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import OK, SET, Change
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.plans.impact import of_plan
 from kadmin_nb.plans.quotas_after import table_after
 
 KEY = "producer_byte_rate"
@@ -126,17 +125,3 @@ def test_a_bucket_of_many_clients_is_no_client():
         table = table.append_column(name, pa.array(values))
     found = plan_of(**{"user=alice": 9}).impact(table, quotas=quotas())
     assert found.to_arrow().select(["user", "client_id"]).to_pylist() == [{"user": "alice", "client_id": "app"}]
-
-
-@pytest.mark.parametrize(
-    ("able", "warned"), [(1.2e6, ["capacity"]), (1.5e6, []), (0.5e6, ["capacity"])], ids=["more", "fits", "was more"]
-)
-def test_a_plan_warns_of_more_than_brokers_can_do(able, warned):
-    """Each limit was fine by itself; together they were more than the disks could write."""
-    plan, before = plan_of(**{"user=alice": 500_000}), quotas(**{"user=<default>": 450_000})
-    pairs = pa.table({"user": ["alice", "bob", "eve"], "client_id": ["app"] * 3})
-    found = of_plan(plan, before, pairs, {None: {KEY: able}, 2: {}}, brokers=[1, 2])
-    assert found.plan.warnings().to_arrow()["warning"].to_pylist() == warned
-    assert [row["promised"] for row in found.capacity if (row["broker"], row["key"]) == (1, KEY)] == [1.35e6, 1.4e6]
-    fewer = of_plan(plan_of(**{"user=alice": 400_000}), before, pairs, {None: {KEY: able}}, brokers=[1])
-    assert not len(fewer.plan.warnings())
