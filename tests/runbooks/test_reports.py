@@ -54,7 +54,6 @@ POLICY = '''def no_free_lunch(quotas):
 OK = {
     "custom callbacks": "There are none: these quotas decide.",
     "shadowed quotas": "Every quota can apply to a client.",
-    "changes whose end has passed": "No change is still in force after its end.",
     "a client that no quota names": "Default quotas limit how much it may produce and consume.",
     "known clients without a limit": "Each of them has a limit to produce and to consume.",
     "configs": "Nothing in the configs needs a look.",
