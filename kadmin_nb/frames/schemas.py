@@ -1006,7 +1006,7 @@ class POLICY(Frame):
     message = MESSAGE
     reason = REASON
     row = Field(TEXT, "the row that the function returned, as JSON", null=True)
-    cluster_id = Field(TEXT, "of a fleet", null=True)
+    cluster_id = CLUSTER_ID.or_null
 
 
 class CHECKS(Frame):

@@ -678,7 +678,8 @@ def test_a_tool_that_is_not_here_is_not_taken_for_another(kadmin, typed):
     """I typed kafka-acls, and was asked whether I meant kafka-configs."""
     answer = kadmin(typed, "--list")
     assert answer.code == 2
-    assert answer.err.splitlines()[1] == f"Hint: {typed} is a tool of Kafka without an equivalent here."
+    assert answer.err.startswith(f"UsageError: unknown command '{typed}'")
+    assert "Did you mean" not in answer.err
 
 
 @pytest.mark.secure
