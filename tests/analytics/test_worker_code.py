@@ -85,7 +85,6 @@ assert callable(work)
 WORKS = (
     "fleets.resolving.on_workers",
     "fleets.snapshots._found",
-    "fleets.snapshots._judged",
     "fleets.workers._part_by_part",
     "fleets.workers._some_at_a_time",
     "resolution.demand.judged",
