@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from ..plans.outcomes import Outcomes
     from ..plans.plan import LiveCluster, Plan
 
-_BUTTONS = {"apply": "Apply", "resume": "Resume", "rollback": "Roll back", "verify": "Verify"}
+_BUTTONS = {"apply": "Resume", "rollback": "Roll back", "verify": "Verify"}
+"""The buttons for the verbs of hints; those that say *apply* are of plans that were begun."""
 
 
 def clicks(way: Way) -> str:

@@ -255,6 +255,7 @@ def test_forbidden_client_configs_are_named_where_there_are_some(person, secure_
         stage = admin.stage()
         stage.set_client_config("acks", "-1", user=unique("alice"))
         stage.plan().apply().raise_for_errors()
+    eventually(lambda: len(cluster.snapshot(["quotas", "client-configs"]).unread), 1)  # each broker knows of the topic
     (part,) = cluster.snapshot(["quotas", "client-configs"]).unread
     assert (part.scope, part.code) == ("CLIENT_CONFIGS", "TOPIC_AUTHORIZATION_FAILED")
     assert part.hint == f"It needs DESCRIBE on the topic {CONFIGS_TOPIC}."

@@ -268,7 +268,7 @@ def test_keys_without_effect_are_named(client):
 def test_a_typed_timeout_holds_for_every_call(silent_port, capsys, bound):
     """The terminal waited for thirty seconds, whatever I did."""
     started = time.monotonic()
-    assert terminal.run_line(["cluster", "--cluster", f"127.0.0.1:{silent_port}", *bound]) == 1
+    assert terminal.run_line(["users", "--cluster", f"127.0.0.1:{silent_port}", *bound]) == 1
     assert "within 0.5 s" in capsys.readouterr().err
     assert time.monotonic() - started < 25
 

@@ -53,7 +53,7 @@ def test_unload_undoes_all(notebook):
     notebook("%unload_ext kadmin_nb")
     assert magics(notebook) == set()
     assert counts(notebook)[:2] == (0, 0)
-    assert counts(notebook)[2] == before - 7
+    assert counts(notebook)[2] == before - 6
 
 
 def test_reload_doubles_nothing(notebook):

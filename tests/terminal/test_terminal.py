@@ -364,13 +364,6 @@ def test_an_answer_nobody_reads_keeps_its_exit_code(live, user, monkeypatch):
         assert live("quota", "set", "producer_byte_rate=5", f"user={user}", "--detailed-exitcode").code == 3
 
 
-def test_the_brokers(live):
-    """Which brokers is this?"""
-    said = live("cluster")
-    assert said.code == 0
-    assert said.out.splitlines()[0] == "1 broker"
-
-
 def test_a_property_without_effect_is_a_note(live, user):
     """--property request.timeout.ms=5 changed nothing, and nobody said so."""
     said = live("quota", "describe", f"user={user}", "--property", "request.timeout.ms=5", "--property", "client.id=me")
