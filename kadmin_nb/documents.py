@@ -1,15 +1,14 @@
-"""JSON and TOML that others wrote, as data: in bounded time and memory, and never with two meanings."""
+"""JSON, TOML and Java's properties that others wrote, as data: in bounded time and memory, with one meaning."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import tomllib
+from collections.abc import Iterator
 from typing import Any
 
-from . import files
 from .errors import UsageError
 
 MOST_DOTS = 16
@@ -17,8 +16,6 @@ MOST_DOTS = 16
 
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.?)*+(?:"|$)|\'[^\']*+(?:\'|$)|#.*')
 _LONG_QUOTES = ('"""', "'''")
-MOST_TOML = 1 << 20
-"""Bytes of a file of TOML that people write."""
 
 _TWICE = re.compile(r"Cannot overwrite a value \(at line (\d+)")
 _TOO_DEEP, _TOO_LONG = "Nested too deeply", "A number with too many digits"
@@ -71,23 +68,6 @@ def from_toml(text: str) -> dict[str, Any]:
         raise ValueError(_TOO_LONG) from None
 
 
-def read_toml(path: str | os.PathLike[str], what: str, most: int = MOST_TOML) -> tuple[dict[str, Any], str]:
-    """The table in a TOML file, and its text; `what` it should be, with its article, is for messages.
-
-    Raises
-    ------
-    NotFound
-        No such file.
-    Invalid
-        It is not UTF-8.
-    UsageError
-        It has too many bytes, is not TOML, or has a key twice.
-    """
-    place = files.expanded(path)
-    text = files.read_text(place, what, most, missing=f"{place} is not there, so it cannot be {what}")
-    return table_of(text, str(place)), text
-
-
 def table_of(text: str, source: str) -> dict[str, Any]:
     """The table of a TOML text; `source` is how messages name it.
 
@@ -102,6 +82,33 @@ def table_of(text: str, source: str) -> dict[str, Any]:
         twice = _TWICE.search(str(error))
         problem = f"{source} is not TOML: {str(error).splitlines()[0]}"
         raise UsageError(f"{source}:{twice[1]}: a key is there twice" if twice else problem) from None
+
+
+def from_properties(text: str) -> Iterator[tuple[int, str, str]]:
+    """The line number, key and value of each entry of a text of Java's properties, one after the other.
+
+    Raises
+    ------
+    ValueError
+        `\\u` without four hexadecimal digits.
+    """
+    import javaproperties  # with it comes an XML parser, which a connection to host:port need not wait for
+
+    line = 1
+    elements = javaproperties.parse(text)
+    while True:
+        try:
+            element = next(elements, None)
+        except javaproperties.InvalidUEscapeError:
+            raise ValueError(f"at line {line} or below: \\u needs four hexadecimal digits") from None
+        if element is None:
+            return
+        if isinstance(element, javaproperties.KeyValue):
+            yield line, element.key, element.value
+        line += len(_LINE_END.findall(element.source))
+
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 def _outside_of_texts(line: str) -> str:

@@ -50,6 +50,12 @@ class Verb:
     python: str
 
 
+def plan_verb(name: str, plan_id: str) -> Verb:
+    """A command on a plan that has a journal here: `plan apply 3f9a27c41b2e`, `cluster.apply('3f9a27c41b2e')`."""
+    short = plan_id[:12]
+    return Verb(f"plan {name} {short}", f"cluster.{name}({short!r})")
+
+
 Way = Option | Verb
 Syntax = Callable[[Way], str | None]
 """Spells a way as it is typed there; None where there is no such way."""

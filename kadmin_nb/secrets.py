@@ -164,9 +164,8 @@ class Secret:
     """The text itself."""
 
     def __init__(self, text: str) -> None:
-        object.__setattr__(
-            self, "reveal", lambda: text
-        )  # no attribute has it: whatever walks attributes finds a function
+        # No attribute has the text: whatever walks attributes finds a function.
+        object.__setattr__(self, "reveal", lambda: text)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError("a secret does not change")

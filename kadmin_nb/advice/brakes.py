@@ -22,7 +22,7 @@ from ..model.entity import Entity
 from ..model.findings import NOT_KNOWN, OK, WARNING, Coverage, Finding
 from ..model.grammar import DEFAULT, format_word
 from ..model.group_configs import applied, has_effect
-from ..model.quota_keys import on_all_brokers, readable, text_of, typed
+from ..model.quota_keys import CALLBACK, on_all_brokers, readable, text_of, typed
 from ..model.resources import Partition, Resource, Source
 from ..model.throttles import BETWEEN_DISKS, RATES, THROTTLES
 from ..resolution.rules import Effective, Stored, is_host_name
@@ -62,7 +62,6 @@ BRAKES = {
 }
 """The brakes in words."""
 
-CALLBACK = "client.quota.callback.class"
 REMOTE_STORE = "remote.log.storage.system.enable"
 TIERED = ("remote.log.manager.copy.max.bytes.per.second", "remote.log.manager.fetch.max.bytes.per.second")
 PER_ADDRESS = "max.connections.per.ip"

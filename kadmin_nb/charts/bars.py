@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import Unsupported, printable
+from ..errors import printable
 
 MOST = 40
 """Bars of a picture."""
@@ -36,22 +36,18 @@ def bars(rows: Any, length: str, name: str, colour: str) -> Picture:
     Unsupported
         Altair or vl-convert is not installed.
     """
-    try:
-        import altair
-        import vl_convert
-    except ImportError:
-        raise Unsupported("altair is not installed", hint="pip install 'kadmin_nb[charts]'") from None
+    from .drawing import alt
+    from .showing import converter
 
     drawn = zip(*(rows[column].head(MOST) for column in (length, name, colour)), strict=True)
     values = [{"length": float(long), "name": printable(str(who)), "colour": str(how)} for long, who, how in drawn]
-    data: Any = {"values": values}
     chart = (
-        altair.Chart(data, width=600)
+        alt.Chart({"values": values}, width=600)
         .mark_bar()
         .encode(
-            x=altair.X("length:Q", title=length),
-            y=altair.Y("name:N", sort=None, title=None),
-            color=altair.Color("colour:N", title=colour),
+            x=alt.X("length:Q", title=length),
+            y=alt.Y("name:N", sort=None, title=None),
+            color=alt.Color("colour:N", title=colour),
         )
     )
-    return Picture(vl_convert.vegalite_to_svg(chart.to_dict(), allowed_base_urls=[]))
+    return Picture(converter().vegalite_to_svg(chart.to_dict(), allowed_base_urls=[]))

@@ -87,8 +87,6 @@ def log_ticks(low: float, high: float) -> list[float]:
     """The ticks between two positive numbers: 1, 2 and 5 of each power of ten, or some of the powers alone."""
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
     shown = [tick for power in powers for digit in (1, 2, 5) if low <= (tick := digit * 10.0**power) <= high]
-    return (
-        shown
-        if len(shown) <= 8
-        else [10.0**power for power in powers[:: len(powers) // 8 + 1] if low <= 10.0**power <= high]
-    )
+    if len(shown) <= 8:
+        return shown
+    return [10.0**power for power in powers[:: len(powers) // 8 + 1] if low <= 10.0**power <= high]

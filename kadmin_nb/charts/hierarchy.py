@@ -63,7 +63,6 @@ def hierarchy(quotas: Any) -> Any:
     chosen = _chosen(rows, levels)
     shadowed = sum(row["limits"] - _live_limits(rows, level) for level, row in levels.items() if level in COMES_BEFORE)
     shown = {row["entity"] for row in chosen}
-    shown = {row["entity"] for row in chosen}
     never = f"; {shadowed:,} can never apply" if shadowed else ""
     nodes = tree(schemas.table(schemas.QUOTAS, chosen)).to_pylist()
     remarks = ["bars: from the lowest to the highest limit of a key, logarithmic",

@@ -60,13 +60,13 @@ def headline(chart: Any) -> str:
 
 def svg(chart: Any) -> str:
     """The chart as SVG on white: names are escaped, no script, no link, no id."""
-    drawn = _converter().vegalite_to_svg(_specification(chart, "white"), allowed_base_urls=[])
+    drawn = converter().vegalite_to_svg(_specification(chart, "white"), allowed_base_urls=[])
     return str(drawn).replace("<svg ", '<svg style="color: black" ', 1)
 
 
 def png(chart: Any) -> bytes:
     """The same as PNG, twice as many pixels either way."""
-    return bytes(_converter().vegalite_to_png(_specification(chart, "white"), scale=2, allowed_base_urls=[]))
+    return bytes(converter().vegalite_to_png(_specification(chart, "white"), scale=2, allowed_base_urls=[]))
 
 
 def _html(chart: Any) -> str:
@@ -105,7 +105,14 @@ def _specification(chart: Any, ground: str) -> dict[str, Any]:
     return {**drawn, "config": {**drawn.get("config", {}), **LOOK, "background": ground}}
 
 
-def _converter() -> Any:
+def converter() -> Any:
+    """vl-convert, which draws without a browser and without a network.
+
+    Raises
+    ------
+    Unsupported
+        It is not installed.
+    """
     try:
         import vl_convert
     except ImportError:

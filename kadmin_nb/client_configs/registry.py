@@ -216,8 +216,13 @@ def entries_of(stored: pa.Table) -> Entries:
 
 def entries_for(client: RegisteredClient, entries: Entries) -> Mapping[str, tuple[str, int]]:
     """The value and the revision of each key that a client is to follow."""
+    return merged(_levels_for(client, entries))
+
+
+def _levels_for(client: RegisteredClient, entries: Entries) -> list[Mapping[str, tuple[str, int]]]:
+    """The entries that reach a client, of the keys that it supports, its narrowest level first."""
     levels = (entries.get(level, {}) for level in client.entity.levels)
-    return merged({key: entry for key, entry in level.items() if client.supports(key)} for level in levels)
+    return [{key: entry for key, entry in level.items() if client.supports(key)} for level in levels]
 
 
 def with_follower_notes(kafka: LiveKafka, changes: Sequence[Change]) -> list[Change]:
@@ -369,10 +374,9 @@ def _answer_to(change: Change, clients: Sequence[RegisteredClient], entries: Ent
 
 def _has_answered(client: RegisteredClient, key: str, entries: Entries) -> bool:
     """True if its status is about the newest of the entries that it follows, and has the key as they have it."""
-    stored = (entries.get(level, {}) for level in client.entity.levels)
-    levels = [{key: entry for key, entry in level.items() if client.supports(key)} for level in stored]
+    levels = _levels_for(client, entries)
     newest = max((revision for level in levels for _, revision in level.values()), default=-1)
-    value, _ = entries_for(client, entries).get(key, (None, -1))
+    value, _ = merged(levels).get(key, (None, -1))
     status = client.status
     if status is None or status.revision != newest:
         return False

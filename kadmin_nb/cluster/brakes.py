@@ -17,7 +17,6 @@ from ..advice import brakes as rules
 from ..advice.brakes import (
     BITES,
     BROKER_KEYS,
-    CALLBACK,
     IO_THREADS,
     MIN_IN_SYNC,
     OVERRIDES,
@@ -46,13 +45,14 @@ from ..model.entity import Entity
 from ..model.findings import UNKNOWN, Finding, Row
 from ..model.grammar import DEFAULT
 from ..model.levels import DEFAULT_IP
+from ..model.quota_keys import CALLBACK
 from ..model.resources import Partition, Resource
 from ..model.throttles import THROTTLES
 from ..resolution.rules import Stored, on_host_names, resolve_ip, stored_of
 from ..usage.windows import in_windows
 from .config_audit import is_reassigning
 from .groups import bounds_of, group_types
-from .observation import LEFT_ON, left_on
+from .observation import notes_left_on
 from .resolving import broker_rows, values_of
 from .resolving import unread as unread_brokers
 from .snapshots import client_configs_of
@@ -143,8 +143,7 @@ def of_config(kafka: LiveKafka, resource: Resource, history: History | None = No
         facts, notes = _facts_of_broker(kafka, resource)
         values, found = facts.configs, rules.of_broker(resource, facts)
     dated = found if history is None else [*_dated(found, values, history, kafka.id)]
-    notes = [*notes, *(f"{LEFT_ON}: {line}" for line in left_on(kafka))]
-    return BrakesAnswer(str(resource), dated, kafka.id, notes)
+    return BrakesAnswer(str(resource), dated, kafka.id, [*notes, *notes_left_on(kafka)])
 
 
 def _facts_of_topic(kafka: LiveKafka, topic: Resource) -> tuple[ConfigFacts, list[str]]:

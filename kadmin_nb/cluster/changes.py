@@ -22,7 +22,7 @@ from ..client_configs.registry import awaited, with_follower_notes
 from ..errors import Interrupted, KadminError, NotFound, PartlyFailed, PlanRefused, WrongCluster
 from ..frames.answer import Answer
 from ..frames.display import Display
-from ..hints import Hint, Verb, sentence
+from ..hints import Hint, Verb, plan_verb, sentence
 from ..model.changes import UNVERIFIED, VERIFIED, AppliedRow, Change, Edit, SentRows, Target, refuse_secret_text
 from ..model.findings import WARNING, Finding
 from ..paths import journal_dir
@@ -475,10 +475,11 @@ _NO_LOCKS = (
 
 
 def _interrupted(plan: Plan, how: str, outcomes: Outcomes | None = None, by: str = " by Ctrl-C") -> Interrupted:
+    ways = plan_verb("apply", plan.id), plan_verb("rollback", plan.id)
     return Interrupted(
         f"plan {plan.id[:12]} was stopped{by}, {how}",
         outcomes=outcomes,
-        hint=Hint(sentence("{} continues, {} undoes what was done.", _verb("apply", plan), _verb("rollback", plan))),
+        hint=Hint(sentence("{} continues, {} undoes what was done.", *ways)),
     )
 
 
@@ -489,7 +490,7 @@ def _unwritten(plan: Plan, why: PlanRefused, outcomes: Outcomes) -> PartlyFailed
         code=why.code,
         hint=Hint(
             "Changes that were sent stay.",
-            sentence("When the journal can be written again, {} continues.", _verb("apply", plan)),
+            sentence("When the journal can be written again, {} continues.", plan_verb("apply", plan.id)),
         ),
     )
 
@@ -516,10 +517,6 @@ def _overtaken(plan: Plan, why: str, outcomes: Outcomes) -> PartlyFailed:
             sentence("{} of either plan shows what is in force.", Verb("plan verify PLAN", "cluster.verify(plan)"))
         ),
     )
-
-
-def _verb(name: str, plan: Plan) -> Verb:
-    return Verb(f"plan {name} {plan.id[:12]}", f"cluster.{name}({plan.id[:12]!r})")
 
 
 def _written(time: datetime) -> str:

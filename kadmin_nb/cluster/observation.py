@@ -356,6 +356,11 @@ def left_on(kafka: LiveKafka) -> list[str]:
     return []
 
 
+def notes_left_on(kafka: LiveKafka) -> list[str]:
+    """The same as notes of an answer, each with the line that switches a log off."""
+    return [f"{LEFT_ON}: {line}" for line in left_on(kafka)]
+
+
 def _left_on(kafka: LiveKafka) -> list[str]:
     place = _place(kafka.id)
     if not place.exists():

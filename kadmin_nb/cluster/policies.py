@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -17,15 +17,13 @@ from ..frames.snapshots import Snapshot
 from ..model.changes import Change
 from ..model.connection_settings import Settings
 from ..model.grammar import ANY
+from ..plans.plan import Plan
 from ..policy import PolicyAnswer, Rule, rules_of
 from ..policy.judging import findings
 from ..policy.rule_frames import MADE_OF, ClusterFrames, GivenFrames
 from ..policy.rules import Given
 from .resolve_engines import pairs_of
 from .snapshots import snapshot_of
-
-if TYPE_CHECKING:
-    from ..plans.plan import Plan
 
 
 def check(rules: Given | Iterable[Given], target: Any, *, on: Any = None, pairs: Any = None) -> PolicyAnswer:
@@ -57,7 +55,7 @@ def check(rules: Given | Iterable[Given], target: Any, *, on: Any = None, pairs:
     chosen = rules_of(rules)
     if isinstance(target, Mapping):
         return PolicyAnswer(findings(chosen, GivenFrames(target)))
-    plan = target if hasattr(type(target), "changes_id") else None
+    plan = target if isinstance(target, Plan) else None
     place = target if plan is None else on if on is not None else getattr(plan, "_live", None)
     frames = _frames_of(place, chosen, pairs)
     if plan is None:

@@ -54,9 +54,16 @@ def audit(kafka: LiveKafka, clients: object, keys: Sequence[str] | None, assume_
     marked = marks(kafka, assume_default)
     quotas = kafka.quotas.describe()
     of_quotas = [*_shadowed(quotas), *map(_of_entity, redundant(quotas))]
-    found = [*(one for one in of_quotas if keys is None or one.key in keys), *_unlimited(kafka, quotas, clients, keys)]
-    if clients is not None:
-        found += _made_up(stored_of(quotas.to_pylist()), clients)
+    found = [one for one in of_quotas if keys is None or one.key in keys]
+    if clients is None:
+        found += _unlimited(quotas, _clients_in_general(quotas), keys, None)
+    else:
+        given = resolve_engines.pairs_of(clients)
+        known, covered = _known_clients(given), _coverage(kafka, given)
+        found += _unlimited(quotas, known, keys, covered)
+        for missing in _not_known(given, len(known), covered):
+            found.append(_named(Finding.not_known(UNLIMITED, missing, None, coverage=covered), ""))
+        found += _made_up(stored_of(quotas.to_pylist()), known)
     return QuotaFindings(found, kafka.id, marked)
 
 
@@ -84,27 +91,23 @@ def _of_entity(finding: Finding) -> Finding:
     return _named(replace(finding, message=message, evidence=evidence, mend=mend), entity)
 
 
-def _unlimited(kafka: LiveKafka, quotas: pa.Table, pairs: object, keys: Sequence[str] | None) -> Iterator[Finding]:
-    """The clients without a limit; without pairs among the users that quotas name and everybody else."""
-    clients = _clients_in_general(quotas) if pairs is None else _known_clients(pairs)
+def _unlimited(
+    quotas: pa.Table, clients: pa.Table, keys: Sequence[str] | None, covered: Coverage | None
+) -> Iterator[Finding]:
+    """Those of these clients without a limit."""
     resolved = kernel.resolve_general(quotas, clients, keys=keys)
     free: dict[tuple[str | None, str | None], list[str]] = {}
     for row in resolved.filter(pc.is_null(resolved["value"])).select(["user", "client_id", "key"]).to_pylist():
         free.setdefault((row["user"], row["client_id"]), []).append(row["key"])
-    covered = _coverage(kafka, pairs)
     for client, lacking in free.items():
         name, lacks = _whose(*client), ", ".join(lacking)
         finding = Finding(UNLIMITED, WARNING, f"{name} has no limit of {lacks}", key=lacks, coverage=covered)
         yield _named(finding, name)
-    if pairs is not None:
-        for missing in _not_known(resolve_engines.pairs_of(pairs), len(clients), covered):
-            yield _named(Finding.not_known(UNLIMITED, missing, None, coverage=covered), "")
 
 
-def _coverage(kafka: LiveKafka, pairs: object) -> Coverage | None:
+def _coverage(kafka: LiveKafka, given: pa.Table) -> Coverage | None:
     """Which brokers the clients were read from; None of clients without a broker."""
-    given = None if pairs is None else resolve_engines.pairs_of(pairs)
-    if given is None or not {"broker", "window_start", "window_end"} <= {*given.column_names}:
+    if not {"broker", "window_start", "window_end"} <= {*given.column_names}:
         return None
     return coverage(given, (broker.id for broker in kafka.brokers()))
 
@@ -136,9 +139,8 @@ def _clients_in_general(quotas: pa.Table) -> pa.Table:
     return pa.table({"user": users.take(pa.array(np.repeat(np.arange(len(users)), 2))), "client_id": client_ids})
 
 
-def _known_clients(pairs: object) -> pa.Table:
+def _known_clients(table: pa.Table) -> pa.Table:
     """The clients of PAIRS or USAGE, each once."""
-    table = resolve_engines.pairs_of(pairs)
     schemas.require_columns("the clients", _CLIENT_COLUMNS, table.column_names)
     if "source" in table.column_names:
         table = known_clients(table)
@@ -149,10 +151,10 @@ def _known_clients(pairs: object) -> pa.Table:
 _CLIENT_COLUMNS = ("user", "client_id")
 
 
-def _made_up(stored: Stored, clients: object) -> Iterator[Finding]:
+def _made_up(stored: Stored, clients: pa.Table) -> Iterator[Finding]:
     """The client-ids that look generated, by pattern, the largest groups first."""
     users: dict[str, list[str]] = {}
-    for row in _known_clients(clients).to_pylist():
+    for row in clients.to_pylist():
         users.setdefault(row["client_id"], []).append(row["user"])
     for made, ids in by_pattern(users).items():
         of_users = {user: client_id for client_id in reversed(ids) for user in users[client_id]}

@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 
 from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Broker, Component, serving
 from ..admin.wire import PATIENCE
-from ..advice.brakes import CALLBACK
 from ..client_configs.kafka import LiveKafka
 from ..errors import NotFound, NotKnowable, UsageError, printable
 from ..frames.answer import Answer
@@ -24,7 +23,7 @@ from ..model.entity import Entity
 from ..model.findings import Row
 from ..model.grammar import DEFAULT, Selector, format_word, matcher, parts
 from ..model.levels import IP, SHARERS
-from ..model.quota_keys import IP_KEYS, USER_CLIENT_KEYS, on_all_brokers, readable
+from ..model.quota_keys import CALLBACK, IP_KEYS, USER_CLIENT_KEYS, on_all_brokers, readable
 from ..model.resources import Resource
 from ..resolution import kernel
 from ..resolution.kernel import resolve_ip

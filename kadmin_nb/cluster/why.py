@@ -32,7 +32,7 @@ from ..usage.windows import usage as request_usage
 from . import brakes, bucket_usage, client_facts, resolve_engines, resolving
 from .brakes import BrakesAnswer
 from .bucket_usage import BucketUsage
-from .observation import LEFT_ON, left_on
+from .observation import notes_left_on
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
@@ -204,7 +204,7 @@ def why(
         facts = client_facts.with_requests(kafka, facts, requests)
     found = brakes.of_client(kafka, facts, requests)
     further = tuple(lift for lift in _all_lifts(stored, explanation, to) if lift.edit not in found.edits())
-    notes = [*unobserved, *missing.values(), *found.notes, *(f"{LEFT_ON}: {line}" for line in left_on(kafka))]
+    notes = [*unobserved, *missing.values(), *found.notes, *notes_left_on(kafka)]
     return WhyAnswer(noted(table, notes), explanation, others, further, used, found, coverage=facts.coverage)
 
 

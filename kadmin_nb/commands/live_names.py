@@ -76,7 +76,9 @@ def keep_names(answer: object, target: str | None) -> None:
     from ..frames.answer import Answer
     from ..frames.frame import FRAME
 
-    if not isinstance(answer, Answer) or not (chosen := target or _default_target()):
+    if not isinstance(answer, Answer) or not answer._is_frame:  # an answer of Spark's would be read whole
+        return
+    if not (chosen := target or _default_target()):
         return
     table = answer.to_arrow()
     if (table.schema.metadata or {}).get(FRAME, b"").decode() not in _DESCRIBED:

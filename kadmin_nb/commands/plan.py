@@ -63,7 +63,7 @@ def plan(
     if file is None:
         raise UsageError(
             "a file or a subcommand is required",
-            hint="plan -f FILE, plan from FILE, or plan show|review|apply|verify|rollback|log PLAN",
+            hint="plan -f FILE, plan from FILE, or plan show|apply|verify|rollback|log PLAN",
         )
     from ..plans import change_lines  # with Arrow, which help does not need
 

@@ -43,6 +43,7 @@ def check(session: Session, file: Path, target: Any, pairs: Any) -> Any:
     --detailed-exitcode, exit 3: rules are broken, and all could be checked.
     """
     from ..cluster.policies import check as checked
+    from ..plans.plan import Plan
     from ..policy import rules_of
 
     rules = rules_of(file)
@@ -51,8 +52,7 @@ def check(session: Session, file: Path, target: Any, pairs: Any) -> Any:
     if isinstance(found, str):
         with session.at(found, {}):
             return checked(rules, session.cluster, pairs=clients)
-    is_plan = hasattr(type(found), "changes_id")
-    return checked(rules, found, on=session.cluster if is_plan else None, pairs=clients)
+    return checked(rules, found, on=session.cluster if isinstance(found, Plan) else None, pairs=clients)
 
 
 def _target(session: Session, name: Any) -> Any:

@@ -13,9 +13,9 @@ from ..advice.config_rules import COLUMNS, findings_frame, schema_of
 from ..errors import UsageError
 from ..frames import schemas
 from ..model import resources
+from ..resolution.input_columns import CLUSTER
 from .workers import Batches, of_each_group
 
-CLUSTER_ID = "cluster_id"
 _SNAPSHOT, _TAKEN = "snapshot_id", "taken_at"
 _OTHERS = ("is_sensitive", "is_read_only", "is_default", "type", "synonyms", "error", "message")
 
@@ -53,8 +53,8 @@ def config_findings(configs: DataFrame) -> DataFrame:
     """
     columns = _columns_of(configs, "the configs")
     schemas.require_columns("the configs", COLUMNS, columns)
-    names = [name for name in (CLUSTER_ID, *COLUMNS, *_OTHERS, _TAKEN, _SNAPSHOT) if name in columns]
-    by = [name for name in (CLUSTER_ID, _SNAPSHOT) if name in names]
+    names = [name for name in (CLUSTER, *COLUMNS, *_OTHERS, _TAKEN, _SNAPSHOT) if name in columns]
+    by = [name for name in (CLUSTER, _SNAPSHOT) if name in names]
     own_sources = [
         source for kind, source in resources.OWN_SOURCE.items() if kind in ("TOPIC", "GROUP", "CLIENT_METRICS")
     ]

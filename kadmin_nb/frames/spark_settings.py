@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import UsageError
+from .. import documents, files
+from ..errors import KadminError, UsageError
 
 MASTER, REMOTE, PYTHON = "spark.master", "spark.remote", "spark.pyspark.python"
 ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
@@ -30,8 +30,8 @@ _OPTIONS = {
 """Options of `spark-submit` that are settings, of those that matter here."""
 
 _FLAGS = {"--verbose", "-v", "--version", "--help", "-h", "--supervise", "--usage-error", "--load-spark-defaults"}
-_LINE = re.compile(r"\s*([^\s=:#!][^\s=:]*)\s*[=:]?\s*(.*?)\s*")
-_CONTINUED = re.compile(r"\\\r?\n\s*")
+_MOST_BYTES = 1 << 16
+"""Bytes of a file of settings. The time to join lines that end in a backslash grows with their square."""
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,7 @@ def _of_file(path: Path, is_needed: bool) -> Mapping[str, Setting]:
     if not (is_needed or path.exists()):
         return {}
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as exc:
+        text = files.read_text(path, "Spark's settings", _MOST_BYTES)
+        return {name: Setting(value.strip(), str(path)) for _, name, value in documents.from_properties(text)}
+    except (KadminError, ValueError) as exc:
         raise UsageError(f"Spark's settings cannot be read: {exc}") from None
-    lines = [_LINE.fullmatch(line) for line in _CONTINUED.sub("", text).splitlines()]
-    return {line[1]: Setting(line[2], str(path)) for line in lines if line}

@@ -36,6 +36,9 @@ USER_CLIENT_KEYS: tuple[str, ...] = tuple(k.name for k in QUOTA_KEYS if "user" i
 IP_KEYS: tuple[str, ...] = tuple(k.name for k in QUOTA_KEYS if "ip" in k.entities)
 QUOTA_KEY_NAMES = (*USER_CLIENT_KEYS, *IP_KEYS)
 
+CALLBACK = "client.quota.callback.class"
+"""The config by which a broker decides by a class of its own, and not by the levels."""
+
 _KEYS = {key.name: key for key in QUOTA_KEYS}
 _VALUE = re.compile(
     r"(?P<number>[+-]?[0-9._]+(?:[eE][+-]?[0-9]+)?|nan|[+-]?inf(?:inity)?)\s*(?P<unit>[A-Za-z]*|%)(?P<rate>/s)?", re.I

@@ -19,7 +19,7 @@ from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Folded, Page
 from ..frames.schema_metadata import now, stamped
 from ..frames.views import counted_nouns
-from ..hints import Hint, Sentence, Syntax, Verb, python, sentence
+from ..hints import Hint, Sentence, Syntax, Verb, plan_verb, python, sentence
 from ..model import rights
 from ..model.changes import FAILED, UNCHANGED, UNKNOWN, UNVERIFIED, VERIFIED, Outcome, Target
 from .advice import same_stores
@@ -161,12 +161,11 @@ class Outcomes(Answer):
         """The ways to go on where rows are not good."""
         begun, plan_id = self.journal is not None, self.plan_id[:12]
         again = Verb(f"plan verify {plan_id if begun else 'PLAN'}", "cluster.verify(plan)")
-        resume = Verb(f"plan apply {plan_id}", f"cluster.apply({plan_id!r})")
         may_come = not {UNVERIFIED, UNKNOWN}.isdisjoint(self._table["state"].to_pylist())
         return Hint(
             "Applied rows stay.",
             *[sentence("Check again with {}.", again)] * may_come,
-            *[sentence("Continue with {}.", resume)] * begun,
+            *[sentence("Continue with {}.", plan_verb("apply", plan_id))] * begun,
         )
 
     def _exit_state(self, detailed: bool = False) -> ExitState:
@@ -207,7 +206,7 @@ class Outcomes(Answer):
         if not self.journal:
             return again
         proof = f"journal {_from_home(self.journal)}, chain head {(self.chain_head or '')[:12]}"
-        log = Verb(f"plan log {self.plan_id[:12]}", f"cluster.log({self.plan_id[:12]!r})")
+        log = plan_verb("log", self.plan_id)
         return [*again, Folded(sentence("details: {}", log).at(syntax), [printable(proof)])]
 
     @cached_property

@@ -12,7 +12,8 @@ from ..model.findings import DANGER, FAILED, OK, SKIPPED, UNKNOWN, WARNING, Find
 from ..model.grammar import format_word
 from ..model.quota_keys import readable, text_of
 from ..model.resources import Resource
-from .rule_frames import CLUSTER_ID, NO_PLAN, OTHER, ClusterFrames, GivenFrames, RuleFrames
+from ..resolution.input_columns import CLUSTER
+from .rule_frames import NO_PLAN, OTHER, ClusterFrames, GivenFrames, RuleFrames
 from .rules import Rule
 
 KEPT, BROKEN, AS_BEFORE, NOT_KNOWN, NO_PLAN_STATE = "kept", "broken", "as before", "unknown", "no plan"
@@ -23,7 +24,7 @@ EXCESS = "excess"
 
 _STATES = {KEPT: OK, NOT_KNOWN: UNKNOWN, AS_BEFORE: WARNING, NO_PLAN_STATE: SKIPPED}
 _IDENTITY = (
-    CLUSTER_ID, "entity", "resource", "resource_type", "resource_name", "user", "client_id", "ip", "broker", "key",
+    CLUSTER, "entity", "resource", "resource_type", "resource_name", "user", "client_id", "ip", "broker", "key",
 )  # fmt: skip
 _OF_NO_VALUE = ("is_sensitive", "is_read_only", "is_default", "type")
 """The columns of CONFIGS that nobody knows of a value that is to be set."""
@@ -101,7 +102,7 @@ def _breach(rule: Rule, row: Row, state: str, is_fleet: bool) -> Finding:
         message += ", as without the plan"
     return verdict(
         rule, state, message, resource, key, value=value, row=_as_json(row),
-        cluster_id=str(row[CLUSTER_ID]) if is_fleet and row.get(CLUSTER_ID) else None,
+        cluster_id=str(row[CLUSTER]) if is_fleet and row.get(CLUSTER) else None,
     )  # fmt: skip
 
 

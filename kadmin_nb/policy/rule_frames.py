@@ -19,7 +19,9 @@ from ..frames.snapshots import Snapshot
 from ..hints import did_you_mean
 from ..model.config_values import ConfigValue
 from ..model.findings import Row
+from ..model.quota_keys import CALLBACK
 from ..model.resources import Source
+from ..resolution.input_columns import CLUSTER
 from ..resolution.kernel import resolve
 from ..secrets import SHOWN
 from .rules import FRAMES
@@ -27,8 +29,6 @@ from .rules import FRAMES
 if TYPE_CHECKING:
     from ..plans.plan import Plan
 
-CLUSTER_ID = "cluster_id"
-CALLBACK = "client.quota.callback.class"
 _BROKERS, _TOPICS = "BROKER", "TOPIC"
 _NOT_ASKED = ("synonyms", "documentation", "error", "message")
 _COLUMNS: Mapping[str, Collection[str]] = {
@@ -130,7 +130,7 @@ class ClusterFrames:
     def _led(self, table: pa.Table) -> pa.Table:
         """The frame with the id of the cluster in front, as frames of a fleet have it."""
         ids = pa.repeat(pa.scalar(self.snapshot.cluster_id, pa.string()), len(table))
-        return table if CLUSTER_ID in table.column_names else table.add_column(0, CLUSTER_ID, ids)
+        return table if CLUSTER in table.column_names else table.add_column(0, CLUSTER, ids)
 
     def after(self, plan: Plan) -> tuple[ClusterFrames, ClusterFrames]:
         """The frames without and with the plan applied, with the possible clients of both.
@@ -175,11 +175,11 @@ class GivenFrames:
     def unread(self, name: str) -> Iterator[str]:
         """The clusters whose snapshot is not complete, a phrase each."""
         frame = self.given[name]
-        if not sparks.is_spark(frame) or not {"complete", CLUSTER_ID} <= {*frame.columns}:
+        if not sparks.is_spark(frame) or not {"complete", CLUSTER} <= {*frame.columns}:
             return
-        parts = frame.where("not complete").select(CLUSTER_ID).distinct().limit(_MOST_CLUSTERS)
+        parts = frame.where("not complete").select(CLUSTER).distinct().limit(_MOST_CLUSTERS)
         with sparks.at_work("Spark looks for what was not read"):
-            found = sorted(parts.toArrow()[CLUSTER_ID].to_pylist())
+            found = sorted(parts.toArrow()[CLUSTER].to_pylist())
         yield from (f"the snapshot of cluster {cluster_id} is not complete" for cluster_id in found)
 
     def frame(self, name: str) -> Any:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import files
+from .. import documents, files
 from ..errors import UsageError
 from ..model.java_text import trimmed
 from ..secrets import Secret, revealed
@@ -115,23 +114,11 @@ def read_properties(path: Path) -> dict[str, str]:
 
 def _pairs(path: Path) -> Iterator[tuple[int, str, str]]:
     """Line number, key and value, one after the other."""
-    import javaproperties  # with it comes an XML parser, which a connection to host:port need not wait for
-
-    line = 1
-    elements = javaproperties.parse(_properties_text(path))
-    while True:
-        try:
-            element = next(elements, None)
-        except javaproperties.InvalidUEscapeError:
-            raise UsageError(f"{path}, at line {line} or below: \\u needs four hexadecimal digits") from None
-        if element is None:
-            return
-        if isinstance(element, javaproperties.KeyValue):
-            yield line, element.key, element.value
-        line += len(_LINE_END.findall(element.source))
-
-
-_LINE_END = re.compile(r"\r\n|\n|\r")
+    text = _properties_text(path)
+    try:
+        yield from documents.from_properties(text)
+    except ValueError as error:
+        raise UsageError(f"{path}, {error}") from None
 
 
 def _properties_text(path: Path) -> str:

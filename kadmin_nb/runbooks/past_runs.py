@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import KadminError, NotFound
-from ..hints import Verb, terminal
+from ..hints import plan_verb, terminal
 from ..processes import Process
 from .page import write_page
-from .run_record import APPLYING, SHORT_ID, WITHOUT_A_WORD, read_record, write_record
+from .run_record import APPLYING, WITHOUT_A_WORD, read_record, write_record
 from .run_result import RunResult
 
 _MOST = 100
@@ -76,9 +76,7 @@ def _without_a_word(record: Mapping[str, Any]) -> dict[str, Any]:
     last = record["processes"][-1]
     hint = "Nothing was sent. Run it again."
     if record["state"] == APPLYING:
-        plan_id = str(record.get("plan_id"))[:SHORT_ID]
-        resuming = terminal(Verb(f"plan apply {plan_id}", f"cluster.apply({plan_id!r})"))
-        hint = f"{resuming} continues it, and says what was sent."
+        hint = f"{terminal(plan_verb('apply', str(record.get('plan_id'))))} continues it, and says what was sent."
     elif record.get("changed"):
         hint = "The rows were sent: run it again, which changes nothing that is there already."
     message = f"its process {last.get('pid')} on {last.get('host')} is gone"

@@ -23,7 +23,7 @@ from ..errors import Hinted, Interrupted, Invalid, KadminError, PartlyFailed, Pl
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.schema_metadata import now
-from ..hints import Hint, Runbook, Verb, sentence
+from ..hints import Hint, Runbook, plan_verb, sentence
 from ..processes import Process
 from . import binder
 from .report_checks import Verdicts
@@ -273,16 +273,13 @@ class Record:
 
 def unsaved(why: KadminError, plan_id: str, became: str) -> PartlyFailed:
     """The error of a run that changed the cluster and cannot be saved: why, what became of its plan, what stays."""
-    plan_id = plan_id[:SHORT_ID]
-    log = Verb(f"plan log {plan_id}", f"cluster.log({plan_id!r})")
-    resume = Verb(f"plan apply {plan_id}", f"cluster.apply({plan_id!r})")
-    rollback = Verb(f"plan rollback {plan_id}", f"cluster.rollback({plan_id!r})")
+    ways = [plan_verb(name, plan_id) for name in ("log", "apply", "rollback")]
     return PartlyFailed(
         f"{why}; {became}",
         code=why.code,
         hint=Hint(
             "Changes that were sent stay, and their journal.",
-            sentence("{} shows it, {} continues, {} undoes what was done.", log, resume, rollback),
+            sentence("{} shows it, {} continues, {} undoes what was done.", *ways),
         ),
     )
 

@@ -35,8 +35,8 @@ class ImpactAnswer(Answer):
     """IMPACT: a row for each client and key that the change affects, the worst first. Its display begins with counts.
 
     `counts` is IMPACT_COUNTS, `shadowed` SHADOWED. Of a plan, `plan` is there; where its clients came as a USAGE,
-    `backtest` and `stalls` too. `coverage` says which brokers that
-    usage has; `unseen` are the entities of the plan that none of the clients has.
+    `backtest` and `stalls` too. `coverage` says which brokers that usage has; `unseen` are the entities of the plan
+    that none of the clients has.
     """
 
     _is_frame = False

@@ -40,7 +40,7 @@ PASSPORTS = {
     "aws_msk_iam_sasl_signer": ("admin/bearer_tokens.py",),
     "boto3": ("admin/bearer_tokens.py",),
     "botocore": ("admin/bearer_tokens.py",),
-    "javaproperties": ("profiles",),
+    "javaproperties": ("documents",),
     "wcwidth": ("frames",),
     "platformdirs": ("paths",),
     "filelock": ("files",),

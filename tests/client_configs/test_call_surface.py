@@ -87,7 +87,7 @@ APPLICATION = (".consumer", ".follower", ".producer", ".settings")
 OF_OURS = (
     "clients", "client_configs", "model.client_configs", "client_configs.records",
     *(f"client_configs.application{module}" for module in ("", *APPLICATION)),
-    "documents", "errors", "files", "hints", "secrets", "version",
+    "documents", "errors", "hints", "secrets", "version",
     "model", "model.configurable", "model.grammar",
 )  # fmt: skip
 

@@ -19,6 +19,7 @@ from kadmin_nb.commands.completions import KEYS, glued
 from kadmin_nb.commands.live_names import NamesOfThread, keep_names, names_of_file
 from kadmin_nb.frames.answer import Answer
 from kadmin_nb.frames.frame import FRAME
+from kadmin_nb.frames.lazy_answer import SparkAnswer
 from kadmin_nb.model.config_values import VALUES
 from tests.waiting import eventually
 
@@ -76,6 +77,13 @@ def test_a_cache_that_cannot_be_written_costs_no_answer(cache, tmp_path) -> None
     (tmp_path / "names").write_text("a file")
     keep_names(_described(("alice", "app")), "prod")
     assert _offered("quota describe user=al") == []
+
+
+def test_an_answer_of_spark_is_not_read_for_names(cache, monkeypatch) -> None:
+    """quota resolve --engine spark showed sixty rows, after all of a million had been read for Tab."""
+    monkeypatch.setattr(SparkAnswer, "to_arrow", lambda self: pytest.fail("it was read"))
+    keep_names(SparkAnswer(None), "prod")
+    assert not live_names.names_file("prod").exists()
 
 
 def test_another_folder_may_mean_another_cluster(cache, tmp_path, monkeypatch) -> None:

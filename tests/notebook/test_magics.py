@@ -13,15 +13,14 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.admin.ports import UNSIGNED
-from kadmin_nb.cluster.changes import Changes, journals
+from kadmin_nb.cluster.changes import Changes
 from kadmin_nb.frames.answer_frame import AnswerFrame
 from kadmin_nb.model.changes import Outcome
-from kadmin_nb.plans import sending
 from kadmin_nb.plans.execution.executor import ApplyResult
 from kadmin_nb.plans.outcomes import Outcomes
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.stage import Stage, edits_of
+from tests.lost_journals import lose_each_journal
 
 pytestmark = pytest.mark.broker
 
@@ -468,15 +467,8 @@ def test_kafkas_own_tool_changes_no_cluster_that_nobody_named(notebook):
 @pytest.mark.parametrize("form", ["--json", "--out rows", "--out {file}"])
 def test_a_run_that_ended_badly_has_its_rows_where_the_line_asked_for_them(form, live, name, tmp_path, monkeypatch):
     """The journal was lost, and the variable that the next cell reads was not there."""
-    real, live["file"] = sending.Batch.send, str(tmp_path / "rows.json")
-
-    def send(batch, *words, **options):
-        answers = real(batch, *words, **options)
-        if plan_id := options.get("signature", UNSIGNED).plan_id:
-            journals().find(plan_id).place.unlink()
-        return answers
-
-    monkeypatch.setattr(sending.Batch, "send", send)
+    live["file"] = str(tmp_path / "rows.json")
+    lose_each_journal(monkeypatch)
     line = f"%kquota set producer_byte_rate=5MB/s user={name('user')} --apply"
     lost = live.refused(f"{line} {form}", kn.PartlyFailed)
     assert "can be neither resumed nor rolled back" in str(lost)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 
 import kadmin_nb as kn
 from kadmin_nb.commands import terminal
@@ -17,6 +16,7 @@ from kadmin_nb.frames import snapshot_kinds
 from kadmin_nb.model.changes import Change
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.plan import Plan
+from tests.plans.secret_cells import cells
 from tests.plans.secret_search import CORE, shown, sings
 from tests.plans.secret_spellings import NAMES, TEXTS
 
@@ -77,15 +77,8 @@ def kadmin(kafka, capfd: pytest.CaptureFixture[str]) -> Door:
 @pytest.fixture
 def cell(kafka) -> Iterator[Door]:
     """Runs a cell in a real shell, at the local Kafka; `s` holds the secret."""
-    InteractiveShell.clear_instance()
-    shell = InteractiveShell.instance()
-    shell.history_manager.enabled = False
-    shell.run_line_magic("load_ext", "kadmin_nb")
-    shell.user_ns["s"] = CORE
-    shell.run_cell(f"%kadmin use {kafka.bootstrap}")
-    yield lambda text: shell.run_cell(text, store_history=False)
-    shell.run_line_magic("unload_ext", "kadmin_nb")
-    InteractiveShell.clear_instance()
+    with cells(kafka.bootstrap, CORE) as run:
+        yield run
 
 
 def runbook(place: Path, parameters: str) -> Path:

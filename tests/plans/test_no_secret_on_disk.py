@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -10,7 +9,6 @@ from pathlib import Path
 
 import javaproperties
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 
 import kadmin_nb as kn
 from kadmin_nb.commands import terminal
@@ -19,6 +17,7 @@ from tests.command_result import CommandResult
 from tests.dangerous_plans import applied
 from tests.persons import give_password
 from tests.plans.plan_rows import rows
+from tests.plans.secret_cells import cells
 from tests.plans.secret_search import CORE, SECRET, shown, sings, variables
 
 pytestmark = pytest.mark.broker
@@ -79,16 +78,8 @@ def kadmin(kafka, capfd: pytest.CaptureFixture[str]) -> Callable[..., CommandRes
 @pytest.fixture
 def cell(kafka) -> Iterator[Callable[..., object]]:
     """Runs a cell in a real shell, at the local Kafka; its result has the value and the error."""
-    InteractiveShell.clear_instance()
-    shell = InteractiveShell.instance()
-    shell.history_manager.enabled = False
-    shell.run_line_magic("load_ext", "kadmin_nb")
-    shell.user_ns["s"] = SECRET
-    shell.run_cell(f"%kadmin use {kafka.bootstrap}")
-    yield lambda text: shell.run_cell(text, store_history=False)
-    shell.run_line_magic("unload_ext", "kadmin_nb")
-    atexit.unregister(shell.atexit_operations)
-    InteractiveShell.clear_instance()
+    with cells(kafka.bootstrap, SECRET) as run:
+        yield run
 
 
 def staged(cluster: kn.Cluster, value: str, key: str = KEY):

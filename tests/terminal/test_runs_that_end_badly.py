@@ -13,6 +13,7 @@ import kadmin_nb as kn
 from kadmin_nb.admin.ports import UNSIGNED
 from kadmin_nb.cluster.changes import journals
 from kadmin_nb.plans import sending
+from tests.lost_journals import lose_each_journal
 
 pytestmark = pytest.mark.broker
 
@@ -103,15 +104,7 @@ def test_where_the_file_cannot_be_written_either_both_are_told(live, plan, endin
 @pytest.mark.parametrize(("output", "rows"), [("json", lambda text: len(json.loads(text))), ("csv", lambda text: 1)])
 def test_the_drop_in_tool_prints_the_rows_in_its_form_too(output, rows, kadmin, kafka, unique, monkeypatch):
     """kafka-configs --output json printed nothing where the journal was lost: the rows were a table on stderr."""
-    real = sending.Batch.send
-
-    def send(batch, *words, **options):
-        answers = real(batch, *words, **options)
-        if plan_id := options.get("signature", UNSIGNED).plan_id:
-            journals().find(plan_id).place.unlink()
-        return answers
-
-    monkeypatch.setattr(sending.Batch, "send", send)
+    lose_each_journal(monkeypatch)
     alter = ("--alter", "--user", unique("user"), "--add-config", "producer_byte_rate=5000000", "--output", output)
     answer = kadmin("kafka-configs", "--bootstrap-server", kafka.bootstrap, *alter)
     assert (answer.code, rows(answer.out)) == (1, 1)

@@ -12,7 +12,7 @@ from operator import attrgetter
 from ...admin.ports import Broker, Kafka
 from ...errors import Conflict, ConnectionFailed, KadminError, PlanRefused
 from ...frames.views import counted_nouns
-from ...hints import Hint, Sentence, Verb, sentence
+from ...hints import Hint, Sentence, plan_verb, sentence
 from ...model.changes import DELETE, SET, Change, Target
 from ...model.findings import WARNING, Finding
 from .. import VERIFY_TIMEOUT
@@ -213,7 +213,7 @@ def refuse_unsettled(found: Remains, state: JournalState, seconds: float) -> Non
             f"still take effect for {seconds:.0f} s",
             code="UNSETTLED",
             hint=Hint(
-                sentence("{} checks until it is known.", _verb("apply", found.plan)),
+                sentence("{} checks until it is known.", plan_verb("apply", found.plan.id)),
             ),
         )
 
@@ -269,15 +269,16 @@ def left(found: Remains, undoing: Plan, *, is_whole: bool) -> Left | None:
     sentences: list[str | Sentence] = []
     if rows:
         are = counted_nouns(rows, f"row of plan {plan_id} is", f"rows of plan {plan_id} are")
-        way = _verb("rollback", found.plan) if is_whole else _verb("apply", undoing)
+        way = plan_verb("rollback", found.plan.id) if is_whole else plan_verb("apply", undoing.id)
         sentences.append(sentence(f"{are} still on the cluster: {{}} undoes {'it' if rows == 1 else 'them'}.", way))
     if arriving:
         are = counted_nouns(arriving, f"row of plan {plan_id} is", f"rows of plan {plan_id} are")
-        sentences.append(sentence(f"{are} still shown by a broker: {{}} checks again.", _verb("verify", undoing)))
+        text = f"{are} still shown by a broker: {{}} checks again."
+        sentences.append(sentence(text, plan_verb("verify", undoing.id)))
     if unread := len(found.unread):
         rest = counted_nouns(unread, f"row of plan {plan_id}", f"rows of plan {plan_id}")
         text = f"{rest} cannot be seen: {{}} undoes what is left, as soon as it can be seen."
-        sentences.append(sentence(text, _verb("rollback", found.plan)))
+        sentences.append(sentence(text, plan_verb("rollback", found.plan.id)))
     sentences += [f"Of plan {plan_id} {line}." for line in found.not_restored]
     sentences += [f"{line[0].upper()}{line[1:]}." for line in found.coverage]
     return Left(rows + arriving + unread, Hint(*sentences)) if sentences else None
@@ -303,7 +304,3 @@ def _undone(row: int, change: Change) -> Change:
         note="; ".join([f"undoes row {change.row}", *kind_of(change).undo_notes(change)]),
         topic_id=change.topic_id,
     )
-
-
-def _verb(name: str, plan: Plan) -> Verb:
-    return Verb(f"plan {name} {plan.id[:12]}", f"cluster.{name}({plan.id[:12]!r})")
