@@ -17,11 +17,11 @@ import kadmin_nb as kn
 from benchmarks.resolve import quotas_of_a_fleet
 from benchmarks.timing import Row, row
 from kadmin_nb.frames import schemas
-from kadmin_nb.frames.snapshots import Snapshot, snapshot
-from kadmin_nb.history.delta import ROW_GROUP
-from kadmin_nb.history.intervals import stored_schema
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
+from kadmin_nb.state.delta import ROW_GROUP
+from kadmin_nb.state.intervals import stored_schema
+from kadmin_nb.state.snapshots import Snapshot, snapshot
 
 ROWS, CHANGED, SEED = 10_000, 100, 7
 FEW, MANY, RECORDED, LOOKS = 100, 10_000, 100, 11

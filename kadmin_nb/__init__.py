@@ -34,16 +34,14 @@ from .errors import (
 from .version import VERSION
 
 if TYPE_CHECKING:
-    from . import charts, clients, declared, fleets, history, local, runbooks, sql, usage, widgets
+    from . import charts, clients, fleets, local, runbooks, sql, state, usage, widgets
     from .advice.config_rules import config_findings
     from .cluster import Cluster, connect
     from .cluster.diff import diff
     from .cluster.doctor import doctor
     from .cluster.policies import check
     from .frames.answer import Answer
-    from .frames.snapshots import Snapshot
     from .frames.spark import spark_session
-    from .history import open_history
     from .model.grammar import ANY, DEFAULT, Pattern
     from .model.levels import LEVELS
     from .plans.apply_options import ApplyOptions
@@ -53,6 +51,8 @@ if TYPE_CHECKING:
     from .policy import rule
     from .resolution.kernel import resolve, resolve_ip
     from .resolution.rules import metric_tags
+    from .state import open_history
+    from .state.snapshots import Snapshot
     from .usage.backtesting import backtest
     from .usage.touched_clients import impact
 
@@ -71,7 +71,7 @@ _LAZY = {
     "Cluster": ("cluster", "Cluster"),
     "Outcomes": ("plans.outcomes", "Outcomes"),
     "Plan": ("plans.plan", "Plan"),
-    "Snapshot": ("frames.snapshots", "Snapshot"),
+    "Snapshot": ("state.snapshots", "Snapshot"),
     "Stage": ("plans.stage", "Stage"),
     "config_findings": ("advice.config_rules", "config_findings"),
     "backtest": ("usage.backtesting", "backtest"),
@@ -80,20 +80,19 @@ _LAZY = {
     "diff": ("cluster.diff", "diff"),
     "doctor": ("cluster.doctor", "doctor"),
     "impact": ("usage.touched_clients", "impact"),
-    "open_history": ("history", "open_history"),
+    "open_history": ("state", "open_history"),
     "metric_tags": ("resolution.rules", "metric_tags"),
     "resolve": ("resolution.kernel", "resolve"),
     "resolve_ip": ("resolution.kernel", "resolve_ip"),
     "spark_session": ("frames.spark", "spark_session"),
     "charts": ("charts", None),
     "clients": ("clients", None),
-    "declared": ("declared", None),
     "fleets": ("fleets", None),
-    "history": ("history", None),
     "local": ("local", None),
     "rule": ("policy", "rule"),
     "runbooks": ("runbooks", None),
     "sql": ("sql", None),
+    "state": ("state", None),
     "usage": ("usage", None),
     "widgets": ("widgets", None),
 }
@@ -135,11 +134,9 @@ __all__ = [
     "clients",
     "config_findings",
     "connect",
-    "declared",
     "diff",
     "doctor",
     "fleets",
-    "history",
     "impact",
     "local",
     "metric_tags",
@@ -150,6 +147,7 @@ __all__ = [
     "runbooks",
     "spark_session",
     "sql",
+    "state",
     "usage",
     "widgets",
 ]

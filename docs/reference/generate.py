@@ -27,7 +27,6 @@ from kadmin_nb.cluster.quotas import Quotas
 from kadmin_nb.cluster.scram import Scram
 from kadmin_nb.commands.click_glue import SharedOption
 from kadmin_nb.commands.root import root
-from kadmin_nb.comparing.diff_answer import Diff
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.answer import Tabular
 from kadmin_nb.frames.frame import Field, Frame
@@ -42,6 +41,7 @@ from kadmin_nb.model.resources import Resource
 from kadmin_nb.model.scram import ScramUser
 from kadmin_nb.resolution.rules import entity_at
 from kadmin_nb.runbooks import catalogue
+from kadmin_nb.state.diff_answer import Diff
 from kadmin_nb.usage.backtesting import BacktestAnswer
 from kadmin_nb.usage.touched_clients import ImpactAnswer
 
@@ -50,12 +50,11 @@ NOTE = "<!-- Made by docs/reference/generate.py (make reference). Do not edit. -
 MODULES = (
     "charts",
     "clients",
-    "declared",
     "fleets",
-    "history",
     "local",
     "runbooks",
     "sql",
+    "state",
     "usage",
     "widgets",
 )

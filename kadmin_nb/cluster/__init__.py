@@ -29,10 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..client_configs.verbs import ClientConfigs
-    from ..comparing import Diff
-    from ..declared import Declared
     from ..frames.display import Display
-    from ..frames.snapshots import Snapshot
     from ..model.changes import Edit
     from ..model.resources import Resource
     from ..plans.outcomes import Outcomes
@@ -40,6 +37,9 @@ if TYPE_CHECKING:
     from ..plans.stage import Stage
     from ..policy import PolicyAnswer
     from ..policy.rules import Given
+    from ..state import Declared
+    from ..state.diff_answer import Diff
+    from ..state.snapshots import Snapshot
     from ..usage.near_and_top import TopAnswer
     from ..usage.touched_clients import ImpactAnswer
     from ..widgets.config_editor import ConfigEditor
@@ -208,7 +208,7 @@ class Cluster:
         Parameters
         ----------
         declared
-            The name of a file, or the result of `kn.declared.load`.
+            The name of a file, or the result of `kn.state.load`.
         prune
             Also remove what the file does not mention, of the kinds that it has.
         any_cluster
@@ -222,8 +222,8 @@ class Cluster:
         WrongCluster, PlanRefused, UsageError, Invalid
             As of `Declared.difference`, and of `Stage.plan`.
         """
-        from ..declared import Declared, load
         from ..plans.plan import with_note
+        from ..state import Declared, load
 
         wished = declared if isinstance(declared, Declared) else load(declared)
         wished.refuse_other_cluster(self.id, any_cluster=any_cluster)
@@ -608,12 +608,14 @@ class Cluster:
         UsageError
             An unknown kind.
         """
-        from ..declared.declaration import scopes_of
-        from .snapshots import snapshot_of
+        from ..state.declaration import scopes_of
+        from ..state.taking import snapshot_of
+        from .changes import applied_rows
 
         if kinds is None:
-            return snapshot_of(self.port)
-        return snapshot_of(self.port, scopes_of([kinds] if isinstance(kinds, str) else kinds))
+            kinds = ("quotas", "configs", "client-configs")
+        scopes = scopes_of([kinds] if isinstance(kinds, str) else kinds)
+        return snapshot_of(self.port, scopes, partial(applied_rows, self.id))
 
     def diff(self, other: object, *, everything: bool = False, cluster_id: str | None = None) -> Diff:
         """DIFF from this cluster, side `a`, to another, a file, a snapshot or a time of a history; see `kn.diff`."""

@@ -35,7 +35,6 @@ from ..frames import relational, schemas
 from ..frames.answer import Answer, Findings
 from ..frames.meanings import client
 from ..frames.schema_metadata import noted
-from ..frames.snapshots import UnreadPart
 from ..frames.views import counted_nouns
 from ..model import figures
 from ..model.changes import Edit
@@ -49,16 +48,17 @@ from ..model.quota_keys import CALLBACK
 from ..model.resources import Partition, Resource
 from ..model.throttles import THROTTLES
 from ..resolution.rules import Stored, on_host_names, resolve_ip, stored_of
+from ..state.snapshots import UnreadPart
+from ..state.taking import client_configs_of
 from ..usage.windows import in_windows
 from .config_audit import is_reassigning
 from .groups import bounds_of, group_types
 from .observation import notes_left_on
 from .resolving import broker_rows, values_of
 from .resolving import unread as unread_brokers
-from .snapshots import client_configs_of
 
 if TYPE_CHECKING:
-    from ..history import History
+    from ..state import History
 
 Read = TypeVar("Read")
 

@@ -35,7 +35,7 @@ from .observation import ObservationAnswer
 from .request_logs import are_known, beginning
 
 if TYPE_CHECKING:
-    from ..history import History
+    from ..state import History
 
 
 def refuse_unknown_logs(kafka: LiveKafka) -> None:

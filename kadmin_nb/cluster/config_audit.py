@@ -9,8 +9,8 @@ from ..advice.config_rules import findings, relevant
 from ..advice.findings import ConfigFindings
 from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError
+from ..state.taking import configs_of, listed_resources
 from .groups import group_types
-from .snapshots import configs_of, listed_resources
 
 
 def audit(kafka: LiveKafka) -> ConfigFindings:

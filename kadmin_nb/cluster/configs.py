@@ -22,7 +22,7 @@ from .near_names import CLIENT_METRICS
 
 if TYPE_CHECKING:
     from ..advice.findings import ConfigFindings
-    from ..history import History
+    from ..state import History
     from .brakes import BrakesAnswer
 
 

@@ -19,11 +19,11 @@ import pyarrow.compute as pc
 from .. import files
 from ..errors import KadminError, UsageError, printable
 from ..frames.answer import Answer
-from ..frames.snapshot_kinds import KINDS
 from ..frames.views import DIFFERENCES
 from ..model.changes import UNKNOWN, UNVERIFIED
 from ..plans.journal.replay import JournalState
 from ..plans.plan import Plan
+from ..state.snapshot_kinds import KINDS
 from ..usage.broker_utilisation import Place, utilisation_differences
 from ..usage.engines import Usage
 from . import resolving
@@ -277,9 +277,9 @@ class _Once:
 
 
 def _reference(against: str | None) -> str | None:
-    from .diff import LiveSide, source_of
+    from ..state.sides import named
 
-    if against is not None and isinstance(source_of(against), LiveSide):
+    if against is not None and named(against).what == "cluster":
         raise UsageError(
             f"{against} is neither a declarative file, a snapshot nor history:WHERE", hint="cluster.yaml, for example."
         )

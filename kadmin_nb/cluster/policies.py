@@ -12,8 +12,6 @@ from ..errors import NotKnowable, UsageError
 from ..frames import relational, schemas
 from ..frames import spark as sparks
 from ..frames.lazy_answer import SparkAnswer
-from ..frames.snapshot_kinds import CONFIGS
-from ..frames.snapshots import Snapshot
 from ..model.changes import Change
 from ..model.connection_settings import Settings
 from ..model.grammar import ANY
@@ -22,8 +20,10 @@ from ..policy import PolicyAnswer, Rule, rules_of
 from ..policy.judging import findings
 from ..policy.rule_frames import MADE_OF, ClusterFrames, GivenFrames
 from ..policy.rules import Given
+from ..state.snapshot_kinds import CONFIGS
+from ..state.snapshots import Snapshot
+from ..state.taking import snapshot_of
 from .resolve_engines import pairs_of
-from .snapshots import snapshot_of
 
 
 def check(rules: Given | Iterable[Given], target: Any, *, on: Any = None, pairs: Any = None) -> PolicyAnswer:

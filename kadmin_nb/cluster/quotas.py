@@ -20,7 +20,7 @@ from ..model.quota_keys import QUOTA_KEYS, find
 from . import near_names
 
 if TYPE_CHECKING:
-    from ..history import History
+    from ..state import History
     from ..usage.near_and_top import NearAnswer
     from ..usage.rightsizing import RecommendationsAnswer
     from .quota_audit import QuotaFindings

@@ -18,13 +18,13 @@ from ..frames.blocks import NOTEBOOK, Page
 from ..frames.meanings import client
 from ..frames.relational import Frame, names_of
 from ..frames.schema_metadata import noted, notes_of, stamped
-from ..frames.snapshots import PartlyRead
 from ..hints import Hint, Syntax, Verb, python, sentence
 from ..model.findings import Coverage, Row
 from ..model.grammar import format_word, parts
 from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers
 from ..resolution.rules import Effective, Stored, explain, stored_of
 from ..resolution.shadows import Lift, Quota, lifts, only_without
+from ..state.snapshots import PartlyRead
 from ..usage.covered import remarks
 from ..usage.engines import Usage
 from ..usage.rules import WHY_UNKNOWN
@@ -36,8 +36,8 @@ from .observation import notes_left_on
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
-    from ..history import History
     from ..model.changes import Edit
+    from ..state import History
 
 SHOWN = 5
 """Clients of a bucket that are named."""

@@ -94,7 +94,7 @@ def _plan(source: ChartSource) -> Any:
 
 
 def _history(source: ChartSource) -> Any:
-    from ..history import open_history
+    from ..state import open_history
 
     return open_history(source.history()).changes((None, None))
 

@@ -19,7 +19,7 @@ from .click_glue import FILE, CommaSeparated, Text, TextInPart, Verb
 from .session import ImpactOptions, PlanOptions, Session
 
 if TYPE_CHECKING:
-    from ..frames.snapshots import Snapshot
+    from ..state.snapshots import Snapshot
 
 
 FORMATS = ("yaml", "json")
@@ -76,17 +76,17 @@ def export(
     {here} --out cluster.json --kinds quotas,topic
     {here} --history lake/kafka --as-of '2h ago'
     """
-    from .. import declared
-    from ..frames.snapshots import error_of
+    from .. import state
+    from ..state.snapshots import error_of
 
     if schema:
-        return _written(Text(declared.schema().rstrip()), out)
+        return _written(Text(state.schema().rstrip()), out)
     form, chosen = _form(form, out), options.keys_of(kinds)
     snapshot = _snapshot_to_write(session, saved, where, time, cluster_id, chosen)
-    text = declared.export(snapshot, format=form, kinds=chosen, allow_incomplete=allow_incomplete)
-    if left_out := declared.left_out(snapshot, chosen):
+    text = state.export(snapshot, format=form, kinds=chosen, allow_incomplete=allow_incomplete)
+    if left_out := state.left_out(snapshot, chosen):
         session.warn(left_out)
-    return _written(TextInPart.of(text, error_of(declared.unread_of(snapshot, chosen))), out)
+    return _written(TextInPart.of(text, error_of(state.unread_of(snapshot, chosen))), out)
 
 
 @click.command("from", cls=Verb)
@@ -109,9 +109,9 @@ def plan_from(
     {here} cluster.yaml
     {here} cluster.yaml --prune --save p.json --reason "the fair"
     """
-    from .. import declared
+    from .. import state
 
-    wished = declared.load(file) if file != "-" else declared.read(_standard_input(), "standard input")
+    wished = state.load(file) if file != "-" else state.read(_standard_input(), "standard input")
     plan = session.cluster.plan_from(
         wished,
         prune=prune,
@@ -147,13 +147,13 @@ def _snapshot_to_write(
 
 
 def _loaded(saved: str) -> Snapshot:
-    from ..frames.snapshots import Snapshot
+    from ..state.snapshots import Snapshot
 
     return Snapshot.load(saved)
 
 
 def _as_of(session: Session, where: str, time: str | None, cluster_id: str | None) -> Snapshot:
-    from ..history import open_history
+    from ..state import open_history
 
     with session.at_work("reading the history"):
         return open_history(where).as_of(time or "now", cluster_id)
@@ -176,6 +176,6 @@ def _written(text: Text, out: str | None) -> Any:
 
 
 def _standard_input() -> str:
-    from ..declared.reader import MAX_DECLARATION_BYTES, WHAT
+    from ..state.reader import MAX_DECLARATION_BYTES, WHAT
 
     return files.text_of(files.read_stdin(WHAT, MAX_DECLARATION_BYTES), "standard input", WHAT)

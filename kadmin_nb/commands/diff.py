@@ -15,7 +15,7 @@ from .click_glue import Objects, Verb
 from .session import PlanOptions, Session
 
 if TYPE_CHECKING:
-    from ..comparing import Diff
+    from ..state.diff_answer import Diff
 
 _SIDE = click.Choice(["a", "b"], case_sensitive=False)
 
@@ -82,10 +82,10 @@ def _two(session: Session, sides: Sequence[Any], where: str | None, as_of: str |
     """The two sides, as they are given; the current cluster is the second unless said."""
     if as_of and where is None:
         raise UsageError("--as-of needs --history", hint="--history WHERE, or history:WHERE@TIME.")
-    from ..cluster.diff import NOW, HistorySide
+    from ..state.sides import NOW, Named
 
     sources = [
-        *([HistorySide(where, as_of or NOW)] if where is not None else []),
+        *([Named("history", where, as_of or NOW)] if where is not None else []),
         *sides,
     ]
     if not sources:
@@ -148,9 +148,9 @@ def _refuse_another_cluster(there: Session, answer: Diff, onto: str) -> None:
 
 def _refuse_what_stays(target: Any, onto: str) -> None:
     from ..cluster import Cluster
-    from ..cluster.diff import LiveSide, source_of
+    from ..state.sides import named
 
     if isinstance(target, Cluster):
         raise UsageError(f"side {onto} is not the current cluster", hint="%kadmin use {name} first; or diff.stage(…).")
-    if not isinstance(target, str) or not isinstance(source_of(target), LiveSide):
+    if not isinstance(target, str) or named(target).what != "cluster":
         raise UsageError(f"side {onto} is not a cluster: nothing can be staged on it", hint="Stage on the other side.")

@@ -13,7 +13,7 @@ from .click_glue import Verbs
 from .session import Session
 
 if TYPE_CHECKING:
-    from ..history import History
+    from ..state import History
 
 
 @click.group(cls=Verbs)
@@ -83,7 +83,7 @@ def as_of(session: Session, where: str, time: tuple[str, ...], cluster_id: str |
 
     It comes from the newest snapshot up to then.
     """
-    from ..frames.snapshot_kinds import KINDS
+    from ..state.snapshot_kinds import KINDS
 
     with session.at_work("reading the history"):
         snapshot = _at(where).as_of(" ".join(time), cluster_id)
@@ -119,15 +119,15 @@ def history_at(where: str | None) -> History | None:
 
 
 def _at(where: str, keep: str | None = None) -> History:
-    from ..history import open_history
+    from ..state import open_history
 
     return open_history(where, keep=keep)
 
 
 def _recorded_at(where: str | None) -> History:
     """The history there; whoever asks what changed without one reads how to begin it."""
-    from ..history.snapshot_history import nothing_recorded
     from ..model.times import is_time
+    from ..state.history import nothing_recorded
 
     if where is None or is_time(where):
         raise nothing_recorded()

@@ -57,9 +57,9 @@ def check(session: Session, file: Path, target: Any, pairs: Any) -> Any:
 
 def _target(session: Session, name: Any) -> Any:
     """The snapshot or plan of that name, the current cluster where there is none, or the name of another cluster."""
-    from ..frames.snapshots import SUFFIX, Snapshot
     from ..plans.plan import Plan
     from ..profiles import profile_names
+    from ..state.snapshots import SUFFIX, Snapshot
     from .plan import is_id, load_plan
 
     if name is None:
@@ -78,8 +78,8 @@ def _target(session: Session, name: Any) -> Any:
 
 def _of_variable(session: Session, name: str) -> Any:
     from ..cluster import Cluster
-    from ..frames.snapshots import Snapshot
     from ..plans.plan import Plan
+    from ..state.snapshots import Snapshot
 
     value = session.find_frame(name)
     if not isinstance(value, Cluster | Snapshot | Plan):

@@ -10,8 +10,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from .. import documents, files
-from ..declared.nodes import List, MappingNode, Node, TextNode, compose, yaml_tokens
 from ..errors import Invalid, KadminError, UsageError
+from ..state.nodes import List, MappingNode, Node, TextNode, compose, yaml_tokens
 from . import completions, options
 from .click_glue import Text, Verbs, Words
 

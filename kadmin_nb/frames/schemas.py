@@ -957,8 +957,10 @@ class HISTORY_CHANGES(_OfCluster):
     source = SOURCE.or_null
 
 
-class DRIFT(Frame):
-    """Differences, one row a resource and key. `state` is added (only b has it), removed (only a), changed, source (the
+class DIFF(_Row, key="row"):
+    """Differences, one row for each resource and key: what differs first, then what does so by default or by nature
+    only (state `nature`), and the throttles of copies that are under way (state `temporary`), which Kafka's tools set
+    for a while. Other states are added (only b has it), removed (only a), changed, source (the
     same value from elsewhere), default (set on one side to what is the default on the other, or two defaults), or
     unknown (one side could not be read; the key is null)."""
 
@@ -970,12 +972,6 @@ class DRIFT(Frame):
     source_a = source_b = Field(TEXT, look=BADGE, null=True)
     note = NOTE.or_null
     is_sensitive = IS_SENSITIVE
-
-
-class DIFF(_Row, DRIFT, key="row"):
-    """DRIFT with numbers: what differs first, then what does so by default or by nature only (state `nature`), and the
-    throttles of copies that are under way (state `temporary`), which Kafka's tools set for a while."""
-
     missing = Field(TEXT, "the side, a or b, that does not have the topic at all", null=True)
 
 

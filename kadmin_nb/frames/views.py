@@ -230,12 +230,6 @@ def differences_finding(counts: Mapping[str, int]) -> str:
     return f"{total:,} differ: {', '.join(parts)}" if parts else "nothing differs"
 
 
-def _drift_finding(table: pa.Table) -> str:
-    return differences_finding(Counter(table["state"].to_pylist()))
-
-
-DIFFERENCE = ("kind", "resource", "key", "state", "a", "b", "source_a", "source_b", "note")
-
 # --- configs ---
 
 BUILT_IN = "DEFAULT_CONFIG"
@@ -412,8 +406,7 @@ VIEWS: Mapping[type, View] = {
         )
     ),
     schemas.TREE: View(("branch", "key", "value", "level", "shadowed_by"), ("quota", "quotas"), _tree_finding),
-    schemas.DIFF: View(("row", *DIFFERENCE)),
-    schemas.DRIFT: View(DIFFERENCE, ("difference", "differences"), _drift_finding),
+    schemas.DIFF: View(("row", "kind", "resource", "key", "state", "a", "b", "source_a", "source_b", "note")),
     schemas.NEAR: View(
         ("broker", "bucket", "key", "peak", "limit", "utilisation", "longest_above_100_s", "throttle_ms", "level")
     ),

@@ -14,8 +14,6 @@ from ..frames import schemas
 from ..frames import spark as sparks
 from ..frames.answer import Answer
 from ..frames.given_frames import to_pandas
-from ..frames.snapshot_kinds import CLIENT_CONFIGS, CONFIGS, KINDS, QUOTAS, SnapshotKind, title_of_part
-from ..frames.snapshots import Snapshot
 from ..hints import did_you_mean
 from ..model.config_values import ConfigValue
 from ..model.findings import Row
@@ -24,6 +22,8 @@ from ..model.resources import Source
 from ..resolution.input_columns import CLUSTER
 from ..resolution.kernel import resolve
 from ..secrets import SHOWN
+from ..state.snapshot_kinds import CLIENT_CONFIGS, CONFIGS, KINDS, QUOTAS, SnapshotKind, title_of_part
+from ..state.snapshots import Snapshot
 from .rules import FRAMES
 
 if TYPE_CHECKING:

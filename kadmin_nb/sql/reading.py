@@ -8,11 +8,11 @@ from itertools import chain
 import pyarrow as pa
 
 from ..cluster import Cluster, connect
-from ..cluster.snapshots import configs_of, listed_resources
 from ..frames import schemas
 from ..frames.frame import TEXT
 from ..frames.given_frames import plain
 from ..model.grammar import ANY, LEFT_OUT
+from ..state.taking import configs_of, listed_resources
 
 Asked = Mapping[str, Sequence[str]]
 """The names that are asked for, by column; all where it has none."""

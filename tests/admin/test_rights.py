@@ -25,7 +25,6 @@ from kadmin_nb.admin.ports import ConfigOperation, CredentialChange
 from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.cluster import permissions
 from kadmin_nb.cluster.bucket_usage import record_sizes
-from kadmin_nb.cluster.snapshots import snapshot_of
 from kadmin_nb.errors import NotAuthorized
 from kadmin_nb.model.changes import Change, Edit, Refusal
 from kadmin_nb.model.connection_settings import Settings
@@ -34,6 +33,7 @@ from kadmin_nb.model.resources import Resource
 from kadmin_nb.model.scram import MECHANISMS, ScramUser
 from kadmin_nb.plans.kinds.registry import remedy
 from kadmin_nb.secrets import Secret
+from kadmin_nb.state.taking import snapshot_of
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.secure

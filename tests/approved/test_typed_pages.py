@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kadmin_nb import declared
+from kadmin_nb import state
 from kadmin_nb.commands import windows
 from kadmin_nb.local import LocalKafka
 from tests.approved.conftest import seeded_kafka
@@ -40,7 +40,7 @@ def shared() -> Iterator[LocalKafka]:
 def seeded(shared: LocalKafka) -> Iterator[LocalKafka]:
     """The Kafka, which is afterwards as it was before."""
     with shared.connect() as cluster:
-        before = declared.read(declared.export(cluster.snapshot()))
+        before = state.read(state.export(cluster.snapshot()))
         yield shared
         back = cluster.plan_from(before, prune=True, reason="the next page")
         back.apply(allow={danger["key"] for danger in back.dangers().to_arrow().to_pylist()}).raise_for_errors()

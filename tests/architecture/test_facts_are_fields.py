@@ -25,7 +25,7 @@ REWRITES = {"lower", "upper", "casefold", "strip", "lstrip", "rstrip", "replace"
 """Methods that make another text of a sentence, which is one as well."""
 
 OF_OTHERS = {
-    "kadmin_nb/history/spark.py: str(exc)": "Spark, classic and Connect, says so only in words",
+    "kadmin_nb/state/catalog.py: str(exc)": "Spark, classic and Connect, says so only in words",
     "kadmin_nb/plans/plan_file.py: change.note or ''": "plan files of format 2 have no field for it",
     "kadmin_nb/plans/plan_file.py: exc.message": "fastjsonschema's error begins with its name of the place",
     "kadmin_nb/usage/tables.py: str(error)": "Spark, classic and Connect, says so only in words",

@@ -67,7 +67,7 @@ def _sources() -> Iterator[Path]:
     yield from (*package.glob("fleets/*.py"), *package.glob("usage/*.py"), *package.glob("sql/*.py"))
     yield from (
         package / "frames/relational.py",
-        package / "history/spark.py",
+        package / "state/catalog.py",
         package / "frames/spark.py",
         package / "frames/lazy_answer.py",
     )

@@ -81,8 +81,8 @@ def test_a_snapshot_without_rights_says_nothing_of_them(person, admin, alice):
     eventually(lambda: can_take_snapshot(cluster), True)
     assert "CLIENT_CONFIGS" not in cluster.snapshot().scopes
     with pytest.raises(kn.NotAuthorized, match="cannot be read: TOPIC_AUTHORIZATION_FAILED"):
-        kn.declared.export(cluster.snapshot())
-    assert "client-configs" not in kn.declared.export(cluster.snapshot(), allow_incomplete=True)
+        kn.state.export(cluster.snapshot())
+    assert "client-configs" not in kn.state.export(cluster.snapshot(), allow_incomplete=True)
     give(AclOperation.READ)
     eventually(lambda: can_read(cluster, alice), True)
     assert alice in cluster.snapshot().client_configs.to_arrow()["user"].to_pylist()

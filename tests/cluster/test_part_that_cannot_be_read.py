@@ -19,11 +19,11 @@ from confluent_kafka.admin import (
 
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
-from kadmin_nb.cluster import snapshots
 from kadmin_nb.commands import terminal
-from kadmin_nb.frames.snapshot_kinds import SCOPES
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.client_configs import CONFIGS_TOPIC
+from kadmin_nb.state import taking
+from kadmin_nb.state.snapshot_kinds import SCOPES
 from tests.command_result import CommandResult
 from tests.persons import let_in
 from tests.waiting import eventually
@@ -96,7 +96,7 @@ def test_an_export_has_all_else(line: Line, tmp_path: Path) -> None:
     assert "producer_byte_rate: 5000000" in said.out
     written = line("export", "--out", str(tmp_path / "cluster.yaml"))
     assert (written.code, written.out, written.err.splitlines()[0]) == (1, "", f"{NAMED}; the rest is written")
-    assert kn.declared.load(tmp_path / "cluster.yaml").kinds == ("quotas", "topic", "broker", "client-metrics", "group")
+    assert kn.state.load(tmp_path / "cluster.yaml").kinds == ("quotas", "topic", "broker", "client-metrics", "group")
     nothing = line("export", "--kinds", "client-configs")
     assert (nothing.code, nothing.out, nothing.err.splitlines()[0]) == (1, "", f"Invalid: {REASON}")
 
@@ -177,12 +177,12 @@ def test_each_part_fails_alone(scope: str, failure: kn.KadminError, cluster: kn.
         raise failure
 
     whole = cluster.snapshot()
-    if scope in snapshots._LISTED:
-        monkeypatch.setitem(snapshots._LISTED, scope, fail)
+    if scope in taking._LISTED:
+        monkeypatch.setitem(taking._LISTED, scope, fail)
     else:
         port = cluster.port.quotas if scope == "QUOTAS" else cluster.port.client_configs
         monkeypatch.setattr(port, "describe", fail)
-        monkeypatch.setattr(snapshots, "_is_listed", lambda *_: True)
+        monkeypatch.setattr(taking, "_is_listed", lambda *_: True)
     part = cluster.snapshot()
     assert (part.complete, part.scopes) == (False, tuple(one for one in SCOPES if one != scope))
     assert [(one.scope, one.code, one.message) for one in part.unread] == [(scope, failure.code, str(failure))]
@@ -192,9 +192,7 @@ def test_each_part_fails_alone(scope: str, failure: kn.KadminError, cluster: kn.
     history.record(whole)
     assert not history.record(part).ok
     assert len(history.changes((None, None))) == 0
-    assert [(row["resource"], row["state"]) for row in kn.history.drift(whole, part)] == [
-        (part.unread[0].title, "unknown")
-    ]
+    assert [(row["resource"], row["state"]) for row in kn.diff(whole, part)] == [(part.unread[0].title, "unknown")]
 
 
 def test_what_was_not_asked_for_is_not_read(cluster: kn.Cluster, monkeypatch) -> None:
@@ -207,7 +205,7 @@ def test_what_was_not_asked_for_is_not_read(cluster: kn.Cluster, monkeypatch) ->
     monkeypatch.setattr(cluster.port.client_configs, "describe", fail)
     taken = cluster.snapshot("quotas")
     assert (taken.scopes, taken.complete) == (("QUOTAS",), True)
-    assert len(cluster.plan_from(kn.declared.read("kadmin: 1\nquotas: {}\n", "wished"))) == 0
+    assert len(cluster.plan_from(kn.state.read("kadmin: 1\nquotas: {}\n", "wished"))) == 0
 
 
 def test_a_cluster_of_which_nothing_can_be_read_is_an_error(cluster: kn.Cluster, monkeypatch) -> None:

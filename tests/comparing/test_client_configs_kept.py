@@ -11,9 +11,9 @@ from pyarrow import parquet
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
-from kadmin_nb.frames.snapshots import Snapshot, snapshot
 from kadmin_nb.model.changes import DELETE, SET
 from kadmin_nb.model.client_configs import ClientEntity
+from kadmin_nb.state.snapshots import Snapshot, snapshot
 from tests.history.hours import at, configs_of, quotas_of
 from tests.hostile_names import HOSTILE
 
@@ -63,8 +63,8 @@ def test_two_snapshots_differ_by_them() -> None:
     ]
     assert [edit.op for edit in found.edits("all", like="b")] == [SET, DELETE]
     assert found.counts.to_arrow()["client_configs"].to_pylist() == [1, 1]
-    assert values(kn.history.drift(a, b)) == values(found)
-    assert values(kn.history.drift(a.client_configs, b.client_configs)) == values(found)
+    assert values(kn.diff(a, b)) == values(found)
+    assert values(kn.diff(a.client_configs, b.client_configs)) == values(found)
     with pytest.raises(kn.UsageError, match="client configs cannot be compared with configs"):
         kn.diff(a.client_configs, b.configs)
 
@@ -101,7 +101,7 @@ def test_a_history_that_began_without_them_goes_on(tmp_path: Path) -> None:
     assert "CLIENT_CONFIGS" not in history.as_of(at(0)).scopes
     assert len(history.as_of(at(0)).quotas) == 1
     assert history.as_of(at(2)).client_configs.to_arrow()["value"].to_pylist() == ["-1"]
-    assert values(kn.history.drift(history.as_of(at(2)), history.as_of(at(3)))) == [
+    assert values(kn.diff(history.as_of(at(2)), history.as_of(at(3)))) == [
         ("client-config", "user=alice", "acks", "changed", "-1", "1")
     ]
 
@@ -122,10 +122,10 @@ def test_a_file_declares_them() -> None:
     }
     whole = held(0, entries)
     for form in ("yaml", "json"):
-        declared = kn.declared.read(kn.declared.export(whole, format=form))
+        declared = kn.state.read(kn.state.export(whole, format=form))
         assert declared.kinds[-1] == "client-configs"
         assert not declared.difference(whole, prune=True, any_cluster=True)
-    declared = kn.declared.read(FILE, "mine.yaml")
+    declared = kn.state.read(FILE, "mine.yaml")
     assert declared.kinds == ("client-configs",)
     missing = declared.difference(held(0, {ALICE: {"acks": "-1"}, APP: {"acks": "1"}}), prune=True)
     assert [(edit.op, edit.resource, edit.key, edit.value) for edit in missing] == [
@@ -151,14 +151,14 @@ def test_a_file_declares_them() -> None:
 def test_what_is_wrong_in_a_file_has_its_line(old: str, new: str, says: str) -> None:
     """A slip in the file was refused when half of the plan had been applied."""
     with pytest.raises(kn.KadminError, match=says):
-        kn.declared.read(FILE.replace(old, new))
+        kn.state.read(FILE.replace(old, new))
 
 
 def test_a_cluster_whose_topic_may_not_be_read_loses_none_to_prune() -> None:
     """Whoever may not read them was about to remove all of them."""
-    assert not kn.declared.read("kadmin: 1\nclient-configs: {}\n").difference(older(0), prune=True)
+    assert not kn.state.read("kadmin: 1\nclient-configs: {}\n").difference(older(0), prune=True)
     with pytest.raises(kn.UsageError, match="client-configs was not read"):
-        kn.declared.export(older(0), kinds="client-configs")
+        kn.state.export(older(0), kinds="client-configs")
 
 
 def durable(client_configs):
@@ -192,7 +192,7 @@ def test_a_backup_brings_them_back(cluster: kn.Cluster, unique: Callable[[str], 
     user = unique("alice")
     put(cluster, user, acks="all", session_timeout_ms="45000")
     file = tmp_path / "cluster.yaml"
-    file.write_text(kn.declared.export(cluster.snapshot(), kinds=["client-configs"]) + "\n")
+    file.write_text(kn.state.export(cluster.snapshot(), kinds=["client-configs"]) + "\n")
     put(cluster, user, acks=None)
     plan = cluster.plan_from(file)
     assert [(c.kind, str(c.resource), c.key, c.after) for c in plan.changes] == [
@@ -225,7 +225,7 @@ def test_history_and_policy_on_a_live_cluster(
     put(cluster, user, acks="all")
     history.record(cluster.snapshot())
     put(cluster, user, acks="0")
-    assert values(kn.history.drift(history.as_of("now"), cluster.snapshot())) == [
+    assert values(kn.diff(history.as_of("now"), cluster.snapshot())) == [
         ("client-config", f"user={user}", "acks", "changed", "-1", "0")
     ]
     states = {(row["resource"], row["state"]) for row in kn.check(durable, cluster).to_arrow().to_pylist()}

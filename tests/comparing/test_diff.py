@@ -6,8 +6,9 @@ import pandas as pd
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.comparing import Diff, Side, compare
 from kadmin_nb.model.changes import DELETE, SET
+from kadmin_nb.state.compare import compare_sides
+from kadmin_nb.state.diff_answer import Diff, Side
 from tests.history.hours import configs_of, failed, quotas_of, taken, topic
 from tests.hostile_names import HOSTILE
 
@@ -103,7 +104,7 @@ def test_kafkas_own_topics_differ_by_nature() -> None:
 def test_a_topic_that_is_not_there_cannot_be_staged_there() -> None:
     """All rows were refused because of one topic that staging does not have."""
     a, b = (taken(0, {}, [topic("t", "segment.ms", "5")]), taken(0, {}, cluster_id="there"))
-    found = compare(Side("one", a), Side("two", b, is_live=True, topics=frozenset({"u"})))
+    found = compare_sides(Side("one", a), Side("two", b, topics=frozenset({"u"})))
     assert found.to_pandas()["note"].tolist() == ["b has no such topic"]
     assert found.edits("all", like="a") == []
     with pytest.raises(kn.UsageError, match=r"row 1, topic=t .* cannot be staged: no such topic"):
@@ -141,7 +142,7 @@ def test_secrets_on_both_sides_are_counted() -> None:
 
 def test_what_was_read_from_a_file_is_a_side() -> None:
     """I had loaded the file already, and it wanted its path."""
-    told = kn.declared.read("kadmin: 1\nquotas:\n  user=alice:\n    producer_byte_rate: 1 kB/s\n", "mine.yaml")
+    told = kn.state.read("kadmin: 1\nquotas:\n  user=alice:\n    producer_byte_rate: 1 kB/s\n", "mine.yaml")
     found = kn.diff(told, taken(0, {"alice": 2}, [of_broker("1", "num.io.threads", "8")]))
     assert rows(found) == [("user=alice", "producer_byte_rate", "changed", "1000", "2")]
     assert repr(found).splitlines()[1] == "a: mine.yaml (no cluster named)"

@@ -12,8 +12,8 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
-from kadmin_nb.history import History
 from kadmin_nb.model.resources import Resource
+from kadmin_nb.state import History
 from tests.history.hours import taken, topic
 from tests.history.memory import InMemory
 from tests.history.plans import limit, plan, row_of

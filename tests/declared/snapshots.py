@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kadmin_nb.frames import schemas
-from kadmin_nb.frames.snapshots import Snapshot, snapshot
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.resources import Resource
+from kadmin_nb.state.snapshots import Snapshot, snapshot
 
 NAMES = {"user": "user", "client_id": "client-id", "ip": "ip"}
 

@@ -25,7 +25,7 @@ HELD = held(
 
 
 def edits(text: str, **options) -> list[tuple]:
-    found = kn.declared.read(BEGIN + text, "c.yaml").difference(HELD, **options)
+    found = kn.state.read(BEGIN + text, "c.yaml").difference(HELD, **options)
     return [(edit.op, str(edit.resource), edit.key, edit.value) for edit in found]
 
 
@@ -63,7 +63,7 @@ def test_prune_keeps_to_the_kinds_that_the_file_speaks_of():
 
 def test_prune_leaves_secrets_and_what_nobody_knows():
     """A key of a newer Kafka, set by somebody who knew, was gone; so was the broker's password."""
-    found = kn.declared.read(f"{BEGIN}kinds: [quotas, configs]\nquotas: {{}}\nconfigs: {{}}\n", "c.yaml").difference(
+    found = kn.state.read(f"{BEGIN}kinds: [quotas, configs]\nquotas: {{}}\nconfigs: {{}}\n", "c.yaml").difference(
         HELD, prune=True
     )
     left = {(str(resource), key): why for (resource, key), why in found.left.items()}
@@ -74,7 +74,7 @@ def test_prune_leaves_secrets_and_what_nobody_knows():
         ("topic=__consumer_offsets", "cleanup.policy"): "an internal topic of Kafka",
     }
     assert str(found).startswith("c.yaml: 7 to remove (--prune), 4 left as is (")
-    named = kn.declared.read(f"{BEGIN}kinds: [quotas]\nquotas: {{}}\n").difference(
+    named = kn.state.read(f"{BEGIN}kinds: [quotas]\nquotas: {{}}\n").difference(
         HELD, prune=True, allow_unknown=["group", "new_rate"]
     )
     assert {str(edit.resource) for edit in named} == {"user=alice", "user=bob", "user=carol group=g"}
@@ -84,20 +84,20 @@ def test_prune_leaves_secrets_and_what_nobody_knows():
 def test_nothing_is_pruned_on_a_cluster_that_could_not_be_read():
     """The right to see topics was lost, and the plan removed all that was left."""
     half = held(more=({"resource_type": "TOPIC", "resource_name": "x", "error": "TOPIC_AUTHORIZATION_FAILED"},))
-    declared = kn.declared.read(f"{BEGIN}kinds: [topic]\nconfigs: {{}}\n")
+    declared = kn.state.read(f"{BEGIN}kinds: [topic]\nconfigs: {{}}\n")
     assert len(declared.difference(half)) == 0
     told = "topic=x cannot be read: TOPIC_AUTHORIZATION_FAILED, so nothing is pruned"
     with pytest.raises(kn.PlanRefused, match=told):
         declared.difference(half, prune=True)
     with pytest.raises(kn.PlanRefused, match="could not be read in full"):
         declared.difference(held(complete=False), prune=True)
-    assert len(kn.declared.read(f"{BEGIN}quotas: {{}}\n").difference(half, prune=True)) == 0
+    assert len(kn.state.read(f"{BEGIN}quotas: {{}}\n").difference(half, prune=True)) == 0
 
 
 def test_what_the_cluster_was_not_asked_for_is_not_pruned():
     """Groups cannot be listed before Kafka 4.1, and looked like none."""
     older = held({"user=alice": {"producer_byte_rate": 1}}, scopes=["QUOTAS", "TOPIC"])
-    declared = kn.declared.read(f"{BEGIN}configs:\n  group=g: {{consumer.session.timeout.ms: 1}}\n")
+    declared = kn.state.read(f"{BEGIN}configs:\n  group=g: {{consumer.session.timeout.ms: 1}}\n")
     assert [edit.op for edit in declared.difference(older, prune=True)] == ["set"]
 
 
@@ -112,7 +112,7 @@ def test_a_secret_stays_and_a_reference_is_set():
 
 def test_a_file_of_another_cluster_is_taken_when_told():
     """What was tried in staging could not be planned for production."""
-    declared = kn.declared.read(f"{BEGIN}cluster_id: staging\nquotas:\n  user=alice: {{producer_byte_rate: 1}}\n")
+    declared = kn.state.read(f"{BEGIN}cluster_id: staging\nquotas:\n  user=alice: {{producer_byte_rate: 1}}\n")
     with pytest.raises(kn.WrongCluster):
         declared.difference(HELD)
     assert len(declared.difference(HELD, any_cluster=True)) == 1
@@ -137,14 +137,14 @@ def test_texts_mean_nothing_by_themselves():
 
 def test_the_level_of_a_logger_is_set_and_in_no_snapshot():
     """A file with a logger in it differed from every cluster."""
-    declared = kn.declared.read(f"{BEGIN}configs:\n  broker-logger=1: {{kafka.request.logger: DEBUG}}\n")
+    declared = kn.state.read(f"{BEGIN}configs:\n  broker-logger=1: {{kafka.request.logger: DEBUG}}\n")
     assert [edit.value for edit in declared.difference(HELD, prune=True)] == ["DEBUG"]
     assert len(declared.snapshot().configs) == 0
 
 
 def test_each_edit_says_where_the_file_wants_it():
     """The broker refused row 212, and nobody knew which line that was."""
-    found = kn.declared.read(f"{BEGIN}{ORDERS}    retention.ms: 5\n", "envs/prod.yaml").difference(HELD)
+    found = kn.state.read(f"{BEGIN}{ORDERS}    retention.ms: 5\n", "envs/prod.yaml").difference(HELD)
     assert [edit.note for edit in found] == ["line 4 of prod.yaml"]
 
 
@@ -152,7 +152,7 @@ def test_a_nan_that_a_broker_holds_is_not_touched():
     """Kafka stores NaN; the export of it could not be planned again."""
     odd = held({"user=a": {"producer_byte_rate": float("nan"), "request_percentage": float("inf")}})
     for format in ("yaml", "json"):
-        declared = kn.declared.read(kn.declared.export(odd, format=format))
+        declared = kn.state.read(kn.state.export(odd, format=format))
         assert len(declared.difference(odd, prune=True)) == 0
 
 
@@ -172,9 +172,7 @@ def test_what_kafka_sets_by_itself_is_kept_and_named():
     """`--prune` on a new Kafka 4 ended in *cannot be removed while ELR is enabled*, and nothing else was pruned."""
     by_itself = {"min.insync.replicas": "1", "background.threads": "11"}
     new = held(None, {"broker=<default>": by_itself, "broker=1": {"min.insync.replicas": "2"}})
-    file = kn.declared.read(
-        f"{BEGIN}kinds: [broker]\nconfigs:\n  broker=<default>: {{log.retention.ms: 3d}}\n", "c.yaml"
-    )
+    file = kn.state.read(f"{BEGIN}kinds: [broker]\nconfigs:\n  broker=<default>: {{log.retention.ms: 3d}}\n", "c.yaml")
     difference = file.difference(new, prune=True)
     assert [(edit.op, str(edit.resource), edit.key) for edit in difference] == [
         ("set", "broker=<default>", "log.retention.ms"),
@@ -201,7 +199,7 @@ def test_a_name_with_spaces_needs_quotes_within_the_key(key, meant):
         edits(f"quotas:\n  {key}:{limit}")
     assert refused.value.hint == f"Write {meant}, with both kinds of quotes."
     ((op, entity, *_),) = edits(f"quotas:\n  {meant}:{limit}")
-    assert (op, kn.declared.read(f"{BEGIN}quotas:\n  {meant}:{limit}").entries[0].resource.names[0] in entity) == (
+    assert (op, kn.state.read(f"{BEGIN}quotas:\n  {meant}:{limit}").entries[0].resource.names[0] in entity) == (
         "set",
         True,
     )

@@ -21,8 +21,8 @@ ALICE = f"{BEGIN}quotas:\n  user=alice:\n"
 ORDERS = f"{BEGIN}configs:\n  topic=orders:\n"
 
 WRONG: dict[str, tuple[str, str, str]] = {
-    "nothing": ("", "it is empty", "kn.declared.export(cluster.snapshot()) writes one"),
-    "comments alone": ("# later\n", "it is empty", "kn.declared.export(cluster.snapshot()) writes one"),
+    "nothing": ("", "it is empty", "kn.state.export(cluster.snapshot()) writes one"),
+    "comments alone": ("# later\n", "it is empty", "kn.state.export(cluster.snapshot()) writes one"),
     "a list": ("- a\n", "line 1, column 1: a file of quotas and configs is a mapping, not a list", ""),
     "some other file": ("spec: {}\n", "line 1, column 1: kadmin: 1 is required", "kadmin: 1"),
     "a newer file": ("kadmin: 2\n", "line 1, column 9: format 2 is not known to this version", ""),
@@ -132,7 +132,7 @@ def where_of(text: str) -> str:
 def test_what_is_wrong_is_said_with_its_place(text, told, hint):
     """`mapping values are not allowed here`, said the tool of a file of 4,000 lines, and `<unicode string>`."""
     with pytest.raises(kn.UsageError if "cannot be 0" not in told else kn.Invalid) as refused:
-        kn.declared.read(text, where_of(text))
+        kn.state.read(text, where_of(text))
     assert str(refused.value).startswith(f"{where_of(text)}: {told}")
     assert "\n" not in str(refused.value)
     assert hint in (refused.value.hint or "")
@@ -155,7 +155,7 @@ def test_the_schema_refuses_it_too(name):
     text = WRONG[name][0]
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(
-            json.loads(text) if text.startswith("{") else yaml.safe_load(text), json.loads(kn.declared.schema())
+            json.loads(text) if text.startswith("{") else yaml.safe_load(text), json.loads(kn.state.schema())
         )
 
 
@@ -173,25 +173,25 @@ def test_a_file_that_is_none_of_ours(raw, kind, told, tmp_path):
     place, began = tmp_path / "c.yaml", time.monotonic()
     place.write_bytes(raw)
     with pytest.raises(kind, match=re.escape(f"{place}{told}")):
-        kn.declared.load(place)
+        kn.state.load(place)
     assert time.monotonic() - began < 20
 
 
 def test_a_file_that_is_not_there(tmp_path: Path):
     """A slip in its name was a stack of twenty lines."""
     with pytest.raises(kn.NotFound, match="no such file"):
-        kn.declared.load(tmp_path / "none.yaml")
+        kn.state.load(tmp_path / "none.yaml")
     with pytest.raises(kn.UsageError, match="is not a file"):
-        kn.declared.load(tmp_path)
+        kn.state.load(tmp_path)
 
 
 def test_without_pyyaml_json_goes_on(monkeypatch: pytest.MonkeyPatch):
     """`pip install kadmin_nb`, and the export could not be written: No module named 'yaml'."""
     monkeypatch.setitem(sys.modules, "yaml", None)
-    assert kn.declared.export(HELD).startswith("# Quotas")
-    assert len(kn.declared.read(kn.declared.export(HELD, format="json")).entries) == 2
+    assert kn.state.export(HELD).startswith("# Quotas")
+    assert len(kn.state.read(kn.state.export(HELD, format="json")).entries) == 2
     with pytest.raises(kn.Unsupported, match="reading YAML needs PyYAML") as refused:
-        kn.declared.read(BEGIN)
+        kn.state.read(BEGIN)
     assert "kadmin_nb[runbooks]" in (refused.value.hint or "")
 
 
@@ -199,7 +199,7 @@ def test_the_example_of_the_docs_is_read():
     """The first file I wrote was copied from the docs, and refused."""
     docs = (Path(__file__).parents[2] / "docs" / "declared.md").read_text(encoding="utf-8")
     [example] = re.findall(r"\n    (kadmin: 1\n(?:    .*\n|\n)*)", docs)
-    declared = kn.declared.read(textwrap.dedent(f"    {example}"))
+    declared = kn.state.read(textwrap.dedent(f"    {example}"))
     assert [(str(entry.resource), entry.value) for entry in declared.entries] == [
         ("user=alice", "5000000"),
         ("user=alice", "50"),
@@ -266,7 +266,7 @@ NOT_TO_BE_PLANNED: dict[str, tuple[str, type[kn.KadminError], str, str]] = {
 def test_what_reads_well_and_cannot_be_meant(text, kind, told, hint):
     """A key with a letter missing was sent, and Kafka refused all of it without a line."""
     with pytest.raises(kind) as refused:
-        kn.declared.read(text, "c.yaml").difference(HELD)
+        kn.state.read(text, "c.yaml").difference(HELD)
     assert str(refused.value).startswith(told)
     assert hint in (refused.value.hint or "")
 
@@ -279,7 +279,7 @@ def test_a_secret_in_a_file_is_in_no_error():
         f"{BEGIN}configs:\n  broker=1:\n    ssl.key.password: [hunter2]\n",
     ):
         with pytest.raises(kn.KadminError) as refused:
-            kn.declared.read(text, "c.yaml").difference(HELD)
+            kn.state.read(text, "c.yaml").difference(HELD)
         assert "hunter2" not in repr(refused.value) + str(refused.value.hint)
-    declared = kn.declared.read(f"{BEGIN}configs:\n  broker=1:\n    ssl.key.password: hunter2\n")
+    declared = kn.state.read(f"{BEGIN}configs:\n  broker=1:\n    ssl.key.password: hunter2\n")
     assert "hunter2" not in repr(declared) + repr(declared.difference(HELD))

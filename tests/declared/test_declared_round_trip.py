@@ -18,7 +18,7 @@ from tests.declared.snapshots import held
 from tests.hostile_names import HOSTILE
 
 FORMATS = ("yaml", "json")
-SCHEMA = json.loads(kn.declared.schema())
+SCHEMA = json.loads(kn.state.schema())
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
 names = st.one_of(st.sampled_from(HOSTILE), texts, st.sampled_from(["x" * 2000, "é🦊" * 600]))
@@ -68,14 +68,14 @@ def rows(frame, columns: list[str]) -> list[str]:
 @given(clusters, st.sampled_from(FORMATS))
 def test_whatever_is_held_comes_back(cluster, format):
     """A client called `yes` became true, and one called 007 became 7."""
-    text = kn.declared.export(cluster, format=format)
-    declared = kn.declared.read(text)
+    text = kn.state.export(cluster, format=format)
+    declared = kn.state.read(text)
     back = declared.snapshot()
     assert rows(back.quotas, QUOTAS) == rows(cluster.quotas, QUOTAS)
     assert rows(back.configs, CONFIGS) == rows(cluster.configs, CONFIGS)
     assert (back.cluster_id, back.taken_at, back.scopes) == ("prod", cluster.taken_at, cluster.scopes)
     assert list(declared.difference(cluster, prune=True)) == []
-    assert kn.declared.export(back, format=format) == text
+    assert kn.state.export(back, format=format) == text
 
 
 @pytest.mark.slow
@@ -83,11 +83,11 @@ def test_whatever_is_held_comes_back(cluster, format):
 @given(clusters, st.sampled_from(FORMATS))
 def test_other_readers_see_the_same(cluster, format):
     """yq rewrote the file, and a name was another one afterwards."""
-    text = kn.declared.export(cluster, format=format)
+    text = kn.state.export(cluster, format=format)
     read = json.loads(text) if format == "json" else yaml.safe_load(text)
     jsonschema.validate(read, SCHEMA)
     rewritten = json.dumps(read)
-    assert list(kn.declared.read(rewritten).difference(cluster, prune=True)) == []
+    assert list(kn.state.read(rewritten).difference(cluster, prune=True)) == []
 
 
 @pytest.mark.slow
@@ -96,7 +96,7 @@ def test_other_readers_see_the_same(cluster, format):
 def test_a_terminal_shows_the_file_and_obeys_nothing(cluster):
     """Looking at the export turned the screen red."""
     for format in FORMATS:
-        lines = kn.declared.export(cluster, format=format).split("\n")
+        lines = kn.state.export(cluster, format=format).split("\n")
         assert all(line.isprintable() for line in lines)
 
 
@@ -112,7 +112,7 @@ def test_a_file_reads_as_one_would_write_it():
             "broker=<default>": {"ssl.key.password": None},
         },
     )
-    text = kn.declared.export(cluster)
+    text = kn.state.export(cluster)
     assert (
         text.split("\n", 2)[2]
         == f"""\
@@ -148,7 +148,7 @@ def test_defaults_and_what_a_broker_has_from_its_file_are_not_exported():
         {**row, "key": "log.retention.ms", "value": "7", "source": "DYNAMIC_DEFAULT_BROKER_CONFIG"},
         {**row, "key": "background.threads", "value": "11", "source": "DYNAMIC_BROKER_CONFIG"},
     )
-    [entry] = kn.declared.read(kn.declared.export(held(more=rows))).entries
+    [entry] = kn.state.read(kn.state.export(held(more=rows))).entries
     assert (str(entry.resource), entry.key, entry.value) == ("broker=1", "background.threads", "11")
 
 
@@ -167,7 +167,7 @@ def test_only_some_kinds(kinds, written):
         {"user=alice": {"producer_byte_rate": 1}},
         {"topic=orders": {"retention.ms": "1"}, "broker=1": {"background.threads": "11"}},
     )
-    declared = kn.declared.read(kn.declared.export(cluster, kinds=kinds))
+    declared = kn.state.read(kn.state.export(cluster, kinds=kinds))
     assert {str(entry.resource) for entry in declared.entries} == written
     assert list(declared.difference(cluster, prune=True)) == []
 
@@ -183,15 +183,15 @@ def test_only_some_kinds(kinds, written):
 def test_a_kind_that_is_none_or_was_not_read(kinds, told):
     """`--kinds topics` wrote an empty file."""
     with pytest.raises(kn.UsageError, match=told):
-        kn.declared.export(held(scopes=["QUOTAS", "TOPIC"]), kinds=kinds)
+        kn.state.export(held(scopes=["QUOTAS", "TOPIC"]), kinds=kinds)
 
 
 def test_a_cluster_is_no_snapshot():
     """`export(cluster)`: 'Cluster' object has no attribute 'scopes'."""
-    for refused in (kn.declared.export, kn.declared.read("kadmin: 1\n").difference):
+    for refused in (kn.state.export, kn.state.read("kadmin: 1\n").difference):
         with pytest.raises(kn.UsageError, match="a str is not a snapshot"):
             refused("prod")
-    assert "kinds: [quotas]" in kn.declared.export(held(), kinds="quotas")
+    assert "kinds: [quotas]" in kn.state.export(held(), kinds="quotas")
 
 
 def test_what_could_not_be_read_is_not_left_out_silently():
@@ -199,10 +199,10 @@ def test_what_could_not_be_read_is_not_left_out_silently():
     failed = ({"resource_type": "TOPIC", "resource_name": "secret", "error": "TOPIC_AUTHORIZATION_FAILED"},)
     half = held({"user=alice": {"producer_byte_rate": 1}}, more=failed)
     with pytest.raises(kn.NotAuthorized, match="topic=secret cannot be read: TOPIC_AUTHORIZATION_FAILED"):
-        kn.declared.export(half)
-    assert kn.declared.read(kn.declared.export(half, kinds=["quotas"])).complete
+        kn.state.export(half)
+    assert kn.state.read(kn.state.export(half, kinds=["quotas"])).complete
     for format in FORMATS:
-        declared = kn.declared.read(kn.declared.export(half, format=format, allow_incomplete=True))
+        declared = kn.state.read(kn.state.export(half, format=format, allow_incomplete=True))
         assert not declared.complete
         assert list(declared.difference(held())) != []
         with pytest.raises(kn.PlanRefused, match="is not complete, so nothing is pruned"):

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.frames.snapshots import Snapshot
 from kadmin_nb.model.resources import Resource
+from kadmin_nb.state.snapshots import Snapshot
 from tests.declared.snapshots import held
 
 REPLICAS, RATE = "leader.replication.throttled.replicas", "leader.replication.throttled.rate"
 CONFIGS = {"topic=orders": {"retention.ms": "1000", REPLICAS: "*"}, "broker=1": {RATE: "1000"}}
 RUNNING = "a reassignment is running (orders-0)"
 THROTTLING = {(Resource("TOPIC", "orders"), REPLICAS): RUNNING, (Resource("BROKER", "1"), RATE): RUNNING}
-FILE = kn.declared.read("kadmin: 1\nkinds: [topic, broker]\nconfigs:\n  topic=orders: {retention.ms: 1000}\n", "c.yaml")
+FILE = kn.state.read("kadmin: 1\nkinds: [topic, broker]\nconfigs:\n  topic=orders: {retention.ms: 1000}\n", "c.yaml")
 
 
 def pruned(snapshot: Snapshot) -> list[str]:
@@ -30,11 +30,11 @@ def test_a_throttle_of_copies_under_way_is_not_wished_for(throttling, reason, tm
     snapshot = held(None, CONFIGS, throttling=throttling)
     kept = f"{RATE} of broker=1, {REPLICAS} of topic=orders: {reason}"
     for same in (snapshot, Snapshot.load(snapshot.save(tmp_path / "s.parquet"))):
-        yaml = kn.declared.export(same)
+        yaml = kn.state.export(same)
         assert f"# 2 left out, as Kafka's tools set them for a while ({kept})" in yaml.splitlines()
         assert [word for word in ("throttled", "1000") if word in yaml.partition("kadmin: 1")[2]] == ["1000"]
-        assert "throttled" not in kn.declared.export(same, format="json")
-        assert kn.declared.left_out(same, ["quotas"]) is None
+        assert "throttled" not in kn.state.export(same, format="json")
+        assert kn.state.left_out(same, ["quotas"]) is None
         assert pruned(same) == []
         assert f"2 left as is ({kept})" in str(FILE.difference(same, prune=True))
 
@@ -43,6 +43,6 @@ def test_without_copies_they_are_configs_like_all_others(tmp_path):
     """A throttle that was forgotten was in no file, and no file could remove it."""
     snapshot = held(None, CONFIGS, throttling={})
     for same in (snapshot, Snapshot.load(snapshot.save(tmp_path / "s.parquet"))):
-        assert f"{REPLICAS}: " in kn.declared.export(same)
-        assert kn.declared.left_out(same) is None
+        assert f"{REPLICAS}: " in kn.state.export(same)
+        assert kn.state.left_out(same) is None
         assert pruned(same) == [RATE, REPLICAS]

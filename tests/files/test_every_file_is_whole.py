@@ -15,13 +15,13 @@ from kadmin_nb import files
 from kadmin_nb.commands.session import PlanOptions, save
 from kadmin_nb.frames import files as frames
 from kadmin_nb.frames import schemas
-from kadmin_nb.frames.snapshots import snapshot
 from kadmin_nb.local.process import remember
 from kadmin_nb.model.changes import OK, Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.approval import approved
 from kadmin_nb.plans.plan import Plan, document_of
 from kadmin_nb.runbooks import run_record
+from kadmin_nb.state.snapshots import snapshot
 from tests.full_disk import killed_before_call, no_more_than
 
 AT = "2026-08-01T12:00:00.000000+00:00"

@@ -15,7 +15,7 @@ import pytest
 from pyarrow import parquet
 
 import kadmin_nb as kn
-from kadmin_nb import declared, files
+from kadmin_nb import files, state
 from kadmin_nb.commands import terminal
 from kadmin_nb.frames import files as frames
 from kadmin_nb.plans.journal import hash_chain
@@ -32,8 +32,8 @@ def profiles(place: Path) -> object:
 READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "a plan": ("p.json", kn.Plan.load),
     "lines": ("changes.txt", lambda place: said("plan", "-f", str(place), "--cluster", "localhost:1")),
-    "a declared file, YAML": ("c.yaml", declared.load),
-    "a declared file, JSON": ("c.json", declared.load),
+    "a declared file, YAML": ("c.yaml", state.load),
+    "a declared file, JSON": ("c.json", state.load),
     "profiles": ("kadmin-nb.toml", profiles),
     "a policy": ("policies.py", rules_of),
     "a properties file": ("c.properties", lambda place: kn.connect(str(place))),

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb import declared
+from kadmin_nb import state
 from kadmin_nb.commands.plan import _change_lines_in
 from kadmin_nb.commands.runbook import _parameters_in
 from kadmin_nb.frames import files as frames
@@ -50,8 +50,8 @@ READERS = {
     "lines": Reader(
         "changes.txt", "set producer_byte_rate=1 user=a\n", lambda place: _change_lines_in(str(place)).splitlines()
     ),
-    "YAML": Reader("c.yaml", "kadmin: 1\nquotas: {}\n", lambda place: declared.load(place).kinds),
-    "JSON": Reader("c.json", '{"kadmin": 1, "quotas": {}}', lambda place: declared.load(place).kinds),
+    "YAML": Reader("c.yaml", "kadmin: 1\nquotas: {}\n", lambda place: state.load(place).kinds),
+    "JSON": Reader("c.json", '{"kadmin": 1, "quotas": {}}', lambda place: state.load(place).kinds),
     "profiles": Reader("kadmin-nb.toml", '[profiles.a]\nbootstrap = "a:1"\n', profiles),
     "a policy": Reader("policies.py", "def f(quotas):\n    'x'\n", lambda place: rules_of(place)[0].line),
     "properties": Reader("c.properties", "bootstrap.servers=a:1\n", lambda place: settings_for(str(place)).bootstrap),

@@ -12,7 +12,6 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.cluster.resolve_engines import pairs_of
-from kadmin_nb.comparing.differences import table_of as side_of
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.given_frames import fitted, table_of
 from kadmin_nb.plans.change_lines import frame_edits
@@ -21,6 +20,7 @@ from kadmin_nb.plans.kinds.quotas import QUOTAS as QUOTA_KIND
 from kadmin_nb.resolution.kernel import resolve
 from kadmin_nb.resolution.tree import tree
 from kadmin_nb.runbooks import cells
+from kadmin_nb.state.differences import table_of as side_of
 from kadmin_nb.usage.engines import Usage
 
 QUOTAS = pa.table(
@@ -151,8 +151,8 @@ WHOLE_COLUMNS = {
     "texts": (quotas, {"value": ["5", "s3cret"]}, "row 2 of the [a-z]+: value is of type str, not double"),
 }
 READERS = {
-    configs: (kn.config_findings, kn.widgets.edit_configs, lambda frame: kn.history.drift(frame, configs())),
-    quotas: (kn.widgets.edit_quotas, lambda frame: kn.history.drift(frame, quotas())),
+    configs: (kn.config_findings, kn.widgets.edit_configs, lambda frame: kn.diff(frame, configs())),
+    quotas: (kn.widgets.edit_quotas, lambda frame: kn.diff(frame, quotas())),
 }
 
 
@@ -170,7 +170,7 @@ def test_numbers_as_values_and_as_names_of_brokers():
     frame = configs(resource_type=["BROKER"] * 2, resource_name=[1, 2], value=[5, 6])
     assert kn.widgets.edit_configs(frame) is not None
     kn.config_findings(frame)
-    [row] = kn.history.drift(frame, frame[:1]).to_arrow().to_pylist()
+    [row] = kn.diff(frame, frame[:1]).to_arrow().to_pylist()
     assert (row["resource"], row["a"]) == ("broker=2", "6")
 
 
@@ -227,7 +227,7 @@ USED = schemas.table(
 CLIENTS = pa.table({"user": ["alice", None], "client_id": ["app", None]})
 QUOTA_READERS = {
     "resolve": lambda frame: resolve(frame, CLIENTS[:1]),
-    "drift": lambda frame: kn.history.drift(frame, frame),
+    "diff": lambda frame: kn.diff(frame, quotas()),
     "edit": kn.widgets.edit_quotas,
     "chart": kn.charts.hierarchy,
     "tree": tree,
@@ -302,7 +302,7 @@ def test_lists_in_a_csv_tell_nothing():
     frame = configs(synonyms=["[{'key': 'log.retention.ms'}]"] * 2)
     assert kn.widgets.edit_configs(frame) is not None
     assert kn.config_findings(frame) is not None
-    assert len(kn.history.drift(frame, frame)) == 0
+    assert len(kn.diff(frame, frame.copy())) == 0
 
 
 def test_a_column_that_does_not_fit_although_each_cell_does():

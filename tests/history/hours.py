@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from kadmin_nb.frames import schemas
-from kadmin_nb.frames.snapshots import Snapshot, snapshot
 from kadmin_nb.model.entity import Entity
+from kadmin_nb.state.snapshots import Snapshot, snapshot
 
 MIDNIGHT = datetime(2026, 11, 1, tzinfo=UTC)
 KEY = "producer_byte_rate"

@@ -9,8 +9,8 @@ from datetime import datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kadmin_nb.frames.snapshot_kinds import SnapshotKind
-from kadmin_nb.history.intervals import FRAMES, FROM, PLANNED, SNAPSHOTS, TO, Edits, Moved, Reading, stored_schema
+from kadmin_nb.state.intervals import FRAMES, FROM, PLANNED, SNAPSHOTS, TO, Edits, Moved, Reading, stored_schema
+from kadmin_nb.state.snapshot_kinds import SnapshotKind
 
 
 class InMemory:

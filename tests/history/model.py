@@ -8,10 +8,10 @@ from datetime import datetime
 from itertools import pairwise
 
 import kadmin_nb as kn
-from kadmin_nb.frames.snapshot_kinds import KINDS
-from kadmin_nb.frames.snapshots import Snapshot, snapshot
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
+from kadmin_nb.state.snapshot_kinds import KINDS
+from kadmin_nb.state.snapshots import Snapshot, snapshot
 from tests.history.hours import at, configs_of, limits_of, quotas_of, topic
 
 BROKER = {"resource_type": "BROKER", "source": "STATIC_BROKER_CONFIG"}
@@ -54,7 +54,7 @@ def state(seen: Sequence[Seen], hour: float) -> dict[str, dict[str, object]] | N
     return {scope: one.of_scope(scope) for scope, one in newest.items()} if line else None
 
 
-def told(history: kn.history.History, hour: float, cluster_id: str = "here") -> dict[str, dict[str, object]] | None:
+def told(history: kn.state.History, hour: float, cluster_id: str = "here") -> dict[str, dict[str, object]] | None:
     """The same, as the history says it."""
     try:
         back = history.as_of(at(hour), cluster_id)
@@ -77,7 +77,7 @@ def changes(seen: Sequence[Seen]) -> list[tuple[datetime, str, str]]:
     return sorted(found)
 
 
-def told_changes(history: kn.history.History) -> list[tuple[datetime, str, str]]:
+def told_changes(history: kn.state.History) -> list[tuple[datetime, str, str]]:
     """The same, as the history says it."""
     rows = history.changes((None, None), "here").to_arrow().to_pylist()
     return sorted((row["taken_at"], *_target(row["kind"], row["resource"])) for row in rows)
@@ -91,7 +91,7 @@ def _target(kind: str, words: str) -> tuple[str, str]:
     return resource.type, resource.name
 
 
-def are_maximal(history: kn.history.History) -> bool:
+def are_maximal(history: kn.state.History) -> bool:
     """True if no interval goes on where another of the same values ends."""
     for kind in KINDS.values():
         rows = history._place.intervals(kind, None).to_pylist()

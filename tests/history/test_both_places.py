@@ -23,10 +23,10 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames import spark as spark_sessions
-from kadmin_nb.history import History
-from kadmin_nb.history.intervals import FRAMES
 from kadmin_nb.java import spark_java_home
 from kadmin_nb.local.kafka import _free_ports
+from kadmin_nb.state import History
+from kadmin_nb.state.intervals import FRAMES
 from tests.history.hours import at, limits_of, taken, topic
 from tests.history.model import Seen, are_maximal, changes, state, told, told_changes
 from tests.history.plans import Applied

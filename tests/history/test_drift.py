@@ -10,13 +10,15 @@ import kadmin_nb as kn
 from tests.history.hours import at, configs_of, failed, quotas_of, taken, topic
 
 
-def _rows(drift) -> list[tuple]:
-    return [tuple(row[n] for n in ("resource", "key", "state", "a", "b")) for row in drift.to_arrow().to_pylist()]
+def _rows(diff) -> list[tuple]:
+    return [
+        tuple(row[n] for n in ("resource", "key", "state", "a", "b")) for row in diff.everything.to_arrow().to_pylist()
+    ]
 
 
 def test_quotas_that_differ() -> None:
     """Staging was said to be like production."""
-    found = kn.history.drift(quotas_of({"alice": 1, "bob": 2, "carol": 3}), quotas_of({"bob": 2, "carol": 4, "dan": 5}))
+    found = kn.diff(quotas_of({"alice": 1, "bob": 2, "carol": 3}), quotas_of({"bob": 2, "carol": 4, "dan": 5}))
     assert _rows(found) == [
         ("user=alice", "producer_byte_rate", "removed", "1", None),
         ("user=carol", "producer_byte_rate", "changed", "3", "4"),
@@ -53,7 +55,7 @@ _DEFAULTED = {"source": "DEFAULT_CONFIG", "is_default": True, "synonyms": []}
 )
 def test_a_difference_by_default_is_none_that_matters(a, b, states: list[str]) -> None:
     """Four thousand differences, and all but three of them said what is the default anyway."""
-    found = kn.history.drift(*(configs_of(*([row] if row else [])) for row in (a, b)))
+    found = kn.diff(*(configs_of(*([row] if row else [])) for row in (a, b)))
     assert [row[2] for row in _rows(found)] == states
     assert len(found.only_by_default) == states.count("default")
     assert len(found.differing) == len(states) - states.count("default")
@@ -90,20 +92,20 @@ _ALL = {"resource_type": "BROKER", "source": "DYNAMIC_DEFAULT_BROKER_CONFIG", "s
 def test_by_default_means_by_the_other_clusters_default(brokers, value: str, state: str) -> None:
     """Production keeps 7 days by default and staging one, and the topic's 7 days were said to be the same there."""
     theirs = topic("t", "retention.ms", value, default="604800000")
-    found = kn.history.drift(configs_of(*brokers), configs_of(*brokers, theirs))
+    found = kn.diff(configs_of(*brokers), configs_of(*brokers, theirs))
     assert [row[1:3] for row in _rows(found)] == [("retention.ms", state)]
 
 
 def test_nobody_knows_the_default_of_brokers_that_could_not_be_read() -> None:
     """The brokers were forbidden, and their defaults were said to be mine."""
     theirs = {**failed("1"), "resource_type": "BROKER"}
-    found = kn.history.drift(configs_of(topic("t", "retention.ms", "604800000")), configs_of(theirs))
+    found = kn.diff(configs_of(topic("t", "retention.ms", "604800000")), configs_of(theirs))
     assert [row[2] for row in _rows(found)] == ["unknown", "removed"]
 
 
 def test_a_secret_shows_as_one() -> None:
     """The drift report had the password."""
-    found = kn.history.drift(configs_of(topic("t", "x.password", "canary", default="canary")), configs_of())
+    found = kn.diff(configs_of(topic("t", "x.password", "canary", default="canary")), configs_of())
     assert _rows(found) == [("topic=t", "x.password", "removed", "[secure]", None)]
     assert "canary" not in str(found.to_arrow().to_pylist())
 
@@ -112,7 +114,7 @@ def test_what_could_not_be_read_is_not_gone() -> None:
     """All topics that I may not see were said to have been removed."""
     mine = configs_of(topic("a", "retention.ms", "1"), topic("b", "retention.ms", "1"))
     theirs = configs_of(failed("b"))
-    found = kn.history.drift(mine, theirs)
+    found = kn.diff(mine, theirs)
     assert _rows(found) == [
         ("topic=a", "retention.ms", "removed", "1", None),
         ("topic=b", None, "unknown", None, None),
@@ -126,9 +128,7 @@ def test_two_snapshots_are_compared_where_both_have_read() -> None:
     group = {"resource_type": "GROUP", "resource_name": "g", "source": "DYNAMIC_GROUP_CONFIG"}
     ours = taken(0, {"alice": 1.0}, [topic("g", "consumer.session.timeout.ms", "45000", **group)])
     theirs = taken(0, {"alice": 2.0}, scopes=["QUOTAS", "TOPIC"])
-    assert [row[:3] for row in _rows(kn.history.drift(ours, theirs))] == [
-        ("user=alice", "producer_byte_rate", "changed")
-    ]
+    assert [row[:3] for row in _rows(kn.diff(ours, theirs))] == [("user=alice", "producer_byte_rate", "changed")]
 
 
 def test_two_times_of_one_history(tmp_path: Path) -> None:
@@ -137,11 +137,11 @@ def test_two_times_of_one_history(tmp_path: Path) -> None:
     for hour in (0, 1):
         history.record(taken(hour, {"alice": hour + 1.0}))
     wanted = [("user=alice", "producer_byte_rate", "changed", "1", "2")]
-    assert _rows(kn.history.drift(history.as_of(at(0)), history.as_of("2026-11-01T01:00:00Z"))) == wanted
-    assert _rows(kn.history.drift(history.as_of(at(0)), taken(5, {"alice": 2.0}))) == wanted
+    assert _rows(kn.diff(history.as_of(at(0)), history.as_of("2026-11-01T01:00:00Z"))) == wanted
+    assert _rows(kn.diff(history.as_of(at(0)), taken(5, {"alice": 2.0}))) == wanted
 
 
 def test_quotas_and_configs_do_not_compare() -> None:
     """It found no differences between apples and pears."""
     with pytest.raises(kn.UsageError, match="quotas cannot be compared with configs"):
-        kn.history.drift(quotas_of({}), configs_of())
+        kn.diff(quotas_of({}), configs_of())

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kadmin_nb as kn
-from kadmin_nb.history import History
+from kadmin_nb.state import History
 from tests.history.hours import at
 from tests.history.memory import InMemory
 from tests.history.model import Seen, are_maximal, changes, state, told, told_changes

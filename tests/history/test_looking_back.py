@@ -32,7 +32,7 @@ _PLAN = Applied(
 
 
 @pytest.fixture
-def history(five_hours: Path, tmp_path: Path) -> kn.history.History:
+def history(five_hours: Path, tmp_path: Path) -> kn.state.History:
     """A copy of those five hours, which a test may add to."""
     return kn.open_history(shutil.copytree(five_hours, tmp_path / "history"))
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.frames.snapshots import Snapshot
-from kadmin_nb.history import History
 from kadmin_nb.model.changes import AppliedRow, Change
 from kadmin_nb.model.resources import Resource
+from kadmin_nb.state import History
+from kadmin_nb.state.snapshots import Snapshot
 from tests.history.hours import at, taken, topic
 from tests.history.memory import InMemory
 from tests.history.plans import limit, plan, row_of

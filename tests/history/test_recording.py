@@ -18,8 +18,8 @@ from deltalake.exceptions import CommitFailedError
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
-from kadmin_nb.frames.snapshots import UnreadPart, snapshot
-from kadmin_nb.history import addresses, delta
+from kadmin_nb.state import addresses, delta
+from kadmin_nb.state.snapshots import UnreadPart, snapshot
 from tests.full_disk import no_more_than, small_disk
 from tests.history.hours import MIDNIGHT, at, configs_of, failed, limits_of, quotas_of, taken, topic
 from tests.history.model import Seen, changes, state, told, told_changes
@@ -27,7 +27,7 @@ from tests.hostile_names import HOSTILE
 
 
 @pytest.fixture
-def history(tmp_path: Path) -> kn.history.History:
+def history(tmp_path: Path) -> kn.state.History:
     return kn.open_history(tmp_path / "history")
 
 

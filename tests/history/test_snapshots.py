@@ -117,7 +117,7 @@ def test_a_history_of_a_real_cluster(kafka: LocalKafka, cluster: kn.Cluster, uni
         assert back.id == given.id
         assert back.quotas.to_arrow().to_pylist() == given.quotas.to_arrow().to_pylist()
         assert back.configs.to_arrow().to_pylist() == given.configs.to_arrow().to_pylist()
-        assert len(kn.history.drift(given, back)) == 0
+        assert len(kn.diff(given, back)) == 0
 
 
 @pytest.fixture
@@ -146,11 +146,11 @@ def test_two_live_clusters_are_compared(
             (r["key"], r["state"], r["a"], r["b"]) for r in rows if r["resource"] in (f"topic={name}", f"user={user}")
         ]
 
-    snapshots = kn.history.drift(cluster.snapshot(), another.snapshot())
+    snapshots = kn.diff(cluster.snapshot(), another.snapshot(), everything=True)
     configs = [("retention.bytes", "default", "-1", None), ("retention.ms", "changed", "1000", "5000")]
-    assert ours(snapshots) == [*configs, ("consumer_byte_rate", "removed", "7700", None)]
+    assert ours(snapshots) == [configs[1], ("consumer_byte_rate", "removed", "7700", None), configs[0]]
     described = [one.configs.describe(topic=name) for one in (cluster, another)]
-    assert ours(kn.history.drift(*described)) == [("retention.bytes", "default", "-1", "-1"), configs[1]]
-    assert ours(kn.history.drift(cluster.quotas.describe(), another.quotas.describe())) == [
+    assert ours(kn.diff(*described, everything=True)) == [configs[1], ("retention.bytes", "default", "-1", "-1")]
+    assert ours(kn.diff(cluster.quotas.describe(), another.quotas.describe())) == [
         ("consumer_byte_rate", "removed", "7700", None)
     ]

@@ -18,9 +18,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 import kadmin_nb as kn
 from kadmin_nb.clients import DynamicProducer
 from kadmin_nb.frames.answer import Answer
-from kadmin_nb.history import History
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.quota_keys import text_of
+from kadmin_nb.state import History
 from tests.cluster.conftest import PLUGINS
 from tests.dangerous_plans import applied, keys
 from tests.incidents import clients

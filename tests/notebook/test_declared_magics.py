@@ -13,7 +13,7 @@ def test_a_file_goes_out_and_comes_back(live, cluster, name, tmp_path):
     """The file of the terminal could not be had in the notebook."""
     user, place = name("user"), tmp_path / "c.yaml"
     text = live("%kadmin export --kinds quotas")
-    assert kn.declared.read(str(text)).cluster_id == cluster.id
+    assert kn.state.read(str(text)).cluster_id == cluster.id
     live("%kadmin export --kinds quotas --out quotas")
     assert live["quotas"].startswith("# Quotas and configs")
     assert live(f"%kadmin export --out {place}") is None

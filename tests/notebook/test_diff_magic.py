@@ -6,7 +6,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
-from kadmin_nb.frames.snapshots import snapshot
+from kadmin_nb.state.snapshots import snapshot
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker

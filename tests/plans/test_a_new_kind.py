@@ -9,7 +9,6 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
-from kadmin_nb.frames.snapshot_kinds import CONFIGS, QUOTAS
 from kadmin_nb.model.changes import DELETE, SET, VERIFIED, Edit, Refusal
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans import change_lines
@@ -22,6 +21,7 @@ from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.secret_resolver import nowhere
 from kadmin_nb.plans.stage import Stage
 from kadmin_nb.policy.rule_frames import after
+from kadmin_nb.state.snapshot_kinds import CONFIGS, QUOTAS
 from tests.double import FakeKafka
 from tests.plans.labels import LABELS, Labelled, Labels
 from tests.plans.simulation import Pages, plan_of, undoing

@@ -185,7 +185,7 @@ def test_without_a_reassignment_they_are_leftovers(cluster, declared_topic, tmp_
         plan = cluster.plan_from(declared_topic, prune=True)
         assert ("delete", "topic=mv", f"{LEADER}.replicas") in throttles_in(plan)
         assert [key for (key,) in rows(plan.dangers(), "key") if "throttled" in str(key)] == []
-        assert f"{LEADER}.replicas" in kn.declared.export(cluster.snapshot())
+        assert f"{LEADER}.replicas" in kn.state.export(cluster.snapshot())
         assert [key for (key,) in rows(kn.diff(declared_topic, cluster), "key") if "throttled" in str(key)]
     finally:
         throttle(cluster, None)

@@ -8,10 +8,10 @@ import pyarrow as pa
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
-from kadmin_nb.frames.snapshots import Snapshot, snapshot
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.resources import Resource
+from kadmin_nb.state.snapshots import Snapshot, snapshot
 
 MB = 1e6
 CLUSTER = "fleet-1"

@@ -13,7 +13,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
-from kadmin_nb.frames.snapshots import UnreadPart, snapshot
+from kadmin_nb.state.snapshots import UnreadPart, snapshot
 from tests.policy.judged_snapshots import MB, breaches, configs, held, pairs, quotas, states
 
 EXAMPLE = Path(__file__).parents[2] / "kadmin-nb.policies.example.py"

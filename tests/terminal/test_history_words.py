@@ -9,8 +9,8 @@ import pytest
 
 from kadmin_nb.cluster import Cluster
 from kadmin_nb.frames import schemas
-from kadmin_nb.frames.snapshots import snapshot
 from kadmin_nb.plans.plan import Plan
+from kadmin_nb.state.snapshots import snapshot
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker

@@ -19,8 +19,6 @@ from ..advice.config_rules import BY_NATURE
 from ..errors import KadminError
 from ..frames import schemas
 from ..frames.given_frames import plain
-from ..frames.snapshot_kinds import CONFIGS, SCOPES, parsed
-from ..frames.snapshots import Snapshot
 from ..model.changes import Target
 from ..model.config_fallback import behind_listener
 from ..model.config_values import ConfigValue
@@ -30,20 +28,23 @@ from ..model.resources import Resource, Source
 from ..secrets import SHOWN
 from .diff_answer import ANY_BROKER, APART, EACH, NATURE, TEMPORARY, Diff, Side
 from .differences import differences
+from .sides import Connect, read_sides
+from .snapshot_kinds import CONFIGS, SCOPES, parsed
+from .snapshots import Snapshot
 
 _EACH = Resource("BROKER", EACH)
 
 
-def compare(a: Side, b: Side, *, everything: bool = False) -> Diff:
-    """DIFF from `a` to `b`.
+def compare(a: object, b: object, *, connect: Connect, everything: bool = False, cluster_id: str | None = None) -> Diff:
+    """DIFF from `a` to `b`, a row for each resource and key; as of `kn.diff`, with what makes a cluster of a word."""
+    return compare_sides(*read_sides(a, b, connect, cluster_id), everything=everything)
+
+
+def compare_sides(a: Side, b: Side, *, everything: bool = False) -> Diff:
+    """DIFF of two sides that were read.
 
     Brokers of two clusters are compared by their role, those of one cluster one by one. A side that says nothing of
     some scope is not compared there.
-
-    Parameters
-    ----------
-    everything
-        Show also what differs only by default or by nature.
 
     Raises
     ------

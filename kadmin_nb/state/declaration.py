@@ -9,9 +9,6 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 
 from ..errors import Invalid, KadminError, PlanRefused, UsageError, WrongCluster
-from ..frames import snapshot_kinds
-from ..frames.snapshot_kinds import SCOPES, TargetWords, parsed
-from ..frames.snapshots import Snapshot, UnreadPart, snapshot
 from ..hints import Hint, Option, did_you_mean, sentence
 from ..model.changes import DELETE, SET, Edit, Target
 from ..model.configurable import Configurable
@@ -20,7 +17,10 @@ from ..model.findings import Row
 from ..model.quota_keys import QUOTA_KEY_NAMES
 from ..model.resources import WORDS, Resource
 from ..secrets import SHOWN, Secret, revealed
+from . import snapshot_kinds
 from .nodes import Node
+from .snapshot_kinds import SCOPES, TargetWords, parsed
+from .snapshots import Snapshot, UnreadPart, snapshot
 
 # --- the words of a file for what it is about ---
 

@@ -17,12 +17,12 @@ import pyarrow.compute as pc
 from ..errors import ExitState, Invalid, KadminError, NotFound, UsageError
 from ..errors import kind_of as kind_of_error
 from ..files import check, writing
+from ..frames.answer import Answer
+from ..frames.display import Display
+from ..frames.schema_metadata import CLUSTER_ID, TAKEN_AT, stamped
 from ..model.changes import AppliedRow, Target
 from ..model.resources import Resource
 from ..model.throttles import NOBODY_LOOKED, is_throttle
-from .answer import Answer
-from .display import Display
-from .schema_metadata import CLUSTER_ID, TAKEN_AT, stamped
 from .snapshot_kinds import KINDS, SCOPES, SnapshotKind, title_of_part
 
 ID, COMPLETE, SCOPE = "kadmin.snapshot_id", "kadmin.complete", "kadmin.scopes"
@@ -172,7 +172,7 @@ class Snapshot(Display):
         NotFound, UsageError, Invalid
             No such file; a folder, a pipe; a file that holds no snapshot.
         """
-        from .files import MAX_TABLE_BYTES, read_parquet
+        from ..frames.files import MAX_TABLE_BYTES, read_parquet
 
         place = Path(path)
         if not place.exists():
@@ -258,7 +258,7 @@ _NO_SNAPSHOT = "cluster.snapshot().save(path) writes one."
 
 
 def _as_one_list(table: pa.Table, kind: SnapshotKind) -> pa.Array:
-    from .given_frames import plain
+    from ..frames.given_frames import plain
 
     rows = plain(table.select(kind.schema.names)).combine_chunks()
     return pa.ListArray.from_arrays(pa.array([0, len(rows)], pa.int32()), rows.to_struct_array().combine_chunks())

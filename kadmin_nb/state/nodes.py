@@ -115,7 +115,7 @@ def compose(tokens: Iterable[Token]) -> Node:
     if not everything.items:
         raise UsageError(
             "it is empty",
-            hint=Hint(sentence("{} writes one.", Verb("export", "kn.declared.export(cluster.snapshot())"))),
+            hint=Hint(sentence("{} writes one.", Verb("export", "kn.state.export(cluster.snapshot())"))),
         )
     return everything.items[0]
 

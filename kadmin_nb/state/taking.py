@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 
 import pyarrow as pa
@@ -17,25 +18,30 @@ from ..admin.configs import RESOURCES_A_CALL, chunks
 from ..client_configs.kafka import LiveKafka
 from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, NotAuthorized, Unsupported
 from ..frames import schemas
-from ..frames.snapshot_kinds import CLIENT_CONFIGS, CONFIGS, QUOTAS, SCOPES
-from ..frames.snapshots import Snapshot, UnreadPart, snapshot
-from ..model.changes import Target
+from ..model.changes import AppliedRow, Target
 from ..model.client_configs import CONFIGS_TOPIC
 from ..model.resources import Resource, Source
 from ..model.throttles import KEYS, is_throttle
-from .changes import applied_rows
+from .snapshot_kinds import CLIENT_CONFIGS, CONFIGS, QUOTAS, SCOPES
+from .snapshots import Snapshot, UnreadPart, snapshot
 
 _OWN = (Source.TOPIC, Source.GROUP, Source.CLIENT_METRICS)
 _GONE = ("UNKNOWN_TOPIC_OR_PARTITION", "RESOURCE_NOT_FOUND", "GROUP_ID_NOT_FOUND")
 
 
-def snapshot_of(kafka: LiveKafka, scopes: Collection[str] = SCOPES) -> Snapshot:
+def snapshot_of(
+    kafka: LiveKafka,
+    scopes: Collection[str] = SCOPES,
+    applied_since: Callable[[datetime], Iterable[AppliedRow]] | None = None,
+) -> Snapshot:
     """All quotas, every config that is set somewhere, at the place where it is set, and all dynamic client configs.
 
     Parameters
     ----------
     scopes
         The parts to read; nothing is asked about the others.
+    applied_since
+        The rows that plans have changed on this cluster since a time.
 
     Returns
     -------
@@ -65,7 +71,7 @@ def snapshot_of(kafka: LiveKafka, scopes: Collection[str] = SCOPES) -> Snapshot:
         unread=reading.unread,
         throttling=kafka.throttling([] if configs is None else _throttles(configs)),
     )
-    return replace(taken, applied_since=partial(applied_rows, kafka.id))
+    return replace(taken, applied_since=applied_since)
 
 
 def _throttles(configs: pa.Table) -> list[Target]:

@@ -8,8 +8,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from importlib.resources import files
 
 from ..errors import KadminError, UsageError, kind_of, printable
-from ..frames.snapshot_kinds import TargetWords
-from ..frames.snapshots import Snapshot, UnreadPart
 from ..hints import Hint, Option, sentence
 from ..model.changes import Target
 from ..model.throttles import KEYS
@@ -28,6 +26,8 @@ from .declaration import (
     words_of,
 )
 from .reader import FORMAT
+from .snapshot_kinds import TargetWords
+from .snapshots import Snapshot, UnreadPart
 
 FORMATS = ("yaml", "json")
 
@@ -209,8 +209,9 @@ def _entry(words: str, keys: Mapping[str, str]) -> Iterator[str]:
 
 
 def _yaml_key(text: str, indent: str) -> str:
-    """A key with its colon; a long one needs YAML's other form."""
-    written = _scalar(text)
+    """A key with its colon, no number and no word of YAML's: 0 and false are one key in Python. A long one needs YAML's
+    other form."""
+    written = _quoted(text) if text in ("true", "false") or _NUMBER.fullmatch(text) else _scalar(text)
     return f"{indent}{written}:" if len(written) < _LONG else f"{indent}? {written}\n{indent}:"
 
 
@@ -231,6 +232,10 @@ def _scalar(text: str) -> str:
     """A text as it stands where every reader takes it for the same text, or number; else in double quotes."""
     if _UNQUOTED.fullmatch(text) and (text.lower() not in _YAML_WORDS or text in ("true", "false")):
         return text
+    return _quoted(text)
+
+
+def _quoted(text: str) -> str:
     return f'"{"".join(map(_escaped, text))}"'
 
 

@@ -12,10 +12,10 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from ..errors import UsageError, WrongCluster
-from ..frames.snapshot_kinds import SnapshotKind, kind_of_scope
-from ..frames.snapshots import Snapshot
 from ..model.changes import AppliedRow, Change
 from ..model.findings import Row
+from .snapshot_kinds import SnapshotKind, kind_of_scope
+from .snapshots import Snapshot
 
 _Place = tuple[str, str, str | None, str, str]
 """A cluster, a kind, a type of resource or None, a name, and a key."""

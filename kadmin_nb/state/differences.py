@@ -1,7 +1,7 @@
 """The rows in which two snapshots or frames differ, and whether more than the defaults do.
 
-Every comparison is made of these: of clusters and files (`compare`), of times (`drift`); a history's changes are the
-same difference of contents, between a snapshot and the next.
+Every comparison is made of these (`compare`); a history's changes are the same difference of contents, between a
+snapshot and the next.
 """
 
 from __future__ import annotations
@@ -17,29 +17,22 @@ import pyarrow.compute as pc
 from ..errors import Invalid, UsageError
 from ..frames import given_frames, schemas
 from ..frames.given_frames import plain
-from ..frames.snapshot_kinds import SCOPES, SnapshotKind, kind_of, kind_of_scope
-from ..frames.snapshots import SCOPE, Snapshot
 from ..model.config_fallback import Synonym, in_effect, in_unit_of, unnamed_defaults
 from ..model.config_values import BrokerConfigs, ConfigValue
 from ..model.findings import Row
 from ..model.resources import Resource, Source
-from .diff_answer import Diff
+from .snapshot_kinds import SCOPES, SnapshotKind, kind_of, kind_of_scope
+from .snapshots import SCOPE, Snapshot
 
 SECRET = "a secret, which cannot be read"
 """The note of a row that has one."""
 
 
-def drift(a: object, b: object) -> Diff:
-    """DRIFT from `a` to `b`: two snapshots, or two frames of quotas or of configs, of one cluster or of two.
+def differences(a: object, b: object) -> list[Row]:
+    """The rows of DIFF from `a` to `b`, without numbers: two snapshots, or two frames of quotas or of configs.
 
     What only one of them has read is skipped. A resource, or a whole part, that one of them could not read is one row
     with the state unknown. Two secrets are not compared: nobody can see them.
-
-    Parameters
-    ----------
-    a, b
-        Snapshots (`cluster.snapshot()`, `as_of`), or anything with `__arrow_c_stream__` that has the columns of QUOTAS
-        or of CONFIGS, such as what `describe` answers.
 
     Raises
     ------
@@ -48,11 +41,6 @@ def drift(a: object, b: object) -> Diff:
     Invalid
         One of them has a row twice.
     """
-    return Diff(schemas.table(schemas.DRIFT, differences(a, b)))
-
-
-def differences(a: object, b: object) -> list[Row]:
-    """The rows of `drift`."""
     ours, theirs = _side(a), _side(b)
     kinds = [kind for kind in ours if kind in theirs]
     unread = _unread_parts(a, b)
@@ -80,7 +68,7 @@ def _unread_parts(a: object, b: object) -> list[Row]:
 
 def _unknown(kind: str, resource: str, note: str) -> Row:
     """The row of something that one side could not read."""
-    row = dict.fromkeys(schemas.DRIFT.names) | {"kind": kind, "state": "unknown", "is_sensitive": False}
+    row = dict.fromkeys(schemas.DIFF.names) | {"kind": kind, "state": "unknown", "is_sensitive": False}
     return {**row, "resource": resource, "note": note}
 
 
@@ -147,7 +135,7 @@ def within(content: pa.Table, scopes: Collection[str]) -> pa.Table:
 
 
 def _row(old: Row | None, new: Row | None, kind: SnapshotKind, defaults: Defaults | None) -> Row:
-    """A row of DRIFT; `defaults` are those of the side that does not have it."""
+    """A row of DIFF; `defaults` are those of the side that does not have it."""
     one = new or old or {}
     is_default = bool(one.get("is_default")) or one.get("source") == Source.BUILT_IN
     by_default = (old is None or new is None) and (is_default or (defaults is not None and defaults.has(one)))

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..comparing.differences import difference, identities, named_twice
 from ..errors import Invalid, TimedOut, UsageError
 from ..frames import schemas
 from ..frames.frame import Frame
-from ..frames.snapshot_kinds import KINDS, SCOPES, SnapshotKind
 from ..model.figures import utc
 from ..model.findings import Row
+from .differences import difference, identities, named_twice
+from .snapshot_kinds import KINDS, SCOPES, SnapshotKind
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

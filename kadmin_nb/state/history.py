@@ -16,13 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..comparing.differences import content_of, difference, table_of
 from ..errors import Invalid, NotFound, UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.schema_metadata import CLUSTER_ID, TAKEN_AT
-from ..frames.snapshot_kinds import CONFIGS, KINDS, SnapshotKind, kind_of
-from ..frames.snapshots import COMPLETE, ID, SCOPE, PartlyRead, Snapshot, UnreadPart, snapshot
 from ..hints import Hint, Verb, sentence
 from ..model import rights
 from ..model.changes import AppliedRow
@@ -30,6 +27,7 @@ from ..model.figures import utc
 from ..model.findings import Row
 from ..model.resources import Resource
 from ..model.times import length_of_time, moment
+from .differences import content_of, difference, table_of
 from .intervals import (
     FROM,
     PLANNED,
@@ -45,6 +43,8 @@ from .intervals import (
     taken_until_alone,
 )
 from .planned import AppliedPlan, PlannedChanges, not_yet_kept, plans_of, rows_applied, rows_of_plans
+from .snapshot_kinds import CONFIGS, KINDS, SnapshotKind, kind_of
+from .snapshots import COMPLETE, ID, SCOPE, PartlyRead, Snapshot, UnreadPart, snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -87,7 +87,7 @@ def open_history(where: object, spark: SparkSession | None = None, keep: str | t
             f"{where} is the name of a table, and a history is a schema of several", hint=f"For example {schema}."
         )
     if isinstance(where, str) and _SCHEMA.fullmatch(where):
-        from .spark import SparkSchema
+        from .catalog import SparkSchema
 
         return History(SparkSchema(where, spark), kept)
     if not isinstance(where, str | os.PathLike) or not os.fspath(where):

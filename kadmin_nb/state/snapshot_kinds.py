@@ -13,6 +13,8 @@ from typing import Any, ClassVar, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..frames import schemas
+from ..frames.frame import Frame
 from ..model.client_configs import ClientEntity
 from ..model.config_values import ConfigValue
 from ..model.configurable import Configurable
@@ -21,8 +23,6 @@ from ..model.findings import Row
 from ..model.quota_keys import text_of
 from ..model.resources import WORDS, Resource, Source
 from ..secrets import SHOWN, is_secret_name
-from . import schemas
-from .frame import Frame
 
 TargetWords = tuple[str, str]
 """The words of an entity or a resource, and a key."""

@@ -1,6 +1,6 @@
 """Diff: the answer of a comparison; chosen rows of it can be staged.
 
-Counts come first. Rows of DRIFT, of two times or frames, are shown as other frames are: nothing is staged of them.
+Counts come first.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.schema_metadata import CLUSTER_ID
-from ..frames.snapshot_kinds import KINDS, parsed
-from ..frames.snapshots import Snapshot
 from ..frames.views import DIFFERENCES, differences_finding
 from ..hints import Hint, Option, sentence
 from ..model.changes import DELETE, SET, Edit
@@ -30,6 +28,8 @@ from ..model.configurable import Configurable
 from ..model.figures import utc
 from ..model.findings import Row
 from ..model.grammar import quote
+from .snapshot_kinds import KINDS, parsed
+from .snapshots import Snapshot
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
@@ -52,17 +52,21 @@ _SAID_APART = {"default": "only by default", NATURE: "by nature", TEMPORARY: "se
 class Side:
     """One side of a comparison: a snapshot, or a frame of quotas or of configs; and how it is called.
 
-    `cluster` is the connection, where it was handed in; `is_live` that it is a cluster as it is now; `topics` are all
-    that it has, None where nobody knows. `is_declared` that it is a file that somebody may have written: it says
-    nothing of what stands in server.properties.
+    `topics` are all that a cluster as it is now has, None of anything else; `cluster` is its connection, where it was
+    handed in. `is_declared` that it is a file that somebody may have written: it says nothing of what stands in
+    server.properties.
     """
 
     says: str
     content: Any
-    is_live: bool = False
     topics: frozenset[str] | None = None
     is_declared: bool = False
     cluster: Any = None
+
+    @property
+    def is_live(self) -> bool:
+        """True of a cluster as it is now."""
+        return self.topics is not None
 
     @property
     def cluster_id(self) -> str | None:
@@ -90,8 +94,10 @@ class Diff(Answer):
     `only_by_default`, `by_nature` and `set_for_a_while` have what counts for no difference; they are among the rows
     only where everything was asked for. `counts` is DIFF_COUNTS. `id` is the same for the same differences.
     `passed_over` are the scopes that one side says nothing of; `secrets` counts those that both have, which are not
-    compared. Of `drift` it is DRIFT: rows without numbers, of no sides, shown as a frame.
+    compared.
     """
+
+    _is_frame = False
 
     def __init__(
         self,
@@ -105,7 +111,6 @@ class Diff(Answer):
         apart = pc.is_in(table["state"], pa.array(APART, pa.string()))
         super().__init__(table if everything else table.filter(pc.invert(apart)))
         self._whole, self.a, self.b, self.passed_over, self.secrets = table, a, b, passed_over, secrets
-        self._is_frame = "row" not in table.column_names
 
     @property
     def everything(self) -> Diff:
@@ -230,8 +235,6 @@ class Diff(Answer):
 
     def _title(self) -> str:
         """The number of rows that differ and how, the two sides, and the rows not shown."""
-        if self._is_frame:
-            return super()._title()
         by_state = Counter(self._whole["state"].to_pylist())
         differing = len(self.differing)
         apart = ", ".join(f"{by_state[state]:,} {word}" for state, word in _SAID_APART.items() if by_state[state])
@@ -246,7 +249,7 @@ class Diff(Answer):
         return "\n".join([*lines, *([f"diff {self.id}"] if differing else [])])
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return [self._table] if len(self) or self._is_frame else []
+        return [self._table] if len(self) else []
 
 
 # --- from rows to edits that make one side like the other ---

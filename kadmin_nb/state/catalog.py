@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from ..errors import Invalid, KadminError, Unsupported
 from ..frames.frame import Frame
-from ..frames.snapshot_kinds import KINDS, SnapshotKind
 from ..frames.spark import new_table, said_by, spark_session, to_spark
 from .intervals import (
     FRAMES,
@@ -30,6 +29,7 @@ from .intervals import (
     stored_schema,
     taken_until_alone,
 )
+from .snapshot_kinds import KINDS, SnapshotKind
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -25,7 +25,6 @@ import pyarrow.compute as pc
 from .. import files
 from ..errors import Invalid, TimedOut, Unsupported, UsageError
 from ..frames.frame import Frame
-from ..frames.snapshot_kinds import KINDS, SnapshotKind
 from .addresses import check_credentials, folder_of
 from .intervals import (
     FRAMES,
@@ -42,6 +41,7 @@ from .intervals import (
     stored_schema,
     taken_until_alone,
 )
+from .snapshot_kinds import KINDS, SnapshotKind
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable

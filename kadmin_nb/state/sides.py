@@ -1,0 +1,182 @@
+"""The sides of a comparison, read wherever they are: clusters, files, moments of a history, snapshots and frames."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, replace
+from itertools import starmap
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from ..errors import KadminError, UsageError
+from ..model.grammar import quote
+from ..model.resources import WORDS, Resource
+from .declaration import Declared, read_by
+from .diff_answer import Side
+from .differences import table_of
+from .history import open_history
+from .reader import load
+from .snapshot_kinds import CONFIGS
+from .snapshots import SUFFIX, Snapshot
+from .taking import configs_of
+
+HISTORY = "history:"
+DECLARED = (".yaml", ".yml", ".json")
+NOW = "now"
+
+Connect = Callable[[str], AbstractContextManager[Any]]
+"""How a word becomes a cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What a word names: a cluster, as `connect` finds it, a file of either kind, or a moment of a history."""
+
+    what: Literal["cluster", "snapshot", "declared", "history"]
+    where: str
+    time: str = NOW
+
+
+def named(text: str) -> Named:
+    """What a word names: `history:WHERE@TIME`, a file by the end of its name, else a cluster.
+
+    What begins with `history:` is one; a file that is called so is `./history:…`. The last `@` begins the time.
+
+    Raises
+    ------
+    UsageError
+        An empty word, or a history without a place.
+    """
+    if text.startswith(HISTORY):
+        where, at, time = text.removeprefix(HISTORY).rpartition("@")
+        if not at:
+            where, time = time, NOW
+        if not where or not time.strip():
+            raise UsageError(f"{quote(text)} is not a time of a history", hint="Write history:lake/kafka@'2h ago'.")
+        return Named("history", where, time)
+    if not text:
+        raise UsageError("an empty name cannot be compared", hint="A profile, host:port, or a file.")
+    suffix = Path(text).suffix
+    return Named("snapshot" if suffix == SUFFIX else "declared" if suffix in DECLARED else "cluster", text)
+
+
+def read_sides(a: object, b: object, connect: Connect, cluster_id: str | None) -> list[Side]:
+    """Both sides. Files are read first: a wrong name is said at once. Histories last: whose moment it is, the other
+    side may tell."""
+    sources: list[Any] = [named(os.fspath(one)) if isinstance(one, str | os.PathLike) else one for one in (a, b)]
+    if a is b or (isinstance(sources[0], Named) and sources[0] == sources[1]):
+        raise UsageError("both sides are the same", hint="Name two: clusters, files, or moments of a history.")
+    with ExitStack() as connections:
+        sides: dict[int, Side] = {}
+        for place in sorted((0, 1), key=lambda place: _when(sources[place])):
+            source, other = sources[place], sides.get(1 - place)
+            if not _is_cluster(source):
+                sides[place] = _kept(source, cluster_id, other)
+            elif isinstance(source, Named):
+                sides[place] = _live(connections.enter_context(_reached(source.where, connect)), source.where, other)
+            else:
+                sides[place] = _live(source, source.settings.bootstrap, other)
+        both = [sides[0], sides[1]]
+        _refuse_one_cluster(*both)
+        both = [_with_synonyms(side, other) for side, other in zip(both, reversed(both), strict=True)]
+    return [side if side.cluster is a or side.cluster is b else replace(side, cluster=None) for side in both]
+
+
+def _is_cluster(source: Any) -> bool:
+    return source.what == "cluster" if isinstance(source, Named) else hasattr(source, "port")
+
+
+def _when(source: Any) -> int:
+    return 1 if _is_cluster(source) else 2 if isinstance(source, Named) and source.what == "history" else 0
+
+
+def _refuse_one_cluster(a: Side, b: Side) -> None:
+    if a.is_live and b.is_live and a.cluster_id == b.cluster_id:
+        raise UsageError(
+            f"both sides, {a.says} and {b.says}, are the cluster {a.cluster_id} as it is now",
+            hint="history:WHERE@TIME names an earlier state.",
+        )
+
+
+def _reached(target: str, connect: Connect) -> AbstractContextManager[Any]:
+    try:
+        return connect(target)
+    except UsageError as exc:
+        if os.path.isfile(target) and not target.endswith(".properties"):
+            exc.hint = f"A declarative file ends in {', '.join(DECLARED)}, a snapshot in {SUFFIX}."
+        raise
+
+
+def _live(cluster: Any, says: str, other: Side | None) -> Side:
+    """A cluster as it is now; beside a declarative file of its kinds."""
+    kinds = _kinds_of(other) if other is not None and other.is_declared else None
+    try:
+        return Side(says, cluster.snapshot(kinds), frozenset(cluster.port.topics()), cluster=cluster)
+    except KadminError as exc:
+        raise exc.within(says) from None
+
+
+def _kinds_of(file: Side) -> list[str]:
+    """The kinds to read of a cluster beside a declarative file: with configs the brokers', which have the defaults."""
+    kinds = read_by(file.content.scopes)
+    return [*kinds, *["broker"] * (not {*kinds}.isdisjoint(WORDS))]
+
+
+def _kept(source: Any, cluster_id: str | None, other: Side | None) -> Side:
+    """A file, a moment of a history, a snapshot or a frame."""
+    match source:
+        case Named("snapshot", path):
+            return Side(path, Snapshot.load(path))
+        case Named("declared", path):
+            return _kept(load(path), cluster_id, other)
+        case Named("history", where, time):
+            return _past(where, time, cluster_id, other)
+        case Declared(where=where):
+            return Side(where, source.snapshot(), is_declared=True)
+        case Snapshot():
+            return Side("a snapshot", source)
+    return Side("a frame", table_of(source))
+
+
+def _past(where: str, time: str, cluster_id: str | None, other: Side | None) -> Side:
+    """The snapshot at that time: of that cluster, or where the history has several and none is named, of the other
+    side's."""
+    recorded = open_history(where)
+    if cluster_id is None and other and len(recorded.clusters) > 1 and other.cluster_id in recorded.clusters:
+        cluster_id = other.cluster_id
+    return Side(f"{HISTORY}{where}", recorded.as_of(time, cluster_id))
+
+
+def _with_synonyms(file: Side, live: Side) -> Side:
+    """A declarative file's configs with the synonyms of a cluster beside it: a file cannot say what applies without a
+    value."""
+    if not (file.is_declared and live.cluster):
+        return file
+    configs, live_configs = file.content.configs.to_arrow(), live.content.configs.to_arrow()
+    missing = set(_common_places(configs)) - set(_common_places(live_configs))
+    chains = _chains(live.cluster, [place for place in missing if place[0] in _ANYWHERE])
+    synonyms = pa.array([chains.get(place) for place in _common_places(configs)], configs.schema.field("synonyms").type)
+    with_them = configs.set_column(configs.schema.get_field_index("synonyms"), "synonyms", synonyms)
+    return replace(file, content=file.content.with_frame(CONFIGS, with_them))
+
+
+_Place = tuple[str, str, str | None]
+_ANYWHERE = ("TOPIC", "GROUP", "CLIENT_METRICS")
+"""The resources that any broker answers for."""
+
+
+def _common_places(configs: pa.Table) -> list[_Place]:
+    columns = (configs[name].to_pylist() for name in ("resource_type", "resource_name", "key"))
+    return list(zip(*columns, strict=True))
+
+
+def _chains(cluster: Any, places: Sequence[_Place]) -> dict[_Place, Any]:
+    """The synonyms of these keys there; none of what is not there, or may not be seen."""
+    resources = sorted({(kind, name) for kind, name, _ in places})
+    keys = sorted({key for _, _, key in places if key is not None})
+    table = configs_of(cluster.port, starmap(Resource, resources), keys=keys)
+    return dict(zip(_common_places(table), table["synonyms"].to_pylist(), strict=True))
