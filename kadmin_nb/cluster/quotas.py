@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -169,49 +169,6 @@ class Quotas:
 
         self._refuse_unknown(keys)
         return why(self._kafka, user, client_id, keys=keys, usage=usage, to=to, history=history)
-
-    def reach(
-        self,
-        user: object,
-        client_id: object = "",
-        *,
-        topics: Collection[str] = (),
-        usage: object = None,
-        without: Iterable[int] = (),
-        reassignment: str | None = None,
-        assume_default: bool = False,
-    ) -> Answer:
-        """REACH: what a client gets from all brokers together, by the limits that hold on each of them.
-
-        Parameters
-        ----------
-        topics
-            The topics that it reads or writes, all partitions evenly.
-        usage
-            Instead: USAGE, which tells how much of it comes from which broker.
-        without
-            Brokers by id, each a case of its own: what it leads goes to the next replica in sync.
-        reassignment
-            The file of a reassignment, as kafka-reassign-partitions.sh takes it; the first replica leads.
-        assume_default
-            As of `resolve`.
-
-        Raises
-        ------
-        UsageError, NotFound
-            Neither topics nor usage, or both; a topic or a broker that is not there.
-        NotKnowable
-            A broker sets `client.quota.callback.class`.
-        """
-        from . import reach
-
-        what_if = [*without]
-        if usage is None:
-            replicas = None if reassignment is None else reach.read_reassignment(reassignment)
-            return reach.of_topics(self._kafka, user, client_id, topics, what_if, replicas, assume_default)
-        if topics or what_if or reassignment:
-            raise UsageError("usage does not name topics", hint="Leave it out, or leave out topics and what-ifs.")
-        return reach.of_usage(self._kafka, user, client_id, usage, assume_default)
 
     def recommend(
         self,

@@ -181,12 +181,12 @@ def why(
     history: History | None = None,
 ) -> WhyAnswer:
     """Everything that is known of the limits of one client; see `Quotas.why`."""
-    pair = one_name("why", "user", user), one_name("why", "client-id", client_id)
+    pair = _one_name("user", user), _one_name("client-id", client_id)
     registered = kafka.brokers()
     brokers = [broker for broker in registered if not broker.is_fenced]
     rows = resolving.broker_rows(kafka, brokers, brakes.KEYS_FOR_CLIENTS)
     marks = resolving.marks_of(rows, len(brokers), assume_default=True)
-    stored = stored_for(kafka, pair)
+    stored = stored_of(resolving.quotas_of(kafka, resolve_engines.pairs_of([pair])).to_pylist())
     asked = list(keys or USER_CLIENT_KEYS)
     explanation = explain(stored, *pair, asked)
     others = () if pair[1] else explain(stored, pair[0], None, asked)
@@ -217,19 +217,14 @@ def _requests_and_usage(given: object) -> tuple[Frame | None, object]:
     return (frame, request_usage(frame)) if is_requests else (None, given)
 
 
-def stored_for(kafka: LiveKafka, pair: tuple[str, str]) -> Stored:
-    """The quotas that could apply to one client."""
-    return stored_of(resolving.quotas_of(kafka, resolve_engines.pairs_of([pair])).to_pylist())
-
-
-def one_name(verb: str, kind: str, value: object) -> str:
-    """The one name that a verb is about; a client-id may be blank."""
+def _one_name(kind: str, value: object) -> str:
+    """The name of the one client; a client-id may be blank."""
     if value is None:
         raise UsageError(f"{kind} is required", hint="For example user=alice client-id=app.")
     names = parts(kind, value)
     if len(names) != 1 or not isinstance(names[0], str):
         raise UsageError(
-            f"{verb} is about one client, and {kind} names several",
+            f"why is about one client, and {kind} names several",
             hint=Hint(sentence("{} answers for many.", Verb("quota resolve", "cluster.quotas.resolve(…)"))),
         )
     return names[0]

@@ -154,18 +154,6 @@ def _observed(session: Session, seconds: float) -> Any:
         return None
 
 
-def _names(ctx: click.Context, option: click.Parameter, text: str | None) -> tuple[str, ...]:
-    return tuple(filter(None, (text or "").split(",")))
-
-
-def _broker_ids(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> tuple[int, ...]:
-    """`broker=2`, or the number alone."""
-    numbers = [text.removeprefix("broker=") for text in given]
-    if strange := next((number for number in numbers if not number.isdecimal()), None):
-        raise UsageError(f"{strange} is not the id of a broker", hint="For example --without broker=2.")
-    return tuple(map(int, numbers))
-
-
 def _wanted_limit(text: str) -> tuple[str, float]:
     """The key and the value of `--to`."""
     key, value = options.pair(text, "--to")
@@ -256,40 +244,6 @@ def _edits(verb: str, words: Sequence[str], pairs: Any, session: Session, plan_o
         raise UsageError(f"{whom} and --pairs both name clients", hint="Use one of them.")
     pattern = change_words.quota_edits(verb, [*words, "user=x"], plan_options.allow_unknown)
     return on_each_pair(pattern, clients)
-
-
-@quota.command()
-@options.reading
-@words(completions.entities, "user=NAME [client-id=NAME]")
-@click.option("--topics", metavar="NAME,...", callback=_names, help="The topics that it reads or writes evenly.")
-@click.option("--usage", metavar="NAME", type=FRAME, help="A USAGE frame instead: how its load is spread over brokers.")
-@click.option("--without", multiple=True, metavar="BROKER", callback=_broker_ids, help="What if broker=2 is lost.")
-@click.option("--reassignment", metavar="FILE", help="What if partitions move as in this JSON of Kafka's own tool.")
-@options.assume_default
-def reach(
-    session: Session,
-    words: tuple[str, ...],
-    topics: tuple[str, ...],
-    usage: Any,
-    without: tuple[int, ...],
-    reassignment: str | None,
-    assume_default: bool,
-) -> Any:
-    """Show what a client gets from all brokers together.
-
-    Its limits apply per broker, and its topics have leaders on some of them.
-
-    \b
-    {here} user=alice client-id=app --topics orders,payments
-    {here} user=alice client-id=app --topics orders --without broker=2
-    {here} user=alice client-id=app --usage usage.parquet
-    """
-    whom = read_selectors(words, TYPES)
-    used = usage_frame(session, usage)
-    more: dict[str, Any] = {"without": without, "reassignment": reassignment, "assume_default": assume_default}
-    return session.cluster.quotas.reach(
-        whom.pop("user", None), whom.pop("client_id", ""), topics=topics, usage=used, **more, **whom
-    )
 
 
 for more in (chart, near, recommend, top, usage):

@@ -41,6 +41,7 @@ from .frame import (
 )
 
 TEXTS = pa.list_(TEXT)
+BROKER_IDS = pa.list_(WHOLE)
 SYNONYMS = pa.list_(
     pa.struct([pa.field("source", TEXT, False), pa.field("key", TEXT, False), pa.field("value", TEXT, True)])
 )
@@ -54,9 +55,6 @@ PASSED_OVER, TOPIC_MISSING = "kadmin.passed_over", "kadmin.topic_missing"
 
 OF_BUCKETS = "metrics: the broker's own rate of a bucket"
 """The `source` of a row of USAGE whose names are a bucket's: who shares one it does not tell."""
-
-NOW = "now"
-"""The case of REACH without a what-if."""
 
 # --- columns of many frames ---
 
@@ -206,21 +204,14 @@ class LIFTS(Frame, key="number"):
     consequence = Field(TEXT, "its side effects", look=PROSE)
 
 
-class REACH(_Client, key="key case"):
-    """What a client gets from all brokers together. `case` is now, or what if."""
+class LEADERS(Frame, key="topic partition"):
+    """The partitions of some topics, and the brokers that have them."""
 
-    key = KEY
-    case = Field(TEXT, look=NAME)
-    value = Field(NUMBER, "the limit on each broker", unit=OF_KEY)
-    brokers = Field(WHOLE)
-    on_paper = Field(NUMBER, "the limit on all brokers together", unit=OF_KEY)
-    total = Field(
-        NUMBER, "what is reached: the busiest broker is the first at the limit; null: nothing", unit=OF_KEY, null=True
-    )
-    leaders = Field(WHOLE, "the brokers that have a part of the load")
-    busiest = Field(WHOLE, "the broker with the largest part", null=True)
-    busiest_share = Field(NUMBER, "its part of the load", unit=SHARE, null=True)
-    offline = Field(WHOLE, "partitions without a leader")
+    topic = Field(TEXT, look=NAME)
+    partition = Field(WHOLE)
+    leader = Field(WHOLE, "the broker that leads it; null: it is offline", null=True)
+    replicas = Field(BROKER_IDS, "the brokers that have it, in the order of preference")
+    in_sync = Field(BROKER_IDS, "those of them that are in sync")
 
 
 class BRAKES(Frame, key="number"):

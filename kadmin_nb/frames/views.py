@@ -363,9 +363,6 @@ VIEWS: Mapping[type, View] = {
         ("brake", "brakes"),
     ),
     schemas.LIFTS: View(("number", "line", "limit", "reach", "consequence"), ("change", "changes")),
-    schemas.REACH: View(
-        ("key", "case", "value", "on_paper", "total", "leaders", "busiest", "busiest_share", "offline")
-    ),
     schemas.PERMISSIONS: View(("action", "operation", "resource", "allowed", "note")),
     schemas.CHECKS: View(("check", "subject", "state", "note", "mend"), ("check", "checks")),
     schemas.PLANS: View(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from ..errors import NotFound, UsageError
+from ..errors import UsageError
 from .configurable import THE_CLUSTER, AclResource, Configurable
 from .grammar import DEFAULT, format_word, parse_word, split
 
@@ -167,16 +167,3 @@ class Partition:
     leader: int | None
     replicas: tuple[int, ...] = ()
     in_sync: tuple[int, ...] = ()
-
-
-def refuse_unknown_brokers(named: Iterable[int], brokers: Collection[int]) -> None:
-    """Refuse a broker that is not one of these.
-
-    Raises
-    ------
-    NotFound
-        The first.
-    """
-    for broker in named:
-        if broker not in brokers:
-            raise NotFound(f"there is no broker {broker}", hint=f"There are {', '.join(map(str, brokers)) or 'none'}.")

@@ -22,7 +22,19 @@ if TYPE_CHECKING:
     from .binder import bind
     from .catalogue import Runbook, find, new, show
     from .catalogue import listed as list
-    from .cells import LIMITS, Client, bars, chart, clients, configs_now, effective, frame, pandas, use_profiles
+    from .cells import (
+        LIMITS,
+        Client,
+        bars,
+        chart,
+        clients,
+        configs_now,
+        effective,
+        frame,
+        leaders,
+        pandas,
+        use_profiles,
+    )
     from .launcher import Run, run
     from .preconditions import gate, preflight, reviewed
     from .run_record import Record, record
@@ -39,6 +51,7 @@ _LAZY = {
     "frame": ("cells", "frame"),
     "pandas": ("cells", "pandas"),
     "effective": ("cells", "effective"),
+    "leaders": ("cells", "leaders"),
     "bars": ("cells", "bars"),
     "clients": ("cells", "clients"),
     "chart": ("cells", "chart"),
@@ -75,6 +88,7 @@ __all__ = [
     "find",
     "frame",
     "gate",
+    "leaders",
     "list",
     "new",
     "pandas",

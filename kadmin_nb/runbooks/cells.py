@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_, or_
@@ -21,6 +21,7 @@ from ..frames import files, relational, schemas
 from ..frames import spark as sparks
 from ..frames.answer import Answer
 from ..frames.given_frames import refuse_other_than_text, table_of
+from ..hints import did_you_mean
 from ..model.grammar import DEFAULT
 from ..model.quota_keys import USER_CLIENT_KEYS
 from ..model.resources import WORDS
@@ -110,6 +111,24 @@ def effective(quotas: Any, known: Any, keys: Sequence[str] | None = None) -> Any
     from ..fleets import resolve as resolve_on_spark
 
     return resolve_on_spark(quotas, known, keys=keys)
+
+
+def leaders(cluster: Cluster, topics: Collection[str]) -> pa.Table:
+    """LEADERS: the partitions of these topics, and the broker that leads each of them.
+
+    Raises
+    ------
+    NotFound
+        A topic that does not exist, or that we may not describe.
+    """
+    found = cluster.port.partitions(topics)
+    if missing := sorted({*topics} - {partition.topic for partition in found}):
+        raise NotFound(
+            f"no topic {missing[0]} that we may describe", hint=did_you_mean(missing[0], cluster.port.topics())
+        )
+    at = {"topic": "topic", "partition": "number", "leader": "leader", "replicas": "replicas", "in_sync": "in_sync"}
+    rows = [{name: getattr(partition, part) for name, part in at.items()} for partition in found]
+    return schemas.table(schemas.LEADERS, rows)
 
 
 MOST = 1000

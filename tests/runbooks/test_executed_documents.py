@@ -33,7 +33,7 @@ OLD_CLIENTS = RUNBOOKS.parents[1] / "docs" / "examples" / "kafka-request.log"
 STATES = {
     **dict.fromkeys(["apply_plan", "rollback_plan"], "applied"),
     **dict.fromkeys(["change_configs", "change_quotas", "onboard_client"], "planned"),
-    **dict.fromkeys(["drift_report", "quota_audit", "record_history", "rightsizing", "capacity"], "finished"),
+    **dict.fromkeys(["drift_report", "quota_audit", "record_history", "rightsizing", "capacity", "reach"], "finished"),
     **dict.fromkeys(["showback", "upgrade_check"], "finished"),
 }
 """What each run ends with, but for `offboard_client`: it runs beside the one that it looks for."""
@@ -93,6 +93,7 @@ def runs(home: Path, secure_kafka: LocalKafka, request: pytest.FixtureRequest) -
         run("upgrade_check", log=str(OLD_CLIENTS), broker="1", tz="UTC")
         run("rightsizing", usage=str(home / "usage.parquet"))
         run("capacity", usage=str(home / "usage.parquet"))
+        run("reach", user=HOSTILE, usage=str(home / "usage.parquet"))
         run("record_history", history=str(home / "history"))
 
     parquet.write_table(_used(HOSTILE), home / "usage.parquet")
@@ -185,7 +186,7 @@ def test_a_tasks_parameter_that_is_none_is_refused(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "record_history"])  # which has no flag
 def test_a_tasks_flag_is_true_or_false(name: str) -> None:
     """On Databricks everything is text, and perhaps was true."""
-    reports = ("capacity", "quota_audit", "drift_report", "rightsizing", "showback", "upgrade_check")
+    reports = ("capacity", "quota_audit", "drift_report", "reach", "rightsizing", "showback", "upgrade_check")
     flag = "fail" if name in reports else "apply"
     with pytest.raises(kn.UsageError, match=f"{flag} is declared bool"):
         as_task(name, **{flag: "perhaps"})
