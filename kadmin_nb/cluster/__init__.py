@@ -327,7 +327,7 @@ class Cluster:
 
         Custom callbacks are ignored: this follows Kafka's own rules.
         """
-        return self._changes.impact(plan, clients)
+        return self._changes.bind(plan).impact(clients)
 
     def guard(self, plan: Plan, policy: Given | Iterable[Given] | None = None) -> PolicyAnswer | None:
         """POLICY of a plan that breaks no rule, as `apply` asks before it; one that breaks a rule is refused.

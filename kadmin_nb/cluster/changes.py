@@ -27,13 +27,14 @@ from ..model.changes import UNVERIFIED, VERIFIED, AppliedRow, Change, Edit, Sent
 from ..model.findings import WARNING, Finding
 from ..paths import journal_dir
 from ..plans import LAG, QUIET_PERIOD, VERIFY_TIMEOUT, gradual, plan, planning, sending, stalls, validation
-from ..plans.advice.dangers import Gate, advice_on
+from ..plans.advice.dangers import advice_on
 from ..plans.advice.warnings import CALLBACK, OF_PRECEDENCE, behind
 from ..plans.apply_options import ApplyOptions
 from ..plans.approval import approval_of, approved, author
 from ..plans.execution import executor, rollback
-from ..plans.execution.executor import ApplyResult, Hooks, safe_waves
+from ..plans.execution.executor import Hooks, safe_waves
 from ..plans.execution.plan_lock import LOST
+from ..plans.execution.preflight import Gate
 from ..plans.execution.progress import Progress, Stopped, heard_between_requests, never, silent
 from ..plans.journal import replay
 from ..plans.journal.hash_chain import Journal
@@ -42,8 +43,8 @@ from ..plans.journal.store import Journals, StoredJournal
 from ..plans.kinds import registry
 from ..plans.kinds.registry import quiet_period
 from ..plans.observed_state import ObservedState
-from ..plans.outcomes import Outcomes
-from ..plans.plan import Follower, Plan, bound, dangers_of, origin_of
+from ..plans.outcomes import ApplyResult, Outcomes
+from ..plans.plan import Follower, Plan, bound, dangers_of
 from ..plans.secret_resolver import Resolver
 from ..plans.stage import Stage
 from ..secrets import Secret, asks_somebody
@@ -51,7 +52,6 @@ from . import near_names
 
 if TYPE_CHECKING:
     from ..policy import PolicyAnswer
-    from ..usage.touched_clients import ImpactAnswer
 
 LIFETIME = timedelta(days=7)
 """The time in which a plan may be applied unless it says otherwise."""
@@ -155,7 +155,7 @@ class Changes:
                 raise _interrupted(plan, "at once; the outcome of requests that were on their way is unknown") from None
             done = self._with_what_is_left(plan, self._awaited(done, options.wait_clients, stopped, progress))
             is_lost = journal.is_lost and not done.unwritten
-            outcomes = Outcomes.of(plan, done, None if is_lost else journal, lambda: self.rollback(plan))
+            outcomes = Outcomes.of(plan.id, plan.cluster_id, done, None if is_lost else journal)
         _tell_followers(plan, outcomes)
         if done.unwritten:
             raise _unwritten(plan, done.unwritten, outcomes)
@@ -343,7 +343,7 @@ class Changes:
             except KadminError as exc:
                 journal, note = None, f"not written to the journal, so no rollback relies on it: {exc}"
             done = self._awaited(replace(done, note=note), wait_clients, stopped, progress)
-        return _tell_followers(plan, Outcomes.of(plan, done, journal))
+        return _tell_followers(plan, Outcomes.of(plan.id, plan.cluster_id, done, journal))
 
     def _write_seen(self, plan: Plan, done: ApplyResult) -> Journal | None:
         """The journal of the plan, where there was something new to write into it."""
@@ -381,14 +381,6 @@ class Changes:
         predicted = stalls.stalls(plan.changes, self._kafka.quotas.describe(), usage, cluster_id=self._kafka.id)
         return stalls.answer_of(predicted, usage, self._kafka.id, self.brokers())
 
-    def impact(self, plan: Plan, clients: object) -> ImpactAnswer:
-        """IMPACT; see `Cluster.impact`."""
-        self._refuse_other_cluster(plan)
-        from ..plans.impact import of_plan  # its kernels take as long to load as all else here
-
-        quotas = self._kafka.quotas.describe()
-        return of_plan(plan, quotas, clients, self.brokers())
-
     def log(self, plan: Plan | str | None) -> Answer:
         """PLANS of this cluster, or the JOURNAL of one plan."""
         return Answer(journals().to_arrow(self._kafka.id) if plan is None else self._begun(plan).to_arrow())
@@ -425,7 +417,7 @@ class Changes:
         """
         edits = [Edit(c.op, c.resource, c.key, c.wanted, again=c.is_again) for c in plan.changes]
         made = self._plan(edits, reason or plan.reason, planning.let_through(plan.changes), None)
-        return replace(made, undoes=plan.undoes, _origin=origin_of(plan))
+        return replace(made, undoes=plan.undoes, _origin=plan._origin)
 
     @plan.at_rest()
     def _plan(

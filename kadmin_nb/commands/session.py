@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ..plans.outcomes import Outcomes
     from ..plans.plan import Plan
     from ..plans.stage import Stage
-    from ..usage.touched_clients import ImpactAnswer
 
 Note = Callable[[str], None]
 
@@ -217,7 +216,7 @@ class Session:
         current = f"$KADMIN_PROFILE ({profile})" if profile else chosen.target
         return f"The current cluster is still {current}; to use this one: {self.use_line(target)}"
 
-    def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Plan | Outcomes | Stage | ImpactAnswer:
+    def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Plan | Outcomes | Stage:
         """Carry out a changing verb: the terminal plans that one line."""
         stage = self.cluster.stage()
         stage.add(edits)
@@ -225,15 +224,15 @@ class Session:
 
     def save_or_apply(
         self, plan: Plan, plan_options: PlanOptions, impact: ImpactOptions | None = None
-    ) -> Plan | Outcomes | ImpactAnswer:
+    ) -> Plan | Outcomes:
         """Save a plan, apply it, or show it with its impact on clients; one that breaks a policy is refused."""
         chosen = self.with_policies(plan_options.apply_options)
         if not plan_options.apply:
             self._guarded(plan, chosen)
-        plan, answer = self._judged(plan, impact)
+        plan = self._with_impact(plan, impact)
         save(plan, plan_options)
         if not plan_options.apply:
-            return answer
+            return plan
         return self.applied(self.cluster_to_change.apply, plan, chosen)
 
     def applied(self, apply: Callable[..., Outcomes], plan: Any, options: ApplyOptions) -> Outcomes:
@@ -246,12 +245,9 @@ class Session:
     def _seconds_to_wait(ask: Callable[[str], bool], held: Locked) -> float:
         return WAIT_LEASE if ask(f"{held}. Wait for it, {WAIT_LEASE:.0f} s at most?") else 0.0
 
-    def _judged(self, plan: Plan, impact: ImpactOptions | None) -> tuple[Plan, Plan | ImpactAnswer]:
-        """The plan with the dangers that these clients tell of, and IMPACT; without clients the plan as it is."""
-        if impact is None:
-            return plan, plan
-        answer = self.cluster.impact(plan, impact.clients)
-        return answer.plan or plan, answer
+    def _with_impact(self, plan: Plan, impact: ImpactOptions | None) -> Plan:
+        """The plan with its impact on these clients, and the dangers that they tell of; without clients as it is."""
+        return plan if impact is None else plan._with_impact(self.cluster.impact(plan, impact.clients))
 
     def _guarded(self, plan: Plan, options: ApplyOptions) -> None:
         """Refuse a plan that breaks a policy; what policies say besides is noted."""

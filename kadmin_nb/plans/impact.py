@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pyarrow as pa
 
@@ -22,44 +22,44 @@ from ..usage import backtesting
 from ..usage.limits_used import known_clients
 from ..usage.touched_clients import ImpactAnswer
 from . import stalls
-
-if TYPE_CHECKING:
-    from .plan import Plan
+from .quotas_after import table_after
 
 _OF_ADDRESSES = ("IP", DEFAULT_IP)
 _MEASURED = {"broker", "key", "window_start", "window_end", "value"}
 
 
-def of_plan(
-    plan: Plan,
+def of_changes(
+    changes: Sequence[Change],
+    cluster_id: str,
     quotas: Any,
     clients: Any,
     brokers: Sequence[int] | None = None,
 ) -> ImpactAnswer:
-    """Clients touched by a plan, among PAIRS or a USAGE of its cluster; of a USAGE also the throttled and stalled.
+    """Clients touched by changes, among PAIRS or a USAGE of their cluster; of a USAGE also the throttled and stalled.
 
     Of the cluster's `brokers`, where they are known, the answer says which ones the usage has.
     """
-    before = input_columns.read_columns(quotas, schemas.QUOTAS.names, input_columns.QUOTAS_LABEL)
-    before, after = (of_cluster(table, plan.cluster_id) for table in (before, plan.quotas_after(before)))
+    stored = input_columns.read_columns(quotas, schemas.QUOTAS.names, input_columns.QUOTAS_LABEL)
+    before = of_cluster(stored, cluster_id)
+    after = table_after(before, changes)
     measured = is_usage(clients)
     read = input_columns.read_columns(
         clients, ("user", "client_id", *(_columns_of(clients) if measured else ())), PAIRS
     )
-    clients_read = of_cluster(read, plan.cluster_id)
+    clients_read = of_cluster(read, cluster_id)
     known = known_clients(clients_read) if measured else clients_read
-    compared = comparing.impact(before, after, known)
+    compared = comparing.compare(before, after, known)
     parts: dict[str, Any] = {}
     if measured:
-        plan = plan._with_dangers(stalls.stop_dangers(plan.changes, before, clients_read))
-        predicted = stalls.stalls(plan.changes, before, clients_read)
-        replayed = stamped(backtesting.replayed(after, clients_read), plan.cluster_id)
+        parts["dangers"] = stalls.stop_dangers(changes, before, clients_read)
+        predicted = stalls.stalls(changes, before, clients_read)
+        replayed = stamped(backtesting.replayed(after, clients_read), cluster_id)
         touched = {*backtesting.buckets(compared.rows, "_before"), *backtesting.buckets(compared.rows, "_after")}
         parts["backtest"] = backtesting.backtest_answer(replayed, clients_read, brokers, touched)
-        parts["stalls"] = stalls.answer_of(predicted, clients_read, plan.cluster_id, brokers)
+        parts["stalls"] = stalls.answer_of(predicted, clients_read, cluster_id, brokers)
         parts["coverage"] = parts["stalls"].coverage
-    parts["unseen"] = unseen(plan.changes, known)
-    return ImpactAnswer(stamped(compared.rows, plan.cluster_id), compared.counts, compared.shadowed, plan, **parts)
+    parts["unseen"] = unseen(changes, known)
+    return ImpactAnswer(stamped(compared.rows, cluster_id), compared.counts, compared.shadowed, **parts)
 
 
 def _columns_of(usage: Any) -> list[str]:

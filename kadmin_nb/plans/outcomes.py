@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .. import files
-from ..errors import ExitState, PartlyFailed, UsageError, printable
+from ..errors import ExitState, PartlyFailed, PlanRefused, printable
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Folded, Page
@@ -24,14 +25,35 @@ from ..model import rights
 from ..model.changes import FAILED, UNCHANGED, UNKNOWN, UNVERIFIED, VERIFIED, Outcome, Target
 from .advice import same_stores
 from .kinds.registry import KINDS
-from .plan import Plan
 from .plan_file import columns_of
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
-    from .execution.executor import ApplyResult
-    from .execution.rollback import Left
     from .journal.hash_chain import Journal
+
+
+@dataclass(frozen=True)
+class Left:
+    """What a rollback has left: how many rows are not seen to be undone and can be, and the sentences about all."""
+
+    rows: int
+    hint: Hint
+
+
+@dataclass(frozen=True)
+class ApplyResult:
+    """The outcome of every row, in the plan's order; the slowest brokers; the lock's note.
+
+    `unwritten` is why the journal does not have all of it; `overtaken` says who took the lease while rows were sent;
+    `left` is what a rollback left on the cluster.
+    """
+
+    outcomes: list[Outcome]
+    slowest: tuple[int, int] | None = None
+    note: str | None = None
+    unwritten: PlanRefused | None = None
+    overtaken: str | None = None
+    left: Left | None = None
 
 
 class Outcomes(Answer):
@@ -49,11 +71,10 @@ class Outcomes(Answer):
     def __init__(
         self,
         table: pa.Table | Callable[[], pa.Table],
-        rollback: Callable[[], Plan] | None = None,
         rows: Sequence[Outcome] | None = None,
         left: Left | None = None,
     ) -> None:
-        self._source, self._rollback, self._rows, self._left = table, rollback, rows, left
+        self._source, self._rows, self._left = table, rows, left
         self._states = None if rows is None else {outcome.state for outcome in rows}
         self._syntax: Syntax = python
 
@@ -82,13 +103,11 @@ class Outcomes(Answer):
         return {outcome.change.target for outcome in self._rows or () if outcome.state in _GOOD}
 
     @classmethod
-    def of(
-        cls, plan: Plan, done: ApplyResult, journal: Journal | None = None, rollback: Callable[[], Plan] | None = None
-    ) -> Outcomes:
-        """The class of the frame."""
+    def of(cls, plan_id: str, cluster_id: str, done: ApplyResult, journal: Journal | None = None) -> Outcomes:
+        """The outcomes of a plan for a cluster."""
         slowest = f"broker {done.slowest[0]}, {done.slowest[1]} ms" if done.slowest else None
         left = str(done.left.rows) if done.left and done.left.rows else None
-        marks = {"plan_id": plan.id, "slowest": slowest, "lock": done.note, "left": left}
+        marks = {"plan_id": plan_id, "slowest": slowest, "lock": done.note, "left": left}
         if journal is not None and journal.is_written:
             marks |= {"journal": str(journal.place), "chain_head": journal.head}
         metadata = {f"kadmin.{name}": text for name, text in marks.items() if text}
@@ -98,9 +117,9 @@ class Outcomes(Answer):
             columns = {name: list(map(attrgetter(name), done.outcomes)) for name in _OWN}
             changed = columns_of([outcome.change for outcome in done.outcomes])
             made = schemas.from_columns(schemas.OUTCOMES, changed | columns)
-            return stamped(made, plan.cluster_id, metadata, at=at)
+            return stamped(made, cluster_id, metadata, at=at)
 
-        return cls(table, rollback, done.outcomes, done.left)
+        return cls(table, done.outcomes, done.left)
 
     @property
     def plan_id(self) -> str:
@@ -116,12 +135,6 @@ class Outcomes(Answer):
     def chain_head(self) -> str | None:
         """The hash of the journal's last line; keep it elsewhere to prove the journal."""
         return self._mark("chain_head")
-
-    def rollback(self) -> Plan:
-        """The plan that undoes what was made; see `Cluster.rollback`."""
-        if self._rollback is None:
-            raise UsageError("these outcomes are bound to no cluster", hint="cluster.rollback(plan_id)")
-        return self._rollback()
 
     def _mark(self, name: str) -> str | None:
         text = (self._table.schema.metadata or {}).get(f"kadmin.{name}".encode())

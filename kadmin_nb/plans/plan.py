@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from ..frames.display import Display
     from ..usage.touched_clients import ImpactAnswer
     from .outcomes import Outcomes
-    from .stage import Origin
 
 
 @contextmanager
@@ -129,7 +128,8 @@ class Plan(PrintFormats, Tabular):
     _live: LiveCluster | None = field(default=None, compare=False, repr=False)
     _advice: Advice = field(default=Advice(), compare=False, repr=False)
     _syntax: Syntax = field(default=hints.python, compare=False, repr=False)
-    _origin: Origin | None = field(default=None, compare=False, repr=False)
+    _origin: object = field(default=None, compare=False, repr=False)  # the stage that it was made of
+    _impact: ImpactAnswer | None = field(default=None, compare=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """All that it is as a value: a copy is bound to no cluster, as one that was loaded."""
@@ -261,10 +261,10 @@ class Plan(PrintFormats, Tabular):
         UsageError
             A column is missing; the quotas are missing, and the plan is bound to no cluster.
         """
-        from .impact import of_plan
+        from .impact import of_changes  # its kernels take as long to load as all else here
 
         brokers = None if self._live is None else self._live.brokers()
-        return of_plan(self, self._before(quotas), clients, brokers=brokers)
+        return of_changes(self.changes, self.cluster_id, self._before(quotas), clients, brokers)
 
     def _before(self, quotas: Any) -> Any:
         if quotas is not None:
@@ -283,10 +283,11 @@ class Plan(PrintFormats, Tabular):
         """
         return answer(schemas.DANGERS, self._told.dangers)
 
-    def _with_dangers(self, more: Iterable[Finding]) -> Plan:
-        """The same plan, with dangers that only a usage tells of."""
+    def _with_impact(self, impact: ImpactAnswer) -> Plan:
+        """The same plan, shown with its impact below it, and with the dangers that only a usage tells of."""
         rows = {danger.row for danger in self._told.dangers}
-        return replace(self, _advice=self._told.with_dangers(danger for danger in more if danger.row not in rows))
+        told = self._told.with_dangers(danger for danger in impact.dangers if danger.row not in rows)
+        return replace(self, _advice=told, _impact=impact)
 
     def _with_warnings(self, more: Collection[Finding]) -> Plan:
         """The same plan, with warnings that only the clients tell of."""
@@ -370,6 +371,12 @@ class Plan(PrintFormats, Tabular):
         """What a rollback leaves as it is; the dangers, and what lets them through."""
         lines = [*self._left_lines, *self._refusal_lines(page.syntax or self._syntax, _shown_on(page))]
         return ["\n".join(lines)] if lines else []
+
+    def _blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """Its impact below it, where it is known."""
+        yield from super()._blocks(page)
+        if self._impact is not None:
+            yield from ("", *self._impact._blocks(page))
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The dangers first, then the rows."""
@@ -485,11 +492,6 @@ def bound(plan: Plan, live: LiveCluster, told: Advice | None = None) -> Plan:
 def live_of(plan: Plan) -> LiveCluster | None:
     """The cluster that a plan is bound to."""
     return plan._live
-
-
-def origin_of(plan: Plan) -> Origin | None:
-    """The stage that a plan was made of; None of one that was loaded, or made otherwise."""
-    return plan._origin
 
 
 def dangers_of(plan: Plan) -> tuple[Finding, ...]:

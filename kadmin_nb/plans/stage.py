@@ -467,6 +467,11 @@ class Origin:
         self.staged.tell_applied()
 
 
+def origin_of(plan: Plan) -> Origin | None:
+    """The stage that a plan was made of; None of one that was loaded, or made otherwise."""
+    return plan._origin if isinstance(plan._origin, Origin) else None
+
+
 def _merged(earlier: Edit, edit: Edit) -> Edit:
     """Two wishes for one target as one: items add up, whatever else comes later replaces."""
     if (earlier.op, earlier.value) == (edit.op, edit.value):

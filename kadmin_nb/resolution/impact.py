@@ -47,7 +47,7 @@ class Impact:
     shadowed: pa.Table
 
 
-def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | None = None) -> Impact:
+def compare(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | None = None) -> Impact:
     """The clients that the way from one QUOTAS to another touches.
 
     Parameters

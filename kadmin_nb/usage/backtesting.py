@@ -43,7 +43,6 @@ from ..resolution.kernel import asked_keys
 from .covered import coverage, remarks
 from .limits_used import USAGE_LABEL, usage_columns, with_limits
 from .rules import is_measured
-from .touched_clients import is_plan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -141,7 +140,7 @@ def backtest(quotas: Any, usage: Any, *, keys: str | Iterable[str] | None = None
         Not USAGE: a column is missing; a window ends before it begins.
     """
     rows = taken(usage, (CLUSTER, *MEASURED_COLUMNS, "throttle_ms"), USAGE_LABEL)
-    if is_plan(quotas):
+    if hasattr(type(quotas), "quotas_after"):  # a plan
         rows, quotas = of_cluster(rows, quotas.cluster_id), quotas.quotas_after()
     judged: pa.Table | DataFrame = replayed(quotas, rows, keys)
     if not isinstance(judged, pa.Table):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.lazy_answer import SparkAnswer
 from ..frames.spark import is_spark
-from ..model.findings import NOT_KNOWN, Coverage
+from ..model.findings import NOT_KNOWN, Coverage, Finding
 from ..model.quota_keys import readable
 from ..resolution import impact as comparing
 from .covered import NAMED, coverage, is_of_brokers, remarks
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from ..frames.blocks import Block
-    from ..hints import Syntax
-    from ..plans.plan import Plan
-    from .backtesting import BacktestAnswer
 
 QUOTAS_SHOWN = 10
 """Quotas that a summary names."""
@@ -34,9 +31,9 @@ QUOTAS_SHOWN = 10
 class ImpactAnswer(Answer):
     """IMPACT: a row for each client and key that the change affects, the worst first. Its display begins with counts.
 
-    `counts` is IMPACT_COUNTS, `shadowed` SHADOWED. Of a plan, `plan` is there; where its clients came as a USAGE,
-    `backtest` and `stalls` too. `coverage` says which brokers that usage has; `unseen` are the entities of the plan
-    that none of the clients has.
+    `counts` is IMPACT_COUNTS, `shadowed` SHADOWED. `backtest` and `stalls` are there where the clients of a plan came
+    as a USAGE, with the `dangers` that this tells of. `coverage` says which brokers that usage has; `unseen` are the
+    entities of the plan that none of the clients has.
     """
 
     _is_frame = False
@@ -46,39 +43,17 @@ class ImpactAnswer(Answer):
         table: pa.Table,
         counts: pa.Table | None = None,
         shadowed: pa.Table | None = None,
-        plan: Plan | None = None,
-        backtest: BacktestAnswer | None = None,
+        backtest: Answer | None = None,
         stalls: Answer | None = None,
         coverage: Coverage = Coverage(),  # it is frozen
         unseen: Sequence[str] = (),
+        dangers: Sequence[Finding] = (),
     ) -> None:
         super().__init__(table)
         self.counts = Answer(schemas.IMPACT_COUNTS.empty() if counts is None else counts)
         self.shadowed = Answer(schemas.SHADOWED.empty() if shadowed is None else shadowed)
-        self.plan, self.backtest, self.stalls = plan, backtest, stalls
-        self.coverage, self.unseen = coverage, tuple(unseen)
-
-    @property
-    def ok(self) -> bool:
-        """True if the brokers would accept the plan."""
-        return self.plan is None or not self.plan.refused
-
-    @property
-    def differing(self) -> Sized:
-        """The clients that the plan, or the change, affects."""
-        return self if self.plan is None else self.plan.differing
-
-    def raise_for_errors(self) -> ImpactAnswer:
-        """Itself if the brokers would accept the plan.
-
-        Raises
-        ------
-        Invalid
-            They would refuse some rows.
-        """
-        if self.plan is not None:
-            self.plan.raise_for_errors()
-        return self
+        self.backtest, self.stalls, self.coverage = backtest, stalls, coverage
+        self.unseen, self.dangers = tuple(unseen), tuple(dangers)
 
     def _title(self) -> str:
         """Counts of the clients of each effect, key by key."""
@@ -94,12 +69,6 @@ class ImpactAnswer(Answer):
             for r in self.shadowed.to_arrow().to_pylist()
         )
         return list(map(printable, lines))
-
-    def _at(self, syntax: Syntax) -> ImpactAnswer:
-        plan = self.plan._at(syntax) if self.plan is not None else None
-        counts, shadowed = self.counts.to_arrow(), self.shadowed.to_arrow()
-        parts = (self.backtest, self.stalls, self.coverage, self.unseen)
-        return ImpactAnswer(self._table, counts, shadowed, plan, *parts)
 
     def _remarks(self) -> Iterator[str]:
         """What the impact was read from, and what is not known."""
@@ -142,16 +111,6 @@ class ImpactAnswer(Answer):
                 f"{heading.partition(',')[0]}: {answer._short_form()}", [*answer._content(page), *answer._footer(page)]
             )
 
-    def _complaint(self) -> str:
-        """Nothing: the plan above it says what would be refused."""
-        return ""
-
-    def _blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """Below the plan, where it is one's."""
-        if self.plan is not None:
-            yield from (*self.plan._blocks(page), "")
-        yield from super()._blocks(page)
-
 
 def _is_said(block: Block, said: Sequence[str]) -> bool:
     """True of a sentence that is one of these."""
@@ -166,7 +125,7 @@ def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | N
     before
         QUOTAS, as anything with `__arrow_c_stream__`.
     after
-        QUOTAS, or a plan whose changes are applied to `before`.
+        QUOTAS; of a plan: `plan.quotas_after(before)`.
     pairs
         The known clients: PAIRS, USAGE, or any frame with `user` and `client_id`; each counts once. For usage that
         brokers measured by bucket, pass `known_clients(usage)`.
@@ -186,24 +145,16 @@ def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | N
 
     Examples
     --------
-    >>> impact(cluster.quotas.describe(), plan, pairs).counts.to_pandas()  # doctest: +SKIP
+    >>> impact(before, after, pairs).counts.to_pandas()  # doctest: +SKIP
     """
-    if is_plan(after):  # of a frame over Connect any name is a column
-        before = before.toArrow() if is_spark(before) else before
-        after = after.quotas_after(before)
     pairs = pairs.to_spark() if isinstance(pairs, SparkAnswer) else pairs
     if is_spark(pairs):
         from .spark_impact import touched
 
         return touched(before, after, pairs, keys)
-    compared = comparing.impact(before, after, pairs, keys=keys)
+    compared = comparing.compare(before, after, pairs, keys=keys)
     covered = coverage(pairs) if is_of_brokers(pairs) else Coverage()
     return ImpactAnswer(compared.rows, compared.counts, compared.shadowed, coverage=covered)
-
-
-def is_plan(quotas: Any) -> bool:
-    """True of a plan, which leaves quotas behind."""
-    return hasattr(type(quotas), "quotas_after")
 
 
 def _counted(key: str, rows: Sequence[dict[str, Any]]) -> str:

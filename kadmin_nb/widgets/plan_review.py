@@ -13,8 +13,9 @@ from ..frames.meanings import in_unit
 from ..hints import Option, Verb, Way, magic, python
 from ..plans.apply_options import ApplyOptions
 from ..plans.execution.progress import Advance
-from ..plans.plan import live_of, origin_of
+from ..plans.plan import live_of
 from ..plans.planning import let_through
+from ..plans.stage import origin_of
 from .background import Work, stop_all
 from .hosts import hear_interrupts
 from .panel import Panel
@@ -65,8 +66,8 @@ class PlanReview(Panel):
 
     def __init__(self, plan: Plan, options: ApplyOptions = ApplyOptions()) -> None:
         self.impact = None if options.usage is None else plan.impact(options.usage)
-        judged = None if self.impact is None else self.impact.plan  # with the dangers that only usage tells
-        self.plan, self.options = judged or plan, options
+        self.plan = plan if self.impact is None else plan._with_impact(self.impact)
+        self.options = options
         self.dangers = self.plan.dangers().to_arrow().to_pylist()
         self.sheet = PlanSheet(self.plan.changes, {row["row"]: row["message"] for row in self.dangers})
         self.outcomes: Outcomes | None = None

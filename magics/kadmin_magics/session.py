@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from keyword import iskeyword
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kadmin_nb.commands.session import ImpactOptions, PlanOptions, Session, planned, save
 from kadmin_nb.errors import Interrupted, NotFound, PartlyFailed, UsageError
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from kadmin_nb.plans.outcomes import Outcomes
     from kadmin_nb.plans.plan import Plan
     from kadmin_nb.plans.stage import Stage, StagedEdits
-    from kadmin_nb.usage.touched_clients import ImpactAnswer
 
 
 @dataclass
@@ -133,7 +132,7 @@ class NotebookSession(Session):
     def started_local(self, name: str, target: str) -> str:
         return self.use_line(target)
 
-    def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Plan | Outcomes | Stage | ImpactAnswer:
+    def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Plan | Outcomes | Stage:
         if plan_options.apply or plan_options.save:
             return super().change(edits, plan_options)
         tray = self.tray
@@ -177,21 +176,21 @@ class NotebookSession(Session):
         self._refuse_elsewhere()
         return self.cluster.review(plan, self.with_policies(options))
 
-    def plan(self, plan_options: PlanOptions, impact: ImpactOptions | None = None) -> Any:
+    def plan(self, plan_options: PlanOptions, impact: ImpactOptions | None = None) -> Plan:
         tray = self.tray
         allowed = {*self.allowed, *plan_options.allow_unknown}
         plan = planned(tray, replace(plan_options, reason=plan_options.reason or self.reason, allow_unknown=allowed))
         edits = self._staged
         edits.policies = self.with_policies(plan_options.apply_options).policy
         self.cluster.guard(plan, edits.policies)
-        plan, answer = self._judged(plan, impact)
+        plan = self._with_impact(plan, impact)
         save(plan, plan_options)
         edits.shown = plan
-        return answer
+        return plan
 
     def apply(self, plan_id: str | None, apply_options: ApplyOptions) -> Outcomes:
         """Apply the plan last shown. What of it is in force leaves the tray; the rest is kept for a second try."""
-        from kadmin_nb.plans.plan import origin_of
+        from kadmin_nb.plans.stage import origin_of
 
         plan, outcomes = self._shown(plan_id), None
         try:
@@ -225,7 +224,7 @@ class NotebookSession(Session):
 
     def _shown(self, plan_id: str | None) -> Plan:
         """The plan that was last shown, if it still is what is staged."""
-        from kadmin_nb.plans.plan import origin_of
+        from kadmin_nb.plans.stage import origin_of
 
         plan = self._staged.shown
         if plan is None:

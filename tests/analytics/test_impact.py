@@ -71,7 +71,7 @@ def test_a_plan_says_what_comes_after(spark) -> None:
     )
     plan = kn.Plan("here", "2026-05-01T12:00:00+00:00", changes)
     keys = "consumer_byte_rate"
-    found = kn.usage.impact(frame(spark, BEFORE), plan, frame(spark, PAIRS), keys=keys)
+    found = kn.usage.impact(frame(spark, BEFORE), plan.quotas_after(BEFORE), frame(spark, PAIRS), keys=keys)
     wanted = kn.impact(BEFORE, plan.quotas_after(BEFORE), PAIRS, keys=keys).to_arrow()
     assert rows(found.toArrow()) == rows(wanted)
     assert plan.impact(PAIRS, quotas=BEFORE).to_arrow().num_rows >= wanted.num_rows

@@ -34,7 +34,7 @@ from kadmin_nb.plans import stalls
 from kadmin_nb.plans.advice.fallback import fallback_values
 from kadmin_nb.plans.advice.warnings import _protocols
 from kadmin_nb.plans.apply_options import ApplyOptions
-from kadmin_nb.plans.impact import of_plan
+from kadmin_nb.plans.impact import of_changes
 from kadmin_nb.plans.quotas_after import table_after
 from kadmin_nb.runbooks.report_checks import Verdicts
 from kadmin_nb.usage.covered import coverage
@@ -215,8 +215,7 @@ IMPACT: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
 @pytest.mark.parametrize("name", IMPACT)
 def test_the_impact_of_a_plan_says_whom_it_does_not_know(name):
     """Nobody is affected, it said; the usage was of another broker."""
-    plan = kn.Plan("here", "2026-11-21T12:30:00+00:00", tuple(LOWERED))
-    answer = of_plan(plan, LIMITS, part(name), brokers=BROKERS)
+    answer = of_changes(LOWERED, "here", LIMITS, part(name), BROKERS)
     impact, backtest, stalled, remarks = IMPACT[name]
     assert answer._title() == impact
     assert answer.backtest._title().startswith(backtest.replace("; the plan changes 3 of them", ""))

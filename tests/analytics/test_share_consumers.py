@@ -53,7 +53,7 @@ def log(kafka: LocalKafka, cluster: kn.Cluster, tmp_path_factory: pytest.TempPat
         share(kafka, topic, log)
         yield Path(shutil.copy(log, tmp_path_factory.mktemp("log")))
     finally:
-        cluster.apply(outcomes.rollback(), allow=(FETCHED,))
+        cluster.apply(cluster.rollback(outcomes.plan_id), allow=(FETCHED,))
 
 
 def share(kafka: LocalKafka, topic: str, log: Path) -> None:

@@ -129,7 +129,7 @@ def told_by(kafka: LocalKafka, folder: Path) -> Traffic:
             traffic.quotas = cluster.quotas.describe()
             traffic.log = Path(shutil.copy(traffic.log, folder))
         finally:
-            cluster.apply(outcomes.rollback(), allow=("producer_byte_rate", "consumer_byte_rate"))
+            cluster.apply(cluster.rollback(outcomes.plan_id), allow=("producer_byte_rate", "consumer_byte_rate"))
     return traffic
 
 

@@ -178,7 +178,7 @@ def test_a_plan_of_several_kinds_begins_with_client_configs(cluster, alice, topi
     outcomes = plan.apply(progress=lambda advance: seen.extend(_kinds_under_way(advance)))
     assert [row["state"] for row in outcomes.to_arrow().to_pylist()] == ["verified"] * 5
     assert [kind for place, kind in enumerate(seen) if kind not in seen[:place]] == ["client-config", "quota", "config"]
-    back = outcomes.rollback().apply()
+    back = cluster.rollback(outcomes.plan_id).apply()
     assert {row["state"] for row in back.to_arrow().to_pylist()} == {"verified"}
     assert stored(cluster, alice) == []
 

@@ -115,7 +115,7 @@ def test_one_that_lets_us_not_in_is_named_and_the_others_are_read(three, wide) -
                 in note
             )
     finally:
-        wide.apply(outcomes.rollback(), allow=[key]).raise_for_errors()
+        wide.apply(wide.rollback(outcomes.plan_id), allow=[key]).raise_for_errors()
 
 
 @pytest.mark.long

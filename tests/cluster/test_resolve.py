@@ -110,7 +110,7 @@ def test_a_quota_on_a_host_name_may_be_of_any_address(cluster) -> None:
         assert (assumed["value"].to_pylist(), assumed.notes) == ([None], (said,))
         assert said in repr(assumed).replace("\n", " ")
     finally:
-        cluster.apply(plan.rollback(), allow=["connection_creation_rate"]).raise_for_errors()
+        cluster.apply(cluster.rollback(plan.plan_id), allow=["connection_creation_rate"]).raise_for_errors()
 
 
 @pytest.mark.parametrize("asked", ["user~={user}*", "user~={user}* user={user}", "user={user}"])

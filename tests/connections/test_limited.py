@@ -37,7 +37,7 @@ def set_to(cluster: kn.Cluster, line: str, kind: str, key: str) -> Iterator[None
     try:
         yield
     finally:
-        cluster.apply(outcomes.rollback(), allow=[key]).raise_for_errors()
+        cluster.apply(cluster.rollback(outcomes.plan_id), allow=[key]).raise_for_errors()
 
 
 def opened(kafka: LocalKafka) -> socket.socket:

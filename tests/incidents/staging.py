@@ -72,7 +72,7 @@ class Scene:
         self.over.callback(self._take_back, outcomes)
 
     def _take_back(self, outcomes: kn.Outcomes) -> None:
-        plan = outcomes.rollback()
+        plan = self.cluster.rollback(outcomes.plan_id)
         self.cluster.apply(plan, allow=keys(plan)).raise_for_errors()
 
     def topic(self, replicas: Sequence[Sequence[int]] = ((1,), (2,), (3,))) -> str:

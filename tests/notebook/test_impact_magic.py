@@ -1,4 +1,4 @@
-"""`%kquota plan --impact NAME`: what is staged, and whom it touches, as one value."""
+"""`%kquota plan --impact NAME`: what is staged, and with its impact below it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
-from kadmin_nb.usage.touched_clients import ImpactAnswer
 
 pytestmark = pytest.mark.broker
 
@@ -27,16 +26,18 @@ def usage(user: str) -> pd.DataFrame:
 def test_a_plan_shows_whom_it_touches_and_can_still_be_applied(live, unique):
     """I looked at the impact, and then had to plan again to apply."""
     user = unique("user")
-    live["clients"] = pd.DataFrame({"user": [user], "client_id": ["app"]})
+    clients = live["clients"] = pd.DataFrame({"user": [user], "client_id": ["app"]})
     live(f"%kquota set producer_byte_rate=1MB/s user={user}")
-    found = live("%kquota plan --impact clients")
-    assert isinstance(found, ImpactAnswer)
+    plan = live("%kquota plan --impact clients")
+    found = plan.impact(clients)
     assert found.to_pandas()[["user", "effect", "value_after"]].values.tolist() == [[user, "becomes limited", 1e6]]
     assert (found.backtest, found.stalls) == (None, None)
-    assert repr(found).startswith("plan ")
+    shown = repr(plan)
+    assert shown.startswith("plan ")
+    assert shown.endswith(repr(found))
     outcomes = live("%kquota apply")
     assert outcomes.ok
-    assert outcomes.plan_id == found.plan.id
+    assert outcomes.plan_id == plan.id
 
 
 def test_apply_knows_the_dangers_that_the_impact_showed(live, unique, tmp_path):
@@ -44,7 +45,7 @@ def test_apply_knows_the_dangers_that_the_impact_showed(live, unique, tmp_path):
     user, place = unique("user"), tmp_path / "p.json"
     live["seen"] = usage(user).assign(value=9e8)
     live(f"%kquota set producer_byte_rate=20kB/s user={user}")
-    plan = live(f"%kquota plan --impact seen --save {place} --reason tried").plan
+    plan = live(f"%kquota plan --impact seen --save {place} --reason tried")
     assert len(plan.dangers()) == len(kn.Plan.load(place).dangers()) == 1
     live.refused("%kquota apply")
     outcomes = live("%kquota apply --allow producer_byte_rate")
@@ -55,13 +56,14 @@ def test_apply_knows_the_dangers_that_the_impact_showed(live, unique, tmp_path):
 def test_a_usage_also_tells_whom_it_would_have_throttled(live, unique):
     """Every client was below its peak, and half of them stood still."""
     user = unique("user")
-    live["seen"] = usage(user)
+    seen = live["seen"] = usage(user)
     live(f"%kquota set producer_byte_rate=1MB/s user={user}")
-    found = live("%kquota plan --impact seen")
+    plan = live("%kquota plan --impact seen")
     live("%kquota discard")
+    found = plan.impact(seen)
     assert found.backtest.to_pandas()["throttled_s"].round().tolist() == [52.0]
     assert found.stalls.to_pandas()["stall_s"].tolist() == [pytest.approx(11.0)]
-    assert "1 of 1 buckets would have been throttled" in found._repr_html_()
+    assert "1 of 1 buckets would have been throttled" in plan._repr_html_()
 
 
 def test_names_cannot_become_html(live, unique):

@@ -16,8 +16,7 @@ import kadmin_nb as kn
 from kadmin_nb.cluster.changes import Changes
 from kadmin_nb.frames.answer_frame import AnswerFrame
 from kadmin_nb.model.changes import Outcome
-from kadmin_nb.plans.execution.executor import ApplyResult
-from kadmin_nb.plans.outcomes import Outcomes
+from kadmin_nb.plans.outcomes import ApplyResult, Outcomes
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.stage import Stage, edits_of
 from tests.lost_journals import lose_each_journal
@@ -230,7 +229,9 @@ def test_what_is_in_force_is_no_longer_staged(live, cluster, monkeypatch, name, 
 
     def half(cluster, plan, *_, **__):
         states = zip(plan.changes, ("verified", "unverified", "unchanged"), strict=True)
-        outcomes = Outcomes.of(plan, ApplyResult([Outcome(change, state) for change, state in states]))
+        outcomes = Outcomes.of(
+            plan.id, plan.cluster_id, ApplyResult([Outcome(change, state) for change, state in states])
+        )
         if stops:
             raise kn.PartlyFailed("the journal cannot be written", outcomes=outcomes)
         return outcomes
@@ -246,7 +247,10 @@ def test_changes_that_are_not_verified_are_raised_with_their_rows(live, monkeypa
     """A change that one broker never saw looked like any other."""
     live(f"%kquota set producer_byte_rate=1kB user={name('user')}")
     live("%kquota plan")
-    half = lambda self, plan, *_, **__: Outcomes.of(plan, ApplyResult([Outcome(plan.changes[0], "unverified")]))  # noqa: E731
+
+    def half(cluster, plan, *_, **__):
+        return Outcomes.of(plan.id, plan.cluster_id, ApplyResult([Outcome(plan.changes[0], "unverified")]))
+
     monkeypatch.setattr(Changes, "apply", half)
     error = live.refused(line, kn.PartlyFailed)
     assert "1 of 1 changes are not verified" in str(error)

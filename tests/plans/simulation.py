@@ -21,12 +21,13 @@ from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import planning, validation
 from kadmin_nb.plans.apply_options import ApplyOptions
 from kadmin_nb.plans.execution import executor, rollback
-from kadmin_nb.plans.execution.executor import ApplyResult, Hooks
+from kadmin_nb.plans.execution.executor import Hooks
 from kadmin_nb.plans.gradual import Wave
 from kadmin_nb.plans.journal import hash_chain, replay
 from kadmin_nb.plans.journal.hash_chain import Journal
 from kadmin_nb.plans.journal.replay import JournalState
 from kadmin_nb.plans.kinds import registry
+from kadmin_nb.plans.outcomes import ApplyResult
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.secret_resolver import Resolver, nowhere
 from kadmin_nb.plans.stage import Stage

@@ -12,8 +12,9 @@ from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import DELETE, SET, VERIFIED, Edit, Refusal
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans import change_lines
-from kadmin_nb.plans.advice.dangers import Gate, advice_on
+from kadmin_nb.plans.advice.dangers import advice_on
 from kadmin_nb.plans.execution import executor
+from kadmin_nb.plans.execution.preflight import Gate
 from kadmin_nb.plans.journal.replay import JournalState
 from kadmin_nb.plans.kinds import registry
 from kadmin_nb.plans.kinds.registry import remedy

@@ -97,7 +97,7 @@ def test_the_broker_throttles_whom_the_backtest_named_and_as_long(
         for thread in threads:
             thread.join(90)
     finally:
-        cluster.apply(done.rollback(), allow=("producer_byte_rate",))
+        cluster.apply(cluster.rollback(done.plan_id), allow=("producer_byte_rate",))
     usage = pa.concat_tables([burst.usage(), steady.usage()])
     found = {row["bucket_client_id"]: row for row in kn.backtest(plan, usage).to_arrow().to_pylist()}
     first = (found[burst.client_id]["first_throttled"] - datetime(2026, 5, 1, 12, tzinfo=UTC)).total_seconds()
@@ -156,7 +156,7 @@ def request_log(kafka: LocalKafka, cluster: kn.Cluster) -> Iterator[None]:
     stage.set_config("kafka.request.logger", "DEBUG", broker_logger=1)
     done = stage.plan().apply()
     yield
-    cluster.apply(done.rollback())
+    cluster.apply(cluster.rollback(done.plan_id))
 
 
 @pytest.mark.long
@@ -179,7 +179,7 @@ def test_the_time_of_threads_is_sampled_as_the_backtest_has_it(
         throttles = asked(kafka, topic, tight, 4)
         eventually(lambda: len(on_threads(kafka, tight)), 4 * EACH_SECOND)
     finally:
-        cluster.apply(done.rollback())
+        cluster.apply(cluster.rollback(done.plan_id))
     (found,) = kn.backtest(plan, percents(tight, on_threads(kafka, tight))).to_arrow().to_pylist()
     print(
         f"throttled {sum(throttles):.1f} s, foretold {found['throttled_s']:.1f} s; the longest {max(throttles):.1f} s"

@@ -99,7 +99,7 @@ def test_a_new_password_logs_in_until_it_is_deleted(admin, logs_in, unique, capl
     gone.apply().raise_for_errors()
     eventually(lambda: logs_in(alice, SHA_512), False)
     assert logs_in(alice, SHA_256)
-    back = done.rollback()
+    back = admin.rollback(done.plan_id)
     log = [admin.log(plan), admin.log(gone), admin.log()]
     assert list((place / "state").rglob("*.json*"))
     assert sings(shown(stage, plan, done, gone, back, *log), caplog.text, place) == []

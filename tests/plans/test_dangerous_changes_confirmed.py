@@ -103,7 +103,7 @@ def test_a_rollback_that_weakens_is_judged_like_any_plan(cluster, safe):
     stage = cluster.stage()
     stage.set_config(MIN_ISR, 5, topic=safe)
     outcomes = stage.plan().apply().raise_for_errors()
-    back = outcomes.rollback()
+    back = cluster.rollback(outcomes.plan_id)
     assert keys(back) == [MIN_ISR]
     with pytest.raises(kn.Dangerous, match="5 becomes 3"):
         back.apply()

@@ -13,9 +13,9 @@ import kadmin_nb as kn
 from kadmin_nb.model.changes import DELETE, SET, Change, Edit
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.advice import dangers
-from kadmin_nb.plans.advice.dangers import Gate
 from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.execution.executor import Hooks
+from kadmin_nb.plans.execution.preflight import Gate
 from kadmin_nb.plans.journal import replay
 from kadmin_nb.plans.secret_resolver import nowhere
 from kadmin_nb.secrets import Secret

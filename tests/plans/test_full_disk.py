@@ -20,10 +20,10 @@ from kadmin_nb.commands import terminal
 from kadmin_nb.errors import PlanRefused
 from kadmin_nb.plans import sending
 from kadmin_nb.plans.execution import executor
-from kadmin_nb.plans.execution.executor import ApplyResult
 from kadmin_nb.plans.journal import hash_chain, replay
 from kadmin_nb.plans.journal.hash_chain import Journal
 from kadmin_nb.plans.journal.storage import folder_of
+from kadmin_nb.plans.outcomes import ApplyResult
 from kadmin_nb.plans.plan import Plan
 from tests.double import FakeKafka
 from tests.full_disk import no_more_than

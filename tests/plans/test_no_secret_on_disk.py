@@ -97,7 +97,7 @@ def test_what_is_written_down_is_the_reference(cluster, clean_broker, silence, p
     again, seen = kn.Plan.load(place / "p.json"), cluster.verify(plan)
     assert again == replace(plan, _live=None)
     assert rows(again, "wanted", "after") == [(REFERENCE, REFERENCE)]
-    back = outcomes.rollback()
+    back = cluster.rollback(outcomes.plan_id)
     log = cluster.log(plan)
     undone = applied(back).raise_for_errors()
     assert rows(undone, "state") == [("verified",)]

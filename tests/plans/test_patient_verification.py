@@ -14,7 +14,8 @@ from kadmin_nb.errors import TimedOut
 from kadmin_nb.model.changes import OK, Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.execution import executor
-from kadmin_nb.plans.execution.executor import ApplyResult, Hooks
+from kadmin_nb.plans.execution.executor import Hooks
+from kadmin_nb.plans.outcomes import ApplyResult
 from kadmin_nb.plans.plan import Plan
 from tests.double import FakeKafka
 from tests.plans.plan_rows import rows

@@ -14,8 +14,8 @@ from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.apply_options import ApplyOptions
 from kadmin_nb.plans.execution import executor
-from kadmin_nb.plans.execution.executor import ApplyResult
 from kadmin_nb.plans.journal import replay
+from kadmin_nb.plans.outcomes import ApplyResult
 from kadmin_nb.plans.plan import Plan
 from tests.double import FakeKafka
 from tests.plans.simulation import Pages, plan_of, undoing

@@ -114,7 +114,7 @@ def test_a_renewed_certificate_is_served_from_python(tls, store, served):
         ]
         eventually(served, serial)
         with pytest.raises(PlanRefused, match="there is nothing to roll back"):
-            outcomes.rollback()
+            cluster.rollback(outcomes.plan_id)
 
 
 @pytest.mark.broker

@@ -17,10 +17,10 @@ from kadmin_nb.model.resources import Resource
 from kadmin_nb.model.scram import ScramUser
 from kadmin_nb.plans.apply_options import ApplyOptions
 from kadmin_nb.plans.execution import executor, rollback, row_states, verification
-from kadmin_nb.plans.execution.executor import ApplyResult
 from kadmin_nb.plans.execution.rollback import Remains
 from kadmin_nb.plans.execution.verification import BrokerAgreement
 from kadmin_nb.plans.journal.replay import JournalState
+from kadmin_nb.plans.outcomes import ApplyResult
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.secrets import Secret
 from tests.dangerous_plans import applied
@@ -252,7 +252,7 @@ def test_plan_apply_rollback_is_as_before(cluster, unique, topic):
     stage.set_config("retention.ms", 5000, topic=topic)
     stage.append_config("cleanup.policy", "compact", topic=topic)
     outcomes = applied(stage.plan("a test")).raise_for_errors()
-    plan = outcomes.rollback()
+    plan = cluster.rollback(outcomes.plan_id)
     assert plan.undoes == outcomes.plan_id
     assert set(rows(applied(plan).raise_for_errors(), "state")) == {("verified",)}
     assert cluster.quotas.describe(user=user, strict=True).to_arrow()["value"].to_pylist() == [1000.0]
@@ -270,7 +270,7 @@ def test_a_row_that_was_already_so_is_not_ours_to_take_back(cluster, unique):
     stage.set_quota("producer_byte_rate", 1000, user=fresh)
     outcomes = stage.plan().apply().raise_for_errors()
     assert rows(outcomes, "state") == [("unchanged",), ("verified",)]
-    plan = outcomes.rollback()
+    plan = cluster.rollback(outcomes.plan_id)
     assert rows(plan, "resource") == [(f"user={fresh}",)]
     assert plan.reason == f"roll back {outcomes.plan_id[:12]}"
 

@@ -12,10 +12,9 @@ from kadmin_nb.errors import printable
 from kadmin_nb.model.changes import Change, Edit, Outcome, Refusal
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.plans.execution.executor import ApplyResult
 from kadmin_nb.plans.execution.preflight import MovedRow, conflict
 from kadmin_nb.plans.observed_state import ObservedValue
-from kadmin_nb.plans.outcomes import Outcomes
+from kadmin_nb.plans.outcomes import ApplyResult, Outcomes
 from kadmin_nb.plans.plan import Plan, with_note
 from kadmin_nb.plans.stage import Stage
 from tests.hostile_names import HOSTILE
@@ -70,7 +69,7 @@ def shown(name: str) -> list[object]:
     stage.add(Edit(c.op, c.resource, c.key, c.wanted, name) for c in rows)
     done = ApplyResult([Outcome(c, "failed", name, name) for c in rows], (1, 2), note=name)
     moved = conflict([MovedRow(c, ObservedValue(name)) for c in rows], 2).rows
-    return [plan, stage, Outcomes.of(plan, done), moved]
+    return [plan, stage, Outcomes.of(plan.id, plan.cluster_id, done), moved]
 
 
 @pytest.mark.parametrize("name", [name for name in HOSTILE if name], ids=ascii)

@@ -15,8 +15,9 @@ from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import planning, secret_resolver, validation
 from kadmin_nb.plans.apply_options import ApplyOptions
 from kadmin_nb.plans.execution import executor
-from kadmin_nb.plans.execution.executor import ApplyResult, Hooks
+from kadmin_nb.plans.execution.executor import Hooks
 from kadmin_nb.plans.kinds import registry
+from kadmin_nb.plans.outcomes import ApplyResult
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.stage import Stage
 from kadmin_nb.secrets import Secret, is_secret_name

@@ -10,9 +10,9 @@ from kadmin_nb.admin.ports import NOT_KEPT_OUT
 from kadmin_nb.errors import Conflict, PlanRefused
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.execution import executor
-from kadmin_nb.plans.execution.executor import ApplyResult
 from kadmin_nb.plans.execution.plan_lock import PAUSE
 from kadmin_nb.plans.journal import replay
+from kadmin_nb.plans.outcomes import ApplyResult
 from tests.double.faults import Edited, NotSent
 from tests.plans.scenes import RATE, hold
 from tests.plans.simulation import Pages, Scene

@@ -13,7 +13,7 @@ import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.levels import LEVELS
-from kadmin_nb.resolution.impact import EFFECTS, SHARING, impact
+from kadmin_nb.resolution.impact import EFFECTS, SHARING, compare
 from kadmin_nb.resolution.rules import Stored, entity_at, explain
 from tests.resolution.hierarchies import HOSTILE, KEY, pairs_of, quotas_of
 
@@ -65,7 +65,7 @@ CASES = {
 @pytest.mark.parametrize(("before", "after", "wanted"), CASES.values(), ids=CASES)
 def test_who_is_touched_and_how(before, after, wanted):
     """The review showed the changed line, and not the forty clients behind it."""
-    found = impact(quotas_of(held(**before)), quotas_of(held(**after)), pairs_of(CLIENTS), keys=KEY)
+    found = compare(quotas_of(held(**before)), quotas_of(held(**after)), pairs_of(CLIENTS), keys=KEY)
     rows = {f"{r['user']}/{r['client_id']}": (r["effect"], r["sharing"]) for r in found.rows.to_pylist()}
     assert rows == wanted
     unchanged = [row["clients"] for row in found.counts.to_pylist() if row["effect"] == "unchanged"]
@@ -76,7 +76,7 @@ def test_the_worst_comes_first_with_both_sides_of_it():
     """Who loses most was on the last of forty pages."""
     before = held(**{ALICE: 5.0, "user=bob client-id=app": 3.0})
     after = held(**{ALICE: 7.0, DEFAULT: 9.0})
-    found = impact(quotas_of(before), quotas_of(after), pairs_of(CLIENTS), keys=KEY).rows
+    found = compare(quotas_of(before), quotas_of(after), pairs_of(CLIENTS), keys=KEY).rows
     assert [(row["user"], row["client_id"], row["effect"]) for row in found.to_pylist()] == [
         ("bob", "", "becomes limited"),
         ("bob", "app", "raised"),
@@ -106,7 +106,7 @@ def test_the_worst_comes_first_with_both_sides_of_it():
 def test_a_client_counts_once_however_often_it_is_listed():
     """A day of usage made a million clients out of twenty."""
     pairs = pairs_of([("alice", "app"), ("alice", None), ("alice", ""), ("alice", "app")])
-    found = impact(quotas_of({}), quotas_of(held(**{ALICE: 5})), pairs, keys=KEY)
+    found = compare(quotas_of({}), quotas_of(held(**{ALICE: 5})), pairs, keys=KEY)
     assert found.rows["clients_after"].to_pylist() == [2, 2]
 
 
@@ -121,7 +121,7 @@ SHADOWS = {
 @pytest.mark.parametrize(("before", "after", "wanted"), SHADOWS.values(), ids=SHADOWS)
 def test_quotas_that_can_win_nowhere_any_more(before, after, wanted):
     """The client's own limit was still stored, and meant nothing since Tuesday."""
-    found = impact(quotas_of(held(**before)), quotas_of(held(**after)), pairs_of([])).shadowed
+    found = compare(quotas_of(held(**before)), quotas_of(held(**after)), pairs_of([])).shadowed
     assert [(row["entity"], row["shadowed_by"]) for row in found.to_pylist()] == wanted
 
 
@@ -136,7 +136,7 @@ clients = st.lists(st.tuples(names, names), max_size=12, unique=True)
 @given(before=hierarchies, after=hierarchies, clients=clients)
 def test_it_is_two_answers_of_the_scalar_rule(before: Stored, after: Stored, clients: list[tuple[str, str]]):
     """The list of who is hit said other limits than `resolve` did afterwards."""
-    found = impact(quotas_of(before), quotas_of(after), pairs_of(clients), keys=KEY)
+    found = compare(quotas_of(before), quotas_of(after), pairs_of(clients), keys=KEY)
     rows = {(row["user"], row["client_id"]): row for row in found.rows.to_pylist()}
     was, will = _said(before, clients), _said(after, clients)
     assert set(rows) == {client for client in clients if was[client] != will[client]}
@@ -170,7 +170,7 @@ def test_hostile_names_go_through_as_they_are():
     """A client called <default> was shown as the default."""
     pairs = [(user, client) for user in HOSTILE for client in (user, "")]
     stored = {(entity_at(LEVELS[0], name, name), KEY): 5.0 for name in HOSTILE}
-    found = impact(quotas_of({}), quotas_of(stored), pairs_of(pairs), keys=KEY).rows
+    found = compare(quotas_of({}), quotas_of(stored), pairs_of(pairs), keys=KEY).rows
     assert sorted(found["user"].to_pylist()) == sorted(HOSTILE)
 
 
@@ -184,7 +184,7 @@ def test_several_clusters_do_not_mix():
     after = pa.concat_tables(
         [led(quotas_of(held(**{APP: 5.0, DEFAULT: 1.0})), "a"), led(quotas_of(held(**{APP: 5.0})), "b")]
     )
-    found = impact(before, after, led(pairs_of(CLIENTS), "a", "b"), keys=KEY)
+    found = compare(before, after, led(pairs_of(CLIENTS), "a", "b"), keys=KEY)
     assert set(found.rows["cluster_id"].to_pylist()) == {"a"}
     assert found.rows.column_names == ["cluster_id", *schemas.IMPACT.names]
     assert set(found.rows["clients_before"].to_pylist()) == {2, None}
@@ -192,20 +192,20 @@ def test_several_clusters_do_not_mix():
         {"cluster_id": "a", "entity": APP, "key": KEY, "value": 5.0, "shadowed_by": DEFAULT}
     ]
     with pytest.raises(kn.UsageError, match="the quotas have a cluster_id and the pairs have none"):
-        impact(before, after, pairs_of(CLIENTS))
+        compare(before, after, pairs_of(CLIENTS))
 
 
 def test_a_frame_without_clients_says_what_it_has():
     """The error was a KeyError from deep inside."""
     quotas = quotas_of(held(**{APP: 5.0}))
     with pytest.raises(kn.UsageError, match="the pairs have no column client_id") as caught:
-        impact(quotas, quotas, pa.table({"user": ["a"], "clientid": ["b"]}))
+        compare(quotas, quotas, pa.table({"user": ["a"], "clientid": ["b"]}))
     assert caught.value.hint == "They have user, clientid."
 
 
 def test_nobody_and_nothing():
     """An empty cluster gave a frame with other columns."""
     for quotas, pairs in ((quotas_of({}), pairs_of(CLIENTS)), (quotas_of(held(**{APP: 5})), pairs_of([]))):
-        found = impact(quotas, quotas, pairs)
+        found = compare(quotas, quotas, pairs)
         assert (found.rows.num_rows, found.rows.schema) == (0, schemas.IMPACT.schema)
     assert set(SHARING) & set(EFFECTS) == set()

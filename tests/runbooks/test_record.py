@@ -12,7 +12,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.model.changes import FAILED, OK, UNCHANGED, UNKNOWN, VERIFIED, Change, Outcome, Refusal
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.plans.execution.executor import ApplyResult
+from kadmin_nb.plans.outcomes import ApplyResult
 
 CHANGE = Change(1, "set", Entity.parse("user=alice"), "producer_byte_rate", wanted="5", after="5", validated=OK)
 PLAN = kn.Plan("cluster-1", "2026-01-01T00:00:00+00:00", (CHANGE,), "why")
@@ -34,7 +34,7 @@ class Cluster:
     def apply(self, plan: kn.Plan, options: object = None) -> kn.Outcomes:
         if isinstance(self.answer, Exception):
             raise self.answer
-        return kn.Outcomes.of(plan, ApplyResult([self.answer]))
+        return kn.Outcomes.of(plan.id, plan.cluster_id, ApplyResult([self.answer]))
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def test_the_gate_holds_the_limit_and_the_review() -> None:
 
 def test_a_plan_that_was_stopped_on_its_way_is_recorded_with_its_rows(place):
     """The disk was full, and the record did not say which rows had been changed."""
-    done = kn.Outcomes.of(PLAN, ApplyResult([Outcome(CHANGE, VERIFIED)]))
+    done = kn.Outcomes.of(PLAN.id, PLAN.cluster_id, ApplyResult([Outcome(CHANGE, VERIFIED)]))
     stopped = kn.errors.PartlyFailed("the journal cannot be written", outcomes=done, code="JOURNAL")
     assert carried_out(place, stopped) == ("failed", True)
     assert [row["state"] for row in read(place)["outcomes"]] == ["verified"]

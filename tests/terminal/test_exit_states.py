@@ -9,8 +9,7 @@ from kadmin_nb.errors import ExitState
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import Change, Outcome
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.plans.execution.executor import ApplyResult
-from kadmin_nb.plans.outcomes import Outcomes
+from kadmin_nb.plans.outcomes import ApplyResult, Outcomes
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.policy import PolicyAnswer
 from kadmin_nb.policy.judging import verdict
@@ -26,7 +25,8 @@ def plan(change: Change) -> Plan:
 
 
 def outcomes(change: Change, state: str) -> Outcomes:
-    return Outcomes.of(plan(change), ApplyResult([Outcome(change, state)]))
+    made = plan(change)
+    return Outcomes.of(made.id, made.cluster_id, ApplyResult([Outcome(change, state)]))
 
 
 def configs(error: str | None) -> kn.Answer:

@@ -16,8 +16,7 @@ from kadmin_nb.cluster.changes import Changes
 from kadmin_nb.commands import terminal
 from kadmin_nb.errors import NotAuthorized
 from kadmin_nb.model.changes import Outcome
-from kadmin_nb.plans.execution.executor import ApplyResult
-from kadmin_nb.plans.outcomes import Outcomes
+from kadmin_nb.plans.outcomes import ApplyResult, Outcomes
 
 pytestmark = pytest.mark.broker
 
@@ -219,7 +218,9 @@ def test_changes_that_are_not_verified(live, user, monkeypatch, state, code):
     monkeypatch.setattr(
         Changes,
         "apply",
-        lambda self, plan, *_, **__: Outcomes.of(plan, ApplyResult([Outcome(plan.changes[0], state)])),
+        lambda self, plan, *_, **__: Outcomes.of(
+            plan.id, plan.cluster_id, ApplyResult([Outcome(plan.changes[0], state)])
+        ),
     )
     said = live("quota", "set", "producer_byte_rate=1MB/s", f"user={user}", "--apply")
     assert said.code == code

@@ -25,6 +25,7 @@ from ..journal.hash_chain import Journal
 from ..journal.replay import JournalState, SentLately, nothing_sent
 from ..kinds.change_kind import Answers
 from ..kinds.registry import kind_of, quiet_period, refusal_words, remedy, take
+from ..outcomes import ApplyResult
 from ..plan import Plan, document_of
 from ..secret_resolver import Resolver, nowhere, refuse_missing
 from ..sending import Batch, batches, is_doubtful, is_of_the_whole
@@ -33,7 +34,6 @@ from . import row_states
 from .plan_lock import LOST, PAUSE, PlanLock
 from .preflight import HIDDEN, ComparedRows, classed, conflict, told_apart
 from .progress import SENT, WAITING, Advance, Progress, Stopped, never, seconds_left, silent
-from .rollback import Left
 from .row_states import Facts
 from .verification import Round, Sightings, verify
 
@@ -81,22 +81,6 @@ class Hooks:
     begins: Callable[[], None] = nothing_begins
     sent: SentLately = nothing_sent
     left: Callable[[str], tuple[Sequence[Change], JournalState] | None] = nothing_known
-
-
-@dataclass(frozen=True)
-class ApplyResult:
-    """The outcome of every row, in the plan's order; the slowest brokers; the lock's note.
-
-    `unwritten` is why the journal does not have all of it; `overtaken` says who took the lease while rows were sent;
-    `left` is what a rollback left on the cluster.
-    """
-
-    outcomes: list[Outcome]
-    slowest: tuple[int, int] | None = None
-    note: str | None = None
-    unwritten: PlanRefused | None = None
-    overtaken: str | None = None
-    left: Left | None = None
 
 
 def apply(

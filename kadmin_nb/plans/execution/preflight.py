@@ -1,19 +1,26 @@
-"""Preflight: is a row done, still as it was seen, on its way by us, or has somebody else moved it?"""
+"""Preflight: is a row done, still as the plan saw it, sent by us, or changed by another editor; is a danger allowed?"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
-from ...errors import Conflict
+from ...admin.ports import Kafka
+from ...errors import Conflict, Dangerous, UsageError
 from ...frames import schemas
 from ...frames.answer import Answer
 from ...frames.meanings import in_unit
-from ...hints import Hint, Option, Sentence, Verb, sentence
+from ...hints import Hint, Option, Sentence, Verb, nearest, sentence
 from ...model.changes import Change, SentRow, SentRows
-from ..journal.replay import SentLately
+from ...model.findings import DANGER, Finding
+from ..advice import REASON, allowing, answer, dangers, lifted
+from ..advice.config_dangers import QUOTA
+from ..journal.replay import JournalState, SentLately
 from ..observed_state import ObservedState, ObservedValue
+from ..plan import Plan
+from ..secret_resolver import Resolver
 from .verification import holds, is_as_before
 
 Ours = Mapping[int, Collection[str | None]]
@@ -192,3 +199,107 @@ def _conflict_row(moved: MovedRow) -> dict[str, object]:
     change = moved.change
     names = {"row": change.row, "resource": str(change.resource), "key": change.key}
     return {**names, "old": change.old, "now": _value_text(moved.now), "wanted": change.after}
+
+
+@dataclass(frozen=True)
+class Gate:
+    """The last check before the first request of a plan: dangers need their keys allowed."""
+
+    kafka: Kafka
+    plan: Plan
+    resolver: Resolver
+    allow: Collection[str] = ()
+    told: Collection[Finding] = ()
+    """The dangers that a usage or a team's rules tell of: the cluster does not."""
+
+    def pass_(self, pending: Sequence[Change], before: JournalState) -> Mapping[str, object]:
+        """The journal's note on the dangers among the rows to be sent; `before` is what the journal has by now.
+
+        What an earlier run of the plan has let through needs no further word.
+
+        Raises
+        ------
+        Dangerous
+            A row weakens something, and its key is not allowed; the plan was rolled back, and that it is applied all
+            the same is not allowed. Nothing was sent.
+        UsageError
+            A key is allowed that the plan does not have; a dangerous plan without a reason.
+        """
+        if not pending:
+            return {}
+        _refuse_undone(self.plan, before, self.allow)
+        judged = (*dangers.found(self.kafka, self.plan.changes, self.resolver), *self.told)
+        allow = [key for key in self.allow if not any(map(partial(_names, key), before.undoings))]
+        _refuse_strange(allow, self.plan.changes, judged)
+        ahead = [*_ahead(judged, pending, self.plan.changes)] if judged else []
+        _refuse_dangers([danger for danger in ahead if danger.key not in {*allow, *before.allowed}], self.plan)
+        if ahead and not self.plan.reason:
+            raise UsageError(
+                "a dangerous plan needs a reason, which its journal keeps",
+                hint=Hint("Nothing was sent.", sentence("Plan again with {}.", REASON)),
+            )
+        if not ahead:
+            return {}
+        let_through = {
+            "allowed": sorted({danger.key for danger in ahead}),
+            "dangers": [danger.line for danger in ahead],
+        }
+        return {**let_through, "reason": self.plan.reason}
+
+
+def _ahead(dangers: Iterable[Finding], pending: Sequence[Change], changes: Iterable[Change]) -> Iterable[Finding]:
+    """Those of rows that are to be sent; what quotas do to everyone, their rows do together."""
+    rows, keys = {change.row for change in pending}, {(change.kind, change.key) for change in pending}
+    kinds = {change.row: change.kind for change in changes}
+    return (d for d in dangers if d.row in rows or (d.code == QUOTA and (kinds[d.row], d.key) in keys))
+
+
+def _refuse_dangers(dangers: Sequence[Finding], plan: Plan) -> None:
+    if not dangers:
+        return
+    more = f"; and {len(dangers) - 1:,} more" if len(dangers) > 1 else ""
+    hint = Hint("Nothing was sent.", lifted(dangers, plan.reason))
+    error = Dangerous(f"{dangers[0].line}{more}", code="DANGEROUS", hint=hint)
+    error.rows = answer(schemas.DANGERS, dangers)
+    raise error
+
+
+_SHORTEST = 6
+"""Characters of a plan's id that name it."""
+
+
+def _names(word: str, plan_id: str) -> bool:
+    """True if this word is the id of a plan, or its beginning."""
+    return len(word) >= _SHORTEST and plan_id.startswith(word)
+
+
+def _refuse_undone(plan: Plan, before: JournalState, allow: Collection[str]) -> None:
+    """Refuse a plan that was rolled back and not applied since, unless the plan that did so is named."""
+    undone_by = before.undone_by
+    if undone_by is None or any(_names(word, undone_by) for word in allow):
+        return
+    text = f"plan {plan.id[:12]} was rolled back by plan {undone_by[:12]}, and would be applied again"
+    found = Finding("rolled back", DANGER, text, key=undone_by[:12])
+    error = Dangerous(
+        text,
+        code="ROLLED_BACK",
+        hint=Hint("Nothing was sent.", sentence("To apply it all the same: {}.", allowing([found]))),
+    )
+    error.rows = answer(schemas.DANGERS, [found])
+    raise error
+
+
+def _refuse_strange(allow: Collection[str], changes: Iterable[Change], dangers: Sequence[Finding]) -> None:
+    """An allowance of a key that no row has is a typo, or meant for another plan.
+
+    One that a row has and does not need is let be: the second run of a job finds nothing dangerous any more.
+    """
+    if not allow:
+        return
+    keys = {change.key for change in changes}
+    strange = next((key for key in allow if key not in keys), None)
+    if strange is not None:
+        dangerous_keys = list(dict.fromkeys(danger.key for danger in dangers))
+        near = nearest(strange, dangerous_keys) or (dangerous_keys[0] if len(dangerous_keys) == 1 else None)
+        instead = f"Did you mean {near}?" if near else f"Dangerous here: {', '.join(dangerous_keys) or 'nothing'}."
+        raise UsageError(f"{strange} is allowed, but no row of the plan has it", hint=f"Nothing was sent. {instead}")

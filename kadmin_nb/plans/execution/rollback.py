@@ -20,6 +20,7 @@ from ..advice import LEFT
 from ..journal.replay import JournalState
 from ..kinds.registry import kind_of, take
 from ..observed_state import ObservedState, ObservedValue
+from ..outcomes import Left
 from ..plan import Plan
 from .preflight import MovedRow, conflict_rows, is_of_new_topic
 from .verification import holds, is_as_before, verify
@@ -249,14 +250,6 @@ def reason(found: Remains) -> str:
 def warnings(found: Remains) -> list[Finding]:
     """What the plan that rolls back leaves alone, to be told above its rows."""
     return [Finding(LEFT, WARNING, line) for line in found.left_alone]
-
-
-@dataclass(frozen=True)
-class Left:
-    """What a rollback has left: how many rows are not seen to be undone and can be, and the sentences about all."""
-
-    rows: int
-    hint: Hint
 
 
 def left(found: Remains, undoing: Plan, *, is_whole: bool) -> Left | None:
