@@ -163,7 +163,7 @@ def _handshake(context: ssl.SSLContext, host: str, port: int, timeout: float) ->
 
 _PROTOCOL = "Check that this port speaks TLS: security.protocol is SSL or SASL_SSL only for a listener of that kind."
 _EXPIRED, _NOT_YET_VALID, _OTHER_HOST, _OTHER_IP = 10, 9, 62, 64
-_MENDS = {
+_FIXES = {
     _EXPIRED: "The broker's operators have to renew its certificate; check this machine's clock too.",
     _NOT_YET_VALID: "Check the clock of this machine.",
     **dict.fromkeys(
@@ -176,11 +176,11 @@ _MENDS = {
 
 
 def _distrusted(error: ssl.SSLCertVerificationError) -> KadminError:
-    mend = "Set ssl.truststore.location to a store with the certificate of the authority that signed it."
+    fix = "Set ssl.truststore.location to a store with the certificate of the authority that signed it."
     return ConnectionFailed(
         f"the certificate is refused: {error.verify_message.rstrip('.')}",
         code="SSL_HANDSHAKE_FAILED",
-        hint=_MENDS.get(error.verify_code, mend),
+        hint=_FIXES.get(error.verify_code, fix),
     )
 
 

@@ -34,7 +34,7 @@ _LASTING = frozenset(
         KafkaError.UNSUPPORTED_VERSION,
     }
 )
-"""Errors of librdkafka that trying again does not mend; being fenced, for one, is mended."""
+"""Errors of librdkafka that trying again does not fix; being fenced, for one, is fixed."""
 
 _SLICE = 0.1
 """Seconds in librdkafka, where Ctrl-C is not heard."""

@@ -28,7 +28,7 @@ from ..model.throttles import BETWEEN_DISKS, RATES, THROTTLES
 from ..resolution.rules import Effective, Stored, is_host_name
 from ..resolution.rules import address as one_spelling
 from ..resolution.shadows import TIMES, Quota, closest, lifts
-from .config_rules import mending_line
+from .config_rules import fixing_line
 
 BITES, MAY_BITE, STANDS = "bites", "may bite", "stands"
 STATES = (BITES, MAY_BITE, NOT_KNOWN, STANDS)
@@ -304,28 +304,28 @@ def _in_order(found: Iterable[Finding]) -> list[Finding]:
 
 def _brake(
     code: str, culprit: Configurable, key: str, message: str, edit: Edit | None = None, *,
-    state: str = BITES, mend: str | None = None,
+    state: str = BITES, fix: str | None = None,
 ) -> Finding:  # fmt: skip
     severity = OK if state == STANDS else WARNING
-    return Finding(code, severity, message, culprit, key, evidence={"state": state}, edit=edit, mend=mend)
+    return Finding(code, severity, message, culprit, key, evidence={"state": state}, edit=edit, fix=fix)
 
 
 def _not_known(
-    code: str, culprit: Configurable, key: str, missing: str, mend: str | None, coverage: Coverage | None = None
+    code: str, culprit: Configurable, key: str, missing: str, fix: str | None, coverage: Coverage | None = None
 ) -> Finding:
     """One whose rule lacks the rows that it needs, with the line that shows them."""
-    return Finding.not_known(code, missing, mend, culprit, key, coverage).with_(state=NOT_KNOWN)
+    return Finding.not_known(code, missing, fix, culprit, key, coverage).with_(state=NOT_KNOWN)
 
 
 def _by_quota(code: str, culprit: Configurable, key: str, message: str, edit: Edit | None) -> Finding:
     """One that a change of a quota lifts."""
-    return _brake(code, culprit, key, message, edit, mend=None if edit is None else quota_line(edit))
+    return _brake(code, culprit, key, message, edit, fix=None if edit is None else quota_line(edit))
 
 
 def _by_reset(code: str, whose: Configurable, key: str, message: str, state: str) -> Finding:
     """One that the removal of a config lifts."""
     edit = Edit(DELETE, whose, key)
-    return _brake(code, whose, key, message, edit, state=state, mend=mending_line(edit))
+    return _brake(code, whose, key, message, edit, state=state, fix=fixing_line(edit))
 
 
 def quota_line(edit: Edit) -> str:
@@ -346,8 +346,8 @@ def _unseen(facts: ClientFacts) -> Finding:
     if facts.elsewhere:
         quotas = (f"{quota.key} of {quota}" for quota in facts.elsewhere)
         missing += f"; quotas of another name do not apply to it: {', '.join(quotas)}"
-    mend = f"quota why {_client_entity(facts.seen[0])}" if facts.seen else facts.ask("--for 1min")
-    return _not_known("unseen", facts.entity, "", missing, mend, facts.coverage)
+    fix = f"quota why {_client_entity(facts.seen[0])}" if facts.seen else facts.ask("--for 1min")
+    return _not_known("unseen", facts.entity, "", missing, fix, facts.coverage)
 
 
 def _quotas(facts: ClientFacts) -> Iterator[Finding]:
@@ -383,8 +383,8 @@ def _earlier(facts: ClientFacts, limit: Effective) -> Finding:
     most = "" if seen.utilisation is None else f", and at most {figures.percent(seen.utilisation)} of it was used then"
     why = "the history has the same limit at that time" if seen.is_now else "the limit may have been another then"
     missing = f"{now}{most}{grew}: {why}; {seen}"
-    mend = facts.ask("--for 1min" if seen.is_now else "--usage NAME --history WHERE")
-    found = _not_known("earlier-limit", culprit, key, missing, mend, coverage)
+    fix = facts.ask("--for 1min" if seen.is_now else "--usage NAME --history WHERE")
+    found = _not_known("earlier-limit", culprit, key, missing, fix, coverage)
     return found.with_(**_figures_of(seen))
 
 
@@ -474,8 +474,8 @@ def _leaders(facts: ClientFacts, limit: Effective) -> Finding | None:
     if facts.missing_brokers or facts.leaders is None:
         why = f"usage of {facts.missing_brokers} is missing" if facts.missing_brokers else facts.no_leaders
         missing = f"{_limit_text(limit)} is used up on {culprit}; whether all its leaders are there is not seen: {why}"
-        mend = facts.ask(_ALL_BROKERS) if facts.missing_brokers else "config why topic=NAME"
-        return _not_known("leaders", culprit, limit.key, missing, mend)
+        fix = facts.ask(_ALL_BROKERS) if facts.missing_brokers else "config why topic=NAME"
+        return _not_known("leaders", culprit, limit.key, missing, fix)
     assert limit.value is not None
     everywhere = on_all_brokers(limit.key, limit.value, facts.brokers)
     message = (
@@ -538,7 +538,7 @@ def _callbacks(configs: Iterable[ConfigValue], unread: Iterable[int] = ()) -> It
         if value.key == CALLBACK and value.text:
             message = f"{value.text} decides quotas there, by a rule of its own: what is stored may not apply"
             how = f"remove {CALLBACK} from the server.properties of {value.resource}, and restart it"
-            yield _brake("quota-callback", value.resource, CALLBACK, message, state=MAY_BITE, mend=how)
+            yield _brake("quota-callback", value.resource, CALLBACK, message, state=MAY_BITE, fix=how)
     yield from (_unread("quota-callback", broker, CALLBACK) for broker in sorted(unread))
 
 
@@ -559,8 +559,8 @@ def _queues(facts: ClientFacts) -> Iterator[Finding]:
         threads = next((one.text for one in facts.configs if (one.resource, one.key) == (broker, IO_THREADS)), None)
         number = exact_number(threads)
         edit = None if number is None else Edit(SET, broker, IO_THREADS, text_of(TIMES * float(number)))
-        mend = f"raise {IO_THREADS} of {broker}" if edit is None else mending_line(edit)
-        found = _brake("request-queue", broker, IO_THREADS, message, edit, mend=mend)
+        fix = f"raise {IO_THREADS} of {broker}" if edit is None else fixing_line(edit)
+        found = _brake("request-queue", broker, IO_THREADS, message, edit, fix=fix)
         yield found.with_(since=queue.since)
 
 
@@ -644,8 +644,8 @@ def _open_connections(address: Address, facts: ClientFacts) -> Iterator[Finding]
         yield _of_host(broker, next(iter(hosts)), OVERRIDES, f"{at_once}; {_NAMES_ALONE.format(named)}")
     elif bound is not None and address.seen >= USED_UP * bound.most:
         missing = f"{at_once}, of {address.seen} seen in the time observed, and it takes {bound.most}"
-        mend = f"grep 'Rejected connection from /{address.ip}' server.log, on {broker}"
-        yield _not_known("connection-limit", broker, bound.value.key, missing, mend)
+        fix = f"grep 'Rejected connection from /{address.ip}' server.log, on {broker}"
+        yield _not_known("connection-limit", broker, bound.value.key, missing, fix)
 
 
 def _bound_of_each(values: Mapping[str, ConfigValue]) -> _Bound | None:
@@ -672,11 +672,11 @@ def _all_taken(address: Address, bound: _Bound, override: str | None) -> Finding
     most, value = round(TIMES * bound.most), bound.value
     if value.source == Source.FILE:
         how = f"raise {override} in {OVERRIDES} in the server.properties of {place}, and restart it"
-        return _brake("connection-limit", place, OVERRIDES, message, state=MAY_BITE, mend=how)
+        return _brake("connection-limit", place, OVERRIDES, message, state=MAY_BITE, fix=how)
     raised = {**_entries_of(value), override: most}
     where = Resource("BROKER", "") if value.source == Source.ALL_BROKERS else value.resource
     edit = Edit(SET, where, OVERRIDES, ",".join(f"{name}:{number}" for name, number in raised.items()))
-    return _brake("connection-limit", where, OVERRIDES, message, edit, state=MAY_BITE, mend=mending_line(edit))
+    return _brake("connection-limit", where, OVERRIDES, message, edit, state=MAY_BITE, fix=fixing_line(edit))
 
 
 def _client_configs(facts: ClientFacts) -> Iterator[Finding]:
@@ -710,7 +710,7 @@ def _slow_follower(facts: ClientFacts) -> Iterator[Finding]:
     culprit = Resource("BROKER", str(broker))
     message = f"{waits}, and {culprit} lets up to {figures.milliseconds(longest)} pass until it fetches again"
     found = _brake(
-        "slow-follower", culprit, "", message, mend=f"look at the load of {culprit}, and config why {culprit}"
+        "slow-follower", culprit, "", message, fix=f"look at the load of {culprit}, and config why {culprit}"
     )
     yield replace(found, coverage=facts.coverage)
 
@@ -722,8 +722,8 @@ def _unreached(facts: ClientFacts) -> Iterator[Finding]:
         if other.entity is None or other.entity.get("client-id") is None or other.key not in unlimited:
             continue
         message = f"{_limit_text(other)} does not reach it, as it sends no client-id: it is unlimited"
-        mend = "send a client-id"
-        yield _brake("unreached-quota", other.entity, other.key, message, state=STANDS, mend=mend)
+        fix = "send a client-id"
+        yield _brake("unreached-quota", other.entity, other.key, message, state=STANDS, fix=fix)
 
 
 def _idle(facts: ClientFacts) -> Iterator[Finding]:
@@ -835,13 +835,13 @@ def of_group(values: Sequence[ConfigValue], group_type: str | None, bounds: Brok
     if locks.is_own:
         return [_by_reset("share-locks", locks.resource, LOCKS, message, state)]
     how = "raise group.share.partition.max.record.locks in the server.properties of the brokers, and restart them"
-    return [_brake("share-locks", locks.resource, LOCKS, message, state=state, mend=how)]
+    return [_brake("share-locks", locks.resource, LOCKS, message, state=state, fix=how)]
 
 
 def _unread_partitions(topic: Resource, facts: ConfigFacts) -> Finding:
     """The answer of all rules about partitions where these were not read."""
-    mend = f"config why {topic}, as one who may DESCRIBE it"
-    return _not_known("unread-partitions", topic, "", facts.no_partitions, mend)
+    fix = f"config why {topic}, as one who may DESCRIBE it"
+    return _not_known("unread-partitions", topic, "", facts.no_partitions, fix)
 
 
 def _without_leader(topic: Resource, facts: ConfigFacts) -> Iterator[Finding]:
@@ -875,13 +875,13 @@ def _of_replicas(
     down = ", ".join(map(str, sorted({*missing} & {*facts.down})))
     brokers = ", ".join(map(str, sorted(missing)))
     if down:
-        mend = f"start broker {down} again"
+        fix = f"start broker {down} again"
     elif missing:
-        mend = f"bring the replicas on broker {brokers} back in sync"
+        fix = f"bring the replicas on broker {brokers} back in sync"
     else:
-        mend = f"give {topic} more replicas (kafka-reassign-partitions.sh)"
+        fix = f"give {topic} more replicas (kafka-reassign-partitions.sh)"
     culprit = Resource("BROKER", brokers) if len(missing) == 1 else topic
-    return _brake(code, culprit, key, message, mend=mend)
+    return _brake(code, culprit, key, message, fix=fix)
 
 
 def _unlike_peers(broker: Resource, facts: ConfigFacts) -> Iterator[Finding]:
@@ -899,11 +899,11 @@ def _unlike_peers(broker: Resource, facts: ConfigFacts) -> Iterator[Finding]:
     for one in facts.differing:
         seen = (one.coverage or Coverage()).seen
         coverage = None if seen is None else Coverage(seen, seen | missing)
-        mend = one.mend or "config audit --only differs"
+        fix = one.fix or "config audit --only differs"
         if one.edit is None and (missing or (one.coverage and one.coverage.missing)):
-            yield _not_known("unlike-peers", broker, one.key, one.message, mend, coverage)
+            yield _not_known("unlike-peers", broker, one.key, one.message, fix, coverage)
         else:
-            found = _brake("unlike-peers", broker, one.key, one.message, one.edit, state=MAY_BITE, mend=mend)
+            found = _brake("unlike-peers", broker, one.key, one.message, one.edit, state=MAY_BITE, fix=fix)
             yield replace(found, coverage=coverage)
 
 
@@ -917,11 +917,11 @@ def _throttled_replicas(topic: Resource, facts: ConfigFacts) -> Iterator[Finding
         if not limited and not unread:
             state = STANDS
         elif facts.partitions is None:
-            yield _not_known("replication-throttle", topic, value.key, message, _unread_partitions(topic, facts).mend)
+            yield _not_known("replication-throttle", topic, value.key, message, _unread_partitions(topic, facts).fix)
             continue
         elif facts.behind and not limited:
-            mend = f"config why {Resource('BROKER', str(unread[0]))}"
-            yield _not_known("replication-throttle", topic, value.key, message, mend)
+            fix = f"config why {Resource('BROKER', str(unread[0]))}"
+            yield _not_known("replication-throttle", topic, value.key, message, fix)
             continue
         else:
             state = BITES if facts.behind else STANDS
@@ -973,7 +973,7 @@ def _one_leader(topic: Resource, facts: ConfigFacts) -> Iterator[Finding]:
     tool = "kafka-reassign-partitions.sh" if are_preferred else "kafka-leader-election.sh --election-type preferred"
     message = f"broker {leader} leads all {len(partitions)} partitions: the limits of one broker hold for them"
     culprit = Resource("BROKER", str(leader))
-    yield _brake("leaders", culprit, "", message, state=MAY_BITE, mend=f"{tool} spreads the leaders of {topic}")
+    yield _brake("leaders", culprit, "", message, state=MAY_BITE, fix=f"{tool} spreads the leaders of {topic}")
 
 
 def _rates(facts: ConfigFacts) -> Iterator[Finding]:
@@ -1007,7 +1007,7 @@ def _config_brake(code: str, value: ConfigValue, message: str, state: str) -> Fi
     """One that the removal of a config lifts, where it was set; what stands in a broker's file is lifted there."""
     if value.source == Source.FILE:
         how = f"remove {value.key} from the server.properties of {value.resource}, and restart it"
-        return _brake(code, value.resource, value.key, message, state=state, mend=how)
+        return _brake(code, value.resource, value.key, message, state=state, fix=how)
     where = Resource("BROKER", "") if value.source == Source.ALL_BROKERS else value.resource
     return _by_reset(code, where, value.key, message, state)
 

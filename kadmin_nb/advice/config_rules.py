@@ -258,7 +258,7 @@ class _ConfigsAtOnce:
             return finding
         silent = ", ".join(name or "<default>" for name in self.brokers.unread)
         message = f"{finding.message}; which of them most have is {NOT_KNOWN}: broker {silent} could not be read"
-        return replace(finding.with_(expected=None, expected_source=None), message=message, edit=None, mend=None)
+        return replace(finding.with_(expected=None, expected_source=None), message=message, edit=None, fix=None)
 
     def _at(self, key: str, name: str, text: str | None) -> ConfigValue:
         """The value of a broker, or what stands for one that it lacks."""
@@ -430,11 +430,11 @@ def _finding(
 ) -> Finding:
     evidence = {"value": value.text, "source": value.source, "expected": expected, "expected_source": source}
     edit = Edit(op, value.resource, value.key, expected if op == SET else None, word) if op else None
-    mend = mending_line(edit) if edit else None
-    return Finding(word, WARNING, message, value.resource, value.key, evidence=evidence, edit=edit, mend=mend)
+    fix = fixing_line(edit) if edit else None
+    return Finding(word, WARNING, message, value.resource, value.key, evidence=evidence, edit=edit, fix=fix)
 
 
-def mending_line(edit: Edit) -> str:
+def fixing_line(edit: Edit) -> str:
     """The line that makes a change of a config, after `kadmin-nb`."""
     if edit.text is None:
         return f"config reset {quote(edit.key)} {edit.resource}"

@@ -50,7 +50,7 @@ class Audit(Findings):
                 raise UsageError(f"unknown finding {word}", hint=did_you_mean(word, self.words, one_of))
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return [self._table.select(["finding", "message", "source", "coverage", "mend"])] if len(self) else []
+        return [self._table.select(["finding", "message", "source", "coverage", "fix"])] if len(self) else []
 
     def _title(self) -> str:
         counts = Counter(finding.code for finding in self.findings)
@@ -73,7 +73,7 @@ class ConfigFindings(Audit):
         `unread`), of one source.
 
         What could not be read stays, and beside `leftover` each throttle of which nobody knows whether it is one,
-        without an operation that mends: what nobody saw is not in order.
+        without an operation that fixes it: what nobody saw is not in order.
 
         Raises
         ------
@@ -84,7 +84,7 @@ class ConfigFindings(Audit):
         chosen = words or tuple(FINDINGS)
         asked = [f for f in self.findings if f.code in chosen and source in (None, f.evidence.get("source"))]
         unsure = {UNREAD, *(_UNSURE[word] for word in chosen if word in _UNSURE)} - {*chosen}
-        not_fixed = (replace(f, edit=None, mend=None) for f in self.findings if f.code in unsure)
+        not_fixed = (replace(f, edit=None, fix=None) for f in self.findings if f.code in unsure)
         return self.of([*asked, *not_fixed])
 
     @property

@@ -324,10 +324,10 @@ def checks_of(kafka: WireKafka) -> Iterator[Finding]:
         setup = Setup.of(kafka, admin, ())
     except KadminError as error:
         error.syntax = terminal
-        yield Finding(_CHECK, WARNING, str(error), "its topics", mend=error.hint)
+        yield Finding(_CHECK, WARNING, str(error), "its topics", fix=error.hint)
         return
     if len(setup.missing_topics) == len(setup.topics):
-        yield Finding(_CHECK, ABSENT, "not set up: no client follows them", "its topics", mend=_MAKE)
+        yield Finding(_CHECK, ABSENT, "not set up: no client follows them", "its topics", fix=_MAKE)
         return
     for name, shape in setup.topics.items():
         yield _topic_check(setup, name, shape)
@@ -337,12 +337,12 @@ def checks_of(kafka: WireKafka) -> Iterator[Finding]:
 
 def _topic_check(setup: Setup, name: str, shape: TopicShape | None) -> Finding:
     if shape is None:
-        return Finding(_CHECK, WARNING, "the topic is missing", name, mend=_MAKE)
+        return Finding(_CHECK, WARNING, "the topic is missing", name, fix=_MAKE)
     if not (differences := setup.differences(name)):
         return Finding(_CHECK, OK, f"compacted, {shape.replicas} replicas", name)
     state = WARNING if shape.is_compacted else FAILED
-    mend = f"kadmin-nb config set KEY=VALUE topic={name} changes its configs."
-    return Finding(_CHECK, state, "; ".join(differences), name, mend=mend)
+    fix = f"kadmin-nb config set KEY=VALUE topic={name} changes its configs."
+    return Finding(_CHECK, state, "; ".join(differences), name, fix=fix)
 
 
 def _writers_check(setup: Setup, admin: str | None) -> Finding:
@@ -351,9 +351,9 @@ def _writers_check(setup: Setup, admin: str | None) -> Finding:
         return Finding(_CHECK, OK, NO_AUTHORIZER.rstrip("."), subject)
     if not setup.is_guarded:
         note = "no ACL covers it: with allow.everyone.if.no.acl.found=true everyone can write to it"
-        return Finding(_CHECK, WARNING, note, subject, mend=_MAKE)
+        return Finding(_CHECK, WARNING, note, subject, fix=_MAKE)
     if others := setup.other_writers(admin):
         note = f"ACLs let these write too: {', '.join(others)}"
-        mend = "Anyone who can write there can set acks=0 for any application: remove the ACL unless it is intended."
-        return Finding(_CHECK, WARNING, note, subject, mend=mend)
+        fix = "Anyone who can write there can set acks=0 for any application: remove the ACL unless it is intended."
+        return Finding(_CHECK, WARNING, note, subject, fix=fix)
     return Finding(_CHECK, OK, "only our ACL, and super users", subject)

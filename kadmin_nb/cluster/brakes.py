@@ -97,7 +97,7 @@ class BrakesAnswer(Findings):
             raise NotFound(f"no brake {number} here", hint=f"There are {len(self.findings)}.")
         found = self.findings[number - 1]
         if found.edit is None:
-            raise NotFound(f"no change of a quota or config lifts brake {number}", hint=found.mend)
+            raise NotFound(f"no change of a quota or config lifts brake {number}", hint=found.fix)
         return found.edit
 
     def _title(self) -> str:
@@ -119,7 +119,7 @@ _VERDICTS = {
 def verdict(whose: str, found: Finding) -> str:
     """A brake in a line."""
     brake, is_known = rules.BRAKES[found.code], found.severity != UNKNOWN
-    how = "" if found.mend is None else f". To {'lift' if is_known else 'know'} it: {found.mend}"
+    how = "" if found.fix is None else f". To {'lift' if is_known else 'know'} it: {found.fix}"
     if str(found.target) != whose:
         brake += f", {found.target}" + ("" if is_known else ",")
     if not is_known:

@@ -85,7 +85,7 @@ class Configs:
         `kadmin_nb.advice.config_rules.BY_NATURE`), `repeats` (set to what the level below says already), `default`
         (set to Kafka's built-in default), `clamped` (of a group: brokers apply the nearest value within their bounds),
         `ineffective` (of a group of another type) or `unread`. `.only("repeats")` chooses, and
-        `stage.add(found.edits())` stages the lines that mend. Nothing is changed, no sensitive value shown.
+        `stage.add(found.edits())` stages the lines that fix them. Nothing is changed, no sensitive value shown.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""`doctor`: a connection step by step, from the settings to our rights, and what mends the step that fails.
+"""`doctor`: a connection step by step, from the settings to our rights, and what fixes the step that fails.
 
 Nothing is changed, nothing hangs, and no secret stands in the answer.
 """
@@ -59,10 +59,8 @@ class DoctorAnswer(Findings):
         return ""
 
     def _error(self, row: dict[str, object]) -> KadminError:
-        mend = row["mend"]
-        return KadminError(
-            f"{row['check']} of {row['subject']}: {row['note']}", hint=None if mend is None else f"{mend}"
-        )
+        fix = row["fix"]
+        return KadminError(f"{row['check']} of {row['subject']}: {row['note']}", hint=None if fix is None else f"{fix}")
 
 
 def doctor(
@@ -70,7 +68,7 @@ def doctor(
 ) -> DoctorAnswer:
     """CHECKS of a connection, from its settings to our rights, the installation and the journal.
 
-    It raises nothing where a step fails: the row says what failed and what mends it. Nothing is changed, and no secret
+    It raises nothing where a step fails: the row says what failed and what fixes it. Nothing is changed, and no secret
     stands in the answer.
 
     Parameters
@@ -106,7 +104,7 @@ def _attempt(check: str, subject: str, look: Callable[[], str]) -> Finding:
 
 def _failed_check(check: str, subject: str, error: KadminError) -> Finding:
     error.syntax = terminal
-    return Finding(check, FAILED, str(error), subject, mend=error.hint)
+    return Finding(check, FAILED, str(error), subject, fix=error.hint)
 
 
 def _skipped(check: str, subject: str, because: str) -> Finding:
@@ -149,8 +147,8 @@ def _settings_check(settings: Settings) -> Finding:
 
 
 def _own_certificate(settings: Settings) -> Finding:
-    mend = "Get a new certificate for this client, and name its store in ssl.keystore.location."
-    return _dated("our certificate", settings.source, lambda: contact.own_certificate(settings), mend)
+    fix = "Get a new certificate for this client, and name its store in ssl.keystore.location."
+    return _dated("our certificate", settings.source, lambda: contact.own_certificate(settings), fix)
 
 
 def _bootstrap_checks(settings: Settings, timeout: float) -> list[Finding]:
@@ -190,8 +188,8 @@ def _opened(host: str, port: int, timeout: float) -> str:
 
 def _presented(address: str, settings: Settings, timeout: float) -> Finding:
     host, port = contact.split_address(address)
-    mend = "The broker's operators have to renew its certificate."
-    return _dated("certificate", address, lambda: contact.presented_certificate(settings, host, port, timeout), mend)
+    fix = "The broker's operators have to renew its certificate."
+    return _dated("certificate", address, lambda: contact.presented_certificate(settings, host, port, timeout), fix)
 
 
 def _dated(check: str, subject: str, certificate_of: Callable[[], x509.Certificate], renewal: str) -> Finding:
@@ -205,10 +203,10 @@ def _dated(check: str, subject: str, certificate_of: Callable[[], x509.Certifica
     whose = f"{certificate.subject.rfc4514_string()}{hosts}, signed by {certificate.issuer.rfc4514_string()}"
     until = f"{certificate.not_valid_after_utc:%Y-%m-%d}"
     if days < 0:
-        return Finding(check, FAILED, f"expired on {until}: {whose}", subject, mend=renewal)
+        return Finding(check, FAILED, f"expired on {until}: {whose}", subject, fix=renewal)
     note = f"until {until} ({days} d): {whose}"
     if days < _SOON:
-        return Finding(check, WARNING, note, subject, mend=renewal)
+        return Finding(check, WARNING, note, subject, fix=renewal)
     return Finding(check, OK, note, subject)
 
 
@@ -217,8 +215,8 @@ def _session(address: str, settings: Settings, timeout: float) -> Finding:
     check = _attempt("TLS", address, lambda: contact.tls_session(settings, host, port, timeout))
     if check.severity != OK or settings.check_hostname:
         return check
-    mend = "Remove ssl.endpoint.identification.algorithm from the settings."
-    return replace(check, severity=WARNING, message=f"{check.message}; the name of the host is not checked", mend=mend)
+    fix = "Remove ssl.endpoint.identification.algorithm from the settings."
+    return replace(check, severity=WARNING, message=f"{check.message}; the name of the host is not checked", fix=fix)
 
 
 def _cluster_checks(settings: Settings, timeout: float) -> Iterator[Finding]:
@@ -254,7 +252,7 @@ def _observation_check(kafka: LiveKafka) -> Iterator[Finding]:
         yield _failed_check("observation", kafka.id, error)
         return
     if lines:
-        yield Finding("observation", WARNING, LEFT_ON, kafka.id, mend="\n".join(lines))
+        yield Finding("observation", WARNING, LEFT_ON, kafka.id, fix="\n".join(lines))
 
 
 def _token_check(login: TokenLogin, timeout: float) -> Finding:
@@ -300,20 +298,18 @@ def _named(broker: Broker) -> str:
 
 def _unanswered(check: str, subject: str, timeout: float) -> Finding:
     """The check of an address whose steps were not over in their time, all together."""
-    mend = "Check again when this machine has less to do, or with a longer time limit."
-    return Finding(check, FAILED, f"not finished within {_STEPS * timeout:g} s", subject, mend=mend)
+    fix = "Check again when this machine has less to do, or with a longer time limit."
+    return Finding(check, FAILED, f"not finished within {_STEPS * timeout:g} s", subject, fix=fix)
 
 
 def _broker_check(kafka: LiveKafka, broker: Broker, timeout: float) -> Finding:
     subject = _named(broker)
     if broker.is_fenced:
-        mend = f"Start broker {broker.id} again, or unregister it (kafka-cluster.sh unregister --id {broker.id})."
-        return Finding("broker", WARNING, "registered, and fenced: it is down or starting", subject, mend=mend)
+        fix = f"Start broker {broker.id} again, or unregister it (kafka-cluster.sh unregister --id {broker.id})."
+        return Finding("broker", WARNING, "registered, and fenced: it is down or starting", subject, fix=fix)
     check = _attempt("broker", subject, lambda: _answer_of(kafka, broker, timeout))
     advice = f"advertised.listeners of broker {broker.id} must name an address that this machine can reach."
-    return (
-        replace(check, mend=f"{check.mend} {advice}" if check.mend else advice) if check.severity == FAILED else check
-    )
+    return replace(check, fix=f"{check.fix} {advice}" if check.fix else advice) if check.severity == FAILED else check
 
 
 def _answer_of(kafka: LiveKafka, broker: Broker, timeout: float) -> str:
@@ -336,7 +332,7 @@ def _rights_checks(kafka: LiveKafka, settings: Settings) -> Iterator[Finding]:
             yield Finding.not_known("right", f"{row['action']}: {row['note']}", _AGAIN, right)
             continue
         state, words = (OK, "granted: you can") if row["allowed"] else (FAILED, "missing: you cannot")
-        yield Finding("right", state, f"{words} {row['action']}", right, mend=row["grant"])
+        yield Finding("right", state, f"{words} {row['action']}", right, fix=row["grant"])
 
 
 _AGAIN = "Check again when the brokers answer, or with a longer time limit."
@@ -347,8 +343,8 @@ def _journal_check() -> Finding:
     check = _attempt("journal", "its folder", lambda: str(journal_dir()))
     if check.severity == FAILED or os.access(_nearest_folder(Path(check.message)), os.W_OK | os.X_OK):
         return check
-    mend = "Set KADMIN_STATE=/a/folder to a folder that you can write to."
-    return replace(check, severity=FAILED, message=f"{check.message} cannot be written", mend=mend)
+    fix = "Set KADMIN_STATE=/a/folder to a folder that you can write to."
+    return replace(check, severity=FAILED, message=f"{check.message} cannot be written", fix=fix)
 
 
 def _nearest_folder(folder: Path) -> Path:
@@ -374,8 +370,8 @@ def _extra_check(extra: str, names: Iterable[str]) -> Finding:
     versions = {name: _installed_version(name) for name in names}
     missing = [name for name, version in versions.items() if version is None]
     if missing:
-        mend = f"pip install 'kadmin_nb[{extra}]'"
-        return Finding("extra", ABSENT, f"not installed: {', '.join(missing)}", extra, mend=mend)
+        fix = f"pip install 'kadmin_nb[{extra}]'"
+        return Finding("extra", ABSENT, f"not installed: {', '.join(missing)}", extra, fix=fix)
     return Finding("extra", OK, ", ".join(f"{name} {version}" for name, version in versions.items()), extra)
 
 

@@ -121,7 +121,7 @@ class ObservationAnswer(Answer):
     def lines(self) -> str:
         """The commands that take back the remaining levels, a line a broker."""
         rows = (row for row in self._table.to_pylist() if row["state"] == LEFT)
-        return "\n".join(mend(row["broker"], row["level_before"]) for row in rows)
+        return "\n".join(switching_line(row["broker"], row["level_before"]) for row in rows)
 
     def raise_for_errors(self) -> ObservationAnswer:
         """Itself where every broker was observed, and its logger is back where it was.
@@ -367,7 +367,9 @@ def _left_on(kafka: LiveKafka) -> list[str]:
         return []
     kept = documents.from_json(files.read_text(place, "what was switched on", _LARGEST))
     now = levels(kafka, map(int, kept["before"]))
-    lines = [mend(one.broker, kept["before"][f"{one.broker}"]) for one in now if one.level in (kept["level"], None)]
+    lines = [
+        switching_line(one.broker, kept["before"][f"{one.broker}"]) for one in now if one.level in (kept["level"], None)
+    ]
     if not lines:
         place.unlink(missing_ok=True)
     return lines
@@ -472,7 +474,7 @@ def _switch_on_plan(stage: Callable[[], Stage], before: Sequence[Level], seconds
     return plan
 
 
-def mend(broker: int, level: str | None) -> str:
+def switching_line(broker: int, level: str | None) -> str:
     """The line that takes a level back."""
     command = f"config set {LOGGER}={level}" if level else f"config reset {LOGGER}"
     return f"kadmin-nb {command} broker-logger={broker} --apply"

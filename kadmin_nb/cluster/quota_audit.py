@@ -76,8 +76,8 @@ def _shadowed(quotas: pa.Table) -> Iterator[Finding]:
         if row["shadowed_by"] is not None:
             entity, key = row["entity"], row["key"]
             message = f"{entity} {key} {readable(key, row['value'])} can never apply: {row['shadowed_by']} always wins"
-            mend = f"quota remove {key} {entity}"
-            finding = Finding(SHADOWED, WARNING, message, Entity.parse(entity), key, mend=mend)
+            fix = f"quota remove {key} {entity}"
+            finding = Finding(SHADOWED, WARNING, message, Entity.parse(entity), key, fix=fix)
             yield _named(finding.with_(value=str(row["value"]), source=row["level"]), entity)
 
 
@@ -87,8 +87,8 @@ def _of_entity(finding: Finding) -> Finding:
     message = f"{entity} {finding.key} {readable(finding.key, found['value'])}: {finding.message}"
     value = str(found["value"])
     evidence = {"value": value, "source": found["level"], "expected": value, "expected_source": found["behind"]}
-    mend = f"quota remove {finding.key} {entity}" if finding.edit else None
-    return _named(replace(finding, message=message, evidence=evidence, mend=mend), entity)
+    fix = f"quota remove {finding.key} {entity}" if finding.edit else None
+    return _named(replace(finding, message=message, evidence=evidence, fix=fix), entity)
 
 
 def _unlimited(

@@ -235,9 +235,9 @@ _COLUMNS: dict[str, Callable[[Finding], object]] = {
     "level": attrgetter("target.level"),
     "key": lambda finding: finding.key or None,
     "row": lambda finding: finding.row or None,
-    **dict.fromkeys(("message", "reason", "note", "says"), attrgetter("message")),
+    **dict.fromkeys(("message", "reason", "note"), attrgetter("message")),
     "state": attrgetter("severity"),
-    "mend": attrgetter("mend"),
+    "fix": attrgetter("fix"),
     "coverage": lambda finding: str(finding.coverage or "") or None,
     "op": lambda finding: None if finding.edit is None else finding.edit.op,
 }

@@ -318,7 +318,7 @@ PARTS = {
     "client_software": Part("software", ("software_name", "software_version"), _client_software),
     "refused_versions": Part("refused", ("refused_versions",), _api_versions("refused_versions"), PROSE),
     "supported_keys": Part("keys", ("keys",), _supported_keys),
-    "what_was_done": Part("what was done", ("kind", "rows", "says"), what_was_done, PROSE),
+    "what_was_done": Part("what was done", ("kind", "rows", "message"), what_was_done, PROSE),
     "came_to": Part("done", ("changes", "runs", "verified", "in_doubt"), came_to),
     "window": Part("window", ("window_start", "window_end"), _windows),
     "last_use": Part("last used", ("used", "last_used"), _last_use),
@@ -328,7 +328,6 @@ PARTS = {
 
 _HEADINGS = {
     "old": "before",
-    "mend": "fix",
     "client_id": "client-id",
     "headroom_percent": "headroom",
     "cluster_id": "cluster",

@@ -227,9 +227,7 @@ class BRAKES(Frame, key="number"):
     since = Field(MOMENT, "the first throttle that was seen, or the first snapshot with the config", null=True)
     message = MESSAGE
     coverage = COVERAGE
-    mend = Field(
-        TEXT, "the smallest change that lifts it; the line that shows what is not known", look=PROSE, null=True
-    )
+    fix = Field(TEXT, "the smallest change that lifts it; the line that shows what is not known", look=PROSE, null=True)
 
 
 class TREE(Frame, key="entity key"):
@@ -290,7 +288,7 @@ class FINDINGS(Frame):
     message = MESSAGE
     coverage = COVERAGE
     op = Field(TEXT, "set (to `expected`) or delete; null: no change fixes it", look=BADGE, null=True)
-    mend = Field(TEXT, "the line that fixes it", look=PROSE, null=True)
+    fix = Field(TEXT, "the line that fixes it", look=PROSE, null=True)
     error = ERROR.or_null
 
 
@@ -488,7 +486,7 @@ class JOURNAL(Frame, key="line"):
     kind = Field(TEXT)
     batch = Field(WHOLE, null=True)
     rows = Field(TEXT, "numbers of the plan's rows, such as 1-5000", null=True)
-    says = Field(TEXT, look=PROSE, null=True)
+    message = Field(TEXT, look=PROSE, null=True)
 
 
 class PLANS(Frame, key="plan_id"):
@@ -1004,7 +1002,7 @@ class CHECKS(Frame):
     subject = Field(TEXT)
     state = STATE.of(WORD)
     note = Field(TEXT, "what was seen", look=PROSE)
-    mend = Field(TEXT, "what fixes it", look=PROSE, null=True)
+    fix = Field(TEXT, "what fixes it", look=PROSE, null=True)
 
 
 class VERDICTS(Frame, key="check"):
@@ -1013,7 +1011,7 @@ class VERDICTS(Frame, key="check"):
     check = Field(TEXT)
     verdict = Field(TEXT, "ok, look (needs a look), or not looked", look=BADGE)
     found = Field(COUNT, "rows", null=True)
-    says = Field(TEXT, look=PROSE)
+    message = Field(TEXT, look=PROSE)
     coverage = COVERAGE
 
 

@@ -358,13 +358,13 @@ VIEWS: Mapping[type, View] = {
     schemas.BRAKES: View(
         (
             *("number", "brake", "culprit", "key", "state", "throttle_ms", "share_throttled", "since", "message"),
-            *("coverage", "mend"),
+            *("coverage", "fix"),
         ),
         ("brake", "brakes"),
     ),
     schemas.LIFTS: View(("number", "line", "limit", "reach", "consequence"), ("change", "changes")),
     schemas.PERMISSIONS: View(("action", "operation", "resource", "allowed", "note")),
-    schemas.CHECKS: View(("check", "subject", "state", "note", "mend"), ("check", "checks")),
+    schemas.CHECKS: View(("check", "subject", "state", "note", "fix"), ("check", "checks")),
     schemas.PLANS: View(
         ("plan_id", "created", "author", "what", "came_to", "reason", "error", "message"),
         ("plan with a journal here", "plans with a journal here"),

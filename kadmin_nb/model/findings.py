@@ -114,7 +114,7 @@ class Coverage:
 @dataclass(frozen=True, slots=True)
 class Finding:
     """What a rule found: its `code`, how severe it is, about what, by which evidence, and the edit that fixes it.
-    `mend` says in a line how to, whether an edit can or not.
+    `fix` says in a line how to, whether an edit can or not.
 
     `target` is an entity, a resource, or the text of a place; None where it is about all of them, and then `key` is
     empty. `row` is the plan's row that it is about, the first of several; 0 without a plan. `evidence` has the further
@@ -129,17 +129,17 @@ class Finding:
     row: int = 0
     evidence: Mapping[str, Any] = field(default_factory=dict)
     edit: Edit | None = None
-    mend: str | None = None
+    fix: str | None = None
     coverage: Coverage | None = None
 
     @classmethod
     def not_known(
-        cls, code: str, missing: str, mend: str | None, target: Configurable | str | None = None, key: str = "",
+        cls, code: str, missing: str, fix: str | None, target: Configurable | str | None = None, key: str = "",
         coverage: Coverage | None = None,
     ) -> Finding:  # fmt: skip
         """A rule's answer without the rows that it needs: what is missing, and the line that would show it as its
-        `mend`."""
-        return cls(code, UNKNOWN, f"{NOT_KNOWN}: {missing}", target, key, mend=mend, coverage=coverage)
+        `fix`."""
+        return cls(code, UNKNOWN, f"{NOT_KNOWN}: {missing}", target, key, fix=fix, coverage=coverage)
 
     @classmethod
     def about(cls, change: Change, severity: str, code: str, message: str) -> Finding:

@@ -62,10 +62,10 @@ class Verdicts(Tabular):
         coverage
             How much of the whole was looked at; the verdict says what is not known.
         """
-        severity, says = (WARNING, look) if len(found) else (OK, ok)
+        severity, message = (WARNING, look) if len(found) else (OK, ok)
         if coverage is not None and coverage.not_known:
-            says = f"{says.removesuffix('.')}{coverage.not_known}."
-        self.findings.append(Finding(check, severity, says, evidence={"found": len(found)}, coverage=coverage))
+            message = f"{message.removesuffix('.')}{coverage.not_known}."
+        self.findings.append(Finding(check, severity, message, evidence={"found": len(found)}, coverage=coverage))
         return Check(self.findings[-1], found)
 
     def pass_over(self, check: str, why: object) -> Check:

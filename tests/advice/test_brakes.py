@@ -50,7 +50,7 @@ def throttled(utilisation: float | None, has_unknown: bool = False) -> Throttlin
 
 
 def told(found: list[Finding]) -> list[tuple[str, str, str, str | None]]:
-    return [(one.code, str(one.target), one.evidence["state"], one.mend) for one in found]
+    return [(one.code, str(one.target), one.evidence["state"], one.fix) for one in found]
 
 
 def test_a_request_quota_throttles_writes_far_below_their_limit() -> None:
@@ -77,7 +77,7 @@ def test_the_share_of_each_client_id_shadows_nothing() -> None:
 def test_a_throttle_that_no_stored_quota_explains_is_not_known() -> None:
     """It named a quota, and there was none."""
     (found,) = of_client(client(throttles={"producer_byte_rate": throttled(None)}))
-    assert (found.code, found.edit, found.mend) == (
+    assert (found.code, found.edit, found.fix) == (
         *("earlier-limit", None),
         "quota why user=alice client-id=app --usage NAME --history WHERE",
     )
@@ -262,7 +262,7 @@ def test_leaders_of_a_topic_on_one_broker(preferred: int, tool: str) -> None:
     partitions = [Partition("orders", 0, 1, (1, 2), (1, 2)), Partition("orders", 1, 1, (preferred, 3), (1, 2))]
     (found,) = of_topic(TOPIC, ConfigFacts([], partitions, (1, 2, 3), reassigning=False))
     assert (found.code, str(found.target), found.edit) == ("leaders", "broker=1", None)
-    assert found.mend == f"{tool} spreads the leaders of topic=orders"
+    assert found.fix == f"{tool} spreads the leaders of topic=orders"
 
 
 def test_a_limit_of_tiered_storage_counts_where_something_is_tiered() -> None:
@@ -284,7 +284,7 @@ def test_what_stands_in_a_brokers_file_is_lifted_there() -> None:
     bound = ConfigValue(BROKER, "max.connections", "100", Source.FILE)
     (found,) = of_broker(BROKER, ConfigFacts([bound]))
     assert found.edit is None
-    assert found.mend == "remove max.connections from the server.properties of broker=2, and restart it"
+    assert found.fix == "remove max.connections from the server.properties of broker=2, and restart it"
 
 
 def test_a_full_request_queue_names_the_client_that_keeps_the_threads_busy() -> None:
@@ -328,7 +328,7 @@ def test_few_locks_slow_a_share_group_alone() -> None:
     assert of_group([locks("3000", Source.GROUP)], "share", none) == []
     assert of_group([locks("2000", Source.BUILT_IN)], "share", none) == []
     (in_file,) = of_group([locks("500", Source.FILE)], "share", none)
-    assert (in_file.edit, "restart" in (in_file.mend or "")) == (None, True)
+    assert (in_file.edit, "restart" in (in_file.fix or "")) == (None, True)
 
 
 def test_what_is_accepted_of_an_address_is_not_known_where_quotas_were_not_read() -> None:

@@ -44,7 +44,7 @@ def frame(*rows: dict, further: Iterable[str] = ()) -> pa.Table:
 
 
 def found(*rows: dict, reassigning: bool | None = None) -> list[tuple[object, ...]]:
-    shown = ("finding", "resource_name", "key", "value", "source", "expected", "mend")
+    shown = ("finding", "resource_name", "key", "value", "source", "expected", "fix")
     return [tuple(one[name] for name in shown) for one in findings_frame(frame(*rows), reassigning).to_pylist()]
 
 
@@ -105,7 +105,7 @@ def test_two_brokers_that_differ_have_no_right_one():
     values = ((1, "8"), (2, "16"), (3, "16"), (4, "8"))
     rows = [row(f"broker={n}", "num.io.threads", value, STATIC) for n, value in values]
     (one,) = findings_frame(frame(*rows)).to_pylist()
-    assert (one["resource_name"], one["expected"], one["mend"]) == ("1, 2, 3, 4", None, None)
+    assert (one["resource_name"], one["expected"], one["fix"]) == ("1, 2, 3, 4", None, None)
     assert one["message"] == "num.io.threads is 8 on broker 1, 4, but 16 on broker 2, 3"
 
 
@@ -178,9 +178,9 @@ def test_what_nobody_could_see_stays_whatever_is_chosen():
     told = "that needs DESCRIBE on the cluster."
     answer = ConfigFindings(findings(frame(row("topic=t", REPLICAS, "*"), failed)), note=told)
     kept = answer.only("leftover")
-    assert kept.to_arrow().select(["finding", "op", "mend"]).to_pylist() == [
-        {"finding": "throttle", "op": None, "mend": None},
-        {"finding": "unread", "op": None, "mend": None},
+    assert kept.to_arrow().select(["finding", "op", "fix"]).to_pylist() == [
+        {"finding": "throttle", "op": None, "fix": None},
+        {"finding": "unread", "op": None, "fix": None},
     ]
     assert (kept.edits(), told in repr(kept), kept.ok) == ([], True, False)
     assert [one.key for one in answer.only("throttle").edits()] == [REPLICAS]
@@ -189,7 +189,7 @@ def test_what_nobody_could_see_stays_whatever_is_chosen():
 
 
 def test_a_hostile_name_is_shown_as_a_word_that_reads_back():
-    """A topic's name broke the line that was to mend it."""
+    """A topic's name broke the line that was to fix it."""
     (line,) = [
         one[-1] for one in found(row("group=x; rm -rf '/'", "a.b", "1", "DYNAMIC_GROUP_CONFIG", (BUILT_IN, "a.b", "1")))
     ]

@@ -323,7 +323,7 @@ def test_brokers_are_compared_as_far_as_they_were_read(name):
     """One broker of three did not answer, and the config of another was called odd, with the line that changes it."""
     rows, wanted = CONFIGS[name]
     found = findings(schemas.table(schemas.CONFIGS, rows), False)
-    assert [(finding.code, finding.message, finding.mend is not None) for finding in found] == wanted
+    assert [(finding.code, finding.message, finding.fix is not None) for finding in found] == wanted
     ids = frozenset(int(row["resource_name"]) for row in rows if row["resource_type"] == "BROKER")
     seen = ids - {int(row["resource_name"]) for row in rows if row.get("error")}
     assert {finding.coverage for finding in found if finding.code != "unread"} <= {Coverage(seen, ids)}

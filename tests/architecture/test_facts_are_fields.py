@@ -15,7 +15,7 @@ from tests.architecture.sources import ROOT, SOURCES, nodes_of
 OURS = {*errors.__all__, "Exception", "BaseException"}
 """The types under which an error of ours may be caught."""
 
-SENTENCES = {"validated", "message", "hint", "note", "mend"}
+SENTENCES = {"validated", "message", "hint", "note", "fix"}
 """Attributes and columns that hold words for people."""
 
 SEARCHES = {"partition", "rpartition", "split", "rsplit", "splitlines", "startswith", "endswith", "removeprefix"}
@@ -175,7 +175,7 @@ def test_the_exceptions_are_still_needed(searches: set[str]) -> None:
         'is_fine = str(change.validated).startswith("ok")',
         'is_fine = change.validated == "ok"',
         'is_secret = row["note"] == SECRET',
-        'edit = row["mend"].removeprefix("config set ")',
+        'edit = row["fix"].removeprefix("config set ")',
         'is_ours = OURS in (change.note or "")',
         'is_ours = "ours" in (change.note if change.note else "")',
         'is_shared = SHARED[level].startswith("shared by all")',

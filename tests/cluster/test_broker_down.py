@@ -56,7 +56,7 @@ def killed(three: LocalKafka, cluster: kn.Cluster, broker: int, *, is_fenced: bo
 
 
 def brakes(answer: kn.Answer) -> list[tuple[object, ...]]:
-    return [(row["brake"], row["culprit"], row["message"], row["mend"]) for row in answer]
+    return [(row["brake"], row["culprit"], row["message"], row["fix"]) for row in answer]
 
 
 def test_what_the_others_show_is_shown_and_the_one_that_is_down_is_named(three, wide) -> None:

@@ -219,7 +219,7 @@ def test_killed_it_is_told_with_the_line_that_switches_it_off(quiet, kafka, term
     with pytest.raises(kn.PlanRefused, match="an observation was killed, and left") as refused:
         quiet.observe(1)
     assert (refused.value.code, refused.value.hint) == ("LEFT_ON", LINE)
-    assert [row["mend"] for row in kn.doctor(kafka.bootstrap) if row["check"] == "observation"] == [LINE]
+    assert [row["fix"] for row in kn.doctor(kafka.bootstrap) if row["check"] == "observation"] == [LINE]
     for why in (quiet.configs.why(broker=1), quiet.quotas.why("ANONYMOUS", "app")):
         assert [note for note in why.notes if note.endswith(LINE)]
     run(LINE.split()[1:], Session(connected=quiet, owns=False))

@@ -160,7 +160,7 @@ def test_a_part_of_the_whole_tells_no_other_cause(name: str, part: str, monkeypa
     whole, found = SCENES[name].answer(monkeypatch), PARTS[part](SCENES[name]).answer(monkeypatch)
     assert causes(found) <= causes(whole)
     unknown = [one for one in found.findings if one.evidence["state"] == NOT_KNOWN]
-    assert all(one.mend and one.message.startswith(NOT_KNOWN) and one.edit is None for one in unknown)
+    assert all(one.fix and one.message.startswith(NOT_KNOWN) and one.edit is None for one in unknown)
     is_another_world = part == "broker 3 is down"
     assert unknown or is_another_world or causes(whole) == causes(found)
 
@@ -246,7 +246,7 @@ TOLD: dict[tuple[str, str], list[tuple[str, str, str, str | None]]] = {
 def test_what_depends_on_the_part_is_not_known(name: str, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The metadata failed, and `config why` ended with an error; another time nothing slowed the topic."""
     found = PARTS[part](SCENES[name]).answer(monkeypatch).findings
-    assert [(one.code, one.evidence["state"], one.message, one.mend) for one in found] == TOLD[name, part]
+    assert [(one.code, one.evidence["state"], one.message, one.fix) for one in found] == TOLD[name, part]
 
 
 @pytest.mark.parametrize("name", ["a well topic", "a well broker"])

@@ -194,7 +194,7 @@ def test_a_part_of_the_whole_tells_no_other_cause(name: str, part: str) -> None:
     found = PARTS[part](SCENES[name]).answer()
     assert causes(found) <= causes_of_the_whole(name)
     unknown = [one for one in found.brakes.findings if one.evidence["state"] == NOT_KNOWN]
-    assert all(one.mend and one.message.startswith(NOT_KNOWN) and one.edit is None for one in unknown)
+    assert all(one.fix and one.message.startswith(NOT_KNOWN) and one.edit is None for one in unknown)
 
 
 @pytest.mark.parametrize("name", [name for name, scene in SCENES.items() if scene.code != "client-config"])
@@ -212,7 +212,7 @@ def test_no_limit_is_used_up_of_which_little_was_used(name: str, change: Callabl
     """*is used up … set 10MB/s* at 1 %, 3 % and 24 % of the limit: it had been raised since."""
     (found,) = change(SCENES[name]).answer().brakes.findings
     assert (found.code, found.evidence["state"]) == ("earlier-limit", NOT_KNOWN)
-    assert found.mend == "quota why user=alice client-id=app --usage NAME --history WHERE"
+    assert found.fix == "quota why user=alice client-id=app --usage NAME --history WHERE"
 
 
 def test_leaders_are_those_of_the_metadata() -> None:
@@ -224,7 +224,7 @@ def test_leaders_are_those_of_the_metadata() -> None:
     assert (found.code, found.evidence["state"]) == ("leaders", NOT_KNOWN)
     (found,) = replace(SCENES["leaders on one broker"], partitions=None).answer().brakes.findings
     assert "the leaders of its topics were not read: TOPIC_AUTHORIZATION_FAILED" in found.message
-    assert found.mend == "config why topic=NAME"
+    assert found.fix == "config why topic=NAME"
 
 
 def test_a_client_that_nobody_saw_has_the_nearest_that_were() -> None:
@@ -235,7 +235,7 @@ def test_a_client_that_nobody_saw_has_the_nearest_that_were() -> None:
     assert "no request of it was seen (3 of 3 brokers" in found.message
     assert f"; seen were user={dn} client-id=app; " in found.message
     assert f"producer_byte_rate of user={dn} (5 MB/s)" in found.message
-    assert found.mend == f"quota why user={dn} client-id=app"
+    assert found.fix == f"quota why user={dn} client-id=app"
 
 
 def test_a_quota_of_a_client_with_no_like_name_is_not_shown() -> None:
@@ -273,7 +273,7 @@ def test_what_was_not_seen_of_a_client_is_said_where_nothing_slows_it() -> None:
 def test_whether_a_class_of_its_own_decides_is_not_known_of_a_broker_that_was_not_read() -> None:
     """Broker 3 decides quotas by a class of its own, and did not answer: nothing slows the client, it said."""
     (found,) = replace(SCENES["none"], no_answer=(3,)).answer().brakes.findings
-    assert (found.code, str(found.target), found.mend) == ("quota-callback", "broker=3", "config why broker=3")
+    assert (found.code, str(found.target), found.fix) == ("quota-callback", "broker=3", "config why broker=3")
     assert found.message == "not known: the configs of broker=3 were not read"
 
 
@@ -284,7 +284,7 @@ def test_how_many_connections_a_broker_takes_is_not_known_where_its_configs_are_
     """The bound of broker 3 was not read, and the address had as many connections as it takes."""
     scene = Scene("", {(OWN, PRODUCED): 1e9}, asks("app", 3, bytes_in=9, **FROM), no_answer=(3,))
     found = [one for one in scene.answer().brakes.findings if one.code == "connection-limit"]
-    assert [(one.message, one.mend) for one in found] == [
+    assert [(one.message, one.fix) for one in found] == [
         (
             "not known: at least 1 of the connections of 10.0.0.7 to broker=3 were open at the same time; the configs "
             "of broker=3 were not read",

@@ -110,7 +110,7 @@ def test_quotas_that_never_apply_are_found(cluster, unique, told) -> None:
     _set(cluster, ("3MB/s", {"user": user, "client_id": kn.DEFAULT}), ("2MB/s", {"client_id": unique("late")}))
     assert [*QUOTA_FINDINGS] == [*FINDINGS]
     found = told("quota", "audit", "--only", "shadowed").findings
-    assert all(finding.edit is None and finding.mend.startswith("quota remove ") for finding in found)
+    assert all(finding.edit is None and finding.fix.startswith("quota remove ") for finding in found)
     with pytest.raises(kn.UsageError, match="options of a change need a change"):
         told("quota", "audit", "--reason", "tidy")
 

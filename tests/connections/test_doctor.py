@@ -78,7 +78,7 @@ def test_a_closed_port(closed_port):
     """Connection refused, and nobody said what else was tried."""
     answer = kn.doctor(f"127.0.0.1:{closed_port}")
     assert failure(answer)["check"] == "port"
-    assert "listeners" in failure(answer)["mend"]
+    assert "listeners" in failure(answer)["fix"]
     assert states_of(answer, "login", "Kafka", "brokers", "rights") == [
         (name, "skipped") for name in ("login", "Kafka", "brokers", "rights")
     ]
@@ -88,7 +88,7 @@ def test_a_name_that_nobody_knows():
     """A typo in the host name was a time-out."""
     answer = kn.doctor("nosuch.invalid:9092")
     assert failure(answer)["check"] == "name"
-    assert "spelling" in failure(answer)["mend"]
+    assert "spelling" in failure(answer)["fix"]
 
 
 def test_a_name_service_that_never_answers(monkeypatch):
@@ -143,7 +143,7 @@ def test_a_wrong_password_is_named_and_not_repeated(secure_kafka):
         },
     )  # fmt: skip
     assert failure(answer)["check"] == "login"
-    assert failure(answer)["mend"].startswith("Check user and password")
+    assert failure(answer)["fix"].startswith("Check user and password")
     pages = [answer.as_text(), answer.as_html(), json.dumps(answer.to_arrow().to_pylist()), repr(answer)]
     assert not [page for page in pages if "CANARY" in page]
 
@@ -158,7 +158,7 @@ def test_missing_rights_have_their_names_and_the_lines_that_grant_them(secure_ka
     answer = kn.doctor(properties)
     missing = [row for row in answer.failed.to_arrow().to_pylist() if row["check"] == "right"]
     assert "ALTER_CONFIGS on the cluster" in [row["subject"] for row in missing]
-    assert all(row["mend"].startswith("kafka-acls.sh ") for row in missing)
+    assert all(row["fix"].startswith("kafka-acls.sh ") for row in missing)
     assert states_of(answer, "cluster", "broker") == [("cluster", "ok"), ("broker", "ok")]
 
 
@@ -184,7 +184,7 @@ def test_each_broker_is_tried_at_the_address_that_it_advertises(closed_port, sil
     )
     checks = list(steps._broker_checks(brokers, 1.0))
     assert [check.severity for check in checks] == ["ok", "failed", "warning"]
-    assert "advertised.listeners of broker 2" in checks[1].mend
+    assert "advertised.listeners of broker 2" in checks[1].fix
     assert "fenced" in checks[2].message
 
 
@@ -193,14 +193,14 @@ def test_a_journal_that_cannot_be_written(monkeypatch, closed_port):
     monkeypatch.setenv("KADMIN_STATE", "/dev/null/state")
     (row,) = (r for r in kn.doctor(f"127.0.0.1:{closed_port}").to_arrow().to_pylist() if r["check"] == "journal")
     assert row["state"] == "failed"
-    assert "KADMIN_STATE" in row["mend"]
+    assert "KADMIN_STATE" in row["fix"]
 
 
 def test_an_extra_that_is_missing_is_absent_and_not_a_failure(monkeypatch):
     """I do not use Spark, and the page was red."""
     monkeypatch.setattr(steps, "_installed_version", lambda package: None)
     check = steps._extra_check("spark", ["pyspark"])
-    assert (check.severity, check.mend) == ("absent", "pip install 'kadmin_nb[spark]'")
+    assert (check.severity, check.fix) == ("absent", "pip install 'kadmin_nb[spark]'")
 
 
 @pytest.fixture

@@ -124,7 +124,7 @@ def test_resolve_gives_its_reasons():
         assert "set by user=a, shared by all client-ids of this user without a closer quota" in shown
 
 
-FINDING = Finding("leftover", WARNING, "left", Resource("TOPIC", "t"), "k", mend="config reset k topic=t")
+FINDING = Finding("leftover", WARNING, "left", Resource("TOPIC", "t"), "k", fix="config reset k topic=t")
 
 
 def test_advise_counts_and_says_what_mends():

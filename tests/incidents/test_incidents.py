@@ -84,5 +84,5 @@ def test_one_line_names_cause_culprit_and_change(incident: str, scene: Scene) ->
     seen = {_seen(found, keys.get(found.code)) for found in brakes.findings}
     assert seen == {_wanted(key) for key in keys.values()}
     for found in brakes.findings[:1]:
-        assert all(text in answer._title() for text in (BRAKES[found.code], str(found.target), found.mend or ""))
+        assert all(text in answer._title() for text in (BRAKES[found.code], str(found.target), found.fix or ""))
     assert took < SECONDS

@@ -48,7 +48,7 @@ def capacity(kafka: LocalKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         parquet.write_table(schemas.table(schemas.USAGE, rows), tmp_path / "usage.parquet")
         said = as_task("capacity", cluster=kafka.bootstrap, usage="usage.parquet", **given)
         assert said["changed"] is False
-        return next(row["says"] for row in said["verdicts"] if row["check"] == "limits beside brokers")
+        return next(row["message"] for row in said["verdicts"] if row["check"] == "limits beside brokers")
 
     return run
 

@@ -87,7 +87,7 @@ def test_a_check_that_is_ok_says_what_is_well(kafka: LocalKafka, limited: str, f
     said = as_task("quota_audit", cluster=kafka.bootstrap, **given)["verdicts"]
     assert {row["check"] for row in said} == {*OK}
     assert {row["verdict"] for row in said} == {"ok", "look"}
-    assert [row for row in said if (row["verdict"] == "ok") != (row["says"] == OK[row["check"]])] == []
+    assert [row for row in said if (row["verdict"] == "ok") != (row["message"] == OK[row["check"]])] == []
 
 
 def test_what_was_not_given_is_not_called_well(kafka: LocalKafka) -> None:

@@ -57,7 +57,7 @@ def showback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def run(rows: list[dict[str, Any]], owners: str = OWNERS, **given: object) -> tuple[list[dict[str, Any]], str]:
         said = as_task("showback", **_files(tmp_path, rows, owners), **given)
         (verdict,) = said["verdicts"]
-        return csv.read_csv(tmp_path / "costs.csv").to_pylist(), verdict["says"]
+        return csv.read_csv(tmp_path / "costs.csv").to_pylist(), verdict["message"]
 
     return run
 

@@ -72,7 +72,7 @@ def test_the_journal_tells_what_was_meant_and_what_came_of_it(kadmin, live, save
     live("plan", "apply", place)
     rows = json.loads(kadmin("plan", "log", plan_id[:8], "--json").out)
     assert [row["kind"] for row in rows] == ["plan", "run", "intent", "outcome", "end"]
-    assert json.loads(rows[-1]["says"]) == {"states": {"verified": "1"}}
+    assert json.loads(rows[-1]["message"]) == {"states": {"verified": "1"}}
 
 
 def test_an_edited_journal_names_the_line(kadmin, live, saved, own_state):
@@ -174,7 +174,7 @@ def test_a_plan_is_rolled_back_and_applied_again(live, saved, cluster):
 
 
 def test_a_rollback_does_not_undo_what_somebody_did_since(live, saved, cluster):
-    """My rollback took back my colleague's mend."""
+    """My rollback took back my colleague's fix."""
     place, plan_id, user = saved
     live("plan", "apply", place)
     live("quota", "set", "producer_byte_rate=7MB/s", f"user={user}", "--apply")
