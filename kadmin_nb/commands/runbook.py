@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from .. import documents, files
 from ..errors import Invalid, KadminError, UsageError
-from ..state.nodes import List, MappingNode, Node, TextNode, compose, yaml_tokens
+from ..state.nodes import Node, compose
 from . import completions, options
 from .click_glue import Text, Verbs, Words
 
@@ -117,19 +117,17 @@ def _of_yaml(text: str, place: Path) -> Any:
     if len(text) > _LARGEST_YAML:
         raise UsageError(f"{place} has more than {_LARGEST_YAML:,} characters of YAML", hint="JSON may have more.")
     try:
-        tokens = [*yaml_tokens(text)]
-        return _plain(compose(tokens)) if tokens else None
+        return _plain(compose(text))
     except KadminError as exc:
         raise exc.within(place) from None
 
 
-def _plain(node: Node) -> Any:
-    if isinstance(node, MappingNode):
-        return {name: _plain(value) for name, (_, value) in node.items.items()}
-    if isinstance(node, List):
-        return [_plain(item) for item in node.items]
-    text = cast("TextNode", node)
-    return None if text.is_nothing else text.text
+def _plain(node: Node | None) -> Any:
+    if node is None or node.is_nothing:
+        return None
+    if isinstance(node.value, dict):
+        return {name: _plain(value) for name, (_, value) in node.value.items()}
+    return [_plain(item) for item in node.value] if isinstance(node.value, list) else node.value
 
 
 def _once(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

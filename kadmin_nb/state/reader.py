@@ -6,23 +6,21 @@ import math
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from .. import files
 from ..errors import Invalid, KadminError, UsageError
-from ..hints import did_you_mean
+from ..hints import Hint, Verb, did_you_mean, sentence
+from ..model import quota_keys
 from ..model.client_configs import ClientEntity, refuse_unknown_key, stored_value
 from ..model.config_units import stored_text
 from ..model.configurable import Configurable
 from ..model.entity import Entity
-from ..model.quota_keys import parse_value, text_of
 from ..model.resources import Resource
 from ..secrets import SHOWN, Secret, covered
 from .declaration import CLIENT_CONFIGS, CONFIGS, QUOTAS, SECTIONS, Declared, Entry, kind_of, kinds, section_of
-from .nodes import List, Node, TextNode, Token, compose, expect, json_tokens, yaml_tokens
-from .nodes import MappingNode as Map
+from .nodes import Node, compose, list_of, mapping_of, text_of
 
 FORMAT = "1"
 MAX_DECLARATION_BYTES = 64 * 2**20
@@ -30,13 +28,13 @@ MAX_DECLARATION_BYTES = 64 * 2**20
 
 WHAT = "a file of quotas and configs"
 
-_S = TypeVar("_S")
+_P = ParamSpec("_P")
 _T = TypeVar("_T")
-_R = TypeVar("_R", bound=Configurable)
+_Items = Mapping[str, tuple[Node, Node]]
 
 
 def load(path: str | os.PathLike[str]) -> Declared:
-    """Read a declared file: JSON, by its name or its first character, or else YAML.
+    """Read a declared file, YAML or JSON.
 
     Raises
     ------
@@ -48,41 +46,35 @@ def load(path: str | os.PathLike[str]) -> Declared:
         It cannot be read, or is larger than 64 MiB; something in it is wrong: the error names the line.
     TimedOut
         It is a pipe that is never closed.
-    Unsupported
-        It is YAML, and PyYAML is not installed.
     """
     where = os.fspath(path)
-    return read(text_of_file(Path(where)), where)
+    missing = f"no such file: {where}"
+    return read(files.read_text(Path(where), WHAT, MAX_DECLARATION_BYTES, pipe=True, missing=missing), where)
 
 
 def read(text: str, where: str = "the file") -> Declared:
-    """Read a declaration from text; `where` names it in errors."""
+    """Read a declaration from text; `where` names it in errors. JSON is known by its name or its first character."""
+    is_yaml = where.endswith((".yaml", ".yml"))
+    is_json = where.endswith(".json") or (not is_yaml and text.lstrip()[:1] == "{")
     try:
-        return _declared(compose(_tokens(text, where)), where)
+        return _declared(compose(text, is_json=is_json), where)
     except KadminError as exc:
         raise exc.within(where) from None
 
 
-def text_of_file(place: Path) -> str:
-    """The text of a file of a size that can be one of ours."""
-    missing = f"no such file: {place}"
-    return files.read_text(place, WHAT, MAX_DECLARATION_BYTES, pipe=True, missing=missing)
-
-
-def _tokens(text: str, where: str) -> Iterator[Token]:
-    is_yaml = where.endswith((".yaml", ".yml"))
-    is_json = where.endswith(".json") or (not is_yaml and text.lstrip()[:1] == "{")
-    return json_tokens(text) if is_json else yaml_tokens(text)
-
-
-def _declared(root: Node, where: str) -> Declared:
-    head = expect(root, Map, "a file of quotas and configs", _BEGIN).items
-    _refuse_other_format(root, head)
+def _declared(root: Node | None, where: str) -> Declared:
+    if root is None:
+        begin = Verb("export", "kn.state.export(cluster.snapshot())")
+        raise UsageError("it is empty", hint=Hint(sentence("{} writes one.", begin)))
+    head = mapping_of(root, WHAT, _BEGIN)
+    if "kadmin" not in head:
+        root.refuse("kadmin: 1 is required", _BEGIN)
     for name, (key, _) in head.items():
         if name not in _HEAD and name not in SECTIONS:
-            _refuse_word(key, name, [*_HEAD, *SECTIONS])
-    header: dict[str, Any] = {name: reader(head[name][1]) for name, reader in _HEAD.items() if name in head}
-    entries = [entry for section, readers in _SECTIONS.items() for entry in _section(head, section, *readers)]
+            allowed = [*_HEAD, *SECTIONS]
+            key.refuse(f"unknown key {name}", did_you_mean(name, allowed, f"One of {', '.join(allowed)}."))
+    header: dict[str, Any] = {name: reader(head[name][1], name) for name, reader in _HEAD.items() if name in head}
+    entries = [entry for section in SECTIONS if section in head for entry in _section(section, head[section][1])]
     spoken_of = {kind_of(entry.resource) for entry in entries} | ({*SECTIONS} - {CONFIGS}).intersection(head)
     if "kinds" in header:
         _refuse_half_a_file(head, header["kinds"])
@@ -97,157 +89,131 @@ def _declared(root: Node, where: str) -> Declared:
     )
 
 
-def _refuse_other_format(root: Node, head: Mapping[str, tuple[TextNode, Node]]) -> None:
-    if "kadmin" not in head:
-        root.refuse("kadmin: 1 is required", _BEGIN)
-    format_node = expect(head["kadmin"][1], TextNode, "kadmin")
-    if format_node.text != FORMAT:
-        format_node.refuse(f"format {format_node.text} is not known to this version", _BEGIN)
-
-
 _BEGIN = "The file begins with kadmin: 1."
 
 
-def _refuse_word(key: TextNode, name: str, allowed: list[str]) -> NoReturn:
-    hint = did_you_mean(name, allowed, f"One of {', '.join(allowed)}.")
-    key.refuse(f"unknown key {name}", hint)
-
-
-def _placed(node: Node, reader: Callable[[_S], _T], value: _S) -> _T:
+def _placed(node: Node, reader: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
     """The result of the reader; an error gets the place of the node in front."""
     try:
-        return reader(value)
+        return reader(*args, **kwargs)
     except KadminError as exc:
         raise exc.within(node.place) from None
 
 
-def _kinds(node: Node) -> tuple[str, ...]:
-    words = [expect(word, TextNode, "a kind") for word in expect(node, List, "kinds").items]
-    for word in words:
-        _placed(word, kinds, [word.text])
-    return kinds(word.text for word in words)
+# --- the keys above the sections ---
 
 
-def _moment(node: Node) -> datetime:
-    time_node = expect(node, TextNode, "taken_at")
+def _format(node: Node, name: str) -> None:
+    if (number := text_of(node, name)) != FORMAT:
+        node.refuse(f"format {number} is not known to this version", _BEGIN)
+
+
+def _kinds(node: Node, name: str) -> tuple[str, ...]:
+    words = [(word, text_of(word, "a kind")) for word in list_of(node, name)]
+    for word, text in words:
+        _placed(word, kinds, [text])
+    return kinds(text for _, text in words)
+
+
+def _moment(node: Node, name: str) -> datetime:
+    text = text_of(node, name)
     try:
-        moment = datetime.fromisoformat(time_node.text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         moment = None
     if moment is None or moment.tzinfo is None:
-        time_node.refuse(f"{time_node.text} is not a time with a zone", "For example 2026-11-21T12:00:00Z.")
+        node.refuse(f"{text} is not a time with a zone", "For example 2026-11-21T12:00:00Z.")
     return moment.astimezone(UTC)
 
 
-def _flag(node: Node) -> bool:
-    flag_node = expect(node, TextNode, "complete")
-    if flag_node.text not in ("true", "false"):
-        flag_node.refuse(f"complete is true or false, not {flag_node.text}")
-    return flag_node.text == "true"
+def _flag(node: Node, name: str) -> bool:
+    text = text_of(node, name)
+    if text not in ("true", "false"):
+        node.refuse(f"complete is true or false, not {text}")
+    return text == "true"
 
 
-def _word_of(node: Node) -> str:
-    return expect(node, TextNode, "this").text
-
-
-_HEAD: dict[str, Callable[[Node], object]] = {
-    "kadmin": _word_of,
-    "cluster_id": _word_of,
+_HEAD: dict[str, Callable[[Node, str], object]] = {
+    "kadmin": _format,
+    "cluster_id": text_of,
     "taken_at": _moment,
-    "tool": _word_of,
+    "tool": text_of,
     "kinds": _kinds,
     "complete": _flag,
 }
-"""The keys above the sections, and how they are read."""
+"""How each of them is read."""
 
 
-def _section(
-    head: Mapping[str, tuple[TextNode, Node]],
-    section: str,
-    named: Callable[[str], _R],
-    entries: Callable[[_R, Map], Iterator[Entry]],
-) -> Iterator[Entry]:
-    """The entries of `quotas` or `configs`; an entity or a resource that is there twice, in any words, is refused."""
-    if section not in head:
-        return
-    first: dict[_R, TextNode] = {}
-    for key, node in expect(head[section][1], Map, section, f"Write {section}: {{}} for none.").items.values():
-        resource = _placed(key, named, key.text)
-        if (earlier := first.setdefault(resource, key)) is not key:
-            key.refuse(f"{key.text} is the same as {earlier.text} in line {earlier.line}")
-        yield from entries(resource, expect(node, Map, str(resource), "Write {} for no keys."))
+# --- the sections ---
 
 
-def _resource_of(words: str) -> Resource:
+def _section(section: str, node: Node) -> Iterator[Entry]:
+    """The entries of a section; an entity or a resource that is there twice, in any words, is refused."""
+    named, known, valued, hint = _SECTIONS[section]
+    first: dict[Configurable, Node] = {}
+    for words, keys in mapping_of(node, section, f"Write {section}: {{}} for none.").values():
+        resource = _placed(words, named, words.value)
+        if (earlier := first.setdefault(resource, words)) is not words:
+            words.refuse(f"{words.value} is the same as {earlier.value} in line {earlier.line}")
+        for key, value_node in mapping_of(keys, str(resource), "Write {} for no keys.").values():
+            _placed(key, known, key.value)
+            text = text_of(value_node, key.value, hint)
+            value, doubt = _placed(value_node, valued, resource, key.value, text)
+            yield Entry(resource, key.value, value, key, doubt, section == CONFIGS and value == SHOWN)
+
+
+def _resource(words: str) -> Resource:
     """The resource of these words, a broker's name read as the number that it is."""
     resource = Resource.parse(words)
     return resource if resource.broker is None else Resource(resource.type, str(resource.broker))
 
 
-def _quotas(entity: Entity, keys: Map) -> Iterator[Entry]:
-    for key, node in keys.items.values():
-        value, doubt = _quota(
-            _key_text(key), expect(node, TextNode, key.text, "To remove a quota, remove its line and use --prune.")
-        )
-        yield Entry(entity, key.text, value, key, doubt)
+def _refuse_no_name(key: str) -> None:
+    if not key:
+        raise UsageError("a key without a name")
 
 
-def _configs(resource: Resource, keys: Map) -> Iterator[Entry]:
-    for key, node in keys.items.values():
-        text = expect(node, TextNode, key.text, 'Write "" for an empty text, "null" for that text.').text
-        value = _placed(node, partial(stored_text, key.text), text)
-        shown = _covered(resource, key.text, value)
-        yield Entry(resource, _key_text(key), shown, key, is_placeholder=shown == SHOWN)
+_Value = tuple[str | Secret, KadminError | None]
+"""A value as it is sent, and why no quota can have it where a broker may hold it all the same (kafka-facts 1.4)."""
 
 
-def _client_configs(entity: ClientEntity, keys: Map) -> Iterator[Entry]:
-    for key, node in keys.items.values():
-        _placed(key, refuse_unknown_key, key.text)
-        text = expect(node, TextNode, key.text, "To remove one, remove its line and use --prune.").text
-        yield Entry(entity, key.text, _placed(node, partial(stored_value, key.text), text), key)
-
-
-_SECTIONS: dict[str, tuple[Callable[[str], Any], Callable[[Any, Map], Iterator[Entry]]]] = {
-    QUOTAS: (Entity.parse, _quotas),
-    CONFIGS: (_resource_of, _configs),
-    CLIENT_CONFIGS: (ClientEntity.parse, _client_configs),
-}
-"""How the names and the entries of each section are read."""
-
-
-def _key_text(key: TextNode) -> str:
-    if not key.text:
-        key.refuse("a key without a name")
-    return key.text
-
-
-def _quota(key: str, node: TextNode) -> tuple[str, KadminError | None]:
-    """The value as text, and why no quota can have it where a broker may hold it all the same (kafka-facts 1.4)."""
+def _quota(entity: Entity, key: str, text: str) -> _Value:
     try:
-        return text_of(parse_value(key, node.text)), None
+        return quota_keys.text_of(quota_keys.parse_value(key, text)), None
     except Invalid as exc:
-        number = _bare_number(node.text)
+        try:
+            number = float(text)
+        except ValueError:  # it has a unit
+            raise exc from None
         if not (math.isnan(number) or number > 0):
-            raise exc.within(node.place) from None
-        return text_of(number), exc
-    except UsageError as exc:
-        raise exc.within(node.place) from None
+            raise
+        return quota_keys.text_of(number), exc
 
 
-def _bare_number(text: str) -> float:
-    """The number, 0 of what has a unit."""
-    try:
-        return float(text)
-    except ValueError:
-        return 0.0
-
-
-def _covered(resource: Resource, key: str, value: str) -> str | Secret:
+def _config(resource: Resource, key: str, text: str) -> _Value:
     """A secret that was written out is not shown to anybody on its way to being refused."""
-    return value if resource.type == "BROKER_LOGGER" else covered(key, value)
+    value = stored_text(key, text)
+    return value if resource.type == "BROKER_LOGGER" else covered(key, value), None
 
 
-def _refuse_half_a_file(head: Mapping[str, tuple[TextNode, Node]], sections: Collection[str]) -> None:
+def _client_config(entity: ClientEntity, key: str, text: str) -> _Value:
+    return stored_value(key, text), None
+
+
+_Section = tuple[Callable[[str], Any], Callable[[str], None], Callable[[Any, str, str], _Value], str]
+
+_SECTIONS: dict[str, _Section] = {
+    QUOTAS: (Entity.parse, _refuse_no_name, _quota, "To remove a quota, remove its line and use --prune."),
+    CONFIGS: (_resource, _refuse_no_name, _config, 'Write "" for an empty text, "null" for that text.'),
+    CLIENT_CONFIGS: (
+        *(ClientEntity.parse, refuse_unknown_key, _client_config),
+        "To remove one, remove its line and use --prune.",
+    ),
+}
+"""How the names, the keys and the values of each section are read, and what to do where none is written."""
+
+
+def _refuse_half_a_file(head: _Items, sections: Collection[str]) -> None:
     """A section that somebody cut out does not mean that nothing is to be there: `--prune` would remove all of it."""
     for kind in sections:
         if (section := section_of(kind)) not in head:

@@ -25,6 +25,7 @@ from .declaration import (
     unread,
     words_of,
 )
+from .nodes import LONGEST_KEY, quoted
 from .reader import FORMAT
 from .snapshot_kinds import TargetWords
 from .snapshots import Snapshot, UnreadPart
@@ -211,12 +212,9 @@ def _entry(words: str, keys: Mapping[str, str]) -> Iterator[str]:
 def _yaml_key(text: str, indent: str) -> str:
     """A key with its colon, no number and no word of YAML's: 0 and false are one key in Python. A long one needs YAML's
     other form."""
-    written = _quoted(text) if text in ("true", "false") or _NUMBER.fullmatch(text) else _scalar(text)
-    return f"{indent}{written}:" if len(written) < _LONG else f"{indent}? {written}\n{indent}:"
+    written = quoted(text) if text in ("true", "false") or _NUMBER.fullmatch(text) else _scalar(text)
+    return f"{indent}{written}:" if len(written) < LONGEST_KEY else f"{indent}? {written}\n{indent}:"
 
-
-_LONG = 1000
-"""A key that stands before its colon may have 1024 characters."""
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:e[+-][0-9]+)?")
 _UNQUOTED = re.compile(
@@ -232,18 +230,4 @@ def _scalar(text: str) -> str:
     """A text as it stands where every reader takes it for the same text, or number; else in double quotes."""
     if _UNQUOTED.fullmatch(text) and (text.lower() not in _YAML_WORDS or text in ("true", "false")):
         return text
-    return _quoted(text)
-
-
-def _quoted(text: str) -> str:
-    return f'"{"".join(map(_escaped, text))}"'
-
-
-def _escaped(character: str) -> str:
-    """Characters that no terminal obeys and no reader folds."""
-    if character in '"\\':
-        return f"\\{character}"
-    if character.isprintable():
-        return character
-    number = ord(character)
-    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+    return quoted(text)

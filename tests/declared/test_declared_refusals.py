@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import textwrap
 import time
 from pathlib import Path
@@ -183,16 +182,6 @@ def test_a_file_that_is_not_there(tmp_path: Path):
         kn.state.load(tmp_path / "none.yaml")
     with pytest.raises(kn.UsageError, match="is not a file"):
         kn.state.load(tmp_path)
-
-
-def test_without_pyyaml_json_goes_on(monkeypatch: pytest.MonkeyPatch):
-    """`pip install kadmin_nb`, and the export could not be written: No module named 'yaml'."""
-    monkeypatch.setitem(sys.modules, "yaml", None)
-    assert kn.state.export(HELD).startswith("# Quotas")
-    assert len(kn.state.read(kn.state.export(HELD, format="json")).entries) == 2
-    with pytest.raises(kn.Unsupported, match="reading YAML needs PyYAML") as refused:
-        kn.state.read(BEGIN)
-    assert "kadmin_nb[runbooks]" in (refused.value.hint or "")
 
 
 def test_the_example_of_the_docs_is_read():

@@ -100,6 +100,27 @@ def test_a_terminal_shows_the_file_and_obeys_nothing(cluster):
         assert all(line.isprintable() for line in lines)
 
 
+LONG = f"user={'x' * 2000}"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        '{"kadmin":1,"quotas":{"user=🦊":{"producer_byte_rate":5}}}',
+        '{"kadmin":1,"quotas":{"user=\\ud83e\\udd8a":{"producer_byte_rate":5}}}',
+        '{\n\t"kadmin": 1,\n\t"quotas":\n\t{\n\t\t"user=🦊" : {"producer_byte_rate"\n: 5}\n\t}\n}',
+        '{"kadmin": 1, "quotas": {"user=\\u2028": {"producer_byte_rate": 5}, "user=\\/\u2028": {}}}',
+        json.dumps({"kadmin": 1, "quotas": {LONG: {"producer_byte_rate": 5}}}),
+    ],
+    ids=["in one line", "in ASCII", "with tabs", "with a line end of Unicode", "with a long name"],
+)
+def test_json_as_others_write_it(written):
+    """`jq --tab` had indented the file, and a tab was refused."""
+    [entry] = kn.state.read(written).entries
+    assert (str(entry.resource), entry.value) in [("user=🦊", "5"), ("user='\u2028'", "5"), (LONG, "5")]
+    assert entry.key in json.loads(written)["quotas"][next(iter(json.loads(written)["quotas"]))]
+
+
 def test_a_file_reads_as_one_would_write_it():
     """It was one line of JSON, and nobody could review it."""
     cluster = held(
