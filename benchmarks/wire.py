@@ -13,7 +13,7 @@ from benchmarks.fleet import ENTITIES, config_command, fill, recorded
 from benchmarks.timing import Row, interleaved, ratio, row
 from kadmin_nb.admin import quota_response
 from kadmin_nb.cluster.exposition import LARGEST_MOST, text_of
-from kadmin_nb.cluster.metrics import ALONE, Exporter
+from kadmin_nb.cluster.metrics import ALONE, BOUND, ClusterCollector
 from kadmin_nb.local import start
 
 _COUNT = (
@@ -70,12 +70,13 @@ SCRAPE, SERIES = 1.0, 5_000
 
 def _scrape(cluster, rounds: int) -> Row:
     """A scrape of all entities, as Prometheus asks for it; what rests between scrapes was read before."""
-    exporter = Exporter(cluster, most=LARGEST_MOST)
-    exporter.scrape(ALONE)
+    collector = ClusterCollector(cluster, most=LARGEST_MOST, within=ALONE)
+    collector.collect()
+    collector.within = BOUND
     spent, series = [], 0
     for _ in range(rounds):
         before = time.process_time()
-        text = text_of(exporter.scrape())
+        text = text_of(collector)
         spent.append(time.process_time() - before)
         series = sum(not line.startswith("#") for line in text.splitlines())
         assert series <= SERIES

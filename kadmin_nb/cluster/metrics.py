@@ -1,13 +1,14 @@
-"""Scrapes of a cluster: what is read for one, side by side, within bounds, and never twice at the same time."""
+"""Scrapes of a cluster, as a collector of `prometheus_client`: parts that are read side by side, within bounds, and
+never twice at the same time."""
 
 from __future__ import annotations
 
 import os
 import time
 import warnings
-from collections import Counter
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Event, Lock, Thread
@@ -17,22 +18,41 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .. import files
-from ..errors import KadminError, UsageError, printable
+from ..advice import FINDINGS as CONFIG_FINDINGS
+from ..advice import UNREAD
+from ..errors import KadminError, NotKnowable, UsageError, printable
 from ..frames.answer import Answer
 from ..frames.views import DIFFERENCES
 from ..model.changes import UNKNOWN, UNVERIFIED
+from ..model.findings import UNKNOWN as NOT_KNOWN
+from ..model.findings import WARNING
 from ..plans.journal.replay import JournalState
 from ..plans.plan import Plan
 from ..state.snapshot_kinds import KINDS
-from ..usage.broker_utilisation import Place, utilisation_differences
+from ..usage.broker_utilisation import DIFFERS, Place, utilisation_differences
 from ..usage.engines import Usage
 from . import resolving
 from .changes import journals
-from .exposition import BUCKET, LARGEST_MOST, MOST, UNITS, Facts, Part, families, plain_text_of, text_of, to_base_unit
+from .exposition import (
+    FIGURES,
+    LARGEST_MOST,
+    MEASURED,
+    MOST,
+    UNITS,
+    buckets_of,
+    each_once,
+    families,
+    of_limits,
+    of_use,
+    plain_text_of,
+    text_of,
+)
+
+# isort: split
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector  # after what says so where it is not installed
 
 if TYPE_CHECKING:
-    from prometheus_client.core import Metric
-
     from . import Cluster
 
 BOUND, ALONE = 8.0, 60.0
@@ -46,10 +66,17 @@ as it took. What is slow costs at most a tenth of a processor."""
 LAST = timedelta(minutes=5)
 """The time before the newest window of the usage that is looked at."""
 
+LIMITS = "limits"
+FINDINGS = {
+    **{code: NOT_KNOWN if code == UNREAD else WARNING for code in CONFIG_FINDINGS},
+    **dict.fromkeys(("shadowed", "redundant", "unlimited"), WARNING),
+}
+"""The findings that are counted, and their severity."""
+
 Say = Callable[[str], None]
 
 
-class Exporter:
+class ClusterCollector(Collector):
     """The metrics of a cluster, for as many scrapes as there are.
 
     Parameters
@@ -62,6 +89,8 @@ class Exporter:
         The number of limits of each key that have series of their own; the others are one series.
     say
         Called with a line where a part of a scrape fails, and where it is read again.
+    within
+        Seconds that a scrape takes at most.
 
     Raises
     ------
@@ -70,132 +99,109 @@ class Exporter:
     """
 
     def __init__(
-        self,
-        cluster: Cluster,
-        usage: object = None,
-        *,
-        against: str | None = None,
-        most: int = MOST,
-        assume_default: bool = False,
-        say: Say | None = None,
-    ) -> None:
+        self, cluster: Cluster, usage: object = None, *, against: str | None = None, most: int = MOST,
+        assume_default: bool = False, say: Say = lambda line: None, within: float = BOUND,
+    ) -> None:  # fmt: skip
         if not 1 <= most <= LARGEST_MOST:
             raise UsageError(f"the most of each key cannot be {most}", hint=f"1 to {LARGEST_MOST}.")
+        self.within = within
         self._cluster, self._kafka, self._usage, self._most = cluster, cluster.port, usage, most
         self._against, self._assume_default = _reference(against), assume_default
         self._lease = self._kafka.lease_reader()
-        self._quotas = _Once(self._kafka.quotas.describe)
-        readings = {"plans": self._read_plans, "lease": self._read_lease}
+        readings = {"plans": self._read_plans, "lease": self._read_lease, "findings": self._read_findings}
         if usage is not None:
             readings["usage"] = self._read_usage
         if against is not None:
             readings["drift"] = self._read_drift
-        readings["findings"] = self._read_findings
-        self.say = say or (lambda line: None)
-        slow = [Reading(name, read, self.say) for name, read in readings.items()]
-        self._readings = [Reading("limits", self._read_limits, self.say, quick=ALONE), *slow]
-        self._lock = Lock()
-        self._running: Future[list[Metric]] | None = None
+        self._limits = Reading(LIMITS, self._read_limits, say, quick=ALONE)
+        self._readings = [self._limits, *(Reading(name, read, say) for name, read in readings.items())]
+        self._lock, self._ended = Lock(), 0.0
+        self._families = list[Metric]()
 
-    def scrape(self, within: float = BOUND) -> list[Metric]:
-        """The metrics, within so many seconds. Who asks while a scrape is running gets the answer of that one."""
+    def collect(self) -> Iterable[Metric]:
+        """The metrics of now. Who asks while a scrape is running gets the answer of that one."""
+        asked = time.monotonic()
         with self._lock:
-            running = self._running
-            mine: Future[list[Metric]] = Future()
-            if running is None:
-                self._running = mine
-        if running is not None:
-            return running.result()
-        try:
-            mine.set_result(families(self._facts(time.monotonic() + within), self._most))
-        except BaseException as exc:
-            mine.set_exception(exc)
-        finally:
-            with self._lock:
-                self._running = None
-        return mine.result()
+            if self._ended <= asked:
+                self._families = families(self._scraped(asked + self.within))
+                self._ended = time.monotonic()
+            return self._families
 
-    def _facts(self, until: float) -> Facts:
-        self._quotas.forget()
+    def _scraped(self, until: float) -> Mapping[str, Any]:
+        """The samples of each metric."""
         for reading in self._readings:
             reading.start()
         for reading in self._readings:
             reading.wait(until)
-        found = {name: value for reading in self._readings for name, value in reading.found.items()}
-        return Facts(**found, parts={reading.name: reading.part for reading in self._readings})
+        samples, tables = defaultdict[str, list[Any]](list), dict[str, pa.Table]()
+        for reading in self._readings:
+            part = [reading.name]
+            samples["part_success"].append((part, reading.success))
+            samples["scrape_errors"].append((part, reading.errors))
+            if reading.at is not None:
+                samples["part_duration_seconds"].append((part, reading.seconds))
+                samples["part_timestamp_seconds"].append((part, reading.at))
+            for name, value in reading.found.items():
+                tables.update({name: value}) if isinstance(value, pa.Table) else samples[name].extend(value)
+        quotas, used = tables.get("quotas"), tables.get("used")
+        samples["up"] = [([], quotas is not None)]
+        limits = of_limits(quotas, used, self._most) if quotas is not None else {}
+        return {**samples, **limits, **(of_use(used, self._most) if used is not None else {})}
 
     # --- what is read ---
 
     def _read_limits(self) -> dict[str, Any]:
         marks = resolving.marks(self._kafka, self._assume_default)
-        told = {"cluster_id": self._kafka.id, "version": self._kafka.version, "brokers": marks[resolving.BROKERS]}
-        return {"cluster": told, "quotas": self._quotas()}
+        told = [self._kafka.id, self._kafka.version, marks[resolving.BROKERS]]
+        return {"cluster_info": [(told, 1)], "quotas": self._kafka.quotas.describe()}
 
     def _read_usage(self) -> dict[str, Any]:
+        self._limits.wait(time.monotonic() + ALONE)
+        if (quotas := self._limits.found.get("quotas")) is None:
+            raise NotKnowable("the limits are not known")
         given: Any = self._usage() if callable(self._usage) else self._usage
         measured: Mapping[Place, float | None] = {}
         found: dict[str, Any] = {}
         if _is_metrics(given):
-            differences = utilisation_differences(given, self._quotas())
+            differences = utilisation_differences(given, quotas)
             measured = differences.measured
-            found["differing"] = len(differences) if measured else None
+            found["findings"] = [((DIFFERS, WARNING), len(differences))] if measured else []
             given = Usage.of_metrics(given)
         rows, newest = _newest(Usage.of(given, "arrow").of_cluster(self._kafka.id).frame)
-        used = Usage.of(rows, "arrow").utilisation(self._quotas(), self._kafka.id, None, {})
-        return {**found, "used": _used(used, measured), "used_until": newest}
+        used = Usage.of(rows, "arrow").utilisation(quotas, self._kafka.id, None, {})
+        return {**found, "used": _used(used, measured), "usage_timestamp_seconds": newest}
 
     def _read_findings(self) -> dict[str, Any]:
         of_quotas = self._cluster.quotas.audit(assume_default=self._assume_default).findings
-        found = [*of_quotas, *self._cluster.configs.audit().findings]
-        return {"findings": Counter((finding.code, finding.severity) for finding in found)}
+        found = Counter((one.code, one.severity) for one in [*of_quotas, *self._cluster.configs.audit().findings])
+        return {"findings": {**dict.fromkeys(FINDINGS.items(), 0), **found}.items()}
 
     def _read_drift(self) -> dict[str, Any]:
         counts = self._cluster.diff(self._against).counts.to_arrow().to_pylist()
         rows = {row["state"]: row for row in counts if row["state"] in DIFFERENCES}
         nothing = dict.fromkeys(KINDS, 0)
-        return {"drift": {(kind, state): rows.get(state, nothing)[kind] for state in DIFFERENCES for kind in KINDS}}
+        return {"drift_rows": [((k, state), rows.get(state, nothing)[k]) for state in DIFFERENCES for k in KINDS]}
 
     def _read_plans(self) -> dict[str, Any]:
         begun, unread = journals().begun(self._kafka.id)
         undone = {plan.undoes for plan, _ in begun}
-        open_since = [plan.created for plan, state in begun if plan.id not in undone and is_unfinished(plan, state)]
-        return {
-            "plans": {
-                "unfinished": len(open_since),
-                "finished": len(begun) - len(open_since),
-                "unreadable": unread,
-            },
-            "unfinished_since": min((datetime.fromisoformat(at).timestamp() for at in open_since), default=None),
-        }
+        unfinished = [plan.created for plan, state in begun if plan.id not in undone and is_unfinished(plan, state)]
+        states = {"unfinished": len(unfinished), "finished": len(begun) - len(unfinished), "unreadable": unread}
+        found = {"plans": [([state], float(count)) for state, count in states.items()]}
+        if unfinished:
+            since = datetime.fromisoformat(min(unfinished)).timestamp()
+            found["plan_unfinished_timestamp_seconds"] = [([], since)]
+        return found
 
     def _read_lease(self) -> dict[str, Any]:
         claim = self._lease.claim()
         if claim is None or claim.until <= self._kafka.now().timestamp() * 1000:
-            return {"lease": {}}
-        return {
-            "lease": {"holder": claim.holder, "host": claim.host, "plan": claim.plan, "taken": _seconds(claim.taken)}
-        }
-
-
-def text_of_one_scrape(
-    cluster: Cluster,
-    usage: object,
-    against: str | None,
-    most: int | None,
-    textfile: str | os.PathLike[str] | None,
-    assume_default: bool,
-) -> str:
-    """See `Cluster.metrics`."""
-    if textfile is not None and Path(textfile).suffix != ".prom":
-        raise UsageError(f"{textfile} does not end in .prom", hint="node_exporter reads no other files.")
-    how: dict[str, Any] = {"against": against, "most": MOST if most is None else most, "assume_default": assume_default}
-    problems = list[str]()
-    scraped = Exporter(cluster, usage, say=problems.append, **how).scrape(ALONE)
-    for problem in problems:
-        warnings.warn(problem, stacklevel=3)
-    if textfile is not None:
-        files.write(Path(textfile), plain_text_of(scraped))
-    return text_of(scraped)
+            return {"lease_held": [([], 0)]}
+        found: dict[str, Any] = {"lease_held": [([], 1)], "lease_info": [([claim.holder, claim.host, claim.plan], 1)]}
+        with suppress(ValueError):  # its writer chose the text
+            if (taken := datetime.fromisoformat(claim.taken)).tzinfo:
+                found["lease_taken_timestamp_seconds"] = [([], taken.timestamp())]
+        return found
 
 
 def is_unfinished(plan: Plan, state: JournalState) -> bool:
@@ -213,15 +219,10 @@ class Reading:
     def __init__(self, name: str, read: Callable[[], dict[str, Any]], say: Say, quick: float = QUICK) -> None:
         self.name, self._read, self._say, self._quick = name, read, say, quick
         self.found: dict[str, Any] = {}
-        self._reasons = list[str]()  # since it was last read
-        self._at: float | None = None
-        self._done, self._errors, self._seconds, self._next = Event(), 0, 0.0, 0.0
+        self.success, self.seconds, self.errors = False, 0.0, 0
+        self.at: float | None = None
+        self._reasons, self._next, self._done = list[str](), 0.0, Event()
         self._done.set()
-
-    @property
-    def part(self) -> Part:
-        """How it went."""
-        return Part(not self._reasons and self._at is not None, self._seconds, self._at, self._errors)
 
     def start(self) -> None:
         """Read, unless a reading is under way or a slow one was just made."""
@@ -231,7 +232,7 @@ class Reading:
 
     def wait(self, until: float) -> None:
         """Wait for the reading under way; not for one that was slow before, of which there is an earlier one."""
-        if self.found and self._seconds > self._quick:
+        if self.found and self.seconds > self._quick:
             return
         if not self._done.wait(max(0.0, until - time.monotonic())):
             self._fail("not read in time")
@@ -243,8 +244,9 @@ class Reading:
         except Exception as exc:
             self._fail(f"{type(exc).__name__}: {exc}" if isinstance(exc, KadminError) else repr(exc))
         else:
-            self.found, self._at, self._seconds = found, time.time(), time.monotonic() - began
-            self._next = time.monotonic() + (REST * self._seconds if self._seconds > self._quick else 0.0)
+            seconds = time.monotonic() - began
+            self.found, self.success, self.at, self.seconds = found, True, time.time(), seconds
+            self._next = time.monotonic() + (REST * seconds if seconds > self._quick else 0.0)
             if self._reasons:
                 self._reasons = []
                 self._say(f"{self.name}: read again")
@@ -253,27 +255,10 @@ class Reading:
 
     def _fail(self, why: str) -> None:
         """Count it; each reason is a line, once until it is read again."""
-        self.found, self._errors = {}, self._errors + 1
+        self.found, self.success, self.errors = {}, False, self.errors + 1
         if why not in self._reasons:
             self._reasons.append(why)
             self._say(printable(f"{self.name}: {why}"))
-
-
-class _Once:
-    """A value that is asked for once until it is forgotten, whoever asks."""
-
-    def __init__(self, ask: Callable[[], pa.Table]) -> None:
-        self._ask, self._lock = ask, Lock()
-        self._value: pa.Table | None = None
-
-    def __call__(self) -> pa.Table:
-        with self._lock:
-            if self._value is None:
-                self._value = self._ask()
-            return self._value
-
-    def forget(self) -> None:
-        self._value = None
 
 
 def _reference(against: str | None) -> str | None:
@@ -293,53 +278,40 @@ def _is_metrics(given: Any) -> bool:
     return {"type", "name", "time"} <= {*map(str, columns)}
 
 
-def _newest(rows: pa.Table) -> tuple[pa.Table, float | None]:
-    """The rows of the last minutes of a usage, and its end in seconds since 1970."""
-    if "window_end" not in rows.column_names or not len(rows):
-        return rows, None
-    newest = pc.max(rows["window_end"]).as_py()
+def _newest(rows: pa.Table) -> tuple[pa.Table, list[tuple[list[str], float]]]:
+    """The rows of the last minutes of a usage, and the sample of its end."""
+    newest = pc.max(rows["window_end"]).as_py() if "window_end" in rows.column_names else None
     if not isinstance(newest, datetime):
-        return rows, None
+        return rows, []
     since = pa.scalar(newest - LAST, rows["window_end"].type)
-    return rows.filter(pc.greater(rows["window_end"], since)), newest.timestamp()
+    return rows.filter(pc.greater(rows["window_end"], since)), [([], newest.timestamp())]
 
 
 def _used(utilised: Answer, measured: Mapping[Place, float | None]) -> pa.Table:
-    """The rows of UTILISATION that have a limit, each bucket and broker once, in base units."""
+    """The rows of UTILISATION that have a limit, each bucket and broker once, with what the brokers measured."""
     rows = utilised.to_arrow()
-    keys = rows["key"].cast(pa.string())
-    known = pc.is_in(keys, pa.array([*UNITS], pa.string()))
-    rows, keys = (one.filter(pc.and_(pc.is_valid(rows["limit"]), known)) for one in (rows, keys))
-    texts = {"user": rows["bucket_user"], "client_id": rows["bucket_client_id"], "level": rows["level"]}
-    table = pa.table(
-        {
-            "broker": rows["broker"],
-            "key": keys,
-            **{name: pc.fill_null(column.cast(pa.string()), "") for name, column in texts.items()},
-            "limit": rows["limit"],
-            "ratio": pc.divide(rows["utilisation"], 100.0),
-            "used": pc.multiply(rows["peak"], to_base_unit(keys)),
-            "throttle": pc.divide(rows["throttle_ms"], 1000.0),
-            "throttled": rows["share_throttled"],
-        }
-    )
-    theirs = [(*place, None if percent is None else percent / 100) for place, percent in measured.items()]
-    columns = zip(*theirs, strict=True) if theirs else [[] for _ in _MEASURED]
-    table = table.join(pa.table([*map(pa.array, columns, _MEASURED.types)], schema=_MEASURED), _MEASURED.names[:-1])
-    figures = ("limit", "ratio", "measured", "used", "throttle", "throttled")
-    once = table.group_by([*BUCKET, "broker"]).aggregate([(name, "max") for name in figures])
-    return once.rename_columns({f"{name}_max": name for name in figures})
+    known = pc.is_in(rows["key"].cast(pa.string()), pa.array([*UNITS], pa.string()))
+    rows = rows.filter(pc.and_(pc.is_valid(rows["limit"]), known))
+    whose = {**buckets_of(rows), "broker": rows["broker"]}
+    places = zip(*(whose[name].to_pylist() for name in ("broker", "key", "user", "client_id")), strict=True)
+    theirs = pa.array([measured.get(place) for place in places], pa.float64())
+    table = pa.table({**whose, **{name: theirs if name == MEASURED else rows[name] for name in FIGURES}})
+    return each_once(table, [*whose], FIGURES)
 
 
-_MEASURED = pa.schema(
-    [("broker", pa.int32()), *((n, pa.string()) for n in ("key", "user", "client_id")), ("measured", pa.float64())]
-)
-
-
-def _seconds(iso_time: str) -> float | None:
-    """A time of a lease's record, which its writer chose."""
-    try:
-        at = datetime.fromisoformat(iso_time)
-    except ValueError:
-        return None
-    return at.timestamp() if at.tzinfo else None
+def text_of_one_scrape(
+    cluster: Cluster, usage: object, against: str | None, most: int | None,
+    textfile: str | os.PathLike[str] | None, assume_default: bool,
+) -> str:  # fmt: skip
+    """See `Cluster.metrics`."""
+    if textfile is not None and Path(textfile).suffix != ".prom":
+        raise UsageError(f"{textfile} does not end in .prom", hint="node_exporter reads no other files.")
+    problems = list[str]()
+    how: dict[str, Any] = {"against": against, "most": MOST if most is None else most, "assume_default": assume_default}
+    collector = ClusterCollector(cluster, usage, **how, say=problems.append, within=ALONE)
+    text = text_of(collector) if textfile is None else plain_text_of(collector)
+    for problem in problems:
+        warnings.warn(problem, stacklevel=3)
+    if textfile is not None:
+        files.write(Path(textfile), text)
+    return text

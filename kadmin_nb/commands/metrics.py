@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from ipaddress import ip_address
+from threading import Event
 from typing import Any
 
 import click
@@ -16,7 +18,7 @@ from .session import Session
 from .usage import UsageSource, bind_source, source
 
 LISTEN, MOST = "127.0.0.1:9649", 50
-"""As of `cluster.endpoint` and `cluster.exposition`, which help does not load."""
+"""As of `cluster.exposition`, which help does not load."""
 
 
 @click.command(cls=Verb)
@@ -72,15 +74,18 @@ def _usage_of(session: Session, source: UsageSource) -> Callable[[], object] | N
 
 def _serve(session: Session, read: Callable[[], object] | None, where: tuple[str, Any], how: dict[str, Any]) -> None:
     """Serve until somebody ends it; what is read first is there before the first scrape."""
-    from ..cluster.endpoint import Endpoint
-    from ..cluster.metrics import ALONE, Exporter
+    from ..cluster.exposition import serve
+    from ..cluster.metrics import ALONE, BOUND, ClusterCollector
 
-    exporter = Exporter(session.cluster, read, say=session.warn, **how)
-    with Endpoint(exporter, *where) as endpoint:
+    collector = ClusterCollector(session.cluster, read, say=session.warn, within=ALONE, **how)
+    with serve(collector, *where) as endpoint:
         try:
-            exporter.scrape(ALONE)
-            reach = ", for all who reach this address" if endpoint.is_open else ""
-            session.warn(f"metrics of cluster {session.cluster.id} at {endpoint.url}{reach}; Ctrl-C ends it")
-            endpoint.serve_forever()
+            collector.collect()
+            collector.within = BOUND
+            host, port, *_ = endpoint.socket.getsockname()
+            reach = "" if ip_address(host).is_loopback else ", for all who reach this address"
+            url = f"http://{f'[{host}]' if ':' in host else host}:{port}/metrics"
+            session.warn(f"metrics of cluster {session.cluster.id} at {url}{reach}; Ctrl-C ends it")
+            Event().wait()
         except KeyboardInterrupt:
-            return
+            endpoint.shutdown()

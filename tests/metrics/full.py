@@ -1,10 +1,12 @@
-"""Facts in which everything is there, so that every metric has a series."""
+"""Metrics of everything, so that each has a series."""
 
 from __future__ import annotations
 
 import pyarrow as pa
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
 
-from kadmin_nb.cluster.exposition import BUCKET, Facts, Part
+from kadmin_nb.cluster.exposition import BUCKET, families, of_limits, of_use
 from kadmin_nb.frames import schemas
 
 KEYS = ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate")
@@ -27,16 +29,32 @@ def used_of(*rows: tuple[str, str, str, float, float]) -> pa.Table:
             "user": [row[0] for row in rows],
             "broker": pa.array([int(row[1]) for row in rows], pa.int32()),
             "limit": [row[3] for row in rows],
-            "ratio": [row[4] for row in rows],
-            "measured": [row[4] for row in rows],
-            "used": [row[3] * row[4] for row in rows],
-            "throttle": [0.5] * len(rows),
-            "throttled": [0.1] * len(rows),
+            "utilisation": [row[4] * 100 for row in rows],
+            "measured": [row[4] * 100 for row in rows],
+            "peak": [row[3] * row[4] for row in rows],
+            "throttle_ms": [500.0] * len(rows),
+            "share_throttled": [0.1] * len(rows),
         }
     )
 
 
-def full_facts(users: int = 3, brokers: int = 2) -> Facts:
+class Fixed(Collector):
+    """Metrics that were made."""
+
+    def __init__(self, made: list[Metric]) -> None:
+        self.made = made
+
+    def collect(self) -> list[Metric]:
+        return self.made
+
+
+def metrics_of(quotas: pa.Table, used: pa.Table | None = None, most: int = 50, **others: list) -> Fixed:
+    """The metrics of these limits, and what else was found."""
+    of_used = {} if used is None else of_use(used, most)
+    return Fixed(families({"up": [([], 1)], **of_limits(quotas, used, most), **of_used, **others}))
+
+
+def full_metrics(users: int = 3, brokers: int = 2, most: int = 50) -> Fixed:
     """So many users, each with a limit of each key and use of it on so many brokers; as many addresses."""
     names = [f"user-{number}" for number in range(users)]
     addresses = [{"entity": f"ip={n}", "level": "IP", "ip": f"10.0.{n // 256}.{n % 256}",
@@ -44,16 +62,23 @@ def full_facts(users: int = 3, brokers: int = 2) -> Facts:
     stored = quotas_of(*(("USER", name, None, key, 100.0 + at) for at, name in enumerate(names) for key in KEYS))
     used = [(name, str(broker), key, 100.0 + at, at / users)
             for at, name in enumerate(names) for broker in range(brokers) for key in KEYS[:3]]  # fmt: skip
-    return Facts(
-        cluster={"cluster_id": "c", "version": "4.3", "brokers": str(brokers)},
-        quotas=pa.concat_tables([stored, schemas.table(schemas.QUOTAS, addresses)], promote_options="default"),
-        used=used_of(*used),
-        used_until=1.0,
-        findings={},
-        differing=0,
-        drift={("quotas", "changed"): 1},
-        plans={"unfinished": 1},
-        unfinished_since=1.0,
-        lease={"holder": "a", "host": "b", "plan": "c", "taken": 1.0},
-        parts={"limits": Part(True, 0.1, 1.0, 0)},
+    quotas = pa.concat_tables([stored, schemas.table(schemas.QUOTAS, addresses)], promote_options="default")
+    once, of_part = [([], 1.0)], [(["limits"], 1.0)]
+    return metrics_of(
+        quotas,
+        used_of(*used),
+        most,
+        cluster_info=[(["c", "4.3", str(brokers)], 1)],
+        usage_timestamp_seconds=once,
+        findings=[(["utilisation-differs", "warning"], 0)],
+        drift_rows=[(["quotas", "changed"], 1)],
+        plans=[(["unfinished"], 1)],
+        plan_unfinished_timestamp_seconds=once,
+        lease_held=once,
+        lease_info=[(["a", "b", "c"], 1)],
+        lease_taken_timestamp_seconds=once,
+        part_success=of_part,
+        part_duration_seconds=of_part,
+        part_timestamp_seconds=of_part,
+        scrape_errors=[(["limits"], 0)],
     )

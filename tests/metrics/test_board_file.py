@@ -9,13 +9,12 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from kadmin_nb.cluster.exposition import families
-from tests.metrics.full import full_facts
+from tests.metrics.full import full_metrics
 from tests.prometheus.monitoring import ALERT_TESTS, BOARD, METRIC, alert_queries, board, metrics_named
 
 
 def exported() -> set[str]:
-    return {sample.name for family in families(full_facts()) for sample in family.samples}
+    return {sample.name for family in full_metrics().collect() for sample in family.samples}
 
 
 def test_the_board_and_the_alerts_name_what_is_exported():

