@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,7 +19,7 @@ from ..model.resources import WORDS, Resource
 from ..secrets import SHOWN, Secret, revealed
 from . import snapshot_kinds
 from .nodes import Node
-from .snapshot_kinds import SCOPES, TargetWords, parsed
+from .snapshot_kinds import SCOPES, parsed
 from .snapshots import Snapshot, UnreadPart, snapshot
 
 # --- the words of a file for what it is about ---
@@ -84,56 +84,19 @@ def _known(word: str) -> str:
     raise UsageError(f"unknown kind {word}", hint=hint)
 
 
-# --- the current values of a snapshot: each target with the text that was sent for it ---
+# --- what a snapshot holds, and what of it could not be read ---
+
+Held = dict[tuple[str, str, str], str | None]
+"""The texts that are set, by kind, the words of what they are set on, and key; one that is None is a secret."""
 
 
-@dataclass(frozen=True)
-class CurrentValues:
-    """The texts that are set, by the kind of what they are set on; one that is None is a secret."""
-
-    by_kind: Mapping[str, Mapping[TargetWords, str | None]]
-
-    def has(self, target: Target, value: str | Secret) -> bool:
-        """True where just this is set."""
-        return self._like(target).get(words_of(target)) == revealed(value)
-
-    def is_set(self, target: Target) -> bool:
-        """True where anything is set."""
-        return words_of(target) in self._like(target)
-
-    def is_secret(self, target: Target) -> bool:
-        """True where something is set that nobody is told."""
-        return self.is_set(target) and self._like(target)[words_of(target)] is None
-
-    def targets(self, but: Collection[TargetWords]) -> Iterator[Target]:
-        """The targets that are set, but for these."""
-        for kind, texts in self.by_kind.items():
-            yield from ((parsed(kind, words), key) for words, key in texts if (words, key) not in but)
-
-    def _like(self, target: Target) -> Mapping[TargetWords, str | None]:
-        """The texts of the target's kind."""
-        return self.by_kind[target[0].kind]
-
-
-def words_of(target: Target) -> TargetWords:
-    """The words of a target, by which it is found and sorted."""
-    return str(target[0]), target[1]
-
-
-def held_by(snapshot: Snapshot) -> CurrentValues:
+def held_by(snapshot: Snapshot) -> Held:
     """The dynamic values of the cluster: no defaults, and nothing from a broker's file."""
-    frames = snapshot.frames
-    return CurrentValues(
-        {kind.kind: kind.own_texts(frames[kind.name].to_arrow()) for kind in snapshot_kinds.KINDS.values()}
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class UnreadResource:
-    """A resource that could not be read, and why."""
-
-    resource: Resource
-    error: str
+    return {
+        (kind.kind, *words): text
+        for kind in snapshot_kinds.KINDS.values()
+        for words, text in kind.own_texts(snapshot.frames[kind.name].to_arrow()).items()
+    }
 
 
 def refuse_other_than_snapshot(source: object) -> None:
@@ -142,16 +105,15 @@ def refuse_other_than_snapshot(source: object) -> None:
         raise UsageError(f"a {type(source).__name__} is not a snapshot", hint="Pass cluster.snapshot().")
 
 
-def unread(snapshot: Snapshot) -> list[UnreadResource]:
-    """The resources of a snapshot that could not be read."""
-    rows = snapshot.failed.to_arrow().select(["resource_type", "resource_name", "error"]).to_pylist()
-    return [UnreadResource(Resource(row["resource_type"], row["resource_name"]), row["error"]) for row in rows]
-
-
-def told(failed: Sequence[UnreadResource]) -> str:
-    """The first of them, and how many more."""
-    more = f", and {len(failed) - 1:,} more" if len(failed) > 1 else ""
-    return f"{failed[0].resource} cannot be read: {failed[0].error}{more}"
+def unread_among(snapshot: Snapshot, kinds: Collection[str]) -> tuple[str, str] | None:
+    """The Kafka name of the error of the first resource of these kinds that could not be read, and a line that names it
+    and says how many more there are; None where all could be read."""
+    rows = [(Resource(row["resource_type"], row["resource_name"]), row["error"]) for row in snapshot.failed]
+    failed = [(resource, error) for resource, error in rows if kind_of(resource) in kinds]
+    if not failed:
+        return None
+    (resource, error), more = failed[0], len(failed) - 1
+    return error, f"{resource} cannot be read: {error}{f', and {more:,} more' if more else ''}"
 
 
 # --- what a file says ---
@@ -176,6 +138,11 @@ class Entry:
     def target(self) -> Target:
         """The resource and the key."""
         return self.resource, self.key
+
+    @property
+    def words(self) -> tuple[str, str, str]:
+        """The same as `Held` has it."""
+        return self.resource.kind, str(self.resource), self.key
 
 
 @dataclass(frozen=True)
@@ -287,12 +254,12 @@ class Declared:
         if prune:
             self._refuse_half(against)
         try:
-            current = held_by(against)
-            edits = [edit for entry in self.entries if (edit := self._edit(entry, current, allow_unknown)) is not None]
-            same = [e for e in self.entries if e.resource.reloads(e.key) and current.has(e.target, e.value)]
+            held = held_by(against)
+            edits = [edit for entry in self.entries if (edit := self._edit(entry, held, allow_unknown)) is not None]
+            same = [e for e in self.entries if e.resource.reloads(e.key) and held.get(e.words) == revealed(e.value)]
         except KadminError as exc:
             raise exc.within(self.where) from None
-        removals, not_removed = self._pruned(current, against, allow_unknown) if prune else ((), {})
+        removals, not_removed = self._pruned(held, against, allow_unknown) if prune else ((), {})
         sent_again = [self._set(entry, again=True) for entry in same] if again else []
         left_alone = () if again else tuple(entry.target for entry in same)
         unread = tuple(part for part in against.unread if prune and part.scope in scopes_of(self.kinds))
@@ -328,14 +295,18 @@ class Declared:
     def _name(self) -> str:
         return PurePath(self.where).name
 
-    def _edit(self, entry: Entry, current: CurrentValues, allow_unknown: Collection[str]) -> Edit | None:
-        """The edit that an entry needs, if any."""
-        if current.has(entry.target, entry.value):
+    def _edit(self, entry: Entry, held: Held, allow_unknown: Collection[str]) -> Edit | None:
+        """The edit that an entry needs, if any; a placeholder changes nothing, and is one of a secret that is there."""
+        is_set, current = entry.words in held, held.get(entry.words)
+        if entry.is_placeholder and (current is not None or not is_set):
+            entry.node.refuse(
+                f"{entry.key} of {entry.resource} is {SHOWN} here, and not set on the cluster",
+                "Write where the secret is, env:NAME or file:PATH, or remove the line.",
+            )
+        if entry.is_placeholder or current == revealed(entry.value):
             return None
-        if entry.is_placeholder:
-            _refuse_empty_promise(entry, current)
-            return None
-        _refuse_unknown(entry, current, allow_unknown)
+        if not is_set:
+            _refuse_unknown(entry, allow_unknown)
         if entry.doubt is not None:
             raise entry.doubt.within(entry.node.place)
         return self._set(entry)
@@ -359,29 +330,27 @@ class Declared:
     def _refuse_half(self, against: Snapshot) -> None:
         if not self.complete:
             raise PlanRefused(f"{self.where} is not complete, so nothing is pruned", hint="Nothing was sent.")
-        failed = unread(against)
-        of_these = [failed_resource for failed_resource in failed if kind_of(failed_resource.resource) in self.kinds]
-        if of_these:
-            raise PlanRefused(
-                f"{told(of_these)}, so nothing is pruned", code=of_these[0].error, hint="Nothing was sent."
-            )
-        if not failed and not against.unread and not against.complete:
+        if unread := unread_among(against, self.kinds):
+            raise PlanRefused(f"{unread[1]}, so nothing is pruned", code=unread[0], hint="Nothing was sent.")
+        if against.failed.ok and not against.unread and not against.complete:
             raise PlanRefused("the cluster could not be read in full, so nothing is pruned")
 
     def _pruned(
-        self, current: CurrentValues, against: Snapshot, allow_unknown: Collection[str]
+        self, held: Held, against: Snapshot, allow_unknown: Collection[str]
     ) -> tuple[Iterable[Edit], Mapping[Target, str]]:
         """The removals, and what is not removed, with the reason."""
-        mentioned = {words_of(entry.target) for entry in self.entries}
+        mentioned = {entry.words for entry in self.entries}
         read = {kind for kind in self.kinds if KINDS[kind] in against.scopes}
-        undeclared = [target for target in current.targets(mentioned) if kind_of(target[0]) in read]
-        reasons = {
-            target: why
-            for target in undeclared
-            if (why := _why_kept(target, current, allow_unknown) or against.set_for_a_while(target)) is not None
-        }
-        note = f"not in {self._name}"
-        return [Edit(DELETE, *target, note=note) for target in undeclared if target not in reasons], reasons
+        removals, reasons = [], {}
+        for (kind, words, key), text in held.items():
+            target: Target = (parsed(kind, words), key)
+            if (kind, words, key) in mentioned or kind_of(target[0]) not in read:
+                continue
+            if why := _why_kept(target, text is None, allow_unknown) or against.set_for_a_while(target):
+                reasons[target] = why
+            else:
+                removals.append(Edit(DELETE, *target, note=f"not in {self._name}"))
+        return removals, reasons
 
 
 def kept_in_words(kept: Mapping[Target, str]) -> str:
@@ -402,9 +371,9 @@ _SET_BY_KAFKA = ("BROKER", "broker=<default>", "min.insync.replicas")
 """With eligible leader replicas (KIP-966) the controller writes it, and refuses its removal."""
 
 
-def _why_kept(target: Target, current: CurrentValues, allow_unknown: Collection[str]) -> str | None:
+def _why_kept(target: Target, is_secret: bool, allow_unknown: Collection[str]) -> str | None:
     resource, key = target
-    if current.is_secret(target):
+    if is_secret:
         return "a secret"
     if resource.is_internal:
         return "an internal topic of Kafka"
@@ -414,30 +383,13 @@ def _why_kept(target: Target, current: CurrentValues, allow_unknown: Collection[
     return f"{strange} is not known here" if strange is not None else None
 
 
-def _refuse_empty_promise(entry: Entry, current: CurrentValues) -> None:
-    """A placeholder changes nothing; one for what is not there promises what nobody can keep."""
-    if not current.is_secret(entry.target):
-        entry.node.refuse(
-            f"{entry.key} of {entry.resource} is {SHOWN} here, and not set on the cluster",
-            "Write where the secret is, env:NAME or file:PATH, or remove the line.",
-        )
-
-
-def _refuse_unknown(entry: Entry, current: CurrentValues, allow_unknown: Collection[str]) -> None:
+def _refuse_unknown(entry: Entry, allow_unknown: Collection[str]) -> None:
     """A word that the cluster does not hold either is a slip, not one of a Kafka to come."""
-    if current.is_set(entry.target):
-        return
     for name in entry.resource.unknown_names(entry.key):
         if name not in allow_unknown:
             noun, candidates = ("quota key", QUOTA_KEY_NAMES) if name == entry.key else ("entity type", TYPES)
+            meant = f"The settings of a {name} go under {CONFIGS}." if name in WORDS else did_you_mean(name, candidates)
             raise Invalid(
                 f"{entry.node.place}: unknown {noun} {name}",
-                hint=Hint(_meant(name, candidates), sentence("Confirm with {}.", Option("allow_unknown", [name]))),
+                hint=Hint(meant, sentence("Confirm with {}.", Option("allow_unknown", [name]))),
             )
-
-
-def _meant(name: str, candidates: Sequence[str]) -> str:
-    """The nearest words to an unknown one, as a hint."""
-    if name in WORDS:
-        return f"The settings of a {name} go under {CONFIGS}."
-    return did_you_mean(name, candidates)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from importlib.resources import files
 
-from ..errors import KadminError, UsageError, kind_of, printable
+from ..errors import UsageError, kind_of, printable
 from ..hints import Hint, Option, sentence
 from ..model.changes import Target
 from ..model.throttles import KEYS
@@ -17,13 +17,10 @@ from . import declaration
 from .declaration import (
     QUOTAS,
     SECTIONS,
-    held_by,
     kept_in_words,
     refuse_other_than_snapshot,
     section_of,
-    told,
-    unread,
-    words_of,
+    unread_among,
 )
 from .nodes import LONGEST_KEY, quoted
 from .reader import FORMAT
@@ -69,15 +66,23 @@ def export(
         raise UsageError(f"unknown file format {format}", hint=f"It is {' or '.join(FORMATS)}.")
     refuse_other_than_snapshot(snapshot)
     chosen = _chosen(snapshot, [kinds] if isinstance(kinds, str) else kinds)
-    unread = _unread(snapshot, chosen)
-    if unread is not None and not allow_incomplete:
-        raise unread
-    head = {"cluster_id": snapshot.cluster_id, "taken_at": snapshot.taken_at.isoformat().replace("+00:00", "Z")}
+    unread = unread_among(snapshot, chosen)
+    if unread and not allow_incomplete:
+        raise kind_of(unread[0])(
+            f"{unread[1]}; nothing was written",
+            code=unread[0],
+            hint=Hint(
+                sentence("{} writes the rest.", Option("allow_incomplete")),
+                sentence("{} leaves out what cannot be read.", Option("kinds", ["KIND"])),
+            ),
+        )
+    taken_at = snapshot.taken_at.isoformat().replace("+00:00", "Z")
+    head = {"cluster_id": snapshot.cluster_id, "taken_at": taken_at, "tool": TOOL}
     temporary = _set_for_a_while(snapshot, chosen)
-    sections = _sections(snapshot, chosen, set(map(words_of, temporary)))
+    sections = _sections(snapshot, chosen, {(str(resource), key) for resource, key in temporary})
     if format == "json":
-        return _json({**head, "tool": TOOL}, chosen, unread is None, sections)
-    return _yaml({**head, "tool": TOOL}, chosen, unread is None, sections, _left_out_in_words(temporary))
+        return _json(head, chosen, unread is None, sections)
+    return _yaml(head, chosen, unread is None, sections, _left_out_in_words(temporary))
 
 
 def left_out(snapshot: Snapshot, kinds: Collection[str] | None = None) -> str | None:
@@ -93,15 +98,13 @@ def _left_out_in_words(temporary: Mapping[Target, str]) -> str | None:
 
 def _set_for_a_while(snapshot: Snapshot, chosen: Collection[str]) -> dict[Target, str]:
     """The throttles of these kinds that are not wished for, with the reason."""
-    if snapshot.throttling is not None and not snapshot.throttling:
+    if snapshot.throttling == {}:
         return {}
     configs = SECTIONS[declaration.CONFIGS]
     texts = configs.own_texts(snapshot.frames[configs.name].to_arrow())
     throttles: list[Target] = [(configs.resources.parse(words), key) for words, key in texts if key in KEYS]
-    reasons = {target: snapshot.set_for_a_while(target) for target in throttles}
-    return {
-        target: why for target, why in reasons.items() if why is not None and declaration.kind_of(target[0]) in chosen
-    }
+    wanted = [target for target in throttles if declaration.kind_of(target[0]) in chosen]
+    return {target: why for target in wanted if (why := snapshot.set_for_a_while(target)) is not None}
 
 
 def schema() -> str:
@@ -128,44 +131,17 @@ def _chosen(snapshot: Snapshot, kinds: Collection[str] | None) -> tuple[str, ...
     return tuple(kind for kind in chosen if kind in read)
 
 
-def _unread(snapshot: Snapshot, chosen: Collection[str]) -> KadminError | None:
-    """The error where resources of these kinds could not be read."""
-    failed = [
-        failed_resource
-        for failed_resource in unread(snapshot)
-        if declaration.kind_of(failed_resource.resource) in chosen
-    ]
-    if not failed:
-        return None
-    return kind_of(failed[0].error)(
-        f"{told(failed)}; nothing was written",
-        code=failed[0].error,
-        hint=Hint(
-            sentence("{} writes the rest.", Option("allow_incomplete")),
-            sentence("{} leaves out what cannot be read.", Option("kinds", ["KIND"])),
-        ),
-    )
-
-
 def _sections(snapshot: Snapshot, chosen: Collection[str], left_out: Collection[TargetWords]) -> Sections:
-    current, in_sections = held_by(snapshot), {section_of(word) for word in chosen}
-    return {
-        section: _grouped(
-            (words, key, SHOWN if text is None else text)
-            for (words, key), text in current.by_kind[kind.kind].items()
-            if (words, key) not in left_out
-            and (section in chosen or declaration.kind_of(kind.resources.parse(words)) in chosen)
-        )
-        for section, kind in SECTIONS.items()
-        if section in in_sections
-    }
-
-
-def _grouped(rows: Iterable[tuple[str, str, str]]) -> Mapping[str, Mapping[str, str]]:
-    grouped: dict[str, dict[str, str]] = {}
-    for words, key, value in sorted(rows):
-        grouped.setdefault(words, {})[key] = value
-    return grouped
+    sections: dict[str, dict[str, dict[str, str]]] = {}
+    for section, kind in SECTIONS.items():
+        if section not in map(section_of, chosen):
+            continue
+        entries = sections[section] = {}
+        for (words, key), text in sorted(kind.own_texts(snapshot.frames[kind.name].to_arrow()).items()):
+            is_chosen = section in chosen or declaration.kind_of(kind.resources.parse(words)) in chosen
+            if is_chosen and (words, key) not in left_out:
+                entries.setdefault(words, {})[key] = SHOWN if text is None else text
+    return sections
 
 
 def _json(head: Mapping[str, str], chosen: Collection[str], complete: bool, sections: Sections) -> str:
