@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -41,6 +41,7 @@ def _bind_out(ctx: click.Context, session: Session, params: dict[str, Any]) -> N
 
 @click.command(cls=Verb)
 @partial(options.connecting, bind=_bind_out)
+@click.argument("source", metavar="[SOURCE]", required=False)
 @click.option("--out", metavar="NAME", help="Write it to this .yaml or .json file; in a notebook also a variable.")
 @click.option(
     "--format", "form", type=click.Choice(FORMATS), help="Default: yaml, or json if --out names a .json file."
@@ -52,29 +53,23 @@ def _bind_out(ctx: click.Context, session: Session, params: dict[str, Any]) -> N
     metavar="KIND[,KIND]",
     help="quotas, configs, topic, broker, client-configs, …",
 )
-@click.option("--snapshot", "saved", metavar="FILE", help="Export a saved snapshot, instead of a live cluster.")
-@click.option(
-    "--history", "where", metavar="WHERE", help="Export from the history at this place, instead of a live cluster."
-)
-@click.option(
-    "--as-of", "time", metavar="TIME", help="Use the history's newest snapshot up to this time; default: now."
-)
 @click.option("--cluster-id", metavar="ID", help="The cluster, if the history has several.")
 @click.option("--allow-incomplete", is_flag=True, help="Write the rest even if something cannot be read.")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of these files.")
 def export(
-    session: Session, out: str | None, form: str | None, kinds: tuple[str, ...], saved: str | None, where: str | None,
-    time: str | None, cluster_id: str | None, allow_incomplete: bool, schema: bool,
+    session: Session, source: str | None, out: str | None, form: str | None, kinds: tuple[str, ...],
+    cluster_id: str | None, allow_incomplete: bool, schema: bool,
 ) -> Any:  # fmt: skip
     """Write all quotas, configs and client configs that are set, as YAML or JSON; `plan from` reads it.
 
-    Of a live cluster only the KINDs are read. One that cannot be read is named, the others are written, and the exit
+    SOURCE is a saved snapshot (.parquet) or history:WHERE@TIME; default: the current cluster, of which
+    only the KINDs are read. One that cannot be read is named, the others are written, and the exit
     code is 1.
 
     \b
     {here} > cluster.yaml
     {here} --out cluster.json --kinds quotas,topic
-    {here} --history lake/kafka --as-of '2h ago'
+    {here} 'history:lake/kafka@2h ago'
     """
     from .. import state
     from ..state.snapshots import error_of
@@ -82,7 +77,7 @@ def export(
     if schema:
         return _written(Text(state.schema().rstrip()), out)
     form, chosen = _form(form, out), options.keys_of(kinds)
-    snapshot = _snapshot_to_write(session, saved, where, time, cluster_id, chosen)
+    snapshot = _snapshot_to_write(session, source, cluster_id, chosen)
     text = state.export(snapshot, format=form, kinds=chosen, allow_incomplete=allow_incomplete)
     if left_out := state.left_out(snapshot, chosen):
         session.warn(left_out)
@@ -133,30 +128,20 @@ def _form(form: str | None, out: str | None) -> str:
 
 
 def _snapshot_to_write(
-    session: Session, saved: str | None, where: str | None, time: str | None, cluster_id: str | None,
-    kinds: Sequence[str] | None,
-) -> Snapshot:  # fmt: skip
-    """The snapshot to write: of a live cluster, a file, or a history."""
-    if where is None and (time or cluster_id):
-        raise UsageError("--as-of and --cluster-id need --history WHERE")
-    if where and saved:
-        raise UsageError("--snapshot and --history cannot be combined", hint="Use one of them.")
-    if where:
-        return _as_of(session, where, time, cluster_id)
-    return _loaded(saved) if saved else session.cluster.snapshot(kinds)
+    session: Session, source: str | None, cluster_id: str | None, kinds: Sequence[str] | None
+) -> Snapshot:
+    """The snapshot to write: of the current cluster, a file, or a history."""
+    from ..state.sides import kept, named
 
-
-def _loaded(saved: str) -> Snapshot:
-    from ..state.snapshots import Snapshot
-
-    return Snapshot.load(saved)
-
-
-def _as_of(session: Session, where: str, time: str | None, cluster_id: str | None) -> Snapshot:
-    from ..state import open_history
-
-    with session.at_work("reading the history"):
-        return open_history(where).as_of(time or "now", cluster_id)
+    if source is None:
+        return session.cluster.snapshot(kinds)
+    found = named(source)
+    if found.what not in ("snapshot", "history"):
+        raise UsageError(
+            f"{source} is neither a saved snapshot nor history:WHERE@TIME", hint="--cluster names another cluster."
+        )
+    with session.at_work("reading the past"):
+        return cast("Snapshot", kept(found, cluster_id).content)
 
 
 def _written(text: Text, out: str | None) -> Any:

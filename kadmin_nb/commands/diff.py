@@ -23,10 +23,6 @@ _SIDE = click.Choice(["a", "b"], case_sensitive=False)
 @click.command(cls=Verb)
 @changing
 @click.argument("sides", nargs=-1, metavar="[A] [B]", type=Objects(lambda before: completions.profiles()))
-@click.option("--history", "where", metavar="WHERE", help="Read side a from the history at this place.")
-@click.option(
-    "--as-of", metavar="TIME", help="The time in that history, such as '2h ago'; default: its newest snapshot."
-)
 @click.option("--cluster-id", metavar="ID", help="The cluster, if the history has several.")
 @click.option(
     "--all",
@@ -40,8 +36,8 @@ _SIDE = click.Choice(["a", "b"], case_sensitive=False)
 @click.option("--rows", metavar="ROWS", help="The rows to stage: 1-3,7, or all.")
 @click.option("--of", "which", metavar="ID", help="The id of the diff that has these row numbers.")
 def diff(
-    session: Session, sides: tuple[Any, ...], where: str | None, as_of: str | None, cluster_id: str | None,
-    everything: bool, onto: str | None, rows: str | None, which: str | None, plan_options: PlanOptions,
+    session: Session, sides: tuple[Any, ...], cluster_id: str | None, everything: bool, onto: str | None,
+    rows: str | None, which: str | None, plan_options: PlanOptions,
 ) -> Any:  # fmt: skip
     """Compare two clusters, files or times.
 
@@ -54,9 +50,11 @@ def diff(
     {here} 'history:lake/kafka@2h ago' prod --all
     {here} staging prod --stage-on b --rows 1-3,7 --of 3f9a27c41b2e --apply
     """
+    from ..cluster.diff import diff as compared
+
     _refuse_half_a_wish(onto, rows, which, plan_options)
-    sources = _two(session, sides, where, as_of)
-    answer = _compared(sources, everything, cluster_id)
+    sources = _two(session, sides)
+    answer = compared(*sources, everything=everything, cluster_id=cluster_id)
     if onto is None:
         return answer
     _refuse_another(answer, which)
@@ -78,34 +76,20 @@ def _refuse_half_a_wish(onto: str | None, rows: str | None, which: str | None, p
         )
 
 
-def _two(session: Session, sides: Sequence[Any], where: str | None, as_of: str | None) -> tuple[Any, Any]:
+def _two(session: Session, sides: Sequence[Any]) -> tuple[Any, Any]:
     """The two sides, as they are given; the current cluster is the second unless said."""
-    if as_of and where is None:
-        raise UsageError("--as-of needs --history", hint="--history WHERE, or history:WHERE@TIME.")
-    from ..state.sides import NOW, Named
-
-    sources = [
-        *([Named("history", where, as_of or NOW)] if where is not None else []),
-        *sides,
-    ]
-    if not sources:
+    if not sides:
         raise UsageError("two sides are required", hint="diff A B, or diff FILE: against the current cluster.")
-    if len(sources) > 2:
+    if len(sides) > 2:
         raise UsageError(
-            f"{len(sources)} sides are too many: diff compares two", hint="A TIME of two words needs quotes."
+            f"{len(sides)} sides are too many: diff compares two", hint="A TIME of two words needs quotes."
         )
-    if len(sources) == 2 and (cluster_options := {"cluster", "property"} & {*click.get_current_context().meta}):
+    if len(sides) == 2 and (cluster_options := {"cluster", "property"} & {*click.get_current_context().meta}):
         raise UsageError(
             f"--{min(cluster_options)} is about the current cluster, but two others are named",
             hint="diff A --cluster B",
         )
-    return (sources[0], sources[1] if len(sources) == 2 else session.cluster)
-
-
-def _compared(sources: tuple[Any, Any], everything: bool, cluster_id: str | None) -> Diff:
-    from ..cluster.diff import diff as compared
-
-    return compared(*sources, everything=everything, cluster_id=cluster_id)
+    return (sides[0], sides[1] if len(sides) == 2 else session.cluster)
 
 
 def _refuse_another(answer: Diff, which: str | None) -> None:

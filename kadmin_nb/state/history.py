@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain, repeat
@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from ..errors import Invalid, NotFound, UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
-from ..frames.schema_metadata import CLUSTER_ID, TAKEN_AT
+from ..frames.given_frames import plain
 from ..hints import Hint, Verb, sentence
 from ..model import rights
 from ..model.changes import AppliedRow
@@ -27,7 +27,7 @@ from ..model.figures import utc
 from ..model.findings import Row
 from ..model.resources import Resource
 from ..model.times import length_of_time, moment
-from .differences import content_of, difference, table_of
+from .differences import content_of, difference, within
 from .intervals import (
     FROM,
     PLANNED,
@@ -43,8 +43,8 @@ from .intervals import (
     taken_until_alone,
 )
 from .planned import AppliedPlan, PlannedChanges, not_yet_kept, plans_of, rows_applied, rows_of_plans
-from .snapshot_kinds import CONFIGS, KINDS, SnapshotKind, kind_of
-from .snapshots import COMPLETE, ID, SCOPE, PartlyRead, Snapshot, UnreadPart, snapshot
+from .snapshot_kinds import CONFIGS, KINDS, SnapshotKind
+from .snapshots import PartlyRead, Snapshot, UnreadPart, snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -113,7 +113,7 @@ class History:
     def __init__(self, place: Place, keep: timedelta | None = None) -> None:
         self._place, self._keep = place, keep
 
-    def record(self, snapshot: object, plans: object = None) -> PartlyRead:
+    def record(self, snapshot: Snapshot, plans: object = None) -> PartlyRead:
         """Record a snapshot. Changed values close open intervals and open new ones, in one commit for each kind; an
         unchanged snapshot adds only a row for each kind to the table of snapshots.
 
@@ -123,7 +123,7 @@ class History:
         Parameters
         ----------
         snapshot
-            `cluster.snapshot()`, or a SNAPSHOT frame.
+            `cluster.snapshot()`.
         plans
             Plans that were applied elsewhere since the last snapshot, in that order; those that were applied on this
             machine are known from their journals, where `cluster.snapshot()` is recorded. A change between the two
@@ -150,7 +150,7 @@ class History:
         TimedOut
             Other processes recorded at the same time, repeatedly.
         """
-        taken = _taken(snapshot)
+        taken = _whole(snapshot)
         passed = plans_of(plans, taken.cluster_id)
         contents = {kind: content_of(taken.frames[kind.name].to_arrow(), kind) for kind in taken.kinds}
         with self._place.recording():
@@ -271,11 +271,17 @@ class History:
         """
         since, until = _window(between)
         rows = _snapshot_rows(self._place.snapshots(cluster_id))
-        _only_one({row["cluster_id"] for row in rows}, self._place.where, cluster_id)
-        return self._changes(
-            [row for row in rows if row["taken_at"] <= until],
-            lambda row: since is None or row["taken_at"] > since,
-        )
+        whose = _only_one({row["cluster_id"] for row in rows}, self._place.where, cluster_id)
+        planned = PlannedChanges(self._place.planned(whose).to_pylist())
+        changed = [
+            {**change, **planned.author_of(change, kind, old, new)}
+            for kind in KINDS.values()
+            for change, old, new in self._changes_of(
+                kind, whose, [row for row in rows if row["frame"] == kind.name and row["taken_at"] <= until], since
+            )
+        ]
+        changed.sort(key=itemgetter("taken_at", "kind", "resource", "key"))
+        return Answer(schemas.table(schemas.HISTORY_CHANGES, changed))
 
     def _stored(self, kind: SnapshotKind, content: pa.Table, row: Row) -> _Stored:
         """Let the intervals say what the content says."""
@@ -323,31 +329,17 @@ class History:
         clusters = times["cluster_id"].unique().to_pylist()
         return {name: times.filter(pc.equal(times["cluster_id"], name))["at"].to_numpy() for name in clusters}
 
-    def _changes(self, rows: Sequence[Row], is_chosen: Callable[[Row], bool]) -> Answer:
-        lines: dict[tuple[str, str], list[Row]] = {}
-        for row in rows:
-            lines.setdefault((row["cluster_id"], row["frame"]), []).append(row)
-        clusters = {row["cluster_id"] for row in rows}
-        planned = PlannedChanges([row for one in sorted(clusters) for row in self._place.planned(one).to_pylist()])
-        changed = [
-            {**change, **planned.author_of(change, KINDS[name], old, new)}
-            for (cluster_id, name), line in lines.items()
-            for change, old, new in self._changes_of(KINDS[name], cluster_id, line, is_chosen)
-        ]
-        changed.sort(key=lambda r: (r["taken_at"], r["cluster_id"], r["kind"], r["resource"], r["key"]))
-        return Answer(schemas.table(schemas.HISTORY_CHANGES, changed))
-
     def _changes_of(
-        self, kind: SnapshotKind, cluster_id: str, line: Sequence[Row], is_chosen: Callable[[Row], bool]
+        self, kind: SnapshotKind, cluster_id: str, rows: Sequence[Row], since: datetime | None
     ) -> Iterator[_Change]:
-        """The changes of a cluster and kind that the chosen of these snapshots saw."""
-        lines = [(scopes, snapshots, _places(snapshots, is_chosen)) for scopes, snapshots in _lines(kind, line)]
+        """The changes of a cluster and kind that these snapshots saw after a time."""
+        lines = [(scopes, snapshots, _places(snapshots, since)) for scopes, snapshots in _lines(kind, rows)]
         lines = [(scopes, snapshots, places) for scopes, snapshots, places in lines if places]
         if not lines:
             return
-        since = min(snapshots[places[0] - 1]["taken_at"] for _, snapshots, places in lines)
-        until = max(snapshots[places[-1]]["taken_at"] for _, snapshots, places in lines)
-        intervals = self._place.intervals(kind, cluster_id, since, until)
+        first = min(snapshots[places[0] - 1]["taken_at"] for _, snapshots, places in lines)
+        last = max(snapshots[places[-1]]["taken_at"] for _, snapshots, places in lines)
+        intervals = self._place.intervals(kind, cluster_id, first, last)
         for scopes, snapshots, places in lines:
             yield from _changes_between(of_scopes(intervals, kind, scopes), kind, snapshots, places)
 
@@ -392,11 +384,6 @@ def _older_part(scope: str, at: datetime) -> UnreadPart:
     return UnreadPart(scope, None, f"the last snapshot has not read it; it is shown as of {utc(at)}")
 
 
-def _ids(snapshot: Row) -> list[str]:
-    """The ids of the plans that a snapshot was recorded with."""
-    return (snapshot["plan_id"] or "").split(", ")
-
-
 def _snapshot_row(taken: Snapshot, kind: SnapshotKind, rows: int, authors: Mapping[str, str]) -> Row:
     """The row of HISTORY_SNAPSHOTS of a snapshot and kind, with the ids of plans and their authors."""
     return {
@@ -438,9 +425,9 @@ def _lines(kind: SnapshotKind, line: Sequence[Row]) -> list[tuple[list[str], lis
     return [(scopes, [line[place] for place in places]) for places, scopes in by_snapshots.items()]
 
 
-def _places(snapshots: Sequence[Row], is_chosen: Callable[[Row], bool]) -> list[int]:
-    """The places of the chosen ones; the first is compared with nothing."""
-    return [place for place, row in enumerate(snapshots) if place and is_chosen(row)]
+def _places(snapshots: Sequence[Row], since: datetime | None) -> list[int]:
+    """The places of those after a time; the first is compared with nothing."""
+    return [place for place, row in enumerate(snapshots) if place and (since is None or row["taken_at"] > since)]
 
 
 def _changes_between(
@@ -483,20 +470,19 @@ def _change(head: Row, old: Row | None, new: Row | None, kind: SnapshotKind) -> 
 
 # --- the snapshot to record ---
 
-_MARKS = {"cluster_id": CLUSTER_ID, "taken_at": TAKEN_AT, "snapshot_id": ID, "complete": COMPLETE}
 
-
-def _taken(source: object) -> Snapshot:
-    """The snapshot that was given, itself or as a frame.
+def _whole(snapshot: object) -> Snapshot:
+    """What of a snapshot was read in full; its other parts are `unread`.
 
     Raises
     ------
     UsageError
-        No snapshot, or a frame that does not say whose it is, when it was taken and whether it is complete.
+        It is something else.
     Invalid
         It is not complete, and nothing says which parts of it are, or none is.
     """
-    snapshot = source if isinstance(source, Snapshot) else _of_frame(table_of(source))
+    if not isinstance(snapshot, Snapshot):
+        raise UsageError(f"a {type(snapshot).__name__} is not a snapshot", hint="Record cluster.snapshot().")
     if snapshot.complete:
         return snapshot
     unread = (*snapshot.unread, *_read_in_part(snapshot))
@@ -507,8 +493,8 @@ def _taken(source: object) -> Snapshot:
             f"the snapshot of {utc(snapshot.taken_at)} is not complete{why}; nothing was recorded",
             hint="What could not be read would look as if it had been deleted. Take another snapshot.",
         )
-    whole = snapshot.with_frame(CONFIGS, _of_types(snapshot.configs.to_arrow(), scopes))
-    return replace(whole, scopes=scopes, unread=unread)
+    configs = within(plain(snapshot.configs.to_arrow()), scopes)
+    return replace(snapshot.with_frame(CONFIGS, configs), scopes=scopes, unread=unread)
 
 
 def _read_in_part(snapshot: Snapshot) -> Iterator[UnreadPart]:
@@ -522,47 +508,3 @@ def _read_in_part(snapshot: Snapshot) -> Iterator[UnreadPart]:
         also = f" and {more:,} more" * (more > 0)
         hint = rights.hint(first["error"], rights.to_describe(whose))
         yield UnreadPart(scope, first["error"], f"{first['error']} for {whose}{also}", hint)
-
-
-def _of_types(configs: pa.Table, scopes: Collection[str]) -> pa.Table:
-    """The configs of resources of these types."""
-    return configs.filter(pc.is_in(configs["resource_type"].cast(pa.string()), pa.array(sorted(scopes), pa.string())))
-
-
-def _of_frame(table: pa.Table) -> Snapshot:
-    kind = kind_of(table)
-    marks = {name: _common_value(table, name, mark) for name, mark in _MARKS.items()}
-    scopes = (table.schema.metadata or {}).get(SCOPE.encode(), b"").decode().split()
-    return snapshot(
-        {kind.name: _filled(table, kind.schema)},
-        cluster_id=str(marks["cluster_id"]),
-        taken_at=moment(marks["taken_at"]),
-        snapshot_id=str(marks["snapshot_id"]),
-        complete=str(marks["complete"]).lower() == "true",
-        scopes=[scope for scope in scopes or kind.scopes if scope in kind.scopes],
-    )
-
-
-def _common_value(table: pa.Table, name: str, mark: str) -> object:
-    """The one value of a column; of a frame without rows, that of its metadata."""
-    if name in table.column_names and len(table):
-        values = table[name].unique().to_pylist()
-        if len(values) == 1 and values[0] is not None:
-            return values[0]
-        raise UsageError(f"{name} is not the same in all rows", hint="Record one snapshot of one cluster at a time.")
-    if mark_text := (table.schema.metadata or {}).get(mark.encode()):
-        return mark_text.decode()
-    if len(table):
-        schemas.require_columns("the rows of the snapshot", [name], table.column_names)
-    raise UsageError(
-        f"a frame without rows, and nothing in it says {name}",
-        hint="Is nothing set, or was it not read? Record cluster.snapshot(), which knows.",
-    )
-
-
-def _filled(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """All columns of a kind's frame: those that are not there are null."""
-    for field in schema:
-        if field.name not in table.column_names:
-            table = table.append_column(field, pa.nulls(len(table), field.type))
-    return table.select(schema.names).cast(pa.schema([field.with_nullable(True) for field in schema]))

@@ -75,7 +75,7 @@ def read_sides(a: object, b: object, connect: Connect, cluster_id: str | None) -
         for place in sorted((0, 1), key=lambda place: _when(sources[place])):
             source, other = sources[place], sides.get(1 - place)
             if not _is_cluster(source):
-                sides[place] = _kept(source, cluster_id, other)
+                sides[place] = kept(source, cluster_id, other)
             elif isinstance(source, Named):
                 sides[place] = _live(connections.enter_context(_reached(source.where, connect)), source.where, other)
             else:
@@ -126,13 +126,13 @@ def _kinds_of(file: Side) -> list[str]:
     return [*kinds, *["broker"] * (not {*kinds}.isdisjoint(WORDS))]
 
 
-def _kept(source: Any, cluster_id: str | None, other: Side | None) -> Side:
+def kept(source: Any, cluster_id: str | None, other: Side | None = None) -> Side:
     """A file, a moment of a history, a snapshot or a frame."""
     match source:
         case Named("snapshot", path):
             return Side(path, Snapshot.load(path))
         case Named("declared", path):
-            return _kept(load(path), cluster_id, other)
+            return kept(load(path), cluster_id, other)
         case Named("history", where, time):
             return _past(where, time, cluster_id, other)
         case Declared(where=where):
