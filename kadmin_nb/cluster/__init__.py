@@ -479,8 +479,8 @@ class Cluster:
             1 to 3600. Each request is about a kilobyte of log.
         clients
             Log only requests of deprecated API versions, with the client's software: the logger is set to INFO, at
-            which brokers of 3.9.1 to 3.9 write these, and it may take a day, 86400 seconds. `kn.usage.clients` reads
-            the log.
+            which brokers of 3.9.1 to 3.9 write these, and it may take a day, 86400 seconds. The runbook
+            `upgrade_check` reads the log.
         progress
             Called with an `Advance` now and then.
 

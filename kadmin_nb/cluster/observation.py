@@ -37,7 +37,6 @@ from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
-from ..hints import Hint, Verb, sentence
 from ..model.resources import Resource
 from ..paths import state_dir
 from ..plans.execution.executor import refuse_invalid
@@ -81,9 +80,8 @@ ELSEWHERE = (
 
 LOST, LOST_ALL = "log4j deleted rolled files: requests are missing before", "the log was deleted during the observation"
 
-_CLIENTS = Verb("clients LOG… --broker ID", "kn.usage.upgrade_check(kn.usage.requests(…))")
-LISTS_CLIENTS = "Pass the log to `clients`: it lists who sent deprecated requests."
-ALL_REQUESTS = Hint(sentence("Observe all requests; then {} lists who sent which versions.", _CLIENTS))
+LISTS_CLIENTS = "Pass the log to the runbook upgrade_check: it lists who sent deprecated requests."
+ALL_REQUESTS = "Observe all requests; then the runbook upgrade_check lists who sent which versions."
 
 _SECONDS = "seconds observed"
 KEPT, RESTORED, MOVED, LEFT, SKIPPED = "kept", "restored", "moved", "left", "skipped"

@@ -29,7 +29,6 @@ SECTIONS = {
         "doctor": ("current_cluster", "Check a connection, step by step."),
         "may-i": ("current_cluster", "Show the rights a change needs, and what grants them."),
         "observe": ("current_cluster", "Switch on the brokers' request logs for a while."),
-        "clients": ("usage", "List clients, and which Kafka 4.0 would refuse."),
         "metrics": ("metrics", "Serve metrics for Prometheus: limits, use, drift."),
         "local": ("local", "A real Kafka on this machine, for demos and tests."),
     },

@@ -1,9 +1,9 @@
-"""`quota usage`, `near`, `top`, and `clients`: what clients used; and where that is read from."""
+"""`quota usage`, `near` and `top`: what clients used; and where that is read from."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -155,11 +155,7 @@ class _Reading:
 
 def source(command: Any) -> Any:
     """The options that say where usage comes from; the command gets a `UsageSource` as its `source`."""
-    return _with((*_LOG_OPTIONS, *_USAGE_OPTIONS, _ENGINE), command)
-
-
-def _with(source_options: Sequence[Any], command: Any) -> Any:
-    for option in reversed(source_options):
+    for option in reversed((*_LOG_OPTIONS, *_USAGE_OPTIONS, _ENGINE)):
         command = option(command)
     return command
 
@@ -392,49 +388,6 @@ def recommend(
         )
     edits = answer.edits() if is_changing else []
     return session.change(edits, plan_options) if edits else answer
-
-
-def _log_source(command: Any) -> Any:
-    """The options of a request log alone."""
-    return _with((*_LOG_OPTIONS, _ENGINE), command)
-
-
-@click.command(cls=Verb)
-@_reading
-@options.detailed("a client would be refused")
-@_log_source
-@click.option("--for", "seconds", type=Length(), metavar="TIME", help="Observe the brokers for this long instead.")
-def clients(session: Session, source: UsageSource, seconds: float | None) -> Any:
-    """List clients, and which Kafka 4.0 would refuse.
-
-    Each with its software, the API versions it used, and when it was last seen. Those that would be refused are listed
-    first. Brokers of Kafka 4.0 or newer log no request that they refuse, so take the log of older ones.
-
-    \b
-    {here} logs/kafka-request.log* --broker 1 --tz UTC
-    {here} --for 60s
-    """
-    if (seconds is None) == (not source.paths):
-        raise UsageError("a request log is required", hint="Its paths, or how long to observe; not both.")
-    if seconds is not None:
-        from ..frames.schema_metadata import notes_of
-        from ..usage import upgrade_check
-
-        observed = session.cluster.requests_now(seconds, progress=session.progress)
-        note(session, notes_of(observed))
-        return upgrade_check(observed)
-    source.check()
-    return _clients_of_log(session, source)
-
-
-def _clients_of_log(session: Session, source: UsageSource) -> Answer:
-    from ..usage import upgrade_check
-
-    log = source.log()
-    with where_spark_is(session, log.is_spark):
-        requests = source.requests(session, log)
-        note(session, requests.warnings)
-        return upgrade_check(requests).made_by(log.why)
 
 
 def _of_lines(session: Session, source: UsageSource, quarantine: bool) -> Answer:

@@ -281,17 +281,6 @@ def _windows(table: pa.Table) -> list[str]:
     return [f"{start} to {end.removeprefix(start.partition(' ')[0]).strip()}" for start, end in pairs]
 
 
-def _client_software(table: pa.Table) -> list[str]:
-    """The software of a client and its version; once where an old client names neither."""
-    pairs = zip(values_of(table, "software_name"), values_of(table, "software_version"), strict=True)
-    return [" ".join(dict.fromkeys(filter(None, pair))) for pair in pairs]
-
-
-def _api_versions(name: str) -> Texts:
-    """The texts of a column of APIs and versions."""
-    return lambda table: [", ".join(map(cell, versions or ())) for versions in values_of(table, name)]
-
-
 def _supported_keys(table: pa.Table) -> list[str]:
     """The keys that a client follows."""
     return [", ".join(keys or ()) for keys in values_of(table, "keys")]
@@ -315,8 +304,6 @@ PARTS = {
     "applied_text": Part("applied", ("key", "value", "applied", "group_type"), _applied),
     "set_on": Part("set on", ("entity",), lambda table: values_of(table, "entity"), NAME),
     "quotas_by_level": Part("quotas", ("quota_keys",), _quotas_by_level, PROSE),
-    "client_software": Part("software", ("software_name", "software_version"), _client_software),
-    "refused_versions": Part("refused", ("refused_versions",), _api_versions("refused_versions"), PROSE),
     "supported_keys": Part("keys", ("keys",), _supported_keys),
     "what_was_done": Part("what was done", ("kind", "rows", "message"), what_was_done, PROSE),
     "came_to": Part("done", ("changes", "runs", "verified", "in_doubt"), came_to),

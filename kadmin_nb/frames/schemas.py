@@ -47,7 +47,6 @@ SYNONYMS = pa.list_(
 )
 QUOTA_KEYS = pa.list_(pa.struct([("level", TEXT), ("key", TEXT), ("quotas", COUNT)]))
 HISTOGRAM = pa.list_(pa.struct([("bin", WHOLE), ("windows", COUNT)]))
-API_VERSIONS = pa.list_(pa.struct([("api", TEXT), ("version", WHOLE)]))
 OVERRIDDEN = pa.list_(pa.struct([pa.field("level", TEXT, False), pa.field("value", NUMBER, False)]))
 
 PASSED_OVER, TOPIC_MISSING = "kadmin.passed_over", "kadmin.topic_missing"
@@ -608,22 +607,6 @@ class LOG_LINES(Frame):
     became = Field(TEXT, "a request, a duplicate, left out, or quarantined")
     reason = REASON.or_null
     lines = Field(COUNT)
-
-
-class CLIENTS(Frame, key="user client_id software_name software_version"):
-    """The software of clients and the versions of Kafka's API that they used, a row for each software and version under
-    a user and client-id. Those that Kafka 4.0 would refuse come first."""
-
-    state = Field(TEXT, "refused, accepted, or unknown: the log lacks a version that it depends on", look=BADGE)
-    user = USER
-    client_id = CLIENT_ID
-    software_name = software_version = Field(TEXT, "as the client says it; unknown: an old one says none", null=True)
-    address = Field(TEXT, "one that it connected from", null=True)
-    refused_versions = Field(API_VERSIONS, "those of `api_versions` that Kafka 4.0 has no more")
-    deprecated_versions = Field(API_VERSIONS, "those of `api_versions` that the broker calls deprecated")
-    api_versions = Field(API_VERSIONS, "the APIs and versions that it used; null: the log lacks the version")
-    requests = Field(COUNT, "but for API_VERSIONS, by which clients ask for versions")
-    last_seen = Field(MOMENT, "the time of its last request")
 
 
 class METRICS(Frame):

@@ -331,10 +331,6 @@ VIEWS: Mapping[type, View] = {
         _users_finding,
         _with_findings_first,
     ),
-    schemas.CLIENTS: View(
-        ("state", "who", "client_software", "refused_versions", "address", "requests", "last_seen"),
-        ("client", "clients"),
-    ),
     schemas.CLIENT_CONFIGS: View(
         ("who", "key", "value", "revision", "author", "plan_id", "changed_at"), ("client config", "client configs")
     ),

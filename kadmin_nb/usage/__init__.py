@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from ..errors import Unsupported
 
 if TYPE_CHECKING:
-    from .api_versions import ClientsAnswer, clients, upgrade_check
     from .backtesting import backtest
     from .broker_utilisation import UtilisationDifferences, utilisation_differences
     from .covered import coverage
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from .near_and_top import alerts, near, top
     from .prometheus_api import prometheus
     from .request_log import Requests, requests
+    from .request_rows import LOWEST_VERSIONS
     from .rightsizing import recommend
     from .tables import check_tables, store_usage, store_utilisation
     from .touched_clients import impact
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from .windows import usage
 
 _NAMES = {
-    "api_versions": ("ClientsAnswer", "clients", "upgrade_check"),
     "backtesting": ("backtest",),
     "broker_utilisation": ("UtilisationDifferences", "utilisation_differences"),
     "covered": ("coverage",),
@@ -40,6 +39,7 @@ _NAMES = {
     "near_and_top": ("alerts", "near", "top"),
     "prometheus_api": ("prometheus",),
     "request_log": ("Requests", "requests"),
+    "request_rows": ("LOWEST_VERSIONS",),
     "rightsizing": ("recommend",),
     "tables": ("check_tables", "store_usage", "store_utilisation"),
     "touched_clients": ("impact",),
@@ -51,14 +51,13 @@ _NAMES = {
 _PLACES = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
-    "ClientsAnswer",
+    "LOWEST_VERSIONS",
     "LogDay",
     "Requests",
     "UtilisationDifferences",
     "alerts",
     "backtest",
     "check_tables",
-    "clients",
     "coverage",
     "impact",
     "known_clients",
@@ -72,7 +71,6 @@ __all__ = [
     "store_utilisation",
     "top",
     "totals",
-    "upgrade_check",
     "usage",
     "usage_from_metrics",
     "utilisation",

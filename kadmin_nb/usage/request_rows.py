@@ -36,6 +36,16 @@ BROKERS_ONLY = (
 )  # fmt: skip
 """Requests that only brokers and controllers send, on any listener."""
 
+LOWEST_VERSIONS = {
+    "ALTER_REPLICA_LOG_DIRS": 1, "CREATE_ACLS": 1, "CREATE_DELEGATION_TOKEN": 1, "CREATE_TOPICS": 2, "DELETE_ACLS": 1,
+    "DELETE_TOPICS": 1, "DESCRIBE_ACLS": 1, "DESCRIBE_CONFIGS": 1, "DESCRIBE_DELEGATION_TOKEN": 1,
+    "DESCRIBE_LOG_DIRS": 1, "EXPIRE_DELEGATION_TOKEN": 1, "FETCH": 4, "LIST_OFFSETS": 1, "OFFSET_COMMIT": 2,
+    "OFFSET_FETCH": 1, "OFFSET_FOR_LEADER_EPOCH": 2, "PRODUCE": 3, "RENEW_DELEGATION_TOKEN": 1,
+}  # fmt: skip
+"""The lowest version that Kafka 4.0 takes, of each request of clients of which it removed some: `validVersions` of its
+messages, and `deprecatedVersions` of those of 3.9. KIP-896 names more, JOIN_GROUP among them, that were kept. That a
+broker of 4.0 offers PRODUCE from 0 on is for librdkafka, which looks for it: it refuses 0 to 2 (KAFKA-18659)."""
+
 NOT_KAFKA = "not a line of Kafka's request log"
 OLD_KAFKA = "Kafka before 2.8 writes no JSON"
 CUT = "cut by the container runtime"

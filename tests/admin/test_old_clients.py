@@ -6,17 +6,18 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 
 import kafka
 import pytest
 from kafka.protocol.api_key import ApiKey
 from kafka.protocol.metadata import ApiVersionsRequest
+from pyarrow import csv
 
 import kadmin_nb as kn
-from kadmin_nb.commands import run
-from kadmin_nb.commands.session import Session
-from kadmin_nb.usage.api_versions import LOWEST
+from kadmin_nb.usage import LOWEST_VERSIONS
 from tests.admin.versions import EVERY
+from tests.runbooks.databricks_stand_in import as_task
 
 pytestmark = pytest.mark.broker
 
@@ -44,8 +45,8 @@ def lowest_versions(broker) -> dict[str, int]:
 def test_the_lowest_versions_are_those_of_the_brokers(broker):
     """A table that was typed from the KIP called clients refused that 4.0 still takes."""
     found = lowest_versions(broker)
-    wanted = dict.fromkeys(LOWEST, 0) if broker.version == "3.9" else {**LOWEST, **OFFERED}
-    assert {api: found[api] for api in LOWEST} == wanted
+    wanted = dict.fromkeys(LOWEST_VERSIONS, 0) if broker.version == "3.9" else {**LOWEST_VERSIONS, **OFFERED}
+    assert {api: found[api] for api in LOWEST_VERSIONS} == wanted
 
 
 @contextmanager
@@ -83,7 +84,7 @@ class Both:
 
 
 @on("3.9.2")
-def test_at_info_3_9_logs_old_clients_alone(broker, unique):
+def test_at_info_3_9_logs_old_clients_alone(broker, unique, tmp_path):
     """The log of all requests was a terabyte a day, and nobody dared to have it for a week."""
     both = Both(broker, unique)
     with connected(broker) as cluster:
@@ -91,21 +92,25 @@ def test_at_info_3_9_logs_old_clients_alone(broker, unique):
     assert both.sent == [True, True]
     (row,) = observed.to_arrow().to_pylist()
     assert (row["state"], row["level_before"], row["level_after"]) == ("restored", "WARN", "WARN")
-    found = kn.usage.upgrade_check(kn.usage.requests(observed.logs, broker=1, tz="UTC"))
-    refused = [(one["refused_versions"], one["deprecated_versions"]) for one in found if one["client_id"] == both.old]
-    produce_2 = [{"api": "PRODUCE", "version": 2}]
-    assert refused == [(produce_2, produce_2)]
-    assert both.young not in found["client_id"].to_pylist()
+    clients = checked(observed, tmp_path)
+    assert clients[both.old] == ("refused", "PRODUCE 2")
+    assert both.young not in clients
 
 
 @on("3.9.2")
-def test_who_would_be_refused_right_now(broker, unique):
-    """`clients --for 2s` of the terminal: the old one and the young one, and how many there are."""
+def test_a_log_of_all_requests_names_the_old_and_the_young(broker, unique, tmp_path):
+    """Who would be refused, of how many: the log of old clients alone does not tell."""
     both = Both(broker, unique)
     with connected(broker) as cluster:
-        answer = run(["clients", "--for", "2s"], Session(connected=cluster, owns=False, progress=both)).value
-    states = {row["client_id"]: row["state"] for row in answer}
-    assert (states[both.old], states[both.young]) == ("refused", "accepted")
+        clients = checked(cluster.observe(2, progress=both), tmp_path)
+    assert (clients[both.old], clients[both.young]) == (("refused", "PRODUCE 2"), ("accepted", ""))
+
+
+def checked(observed, folder: Path) -> dict[str, tuple[str, str]]:
+    """The state of each client of these logs, and the versions for which it would be refused."""
+    save, log = folder / "clients.csv", f"{observed.logs[-1]}*"
+    as_task("upgrade_check", log=log, broker="1", tz="UTC", save=str(save))
+    return {row["client_id"]: (row["state"], row["refused"]) for row in csv.read_csv(save).to_pylist()}
 
 
 @on("4.3.1")

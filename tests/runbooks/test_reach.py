@@ -68,14 +68,14 @@ def written(*rows: dict[str, Any]) -> str:
 def test_a_limit_on_three_brokers_is_what_the_busiest_of_them_allows(reach) -> None:
     """The limit times three was promised to the team, and it was throttled at a third of that."""
     now = reach(topics=["one"])
-    assert (now["verdict"], now["says"]) == ("look", "producer_byte_rate: 30 MB/s on paper, 10 MB/s now")
+    assert (now["verdict"], now["message"]) == ("look", "producer_byte_rate: 30 MB/s on paper, 10 MB/s now")
     both = reach(topics=["one", "two"])  # broker 1 leads three partitions of five: 10 / (3 / 5)
-    assert both["says"] == "producer_byte_rate: 30 MB/s on paper, 16.67 MB/s now"
+    assert both["message"] == "producer_byte_rate: 30 MB/s on paper, 16.67 MB/s now"
 
 
 def test_a_lost_broker_leaves_its_partitions_to_the_next_in_sync(reach) -> None:
     """The what-if divided by a broker less, and the load went to one of them."""
-    says = reach(topics=["two"], without=[1, 2, 3])["says"]  # led by 1, 2, 2; then 3, 2, 2; 1, 3, 1; 1, 2, 2
+    says = reach(topics=["two"], without=[1, 2, 3])["message"]  # led by 1, 2, 2; then 3, 2, 2; 1, 3, 1; 1, 2, 2
     assert says == (
         "producer_byte_rate: 30 MB/s on paper, "
         "15 MB/s now, 15 MB/s without broker 1, 15 MB/s without broker 2, 15 MB/s without broker 3"
@@ -87,7 +87,7 @@ def test_a_partition_that_nobody_leads_is_told(three: LocalKafka, wide: kn.Clust
     admin = AdminClient({"bootstrap.servers": three.bootstrap})
     topic = NewTopic("alone", 2, replica_assignment=[[1], [2]])
     admin.create_topics([topic], operation_timeout=30)["alone"].result()
-    says = reach(topics=["alone"], without=[1])["says"]
+    says = reach(topics=["alone"], without=[1])["message"]
     assert says == (
         "producer_byte_rate: 30 MB/s on paper, 20 MB/s now, 10 MB/s without broker 1; "
         "offline partitions without broker 1: 1"
@@ -98,14 +98,14 @@ def test_a_reassignment(reach) -> None:
     """The partitions were moved over night, and nobody had asked what for."""
     parts = [{"topic": "one", "partition": 0, "replicas": [3, 1]}]
     Path("move.json").write_text(json.dumps({"version": 1, "partitions": parts}))
-    says = reach(topics=["one"], reassignment="move.json")["says"]
+    says = reach(topics=["one"], reassignment="move.json")["message"]
     assert says == "producer_byte_rate: 30 MB/s on paper, 10 MB/s now, 20 MB/s after the reassignment"
 
 
 def test_usage_tells_the_shares_of_all_who_share_the_limit(reach) -> None:
     """All partitions were thought to be alike, and one had all the traffic."""
     rows = [used(1, 1e6), used(1, 2e6, "other"), used(2, 1e6), used(3, 9e6, user="bob")]
-    says = reach(usage=written(*rows))["says"]  # 3 of 4 MB of alice on broker 1
+    says = reach(usage=written(*rows))["message"]  # 3 of 4 MB of alice on broker 1
     assert says == "producer_byte_rate: 30 MB/s on paper, 13.33 MB/s now"
 
 
@@ -121,7 +121,7 @@ def test_usage_tells_the_shares_of_all_who_share_the_limit(reach) -> None:
 def test_without_a_part_of_the_usage_the_limit_of_one_broker_is_a_lower_bound(reach, rows, why) -> None:
     """The log of the third broker was lost, and the answer was twice what it got: that broker had nearly all."""
     found = reach(usage=written(*rows))
-    assert (found["verdict"], found["says"]) == (
+    assert (found["verdict"], found["message"]) == (
         "look",
         f"producer_byte_rate: 30 MB/s on paper, at least 10 MB/s now{why}",
     )
@@ -130,12 +130,12 @@ def test_without_a_part_of_the_usage_the_limit_of_one_broker_is_a_lower_bound(re
 def test_a_client_without_a_limit_gets_what_brokers_give(reach) -> None:
     """It said 0 MB/s."""
     found = reach(user="nobody-that-a-quota-names", topics=["one"])
-    assert (found["verdict"], found["says"]) == ("ok", "no limit of bytes: it gets what brokers can give")
+    assert (found["verdict"], found["message"]) == ("ok", "no limit of bytes: it gets what brokers can give")
 
 
 def test_a_client_that_did_not_log_in_has_the_limits_of_its_client_id(reach) -> None:
     """user is required."""
-    says = reach(user="", client_id="reader", topics=["two"])["says"]
+    says = reach(user="", client_id="reader", topics=["two"])["message"]
     assert says == "consumer_byte_rate: 30 MB/s on paper, 15 MB/s now"
 
 
@@ -168,7 +168,7 @@ def test_a_file_that_is_no_reassignment_is_one_line(reach, text) -> None:
 
 def test_the_cluster_without_a_broker_is_as_it_was_foretold(three: LocalKafka, wide: kn.Cluster, reach) -> None:
     """The what-if had another leader than the controller chose."""
-    foretold = reach(topics=["one", "two"], without=[2])["says"]  # 1 leads four of five then, and 3 one
+    foretold = reach(topics=["one", "two"], without=[2])["message"]  # 1 leads four of five then, and 3 one
     assert foretold.endswith(", 12.5 MB/s without broker 2")
     three.nodes[1].kill()
     try:

@@ -331,36 +331,3 @@ def test_a_connect_server_that_is_not_ours_is_one_line(silent_server, server, sa
     assert (done.returncode, done.stdout) == (1, "")
     assert says in done.stderr
     assert len(done.stderr.strip().splitlines()) == 2
-
-
-OLD_CLIENTS = str(Path(__file__).parents[2] / "docs" / "examples" / "kafka-request.log")
-
-
-@pytest.mark.spark
-def test_who_blocks_the_upgrade(kadmin, engine):
-    """Kafka 4.0 was to come on Sunday, and nobody knew who would call on Monday."""
-    said = kadmin("clients", OLD_CLIENTS, "--broker", "1", "--tz", "UTC", "--engine", engine, "--detailed-exitcode")
-    assert said.code == 3, said.err
-    assert said.out.splitlines()[0] == "3 of 8 clients would be refused by Kafka 4.0"
-    assert kadmin("clients", str(RECORDED), *LOG[3:], "--engine", engine, "--detailed-exitcode").code == 0
-    rows = json.loads(kadmin("clients", OLD_CLIENTS, "--broker", "1", "--tz", "UTC", "--json").out)
-    assert [row["client_id"] for row in rows if row["state"] == "refused"] == ["etl-7f3a91c4-0001", "scorer", "billing"]
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ((), "a request log is required"),
-        ((OLD_CLIENTS, "--for", "5s"), "a request log is required"),
-        ((OLD_CLIENTS,), "--broker is required"),
-        ((__file__, "--broker", "1"), "is not a request log of Kafka"),
-        (("/no/such/path", "--broker", "1"), "no such path: "),
-        ((OLD_CLIENTS, "--broker", "1", "--prometheus", "http://x"), "--prometheus"),
-    ],
-)
-def test_clients_of_what_is_no_log(kadmin, words, said):
-    """It listed no client of a file that had none, and that looked like good news."""
-    answer = kadmin("clients", *words)
-    assert answer.code in (1, 2)
-    assert said in answer.err
-    assert "Traceback" not in answer.err
