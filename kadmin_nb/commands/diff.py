@@ -33,11 +33,12 @@ _SIDE = click.Choice(["a", "b"], case_sensitive=False)
 @click.option(
     "--stage-on", "--onto", "onto", type=_SIDE, help="Stage rows on this side, to make it equal to the other."
 )
-@click.option("--rows", metavar="ROWS", help="The rows to stage: 1-3,7, or all.")
-@click.option("--of", "which", metavar="ID", help="The id of the diff that has these row numbers.")
+@click.option(
+    "--rows", metavar="[ID:]ROWS", help="The rows to stage: 1-3,7, or all; after the id of the diff that has them."
+)
 def diff(
     session: Session, sides: tuple[Any, ...], cluster_id: str | None, everything: bool, onto: str | None,
-    rows: str | None, which: str | None, plan_options: PlanOptions,
+    rows: str | None, plan_options: PlanOptions,
 ) -> Any:  # fmt: skip
     """Compare two clusters, files or times.
 
@@ -48,22 +49,23 @@ def diff(
     {here} staging prod
     {here} cluster.yaml --detailed-exitcode
     {here} 'history:lake/kafka@2h ago' prod --all
-    {here} staging prod --stage-on b --rows 1-3,7 --of 3f9a27c41b2e --apply
+    {here} staging prod --stage-on b --rows 3f9a27c41b2e:1-3,7 --apply
     """
     from ..cluster.diff import diff as compared
 
+    which, _, numbers = (rows or "").rpartition(":")
     _refuse_half_a_wish(onto, rows, which, plan_options)
     sources = _two(session, sides)
     answer = compared(*sources, everything=everything, cluster_id=cluster_id)
     if onto is None:
         return answer
     _refuse_another(answer, which)
-    return _staged(session, answer, onto.lower(), str(rows), sources, plan_options)
+    return _staged(session, answer, onto.lower(), numbers, sources, plan_options)
 
 
-def _refuse_half_a_wish(onto: str | None, rows: str | None, which: str | None, plan_options: PlanOptions) -> None:
+def _refuse_half_a_wish(onto: str | None, rows: str | None, which: str, plan_options: PlanOptions) -> None:
     """Refuse what cannot be meant, before anything is read."""
-    if onto is None and (rows or which or plan_options.is_typed):
+    if onto is None and (rows or plan_options.is_typed):
         raise UsageError(
             "options of a change need --stage-on", hint="--stage-on a|b --rows 1-3,7 stages rows on one side."
         )
@@ -71,7 +73,7 @@ def _refuse_half_a_wish(onto: str | None, rows: str | None, which: str | None, p
         raise UsageError("--rows is required", hint="--rows 1-3,7, or --rows all.")
     if plan_options.apply and not which:
         raise UsageError(
-            "--apply needs --of ID: row numbers change from diff to diff",
+            "--apply needs --rows ID:ROWS: row numbers change from diff to diff",
             hint="The line above the rows has the id.",
         )
 
@@ -92,9 +94,9 @@ def _two(session: Session, sides: Sequence[Any]) -> tuple[Any, Any]:
     return (sides[0], sides[1] if len(sides) == 2 else session.cluster)
 
 
-def _refuse_another(answer: Diff, which: str | None) -> None:
+def _refuse_another(answer: Diff, which: str) -> None:
     """Refuse rows that were chosen out of another answer."""
-    if which is not None and (len(which) < 6 or not answer.id.startswith(which)):
+    if which and (len(which) < 6 or not answer.id.startswith(which)):
         raise Conflict(f"this is diff {answer.id}, not {which}: the differences changed since", hint="Run it again.")
 
 

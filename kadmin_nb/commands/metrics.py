@@ -26,15 +26,14 @@ LISTEN, MOST = "127.0.0.1:9649", 50
 @source
 @click.option("--listen", default=LISTEN, show_default=True, metavar="HOST:PORT", help="Where to serve the metrics.")
 @click.option("--host", multiple=True, metavar="NAME", help="A name by which it may be asked, beside addresses.")
-@click.option("--textfile", metavar="PATH.prom", help="Write the metrics to this file instead, once.")
-@click.option("--once", is_flag=True, help="Print the metrics instead, once.")
+@click.option("--textfile", metavar="PATH.prom", help="Write the metrics to this file instead, once; - prints them.")
 @click.option(
     "--against", metavar="WHAT", help="Count drift from a declared file, a snapshot, or history:WHERE (its newest)."
 )
 @click.option("--most", type=int, default=MOST, show_default=True, help="The limits of each key with their own series.")
 @options.assume_default
 def metrics(
-    session: Session, source: UsageSource, listen: str, host: tuple[str, ...], textfile: str | None, once: bool,
+    session: Session, source: UsageSource, listen: str, host: tuple[str, ...], textfile: str | None,
     against: str | None, most: int, assume_default: bool,
 ) -> Any:  # fmt: skip
     """Serve metrics for Prometheus, until Ctrl-C.
@@ -43,33 +42,30 @@ def metrics(
     Usage is a request log, the brokers' metrics in a Prometheus, or a USAGE file, read again at each scrape.
 
     \b
-    {here} --prometheus http://prometheus:9090 --since '10min ago'
+    {here} http://prometheus:9090 --between '10min ago' now
     {here} --against cluster.yaml --listen 127.0.0.1:9649
-    {here} --usage usage.parquet --textfile kadmin.prom
+    {here} usage.parquet --textfile kadmin.prom
     """
-    if once and textfile:
-        raise UsageError("--once and --textfile cannot be combined", hint="Use one at a time.")
     read = _usage_of(session, source)
-    if once or textfile:
-        text = session.cluster.metrics(
-            read, against=against, most=most, textfile=textfile, assume_default=assume_default
-        )
-        return Text(text.rstrip("\n") if once else f"written to {textfile}")
+    how: dict[str, Any] = {"against": against, "most": most, "assume_default": assume_default}
+    if textfile:
+        is_printed = textfile == "-"
+        text = session.cluster.metrics(read, textfile=None if is_printed else textfile, **how)
+        return Text(text.rstrip("\n") if is_printed else f"written to {textfile}")
     if session.variables is not None:
-        raise UsageError("a notebook serves no metrics", hint="--once shows them; kadmin-nb metrics serves them.")
-    how = {"against": against, "most": most, "assume_default": assume_default}
+        raise UsageError("a notebook serves no metrics", hint="--textfile - shows them; kadmin-nb metrics serves them.")
     return _serve(session, read, (listen, host), how)
 
 
 def _usage_of(session: Session, source: UsageSource) -> Callable[[], object] | None:
     """What reads the usage, in this process; None where no source is named."""
-    if not source.is_named:
+    if not source.sources:
         return None
     source.check()
     if source.engine == "spark":
         raise UsageError("metrics read usage in this process", hint="Write USAGE to a file on Spark, and name it.")
     here = replace(source, engine="arrow")
-    return here.metrics if here.prometheus else lambda: here.read(session)
+    return here.metrics if here.url else lambda: here.read(session)
 
 
 def _serve(session: Session, read: Callable[[], object] | None, where: tuple[str, Any], how: dict[str, Any]) -> None:

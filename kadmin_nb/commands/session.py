@@ -316,7 +316,8 @@ def save(plan: Plan, plan_options: PlanOptions) -> None:
         plan.save(plan_options.save, overwrite=plan_options.force)
 
 
-_FILES = (".parquet", ".csv")
+FRAME_FILES = (".parquet", ".csv")
+"""The ends of names of files that hold a frame."""
 
 
 def frame_or_file(session: Session, name: Any) -> Any:
@@ -326,13 +327,13 @@ def frame_or_file(session: Session, name: Any) -> Any:
     if not isinstance(name, str):
         return name
     place = Path(name)
-    return place if place.suffix in _FILES and place.exists() else session.find_frame(name)
+    return place if place.suffix in FRAME_FILES and place.exists() else session.find_frame(name)
 
 
 def existing_file(place: Path) -> Path:
     """The file of a frame, which must be there: a text out of a variable names nothing else."""
-    if place.suffix not in _FILES:
-        raise UsageError(f"{place} is neither a frame nor a {' or '.join(_FILES)} file")
+    if place.suffix not in FRAME_FILES:
+        raise UsageError(f"{place} is neither a frame nor a {' or '.join(FRAME_FILES)} file")
     if not place.exists():
         raise NotFound(f"no such file: {place}")
     return place

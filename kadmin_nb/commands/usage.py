@@ -11,12 +11,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import UsageError
+from ..model.times import length_of_time
 from . import completions, options
 from .change_options import changing
-from .click_glue import FRAME, Verb
+from .click_glue import FRAME, FrameName, Verb
 from .history import history_at
 from .options import Finite, Length
-from .session import Note, PlanOptions, Session, spark_answer, typed_frame, usage_frame, where_spark_is, with_progress
+from .session import (
+    FRAME_FILES,
+    Note,
+    PlanOptions,
+    Session,
+    spark_answer,
+    typed_frame,
+    usage_frame,
+    where_spark_is,
+    with_progress,
+)
 
 if TYPE_CHECKING:
     from ..frames.answer import Answer
@@ -30,53 +41,68 @@ QUIET, REPEAT = 0.5, 0.2
 _BROKER_HINT = (
     r"--broker 3, --broker 'broker-(\d+)/' on each file's path, or --broker cluster: the current cluster's addresses."
 )
+_SOURCES = "The paths of a request log, the URL of a Prometheus, or a USAGE frame: a variable, a .parquet or .csv file."
+
+LAST_HOUR = ("1h ago", "now")
+"""The range of a Prometheus that is read."""
+
+SAMPLING = 15.0
+"""Seconds between the samples of a Prometheus."""
 
 
 @dataclass(frozen=True)
 class UsageSource:
-    """The source of usage and the engine, as the options say it."""
+    """The source of usage and the engine, as the line says it: what a source is shows in its form."""
 
-    paths: tuple[str, ...] = ()
-    broker: str | None = None
+    sources: tuple[Any, ...] = ()
+    broker: tuple[str, ...] = ()
     tz: str | None = None
     names: str | None = None
     every: str | None = None
-    prometheus: str | None = None
-    since: str = "1h ago"
-    until: str = "now"
-    step: float = 15.0
-    label: str = "broker"
-    broker_of: tuple[str, ...] = ()
+    between: tuple[str, str] | None = None
     token: str | None = None
-    usage: Any = None
-    dedupe: bool = True
     strict: bool = False
     record_sizes: Any = None
     engine: str | None = None
 
     @property
-    def is_named(self) -> bool:
-        """Is there a source?"""
-        return bool(self.paths or self.prometheus) or self.usage is not None
+    def url(self) -> str | None:
+        """The address of a Prometheus."""
+        return next(filter(is_url, self.sources), None)
+
+    @property
+    def frames(self) -> list[Any]:
+        """The USAGE frames: objects, files of frames, and names without a path of that name."""
+        return [one for one in self.sources if self._is_frame(one)]
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths of a request log."""
+        return tuple(str(one) for one in self.sources if not is_url(one) and not self._is_frame(one))
+
+    def _is_frame(self, one: Any) -> bool:
+        if not isinstance(one, str | Path):
+            return True
+        is_variable = isinstance(one, str) and one.isidentifier() and not self.broker and not Path(one).exists()
+        return is_variable or (not is_url(one) and Path(one).suffix in FRAME_FILES)
 
     def check(self, of_lines: bool = False) -> None:
         """Refuse what cannot be meant, before anything is read."""
-        sources = sum((bool(self.paths), bool(self.prometheus), self.usage is not None))
-        if sources != 1:
-            problem = "a source of usage is required" if not sources else "usage takes one source"
-            raise UsageError(problem, hint="Paths of a request log, --prometheus URL, or --usage NAME, a USAGE frame.")
+        if not self.sources:
+            raise UsageError("a source of usage is required", hint=_SOURCES)
+        if len(self.sources) > 1 and len(self.paths) < len(self.sources):
+            raise UsageError("usage takes one source", hint="Several paths of a request log are one.")
         if of_lines and not self.paths:
             raise UsageError("only a request log has lines", hint="Give its paths.")
         if self.record_sizes is not None and not self.paths:
             raise UsageError("--record-sizes is for a request log", hint="Metrics have the bytes of share consumers.")
-        if self.broker_of and not self.prometheus:
-            raise UsageError("--broker-of is for a Prometheus", hint="For a request log: --broker.")
-        if self.every and not self.paths:
-            raise UsageError("--every is for a request log", hint="Metrics and frames have their own windows.")
-        for path in self.paths:
-            _refuse_what_is_no_path(path)
-        if self.paths and self.broker is None:
-            raise UsageError("--broker is required", hint=_BROKER_HINT)
+        if self.between and not self.url:
+            raise UsageError("--between is for a Prometheus", hint="A log and a frame are read whole.")
+        if self.every and self.frames:
+            raise UsageError("--every is for a request log or a Prometheus", hint="Frames have their own windows.")
+        if self.paths and len(self.broker) != 1:
+            problem = "--broker is required" if not self.broker else "a request log takes one --broker"
+            raise UsageError(problem, hint=_BROKER_HINT)
 
     def read(self, session: Session) -> Usage:
         """USAGE, in its engine."""
@@ -89,9 +115,9 @@ class UsageSource:
                 note(session, requests.warnings)
                 return Usage.of_log(requests, self.every or EVERY, log.why)
         with where_spark_is(session, self.engine == "spark"):
-            if self.prometheus:
+            if self.url:
                 return Usage.of_metrics(self.metrics(), self.engine)
-            return Usage.of(usage_frame(session, self.usage), self.engine)
+            return Usage.of(usage_frame(session, self.frames[0]), self.engine)
 
     def log(self) -> LogEngine:
         """The engine that reads the request log."""
@@ -101,9 +127,9 @@ class UsageSource:
 
     def requests(self, session: Session, log: LogEngine) -> Requests:
         """The request log, its first lines looked at."""
-        broker: Any = session.cluster.brokers if self.broker == "cluster" else self.broker
-        broker = int(broker) if isinstance(broker, str) and broker.isdecimal() else broker
-        how = {"broker": broker, "tz": self.tz, "dedupe": self.dedupe, "strict": self.strict}
+        (text,) = self.broker
+        broker = session.cluster.brokers if text == "cluster" else int(text) if text.isdecimal() else text
+        how: dict[str, Any] = {"broker": broker, "tz": self.tz, "strict": self.strict}
         if self.record_sizes is not None:
             how["record_sizes"] = self._record_sizes(session)
         with session.watch() as tell:
@@ -124,18 +150,45 @@ class UsageSource:
         from ..usage import prometheus
 
         token = read_reference(self.token, Path.cwd()) if self.token else None
-        first, last = moment(self.since), moment(self.until)
-        brokers = dict(map(_value_and_broker, self.broker_of))
-        how: dict[str, Any] = {"step": self.step, "broker": self.label, "brokers": brokers, "token": token}
-        return prometheus(str(self.prometheus), first, last, **how)
+        first, last = map(moment, self.between or LAST_HOUR)
+        return prometheus(str(self.url), first, last, step=self._step(), token=token, **self._labels())
+
+    def _step(self) -> float:
+        """Seconds between samples."""
+        if self.every is None:
+            return SAMPLING
+        if (length := length_of_time(self.every)) is None:
+            raise UsageError(f"{self.every} is not the time between samples", hint="For example --every 30s.")
+        return length.total_seconds()
+
+    def _labels(self) -> dict[str, Any]:
+        """The label that names the broker, and the brokers that its values mean, out of `LABEL` and `VALUE=ID`."""
+        labels = [text for text in self.broker if "=" not in text]
+        if len(labels) > 1:
+            raise UsageError(f"{' and '.join(labels)} are two labels of the broker", hint="Name one.")
+        brokers = dict(_value_and_broker(text) for text in self.broker if "=" in text)
+        return {"brokers": brokers, **({"broker": labels[0]} if labels else {})}
+
+
+def is_url(source: object) -> bool:
+    """True of the address of a Prometheus."""
+    return isinstance(source, str) and source.startswith(("http://", "https://"))
 
 
 def _value_and_broker(text: str) -> tuple[str, int]:
     """A value of the label and the broker that it means, out of `VALUE=ID`."""
     value, _, broker = text.rpartition("=")
     if not value or not broker.isdecimal():
-        raise UsageError(f"{text} is not VALUE=ID", hint="For example --broker-of kafka-a:9404=3.")
+        raise UsageError(f"{text} is not VALUE=ID", hint="For example --broker kafka-a:9404=3.")
     return value, int(broker)
+
+
+class _Source(FrameName):
+    """Where usage comes from."""
+
+    def given(self, value: object) -> object:
+        """The object; a text is an address or a path, and never evaluated."""
+        return value if is_url(value) else super().given(value)
 
 
 class _Reading:
@@ -174,15 +227,16 @@ def note(session: Session, warnings: Iterable[str]) -> None:
 
 
 _LOG_OPTIONS = (
-    click.argument("paths", nargs=-1, metavar="[PATH]..."),
+    click.argument("sources", nargs=-1, metavar="[SOURCE]...", type=_Source()),
     click.option(
         "--broker",
         metavar="WHO",
-        help=r"The broker that wrote the log: an id, a pattern such as 'broker-(\d+)/', or cluster.",
+        multiple=True,
+        help=r"Whose log it is: an id, a pattern such as 'broker-(\d+)/', or cluster. Of a Prometheus: the label that "
+        "names the broker, or VALUE=ID of a value without its number.",
     ),
     click.option("--tz", metavar="ZONE", help="The brokers' time zone, such as Europe/Berlin, if times have none."),
     click.option("--names", metavar="PATTERN", help="Only files with names like this: '*request*'."),
-    click.option("--dedupe/--no-dedupe", default=True, help="Count a request once even if its line is read twice."),
     click.option(
         "--record-sizes",
         metavar="NAME",
@@ -193,32 +247,17 @@ _LOG_OPTIONS = (
 )
 _USAGE_OPTIONS = (
     click.option(
-        "--every", metavar="LENGTH", help=f"The length of the windows, such as '5 minutes'; default: {EVERY}."
+        "--every",
+        metavar="LENGTH",
+        help=f"The windows of a log (default: {EVERY}); the time between samples of a Prometheus "
+        f"({SAMPLING:.0f} seconds).",
     ),
-    click.option("--prometheus", metavar="URL", help="Read the quota metrics of this Prometheus."),
     click.option(
-        "--since", default=UsageSource.since, show_default=True, metavar="TIME", help="Start of the Prometheus range."
-    ),
-    click.option("--until", default=UsageSource.until, show_default=True, metavar="TIME", help="Its end."),
-    click.option("--step", default=UsageSource.step, show_default=True, metavar="SECONDS", help="Sampling interval."),
-    click.option("--label", default=UsageSource.label, show_default=True, help="The label that names the broker."),
-    click.option(
-        "--broker-of",
-        metavar="VALUE=ID",
-        multiple=True,
-        help="The broker that a value of that label means, if it has no number: kafka-a:9404=3.",
+        "--between", nargs=2, metavar="FROM TO", help=f"The range of a Prometheus; default: '{LAST_HOUR[0]}' now."
     ),
     click.option("--token", metavar="REFERENCE", help="A bearer token: env:NAME, file:PATH, keyring:NAME."),
-    click.option("--usage", metavar="NAME", type=FRAME, help="A USAGE frame: a variable, or a Parquet or CSV file."),
 )
 _ENGINE = options.engine("The engine; default: by the size.")
-
-
-def _refuse_what_is_no_path(path: str) -> None:
-    if path.startswith(("http://", "https://")):
-        raise UsageError(f"{path} is not a path", hint="Did you mean --prometheus URL?")
-    if path.isidentifier() and not Path(path).exists():
-        raise UsageError(f"no such path: {path}", hint=f"For a frame: --usage {path}.")
 
 
 _FORMS = {"json", "out", "form"}
@@ -272,7 +311,7 @@ def usage(
     \b
     {here} logs/kafka-request.log* --broker 1 --tz UTC
     {here} logs --broker 'broker-(\\d+)/' --tz UTC --every '1 minute' --out usage.parquet
-    {here} --prometheus http://prometheus:9090 --since '2h ago' --utilisation
+    {here} http://prometheus:9090 --between '2h ago' now --utilisation
     """
     if utilisation + clients + lines + quarantine > 1:
         raise UsageError(
@@ -310,7 +349,7 @@ def near(
 
     \b
     {here} logs/kafka-request.log* --broker 1 --tz UTC
-    {here} --usage usage.parquet --percent 60
+    {here} usage.parquet --percent 60
     """
     source.check()
     used = source.read(session)
@@ -342,7 +381,7 @@ def top(session: Session, source: UsageSource, keys: tuple[str, ...], most: int,
     {here} logs/kafka-request.log* --broker 1 --tz UTC --most 3
     """
     more: dict[str, Any] = {"keys": options.keys_of(keys), "most": most}
-    if not source.is_named:
+    if not source.sources:
         answer = session.cluster.top(seconds=seconds, progress=session.progress, **more)
         _note_unless_shown(session, answer.warnings)
         return answer
@@ -374,9 +413,9 @@ def recommend(
     usage.
 
     \b
-    {here} --usage usage.parquet
+    {here} usage.parquet
     {here} logs/kafka-request.log* --broker 1 --tz UTC --promise 5
-    {here} --usage usage.parquet --save plan.json
+    {here} usage.parquet --save plan.json
     """
     is_changing = plan_options.asks_for_change(stage)
     source.check()

@@ -14,15 +14,15 @@ Record = Mapping[str, Any]
 
 def what_was_done(journal: pa.Table) -> list[str]:
     """A sentence a record of a JOURNAL; one of a later version as it stands."""
-    return [_sentence(record) for record in journal.select(["kind", "run", "rows", "message"]).to_pylist()]
+    return [_sentence(record) for record in journal.select(["kind", "run", "rows", "details"]).to_pylist()]
 
 
 def _sentence(record: Record) -> str:
     try:
-        details = json.loads(record["message"] or "{}")
+        details = json.loads(record["details"] or "{}")
         return _SENTENCES[record["kind"]]({**record, **details})
     except (LookupError, TypeError, ValueError, AttributeError):
-        return f"{record['kind']} {record['message'] or ''}".strip()
+        return f"{record['kind']} {record['details'] or ''}".strip()
 
 
 def _planned(record: Record) -> str:

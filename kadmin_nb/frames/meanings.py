@@ -305,7 +305,7 @@ PARTS = {
     "set_on": Part("set on", ("entity",), lambda table: values_of(table, "entity"), NAME),
     "quotas_by_level": Part("quotas", ("quota_keys",), _quotas_by_level, PROSE),
     "supported_keys": Part("keys", ("keys",), _supported_keys),
-    "what_was_done": Part("what was done", ("kind", "rows", "message"), what_was_done, PROSE),
+    "what_was_done": Part("what was done", ("kind", "rows", "details"), what_was_done, PROSE),
     "came_to": Part("done", ("changes", "runs", "verified", "in_doubt"), came_to),
     "window": Part("window", ("window_start", "window_end"), _windows),
     "last_use": Part("last used", ("used", "last_used"), _last_use),

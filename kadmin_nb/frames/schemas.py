@@ -485,7 +485,7 @@ class JOURNAL(Frame, key="line"):
     kind = Field(TEXT)
     batch = Field(WHOLE, null=True)
     rows = Field(TEXT, "numbers of the plan's rows, such as 1-5000", null=True)
-    message = Field(TEXT, look=PROSE, null=True)
+    details = Field(TEXT, "the rest of the record, as JSON", look=PROSE, null=True)
 
 
 class PLANS(Frame, key="plan_id"):

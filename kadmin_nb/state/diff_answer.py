@@ -150,7 +150,7 @@ class Diff(Answer):
 
     @property
     def id(self) -> str:
-        """The value of `--of`: it makes sure that row numbers are those of this answer."""
+        """The id before the rows of `--rows`: it makes sure that row numbers are those of this answer."""
         rows = self.differing.to_arrow().to_pylist()
         return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()[:12]
 

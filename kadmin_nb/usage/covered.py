@@ -81,8 +81,8 @@ def remarks(coverage: Coverage) -> Iterator[str]:
     if coverage.missing:
         brokers = ", ".join(map(str, sorted(coverage.missing)))
         yield (
-            f"The usage has no row of broker {brokers}: add its request log, or read all brokers' metrics with "
-            "--prometheus URL."
+            f"The usage has no row of broker {brokers}: add its request log, or read all brokers' metrics from a "
+            "Prometheus."
         )
     if coverage.strange:
         yield "If it is the usage of another cluster, give that of this one; what brokers had that are gone is counted."

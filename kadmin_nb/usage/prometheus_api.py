@@ -272,10 +272,10 @@ class _BrokerLabel:
         others = ", ".join(sorted(labels.keys() - {"__name__", self._label}))
         if self._label not in labels:
             return Hint(sentence("Name another label, for example {}.", _INSTANCE), f"It has {others}.")
-        mapping = Option("brokers", {labels[self._label]: 1}, "--broker-of")
+        mapping = Option("brokers", {labels[self._label]: 1}, "--broker")
         return Hint(sentence("Say whose it is, for example {}.", mapping), f"Or name another label: it has {others}.")
 
 
-_INSTANCE = Option("broker", "instance", "--label")
+_INSTANCE = Option("broker", "instance")
 _NUMBERED = re.compile(r"(?P<host>(?:[^:.]*[^:.\d])?(?P<number>\d{1,9})(?:\.[^:]*[^:.\d][^:]*)?)(?::\d+)?")
 """A number, a name that ends in one, or a host whose first label does; none of an address such as 10.0.0.1."""

@@ -195,7 +195,7 @@ IMPACT: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
         f"{KEY}: lowered 1, unchanged 1",
         "2 of 4 buckets would have been throttled; not known for broker 3, on 2 brokers",
         f"1 of 1 clients that the plan touches would be throttled when it is applied, {BUSY}; not known for broker 3",
-        ("The usage has no row of broker 3: add its request log, or read all brokers' metrics with --prometheus URL.",),
+        ("The usage has no row of broker 3: add its request log, or read all brokers' metrics from a Prometheus.",),
     ),
     "no alice": (
         "no known client is affected",

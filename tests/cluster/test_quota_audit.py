@@ -65,7 +65,7 @@ def test_limits_that_are_far_too_high_are_recommended_and_staged(cluster, unique
         "broker": 1, "user": user, "client_id": "app", "key": "producer_byte_rate", "window_start": start,
         "window_end": start + pd.Timedelta(hours=1), "value": 1e6, "throttle_ms": 0.0, "source": "log",
     })  # fmt: skip
-    line = ("quota", "recommend", "--usage", "used", "--growth", "0")
+    line = ("quota", "recommend", "used", "--growth", "0")
     (row,) = (row for row in told(*line, used=used).to_arrow().to_pylist() if row["entity"] == f"user={user}")
     assert (row["finding"], row["proposed"], row["promise"]) == ("ten times too high", 1.2e6, 0.02)
     (change,) = (

@@ -70,7 +70,7 @@ def test_from_two_clusters_to_two_that_are_alike(kafka, other_kafka, cluster, ot
     assert "nature" in {row["state"] for row in json.loads(told) if row["key"] == "listeners"}
     found = cluster.diff(other)
     numbers = [str(r["row"]) for r in found.to_arrow().to_pylist() if alice in r["resource"] or name in r["resource"]]
-    chosen = (*line, "--stage-on", "b", "--rows", ",".join(numbers), "--of", found.id)
+    chosen = (*line, "--stage-on", "b", "--rows", f"{found.id}:{','.join(numbers)}")
     code, shown, _ = kadmin(*chosen)
     assert (code, f"of diff {found.id}" in shown) == (0, True)
     assert kadmin(*chosen, "--apply")[0] == 0
@@ -149,7 +149,7 @@ WRONG = {
     "diff a b --apply": (2, "options of a change need --stage-on"),
     "diff a b --stage-on c": (2, "'c' is not one of 'a', 'b'"),
     "diff a b --onto a": (2, "--rows is required"),
-    "diff a b --stage-on a --rows 1 --apply": (2, "--apply needs --of ID"),
+    "diff a b --stage-on a --rows 1 --apply": (2, "--apply needs --rows ID:ROWS"),
 }
 
 

@@ -275,10 +275,9 @@ def test_metrics_that_cannot_be_made_are_an_error(cluster, monkeypatch):
 
 def test_once_prints_it(live, tmp_path):  # noqa: F811
     """I only wanted to see it."""
-    said = live("metrics", "--once")
+    said = live("metrics", "--textfile", "-")
     assert said.code == 0
     assert said.out.endswith("# EOF\n")
-    assert live("metrics", "--once", "--textfile", "x.prom").code == 2
     assert live("metrics", "--textfile", str(tmp_path / "x.prom")).code == 0
     assert (tmp_path / "x.prom").exists()
 
@@ -286,7 +285,7 @@ def test_once_prints_it(live, tmp_path):  # noqa: F811
 def test_a_notebook_shows_one_scrape(notebook, kafka):  # noqa: F811
     """The cell never ended."""
     notebook(f"%kadmin use {kafka.bootstrap}")
-    assert "kadmin_nb_up 1.0" in str(notebook("%kadmin metrics --once"))
+    assert "kadmin_nb_up 1.0" in str(notebook("%kadmin metrics --textfile -"))
     notebook.refused("%kadmin metrics", kn.UsageError)
 
 

@@ -22,7 +22,7 @@ def test_rows_of_a_diff_fill_the_tray(live, cluster, unique):
     assert repr(found).splitlines()[1].startswith("a: a snapshot")
     frame = found.to_pandas()
     (number,) = frame[frame["resource"] == f"user={user}"]["row"]
-    tray = live(f"%kadmin diff {{before}} --onto b --rows {number} --of {found.id}")
+    tray = live(f"%kadmin diff {{before}} --onto b --rows {found.id}:{number}")
     assert tray.to_pandas()[["op", "resource", "key"]].values.tolist() == [
         ["delete", f"user={user}", "producer_byte_rate"]
     ]

@@ -52,7 +52,7 @@ def test_from_a_log_to_who_is_near_a_limit(live):
     """The log, the limits and the clients were three tools."""
     used = live(rf'%kquota u << usage "{RECORDED}" --broker broker-(\d+)/ --tz UTC')
     assert used is None
-    pairs = live("%kquota usage --usage u --clients --as spark")
+    pairs = live("%kquota usage u --clients --as spark")
     assert {"alice", "admin"} <= {row.user for row in pairs.collect()}
     live["pairs"] = pairs
     assert len(live("%kquota resolve --pairs pairs -k producer_byte_rate")) == pairs.count()

@@ -92,7 +92,7 @@ def test_a_saved_plan_shows_it_and_its_journal_keeps_the_word(kadmin, cluster, s
     assert kadmin("plan", "apply", "p.json").code == 5
     assert kadmin("plan", "log", "p.json").code == 1
     assert kadmin("plan", "apply", "p.json", "--allow", MIN_ISR).code == 0
-    said = [json.loads(row["message"] or "{}") for row in json.loads(kadmin("plan", "log", "p.json", "--json").out)]
+    said = [json.loads(row["details"] or "{}") for row in json.loads(kadmin("plan", "log", "p.json", "--json").out)]
     assert [(one["allowed"], one["reason"]) for one in said if "allowed" in one] == [([MIN_ISR], "a test")]
     back = kadmin("plan", "rollback", "p.json", "--apply")
     assert (back.code, value_of(cluster, safe)) == (0, "3")

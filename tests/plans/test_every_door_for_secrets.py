@@ -12,10 +12,10 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.commands import terminal
-from kadmin_nb.frames import snapshot_kinds
 from kadmin_nb.model.changes import Change
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.plan import Plan
+from kadmin_nb.state import snapshot_kinds
 from tests.plans.secret_cells import cells
 from tests.plans.secret_search import CORE, shown, sings
 from tests.plans.secret_spellings import NAMES, TEXTS
@@ -211,8 +211,8 @@ def test_a_note_with_a_secret_is_refused(kadmin, typed, place, topic, text):
 
 
 ADDRESSES = (
-    ("quota", "usage", "--prometheus", "http://alice:{}@127.0.0.1:1"),
-    ("quota", "usage", "--prometheus", "http://127.0.0.1:1/?sig={}"),
+    ("quota", "usage", "http://alice:{}@127.0.0.1:1"),
+    ("quota", "usage", "http://127.0.0.1:1/?sig={}"),
     ("quota", "usage", "http://alice:{}@127.0.0.1:1/x.log"),
     ("history", "record", "s3://alice:{}@bucket/x"),
     ("history", "record", "abfss://c@a.dfs.core.windows.net/x?sig={}"),

@@ -356,7 +356,7 @@ def _runs(cluster) -> list[dict[str, object]]:
     """The `run` lines of all journals here."""
     plans = [row["plan_id"] for row in cluster.log().to_arrow().to_pylist()]
     lines = [line for plan in plans for line in cluster.log(plan).to_arrow().to_pylist()]
-    return [json.loads(line["message"]) for line in lines if line["kind"] == "run"]
+    return [json.loads(line["details"]) for line in lines if line["kind"] == "run"]
 
 
 DANGERS = '''import kadmin_nb as kn

@@ -81,11 +81,11 @@ def test_near_a_limit_of_the_cluster(live, unique, tmp_path):
     user, place = unique("user"), tmp_path / "used.parquet"
     pyarrow.parquet.write_table(usage(used(0, user, 900_000), used(1, "nobody", 10**9)), place)
     assert live("quota", "set", f"{PRODUCE}=1MB/s", f"user={user}", "--apply").code == 0
-    (row,) = json.loads(live("quota", "near", "--usage", str(place), "--json").out)
+    (row,) = json.loads(live("quota", "near", str(place), "--json").out)
     assert (row["bucket_user"], row["limit"], row["utilisation"]) == (user, 1e6, 90.0)
-    said = live("quota", "near", "--usage", str(place), "--percent", "95").out
+    said = live("quota", "near", str(place), "--percent", "95").out
     assert said.startswith("None of 1 limits of now reached 95 %")
-    codes = {percent: live("quota", "near", "--usage", str(place), "--percent", percent, "--detailed-exitcode").code
+    codes = {percent: live("quota", "near", str(place), "--percent", percent, "--detailed-exitcode").code
              for percent in ("90", "95")}  # fmt: skip
     assert codes == {"90": 3, "95": 0}
     assert "\nadded up on Arrow, in this process: 2 rows of usage" in said

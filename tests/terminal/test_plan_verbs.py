@@ -72,7 +72,7 @@ def test_the_journal_tells_what_was_meant_and_what_came_of_it(kadmin, live, save
     live("plan", "apply", place)
     rows = json.loads(kadmin("plan", "log", plan_id[:8], "--json").out)
     assert [row["kind"] for row in rows] == ["plan", "run", "intent", "outcome", "end"]
-    assert json.loads(rows[-1]["message"]) == {"states": {"verified": "1"}}
+    assert json.loads(rows[-1]["details"]) == {"states": {"verified": "1"}}
 
 
 def test_an_edited_journal_names_the_line(kadmin, live, saved, own_state):

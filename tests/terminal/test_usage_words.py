@@ -52,7 +52,7 @@ def test_a_log_becomes_usage(kadmin, tmp_path, engine):
     place = str(tmp_path / "used.csv")
     said = kadmin(*LOG, "--every", "1 minute", "--engine", engine, "--out", place)
     assert (said.code, said.out) == (0, ""), said.err
-    said = kadmin("quota", "usage", "--usage", place, "--clients", "--engine", engine, "--json")
+    said = kadmin("quota", "usage", place, "--clients", "--engine", engine, "--json")
     assert said.code == 0
     assert clients(json.loads(said.out)) >= USED
 
@@ -70,7 +70,7 @@ def test_what_became_of_the_lines(kadmin, engine):
 @pytest.mark.broker
 def test_usage_beside_the_limits(live, used, engine):
     """Who is near a limit? I would have needed three tools and a spreadsheet."""
-    said = live("quota", "usage", "--usage", str(used), "--utilisation", "--engine", engine, "--json")
+    said = live("quota", "usage", str(used), "--utilisation", "--engine", engine, "--json")
     assert said.code == 0, said.err
     assert {"limit", "peak", "utilisation", "headroom"} <= set(json.loads(said.out)[0])
 
@@ -116,15 +116,16 @@ def test_the_broker_of_an_instance_can_be_said_in_a_terminal(kadmin, monkeypatch
     """The hint was brokers={value: id}, and a terminal had no such option."""
     monkeypatch.setenv("no_proxy", "*")
     with serving(of_instance) as server:
-        asked = ("quota", "usage", "--prometheus", server.url, "--since", "2m ago", "--label", "instance", "--json")
+        asked = ("quota", "usage", server.url, "--between", "2m ago", "now", "--broker", "instance", "--json")
         refused = kadmin(*asked)
-        said = kadmin(*asked, "--broker-of", "kafka-a:9404=1")
+        said = kadmin(*asked, "--broker", "kafka-a:9404=1")
     assert refused.code == 2
     assert "names no broker: 'kafka-a:9404'" in refused.err
-    assert "Say whose it is, for example --broker-of kafka-a:9404=1." in refused.err
+    assert "Say whose it is, for example --broker kafka-a:9404=1." in refused.err
     assert [(row["broker"], row["user"], row["value"]) for row in json.loads(said.out)] == [(1, "alice", 250_000.0)]
-    assert "kafka-a is not VALUE=ID" in kadmin(*asked, "--broker-of", "kafka-a").err
-    assert "--broker-of is for a Prometheus" in kadmin(*LOG, "--broker-of", "a=1").err
+    assert "instance and pod are two labels" in kadmin(*asked, "--broker", "pod").err
+    assert "kafka-a=b is not VALUE=ID" in kadmin(*asked, "--broker", "kafka-a=b").err
+    assert "a request log takes one --broker" in kadmin(*LOG, "--broker", "2").err
 
 
 @pytest.mark.spark
@@ -132,7 +133,7 @@ def test_what_a_prometheus_scraped_becomes_usage(kadmin, monkeypatch, engine):
     """The logs were off, and the metrics had been there for a year."""
     monkeypatch.setenv("no_proxy", "*")
     with serving(scraped) as server:
-        said = kadmin("quota", "usage", "--prometheus", server.url, "--since", "10m ago", "--engine", engine, "--json")
+        said = kadmin("quota", "usage", server.url, "--between", "10m ago", "now", "--engine", engine, "--json")
     assert said.code == 0, said.err
     found = {(row["broker"], row["user"], row["client_id"], row["key"], row["value"]) for row in json.loads(said.out)}
     assert found == {
@@ -145,10 +146,10 @@ def test_what_a_prometheus_scraped_becomes_usage(kadmin, monkeypatch, engine):
 @pytest.mark.spark
 @pytest.mark.broker
 def test_metrics_beside_the_limits(live, monkeypatch):
-    """--prometheus could be listed, and not be compared with anything."""
+    """A Prometheus could be listed, and not be compared with anything."""
     monkeypatch.setenv("no_proxy", "*")
     with serving(scraped) as server:
-        said = live("quota", "usage", "--prometheus", server.url, "--since", "10m ago", "--utilisation", "--json")
+        said = live("quota", "usage", server.url, "--between", "10m ago", "now", "--utilisation", "--json")
     assert said.code == 0, said.err
     peaks = {
         (row["broker"], row["key"], row["bucket_user"] or row["user"]): row["peak"] for row in json.loads(said.out)
@@ -162,22 +163,23 @@ BAD = {
     "no log below it": (["empty"], 1, "no file below"),
     "no line in it": (["nothing.log"], 1, "no line in"),
     "no such path": (["/no/such/path"], 1, "no such path: "),
+    "a name of no path": (["df"], 1, "no such path: df"),
     "no zone": (["no-zone"], 2, "have no offset"),
     "a zone that is none": (["other.log", "--tz", "Mars"], 2, "Mars is not a time zone"),
     "a path that tells no broker": (["other.log", "--broker", r"node-(\d+)"], 2, "which should name its broker"),
     "no regular expression": (["other.log", "--broker", "(("], 2, "is not a regular expression"),
     "no length": (["whole.gz", "--every", "often"], 2, "often is not the length of a window"),
-    "columns that miss": (["--usage", "clients.csv", "--clients"], 2, "have no column client_id"),
-    "a text that is not a number": (["--usage", "broken.csv"], 1, "value is not double"),
+    "columns that miss": (["clients.csv", "--clients"], 2, "have no column client_id"),
+    "a text that is not a number": (["broken.csv"], 1, "value is not double"),
     "sizes of records beside USAGE": (
-        ["--usage", "clients.csv", "--record-sizes", "cluster"],
+        ["clients.csv", "--record-sizes", "cluster"],
         2,
         "--record-sizes is for a request log",
     ),
     "no sizes of records": (["whole.gz", "--record-sizes", "clients.csv"], 2, "have no column topic_id"),
-    "no Prometheus": (["--prometheus", "http://127.0.0.1:1"], 1, "127.0.0.1:1"),
-    "no time": (["--prometheus", "http://127.0.0.1:1", "--since", "lately"], 2, "lately is not a time"),
-    "a token itself": (["--prometheus", "http://127.0.0.1:1", "--token", "s3cret"], 2, "only by reference"),
+    "no Prometheus": (["http://127.0.0.1:1"], 1, "127.0.0.1:1"),
+    "no time": (["http://127.0.0.1:1", "--between", "lately", "now"], 2, "lately is not a time"),
+    "a token itself": (["http://127.0.0.1:1", "--token", "s3cret"], 2, "only by reference"),
 }
 
 
@@ -214,8 +216,9 @@ def test_a_file_that_is_read_in_part_is_told(kadmin, bad, engine):
 def test_what_cannot_be_read_is_one_line(kadmin, bad, case, engine):
     """Forty lines of Java for a log that was not Kafka's."""
     words, code, says = BAD[case]
-    logs = [] if words[0].startswith("--") else ["--broker", "1"]
-    zone = [] if words[0] == "no-zone" or not logs else ["--tz", "UTC"]
+    is_log = not words[0].startswith(("http:", "clients", "broken"))
+    logs = ["--broker", "1"] if is_log and "--broker" not in words else []
+    zone = ["--tz", "UTC"] if is_log and words[0] != "no-zone" else []
     before = sorted(bad.rglob("*"))
     said = kadmin("quota", "usage", *logs, *zone, *words, "--engine", engine, "--out", "out.parquet")
     assert (said.code, said.out) == (code, ""), said.err
@@ -243,7 +246,7 @@ def test_it_says_which_engine_added_up(kadmin, used, monkeypatch):
     assert kadmin(*LOG).out.splitlines()[-1] == (
         "added up on Arrow, in this process: 20.7 kB of log; Spark takes over from 200 MB"
     )
-    said = kadmin("quota", "usage", "--usage", str(used), "--engine", "arrow").out
+    said = kadmin("quota", "usage", str(used), "--engine", "arrow").out
     assert said.splitlines()[-1] == "added up on Arrow, in this process: 20 rows of usage; as asked"
 
 
@@ -253,25 +256,25 @@ def test_a_large_log_goes_to_spark(kadmin, used, monkeypatch):
     monkeypatch.setattr(engines, "ARROW_LOG_BYTES", 20_000)
     monkeypatch.setattr(engines, "ARROW_ROWS", 19)
     assert kadmin(*LOG, "--clients").out.splitlines()[-1] == "added up on Spark: 20.7 kB of log"
-    said = kadmin("quota", "usage", "--usage", str(used), "--clients").out
+    said = kadmin("quota", "usage", str(used), "--clients").out
     assert said.splitlines()[-1] == "on Spark: 20 rows of usage"
 
 
 SLIPS = {
     "quota usage": "a source of usage is required",
     "quota usage logs": "--broker is required",
-    "quota usage df --broker 1": "For a frame: --usage df",
-    "quota usage http://prometheus:9090": "--prometheus URL",
-    "quota usage x/y --broker 1 --usage z": "one source",
-    "quota usage --usage z --every 5m": "--every is for a request log",
-    "quota usage --usage z --lines": "only a request log has lines",
-    "quota usage --usage z --lines --clients": "Use one at a time",
+    "quota usage http://prometheus:9090 http://other:9090": "one source",
+    "quota usage x.csv --between 1h now": "--between is for a Prometheus",
+    "quota usage x/y z.csv --broker 1": "one source",
+    "quota usage z.csv --every 5m": "--every is for a request log or a Prometheus",
+    "quota usage z.csv --lines": "only a request log has lines",
+    "quota usage z.csv --lines --clients": "Use one at a time",
     "quota usage x/y --utilization": "--utilisation",
     "usage logs": "kadmin-nb quota usage",
     "quota resolve --pairs p --engine flink": "flink",
     "quota usage x/y --broker 1 --engine flink": "flink",
     "quota near": "a source of usage is required",
-    "quota top --usage z --every 5m": "--every is for a request log",
+    "quota top z.csv --every 5m": "--every is for a request log",
 }
 
 

@@ -273,7 +273,7 @@ def _record_row(record: JournalRecord) -> dict[str, object]:
         "line": record.line,
         "kind": record.kind,
         **columns,
-        "message": documents.to_json(details) if details else None,
+        "details": documents.to_json(details) if details else None,
     }
 
 
