@@ -174,6 +174,7 @@ def test_a_wrong_password_of_the_key(good, capfd):
     assert "INVALID_CONFIG" in refused({**good, "key_password": Secret("canary-2")}, capfd)
 
 
+@pytest.mark.long
 def test_a_certificate_that_expires_while_we_are_connected(good, authority):
     """`socket disconnected`, at midnight, when our certificate ended."""
     certificate, key = authority.issue("brief", lifetime=2.5)

@@ -90,6 +90,7 @@ def test_the_config_editor_and_its_details(kafka: LocalKafka, cluster: kn.Cluste
     assert_nothing(notebook, "config-editor")
 
 
+@pytest.mark.long
 def test_the_review_of_a_plan_on_its_way(
     kafka: LocalKafka, cluster: kn.Cluster, unique: Callable[[str], str], open_notebook: Open
 ) -> None:

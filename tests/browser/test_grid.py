@@ -114,6 +114,7 @@ def test_names_are_text_and_never_markup(open_notebook: Open) -> None:
     assert page.evaluate("window.alerted") is None
 
 
+@pytest.mark.long
 def test_the_table_of_a_dead_kernel_says_so(open_notebook: Open) -> None:
     """I restarted the kernel, typed into the table, and nothing happened."""
     notebook = opened(open_notebook, "numbered(50)")

@@ -101,11 +101,8 @@ def _last(batches: Path) -> int:
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kills", "kill"),
-    [(1, inside_a_batch), pytest.param(20, at_some_time, marks=pytest.mark.long)],
-    ids=["once", "often"],
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("kills", "kill"), [(1, inside_a_batch), (20, at_some_time)], ids=["once", "often"])
 def test_every_window_is_there_once_however_often_the_queries_are_killed(
     tmp_path: Path, kills: int, kill: Kill
 ) -> None:

@@ -35,7 +35,7 @@ PLANNED = {
     "quotas": lambda stage, name: stage.set_quota("producer_byte_rate", 5000, user=name),
     "configs": lambda stage, name: stage.set_config("interval.ms", 12345, client_metrics=name),
 }
-BOTH = pytest.mark.parametrize("kind", PLANNED)
+BOTH = pytest.mark.parametrize("kind", ["quotas", pytest.param("configs", marks=pytest.mark.long)])
 
 
 def planned(cluster: kn.Cluster, kind: str, *names: str) -> kn.Plan:
@@ -93,7 +93,10 @@ def test_a_change_that_was_made_is_verified_and_not_sent_again(through, proxy, u
 
 
 @BOTH
-@pytest.mark.parametrize("fault", [DROPPED, CUT_BEFORE], ids=["dropped", "cut before it arrives"])
+@pytest.mark.parametrize(
+    "fault",
+    [pytest.param(DROPPED, id="dropped"), pytest.param(CUT_BEFORE, id="cut before it arrives", marks=pytest.mark.long)],
+)
 def test_a_change_that_was_not_made_is_unknown_and_then_made(through, proxy, unique, kind, fault):
     """Nobody had an answer, and the table said failed: it might have come a minute later."""
     side, name = SIDES[kind], unique("lost")

@@ -29,10 +29,13 @@ from tests.faults.proxy import (
     replaced,
     shortened,
 )
-from tests.faults.sides import ALTER_TIMEOUT, QUOTAS, SIDES, shows_up
+from tests.faults.sides import ALTER_TIMEOUT, CONFIGS, QUOTAS, shows_up
 
 pytestmark = pytest.mark.broker
 
+BOTH = pytest.mark.parametrize(
+    "side", [pytest.param(QUOTAS, id="quotas"), pytest.param(CONFIGS, id="configs", marks=pytest.mark.long)]
+)
 SLACK = 18.0
 """Seconds that a busy machine may add to a bound."""
 
@@ -88,7 +91,7 @@ def assert_unknown(reached, proxy, side, name: str, is_made: bool) -> None:
     assert proxy.counts[side.altering] == 2
 
 
-@pytest.mark.parametrize("side", SIDES.values(), ids=SIDES)
+@BOTH
 @pytest.mark.parametrize(("fault", "is_made"), SILENT.values(), ids=SILENT)
 def test_an_alter_without_an_answer_is_unknown_after_its_time(reached, proxy, unique, side, fault, is_made):
     """It was reported as failed, and then it was there."""
@@ -100,7 +103,7 @@ def test_an_alter_without_an_answer_is_unknown_after_its_time(reached, proxy, un
     assert_unknown(reached, proxy, side, name, is_made)
 
 
-@pytest.mark.parametrize("side", SIDES.values(), ids=SIDES)
+@BOTH
 @pytest.mark.parametrize(("fault", "is_made"), AT_ONCE.values(), ids=AT_ONCE)
 def test_an_alter_whose_answer_is_broken_is_unknown_at_once(reached, proxy, unique, side, fault, is_made):
     """A garbled answer held up the notebook for a minute and a half, and then called the change a failure."""
@@ -113,7 +116,7 @@ def test_an_alter_whose_answer_is_broken_is_unknown_at_once(reached, proxy, uniq
     assert_unknown(reached, proxy, side, name, is_made)
 
 
-@pytest.mark.parametrize("side", SIDES.values(), ids=SIDES)
+@BOTH
 def test_an_alter_that_the_network_doubles_is_one_change(reached, proxy, unique, side):
     """The second copy's answer was taken for the next call's."""
     name = unique("twice")
@@ -123,7 +126,7 @@ def test_an_alter_that_the_network_doubles_is_one_change(reached, proxy, unique,
     assert proxy.counts[side.altering] == 1
 
 
-@pytest.mark.parametrize("side", SIDES.values(), ids=SIDES)
+@BOTH
 def test_only_the_request_that_is_named_goes_wrong(reached, proxy, unique, side):
     """One alter of three was lost, and all three were called unknown."""
     names = [unique("third") for _ in range(3)]
@@ -135,7 +138,7 @@ def test_only_the_request_that_is_named_goes_wrong(reached, proxy, unique, side)
 RETRIED = {"cut before": CUT_BEFORE, "cut after": CUT_AFTER, "half, then cut": HALF_THEN_CUT}
 
 
-@pytest.mark.parametrize("side", SIDES.values(), ids=SIDES)
+@BOTH
 @pytest.mark.parametrize("fault", RETRIED.values(), ids=RETRIED)
 def test_a_question_whose_connection_breaks_is_asked_again(reached, proxy, side, fault):
     """One lost connection failed a job of two hours."""
@@ -144,7 +147,7 @@ def test_a_question_whose_connection_breaks_is_asked_again(reached, proxy, side,
     assert proxy.counts[side.describing] == 2
 
 
-@pytest.mark.parametrize("side", SIDES.values(), ids=SIDES)
+@BOTH
 def test_a_broker_that_restarts_meanwhile_is_waited_for(reached, proxy, side):
     """A restart of a second failed a job of two hours."""
     proxy.leave(1.0)
@@ -155,7 +158,7 @@ def test_a_broker_that_restarts_meanwhile_is_waited_for(reached, proxy, side):
 LATE = {"dropped": DROPPED, "unanswered": UNANSWERED, "half": HALF_THEN_SILENCE, "a gigabyte": of_length(1 << 30)}
 
 
-@pytest.mark.parametrize("side", SIDES.values(), ids=SIDES)
+@BOTH
 @pytest.mark.parametrize("fault", LATE.values(), ids=LATE)
 def test_a_question_without_an_answer_is_a_time_out(reached, proxy, side, fault):
     """The describe hung, and so did every later one."""
@@ -172,7 +175,7 @@ def test_a_question_without_an_answer_is_a_time_out(reached, proxy, side, fault)
 UNREADABLE = {name: fault for name, (fault, _) in AT_ONCE.items() if "cut" not in name and "no rows" not in name}
 
 
-@pytest.mark.parametrize("side", SIDES.values(), ids=SIDES)
+@BOTH
 @pytest.mark.parametrize("fault", UNREADABLE.values(), ids=UNREADABLE)
 def test_a_question_with_a_broken_answer_is_an_error_at_once(reached, proxy, unique, side, fault):
     """Half an answer was half of the quotas, or nothing until the time-out."""
@@ -207,7 +210,7 @@ def test_an_answer_takes_no_memory_before_it_is_there(reached, proxy, unique):
 SEEDS = range(100)
 
 
-@pytest.mark.parametrize("side", SIDES.values(), ids=SIDES)
+@BOTH
 def test_a_hundred_garbled_answers_to_questions(reached, proxy, side):
     """After a garbled answer the connection was dead, and the kernel with it."""
     reached.wire.timeout = 20.0
@@ -222,7 +225,7 @@ def test_a_hundred_garbled_answers_to_questions(reached, proxy, side):
     assert isinstance(side.describe(reached, "any"), list)
 
 
-@pytest.mark.parametrize("side", SIDES.values(), ids=SIDES)
+@BOTH
 def test_a_hundred_broken_answers_to_alters(reached, proxy, unique, side):
     """An alter was sent again because its answer could not be read."""
     reached.wire.alter_timeout = 20.0

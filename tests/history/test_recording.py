@@ -57,6 +57,7 @@ def test_any_name_survives(history) -> None:
     assert limits_of(history.as_of(at(1))) == changed
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_files_stay_few_and_small(history, tmp_path: Path) -> None:
     """A year of snapshots was a year of files, and looking back took as long as reading all of them."""

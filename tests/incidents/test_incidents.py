@@ -22,7 +22,7 @@ from tests.incidents.staging import STAGED, Scene
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
-DAILY = ("a stale override", "a tiered-storage brake", "none at all")
+DAILY = ("a stale override", "a tiered-storage brake")
 """Those of make test; make test-long stages all."""
 
 SECONDS = 10.0

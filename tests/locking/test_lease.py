@@ -507,6 +507,7 @@ def test_ctrl_c_is_heard(verb, frozen, topic):
     assert time.monotonic() - started < (25 if verb == "renew" else 9)
 
 
+@pytest.mark.long
 def test_an_editor_who_is_above_its_own_quota_gets_the_lease_too(kafka, cluster, unique):
     """IndexError: the broker answers a throttled fetch with nothing."""
     slow = unique("slow")

@@ -77,6 +77,7 @@ class Paced:
         return schemas.table(schemas.USAGE, rows)
 
 
+@pytest.mark.long
 def test_the_broker_throttles_whom_the_backtest_named_and_as_long(
     kafka: LocalKafka, cluster: kn.Cluster, unique: Callable[[str], str]
 ):

@@ -24,6 +24,11 @@ pytestmark = pytest.mark.broker
 
 Door = Callable[..., object]
 
+SOME_NAMES = pytest.mark.parametrize(
+    "name", [*NAMES[:3], *(pytest.param(name, marks=pytest.mark.long) for name in NAMES[3:])]
+)
+"""All names take the same way through the doors; that each is one of a secret is asked of the rule."""
+
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Path:
@@ -93,7 +98,7 @@ def runbook(place: Path, parameters: str) -> Path:
     return place.parent / "mine.ipynb"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@SOME_NAMES
 def test_a_config_that_is_called_like_a_secret_is_refused_before_anything_is_written(kadmin, typed, place, topic, name):
     """config set x.passwd=hunter2 --save p.json was refused, and p.json had the password."""
     key = f"x.{name}"
@@ -119,7 +124,7 @@ def test_a_config_that_is_called_like_a_secret_is_refused_before_anything_is_wri
     assert not list(place.rglob("*.json"))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@SOME_NAMES
 def test_a_secret_of_python_and_of_a_cell_is_shown_nowhere(cluster, cell, silence, topic, name):
     """repr(stage) in the shared notebook had it, and so had the frame."""
     key = f"x.{name}"

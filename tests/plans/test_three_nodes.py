@@ -99,6 +99,7 @@ def test_a_client_is_resolved_while_a_broker_is_frozen(three, wide, unique):
     frozen.resume()
 
 
+@pytest.mark.long
 def test_a_broker_that_is_down_is_named(three, wide, unique):
     """Metadata leaves out a broker that is down, so everybody that was left agreed."""
     plan, stopped = staged(wide, unique("user")).plan(), others(three, wide)[0]

@@ -49,10 +49,14 @@ LINES = {
     "rights": "may-i",
     "plans of the past": "plan log",
 }
+DAILY = ("a change made", "configs of a broker")
 
 
 @pytest.mark.broker
-@pytest.mark.parametrize("line", LINES.values(), ids=LINES)
+@pytest.mark.parametrize(
+    "line",
+    [pytest.param(line, id=name, marks=() if name in DAILY else pytest.mark.long) for name, line in LINES.items()],
+)
 def test_a_line_in_a_shell_loads_no_pandas(
     line: str, kafka: LocalKafka, topic: str, unique: Callable[[str], str]
 ) -> None:
