@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from ..plans.plan import Plan
 from ..state.compare import compare
 from ..state.diff_answer import Diff
 from . import connect
+from .changes import journals
 
 
 def diff(a: object, b: object, *, everything: bool = False, cluster_id: str | None = None) -> Diff:
@@ -12,8 +16,9 @@ def diff(a: object, b: object, *, everything: bool = False, cluster_id: str | No
 
     Each side is a Cluster or what `connect` takes as target, both as they are now; a snapshot, or the `.parquet` file
     that one was saved to; a declarative file (`.yaml`, `.yml`, `.json`), or what was read from one;
-    `history:WHERE@TIME`, what a history has of a moment (`history:lake/kafka@2h ago`; without a time its newest); or a
-    frame of quotas or of configs. What one side could not read is `unknown`, what it says nothing of is not compared.
+    `history:WHERE@TIME`, what a history has of a moment (`history:lake/kafka@2h ago`; without a time its newest); a
+    plan, `plan:FILE` or `plan:ID`: what it leaves, of its rows alone; or a frame of quotas or of configs. What one side
+    could not read is `unknown`, what it says nothing of is not compared.
     Brokers of two clusters are compared by their role.
 
     Parameters
@@ -30,4 +35,15 @@ def diff(a: object, b: object, *, everything: bool = False, cluster_id: str | No
     NotFound, Invalid, ConnectionFailed, NotAuthorized
         A side does not exist, or cannot be read.
     """
-    return compare(a, b, connect=connect, everything=everything, cluster_id=cluster_id)
+    return compare(_plan_named(a), _plan_named(b), connect=connect, everything=everything, cluster_id=cluster_id)
+
+
+PLAN = "plan:"
+
+
+def _plan_named(side: object) -> object:
+    """The plan that a word names by its file or its id; any other side as it is."""
+    if not isinstance(side, str) or not side.startswith(PLAN):
+        return side
+    name = side.removeprefix(PLAN)
+    return Plan.load(name) if Path(name).is_file() else journals().find(name).plan

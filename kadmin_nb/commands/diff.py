@@ -43,7 +43,7 @@ def diff(
     """Compare two clusters, files or times.
 
     Each is a profile, a .properties file or host:port; a declarative file (.yaml, .json); a saved snapshot (.parquet);
-    or history:WHERE@TIME. B is the current cluster by default.
+    history:WHERE@TIME; or plan:FILE, what a plan leaves. B is the current cluster by default.
 
     \b
     {here} staging prod

@@ -58,7 +58,8 @@ def compare_sides(a: Side, b: Side, *, everything: bool = False) -> Diff:
         contents = [_as_sent(content) for content in contents]
     if others := None not in (a.cluster_id, b.cluster_id) and a.cluster_id != b.cluster_id:
         contents = [_by_role(content) for content in contents]
-    rows = [row for row in differences(*contents) if not _is_out_of_reach(row, a, b)]
+    rows = [row for row in differences(*contents) if a.speaks_of(row) and b.speaks_of(row)]
+    rows = [row for row in rows if not _is_out_of_reach(row, a, b)]
     combined = [_combined_row(row, a, b, others) for row in rows]
     combined.sort(key=lambda row: (row["state"] in APART, row["kind"], row["resource"], row["key"] or ""))
     numbered = ({**row, "row": number} for number, row in enumerate(combined, 1))

@@ -13,14 +13,13 @@ from ..hints import Hint, Option, did_you_mean, sentence
 from ..model.changes import DELETE, SET, Edit, Target
 from ..model.configurable import Configurable
 from ..model.entity import TYPES
-from ..model.findings import Row
 from ..model.quota_keys import QUOTA_KEY_NAMES
 from ..model.resources import WORDS, Resource
 from ..secrets import SHOWN, Secret, revealed
 from . import snapshot_kinds
 from .nodes import Node
 from .snapshot_kinds import SCOPES, parsed
-from .snapshots import Snapshot, UnreadPart, snapshot
+from .snapshots import Snapshot, UnreadPart, refuse_other_than_snapshot, snapshot_of_texts
 
 # --- the words of a file for what it is about ---
 
@@ -97,12 +96,6 @@ def held_by(snapshot: Snapshot) -> Held:
         for kind in snapshot_kinds.KINDS.values()
         for words, text in kind.own_texts(snapshot.frames[kind.name].to_arrow()).items()
     }
-
-
-def refuse_other_than_snapshot(source: object) -> None:
-    """Raise UsageError for what is not a snapshot; a cluster has one."""
-    if not isinstance(source, Snapshot):
-        raise UsageError(f"a {type(source).__name__} is not a snapshot", hint="Pass cluster.snapshot().")
 
 
 def unread_among(snapshot: Snapshot, kinds: Collection[str]) -> tuple[str, str] | None:
@@ -278,13 +271,9 @@ class Declared:
 
         Levels of loggers are not in it: no snapshot reads them.
         """
-        rows: dict[str, list[Row]] = {kind.name: [] for kind in SECTIONS.values()}
-        for entry in self.entries:
-            if (kind := snapshot_kinds.kind_of_scope(entry.resource.scope)) is not None:
-                shown = SHOWN if isinstance(entry.value, Secret) else entry.value
-                rows[kind.name].append(kind.row(entry.resource, entry.key, shown))
-        return snapshot(
-            {kind.name: kind.sorted_rows(rows[kind.name]) for kind in SECTIONS.values()},
+        shown = ((e.resource, e.key, SHOWN if isinstance(e.value, Secret) else e.value) for e in self.entries)
+        return snapshot_of_texts(
+            shown,
             cluster_id=self.cluster_id or "",
             taken_at=self.taken_at or datetime.now(UTC),
             scopes=[KINDS[kind] for kind in self.kinds],

@@ -54,7 +54,7 @@ class Side:
 
     `topics` are all that a cluster as it is now has, None of anything else; `cluster` is its connection, where it was
     handed in. `is_declared` that it is a file that somebody may have written: it says nothing of what stands in
-    server.properties.
+    server.properties. `only` are the kinds, resources and keys of which alone it says anything, as a plan of its rows.
     """
 
     says: str
@@ -62,6 +62,7 @@ class Side:
     topics: frozenset[str] | None = None
     is_declared: bool = False
     cluster: Any = None
+    only: frozenset[tuple[str, str, str]] | None = None
 
     @property
     def is_live(self) -> bool:
@@ -79,6 +80,10 @@ class Side:
     def lacks(self, resource: Configurable) -> bool:
         """True if it is a topic that is certainly not there."""
         return self.topics is not None and resource.topic is not None and resource.topic not in self.topics
+
+    def speaks_of(self, row: Row) -> bool:
+        """True if it says anything of what a row of DIFF is about."""
+        return self.only is None or (row["kind"], row["resource"], row["key"]) in self.only
 
     def __str__(self) -> str:
         if not isinstance(self.content, Snapshot):

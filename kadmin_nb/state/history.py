@@ -44,7 +44,7 @@ from .intervals import (
 )
 from .planned import AppliedPlan, PlannedChanges, not_yet_kept, plans_of, rows_applied, rows_of_plans
 from .snapshot_kinds import CONFIGS, KINDS, SnapshotKind
-from .snapshots import PartlyRead, Snapshot, UnreadPart, snapshot
+from .snapshots import PartlyRead, Snapshot, UnreadPart, refuse_other_than_snapshot, snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -471,7 +471,7 @@ def _change(head: Row, old: Row | None, new: Row | None, kind: SnapshotKind) -> 
 # --- the snapshot to record ---
 
 
-def _whole(snapshot: object) -> Snapshot:
+def _whole(snapshot: Snapshot) -> Snapshot:
     """What of a snapshot was read in full; its other parts are `unread`.
 
     Raises
@@ -481,8 +481,7 @@ def _whole(snapshot: object) -> Snapshot:
     Invalid
         It is not complete, and nothing says which parts of it are, or none is.
     """
-    if not isinstance(snapshot, Snapshot):
-        raise UsageError(f"a {type(snapshot).__name__} is not a snapshot", hint="Record cluster.snapshot().")
+    refuse_other_than_snapshot(snapshot)
     if snapshot.complete:
         return snapshot
     unread = (*snapshot.unread, *_read_in_part(snapshot))

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import starmap
 from pathlib import Path
 from typing import Any, Literal
@@ -15,13 +16,15 @@ import pyarrow as pa
 from ..errors import KadminError, UsageError
 from ..model.grammar import quote
 from ..model.resources import WORDS, Resource
+from ..secrets import SHOWN
 from .declaration import Declared, read_by
 from .diff_answer import Side
 from .differences import table_of
 from .history import open_history
+from .planned import AppliedPlan
 from .reader import load
-from .snapshot_kinds import CONFIGS
-from .snapshots import SUFFIX, Snapshot
+from .snapshot_kinds import CONFIGS, kind_of_scope
+from .snapshots import SUFFIX, Snapshot, snapshot_of_texts
 from .taking import configs_of
 
 HISTORY = "history:"
@@ -127,7 +130,7 @@ def _kinds_of(file: Side) -> list[str]:
 
 
 def kept(source: Any, cluster_id: str | None, other: Side | None = None) -> Side:
-    """A file, a moment of a history, a snapshot or a frame."""
+    """A file, a moment of a history, a snapshot, a plan or a frame."""
     match source:
         case Named("snapshot", path):
             return Side(path, Snapshot.load(path))
@@ -139,7 +142,19 @@ def kept(source: Any, cluster_id: str | None, other: Side | None = None) -> Side
             return Side(where, source.snapshot(), is_declared=True)
         case Snapshot():
             return Side("a snapshot", source)
+    if hasattr(source, "changes"):
+        return _left_by(source)
     return Side("a frame", table_of(source))
+
+
+def _left_by(plan: AppliedPlan) -> Side:
+    """What a plan leaves, of its own rows alone."""
+    left = [change for change in plan.changes if kind_of_scope(change.resource.scope)]
+    texts = [(c.resource, c.key, SHOWN if c.is_secret else c.after) for c in left if c.after is not None]
+    scopes = {change.resource.scope for change in left}
+    content = snapshot_of_texts(texts, cluster_id=plan.cluster_id, taken_at=datetime.now(UTC), scopes=scopes)
+    only = frozenset((change.resource.kind, str(change.resource), change.key) for change in left)
+    return Side(f"plan {plan.id[:12]}", content, is_declared=True, only=only)
 
 
 def _past(where: str, time: str, cluster_id: str | None, other: Side | None) -> Side:

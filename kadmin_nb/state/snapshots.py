@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import astuple, dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,9 +21,11 @@ from ..frames.answer import Answer
 from ..frames.display import Display
 from ..frames.schema_metadata import CLUSTER_ID, TAKEN_AT, stamped
 from ..model.changes import AppliedRow, Target
+from ..model.configurable import Configurable
+from ..model.findings import Row
 from ..model.resources import Resource
 from ..model.throttles import NOBODY_LOOKED, is_throttle
-from .snapshot_kinds import KINDS, SCOPES, SnapshotKind, title_of_part
+from .snapshot_kinds import KINDS, SCOPES, SnapshotKind, kind_of_scope, title_of_part
 
 ID, COMPLETE, SCOPE = "kadmin.snapshot_id", "kadmin.complete", "kadmin.scopes"
 _RESOURCES, _UNREAD, _THROTTLING = "kadmin.resources", "kadmin.unread", "kadmin.throttling"
@@ -249,6 +251,24 @@ def snapshot(
     listed = None if resources is None else tuple(resources)
     answers = {kind.name: answer(kind) for kind in KINDS.values()}
     return Snapshot(unique_id, cluster_id, taken_at, scopes, complete, answers, listed, unread, throttling)
+
+
+def snapshot_of_texts(texts: Iterable[tuple[Configurable, str, str]], **marks: Any) -> Snapshot:
+    """The snapshot in which these are set, each on a resource, under a key; `[secure]` is a secret.
+
+    Levels of loggers are not in it: no snapshot reads them.
+    """
+    rows: dict[str, list[Row]] = {name: [] for name in KINDS}
+    for resource, key, text in texts:
+        if (kind := kind_of_scope(resource.scope)) is not None:
+            rows[kind.name].append(kind.row(resource, key, text))
+    return snapshot({name: kind.sorted_rows(rows[name]) for name, kind in KINDS.items()}, **marks)
+
+
+def refuse_other_than_snapshot(source: object) -> None:
+    """Raise UsageError for what is not a snapshot; a cluster has one."""
+    if not isinstance(source, Snapshot):
+        raise UsageError(f"a {type(source).__name__} is not a snapshot", hint="Pass cluster.snapshot().")
 
 
 # --- the file: one Parquet row, with each frame as a list of structs, and the snapshot's marks ---

@@ -18,14 +18,13 @@ from .declaration import (
     QUOTAS,
     SECTIONS,
     kept_in_words,
-    refuse_other_than_snapshot,
     section_of,
     unread_among,
 )
 from .nodes import LONGEST_KEY, quoted
 from .reader import FORMAT
 from .snapshot_kinds import TargetWords
-from .snapshots import Snapshot, UnreadPart
+from .snapshots import Snapshot, UnreadPart, refuse_other_than_snapshot
 
 FORMATS = ("yaml", "json")
 

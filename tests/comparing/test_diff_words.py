@@ -128,7 +128,32 @@ def test_a_moment_beside_a_cluster(kafka, cluster, kadmin, unique, tmp_path: Pat
     assert [(str(e.resource), e.value) for e in edits_of(stage).staged().values()] == [(f"user={user}", "5000000")]
 
 
+def test_a_plan_beside_a_cluster(cluster, kafka, kadmin, unique, tmp_path: Path) -> None:
+    """A week after the change somebody asked whether all of it was still there."""
+    alice, bob, file = unique("alice"), unique("bob"), str(tmp_path / "p.json")
+    hold(cluster, {bob: "1MB/s"})
+    stage = cluster.stage()
+    stage.set_quota("producer_byte_rate", "5MB/s", user=alice)
+    stage.remove_quota("producer_byte_rate", user=bob)
+    plan = stage.plan()
+    plan.save(file)
+    line = ("diff", f"plan:{file}", "--cluster", kafka.bootstrap, "--json")
+    wanted = [
+        (f"user={alice}", "producer_byte_rate", "removed", "5000000", None),
+        (f"user={bob}", "producer_byte_rate", "added", None, "1000000"),
+    ]
+    assert [tuple(r[n] for n in ("resource", "key", "state", "a", "b")) for r in json.loads(kadmin(*line)[1])] == wanted
+    cluster.apply(plan).raise_for_errors()
+    eventually(lambda: json.loads(kadmin(*line)[1]), [])
+    assert len(kn.diff(f"plan:{plan.id[:12]}", cluster)) == 0
+    hold(cluster, {alice: "7MB/s", bob: "1MB/s"})
+    eventually(lambda: [row["b"] for row in json.loads(kadmin(*line)[1])], ["7000000", "1000000"])
+    shown = kadmin(*line[:-1])[1].splitlines()
+    assert shown[:2] == ["2 differ: 1 only in b, 1 changed", f"a: plan {plan.id[:12]} (cluster {cluster.id})"]
+
+
 WRONG = {
+    "diff plan:no.json {kafka}": (1, "no.json"),
     "diff": (2, "two sides are required"),
     "diff a b c": (2, "3 sides are too many"),
     "diff {kafka} {kafka}": (2, "both sides are the same"),
