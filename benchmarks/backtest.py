@@ -1,4 +1,4 @@
-"""`kn.backtest`'s replay of a million buckets above their limits, and of one bucket that most rows of a fleet are of.
+"""`kn.usage.backtest`'s replay of a million buckets above their limits, and of one bucket with most rows of a fleet.
 
 Both are measured in CPU seconds of this process, beside a bound in seconds.
 """

@@ -10,32 +10,21 @@ import importlib
 import logging
 from typing import TYPE_CHECKING, Any
 
+from . import errors
 from .errors import (
-    AuthenticationFailed,
     Conflict,
-    ConnectionFailed,
-    Dangerous,
-    Expired,
-    Interrupted,
     Invalid,
     KadminError,
-    Locked,
-    NeedsLook,
     NotAuthorized,
     NotFound,
-    NotKnowable,
     PartlyFailed,
     PlanRefused,
-    TimedOut,
-    Unsupported,
     UsageError,
-    WrongCluster,
 )
 from .version import VERSION
 
 if TYPE_CHECKING:
     from . import charts, clients, fleets, local, runbooks, sql, state, usage, widgets
-    from .advice.config_rules import config_findings
     from .cluster import Cluster, connect
     from .cluster.diff import diff
     from .cluster.doctor import doctor
@@ -43,18 +32,13 @@ if TYPE_CHECKING:
     from .frames.answer import Answer
     from .frames.spark import spark_session
     from .model.grammar import ANY, DEFAULT, Pattern
-    from .model.levels import LEVELS
     from .plans.apply_options import ApplyOptions
-    from .plans.outcomes import Outcomes
     from .plans.plan import Plan
     from .plans.stage import Stage
     from .policy import rule
-    from .resolution.kernel import resolve, resolve_ip
-    from .resolution.rules import metric_tags
+    from .resolution.kernel import resolve
     from .state import open_history
     from .state.snapshots import Snapshot
-    from .usage.backtesting import backtest
-    from .usage.touched_clients import impact
 
 
 __version__ = VERSION
@@ -65,25 +49,18 @@ _LAZY = {
     "ANY": ("model.grammar", "ANY"),
     "DEFAULT": ("model.grammar", "DEFAULT"),
     "Pattern": ("model.grammar", "Pattern"),
-    "LEVELS": ("model.levels", "LEVELS"),
     "Answer": ("frames.answer", "Answer"),
     "ApplyOptions": ("plans.apply_options", "ApplyOptions"),
     "Cluster": ("cluster", "Cluster"),
-    "Outcomes": ("plans.outcomes", "Outcomes"),
     "Plan": ("plans.plan", "Plan"),
     "Snapshot": ("state.snapshots", "Snapshot"),
     "Stage": ("plans.stage", "Stage"),
-    "config_findings": ("advice.config_rules", "config_findings"),
-    "backtest": ("usage.backtesting", "backtest"),
     "check": ("cluster.policies", "check"),
     "connect": ("cluster", "connect"),
     "diff": ("cluster.diff", "diff"),
     "doctor": ("cluster.doctor", "doctor"),
-    "impact": ("usage.touched_clients", "impact"),
     "open_history": ("state", "open_history"),
-    "metric_tags": ("resolution.rules", "metric_tags"),
     "resolve": ("resolution.kernel", "resolve"),
-    "resolve_ip": ("resolution.kernel", "resolve_ip"),
     "spark_session": ("frames.spark", "spark_session"),
     "charts": ("charts", None),
     "clients": ("clients", None),
@@ -100,49 +77,32 @@ _LAZY = {
 __all__ = [
     "ANY",
     "DEFAULT",
-    "LEVELS",
     "Answer",
     "ApplyOptions",
-    "AuthenticationFailed",
     "Cluster",
     "Conflict",
-    "ConnectionFailed",
-    "Dangerous",
-    "Expired",
-    "Interrupted",
     "Invalid",
     "KadminError",
-    "Locked",
-    "NeedsLook",
     "NotAuthorized",
     "NotFound",
-    "NotKnowable",
-    "Outcomes",
     "PartlyFailed",
     "Pattern",
     "Plan",
     "PlanRefused",
     "Snapshot",
     "Stage",
-    "TimedOut",
-    "Unsupported",
     "UsageError",
-    "WrongCluster",
-    "backtest",
     "charts",
     "check",
     "clients",
-    "config_findings",
     "connect",
     "diff",
     "doctor",
+    "errors",
     "fleets",
-    "impact",
     "local",
-    "metric_tags",
     "open_history",
     "resolve",
-    "resolve_ip",
     "rule",
     "runbooks",
     "spark_session",

@@ -85,9 +85,6 @@ __all__ = [
     "Unsupported",
     "UsageError",
     "WrongCluster",
-    "kind_of",
-    "printable",
-    "printable_lines",
 ]
 
 

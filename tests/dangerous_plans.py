@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import kadmin_nb as kn
+from kadmin_nb.plans.outcomes import Outcomes
 
 
 def keys(plan: kn.Plan) -> list[str]:
@@ -10,6 +11,6 @@ def keys(plan: kn.Plan) -> list[str]:
     return plan.dangers().to_arrow()["key"].to_pylist()
 
 
-def applied(plan: kn.Plan, **options: object) -> kn.Outcomes:
+def applied(plan: kn.Plan, **options: object) -> Outcomes:
     """The plan applied, with every dangerous key of it allowed; it has a reason."""
     return plan.apply(allow=keys(plan), **options)

@@ -43,7 +43,7 @@ def let_in(kafka: LocalKafka, user: str) -> Path:
 
 
 def _can_log_in(kafka: LocalKafka, user: str) -> bool:
-    with contextlib.suppress(kn.AuthenticationFailed):
+    with contextlib.suppress(kn.errors.AuthenticationFailed):
         kafka.connect(user).close()
         return True
     return False

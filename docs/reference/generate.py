@@ -50,6 +50,7 @@ NOTE = "<!-- Made by docs/reference/generate.py (make reference). Do not edit. -
 MODULES = (
     "charts",
     "clients",
+    "errors",
     "fleets",
     "local",
     "runbooks",

@@ -118,5 +118,5 @@ def test_4_x_refuses_whom_we_say_and_logs_nothing_about_it(broker, unique):
     """It watched a cluster of 4.x for a day, found no old client, and three had been refused all day."""
     topic = unique("topic")
     assert [sends(broker, unique("c"), version, topic) for version in (AN_OLD_ONE, A_YOUNG_ONE)] == [False, True]
-    with connected(broker) as cluster, pytest.raises(kn.Unsupported, match="log no deprecated requests"):
+    with connected(broker) as cluster, pytest.raises(kn.errors.Unsupported, match="log no deprecated requests"):
         cluster.observe(1, clients=True)

@@ -168,7 +168,7 @@ def test_what_could_not_be_read_is_no_clean_bill():
     failed = {"resource_type": "BROKER", "resource_name": "2", "error": "NETWORK_EXCEPTION", "message": "it is down"}
     answer = ConfigFindings(findings(frame(failed)))
     assert not answer.ok
-    with pytest.raises(kn.ConnectionFailed, match="broker=2 could not be read, NETWORK_EXCEPTION: it is down"):
+    with pytest.raises(kn.errors.ConnectionFailed, match="broker=2 could not be read, NETWORK_EXCEPTION: it is down"):
         answer.raise_for_errors()
 
 

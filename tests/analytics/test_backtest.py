@@ -60,7 +60,7 @@ def rounded(table: pa.Table) -> list[str]:
 def test_it_is_kn_backtest(spark) -> None:
     """The lake's job named other clients than the notebook's magic."""
     found = kn.usage.backtest(frame(spark, QUOTAS), frame(spark, USAGE))
-    wanted = kn.backtest(QUOTAS, USAGE).to_arrow()
+    wanted = kn.usage.backtest(QUOTAS, USAGE).to_arrow()
     assert found.columns == wanted.column_names
     assert found.schema.simpleString() == frame(spark, wanted.slice(0, 0)).schema.simpleString()
     assert pc.sum(pc.greater(wanted["throttled_s"], 0)).as_py() > 50
@@ -71,7 +71,7 @@ def test_several_clusters_at_once(spark) -> None:
     """Two clusters' broker 1 were taken for one."""
     quotas, usage = in_clusters([QUOTAS, QUOTAS]), in_clusters([USAGE.slice(0, 500), USAGE.slice(300, 500)])
     found = kn.usage.backtest(quotas, frame(spark, usage), keys="producer_byte_rate")
-    wanted = kn.backtest(quotas, usage, keys="producer_byte_rate").to_arrow()
+    wanted = kn.usage.backtest(quotas, usage, keys="producer_byte_rate").to_arrow()
     assert found.columns == wanted.column_names
     assert rounded(found.toArrow()) == rounded(wanted)
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.advice.config_rules import findings_frame
+from kadmin_nb.advice.config_rules import config_findings, findings_frame
 from kadmin_nb.frames import schemas
 
 pytestmark = pytest.mark.spark
@@ -68,9 +68,9 @@ def test_on_spark_the_same_rows(spark, zone):
 
 def test_in_this_process_the_same_rows():
     """For the configs of one evening I waited for Spark."""
-    assert kn.config_findings(fleet().to_pandas()).to_pylist() == findings_frame(fleet()).to_pylist()
+    assert config_findings(fleet().to_pandas()).to_pylist() == findings_frame(fleet()).to_pylist()
     with pytest.raises(kn.UsageError, match="the configs are a list, not a frame"):
-        kn.config_findings([])
+        config_findings([])
 
 
 def test_on_spark_what_is_missing_is_said_at_once(spark):

@@ -29,7 +29,7 @@ def test_a_session_without_delta_is_one_line(spark, schema: str) -> None:
     """MERGE INTO TABLE is not supported temporarily, said Spark, and forty lines more."""
     history = kn.open_history(schema)
     assert len(history.snapshots()) == 0
-    with pytest.raises(kn.Unsupported, match="this Spark session has no Delta") as refused:
+    with pytest.raises(kn.errors.Unsupported, match="this Spark session has no Delta") as refused:
         history.record(taken(0, {"alice": 1.0}))
     assert "\n" not in str(refused.value)
     assert "kn.spark_session(delta=True)" in str(refused.value.hint)

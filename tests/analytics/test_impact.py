@@ -43,7 +43,7 @@ def test_it_is_kn_impact(spark, path) -> None:
     """The fleet's report had other clients in it than the review of the plan."""
     keys = ["producer_byte_rate", "request_percentage"]
     found = kn.usage.impact(frame(spark, BEFORE), frame(spark, AFTER), frame(spark, PAIRS), keys=keys)
-    wanted = kn.impact(BEFORE, AFTER, PAIRS, keys=keys).to_arrow()
+    wanted = kn.usage.impact(BEFORE, AFTER, PAIRS, keys=keys).to_arrow()
     assert found.columns == wanted.column_names
     assert found.schema.simpleString() == frame(spark, wanted.slice(0, 0)).schema.simpleString()
     assert wanted.num_rows > 200
@@ -55,7 +55,7 @@ def test_several_clusters_at_once(spark) -> None:
     before, after = in_clusters([BEFORE, BEFORE]), in_clusters([BEFORE, AFTER])
     pairs = in_clusters([PAIRS.slice(0, 300), PAIRS.slice(200, 300)])
     found = kn.usage.impact(before, after, frame(spark, pairs), keys="producer_byte_rate")
-    wanted = kn.impact(before, after, pairs, keys="producer_byte_rate").to_arrow()
+    wanted = kn.usage.impact(before, after, pairs, keys="producer_byte_rate").to_arrow()
     assert set(wanted["cluster_id"].to_pylist()) == {"cluster-1"}
     assert found.columns == wanted.column_names
     assert rows(found.toArrow()) == rows(wanted)
@@ -72,7 +72,7 @@ def test_a_plan_says_what_comes_after(spark) -> None:
     plan = kn.Plan("here", "2026-05-01T12:00:00+00:00", changes)
     keys = "consumer_byte_rate"
     found = kn.usage.impact(frame(spark, BEFORE), plan.quotas_after(BEFORE), frame(spark, PAIRS), keys=keys)
-    wanted = kn.impact(BEFORE, plan.quotas_after(BEFORE), PAIRS, keys=keys).to_arrow()
+    wanted = kn.usage.impact(BEFORE, plan.quotas_after(BEFORE), PAIRS, keys=keys).to_arrow()
     assert rows(found.toArrow()) == rows(wanted)
     assert plan.impact(PAIRS, quotas=BEFORE).to_arrow().num_rows >= wanted.num_rows
     assert 7.0 in wanted["value_after"].to_pylist()

@@ -408,7 +408,7 @@ def test_reviews_follow_kafka_s_rules_only_where_these_decide(monkeypatch):
     assert "broker 3 was not read: broker 3 refuses the connection" in unsure
     of_class = config(1, "com.example.Quotas", "client.quota.callback.class")
     monkeypatch.setattr(kafka.configs, "describe", lambda *_, **__: schemas.table(schemas.CONFIGS, [of_class]))
-    with pytest.raises(kn.NotKnowable, match="broker 1 decides quotas by"):
+    with pytest.raises(kn.errors.NotKnowable, match="broker 1 decides quotas by"):
         Quotas(kafka).audit(pairs)
 
 
@@ -537,10 +537,10 @@ def test_the_verdict_of_an_audit_says_which_brokers_it_does_not_know():
 def test_an_impact_without_a_plan_says_what_it_was_read_from():
     """Nobody is affected by the new limits, it said, without saying that it had seen ten minutes of one broker."""
     usage = part("half of the time of broker 3")
-    answer = kn.impact(LIMITS, quotas(alice=100, bob=100), usage)
+    answer = kn.usage.impact(LIMITS, quotas(alice=100, bob=100), usage)
     assert answer._title() == "no known client is affected; not known for all of the time of broker 3"
     assert f"Read from 3 brokers, {SPAN}, 110 rows." in repr(answer)
-    assert kn.impact(LIMITS, LIMITS, pa.table({"user": ["alice"], "client_id": ["app"]})).coverage == Coverage()
+    assert kn.usage.impact(LIMITS, LIMITS, pa.table({"user": ["alice"], "client_id": ["app"]})).coverage == Coverage()
 
 
 def test_a_tree_of_quotas_says_that_a_class_of_its_own_decides(monkeypatch):
@@ -603,7 +603,7 @@ def test_lowering_in_steps_by_a_part_of_the_usage_is_refused_unless_allowed():
     stage = changes.stage()
     stage.set_quota(KEY, 1e7, user="alice")
     plan = stage.plan(reason="to try")
-    with pytest.raises(kn.Dangerous, match=UNSEEN_STALLS):
+    with pytest.raises(kn.errors.Dangerous, match=UNSEEN_STALLS):
         changes.apply(plan, ApplyOptions(gradual=15.0, usage=part("no broker 3")))
     allowed = ApplyOptions(gradual=15.0, usage=part("no broker 3"), allow=KEY)
     assert [row["state"] for row in changes.apply(plan, allowed)] == ["verified"]

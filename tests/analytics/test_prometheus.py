@@ -147,7 +147,7 @@ def test_it_logs_in_and_tells_nobody(serve, place, token, sent):
     """The password stood in the traceback."""
     server = serve((401, {}))
     url = server.url.replace("//", f"//{place}")
-    with pytest.raises(kn.AuthenticationFailed) as raised:
+    with pytest.raises(kn.errors.AuthenticationFailed) as raised:
         kn.usage.prometheus(url, START, END, token=token)
     assert server.headers[0].get("Authorization") == sent
     said = f"{raised.value!r} {raised.value} {raised.value.hint}"
@@ -175,7 +175,7 @@ REFUSALS = {
     "a login page": ((302, "http://127.0.0.1:1/login"), kn.Invalid, "redirects: HTTP 302"),
     "nothing": ((200, matrix()), kn.NotFound, "has no quota metrics from 2026-11-21"),
     "too much": ((200, b"x" * 2000), kn.Invalid, "answers more than most_bytes"),
-    "a byte now and then": ((200, 0.05), kn.TimedOut, "no answer of .* in time"),
+    "a byte now and then": ((200, 0.05), kn.errors.TimedOut, "no answer of .* in time"),
 }
 
 
@@ -211,5 +211,5 @@ def test_nonsense_is_refused_before_anything_is_sent(url, start, end, said):
 def test_nobody_there(monkeypatch):
     """URLError(ConnectionRefusedError(111))."""
     monkeypatch.setenv("no_proxy", "*")
-    with pytest.raises(kn.ConnectionFailed, match=r"no Prometheus at http://127\.0\.0\.1:1: .*refused"):
+    with pytest.raises(kn.errors.ConnectionFailed, match=r"no Prometheus at http://127\.0\.0\.1:1: .*refused"):
         kn.usage.prometheus("http://127.0.0.1:1", START, END)

@@ -138,7 +138,7 @@ def test_an_older_spark_says_what_is_missing(spark, monkeypatch, name):
         assert kn.sql.register(spark) == ("kafka_level", "kadmin_nb")
     assert spark.sql("SELECT kafka_level('DEFAULT_USER')").collect()[0][0] == "default user"
     for argument in ({"quotas": QUOTAS}, {"broker": 1}):
-        with pytest.raises(kn.Unsupported, match=problem):
+        with pytest.raises(kn.errors.Unsupported, match=problem):
             kn.sql.register(spark, **argument)
-    with pytest.raises(kn.Unsupported, match=problem):
+    with pytest.raises(kn.errors.Unsupported, match=problem):
         kn.sql.kafka_request(broker=1)

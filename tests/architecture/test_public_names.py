@@ -30,3 +30,9 @@ def test_nothing_is_offered_that_a_user_does_not_call(kind: type) -> None:
     """Tab after `plan.` listed fifty names, twenty of them for the page that shows it."""
     names = {*dir(kind), *(field.name for field in (fields(kind) if is_dataclass(kind) else ()))}
     assert {name for name in names if not name.startswith("_")} == PUBLIC[kind]
+
+
+def test_the_library_has_few_names() -> None:
+    """Tab after `kn.` listed 52 names, and I did not know where to begin."""
+    assert len(kn.__all__) <= 35
+    assert {name for name in dir(kn) if not name.startswith("_")} >= {*kn.__all__}

@@ -20,7 +20,7 @@ def test_reference_pages_are_as_new_as_the_code(path):
 
 
 def test_every_public_name_is_in_the_reference():
-    """I saw `kn.metric_tags` in a colleague's notebook, and no page had it."""
+    """I saw `kn.open_history` in a colleague's notebook, and no page had it."""
     titles = set(re.findall(r"^##? kn\.(\w+)$", "".join(PAGES.values()), re.MULTILINE))
     assert set(kadmin_nb.__all__) - titles == set()
 

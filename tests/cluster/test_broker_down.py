@@ -84,7 +84,7 @@ def test_what_the_others_show_is_shown_and_the_one_that_is_down_is_named(three, 
         assert wide.quotas.resolve("alice", "app").notes == down
         near = wide.quotas.near(schemas.USAGE.empty())
         assert (near.notes, down[0] in repr(near)) == (down, True)
-        with pytest.raises(kn.ConnectionFailed) as refused:
+        with pytest.raises(kn.errors.ConnectionFailed) as refused:
             wide.configs.why(broker=2)
         assert str(refused.value) == (
             "BROKER_NOT_AVAILABLE for BROKER 2: broker 2 is down (registered, and fenced), while describing configs of "

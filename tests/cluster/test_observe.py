@@ -186,7 +186,9 @@ def test_ctrl_c_ends_it_early_and_it_is_off(quiet):
             pressed.append(time.monotonic())
             os.kill(os.getpid(), signal.SIGINT)
 
-    with pytest.raises(kn.Interrupted, match=r"stopped by Ctrl-C after \d+ s, and all log levels were") as stopped:
+    with pytest.raises(
+        kn.errors.Interrupted, match=r"stopped by Ctrl-C after \d+ s, and all log levels were"
+    ) as stopped:
         quiet.observe(300, progress=press)
     assert time.monotonic() - pressed[0] < 60
     assert states(stopped.value.outcomes) == [(1, "restored", "WARN", "WARN")]

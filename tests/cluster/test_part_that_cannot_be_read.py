@@ -163,8 +163,8 @@ def test_a_policy_is_judged_as_far_as_it_can_be(line: Line, file) -> None:
 
 FAILURES = (
     kn.NotAuthorized("CLUSTER_AUTHORIZATION_FAILED: no", code="CLUSTER_AUTHORIZATION_FAILED", hint="Ask."),
-    kn.TimedOut("no answer in 30 s", code="REQUEST_TIMED_OUT"),
-    kn.Unsupported("this broker cannot", code="UNSUPPORTED_VERSION"),
+    kn.errors.TimedOut("no answer in 30 s", code="REQUEST_TIMED_OUT"),
+    kn.errors.Unsupported("this broker cannot", code="UNSUPPORTED_VERSION"),
 )
 
 
@@ -210,13 +210,13 @@ def test_what_was_not_asked_for_is_not_read(cluster: kn.Cluster, monkeypatch) ->
 
 def test_a_cluster_of_which_nothing_can_be_read_is_an_error(cluster: kn.Cluster, monkeypatch) -> None:
     """An empty export, exit 0, of a cluster that was going down."""
-    failure = kn.ConnectionFailed("no broker answers")
+    failure = kn.errors.ConnectionFailed("no broker answers")
 
     def fail(*_: object, **__: object) -> None:
         raise failure
 
     monkeypatch.setattr(cluster.port.quotas, "describe", fail)
-    with pytest.raises(kn.ConnectionFailed, match="no broker answers"):
+    with pytest.raises(kn.errors.ConnectionFailed, match="no broker answers"):
         cluster.snapshot()
 
 

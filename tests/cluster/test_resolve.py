@@ -101,7 +101,7 @@ def test_a_quota_on_a_host_name_may_be_of_any_address(cluster) -> None:
     plan = stage.plan().apply().raise_for_errors()
     said = "there are quotas on host names, of which only brokers know the addresses: ip=localhost (100,000/s)"
     try:
-        with pytest.raises(kn.NotKnowable) as refused:
+        with pytest.raises(kn.errors.NotKnowable) as refused:
             cluster.quotas.resolve(ip=["10.79.0.1", "127.0.0.1"])
         assert str(refused.value) == f"the limit of ip=127.0.0.1 is not known: {said}"
         own = cluster.quotas.resolve(ip=["10.79.0.1", "localhost"])
@@ -215,7 +215,7 @@ def test_a_client_has_a_name(cluster, user) -> None:
 
 def test_a_class_of_its_own_is_not_knowable(opinionated) -> None:
     """It predicted limits on a cluster that decides them by its own class."""
-    with pytest.raises(kn.NotKnowable, match="GenerousCallback"):
+    with pytest.raises(kn.errors.NotKnowable, match="GenerousCallback"):
         opinionated.quotas.resolve("alice", "app")
     answer = opinionated.quotas.resolve("alice", "app", assume_default=True)
     assert b"kadmin.assumed" in answer.to_arrow().schema.metadata

@@ -218,5 +218,5 @@ def test_rows_are_staged_on_clusters_only(kafka, other_kafka, other, kadmin, uni
     hold(other, {unique("user"): "1MB/s"})
     code, _, err = kadmin("diff", saved, *at, "--stage-on", "a", "--rows", "all", "--save", "x.json")
     assert (code, "side a is not a cluster: nothing can be staged on it" in err) == (2, True)
-    with pytest.raises(kn.WrongCluster, match="is neither side"), kafka.connect() as third:
+    with pytest.raises(kn.errors.WrongCluster, match="is neither side"), kafka.connect() as third:
         kn.diff(kn.Snapshot.load(saved), other).stage(onto=third, rows="all")

@@ -285,7 +285,7 @@ def test_what_is_not_known_is_not_called_failed():
     ok, right = Finding("Kafka", OK, "", "b"), Finding("right", UNKNOWN, "no broker judged it", "ALTER_CONFIGS")
     answer = steps.DoctorAnswer([ok, ok, right], "")
     with pytest.raises(
-        kn.NotKnowable, match="1 of 3 are not known; the first: right of ALTER_CONFIGS: no broker judged"
+        kn.errors.NotKnowable, match="1 of 3 are not known; the first: right of ALTER_CONFIGS: no broker judged"
     ):
         answer.raise_for_errors()
     failed = steps.DoctorAnswer([Finding("port", FAILED, "closed", "a:1"), right], "")

@@ -54,7 +54,7 @@ def test_an_address_that_has_all_its_connections_is_told_so(own) -> None:
         )
         for _ in range(12):
             held.enter_context(opened(own))
-        with pytest.raises(kn.ConnectionFailed) as refused:
+        with pytest.raises(kn.errors.ConnectionFailed) as refused:
             own.connect()
         assert (str(refused.value), refused.value.code) == (f"{own.bootstrap} {LIMITED}", "CONNECTIONS_LIMITED")
         assert "max.connections.per.ip and its overrides" in str(refused.value.hint)

@@ -90,7 +90,7 @@ def _round(jobs: dict[str, Any], fails: bool) -> dict[str, Any]:
     def store_or_fail(*given: Any) -> None:
         if failing.is_set():
             failing.clear()
-            raise kn.TimedOut("the machine was taken away")
+            raise kn.errors.TimedOut("the machine was taken away")
         store(*given)
 
     tables.store_utilisation = store_or_fail

@@ -156,7 +156,7 @@ def test_what_tables_cannot_take_is_refused_and_changes_nothing(tmp_path: Path) 
 def test_without_delta_it_is_one_line(tmp_path: Path) -> None:
     """[DATA_SOURCE_NOT_FOUND], and sixty lines of the JVM."""
     log = kn.usage.requests(RECORDED, spark=kn.spark_session(), broker=r"broker-(\d+)/", tz="UTC")
-    with pytest.raises(kn.Unsupported, match="this Spark session has no Delta"):
+    with pytest.raises(kn.errors.Unsupported, match="this Spark session has no Delta"):
         kn.usage.store_usage(log, "default.usage")
 
 

@@ -295,7 +295,7 @@ def test_a_run_that_never_gets_its_turn_says_so(monkeypatch):
         tries.append(1)
         raise RuntimeError("[DELTA_CONCURRENT_APPEND.WITH_PARTITION_HINT] …")
 
-    with pytest.raises(kn.TimedOut) as refused:
+    with pytest.raises(kn.errors.TimedOut) as refused:
         tables._alone("lake.usage", write)
     assert len(tries) == tables.TRIES
     assert (

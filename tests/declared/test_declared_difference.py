@@ -113,7 +113,7 @@ def test_a_secret_stays_and_a_reference_is_set():
 def test_a_file_of_another_cluster_is_taken_when_told():
     """What was tried in staging could not be planned for production."""
     declared = kn.state.read(f"{BEGIN}cluster_id: staging\nquotas:\n  user=alice: {{producer_byte_rate: 1}}\n")
-    with pytest.raises(kn.WrongCluster):
+    with pytest.raises(kn.errors.WrongCluster):
         declared.difference(HELD)
     assert len(declared.difference(HELD, any_cluster=True)) == 1
 

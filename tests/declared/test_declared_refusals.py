@@ -207,7 +207,7 @@ HELD = held({"user=alice": {"producer_byte_rate": 1e6}}, {"broker=1": {"ssl.key.
 NOT_TO_BE_PLANNED: dict[str, tuple[str, type[kn.KadminError], str, str]] = {
     "another cluster": (
         f"{BEGIN}cluster_id: staging\n",
-        kn.WrongCluster,
+        kn.errors.WrongCluster,
         "c.yaml is for cluster staging",
         "any_cluster=True",
     ),

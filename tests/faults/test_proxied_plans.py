@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.plans.outcomes import Outcomes
 from tests.faults.proxy import (
     ALTER_CONFIGS,
     ALTER_QUOTAS,
@@ -45,11 +46,11 @@ def planned(cluster: kn.Cluster, kind: str, *names: str) -> kn.Plan:
     return stage.plan()
 
 
-def applied(cluster: kn.Cluster, plan: kn.Plan) -> kn.Outcomes:
+def applied(cluster: kn.Cluster, plan: kn.Plan) -> Outcomes:
     return cluster.apply(plan, quiet_period=QUIET, lock=False)
 
 
-def states(outcomes: kn.Outcomes) -> list[str]:
+def states(outcomes: Outcomes) -> list[str]:
     return outcomes.to_arrow()["state"].to_pylist()
 
 
@@ -198,7 +199,7 @@ def test_a_plan_that_cannot_look_first_sends_nothing(through, proxy, unique):
     """The picture was unreadable, and the plan was carried out all the same."""
     plan = planned(through, "quotas", unique("blind"))
     proxy.spoil(DESCRIBE_QUOTAS, replaced(b"\xff" * 90))
-    with pytest.raises(kn.Unsupported, match="cannot be read"):
+    with pytest.raises(kn.errors.Unsupported, match="cannot be read"):
         applied(through, plan)
     assert proxy.counts[ALTER_QUOTAS] == 0
     assert states(applied(through, plan)) == ["verified"]

@@ -54,11 +54,11 @@ def test_a_pipe_that_is_closed(pipe, monkeypatch):
 def test_a_pipe_that_nobody_closes(pipe):
     """`plan show pipe` waited for ever."""
     began = time.monotonic()
-    with pytest.raises(kn.TimedOut, match=r"pipe did not end within 0\.3 s"):
+    with pytest.raises(kn.errors.TimedOut, match=r"pipe did not end within 0\.3 s"):
         plan_file(pipe)
     writer = os.open(pipe, os.O_RDWR)
     os.write(writer, b"the beginning")
-    with pytest.raises(kn.TimedOut, match="did not end within"):
+    with pytest.raises(kn.errors.TimedOut, match="did not end within"):
         plan_file(pipe)
     os.close(writer)
     assert time.monotonic() - began < 20
@@ -69,7 +69,7 @@ def test_a_pipe_in_a_folder_is_given_up_soon(pipe, monkeypatch):
     monkeypatch.setattr(files, "PATIENCE", 60.0)
     assert files.PATIENCE_WITH_A_NAME == 10.0
     monkeypatch.setattr(files, "PATIENCE_WITH_A_NAME", 0.2)
-    with pytest.raises(kn.TimedOut, match=r"within 0\.2 s"):
+    with pytest.raises(kn.errors.TimedOut, match=r"within 0\.2 s"):
         plan_file(pipe)
     ours, theirs = os.pipe()
     writer = threading.Timer(0.6, lambda: (os.write(theirs, b"late"), os.close(theirs)))
@@ -123,5 +123,5 @@ def test_standard_input(source, monkeypatch):
 def test_standard_input_that_nobody_closes(pipe, monkeypatch):
     """A job without input waited until somebody ended it."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(os.fdopen(os.open(pipe, os.O_RDWR), "rb")))
-    with pytest.raises(kn.TimedOut, match="standard input did not end within"):
+    with pytest.raises(kn.errors.TimedOut, match="standard input did not end within"):
         files.read_stdin("lines", 100)

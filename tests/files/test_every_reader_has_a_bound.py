@@ -74,7 +74,7 @@ def test_a_pipe_without_end(name, tmp_path):
     """`plan show pipe` waited for ever."""
     file, read = READERS[name]
     os.mkfifo(tmp_path / file)
-    with pytest.raises((kn.UsageError, kn.TimedOut), match=r"is not a file|did not end within"):
+    with pytest.raises((kn.UsageError, kn.errors.TimedOut), match=r"is not a file|did not end within"):
         read(tmp_path / file)
 
 

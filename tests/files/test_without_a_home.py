@@ -67,7 +67,7 @@ def test_what_keeps_none_works_without_a_home(monkeypatch, tmp_path):
     assert _from_home("/x/journal.jsonl") == "/x/journal.jsonl"
     assert run_record.without_home('{"place": "/x"}') == '{"place": "/x"}'
     assert toml.load_profiles().path is None
-    with pytest.raises(kn.ConnectionFailed):
+    with pytest.raises(kn.errors.ConnectionFailed):
         kn.connect("localhost:1", timeout=5)
     monkeypatch.setenv("KADMIN_STATE", str(tmp_path))
     assert paths.state_dir() == tmp_path

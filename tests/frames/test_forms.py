@@ -91,7 +91,7 @@ def test_a_long_frame_shows_its_head_and_says_how_to_get_the_rest() -> None:
 def test_without_spark_it_says_so(monkeypatch) -> None:
     """`--as spark` said ModuleNotFoundError, five screens of it."""
     monkeypatch.setitem(__import__("sys").modules, "pyspark.sql", None)
-    with pytest.raises(kn.Unsupported, match="pyspark is not installed") as raised:
+    with pytest.raises(kn.errors.Unsupported, match="pyspark is not installed") as raised:
         kn.Answer(pa.table({"a": [1]})).to_spark()
     assert "pip install" in raised.value.hint
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.advice.config_rules import config_findings
 from kadmin_nb.cluster.resolve_engines import pairs_of
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.given_frames import fitted, table_of
@@ -31,7 +32,7 @@ TAKERS = {
     "pairs": pairs_of,
     "usage": Usage.of,
     "drift": side_of,
-    "findings": kn.config_findings,
+    "findings": config_findings,
     "a runbook's clients": cells.clients,
 }
 USERS = {
@@ -151,7 +152,7 @@ WHOLE_COLUMNS = {
     "texts": (quotas, {"value": ["5", "s3cret"]}, "row 2 of the [a-z]+: value is of type str, not double"),
 }
 READERS = {
-    configs: (kn.config_findings, kn.widgets.edit_configs, lambda frame: kn.diff(frame, configs())),
+    configs: (config_findings, kn.widgets.edit_configs, lambda frame: kn.diff(frame, configs())),
     quotas: (kn.widgets.edit_quotas, lambda frame: kn.diff(frame, quotas())),
 }
 
@@ -169,7 +170,7 @@ def test_numbers_as_values_and_as_names_of_brokers():
     """pandas reads a column of numbers as numbers: the editor ended in a TypeError, where staging takes them."""
     frame = configs(resource_type=["BROKER"] * 2, resource_name=[1, 2], value=[5, 6])
     assert kn.widgets.edit_configs(frame) is not None
-    kn.config_findings(frame)
+    config_findings(frame)
     [row] = kn.diff(frame, frame[:1]).to_arrow().to_pylist()
     assert (row["resource"], row["a"]) == ("broker=2", "6")
 
@@ -301,7 +302,7 @@ def test_lists_in_a_csv_tell_nothing():
     """describe() of configs, written by pandas and read again: Could not convert '[' with type str."""
     frame = configs(synonyms=["[{'key': 'log.retention.ms'}]"] * 2)
     assert kn.widgets.edit_configs(frame) is not None
-    assert kn.config_findings(frame) is not None
+    assert config_findings(frame) is not None
     assert len(kn.diff(frame, frame.copy())) == 0
 
 

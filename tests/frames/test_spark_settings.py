@@ -203,7 +203,7 @@ def test_delta_reaches_the_workers(
 def test_a_pyspark_without_delta_is_one_line(told: dict[str, str], monkeypatch: pytest.MonkeyPatch, conf: Path) -> None:
     """A JVM started, and ended in java.lang.NoSuchMethodError."""
     monkeypatch.setattr("pyspark.__version__", "4.3.0")
-    with pytest.raises(kn.Unsupported) as refused:
+    with pytest.raises(kn.errors.Unsupported) as refused:
         kn.spark_session(delta=True)
     assert told == {}
     assert refused.value.lines() == [

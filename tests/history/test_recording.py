@@ -290,7 +290,7 @@ def test_what_is_somebody_elses_is_left_alone(tmp_path: Path, kind: str) -> None
 def test_without_the_library_a_line_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
     """ModuleNotFoundError, thirty lines of it."""
     monkeypatch.setitem(sys.modules, "deltalake", None)
-    with pytest.raises(kn.Unsupported, match="deltalake is not installed") as raised:
+    with pytest.raises(kn.errors.Unsupported, match="deltalake is not installed") as raised:
         kn.open_history("somewhere")
     assert "kadmin_nb[delta]" in raised.value.hint
 

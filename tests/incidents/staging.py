@@ -20,6 +20,7 @@ from kadmin_nb.clients import DynamicProducer
 from kadmin_nb.frames.answer import Answer
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.quota_keys import text_of
+from kadmin_nb.plans.outcomes import Outcomes
 from kadmin_nb.state import History
 from tests.cluster.conftest import PLUGINS
 from tests.dangerous_plans import applied, keys
@@ -71,7 +72,7 @@ class Scene:
         outcomes = applied(stage.plan("an incident")).raise_for_errors()
         self.over.callback(self._take_back, outcomes)
 
-    def _take_back(self, outcomes: kn.Outcomes) -> None:
+    def _take_back(self, outcomes: Outcomes) -> None:
         plan = self.cluster.rollback(outcomes.plan_id)
         self.cluster.apply(plan, allow=keys(plan)).raise_for_errors()
 

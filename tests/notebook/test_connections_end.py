@@ -126,7 +126,7 @@ def test_use_closes_where_no_variable_holds(notebook, kafka: LocalKafka) -> None
     session = notebook.shell.magics_manager.registry["KAdmin"].session
     plan = planned(session.connected.stage())
     notebook(f"%kadmin use {kafka.bootstrap} --property client.id=other")
-    with pytest.raises(kn.ConnectionFailed, match=r"^the connection is closed, while ") as told:
+    with pytest.raises(kn.errors.ConnectionFailed, match=r"^the connection is closed, while ") as told:
         plan.apply()
     assert told.value.hint == "Connect again."
     assert "\n" not in str(told.value)

@@ -168,7 +168,7 @@ def test_a_notebook_does_not_wait_for_a_cluster(monkeypatch) -> None:
 
     def never(target):
         time.sleep(60)
-        raise kn.TimedOut("no answer")
+        raise kn.errors.TimedOut("no answer")
 
     begun = time.monotonic()
     assert list(NamesOfThread(never)("topic", None, [])) == []

@@ -287,7 +287,7 @@ def test_another_cluster_for_one_call(live, kafka, name):
 
 def test_a_cluster_that_cannot_be_reached_does_not_become_current(live, kafka):
     """After a typo in `use` I had no cluster at all."""
-    live.refused("%kadmin use 127.0.0.1:1", kn.ConnectionFailed)
+    live.refused("%kadmin use 127.0.0.1:1", kn.errors.ConnectionFailed)
     assert kafka.bootstrap in repr(live("%kadmin use " + kafka.bootstrap))
     assert live("%kquota describe user=nobody").empty
 
@@ -321,7 +321,7 @@ def test_spark_that_is_not_installed_is_one_line(live, monkeypatch):
     for module in [name for name in sys.modules if name.split(".")[0] == "pyspark"]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "pyspark", None)
-    error = live.refused("%kquota describe --as spark", kn.Unsupported)
+    error = live.refused("%kquota describe --as spark", kn.errors.Unsupported)
     assert "pyspark is not installed" in str(error)
 
 

@@ -96,7 +96,7 @@ def test_a_plan_of_another_cluster_is_refused(live, cluster, who, tmp_path) -> N
     plan = made.plan()
     other = kn.Plan("another", plan.created, plan.changes)
     place = other.save(tmp_path / "other.json")
-    assert "the plan is for cluster another" in str(live.refused(f"%kplan review {place}", kn.WrongCluster))
+    assert "the plan is for cluster another" in str(live.refused(f"%kplan review {place}", kn.errors.WrongCluster))
 
 
 def test_a_policy_of_the_line_holds_for_the_widget(live, tray, who, tmp_path) -> None:

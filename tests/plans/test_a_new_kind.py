@@ -137,7 +137,7 @@ def test_what_quotas_do_together_is_not_done_by_it(kafka):
     plan = plan_of(kafka, lambda stage: stage.add([Edit(DELETE, default, KEY), Edit(SET, ALICE, KEY, "red")]))
     of_quota, of_label = sorted(plan.changes, key=lambda change: change.kind != "quota")
     gate = Gate(kafka, plan, nowhere)
-    with pytest.raises(kn.Dangerous):
+    with pytest.raises(kn.errors.Dangerous):
         gate.pass_([of_quota], JournalState())
     assert gate.pass_([of_label], JournalState()) == {}
 

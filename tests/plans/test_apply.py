@@ -167,7 +167,7 @@ def test_a_plan_for_another_cluster_is_refused(cluster, unique, tells, tmp_path)
     stage = cluster.stage()
     stage.set_quota("producer_byte_rate", 10, user=unique("user"))
     foreign = replace(stage.plan(), cluster_id="another-cluster")
-    with pytest.raises(kn.WrongCluster, match="for cluster another-cluster, this is") as wrong:
+    with pytest.raises(kn.errors.WrongCluster, match="for cluster another-cluster, this is") as wrong:
         cluster.apply(foreign)
     assert wrong.value.code == "INCONSISTENT_CLUSTER_ID"
     assert tells == []
@@ -393,7 +393,7 @@ def test_ctrl_c_in_the_last_moment_is_heard(cluster, unique, monkeypatch, handle
     stage = cluster.stage()
     stage.set_quota("producer_byte_rate", 5_000_000, user=unique("user"))
     try:
-        with pytest.raises(kn.Interrupted, match="stopped by Ctrl-C") as raised:
+        with pytest.raises(kn.errors.Interrupted, match="stopped by Ctrl-C") as raised:
             stage.plan().apply()
         assert signal.getsignal(signal.SIGINT) is handler
     finally:

@@ -116,7 +116,7 @@ def test_over_a_connection_without_a_login_nobody_approves(cluster: kn.Cluster, 
         cluster.approve(plan)
     with pytest.raises(kn.PlanRefused, match="is not approved"):
         cluster.apply(plan, require_approval=True)
-    with pytest.raises(kn.WrongCluster):
+    with pytest.raises(kn.errors.WrongCluster):
         cluster.approve(kn.Plan("another", AT, (), author=ALICE))
     assert not len(cluster.quotas.describe(user=user))
 

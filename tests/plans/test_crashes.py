@@ -22,6 +22,7 @@ from kadmin_nb.cluster.changes import journals
 from kadmin_nb.frames import schemas
 from kadmin_nb.plans.execution.progress import Advance
 from kadmin_nb.plans.journal.storage import folder_of
+from kadmin_nb.plans.outcomes import Outcomes
 from kadmin_nb.plans.plan import Plan
 from tests.plans.plan_rows import rows
 
@@ -178,7 +179,7 @@ def journal_of(plan: Plan) -> Path:
         return Path(journal.place)
 
 
-def carried_on(cluster: kn.Cluster, plan: Plan, lock: bool) -> kn.Outcomes:
+def carried_on(cluster: kn.Cluster, plan: Plan, lock: bool) -> Outcomes:
     """By its id where it was begun, and else, as anybody would, by another apply."""
     try:
         return cluster.apply(plan.id, quiet_period=0.5, lock=lock)
@@ -343,7 +344,7 @@ def test_ctrl_c_between_two_steps_ends_the_pause(cluster, unique):
     stage = cluster.stage()
     stage.set_quota(RATE, "100kB/s", client_id=client)
     plan = stage.plan()
-    with pytest.raises(kn.Interrupted) as stopped:
+    with pytest.raises(kn.errors.Interrupted) as stopped:
         cluster.apply(plan, gradual=120.0, usage=used(client), progress=press)
     assert time.monotonic() - pressed[0] < 60
     assert rows(stopped.value.outcomes, "state", "error") == [("unverified", "INCOMPLETE")]

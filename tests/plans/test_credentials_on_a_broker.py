@@ -73,7 +73,7 @@ def logs_in(secure_kafka: LocalKafka, tmp_path_factory: pytest.TempPathFactory) 
         }
         try:
             kn.connect(secure_kafka.bootstrap, properties=properties).close()
-        except kn.AuthenticationFailed:
+        except kn.errors.AuthenticationFailed:
             return False
         return True
 

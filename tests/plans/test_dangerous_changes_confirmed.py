@@ -105,7 +105,7 @@ def test_a_rollback_that_weakens_is_judged_like_any_plan(cluster, safe):
     outcomes = stage.plan().apply().raise_for_errors()
     back = cluster.rollback(outcomes.plan_id)
     assert keys(back) == [MIN_ISR]
-    with pytest.raises(kn.Dangerous, match="5 becomes 3"):
+    with pytest.raises(kn.errors.Dangerous, match="5 becomes 3"):
         back.apply()
     assert back.apply(allow=MIN_ISR).ok
 
@@ -121,7 +121,7 @@ def test_a_note_that_was_taken_out_of_the_file_does_not_let_it_through(cluster, 
     Path("p.json").write_text(json.dumps(document | {"notes": []}))
     edited = kn.Plan.load("p.json")
     assert keys(edited) == [MIN_ISR]
-    with pytest.raises(kn.Dangerous):
+    with pytest.raises(kn.errors.Dangerous):
         cluster.apply(edited)
 
 
@@ -135,7 +135,7 @@ def test_a_notebook_refuses_without_asking_anybody(kafka, cluster, safe):
         )
         plan = run(["plan"], session, "%kconfig", kconfig).value
         assert f"topic={safe} {MIN_ISR}: 3 becomes 1" in plan._repr_html_()
-        with pytest.raises(kn.Dangerous):
+        with pytest.raises(kn.errors.Dangerous):
             run(["apply"], session, "%kconfig", kconfig)
         assert run(["apply", "--allow", MIN_ISR], session, "%kconfig", kconfig).value.ok
         assert value_of(cluster, safe) == "1"

@@ -312,7 +312,7 @@ def dangerous(kafka: FakeKafka, reason: str | None = "less is enough") -> kn.Pla
 def test_nothing_is_sent_unconfirmed(kafka):
     """It asked in an input box, which a nightly job never sees, and went on."""
     plan, before = dangerous(kafka), copy.deepcopy(kafka.cluster.head.values)
-    with pytest.raises(kn.Dangerous) as refused:
+    with pytest.raises(kn.errors.Dangerous) as refused:
         gated(kafka, plan, Pages())
     assert str(refused.value) == (
         "row 1, topic=t min.insync.replicas: 3 becomes 1: a write counts as acknowledged with fewer copies, and is "
@@ -358,7 +358,7 @@ def test_what_was_allowed_is_in_the_journal_and_holds_for_a_resume(kafka):
     assert gated(kafka, plan, pages) == ["verified", "unchanged"]
     hold(kafka, {}, {("topic=t", MIN_ISR): "3"})
     kafka.cluster.settle()
-    with pytest.raises(kn.Dangerous):
+    with pytest.raises(kn.errors.Dangerous):
         gated(kafka, plan, Pages())
 
 
@@ -378,5 +378,5 @@ def test_what_became_weaker_since_the_plan_is_judged_by_what_holds_then(kafka):
     assert dangers.found(kafka, plan.changes) == ()
     hold(kafka, {}, {("broker=<default>", MIN_ISR): "2"})
     kafka.cluster.settle()
-    with pytest.raises(kn.Dangerous, match="2 becomes 1"):
+    with pytest.raises(kn.errors.Dangerous, match="2 becomes 1"):
         gated(kafka, plan, Pages())

@@ -92,7 +92,7 @@ def test_what_is_unknown_is_not_replayed_and_said():
     unknown = table.set_column(table.column_names.index("value"), "value", pa.nulls(len(table), pa.float64()))
     said = str(plan_of(**{"user=alice": 9}).impact(unknown, quotas=quotas()))
     assert "not known in full" in said
-    assert "not known in full" in str(kn.backtest(quotas(**{"user=alice": 9}), unknown))
+    assert "not known in full" in str(kn.usage.backtest(quotas(**{"user=alice": 9}), unknown))
 
 
 @pytest.mark.parametrize(
@@ -110,14 +110,16 @@ def test_a_plan_from_a_file_needs_the_quotas_or_a_cluster():
     with pytest.raises(kn.UsageError, match="bound to no cluster"):
         plan_of(**{"user=alice": 9}).impact(usage())
     with pytest.raises(kn.UsageError, match="bound to no cluster"):
-        kn.backtest(plan_of(**{"user=alice": 9}), usage())
+        kn.usage.backtest(plan_of(**{"user=alice": 9}), usage())
 
 
 def test_two_states_are_compared_without_any_plan():
     """To compare two snapshots I had to make up a plan."""
-    found = kn.impact(quotas(**{"user=alice": 9}), quotas(), usage(), keys=KEY)
+    found = kn.usage.impact(quotas(**{"user=alice": 9}), quotas(), usage(), keys=KEY)
     assert [row["effect"] for row in found.to_arrow().to_pylist()] == ["becomes unlimited"]
-    assert "0 of 1 buckets would have been throttled" in repr(kn.backtest(quotas(**{"user=alice": 10**8}), usage()))
+    assert "0 of 1 buckets would have been throttled" in repr(
+        kn.usage.backtest(quotas(**{"user=alice": 10**8}), usage())
+    )
 
 
 def test_a_bucket_of_many_clients_is_no_client():

@@ -208,7 +208,7 @@ def test_a_zombie_keeps_nobody_out(place):
     words = [sys.executable, "-c", f"{modules}; {program}"]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as killed:
         assert killed.stdout.readline()
-        with pytest.raises(kn.Locked):
+        with pytest.raises(kn.errors.Locked):
             Journal.open(place)
         killed.kill()
         eventually(lambda: state_of_process(killed.pid), "Z")
@@ -311,7 +311,7 @@ def test_without_locks_a_run_whose_journal_was_removed_writes_nothing(place):
     """The first made the file and gave up; the second went on in a file that no folder had."""
     with Journal.open(place):
         second = Journal.open(place)
-    with second, pytest.raises(kn.Locked, match=rf"it has written to {place}, or removed it"):
+    with second, pytest.raises(kn.errors.Locked, match=rf"it has written to {place}, or removed it"):
         second.write("run", run=1)
     assert not place.exists()
 
@@ -325,6 +325,6 @@ def test_without_locks_a_run_that_has_waited_spoils_no_journal(place, in_folder)
     with Journal.open(place) as waiting:
         with Journal.open(place) as other:
             other.write("run", run=1)
-        with pytest.raises(kn.Locked, match="it has written to") as refused:
+        with pytest.raises(kn.errors.Locked, match="it has written to") as refused:
             waiting.write("run", run=1)
     assert (refused.value.code, kinds(place)) == ("IN_USE", ["run"])

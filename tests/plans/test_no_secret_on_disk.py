@@ -371,7 +371,7 @@ def test_a_wrong_login(secure_kafka, silence, mechanism):
     """The error of the login had the login."""
     module = jaas("admin", CORE).replace("plain.Plain", "scram.Scram" if mechanism != "PLAIN" else "plain.Plain")
     properties = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": mechanism, "sasl.jaas.config": module}
-    with pytest.raises(kn.AuthenticationFailed) as refused:
+    with pytest.raises(kn.errors.AuthenticationFailed) as refused:
         kn.connect(secure_kafka.bootstrap, properties=properties)
     silence(refused.value)
 

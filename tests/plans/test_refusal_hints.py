@@ -87,7 +87,7 @@ def test_python_lifts_a_danger_by_arguments(cluster, durable):
     stage.set_config("retention.ms", "1000", topic=durable)
     plan = stage.plan()
     assert "To apply it anyway, plan with reason='WHY' and apply with allow=['retention.ms']" in repr(plan)
-    with pytest.raises(kn.Dangerous) as refused:
+    with pytest.raises(kn.errors.Dangerous) as refused:
         plan.apply()
     lifting = "plan with reason='WHY' and apply with allow=['retention.ms']."
     assert refused.value.hint == f"Nothing was sent. To apply it anyway, {lifting}"
@@ -97,7 +97,7 @@ def test_python_lifts_a_danger_by_arguments(cluster, durable):
 def test_a_runbook_lifts_a_danger_by_parameters(kafka, durable, tmp_path):
     """The executed page told me to type --allow, which `runbook run` does not have."""
     given = {"cluster": kafka.bootstrap, "changes": [f"set retention.ms=1000 topic={durable}"], "apply": True}
-    with pytest.raises(kn.Dangerous) as refused:
+    with pytest.raises(kn.errors.Dangerous) as refused:
         runbooks.run("change_configs", given, output=tmp_path)
     said = (
         """Nothing was sent. To apply it anyway, plan with -p reason=WHY and apply with -p 'allow=["retention.ms"]'."""
@@ -117,7 +117,7 @@ def test_a_saved_plan_without_a_reason_is_to_be_planned_again(cluster, durable, 
     given = {"cluster": cluster.settings.bootstrap, "plan": str(plan.save(tmp_path / "p.json")), "plan_id": plan.id}
     run = runbooks.run("apply_plan", given, output=tmp_path)
     assert "It is dangerous, and can only be applied with a reason: plan again with one" in repr(run)
-    with pytest.raises(kn.Dangerous) as refused:
+    with pytest.raises(kn.errors.Dangerous) as refused:
         runbooks.run("apply_plan", {**given, "apply": True}, output=tmp_path)
     assert """plan with a reason and apply with -p 'allow=["retention.ms"]'.""" in str(refused.value.hint)
 

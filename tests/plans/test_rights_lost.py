@@ -81,7 +81,7 @@ def editing(secure_kafka: LocalKafka, user: str) -> Iterator[kn.Cluster]:
 
 
 def _reaches(kafka: LocalKafka, user: str) -> bool:
-    with contextlib.suppress(kn.AuthenticationFailed):
+    with contextlib.suppress(kn.errors.AuthenticationFailed):
         kafka.connect(user).close()
         return True
     return False

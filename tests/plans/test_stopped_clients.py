@@ -57,7 +57,7 @@ def test_with_a_usage_it_has_to_be_allowed(cluster: kn.Cluster, lowered):
     """The usage lay beside the plan, and apply did not look at it."""
     user, plan = lowered
     measured = usage((user, "app", 5 * MB))
-    with pytest.raises(kn.Dangerous, match=r"stalls for 8.98 min"):
+    with pytest.raises(kn.errors.Dangerous, match=r"stalls for 8.98 min"):
         cluster.apply(plan, usage=measured)
     assert len(plan.dangers()) == 0
     cluster.apply(plan, usage=measured, allow=["producer_byte_rate"]).raise_for_errors()
@@ -77,5 +77,5 @@ def test_an_impact_shows_the_danger_below_its_plan(cluster: kn.Cluster, lowered)
     assert answer.plan.dangers().to_arrow()["danger"].to_pylist() == ["stop"]
     assert f"user={user} client-id=app on broker 1 stalls for 8.98 min" in repr(answer)
     assert answer.plan.id == plan.id
-    with pytest.raises(kn.Dangerous, match="stalls"):
+    with pytest.raises(kn.errors.Dangerous, match="stalls"):
         cluster.apply(answer.plan)

@@ -216,7 +216,7 @@ def test_a_secret_is_not_told() -> None:
 
 def test_a_plan_of_another_cluster_is_refused() -> None:
     """A plan for test was judged beside what production holds."""
-    with pytest.raises(kn.WrongCluster, match="was made for cluster elsewhere"):
+    with pytest.raises(kn.errors.WrongCluster, match="was made for cluster elsewhere"):
         kn.check(ceiling, plan(cluster_id="elsewhere"), on=held())
     with pytest.raises(kn.UsageError, match="a cluster or a snapshot is required"):
         kn.check(ceiling, plan())
@@ -288,7 +288,7 @@ def test_a_danger_is_confirmed_by_its_key(cluster, ceiling_file, altered) -> Non
     high = staged(cluster, user, "60MB/s")
     assert kn.check(place, high).ok
     altered.clear()
-    with pytest.raises(kn.Dangerous, match=r"ceiling: .*60 MB/s; ask the platform team"):
+    with pytest.raises(kn.errors.Dangerous, match=r"ceiling: .*60 MB/s; ask the platform team"):
         high.apply(policy=place)
     assert altered == []
     assert high.apply(policy=place, allow=[RATE]).ok

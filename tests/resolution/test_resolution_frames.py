@@ -10,6 +10,7 @@ import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.quota_keys import USER_CLIENT_KEYS
 from kadmin_nb.resolution.kernel import Index, resolve
+from kadmin_nb.resolution.rules import metric_tags
 from tests.resolution.hierarchies import KEY, pairs_of, quotas_of, subset
 
 QUOTAS = quotas_of(subset(0b10100101))
@@ -131,7 +132,7 @@ def test_an_index_is_made_once_and_asked_often() -> None:
 
 def test_the_front_door_has_them() -> None:
     assert kn.resolve is resolve
-    assert kn.metric_tags("a b", "c") == {"user": "a%20b", "client-id": "c"}
+    assert metric_tags("a b", "c") == {"user": "a%20b", "client-id": "c"}
 
 
 def test_a_nan_that_a_broker_stored_is_shown_and_not_taken_for_absent() -> None:

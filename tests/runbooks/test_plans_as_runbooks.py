@@ -60,7 +60,7 @@ def test_the_plan_that_was_reviewed_is_applied_and_taken_back(
     undone = as_task("rollback_plan", **back, apply=True)
     assert undone["state"] == "applied"
     assert stored(cluster, user) == []
-    with pytest.raises(kn.Dangerous, match=f"was rolled back by plan {undone['plan_id'][:12]}"):
+    with pytest.raises(kn.errors.Dangerous, match=f"was rolled back by plan {undone['plan_id'][:12]}"):
         as_task("apply_plan", **given, apply=True)
     assert stored(cluster, user) == []
     assert as_task("apply_plan", **given, apply=True, allow=[undone["plan_id"][:12]])["state"] == "applied"
@@ -78,9 +78,9 @@ def test_the_plan_that_was_reviewed_is_applied_and_taken_back(
         ({"plan": "edited.json"}, kn.Invalid, "was changed after it was saved"),
         ({"plan": "noted.json", "require_approval": True}, kn.Invalid, "a note about another plan"),
         ({"require_approval": True}, kn.PlanRefused, "is not approved"),
-        ({"cluster_id": "another"}, kn.WrongCluster, "meant for cluster another"),
+        ({"cluster_id": "another"}, kn.errors.WrongCluster, "meant for cluster another"),
         ({"limit": 0}, kn.PlanRefused, "the limit is 0"),
-        ({"cluster": "127.0.0.1:1"}, kn.ConnectionFailed, "127.0.0.1:1"),
+        ({"cluster": "127.0.0.1:1"}, kn.errors.ConnectionFailed, "127.0.0.1:1"),
         ({"allow": ["retention.msx"]}, kn.UsageError, "retention.msx"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else None,
@@ -128,7 +128,7 @@ def test_a_dangerous_change_needs_its_key_to_be_allowed(kafka: LocalKafka, clust
     changes = [f"set unclean.leader.election.enable=true topic={topic}"]
     cluster.port.create_topics({topic: 1})
     given = {"cluster": kafka.bootstrap, "changes": changes, "apply": True, "reason": "a test"}
-    with pytest.raises(kn.Dangerous, match=r"unclean\.leader"):
+    with pytest.raises(kn.errors.Dangerous, match=r"unclean\.leader"):
         as_task("change_configs", **given)
     assert as_task("change_configs", **given, allow=["unclean.leader.election.enable"])["state"] == "applied"
     assert as_task("change_configs", **given, allow=["unclean.leader.election.enable"])["state"] == "nothing to do"

@@ -12,7 +12,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.model.changes import FAILED, OK, UNCHANGED, UNKNOWN, VERIFIED, Change, Outcome, Refusal
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.plans.outcomes import ApplyResult
+from kadmin_nb.plans.outcomes import ApplyResult, Outcomes
 
 CHANGE = Change(1, "set", Entity.parse("user=alice"), "producer_byte_rate", wanted="5", after="5", validated=OK)
 PLAN = kn.Plan("cluster-1", "2026-01-01T00:00:00+00:00", (CHANGE,), "why")
@@ -31,10 +31,10 @@ class Cluster:
     def __init__(self, answer: Outcome | Exception) -> None:
         self.answer = answer
 
-    def apply(self, plan: kn.Plan, options: object = None) -> kn.Outcomes:
+    def apply(self, plan: kn.Plan, options: object = None) -> Outcomes:
         if isinstance(self.answer, Exception):
             raise self.answer
-        return kn.Outcomes.of(plan.id, plan.cluster_id, ApplyResult([self.answer]))
+        return Outcomes.of(plan.id, plan.cluster_id, ApplyResult([self.answer]))
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def carried_out(place: Path, answer: Outcome | Exception) -> tuple[str, bool | N
         (Outcome(CHANGE, UNKNOWN, "REQUEST_TIMED_OUT"), "failed", True),
         (Outcome(CHANGE, FAILED, "POLICY_VIOLATION", "no"), "failed", False),
         (kn.Conflict("moved"), "failed", False),
-        (kn.TimedOut("no answer"), "failed", None),
+        (kn.errors.TimedOut("no answer"), "failed", None),
     ],
     ids=["verified", "unchanged", "unknown", "failed", "refused", "timed out"],
 )
@@ -102,7 +102,7 @@ def test_a_run_that_is_killed_while_applying_has_said_so(place: Path) -> None:
         pass
 
     class Dying(Cluster):
-        def apply(self, plan: kn.Plan, options: object = None) -> kn.Outcomes:
+        def apply(self, plan: kn.Plan, options: object = None) -> Outcomes:
             raise Killed
 
     record = recorded(place, Outcome(CHANGE, VERIFIED))
@@ -169,7 +169,7 @@ def test_the_gate_holds_the_limit_and_the_review() -> None:
 
 def test_a_plan_that_was_stopped_on_its_way_is_recorded_with_its_rows(place):
     """The disk was full, and the record did not say which rows had been changed."""
-    done = kn.Outcomes.of(PLAN.id, PLAN.cluster_id, ApplyResult([Outcome(CHANGE, VERIFIED)]))
+    done = Outcomes.of(PLAN.id, PLAN.cluster_id, ApplyResult([Outcome(CHANGE, VERIFIED)]))
     stopped = kn.errors.PartlyFailed("the journal cannot be written", outcomes=done, code="JOURNAL")
     assert carried_out(place, stopped) == ("failed", True)
     assert [row["state"] for row in read(place)["outcomes"]] == ["verified"]

@@ -113,7 +113,7 @@ def test_a_job_may_fail_where_something_wants_a_look(kafka: LocalKafka, limited:
         ({"clients": "other.csv"}, kn.UsageError, "no column user"),
         ({"policy": "none.py"}, kn.NotFound, "none.py"),
         ({"policy": "other.csv"}, kn.KadminError, "other.csv"),
-        ({"cluster_id": "another"}, kn.WrongCluster, "meant for cluster another"),
+        ({"cluster_id": "another"}, kn.errors.WrongCluster, "meant for cluster another"),
     ],
     ids=lambda value: "-".join(value.values()) if isinstance(value, dict) else None,
 )
@@ -163,7 +163,7 @@ def test_a_history_is_recorded(kafka: LocalKafka, cluster: kn.Cluster, limited: 
     assert now.quotas.to_arrow().select(stored.column_names).to_pylist() == stored.to_pylist() != []
     with pytest.raises(kn.UsageError, match="history is not set"):
         as_task("record_history", cluster=kafka.bootstrap)
-    with pytest.raises(kn.WrongCluster, match="meant for cluster another"):
+    with pytest.raises(kn.errors.WrongCluster, match="meant for cluster another"):
         as_task("record_history", cluster=kafka.bootstrap, history=str(folder / "recorded"), cluster_id="another")
 
 

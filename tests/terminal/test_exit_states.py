@@ -66,8 +66,8 @@ def test_the_exit_state_of_an_answer(value, plain, detailed):
     [
         (kn.UsageError("x"), ExitState.WRONG_USAGE),
         (kn.Conflict("x"), ExitState.REFUSED),
-        (kn.Locked("x"), ExitState.TRY_AGAIN),
-        (kn.NeedsLook("x"), ExitState.DIFFERENCES),
+        (kn.errors.Locked("x"), ExitState.TRY_AGAIN),
+        (kn.errors.NeedsLook("x"), ExitState.DIFFERENCES),
         (kn.Invalid("x"), ExitState.FAILED),
         (kn.PartlyFailed("x"), ExitState.PARTLY),
         (kn.PartlyFailed("x", outcomes=outcomes(WANTED, "unverified")), ExitState.PARTLY),

@@ -22,6 +22,7 @@ from kadmin_nb.kafka_commands import configs_lines
 from kadmin_nb.kafka_commands.client_quotas import in_braces
 from kadmin_nb.model.client_configs import ClientEntity
 from kadmin_nb.model.entity import Entity
+from kadmin_nb.plans.outcomes import Outcomes
 from tests.hostile_names import HOSTILE
 from tests.persons import let_in
 from tests.plans.kafka_tool import Tool
@@ -648,12 +649,12 @@ def test_registrations_go_beside_other_keys(kadmin, kafka, unique):
 
 def test_a_failure_prints_no_table_where_scripts_read(kadmin, kafka, topic, monkeypatch):
     """A line that failed printed our table on standard output, and the script took its heading for an answer."""
-    refused = kn.Outcomes.raise_for_errors
+    refused = Outcomes.raise_for_errors
 
     def failing(outcomes):
         raise kn.PartlyFailed("1 of 1 rows failed", outcomes=refused(outcomes), code="PARTLY")
 
-    monkeypatch.setattr(kn.Outcomes, "raise_for_errors", failing)
+    monkeypatch.setattr(Outcomes, "raise_for_errors", failing)
     alter = ("--alter", "--topic", topic, "--add-config", "file.delete.delay.ms=70000")
     answer = kadmin("kafka-configs", *_at(kafka), *alter)
     assert (answer.code, answer.out) == (1, "")
@@ -665,7 +666,7 @@ def test_an_older_broker_that_cannot_list_is_a_note(kadmin, kafka, monkeypatch):
     """The playbook describes all types in turn, and ended at the groups of a cluster of 3.9."""
 
     def no_list(configs, word):
-        raise kn.Unsupported("this broker can only list client-metrics")
+        raise kn.errors.Unsupported("this broker can only list client-metrics")
 
     monkeypatch.setattr("kadmin_nb.cluster.configs.Configs.names", no_list)
     answer = kadmin("kafka-configs", *_at(kafka), "--describe", "--entity-type", "groups")
