@@ -32,7 +32,7 @@ from ..usage.limits_over_time import LimitsOverTime, limits_over_time
 from ..usage.near_and_top import TopAnswer
 from .groups import group_types
 from .observation import ObservationAnswer
-from .request_logs import are_known, beginning
+from .request_logs import beginning, log_places
 
 if TYPE_CHECKING:
     from ..state import History
@@ -45,7 +45,7 @@ def refuse_unknown_logs(kafka: LiveKafka) -> None:
     ------
     NotKnowable
     """
-    if not are_known(kafka.id):
+    if not log_places(kafka.id):
         raise NotKnowable(
             "brokers do not say where they write their request log",
             hint="Have them write it (observe), and name its files; or take the usage from metrics.",

@@ -1,8 +1,8 @@
 """`cluster.observe()`: the request log of every broker on for a bounded time, and off again whatever happens.
 
-The levels of a broker's loggers live in its memory. They are set through a plan, and taken back to what they were when
-the time is over, after an error, Ctrl-C or SIGTERM, and when Python ends. What is switched on is written down before:
-of a process that was killed, `left_on` has the lines that switch it off.
+The levels of a broker's loggers live in its memory. They are set through a plan, and restored when the time is over,
+after an error, Ctrl-C or SIGTERM, and when Python ends. What is switched on is written down before: of a process
+that was killed, `left_on` has the lines that switch it off.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -37,13 +38,14 @@ from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
+from ..model.findings import Row
 from ..model.resources import Resource
 from ..paths import state_dir
 from ..plans.execution.executor import refuse_invalid
 from ..plans.execution.progress import Advance, Progress
 from ..plans.plan import Plan
 from ..plans.stage import Stage
-from .request_logs import RequestLog, first_time, request_logs
+from .request_logs import RequestLog, request_logs
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
@@ -71,19 +73,20 @@ PATIENCE = 10.0
 """Seconds that one broker is given to tell a level."""
 
 WITHIN = 30.0
-"""Seconds for which it tries to take the levels back."""
+"""Seconds for which it tries to restore the levels."""
 
 ELSEWHERE = (
     "each broker writes its log where its log4j configuration says, often logs/kafka-request.log, which cannot be read "
     "from here: copy it, and read it with `quota usage LOG --broker ID`"
 )
 
-LOST, LOST_ALL = "log4j deleted rolled files: requests are missing before", "the log was deleted during the observation"
-
 LISTS_CLIENTS = "Pass the log to the runbook upgrade_check: it lists who sent deprecated requests."
 ALL_REQUESTS = "Observe all requests; then the runbook upgrade_check lists who sent which versions."
 
-_SECONDS = "seconds observed"
+LEFT_ON = "an observation was killed, and left the brokers' request logs on"
+_LARGEST = 1 << 20
+"""Bytes of what is written down."""
+
 KEPT, RESTORED, MOVED, LEFT, SKIPPED = "kept", "restored", "moved", "left", "skipped"
 _PAUSE, _BEAT = 0.2, 0.5
 
@@ -117,9 +120,9 @@ class ObservationAnswer(Answer):
 
     @property
     def lines(self) -> str:
-        """The commands that take back the remaining levels, a line a broker."""
+        """The commands that restore the remaining levels, a line a broker."""
         rows = (row for row in self._table.to_pylist() if row["state"] == LEFT)
-        return "\n".join(switching_line(row["broker"], row["level_before"]) for row in rows)
+        return "\n".join(restoring(row["broker"], row["level_before"]) for row in rows)
 
     def raise_for_errors(self) -> ObservationAnswer:
         """Itself where every broker was observed, and its logger is back where it was.
@@ -127,7 +130,7 @@ class ObservationAnswer(Answer):
         Raises
         ------
         PartlyFailed
-            A logger is still on, or was never on; the hint has the lines that take it back.
+            A logger is still on, or was never on; the hint has the lines that switch it off.
         """
         if not self.ok:
             raise PartlyFailed("; ".join(self.failures), outcomes=self, hint=self.lines or None)
@@ -138,7 +141,7 @@ class ObservationAnswer(Answer):
         return ExitState.DONE if self.ok else ExitState.PARTLY
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """The lines that take levels back, and where the requests are."""
+        """The lines that restore levels, and where the requests are."""
         from ..frames.blocks import Listing
 
         below = [*self.lines.splitlines(), *self.warnings, *(f"request log: {log}" for log in self.logs)]
@@ -149,16 +152,19 @@ class ObservationAnswer(Answer):
 class Level:
     """The level of one broker's logger, or the reason why it is unknown."""
 
-    broker: int
     level: str | None
     error: str | None = None
-    message: str | None = None
+    reason: str | None = None
+
+
+Before = Mapping[int, str | None]
+"""The level to which the logger of each broker is restored."""
 
 
 def observe(
     kafka: LiveKafka, stage: Callable[[], Stage], seconds: float, progress: Progress, logged: Logged
 ) -> ObservationAnswer:
-    """Switch on, wait, take back; see `Cluster.observe`."""
+    """Switch on, wait, restore; see `Cluster.observe`."""
     if not 1 <= seconds <= logged.longest:
         raise UsageError(f"an observation of {seconds:g} s is not possible", hint=f"From 1 s to {logged.longest:g} s.")
     if logged == DEPRECATED_REQUESTS:
@@ -166,129 +172,182 @@ def observe(
     with _alone(kafka.id), request_logs(kafka.id) as logs:
         if lines := _left_on(kafka):
             raise PlanRefused(LEFT_ON, code="LEFT_ON", hint="\n".join(lines))
-        before = levels(kafka, [broker.id for broker in kafka.brokers()])
-        _refuse_blind(before)
-        watch = _Watch(kafka, stage, _switch_on_plan(stage, before, seconds, logged), seconds, progress, logged)
-        not_restored = watch.carry_out(logs)
-        answer = watch.answer(before, not_restored, logs)
-    if watch.stopped is not None:
-        how = "; some log levels are not restored" if not_restored else ", and all log levels were restored"
-        reason = f"the observation was stopped by Ctrl-C after {watch.lasted:.0f} s{how}"
-        raise Interrupted(reason, outcomes=answer, hint=answer.lines or None)
-    return answer.raise_for_errors() if not_restored else answer
-
-
-class _Watch:
-    """One observation: from the plan to what became of it."""
-
-    def __init__(
-        self,
-        kafka: LiveKafka,
-        stage: Callable[[], Stage],
-        plan: Plan | None,
-        seconds: float,
-        progress: Progress,
-        logged: Logged,
-    ) -> None:
-        self.kafka, self.stage, self.seconds, self.progress, self.logged = kafka, stage, seconds, progress, logged
-        self.plan = plan
-        self.before = {} if plan is None else {c.resource.broker or 0: c.old for c in plan.changes}
-        self.since = self.until = kafka.now()
-        self.stopped: KeyboardInterrupt | None = None
-
-    @property
-    def lasted(self) -> float:
-        return (self.until - self.since).total_seconds()
-
-    def carry_out(self, logs: Mapping[int, RequestLog]) -> dict[int, str]:
-        """The brokers whose level is not back, and why."""
-        _write_down(self.kafka.id, self.before, self.logged)
-        with _ending_first(self._take_back):
+        levels_before = levels(kafka, [broker.id for broker in kafka.brokers()])
+        plan = _switch_on_plan(stage, levels_before, seconds, logged)
+        ours = {} if plan is None else {change.resource.broker or 0: change.old for change in plan.changes}
+        written = {"level": logged.level, "before": {f"{broker}": level for broker, level in ours.items()}}
+        files.write(_place(kafka.id), documents.to_json(written))
+        restore = _Restoring(kafka, stage, ours, logged.level)
+        since, stopped = kafka.now(), False
+        with _ending_first(restore):
             try:
-                if self.plan is not None:
-                    self.plan.apply(lock=False).raise_for_errors()  # no editor sets levels: a killed one's lease stays
-                self.since = self.kafka.now()
+                if plan is not None:
+                    plan.apply(lock=False).raise_for_errors()  # no editor sets levels: a killed one's lease stays
+                since = kafka.now()
                 if not logs:
                     warnings.warn(ELSEWHERE, stacklevel=2)
-                self._wait()
-            except KeyboardInterrupt as exc:
-                self.stopped = exc
+                _wait(kafka, seconds, progress)
+            except KeyboardInterrupt:
+                stopped = True
             finally:
-                self.until = self.kafka.now()
-                self.progress(Advance(_SECONDS, round(self.lasted), round(self.lasted)))
-                not_restored = self._take_back()
-        return not_restored
+                until = kafka.now()
+                lasted = (until - since).total_seconds()
+                progress(Advance("seconds observed", round(lasted), round(lasted)))
+                left = restore()
+        after = levels(kafka, [broker for broker, before in levels_before.items() if before.level])
+        rows = [
+            _row(broker, before, after.get(broker), left.get(broker), logs.get(broker), logged, since, until)
+            for broker, before in levels_before.items()
+        ]
+    answer = ObservationAnswer(stamped(schemas.table(schemas.OBSERVED, rows), kafka.id))
+    answer.hint = LISTS_CLIENTS if logged == DEPRECATED_REQUESTS else None
+    if stopped:
+        how = "; some log levels are not restored" if left else ", and all log levels were restored"
+        reason = f"the observation was stopped by Ctrl-C after {lasted:.0f} s{how}"
+        raise Interrupted(reason, outcomes=answer, hint=answer.lines or None)
+    return answer.raise_for_errors() if left else answer
 
-    def _take_back(self) -> dict[int, str]:
+
+def _switch_on_plan(
+    stage: Callable[[], Stage], before: Mapping[int, Level], seconds: float, logged: Logged
+) -> Plan | None:
+    """The plan that switches it on where it is off; None where it is on everywhere.
+
+    Raises
+    ------
+    NotAuthorized, Invalid
+        No broker tells its level.
+    PlanRefused
+        The brokers would not take it. Nothing was sent.
+    """
+    if all(level.level is None for level in before.values()):
+        broker, first = next(iter(before.items()))
+        raise kind_of(first.error)(
+            f"{first.error} while reading the loggers of broker {broker}: {first.reason}",
+            code=first.error,
+            hint="It needs DESCRIBE_CONFIGS and ALTER_CONFIGS on the cluster."
+            if first.error == "CLUSTER_AUTHORIZATION_FAILED"
+            else None,
+        )
+    wishes = stage()
+    for broker, level in before.items():
+        if level.level is not None and level.level not in logged.enough:
+            wishes.set_config(LOGGER, logged.level, broker_logger=broker)
+    if not len(wishes):
+        return None
+    plan = wishes.plan(f"observe for {seconds:g} s")
+    refuse_invalid([*plan.refused, *plan.unauthorized], len(plan))
+    return plan
+
+
+def _wait(kafka: LiveKafka, seconds: float, progress: Progress) -> None:
+    """Until the time is over."""
+    end = kafka.monotonic() + seconds
+    while (seconds_left := end - kafka.monotonic()) > 0:
+        progress(Advance("seconds observed", int(seconds - seconds_left), round(seconds), left=seconds_left))
+        kafka.sleep(min(_BEAT, seconds_left))
+
+
+@dataclass(frozen=True)
+class _Restoring:
+    """What puts the loggers of these brokers back where they were, from the level that we have set."""
+
+    kafka: LiveKafka
+    stage: Callable[[], Stage]
+    before: Before
+    level: str
+
+    def __call__(self) -> dict[int, str]:
         """The brokers whose level is not back, and why, after trying for a while."""
-        end, not_restored = self.kafka.monotonic() + WITHIN, dict.fromkeys(self.before, "it was stopped meanwhile")
-        try:
-            while not_restored := self._tried([*not_restored]):
-                if self.kafka.monotonic() > end:
-                    return not_restored
+        end, left = self.kafka.monotonic() + WITHIN, dict.fromkeys(self.before, "it was stopped meanwhile")
+        with suppress(KeyboardInterrupt):
+            while (left := self.tried([*left])) and self.kafka.monotonic() <= end:
                 self.kafka.sleep(_PAUSE)
-        except KeyboardInterrupt as exc:
-            self.stopped = exc
-            return not_restored
-        _place(self.kafka.id).unlink(missing_ok=True)
-        return {}
+        if not left:
+            _place(self.kafka.id).unlink(missing_ok=True)
+        return left
 
-    def _tried(self, brokers: Sequence[int]) -> dict[int, str]:
-        """One attempt. A level that is no longer ours stays: a restart has lost it, or somebody has set another."""
+    def tried(self, brokers: Sequence[int]) -> dict[int, str]:
+        """One attempt, by an ordinary plan, a journal and all.
+
+        A level that is no longer ours stays: a restart has lost it, or somebody has set another.
+        """
         try:
-            now = levels(self.kafka, brokers)
-            silent = {one.broker: one.message or str(one.error) for one in now if one.level is None}
-            return silent | self._set_back([one.broker for one in now if one.level == self.logged.level])
+            now, wishes = levels(self.kafka, brokers), self.stage()
+            left = {broker: str(one.reason) for broker, one in now.items() if one.level is None}
+            for broker in (broker for broker, one in now.items() if one.level == self.level):
+                wishes.set_config(LOGGER, self.before[broker], broker_logger=broker)
+            if len(wishes):
+                plan = wishes.plan("the observation is over")
+                done = plan.apply(lock=False, verify_timeout=PATIENCE, quiet_period=PATIENCE).failed
+                left |= {plan.changes[row["row"] - 1].resource.broker or 0: row["message"] or row["state"]
+                         for row in done.to_arrow().to_pylist()}  # fmt: skip
         except (KadminError, OSError) as exc:
             return dict.fromkeys(brokers, str(exc))
+        return left
 
-    def _set_back(self, brokers: Sequence[int]) -> dict[int, str]:
-        """By an ordinary plan, a journal and all."""
-        if not brokers:
-            return {}
-        wishes = self.stage()
-        for broker in brokers:
-            wishes.set_config(LOGGER, self.before[broker], broker_logger=broker)
-        plan = wishes.plan("the observation is over")
-        done = plan.apply(lock=False, verify_timeout=PATIENCE, quiet_period=PATIENCE).failed.to_arrow().to_pylist()
-        failures = {row["resource"]: row["message"] or row["error"] or row["state"] for row in done}
-        return {c.resource.broker or 0: failures[str(c.resource)] for c in plan.changes if str(c.resource) in failures}
 
-    def _wait(self) -> None:
-        """Until the time is over."""
-        end = self.kafka.monotonic() + self.seconds
-        while (seconds_left := end - self.kafka.monotonic()) > 0:
-            self.progress(Advance(_SECONDS, int(self.seconds - seconds_left), round(self.seconds), left=seconds_left))
-            self.kafka.sleep(min(_BEAT, seconds_left))
+def _row(
+    broker: int, before: Level, after: Level | None, left: str | None, log: RequestLog | None, logged: Logged,
+    since: datetime, until: datetime,
+) -> Row:  # fmt: skip
+    """OBSERVED of one broker: what became of its logger, and the files that its requests are in."""
+    if before.level is None:
+        reason = f"not observed: {before.reason or before.error}"
+        return {"broker": broker, "state": SKIPPED, "message": reason}
+    same = after is None or after.level in (None, before.level)
+    if left is not None:
+        state, message = LEFT, f"{LOGGER} is still at {logged.level}, as far as is known: {left}"
+    elif before.level in logged.enough:
+        state, message = KEPT, f"was at {before.level} before" + ("" if same else ", and it was switched off since")
+    else:
+        state, message = (RESTORED, "") if same else (MOVED, "another level was set since")
+    found, complete, further = (None, None, ELSEWHERE) if log is None else log.found()
+    return {
+        "broker": broker,
+        "state": state,
+        "level_before": before.level,
+        "level_after": after.level if after else None,
+        "since": since,
+        "until": until,
+        "logs": found,
+        "complete": complete,
+        "message": "; ".join(filter(None, [message, further])) or None,
+    }
 
-    def answer(
-        self, before: Sequence[Level], not_restored: Mapping[int, str], logs: Mapping[int, RequestLog]
-    ) -> ObservationAnswer:
-        """OBSERVED, a row a broker."""
-        after = {level.broker: level for level in levels(self.kafka, [level.broker for level in before if level.level])}
-        rows = (self._row(level, after.get(level.broker), not_restored) for level in before)
-        located = (_located(row, logs.get(row["broker"])) for row in rows)
-        answer = ObservationAnswer(stamped(schemas.table(schemas.OBSERVED, located), self.kafka.id))
-        if self.logged == DEPRECATED_REQUESTS:
-            answer.hint = LISTS_CLIENTS
-        return answer
 
-    def _row(self, before: Level, after: Level | None, not_restored: Mapping[int, str]) -> dict[str, Any]:
-        state, message = _became(before, after, not_restored, self.logged)
-        return {
-            "broker": before.broker,
-            "state": state,
-            "level_before": before.level,
-            "level_after": after.level if after else None,
-            "since": None if state == SKIPPED else self.since,
-            "until": None if state == SKIPPED else self.until,
-            "message": message,
-        }
+def levels(kafka: LiveKafka, brokers: Iterable[int]) -> dict[int, Level]:
+    """The level of each of these brokers' request loggers."""
+    return {broker: _level(kafka, broker) for broker in brokers}
+
+
+def _level(kafka: LiveKafka, broker: int) -> Level:
+    loggers = [Resource("BROKER_LOGGER", str(broker))]
+    rows = kafka.configs.describe(loggers, [LOGGER], synonyms=False, timeout=PATIENCE).to_pylist()
+    found = (row for row in rows if row["error"] is not None or row["key"] == LOGGER)
+    row = next(found, {"value": None, "error": "INVALID_CONFIG", "message": f"it has no {LOGGER}"})
+    return Level(row["value"], row["error"], row["message"] or row["error"])
+
+
+def _refuse_without_deprecated(version: str) -> None:
+    """Refuse brokers that write no deprecated requests at INFO. That it is 3.9.0 and not later nobody can see.
+
+    Raises
+    ------
+    Unsupported
+    """
+    if version != "3.9":
+        is_later = version.partition(".")[0] not in ("0", "1", "2", "3")
+        why = "they refuse old versions, and log none of it" if is_later else "they do not know which are deprecated"
+        raise Unsupported(
+            f"brokers of Kafka {version} log no deprecated requests by themselves, as those of 3.9.1 to 3.9 do: {why}",
+            hint=None if is_later else ALL_REQUESTS,
+        )
 
 
 @contextmanager
-def _ending_first(take_back: Callable[[], object]) -> Iterator[None]:
-    """SIGTERM and a terminal that closes end the block as Ctrl-C does, and Python takes the levels back before it ends.
+def _ending_first(restore: Callable[[], object]) -> Iterator[None]:
+    """SIGTERM and a terminal that closes end the block as Ctrl-C does, and Python restores the levels before it ends.
 
     Signals come to the main thread alone.
     """
@@ -297,23 +356,18 @@ def _ending_first(take_back: Callable[[], object]) -> Iterator[None]:
         raise SystemExit(128 + number)
 
     is_main = threading.current_thread() is threading.main_thread()
-    before = {number: signal.signal(number, end) for number in _SIGNALS if is_main}
-    atexit.register(take_back)
+    names = [name for name in ("SIGTERM", "SIGHUP") if is_main and hasattr(signal, name)]
+    handlers = {name: signal.signal(getattr(signal, name), end) for name in names}
+    atexit.register(restore)
     try:
         yield
     finally:
-        atexit.unregister(take_back)
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+        atexit.unregister(restore)
+        for name, handler in handlers.items():
+            signal.signal(getattr(signal, name), handler)
 
 
 # --- what is switched on, written down ---
-
-_LARGEST = 1 << 20
-"""Bytes of what is written down."""
 
 
 def _place(cluster_id: str) -> Path:
@@ -341,11 +395,6 @@ def _alone(cluster_id: str) -> Iterator[None]:
         yield
 
 
-def _write_down(cluster_id: str, before: Mapping[int, str | None], logged: Logged) -> None:
-    levels_before = {f"{broker}": level for broker, level in before.items()}
-    files.write(_place(cluster_id), documents.to_json({"level": logged.level, "before": levels_before}))
-
-
 def left_on(kafka: LiveKafka) -> list[str]:
     """The lines that switch off what an observation of this machine left on when it was killed."""
     if _place(kafka.id).exists():
@@ -364,115 +413,15 @@ def _left_on(kafka: LiveKafka) -> list[str]:
     if not place.exists():
         return []
     kept = documents.from_json(files.read_text(place, "what was switched on", _LARGEST))
-    now = levels(kafka, map(int, kept["before"]))
-    lines = [
-        switching_line(one.broker, kept["before"][f"{one.broker}"]) for one in now if one.level in (kept["level"], None)
-    ]
+    before = {int(broker): level for broker, level in kept["before"].items()}
+    now = levels(kafka, before)
+    lines = [restoring(broker, before[broker]) for broker, one in now.items() if one.level in (kept["level"], None)]
     if not lines:
         place.unlink(missing_ok=True)
     return lines
 
 
-LEFT_ON = "an observation was killed, and left the brokers' request logs on"
-
-
-def _located(row: dict[str, Any], log: RequestLog | None) -> dict[str, Any]:
-    """With the files of its log, or why they are not named."""
-    if row["state"] == SKIPPED:
-        return row
-    files, complete, further = (None, None, ELSEWHERE) if log is None else _files(log)
-    message = "; ".join(filter(None, [row["message"], further])) or None
-    return {**row, "logs": files, "complete": complete, "message": message}
-
-
-def _files(log: RequestLog) -> tuple[list[str], bool, str | None]:
-    """The files, whether they are all, and a sentence where they are not."""
-    files, complete = log.files()
-    lost = None if complete else f"{LOST} {first_time(files[0])}" if files else LOST_ALL
-    return [str(file) for file in files], complete, lost
-
-
-def _became(
-    before: Level, after: Level | None, not_restored: Mapping[int, str], logged: Logged
-) -> tuple[str, str | None]:
-    if before.level is None:
-        return SKIPPED, f"not observed: {before.message or before.error}"
-    if before.broker in not_restored:
-        return (
-            LEFT,
-            f"{LOGGER} is still at {logged.level}, as far as is known: {not_restored[before.broker]}",
-        )
-    same = after is None or after.level in (None, before.level)
-    if before.level in logged.enough:
-        return KEPT, f"was at {before.level} before" + ("" if same else ", and it was switched off since")
-    return (RESTORED, None) if same else (MOVED, "another level was set since")
-
-
-def levels(kafka: LiveKafka, brokers: Iterable[int]) -> list[Level]:
-    """The level of each of these brokers' request loggers."""
-    return [_level(kafka, broker) for broker in brokers]
-
-
-def _level(kafka: LiveKafka, broker: int) -> Level:
-    loggers = [Resource("BROKER_LOGGER", str(broker))]
-    rows = kafka.configs.describe(loggers, [LOGGER], synonyms=False, timeout=PATIENCE).to_pylist()
-    for row in rows:
-        if row["error"] is not None:
-            return Level(broker, None, row["error"], row["message"])
-        if row["key"] == LOGGER:
-            return Level(broker, row["value"])
-    return Level(broker, None, "INVALID_CONFIG", f"it has no {LOGGER}")
-
-
-def _refuse_blind(before: Sequence[Level]) -> None:
-    """Refuse where no broker tells its level."""
-    if all(level.level is None for level in before):
-        first = before[0]
-        raise kind_of(first.error)(
-            f"{first.error} while reading the loggers of broker {first.broker}: {first.message}",
-            code=first.error,
-            hint="It needs DESCRIBE_CONFIGS and ALTER_CONFIGS on the cluster."
-            if first.error == "CLUSTER_AUTHORIZATION_FAILED"
-            else None,
-        )
-
-
-def _refuse_without_deprecated(version: str) -> None:
-    """Refuse brokers that write no deprecated requests at INFO. That it is 3.9.0 and not later nobody can see.
-
-    Raises
-    ------
-    Unsupported
-    """
-    if version != "3.9":
-        is_later = version.partition(".")[0] not in ("0", "1", "2", "3")
-        why = "they refuse old versions, and log none of it" if is_later else "they do not know which are deprecated"
-        raise Unsupported(
-            f"brokers of Kafka {version} log no deprecated requests by themselves, as those of 3.9.1 to 3.9 do: {why}",
-            hint=None if is_later else ALL_REQUESTS,
-        )
-
-
-def _switch_on_plan(stage: Callable[[], Stage], before: Sequence[Level], seconds: float, logged: Logged) -> Plan | None:
-    """The plan that switches it on where it is off; None where it is on everywhere.
-
-    Raises
-    ------
-    PlanRefused
-        The brokers would not take it. Nothing was sent.
-    """
-    wishes = stage()
-    for level in before:
-        if level.level is not None and level.level not in logged.enough:
-            wishes.set_config(LOGGER, logged.level, broker_logger=level.broker)
-    if not len(wishes):
-        return None
-    plan = wishes.plan(f"observe for {seconds:g} s")
-    refuse_invalid([*plan.refused, *plan.unauthorized], len(plan))
-    return plan
-
-
-def switching_line(broker: int, level: str | None) -> str:
-    """The line that takes a level back."""
+def restoring(broker: int, level: str | None) -> str:
+    """The line that restores a level."""
     command = f"config set {LOGGER}={level}" if level else f"config reset {LOGGER}"
     return f"kadmin-nb {command} broker-logger={broker} --apply"

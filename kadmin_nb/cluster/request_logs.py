@@ -24,37 +24,31 @@ class RequestLog:
     def __init__(self, first: IO[bytes], place: Path) -> None:
         self._first, self._place = os.fstat(first.fileno()).st_ino, place
 
-    def files(self) -> tuple[list[Path], bool]:
-        """The files with all that was written since, the oldest first; and whether none of them was deleted."""
-        inodes, files = [], []
-        for inode, file in _rolled(self._place):
-            inodes.append(inode)
-            files.append(file)
-        if self._first not in inodes:
-            return files, False
-        return files[inodes.index(self._first) :], True
+    def found(self) -> tuple[list[str], bool, str | None]:
+        """The files with all that was written since, the oldest first; whether none of them was deleted, and a sentence
+        where one was."""
+        files = _rolled(self._place)
+        names, inodes = [str(file) for _, file in files], [inode for inode, _ in files]
+        if self._first in inodes:
+            return names[inodes.index(self._first) :], True, None
+        if not files:
+            return names, False, "the log was deleted during the observation"
+        first_time = _first_time(files[0][1])
+        return names, False, f"log4j deleted rolled files: requests are missing before {first_time}"
 
 
 @contextmanager
 def request_logs(cluster_id: str) -> Iterator[dict[int, RequestLog]]:
     """Those of a local Kafka's brokers by their ids, followed until the block ends; of others nobody can know."""
+    places = {broker: place for broker, place in log_places(cluster_id).items() if place.exists()}
     with ExitStack() as stack:
-        yield {
-            broker: RequestLog(stack.enter_context(place.open("rb")), place)
-            for broker, place in _log_places(cluster_id)
-            if place.exists()
-        }
+        yield {broker: RequestLog(stack.enter_context(place.open("rb")), place) for broker, place in places.items()}
 
 
-def are_known(cluster_id: str) -> bool:
-    """Is it a local Kafka's cluster?"""
-    return any(True for _ in _log_places(cluster_id))
-
-
-def _log_places(cluster_id: str) -> Iterator[tuple[int, Path]]:
-    for folder, run in all_runs():
-        if run.cluster_id == cluster_id:
-            yield from ((number, folder / f"node-{number}" / NAME) for number in range(1, len(run.ports) + 1))
+def log_places(cluster_id: str) -> dict[int, Path]:
+    """Where each broker of a local Kafka writes its log; empty for any other cluster."""
+    runs = ((folder, run) for folder, run in all_runs() if run.cluster_id == cluster_id)
+    return {node: folder / f"node-{node}" / NAME for folder, run in runs for node in range(1, len(run.ports) + 1)}
 
 
 def _rolled(place: Path) -> list[tuple[int, Path]]:
@@ -81,12 +75,12 @@ def beginning(file: Path) -> datetime:
     Of a file that begins otherwise, the moment of its last write: nothing in it counts.
     """
     try:
-        return datetime.fromisoformat(first_time(file).replace(",", ".")).astimezone(UTC)
+        return datetime.fromisoformat(_first_time(file).replace(",", ".")).astimezone(UTC)
     except ValueError:
         return datetime.fromtimestamp(file.stat().st_mtime, UTC)
 
 
-def first_time(file: Path) -> str:
+def _first_time(file: Path) -> str:
     """The time in front of the first line, as log4j writes it: the place where the log begins."""
     with file.open(errors="replace") as log:
         return log.read(40).partition("]")[0].lstrip("[")

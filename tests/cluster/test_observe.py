@@ -33,8 +33,7 @@ LOGGER, SLOW = observation.LOGGER, 60.0
 
 
 def level(cluster: kn.Cluster) -> str:
-    (found,) = observation.levels(cluster.port, [1])
-    return found.level
+    return observation.levels(cluster.port, [1])[1].level
 
 
 def set_level(cluster: kn.Cluster, wanted: str) -> None:
@@ -255,12 +254,12 @@ def test_a_broker_that_does_not_take_it_back_is_said(quiet, monkeypatch):
     """One broker was down at the end, the summary was green, and its log filled the disk."""
     tried = []
 
-    def failing(watch: object, brokers: object) -> dict[int, str]:
+    def failing(restoring: object, brokers: object) -> dict[int, str]:
         tried.append(brokers)
         return {1: "it is down"}
 
     monkeypatch.setattr(observation, "WITHIN", 0.5)
-    monkeypatch.setattr(observation._Watch, "_tried", failing)
+    monkeypatch.setattr(observation._Restoring, "tried", failing)
     with pytest.raises(kn.PartlyFailed, match="still at DEBUG, as far as is known: it is down") as failed:
         quiet.observe(1)
     assert len(tried) > 1
