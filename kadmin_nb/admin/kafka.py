@@ -6,7 +6,8 @@ import base64
 import sys
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -53,6 +54,14 @@ class WireKafka:
     def version(self) -> str:
         """Kafka's version, as the requests tell that a broker takes."""
         return self.wire.version
+
+    def together(self, *questions: Callable[[], Any]) -> list[Any]:
+        """The answers to questions that do not depend on each other, asked side by side; the first error is raised."""
+        pool = ThreadPoolExecutor(len(questions), "kadmin-together")
+        try:
+            return [answer.result() for answer in [pool.submit(question) for question in questions]]
+        finally:
+            pool.shutdown(wait=False)
 
     def brokers(self) -> list[Broker]:
         """Every registered broker, asked anew, sorted by id.

@@ -5,10 +5,10 @@ A double of `Cluster` may stand in for the broker in tests, if the conformance s
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -111,6 +111,10 @@ class Quotas(Alterable[Entity, Mapping[str, float | None]], Protocol):
         timeout: float | None = None,
     ) -> pa.Table:
         """QUOTAS for the entities that match every component, as that broker's metadata has them now."""
+        ...
+
+    def describe_each(self, filters: Iterable[tuple[Sequence[Component], bool]]) -> list[pa.Table]:
+        """QUOTAS for each filter, its components and whether it is strict; any brokers answer, side by side."""
         ...
 
 
@@ -234,6 +238,10 @@ class Kafka(Protocol):
 
     @property
     def client_configs(self) -> ClientConfigs: ...
+
+    def together(self, *questions: Callable[[], Any]) -> list[Any]:
+        """The answers to questions that do not depend on each other, asked side by side; the first error is raised."""
+        ...
 
     def brokers(self) -> list[Broker]:
         """Every registered broker, asked anew, fenced ones included where the version can tell."""

@@ -12,7 +12,7 @@ from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Component
 from ..client_configs.kafka import LiveKafka
 from ..errors import UsageError
 from ..frames.answer import Answer
-from ..frames.schema_metadata import ENGINE, stamped
+from ..frames.schema_metadata import stamped
 from ..hints import did_you_mean
 from ..model.entity import Entity
 from ..model.grammar import ANY, DEFAULT, LEFT_OUT, Selector, matcher, selector
@@ -126,8 +126,7 @@ class Quotas:
         if engine is not None:
             raise UsageError("engine is for pairs", hint="Leave it out for one client, or a few.")
         clients = resolving.clients_of(self._kafka, user, client_id)
-        marks = resolving.marks(self._kafka, assume_default)
-        return resolving.of_clients(self._kafka, clients, keys, overridden, marks)
+        return resolving.of_clients(self._kafka, clients, keys, overridden, assume_default)
 
     def why(
         self,
@@ -280,12 +279,11 @@ class Quotas:
     ) -> Answer:
         from . import resolve_engines, resolving
 
-        marks = resolving.marks(self._kafka, assume_default)
         clients = resolve_engines.chosen(pairs, engine)
         if clients.is_on_spark:
+            marks = resolving.marks(self._kafka, assume_default)
             return resolve_engines.on_spark(self._kafka, clients, keys, overridden, marks)
-        marks = {**marks, ENGINE: clients.why}
-        return resolving.of_pairs(self._kafka, clients.frame, keys, overridden, marks)
+        return resolving.of_pairs(self._kafka, clients.frame, keys, overridden, assume_default, clients.why)
 
     def utilisation(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain, product
 from typing import TYPE_CHECKING, Any
 
@@ -13,17 +14,18 @@ from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Broker, Component, se
 from ..admin.wire import PATIENCE
 from ..client_configs.kafka import LiveKafka
 from ..errors import NotFound, NotKnowable, UsageError, printable
+from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.meanings import general_client
-from ..frames.schema_metadata import NOTES, noted, stamped
+from ..frames.schema_metadata import ENGINE, NOTES, noted, stamped
 from ..hints import Hint, Option, sentence
 from ..model.config_values import ConfigValue
 from ..model.entity import Entity
 from ..model.findings import Row
 from ..model.grammar import DEFAULT, Selector, format_word, matcher, parts
 from ..model.levels import IP, SHARERS
-from ..model.quota_keys import CALLBACK, IP_KEYS, USER_CLIENT_KEYS, on_all_brokers, readable
+from ..model.quota_keys import CALLBACK, IP_KEYS, on_all_brokers, readable
 from ..model.resources import Resource
 from ..resolution import kernel
 from ..resolution.kernel import resolve_ip
@@ -135,21 +137,52 @@ def reasons(quotas: pa.Table, clients: pa.Table, keys: list[str]) -> tuple[Effec
 
 
 def of_clients(
-    kafka: LiveKafka, clients: pa.Table, keys: Sequence[str] | None, overridden: bool, marks: dict[str, str]
-) -> EffectiveAnswer:
+    kafka: LiveKafka, clients: pa.Table, keys: Sequence[str] | None, overridden: bool, assume_default: bool,
+    engine: str = "",
+) -> EffectiveAnswer:  # fmt: skip
     """EFFECTIVE for PAIRS in which null is each name that no quota names.
 
-    For a few of them only what could bind them is fetched, and the reasons are given.
+    For a few of them only what could bind them is fetched, and the reasons are the table.
     """
     few = clients.num_rows <= FEW
-    quotas = quotas_of(kafka, clients) if few else kafka.quotas.describe()
-    resolved = kernel.resolve_general(quotas, clients, keys=keys, overridden=overridden)
-    explanation = reasons(quotas, clients, list(keys or USER_CLIENT_KEYS)) if few else ()
-    return EffectiveAnswer(stamped(resolved, kafka.id, marks), explanation)
+    ask = partial(quotas_of, kafka, clients) if few else kafka.quotas.describe
+    marked, quotas = kafka.together(partial(marks, kafka, assume_default), ask)
+    asked = kernel.asked_keys(keys)
+    explanation = reasons(quotas, clients, [*asked]) if few else ()
+    resolved = (
+        _table_of(explanation, asked, overridden)
+        if few
+        else kernel.resolve_general(quotas, clients, keys=asked, overridden=overridden)
+    )
+    return EffectiveAnswer(stamped(resolved, kafka.id, {**marked, **({ENGINE: engine} if engine else {})}), explanation)
+
+
+def _table_of(explanation: Iterable[Effective], keys: Sequence[str], overridden: bool) -> pa.Table:
+    """EFFECTIVE of these reasons, key by key."""
+    of_keys = sorted(explanation, key=lambda reason: keys.index(reason.key))
+    schema, names = schemas.effective(overridden), ("user", "client_id", "bucket_user", "bucket_client_id")
+    if any(reason.user is None or reason.client_id is None for reason in of_keys):
+        schema = pa.schema([field.with_nullable(field.nullable or field.name in names) for field in schema])
+    return schemas.table(schema, map(row_of, of_keys))
+
+
+def row_of(reason: Effective) -> Row:
+    """EFFECTIVE's row of a reason."""
+    bucket_user, bucket_client_id = reason.bucket or (None, None)
+    return {
+        "user": reason.user,
+        "client_id": reason.client_id,
+        "key": reason.key,
+        "value": reason.value,
+        "level": reason.level,
+        "bucket_user": bucket_user,
+        "bucket_client_id": bucket_client_id,
+        "overridden": [{"level": lost.level, "value": lost.value} for lost in reason.overridden],
+    }
 
 
 def of_pairs(
-    kafka: LiveKafka, pairs: pa.Table, keys: Sequence[str] | None, overridden: bool, marks: dict[str, str]
+    kafka: LiveKafka, pairs: pa.Table, keys: Sequence[str] | None, overridden: bool, assume_default: bool, engine: str
 ) -> EffectiveAnswer:
     """EFFECTIVE for PAIRS that somebody has: one without a user is a row at the end, with its error.
 
@@ -159,9 +192,9 @@ def of_pairs(
     pairs = pairs.set_column(pairs.column_names.index("client_id"), "client_id", client_ids)
     is_null = pc.is_null(pairs["user"])
     places = pc.indices_nonzero(is_null).to_pylist()
+    answer = of_clients(kafka, pairs.filter(pc.invert(is_null)), keys, overridden, assume_default, engine)
     if not places:
-        return of_clients(kafka, pairs, keys, overridden, marks)
-    answer = of_clients(kafka, pairs.filter(pc.invert(is_null)), keys, overridden, marks)
+        return answer
     return EffectiveAnswer(_with_failed(answer.to_arrow(), pairs["client_id"].take(places), places), answer.explanation)
 
 

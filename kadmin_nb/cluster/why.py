@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -184,9 +184,12 @@ def why(
     pair = _one_name("user", user), _one_name("client-id", client_id)
     registered = kafka.brokers()
     brokers = [broker for broker in registered if not broker.is_fenced]
-    rows = resolving.broker_rows(kafka, brokers, brakes.KEYS_FOR_CLIENTS)
+    rows, quotas = kafka.together(
+        partial(resolving.broker_rows, kafka, brokers, brakes.KEYS_FOR_CLIENTS),
+        partial(resolving.quotas_of, kafka, resolve_engines.pairs_of([pair])),
+    )
     marks = resolving.marks_of(rows, len(brokers), assume_default=True)
-    stored = stored_of(resolving.quotas_of(kafka, resolve_engines.pairs_of([pair])).to_pylist())
+    stored = stored_of(quotas.to_pylist())
     asked = list(keys or USER_CLIENT_KEYS)
     explanation = explain(stored, *pair, asked)
     others = () if pair[1] else explain(stored, pair[0], None, asked)
@@ -240,15 +243,8 @@ def _all_lifts(stored: Stored, explanation: Iterable[Effective], to: tuple[str, 
 
 def _rows(explanation: Iterable[Effective], brokers: int, used: BucketUsage | None) -> Iterator[dict[str, Any]]:
     for effective in explanation:
-        user, client_id = effective.bucket or (None, None)
         yield {
-            "user": effective.user,
-            "client_id": effective.client_id,
-            "key": effective.key,
-            "value": effective.value,
-            "level": effective.level,
-            "bucket_user": user,
-            "bucket_client_id": client_id,
+            **resolving.row_of(effective),
             "entity": None if effective.entity is None else str(effective.entity),
             "brokers": brokers,
             "total": _total(effective, brokers),

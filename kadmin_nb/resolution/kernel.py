@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import count
 from typing import Any, Literal
 
 import numpy as np
@@ -69,8 +68,11 @@ class Index:
 
     def resolve(self, pairs: Any, *, shape: Shape = "long", threads: int | None = None) -> pa.Table:
         """The effective quotas of each pair, in their order; see `resolve`. `threads` is all cores by default."""
+        return self.of_names(pair_columns(pairs, self.tables.clusters is not None), shape, threads)
+
+    def of_names(self, clients: Names, shape: Shape = "long", threads: int | None = None) -> pa.Table:
+        """The same of names that were read; null is each that no quota names."""
         check_shape(shape, self.tables.chains is not None)
-        clients = pair_columns(pairs, self.tables.clusters is not None)
         names = clients["user"], clients["client_id"], clients.get(CLUSTER)
         resolved = lookup.resolve(self.tables, *names, threads=threads or pa.cpu_count())
         frame = (self._wide if shape == "wide" else self._long)(clients, resolved)
@@ -152,33 +154,16 @@ def resolve_general(
 
     A client without a client-id has "" here.
     """
-    columns = [pairs[name].cast(pa.string()) for name in _NAMES]
-    if not any(column.null_count for column in columns):
-        return resolve(quotas, pairs, keys=keys, overridden=overridden)
-    unnamed = _unused_name([*columns, *(quotas[name] for name in _NAMES)])
-    named = pa.table([pc.fill_null(column, unnamed) for column in columns], _NAMES)
-    resolved = resolve(quotas, named, keys=keys, overridden=overridden)
-    for name in (*_NAMES, *(f"bucket_{name}" for name in _NAMES)):
-        resolved = _null_for(unnamed, resolved, name)
+    clients = {name: pairs[name].cast(pa.string()) for name in ("user", "client_id")}
+    resolved = Index.of(quotas, keys, overridden=overridden).of_names(clients)
+    if not any(column.null_count for column in clients.values()):
+        return resolved
+    for name in (*clients, "bucket_user", "bucket_client_id"):
+        field = resolved.schema.field(name).with_nullable(True)
+        texts = resolved[name].cast(pa.string())
+        values = texts.dictionary_encode() if pa.types.is_dictionary(field.type) else texts
+        resolved = resolved.set_column(resolved.schema.get_field_index(name), field, values)
     return resolved
-
-
-_NAMES = ["user", "client_id"]
-
-
-def _unused_name(columns: Iterable[pa.ChunkedArray]) -> str:
-    """A name that is in none of the columns."""
-    texts = [column.cast(pa.string()) for column in columns]
-    names = ("\0" * length for length in count(1))
-    return next(name for name in names if all(pc.index(text, name).as_py() < 0 for text in texts))
-
-
-def _null_for(name: str, table: pa.Table, column: str) -> pa.Table:
-    texts = table[column].cast(pa.string())
-    field = table.schema.field(column).with_nullable(True)
-    others = pc.if_else(pc.equal(texts, name), pa.scalar(None, pa.string()), texts)
-    values = pc.dictionary_encode(others) if pa.types.is_dictionary(field.type) else others
-    return table.set_column(table.schema.get_field_index(column), field, values)
 
 
 def check_shape(shape: Shape, overridden: bool) -> None:

@@ -164,8 +164,8 @@ def resolve(
 ) -> list[tuple[pa.Array, ...]]:
     """The effective quotas of each pair: for each key the arrays value, level, bucket_user, bucket_client_id.
 
-    Names are string arrays without nulls, of one length. With `chains` in the tables there is a fifth array, the
-    list of overridden quotas.
+    Names are string arrays of one length; null is a name that no quota has, and is null in the bucket. With
+    `chains` in the tables there is a fifth array, the list of overridden quotas.
     """
     with ThreadPoolExecutor(max(threads, 1)) as pool:
         run: Callable[..., Iterator[Any]] = pool.map if threads > 1 and len(users) > PIECE else map
@@ -180,8 +180,13 @@ def resolve(
 def encode(run: Callable[..., Iterator[Any]], columns: Sequence[pa.ChunkedArray], threads: int) -> list[Codes]:
     """Each column dictionary-encoded, in pieces that several threads share."""
     pieces = [_pieces(column, threads) for column in columns]
-    encoded = iter(list(run(pc.dictionary_encode, list(chain.from_iterable(pieces)))))
+    encoded = iter(list(run(_encoded, list(chain.from_iterable(pieces)))))
     return [_unified([next(encoded) for _ in frame_pieces]) for frame_pieces in pieces]
+
+
+def _encoded(names: pa.Array) -> pa.DictionaryArray:
+    """With null as a name like any other: none of the quotas has it."""
+    return pc.dictionary_encode(names, null_encoding="encode")
 
 
 def _pieces(column: pa.ChunkedArray, threads: int) -> list[pa.Array]:
@@ -193,7 +198,7 @@ def _pieces(column: pa.ChunkedArray, threads: int) -> list[pa.Array]:
 def _unified(pieces: Sequence[pa.DictionaryArray]) -> Codes:
     """One dictionary over all pieces, the empty name first, and the way to it from each piece's own."""
     every = pa.concat_arrays([pa.array([""], pa.string()), *(piece.dictionary for piece in pieces)])
-    joint = pc.dictionary_encode(every)
+    joint = _encoded(every)
     to_joint = np.asarray(joint.indices)
     first_rows = np.cumsum([0, *(len(piece) for piece in pieces)])
     first_names = np.cumsum([1, *(len(piece.dictionary) for piece in pieces)])

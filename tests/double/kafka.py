@@ -77,6 +77,10 @@ class FakeKafka:
             lambda _: [Broker(n.id, f"b{n.id}", 9092, None, n.is_fenced(self.cluster.now)) for n in nodes],
         )
 
+    def together(self, *questions: Callable[[], Any]) -> list[Any]:
+        """The answers, one after the other: a call has its number."""
+        return [question() for question in questions]
+
     def lease(self, plan_id: str, holder: str, *, steal: bool = False) -> leases.Lease:
         """The right to change this cluster (reliability.md A3.8)."""
         return leases.had(self, plan_id, holder, steal)
