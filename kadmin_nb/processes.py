@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ class Process:
     began: int = 0
 
     @classmethod
-    def this(cls) -> Process:
+    def this(cls) -> Self:
         """The process that asks."""
         pid = os.getpid()
         return cls(_machine(), pid, _stat(pid)[1])

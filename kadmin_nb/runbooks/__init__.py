@@ -10,15 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .audit import (
-        callbacks,
-        coverage,
-        shadowed,
-        throttled,
-        unlimited,
-        unlimited_unnamed,
-        utilisation,
-    )
+    from .audit import callbacks, coverage, shadowed, throttled, unlimited, unlimited_unnamed, utilisation
     from .binder import bind
     from .catalogue import Runbook, find, new, show
     from .catalogue import listed as list
@@ -37,73 +29,25 @@ if TYPE_CHECKING:
     )
     from .launcher import Run, run
     from .preconditions import gate, preflight, reviewed
-    from .run_record import Record, record
+    from .recording import Record, record
 
-_AUDITS = (
-    *("callbacks", "coverage", "shadowed"),
-    *("throttled", "unlimited", "unlimited_unnamed", "utilisation"),
-)
-_LAZY = {
-    "bind": ("binder", "bind"),
-    "preflight": ("preconditions", "preflight"),
-    "gate": ("preconditions", "gate"),
-    "reviewed": ("preconditions", "reviewed"),
-    "frame": ("cells", "frame"),
-    "pandas": ("cells", "pandas"),
-    "effective": ("cells", "effective"),
-    "leaders": ("cells", "leaders"),
-    "bars": ("cells", "bars"),
-    "clients": ("cells", "clients"),
-    "chart": ("cells", "chart"),
-    "configs_now": ("cells", "configs_now"),
-    "LIMITS": ("cells", "LIMITS"),
-    "use_profiles": ("cells", "use_profiles"),
-    "Client": ("cells", "Client"),
-    **{name: ("audit", name) for name in _AUDITS},
-    "Record": ("run_record", "Record"),
-    "record": ("run_record", "record"),
-    "Runbook": ("catalogue", "Runbook"),
-    "find": ("catalogue", "find"),
-    "list": ("catalogue", "listed"),
-    "show": ("catalogue", "show"),
-    "new": ("catalogue", "new"),
-    "Run": ("launcher", "Run"),
-    "run": ("launcher", "run"),
+_NAMES = {
+    "audit": "callbacks coverage shadowed throttled unlimited unlimited_unnamed utilisation",
+    "binder": "bind",
+    "catalogue": "Runbook find new show",
+    "cells": "LIMITS Client bars chart clients configs_now effective frame leaders pandas use_profiles",
+    "launcher": "Run run",
+    "preconditions": "gate preflight reviewed",
+    "recording": "Record record",
 }
+_LAZY = {name: (module, name) for module, names in _NAMES.items() for name in names.split()}
+_LAZY["list"] = ("catalogue", "listed")
 
 __all__ = [
-    "LIMITS",
-    "Client",
-    "Record",
-    "Run",
-    "Runbook",
-    "bars",
-    "bind",
-    "callbacks",
-    "chart",
-    "clients",
-    "configs_now",
-    "coverage",
-    "effective",
-    "find",
-    "frame",
-    "gate",
-    "leaders",
-    "list",
-    "new",
-    "pandas",
-    "preflight",
-    "record",
-    "reviewed",
-    "run",
-    "shadowed",
-    "show",
-    "throttled",
-    "unlimited",
-    "unlimited_unnamed",
-    "use_profiles",
-    "utilisation",
-]
+    "LIMITS", "Client", "Record", "Run", "Runbook", "bars", "bind", "callbacks", "chart", "clients", "configs_now",
+    "coverage", "effective", "find", "frame", "gate", "leaders", "list", "new", "pandas", "preflight", "record",
+    "reviewed", "run", "shadowed", "show", "throttled", "unlimited", "unlimited_unnamed", "use_profiles", "utilisation",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -10,7 +10,8 @@ import inspect
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
-from dataclasses import field, make_dataclass
+from dataclasses import make_dataclass
+from itertools import chain, takewhile
 from typing import Any
 
 from .. import databricks
@@ -47,7 +48,7 @@ def bind(namespace: MutableMapping[str, Any] | None = None, *, show: Callable[[s
     bound = {p.name: p.bind(raw.get(p.name, p.default)) for p in declared}
     space.update(bound)
     show(_table(declared, bound))
-    return _record(bound)
+    return make_dataclass("Parameters", [(name, Any) for name in bound], frozen=True)(**bound)
 
 
 def _cells(space: MutableMapping[str, Any]) -> tuple[list[Parameter], list[str]]:
@@ -58,9 +59,13 @@ def _cells(space: MutableMapping[str, Any]) -> tuple[list[Parameter], list[str]]
     history = [str(cell) for cell in space.get("In", ())]
     start = next((n for n in reversed(range(len(history))) if is_declaring(history[n])), None)
     if start is not None:
-        return parameters(history[start]), _injected(history[start + 1 :])
-    if declared := [_annotated(name, kind, space) for name, kind in space.get("__annotations__", {}).items()]:
-        return declared, []
+        behind = takewhile(bool, map(injected, history[start + 1 :]))
+        return parameters(history[start]), [*chain.from_iterable(behind)]
+    if annotations := space.get("__annotations__"):
+        return [
+            parameter(name, kind if isinstance(kind, str) else inspect.formatannotation(kind), space.get(name))
+            for name, kind in annotations.items()
+        ], []
     if any("dagstermill" in cell for cell in history):
         raise UsageError(
             "dagstermill has put a cell of its own in the place of the one that declares the parameters",
@@ -72,38 +77,15 @@ def _cells(space: MutableMapping[str, Any]) -> tuple[list[Parameter], list[str]]
     )
 
 
-def _injected(cells: Sequence[str]) -> list[str]:
-    names: list[str] = []
-    for cell in cells:
-        values = injected(cell)
-        if values is None:
-            break
-        names += values
-    return names
-
-
-def _annotated(name: str, kind: object, space: MutableMapping[str, Any]) -> Parameter:
-    return parameter(name, kind if isinstance(kind, str) else inspect.formatannotation(kind), space.get(name))
-
-
-def _record(bound: dict[str, object]) -> Any:
-    kind = make_dataclass("Parameters", [(name, Any, field()) for name in bound], frozen=True)
-    return kind(**bound)
-
-
 def _table(declared: Sequence[Parameter], bound: dict[str, object]) -> str:
+    """A line for each parameter, with its value, and whether that is the default."""
     width = max((len(p.name) for p in declared), default=0)
-    lines = (f"{p.name:<{width}}  {_value_text(bound[p.name])}{_default(p, bound)}" for p in declared)
+    lines = []
+    for one in declared:
+        text = printable(repr(bound[one.name]))
+        shown = text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
+        lines.append(f"{one.name:<{width}}  {shown}{'  (default)' if bound[one.name] == one.default else ''}")
     return "\n".join(lines)
-
-
-def _value_text(value: object) -> str:
-    text = printable(repr(value))
-    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
-
-
-def _default(declared: Parameter, bound: dict[str, object]) -> str:
-    return "  (default)" if bound[declared.name] == declared.default else ""
 
 
 def is_databricks_job(namespace: Mapping[str, Any]) -> bool:

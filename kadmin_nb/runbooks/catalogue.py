@@ -43,11 +43,14 @@ class Runbook:
         """
         cells = _cells(path)
         title, description = _title_and_description(cells)
+        tagged = (cell["source"] for cell in cells if "parameters" in cell.get("metadata", {}).get("tags", []))
+        if (declaring := next(tagged, None)) is None:
+            hint = "Its first code cell declares them and has that tag."
+            raise Invalid(f"{path} has no cell tagged parameters", hint=hint)
         try:
-            declared = parameters(_declaring(path, cells))
+            return cls(path.stem, path, title or path.stem, description, tuple(parameters(declaring)))
         except SyntaxError as exc:
             raise Invalid(f"the parameters cell of {path} is not Python: {exc.msg}") from None
-        return cls(path.stem, path, title or path.stem, description, tuple(declared))
 
 
 def find(name_or_path: str | Path) -> Runbook:
@@ -111,13 +114,6 @@ def _cells(path: Path) -> list[dict[str, Any]]:
         return [{**cell, "source": "".join(cell["source"])} for cell in cells]
     except (ValueError, KeyError, TypeError):
         raise Invalid(f"{path} is not a notebook") from None
-
-
-def _declaring(path: Path, cells: list[dict[str, Any]]) -> str:
-    for cell in cells:
-        if "parameters" in cell.get("metadata", {}).get("tags", []):
-            return str(cell["source"])
-    raise Invalid(f"{path} has no cell tagged parameters", hint="Its first code cell declares them and has that tag.")
 
 
 def _title_and_description(cells: list[dict[str, Any]]) -> tuple[str, str]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,13 +13,14 @@ from .. import files
 from ..errors import KadminError, PartlyFailed, Unsupported, UsageError
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.display import Display
+from ..frames.schema_metadata import now
 from ..paths import journal_dir
-from . import run_record
 from .catalogue import Runbook, find
 from .page import write_page
 from .parameters_cell import BUILT_IN, refuse_unknown
 from .past_runs import settle
-from .run_result import RunResult, error_class
+from .recording import PLACE, unsaved
+from .run_record import FAILED, FINISHED, SHORT_ID, STARTED, RunError, RunProcess, RunRecord
 
 if TYPE_CHECKING:
     from papermill import PapermillExecutionError
@@ -30,26 +30,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Run(Display):
-    """A run that ended well: the executed document, its HTML, and the record as a file and as a dictionary."""
+    """A run that ended well: the executed document, its HTML, and the record, as a file and as a value."""
 
     document: Path
     record: Path
     html: Path | None
-    result: dict[str, Any]
+    result: RunRecord
 
     def _title(self) -> str:
-        plan = [f"{name} {self.result[f'{name}_id']}" for name in ("plan", "changes") if self.result.get(f"{name}_id")]
-        return "\n".join([RunResult(self.result)._title(), *plan])
+        ids = {"plan": self.result.plan_id, "changes": self.result.changes_id}
+        return "\n".join([self.result._title(), *(f"{name} {one}" for name, one in ids.items() if one)])
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The checks, planned rows or outcomes of the record."""
-        return RunResult(self.result)._content(page)
+        return self.result._content(page)
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The next step, and the files."""
         from ..frames.blocks import Listing
 
-        yield from RunResult(self.result)._footer(page)
+        yield from self.result._footer(page)
         paths = [str(path) for path in (self.document, self.record, self.html) if path]
         yield Listing(paths, len(paths), "files", types=True)
 
@@ -95,11 +95,11 @@ def run(
     path = document.with_suffix(".json")
     mill = _papermill()
     settle(document.parent)
-    begun = run_record.header(runbook.name, run_record.STARTED, bound, ok=None, processes=[run_record.our_process()])
-    run_record.write_record(path, begun)
+    begun = RunRecord(runbook=runbook.name, state=STARTED, ok=None, processes=[RunProcess.this()], parameters=bound)
+    begun.write(path)
     try:
-        _execute(mill, runbook, document, bound, path)
-        result = _result(path, runbook, bound, run_record.FINISHED)
+        _execute(mill, runbook, document, begun, path)
+        result = _ended(path, replace(begun, state=FINISHED))
     except KadminError as exc:
         raise exc if exc.document else _with_what_stays(exc, path) from None
     finally:
@@ -112,16 +112,15 @@ def _with_what_stays(error: KadminError, record: Path) -> KadminError:
     from ..plans.journal.store import Journals  # with Arrow, which a run that ends well does not need
 
     try:
-        plan_id = run_record.read_record(record).get("plan_id")
-        journal = Journals(journal_dir()).find(plan_id) if plan_id else None
+        run = RunRecord.read(record)
+        journal = Journals(journal_dir()).find(run.plan_id) if run and run.plan_id else None
         sent = len(journal.state.sent) if journal else 0
     except KadminError:
         return error
     if not journal or not sent:
         return error
     counts = f"{sent} of {len(journal.plan)} rows sent, {len(journal.state.verified)} verified"
-    became = f"plan {journal.plan.id[:12]}: {counts}"
-    return run_record.unsaved(error, journal.plan.id, became)
+    return unsaved(error, journal.plan.id, f"plan {journal.plan.id[:SHORT_ID]}: {counts}")
 
 
 def _bound(runbook: Runbook, parameters: Mapping[str, object]) -> dict[str, object]:
@@ -146,27 +145,31 @@ def _document(runbook: Runbook, output: str | Path | None) -> Path:
     return place.resolve()
 
 
-def _execute(mill: Any, runbook: Runbook, document: Path, bound: dict[str, object], record: Path) -> None:
+def _execute(mill: Any, runbook: Runbook, document: Path, begun: RunRecord, record: Path) -> None:
     """Run it; whatever ends it, the record says so."""
+    from nbclient.exceptions import DeadKernelError
+
     papermill, papermill_engine = mill
+    failed = replace(begun, state=FAILED)
     try:
         papermill.execute_notebook(
             _literal(runbook.path),
             f"{papermill_engine.SCHEME}{_literal(document)}",
-            parameters=bound,
+            parameters=begun.parameters,
             engine_name=papermill_engine.NAME,
             kernel_name="python3",
             language="python",
             progress_bar=sys.stderr.isatty(),
-            environment={run_record.PLACE: str(record)},
+            environment={PLACE: str(record)},
         )
     except papermill.PapermillExecutionError as exc:
-        raise _failure(exc, runbook, bound, document, record) from None
-    except _dead_kernel() as exc:
-        _result(record, runbook, bound, run_record.FAILED, exc)
+        result = _ended(record, failed, RunError(exc.ename, exc.evalue))
+        raise _failure(exc, result, document) from None
+    except DeadKernelError as exc:
+        _ended(record, failed, RunError.of(exc))
         raise KadminError(f"{runbook.name}: the kernel died", hint=f"{document} has the cells that ran.") from None
     except BaseException as exc:
-        _result(record, runbook, bound, run_record.FAILED, exc)
+        _ended(record, failed, RunError.of(exc))
         raise
 
 
@@ -180,58 +183,34 @@ def _papermill() -> Any:
     return papermill, papermill_engine
 
 
-def _dead_kernel() -> type[Exception]:
-    from nbclient.exceptions import DeadKernelError
-
-    return DeadKernelError
-
-
 def _literal(path: Path) -> str:
     """A path for papermill, which formats every path."""
     return str(path).replace("{", "{{").replace("}", "}}")
 
 
-def _failure(
-    exc: PapermillExecutionError, runbook: Runbook, bound: dict[str, object], document: Path, record: Path
-) -> KadminError:
-    """The notebook's error, as ours when it is one; the record says so too, whoever wrote it."""
-    error = {"type": exc.ename, "message": exc.evalue, "code": None, "hint": None}
-    result = _result(record, runbook, bound, run_record.FAILED, error)
-    error = result.get("error") or error
-    kind = _error_class(exc.ename, changed=result.get("changed") is not False)
+def _failure(exc: PapermillExecutionError, result: RunRecord, document: Path) -> KadminError:
+    """The notebook's error, as ours when it is one; what failed in part and changed nothing is not a `PartlyFailed`."""
+    error = result.error or RunError(exc.ename, exc.evalue)
+    kind = RunError(exc.ename, "").kind or KadminError
+    if issubclass(kind, PartlyFailed) and result.changed is False:
+        kind = KadminError
     text = exc.evalue if exc.ename == kind.__name__ else f"{exc.ename}: {exc.evalue}"
-    hint = " ".join(filter(None, (error.get("hint"), f"See In [{exc.exec_count}] of {document}.")))
-    failure = kind(text, code=error.get("code"), hint=hint)
-    failure.document, failure.rows = document, RunResult(result).rows() or None
+    hint = " ".join(filter(None, (error.hint, f"See In [{exc.exec_count}] of {document}.")))
+    failure = kind(text, code=error.code, hint=hint)
+    failure.document, failure.rows = document, result.rows() or None
     return failure
 
 
-def _error_class(name: str, changed: bool) -> type[KadminError]:
-    """Our class of that name; what failed in part and changed nothing is not a `PartlyFailed`."""
-    kind = error_class(name) or KadminError
-    return KadminError if issubclass(kind, PartlyFailed) and not changed else kind
-
-
-def _result(path: Path, runbook: Runbook, bound: dict[str, object], state: str, error: object = None) -> dict[str, Any]:
+def _ended(path: Path, otherwise: RunRecord, error: RunError | None = None) -> RunRecord:
     """The record; one that the notebook did not write, or did not end, is ended here."""
-    found = run_record.read_record(path)
-    if len(found.get("processes", ())) < _WITH_KERNEL:
-        found = {}
-    if found.get("error") or (found and error is None and found["ok"] is not None):
+    found = RunRecord.read(path)
+    if found is None or len(found.processes) < _WITH_KERNEL:
+        found = otherwise
+    elif found.error or (error is None and found.ok is not None):
         return found
-    error_body = run_record.described(error) if isinstance(error, BaseException) else error
-    state = found["state"] if found and error is None else state
-    ours = [run_record.our_process()]
-    header = run_record.header(
-        runbook.name,
-        state,
-        found.get("parameters", bound),
-        ok=error is None,
-        processes=found.get("processes", ours),
-    )
-    body = {**found, **header, "error": error_body}
-    run_record.write_record(path, body)
-    return dict(json.loads(run_record.as_json(body)))
+    state = otherwise.state if error else found.state
+    RunRecord.write(replace(found, state=state, ok=error is None, error=error, written=now()), path)
+    return RunRecord.read(path) or found
 
 
 _WITH_KERNEL = 2

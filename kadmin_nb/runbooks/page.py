@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Iterator, Sequence
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import errors, files
-from .run_result import RunResult
+from .run_record import RunRecord
 
 _TEMPLATE = Path(__file__).with_name("page.html.j2")
 _STYLE = Path(__file__).with_name("page.css")
@@ -24,45 +23,41 @@ _MAGICS = {rf"%%k{word}": "text" for word in ("quota", "config", "admin", "plan"
 
 def write_page(document: Path, record: Path) -> Path | None:
     """The page beside a document and its record. One that cannot be made is not a reason to fail."""
-    if not (document.exists() and record.exists()):
-        return None
     page = document.with_suffix(".html")
     try:
-        files.write(page, _html(document, RunResult(json.loads(record.read_text(encoding="utf-8")))))
+        run = RunRecord.read(record)
+        if run is None or not document.exists():
+            return None
+        files.write(page, _html(document, run))
     except Exception as exc:
         logging.getLogger(__name__).warning("no page was made of %s: %s", document.name, type(exc).__name__)
         return None
     return page
 
 
-def _html(document: Path, result: RunResult) -> str:
+def _html(document: Path, run: RunRecord) -> str:
     import nbformat
     from nbconvert import HTMLExporter
+    from traitlets.config import Config
 
     notebook: Any = nbformat.read(document, as_version=4)  # type: ignore[no-untyped-call]
-    title = _take_title(notebook.cells) or str(result.record["runbook"])
+    title = _take_title(notebook.cells) or run.runbook
     notebook.cells = list(_telling(_until_failure(notebook.cells)))
     config = {
         "HighlightMagicsPreprocessor": {"enabled": True, "languages": _MAGICS},
         "TagRemovePreprocessor": {"enabled": True, "remove_cell_tags": _UNSEEN},
     }
     exporter: Any = HTMLExporter(  # type: ignore[no-untyped-call]
-        config=_config(config), template_file=str(_TEMPLATE), exclude_output_prompt=True
+        config=Config(config), template_file=str(_TEMPLATE), exclude_output_prompt=True
     )
     page = {
         "title": title,
-        "tone": result.tone,
-        "verdict": result.verdict_html(),
+        "tone": run.tone,
+        "verdict": run.verdict_html(),
         "style": _STYLE.read_text(encoding="utf-8"),
         "refusals": errors.__all__,
     }
     return str(exporter.from_notebook_node(notebook, resources={"page": page})[0])
-
-
-def _config(settings: dict[str, Any]) -> Any:
-    from traitlets.config import Config
-
-    return Config(settings)
 
 
 def _take_title(cells: Sequence[Any]) -> str:

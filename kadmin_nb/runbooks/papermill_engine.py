@@ -38,7 +38,10 @@ LAST_WORDS = 10_000
 
 
 class Engine(NBClientEngine):  # type: ignore[misc]
-    """papermill's own engine with the kernel of this interpreter, registered or not, and clean metadata."""
+    """papermill's own engine with the kernel of this interpreter, registered or not, and clean metadata.
+
+    Between us and the kernel nothing goes in the clear, where zmq can: other users share the loopback.
+    """
 
     @classmethod
     def execute_notebook(cls, nb: Any, kernel_name: str, output_path: str | None = None, **options: Any) -> Any:
@@ -55,7 +58,7 @@ class Engine(NBClientEngine):  # type: ignore[misc]
             nb_man,
             kernel_name=kernel_name,
             kernel_manager_class=_own_kernel(environment),
-            config=_encrypted(),
+            config=Config({"KernelManager": {"transport_encryption": "auto"}} if zmq.has("curve") else {}),
             store_widget_state=False,
             startup_timeout=options["start_timeout"],
             log=logger,
@@ -107,11 +110,6 @@ def _own_kernel(environment: dict[str, str]) -> type[AsyncKernelManager]:
     fixed = {name: value.replace("$", "$$") for name, value in environment.items()}
     spec = KernelSpec(**{**get_kernel_dict(), "env": fixed})
     return type("OwnKernel", (AsyncKernelManager,), {"kernel_spec": property(lambda self: spec)})
-
-
-def _encrypted() -> Config:
-    """Between us and the kernel nothing goes in the clear, where zmq can: other users share the loopback."""
-    return Config({"KernelManager": {"transport_encryption": "auto"}} if zmq.has("curve") else {})
 
 
 def clean(document: Any) -> None:

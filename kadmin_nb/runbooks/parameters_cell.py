@@ -8,16 +8,14 @@ import json
 import math
 import re
 import tokenize
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 
 from .. import documents
 from ..errors import UsageError
 from ..hints import did_you_mean
 from ..secrets import holds_secret, is_secret_name
-
-_RAW = "papermill's -p makes numbers, True, None and nan of words; -r hands them over as text: -r {name} VALUE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +35,14 @@ class Kind:
         UsageError
             Any other type.
         """
-        try:
-            return _type_of(ast.parse(annotation, mode="eval").body)
-        except (SyntaxError, _Unknown):
+        text = annotation.strip("'\" ")
+        optional = _OPTIONAL.fullmatch(text)
+        match = _TYPE.fullmatch("".join(filter(None, optional.groups())) if optional else text)
+        if match is None:
             raise UsageError(
                 f"unknown parameter type {annotation}", hint="bool, int, float, str, list[…] of one, … | None."
-            ) from None
+            )
+        return cls(match["scalar"], bool(match["many"]), bool(optional))
 
     def bind(self, name: str, value: object) -> object:
         """`value`, or what this text stands for, as the declared type.
@@ -54,98 +54,53 @@ class Kind:
         """
         if self.optional and (value is None or value == ""):
             return None
-        return _list(name, value, self.scalar) if self.many else _SCALARS[self.scalar](name, value)
+        return _list(name, value, self.scalar) if self.many else _scalar(name, value, self.scalar)
 
     def __str__(self) -> str:
         text = f"list[{self.scalar}]" if self.many else self.scalar
         return f"{text} | None" if self.optional else text
 
 
-class _Unknown(Exception):
-    """An annotation that is not a kind."""
+_TYPE = re.compile(r"(?P<many>(?:typing\.)?[Ll]ist\[)?(?P<scalar>bool|int|float|str)(?(many)\])")
+_OPTIONAL = re.compile(r"(?:typing\.)?Optional\[(.*)\]|(.*?) *\| *None|None *\| *(.*)")
+
+_TYPES: dict[str, type] = {"bool": bool, "int": int, "float": float, "str": str}
+_HINTS = {
+    "bool": "It must be true or false.",
+    "int": "A whole number, written with digits alone.",
+    "float": "A finite number.",
+    "str": "papermill's -p makes numbers, True, None and nan of words; -r hands them over as text: -r {name} VALUE",
+}
+_AS_TEXT = {
+    "bool": re.compile("true|false", re.IGNORECASE),
+    "int": re.compile(r"[+-]?[0-9]+"),
+    "float": re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"),
+}
+"""The texts that stand for a value of each type."""
 
 
-def _type_of(node: ast.expr) -> Kind:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return _type_of(ast.parse(node.value, mode="eval").body)
-    if isinstance(node, ast.Name) and node.id in _SCALARS:
-        return Kind(node.id)
-    if isinstance(node, ast.Subscript):
-        return _wrapped(_last_name(node.value), _type_of(node.slice))
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        return _or_none(node.left, node.right)
-    raise _Unknown
-
-
-def _wrapped(name: str, inner: Kind) -> Kind:
-    if name == "Optional":
-        return replace(inner, optional=True)
-    if name in ("list", "List") and inner == Kind(inner.scalar):
-        return replace(inner, many=True)
-    raise _Unknown
-
-
-def _or_none(left: ast.expr, right: ast.expr) -> Kind:
-    sides = [side for side in (left, right) if not (isinstance(side, ast.Constant) and side.value is None)]
-    if len(sides) != 1:
-        raise _Unknown
-    return replace(_type_of(sides[0]), optional=True)
-
-
-def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-
-
-def _bool(name: str, value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value.lower() in ("true", "false"):
-        return value.lower() == "true"
-    raise _type_error(name, value, "bool", "It must be true or false.")
-
-
-def _int(name: str, value: object) -> int:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]+", value):
-        return int(value)
-    raise _type_error(name, value, "int", "A whole number, written with digits alone.")
-
-
-def _float(name: str, value: object) -> float:
-    if isinstance(value, str) and re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", value):
-        value = float(value)
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-        return float(value)
-    raise _type_error(name, value, "float", "A finite number.")
-
-
-def _str(name: str, value: object) -> str:
-    if isinstance(value, str):
-        return value
-    raise _type_error(name, value, "str", _RAW.format(name=name))
-
-
-_SCALARS: dict[str, Callable[[str, object], Any]] = {"bool": _bool, "int": _int, "float": _float, "str": _str}
+def _scalar(name: str, value: object, kind: str) -> object:
+    """The value as that type: it is of exactly this type, or a text that stands for one; a whole number is a float."""
+    bound = value
+    if isinstance(value, str) and kind in _AS_TEXT and _AS_TEXT[kind].fullmatch(value):
+        bound = value.lower() == "true" if kind == "bool" else _TYPES[kind](value)
+    elif kind == "float" and type(value) is int:
+        bound = float(value)
+    if type(bound) is not _TYPES[kind] or (isinstance(bound, float) and not math.isfinite(bound)):
+        raise _type_error(name, value, kind, _HINTS[kind].format(name=name))
+    return bound
 
 
 def _list(name: str, value: object, scalar: str) -> list[object]:
-    items = _from_json(name, value, scalar) if isinstance(value, str) else value
+    """The value, or what this text of JSON stands for, as a list."""
+    items = value
+    if isinstance(value, str):
+        with suppress(ValueError):
+            items = documents.from_json(value)
     if not isinstance(items, list | tuple):
-        raise _type_error(name, value, f"list[{scalar}]", _as_json(name, scalar))
-    return [_SCALARS[scalar](f"{name}[{n}]", item) for n, item in enumerate(items)]
-
-
-def _from_json(name: str, text: str, scalar: str) -> object:
-    try:
-        return documents.from_json(text)
-    except ValueError:
-        raise _type_error(name, text, f"list[{scalar}]", _as_json(name, scalar)) from None
-
-
-def _as_json(name: str, scalar: str) -> str:
-    example = json.dumps([{"str": "one", "int": 1, "float": 0.5, "bool": True}[scalar]])
-    return f"As text a list is JSON: {name}={example}"
+        example = json.dumps([{"str": "one", "int": 1, "float": 0.5, "bool": True}[scalar]])
+        raise _type_error(name, value, f"list[{scalar}]", f"As text a list is JSON: {name}={example}")
+    return [_scalar(f"{name}[{n}]", item, scalar) for n, item in enumerate(items)]
 
 
 def _type_error(name: str, value: object, declared: str, hint: str) -> UsageError:
@@ -158,10 +113,8 @@ def _in_words(value: object) -> str:
         return "nothing"
     if isinstance(value, bool):
         return str(value).lower()
-    return f'the text "{value}"' if isinstance(value, str) else f"the {_KINDS.get(type(value), 'value')} {value}"
-
-
-_KINDS: dict[type, str] = {int: "number", float: "number", list: "list", tuple: "list", dict: "table"}
+    nouns: dict[type, str] = {int: "number", float: "number", list: "list", tuple: "list", dict: "table"}
+    return f'the text "{value}"' if isinstance(value, str) else f"the {nouns.get(type(value), 'value')} {value}"
 
 
 _SECRET_HINT = (
@@ -230,7 +183,8 @@ def parameters(cell: str) -> list[Parameter]:
     UsageError
         A line that is not an annotated literal, and what `parameter` refuses.
     """
-    helps = _comments(cell)
+    tokens = tokenize.generate_tokens(io.StringIO(cell).readline)
+    helps = {token.start[0]: token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT}
     return [_declared(statement, helps.get(statement.end_lineno or 0, "")) for statement in _statements(cell)]
 
 
@@ -245,13 +199,12 @@ def is_declaring(cell: str) -> bool:
     )
 
 
-def injected(cell: str) -> list[str] | None:
-    """The names that a cell of plain `name = literal` lines sets; None when it is another sort of cell."""
+def injected(cell: str) -> list[str]:
+    """The names that a cell of plain `name = literal` lines sets; none when it is another sort of cell."""
     try:
-        names = [_assigned_name(statement) for statement in _statements(cell)]
+        return [_assigned_name(statement) for statement in _statements(cell)]
     except (SyntaxError, ValueError):
-        return None
-    return names or None
+        return []
 
 
 def refuse_unknown(names: Iterable[str], declared: Collection[str]) -> None:
@@ -304,9 +257,3 @@ def _assigned_name(statement: ast.stmt) -> str:
     if not isinstance(target, ast.Name) or any(ast.unparse(call.func) != "float" for call in calls):
         raise ValueError
     return target.id
-
-
-def _comments(cell: str) -> dict[int, str]:
-    """The comment at the end of each line."""
-    tokens = tokenize.generate_tokens(io.StringIO(cell).readline)
-    return {t.start[0]: t.string.lstrip("# ") for t in tokens if t.type == tokenize.COMMENT}

@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from ..errors import KadminError, NotFound
 from ..hints import plan_verb, terminal
-from ..processes import Process
 from .page import write_page
-from .run_record import APPLYING, WITHOUT_A_WORD, read_record, write_record
-from .run_result import RunResult
+from .run_record import APPLYING, WITHOUT_A_WORD, RunError, RunRecord
 
 _MOST = 100
 """Documents of a folder, the newest, that are looked at before a run."""
 
 
-def look_at(path: Path) -> RunResult:
-    """The run of this record, which is settled.
+def look_at(path: Path) -> RunRecord:
+    """The record in this file, which is settled.
 
     Raises
     ------
     NotFound, Invalid
         There is no such file; it is something else.
     """
-    record = read_record(path)
-    if not record:
+    record = RunRecord.read(path)
+    if record is None:
         raise NotFound(f"no such record: {path}")
-    return RunResult(_settled(path, record))
+    return _settled(path, record)
 
 
 def settle(folder: Path) -> None:
@@ -37,8 +34,7 @@ def settle(folder: Path) -> None:
     documents = [path for path in folder.glob("*.ipynb") if not path.with_suffix(".html").exists()]
     for document in sorted(documents, key=_written, reverse=True)[:_MOST]:
         with contextlib.suppress(KadminError):  # a file of somebody else's is no reason not to run
-            path = document.with_suffix(".json")
-            _settled(path, read_record(path))
+            look_at(document.with_suffix(".json"))
 
 
 def _written(path: Path) -> float:
@@ -48,36 +44,19 @@ def _written(path: Path) -> float:
         return 0.0
 
 
-def _settled(path: Path, record: dict[str, Any]) -> dict[str, Any]:
+def _settled(path: Path, record: RunRecord) -> RunRecord:
     """The record; of a run that ended without a word it says so from now on, and the page is made of what there is."""
-    if not _is_abandoned(record):
+    is_abandoned = record.ok is None and record.processes and all(one.is_gone for one in record.processes)
+    if not is_abandoned:
         return record
-    settled = {**record, "ok": False, "error": _without_a_word(record)}
-    write_record(path, settled)
+    hint = "Nothing was sent. Run it again."
+    if record.state == APPLYING:
+        hint = f"{terminal(plan_verb('apply', str(record.plan_id)))} continues it, and says what was sent."
+    elif record.changed:
+        hint = "The rows were sent: run it again, which changes nothing that is there already."
+    last = record.processes[-1]
+    error = RunError(WITHOUT_A_WORD, f"its process {last.pid} on {last.host} is gone", hint=hint)
+    settled = replace(record, ok=False, error=error)
+    settled.write(path)
     write_page(path.with_suffix(".ipynb"), path)
     return settled
-
-
-def _is_abandoned(record: Mapping[str, Any]) -> bool:
-    """True if nobody has said how it ended, and nobody is left who could."""
-    processes = record.get("processes")
-    if record.get("ok", True) is not None or not isinstance(processes, list) or not processes:
-        return False
-    return all(isinstance(one, dict) and _process(one).is_gone for one in processes)
-
-
-def _process(named: Mapping[str, Any]) -> Process:
-    machine, pid, began = (named.get(name) for name in ("machine", "pid", "began"))
-    return Process(str(machine), pid if isinstance(pid, int) else 0, began if isinstance(began, int) else 0)
-
-
-def _without_a_word(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The error of a run that was killed, and what goes on from there."""
-    last = record["processes"][-1]
-    hint = "Nothing was sent. Run it again."
-    if record["state"] == APPLYING:
-        hint = f"{terminal(plan_verb('apply', str(record.get('plan_id'))))} continues it, and says what was sent."
-    elif record.get("changed"):
-        hint = "The rows were sent: run it again, which changes nothing that is there already."
-    message = f"its process {last.get('pid')} on {last.get('host')} is gone"
-    return {"type": WITHOUT_A_WORD, "message": message, "code": None, "hint": hint}

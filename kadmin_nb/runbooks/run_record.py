@@ -1,56 +1,42 @@
-"""The record of a run: one JSON file beside the document, true at every moment of it."""
+"""The record of a run: one JSON file beside the document, and how people read it: what came of it, what to do next."""
 
 from __future__ import annotations
 
-import contextlib
+import builtins
 import dataclasses
 import json
-import os
 import platform
 import re
 import socket
-import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from .. import documents, files
-from ..errors import Hinted, Interrupted, Invalid, KadminError, PartlyFailed, PlanRefused, UsageError
+from .. import documents, errors, files
+from ..errors import Invalid, KadminError, NeedsLook, printable
 from ..frames import schemas
 from ..frames.answer import Answer
+from ..frames.blocks import NOTEBOOK, Page
+from ..frames.display import Display
 from ..frames.schema_metadata import now
-from ..hints import Hint, Runbook, plan_verb, sentence
+from ..hints import Option, Runbook
+from ..model.figures import utc
+from ..model.findings import OK
+from ..plans.advice import REASON
 from ..processes import Process
-from . import binder
-from .report_checks import Verdicts
+from .report_checks import LOOK, NOT_LOOKED
 
 if TYPE_CHECKING:
-    from ..cluster import Cluster
-    from ..plans.apply_options import ApplyOptions
-    from ..plans.outcomes import Outcomes
-    from ..plans.plan import Plan
-
-
-def without_home(text: str) -> str:
-    """The JSON text with `~` in place of the home folder, also by the name behind its links."""
-    home = files.home()
-    for name in {str(home), str(home.resolve())} if home else ():
-        if len(name) > 1:
-            text = re.sub(rf"{re.escape(json.dumps(name)[1:-1])}(?![\w.-])", "~", text)
-    return text
-
+    from ..frames.blocks import Block
 
 FORMAT = 1
 LARGEST = 1 << 28
 """Bytes of a record: it has the rows of the plan and their outcomes."""
 SHORT_ID = 12
 """Characters of an id that are shown."""
-PLACE = "KADMIN_RUNBOOK_RECORD"
-"""The variable by which the launcher tells the kernel where the record goes."""
 
 STARTED, PLANNED, APPLYING = "started", "planned", "applying"
 NOTHING, APPLIED, FAILED = "nothing to do", "applied", "failed"
@@ -61,311 +47,256 @@ WITHOUT_A_WORD = "ended without a word"
 """The type of the error of a run whose processes are gone, and none of which has written how it ended."""
 
 _PACKAGES = ("kadmin_nb", "kafka-python", "confluent-kafka", "pyarrow", "papermill")
+_CHANGE = ("row", "op", "resource", "key", "old", "after")
 
 
-def record(runbook: str, parameters: Any, namespace: Mapping[str, Any] | None = None) -> Record:
-    """A record of this run, which the runbook's cells fill.
+def versions() -> dict[str, str | None]:
+    """The versions of Python and of the packages that a run depends on; None of one that is not installed."""
+    found: dict[str, str | None] = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = None
+    return found
 
-    Parameters
-    ----------
-    runbook
-        Its name.
-    parameters
-        The result of `bind`.
-    namespace
-        The notebook's `globals()`; default: the caller's.
+
+@dataclass(frozen=True, slots=True)
+class RunProcess(Process):
+    """A process of a run, by which others can see whether it is gone, and the machine as people call it."""
+
+    host: str = field(default_factory=socket.gethostname)
+
+
+@dataclass(frozen=True)
+class RunError:
+    """An error as a part of a record."""
+
+    type: str
+    message: str
+    code: str | None = None
+    hint: str | None = None
+
+    @classmethod
+    def of(cls, exc: BaseException) -> RunError:
+        """This error; of one that is not ours there is neither code nor hint."""
+        code, hint = (exc.code, exc.hint) if isinstance(exc, KadminError) else (None, None)
+        return cls(type(exc).__name__, str(exc), code, None if hint is None else str(hint))
+
+    @property
+    def kind(self) -> builtins.type[KadminError] | None:
+        """Our class of that name; None where the error is somebody else's."""
+        kind = getattr(errors, self.type, None)
+        return kind if isinstance(kind, type) and issubclass(kind, KadminError) else None
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class RunRecord(Display):
+    """What is known of a run: ids, PLAN and OUTCOMES rows, the error if there is one, versions.
+
+    `processes` write it, `ok` is None until the run has ended, `changed` is None while nobody knows.
     """
-    space = sys._getframe(1).f_globals if namespace is None else namespace
-    return Record(runbook, dataclasses.asdict(parameters), space)
 
+    format: int = FORMAT
+    runbook: str
+    state: str
+    ok: bool | None
+    processes: list[RunProcess] = field(default_factory=list)
+    written: str = field(default_factory=now)
+    parameters: dict[str, Any]
+    versions: dict[str, str | None] = field(default_factory=versions)
+    changed: bool | None = False
+    started: str | None = None
+    cluster_id: str | None = None
+    plan_id: str | None = None
+    changes_id: str | None = None
+    reason: str | None = None
+    expires: str | None = None
+    plan: list[dict[str, Any]] = field(default_factory=list)
+    dangers: list[dict[str, Any]] = field(default_factory=list)
+    outcomes: list[dict[str, Any]] = field(default_factory=list)
+    journal: str | None = None
+    chain_head: str | None = None
+    verdicts: list[dict[str, Any]] = field(default_factory=list)
+    error: RunError | None = None
 
-class Record:
-    """The record of one run. Use `with record:` around each cell, so that failures are recorded, too.
-
-    The file is beside the document where that is known (the launcher, or papermill with `--inject-output-path`),
-    else in the working folder; on Databricks there is none, `finish` hands the text to the job.
-    """
-
-    def __init__(self, runbook: str, parameters: dict[str, Any], namespace: Mapping[str, Any]) -> None:
-        self.runbook, self.parameters, self._namespace = runbook, parameters, namespace
-        self.started = now()
-        self.cluster: Cluster | None = None
-        self._plan: Plan | None = None
-        self.outcomes: Outcomes | None = None
-        self.error: BaseException | None = None
-        self.verdicts = Verdicts()
-        self._is_finished = self._is_applying = self._has_ended = False
-        self.path = _record_path(runbook, namespace)
-        self._processes = [*_launcher(self.path), our_process()]
-
-    @property
-    def syntax(self) -> Runbook:
-        """The syntax of hints in this runbook."""
-        return Runbook(tuple(self.parameters))
-
-    @property
-    def plan(self) -> Plan | None:
-        """The plan of the run; set it where it is made."""
-        return self._plan
-
-    @plan.setter
-    def plan(self, plan: Plan | None) -> None:
-        self._plan = None if plan is None else plan._at(self.syntax)
-
-    @property
-    def state(self) -> str:
-        """`started`, `planned`, `applying`, `nothing to do`, `applied` (and verified), `failed`, or `finished` of a
-        runbook that plans nothing."""
-        if self.error is not None or (self.outcomes is not None and not self.outcomes.ok):
-            return FAILED
-        if self.outcomes is not None:
-            return APPLIED if self.outcomes._anything_changed else NOTHING
-        if self.plan is not None:
-            return APPLYING if self._is_applying else PLANNED
-        if not self._is_finished:
-            return STARTED
-        return FINISHED if self.verdicts or "apply" not in self.parameters else NOTHING
-
-    @property
-    def ok(self) -> bool | None:
-        """True if the run has ended well, False if not; None as long as it has not ended."""
-        if self.state == FAILED:
-            return False
-        return True if self._has_ended else None
-
-    @property
-    def changed(self) -> bool | None:
-        """True if the cluster may differ from before; None while that is not known."""
-        if self.outcomes is not None:
-            return self.outcomes._anything_changed
-        return None if self._is_applying and not isinstance(self.error, PlanRefused | UsageError) else False
-
-    def apply(self, options: ApplyOptions | None = None, **keywords: Any) -> Outcomes:
-        """Apply its plan to its cluster; the record says that it is applying, even if the run is killed.
-
-        Options and keyword arguments as of `Cluster.apply`.
+    @classmethod
+    def read(cls, path: Path) -> Self | None:
+        """The record in this file; None where there is none.
 
         Raises
         ------
-        WrongCluster, Conflict, PlanRefused
-            Nothing was sent.
-        PartlyFailed, Interrupted
-            It was stopped while it was applied: the journal could no longer be written, or Ctrl-C.
+        Invalid
+            It is something else; the message has the field.
         """
-        if self.cluster is None or self.plan is None:
-            raise UsageError("the record has no plan to apply", hint="Set record.cluster and record.plan before.")
-        self._is_applying = True
+        if not path.exists():
+            return None
         try:
-            self._write()
-        except KadminError:
-            self._is_applying = False
-            raise
-        try:
-            self.outcomes = self.cluster.apply(self.plan, options, **keywords)
-        except (PartlyFailed, Interrupted) as exc:
-            self.outcomes = exc.outcomes  # those of a plan that was stopped
-            raise
-        return self.outcomes
+            return documents.as_type(documents.from_json(files.read(path, "a record", LARGEST).decode()), cls)
+        except ValueError as error:
+            raise Invalid(printable(f"{path} is not the record of a run: {error}")) from None
+
+    def write(self, path: Path) -> None:
+        """Put it in its place, whole.
+
+        Raises
+        ------
+        NotFound, Invalid
+            It cannot be written there.
+        """
+        files.write(path, self.to_json() + "\n")
 
     def to_dict(self) -> dict[str, Any]:
-        """The whole record: ids, PLAN and OUTCOMES rows, the error if there is one, versions."""
-        plan, outcomes = self.plan, self.outcomes
-        return {
-            **header(self.runbook, self.state, self.parameters, ok=self.ok, processes=self._processes),
-            "changed": self.changed,
-            "started": self.started,
-            "cluster_id": self.cluster.id if self.cluster else None,
-            "plan_id": plan.id if plan else None,
-            "changes_id": plan.changes_id if plan else None,
-            "reason": plan.reason if plan else None,
-            "expires": plan.expires if plan else None,
-            "plan": plan.to_arrow().to_pylist() if plan else [],
-            "dangers": plan.dangers().to_arrow().to_pylist() if plan else [],
-            "outcomes": outcomes.to_arrow().to_pylist() if outcomes is not None else [],
-            "journal": outcomes.journal if outcomes is not None else None,
-            "chain_head": outcomes.chain_head if outcomes is not None else None,
-            "verdicts": self.verdicts.to_arrow().to_pylist(),
-            "error": described(self.error) if self.error else None,
-        }
-
-    def summary(self) -> Answer:
-        """SUMMARY: what the run did: its state, plan, journal, and the head of the journal's chain."""
-        self._is_finished = True
-        body = json.loads(self.to_json())
-        counted = Counter(row["state"] for row in body["outcomes"])
-        facts = {
-            **{name: body[name] for name in ("runbook", "state", "cluster_id", "plan_id", "changes_id", "reason")},
-            "approved by": self._approver(),
-            "changes": ", ".join(f"{count} {state}" for state, count in counted.items()) or len(body["plan"]) or None,
-            **{name: body[name] for name in ("journal", "chain_head")},
-            "record": self.path.name if self.path else "handed to the job",
-        }
-        facts_shown = {name.replace("_", " "): str(value) for name, value in facts.items() if value}
-        return Answer(schemas.from_columns(schemas.SUMMARY, {"of": [*facts_shown], "is": [*facts_shown.values()]}))
-
-    def _approver(self) -> str | None:
-        notes = self.plan.notes if self.plan else ()
-        return ", ".join(str(note.get("author")) for note in notes if note.get("kind") == "approval") or None
+        """It as a dictionary; of what a JSON reader would not know, the text."""
+        fields: dict[str, Any] = json.loads(self.to_json())
+        return fields
 
     def to_json(self) -> str:
-        """The same as text."""
-        return as_json(self.to_dict())
+        """It as JSON."""
+        fields = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
+        return without_home(json.dumps(fields, allow_nan=False, indent=1, default=_plain))
 
-    def finish(self, show: Callable[[str], object] = print, *, fail: bool = False) -> None:
-        """End the runbook: show the record and raise for failures; on Databricks, pass the record to the job.
+    def next_step(self) -> str:
+        """One sentence that says how to apply it; empty where nothing was planned, or the runbook cannot apply it."""
+        if self.state != PLANNED or "apply" not in self.parameters:
+            return ""
+        if self.expires and self.expires < self.written:
+            return f"It expired {utc(self.expires)}: plan again, unless it was started before that"
+        if self._lacks_reason and REASON.name not in self.parameters:
+            return "It is dangerous, and can only be applied with a reason: plan again with one"
+        instead = " ".join(self._parameters_instead())
+        in_place = f", and in place of yours {instead}" if instead else ""
+        return f"To apply it, run it again with {' '.join(self._further_parameters())}{in_place}"
 
-        Parameters
-        ----------
-        fail
-            Count a report with a `look` as a failure.
+    def _further_parameters(self) -> Iterator[str]:
+        """The parameters that have to be given besides those of the run before."""
+        yield "-p apply=true"
+        if "changes_id" in self.parameters and self.changes_id:
+            yield f"-p changes_id={self.changes_id[:SHORT_ID]}"
+        if not self.parameters.get("allow"):
+            yield from self._allowing()
+        if self._lacks_reason:
+            yield Runbook(self.parameters)(REASON) or ""
 
-        Raises
-        ------
-        PartlyFailed
-            Some changes failed, or could not be verified on every broker.
-        """
-        self._is_finished = True
-        show(repr(self))
-        with self:
-            if self.outcomes is not None:
-                self.outcomes.raise_for_errors()
-            if fail:
-                self.verdicts.raise_for_looks()
-            self._has_ended = True
-        binder.hand_back_to_databricks(self._namespace, self.to_json(), self.cluster.id if self.cluster else None)
+    def _parameters_instead(self) -> Iterator[str]:
+        """Those that take the place of others: none may be given twice, and the plan of the run before was saved."""
+        if self.parameters.get("allow"):
+            yield from self._allowing()
+        if self.parameters.get("save"):
+            yield "-p save="
 
-    def __enter__(self) -> Self:
-        self._save()
-        return self
+    def _allowing(self) -> Iterator[str]:
+        """The `allow` for every danger; nothing where the run had it, or has no such parameter."""
+        given, keys = self.parameters.get("allow"), [danger["key"] for danger in self.dangers]
+        if given is not None and not {*keys} <= {*given}:
+            yield Runbook(self.parameters)(Option("allow", list(dict.fromkeys([*given, *keys])))) or ""
 
-    def __exit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.error = exc
-        if isinstance(exc, Hinted):
-            exc.syntax = self.syntax
-        if exc is None:
-            return self._save()
-        with contextlib.suppress(KadminError):  # the error says more than why the record lacks it
-            self._write()
-        return None
+    @property
+    def _lacks_reason(self) -> bool:
+        return bool(self.dangers) and not self.reason
 
-    def _save(self) -> None:
-        """Write it; where that fails after the cluster was changed, the error says what stays."""
-        try:
-            self._write()
-        except KadminError as exc:
-            if self.plan is None or self.changed is False:
-                raise
-            became = f"plan {self.plan.id[:SHORT_ID]} may have been sent in part"
-            if self.outcomes is not None:
-                became = self.outcomes._short_form()
-            raise unsaved(exc, self.plan.id, became) from None
+    @property
+    def is_refusal(self) -> bool:
+        """True where an error of ours ended it before anything was changed."""
+        return self.error is not None and self.error.kind is not None and self.changed is False
 
-    def _write(self) -> None:
-        if self.path:
-            write_record(self.path, self.to_dict())
+    @property
+    def tone(self) -> str:
+        """`good`, `fair` (somebody should look, or was refused), `bad`, or nothing."""
+        if self.error and self.error.type == WITHOUT_A_WORD:
+            return "bad"
+        if self.state == FAILED:
+            return "fair" if self.is_refusal else "bad"
+        if self._count(LOOK):
+            return "fair"
+        return "good" if self.state == APPLIED or self._count(OK) else ""
 
-    def __repr__(self) -> str:
-        plan = f"plan {self.plan.id[:12]}, changes {self.plan.changes_id[:12]}, " if self.plan else ""
-        return f"{self.runbook}: {self.state}; {plan}record {self.path.name if self.path else 'handed to the job'}"
+    def _title(self) -> str:
+        return f"{self.runbook}: {'; '.join(filter(None, (self._state(), self._checks(), self._change_counts())))}"
 
+    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """The checks of a report; else the outcome of each row, or the rows that were planned."""
+        verdicts = schemas.table(schemas.VERDICTS, self.verdicts)
+        return [table for table in (verdicts, self.rows().to_arrow()) if table.num_rows]
 
-def unsaved(why: KadminError, plan_id: str, became: str) -> PartlyFailed:
-    """The error of a run that changed the cluster and cannot be saved: why, what became of its plan, what stays."""
-    ways = [plan_verb(name, plan_id) for name in ("log", "apply", "rollback")]
-    return PartlyFailed(
-        f"{why}; {became}",
-        code=why.code,
-        hint=Hint(
-            "Changes that were sent stay, and their journal.",
-            sentence("{} shows it, {} continues, {} undoes what was done.", *ways),
-        ),
-    )
+    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        return filter(None, (self._reason(), self.next_step()))
 
+    def rows(self) -> Answer:
+        """The outcome of each row; before anything was applied, the rows that were planned."""
+        if self.outcomes:
+            return Answer(schemas.table(schemas.OUTCOMES, self.outcomes).select([*_CHANGE, "state", "message"]))
+        return Answer(schemas.table(schemas.PLAN, self.plan).select([*_CHANGE, "validated", "note"]))
 
-def header(
-    runbook: str, state: str, parameters: Mapping[str, Any], *, ok: bool | None, processes: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
-    """The first fields of every record; `processes` write it, and `ok` is None until the run has ended."""
-    return {
-        "format": FORMAT,
-        "runbook": runbook,
-        "state": state,
-        "ok": ok,
-        "processes": [*processes],
-        "written": now(),
-        "parameters": dict(parameters),
-        "versions": {"python": platform.python_version(), **{package: _version(package) for package in _PACKAGES}},
-    }
+    def verdict_html(self) -> str:
+        """The beginning of the page of the run. Planned rows stand further down in it."""
+        from ..frames.blocks import Title
+        from ..frames.markup import document
 
+        checks = [schemas.table(schemas.VERDICTS, self.verdicts)] if self.verdicts else []
+        return document(Title(self._title()), *checks, *self._footer(), ", ".join(self._facts()))
 
-def our_process() -> dict[str, Any]:
-    """This process, by which others can see whether it is gone."""
-    return {"host": socket.gethostname(), **dataclasses.asdict(Process.this())}
+    def _state(self) -> str:
+        ended_by = self.error.type if self.error else ""
+        if ended_by == WITHOUT_A_WORD:
+            return f"{self.state}, then {WITHOUT_A_WORD}"
+        if ended_by == NeedsLook.__name__:
+            return FINISHED
+        if self.state != FAILED:
+            return self.state if self.ok is not None else f"{self.state}, and has not ended at {self.written}"
+        if self.is_refusal:
+            return "refused, nothing was changed"
+        return "failed" if self.changed is False else "failed, and the cluster may have been changed"
 
+    def _checks(self) -> str:
+        """The numbers of checks that want a look, and that were not made."""
+        looks, skipped = self._count(LOOK), self._count(NOT_LOOKED)
+        made = looks + self._count(OK)
+        ok = f"{made} checks are ok" if made else ""
+        finding = f"{looks} of {made} checks need{'s' * (looks == 1)} a look" if looks else ok
+        return ", ".join(filter(None, (finding, f"{skipped} skipped" if skipped else "")))
 
-def _launcher(path: Path | None) -> list[dict[str, Any]]:
-    """The process that has begun the record before the kernel was there, where one has."""
-    if path is None or str(path) != os.environ.get(PLACE):
-        return []
-    return list(read_record(path).get("processes", ()))[:1]
+    def _change_counts(self) -> str:
+        """The number of rows that were planned, or the numbers of their outcomes."""
+        if self.outcomes:
+            return counted_states(self.outcomes)
+        changes = f"{len(self.plan)} change{'s' * (len(self.plan) != 1)}, nothing was changed"
+        return changes if self.state == PLANNED else ""
 
+    def _count(self, verdict: str) -> int:
+        return sum(row["verdict"] == verdict for row in self.verdicts)
 
-def read_record(path: Path) -> dict[str, Any]:
-    """The record in this file; empty where there is none.
+    def _reason(self) -> str:
+        """The cause that ended the run, and what to do, as one paragraph."""
+        if self.error is None:
+            return ""
+        message = ("" if self.is_refusal else f"{self.error.type}: ") + self.error.message.rstrip(".")
+        return printable(" ".join(filter(None, (f"{message[:1].upper()}{message[1:]}.", self.error.hint))))
 
-    Raises
-    ------
-    Invalid
-        It is something else.
-    """
-    if not path.exists():
-        return {}
-    try:
-        body = documents.from_json(files.read(path, "a record", LARGEST).decode())
-    except ValueError:
-        body = None
-    if not isinstance(body, dict) or not {"runbook", "state", "ok", "written", "parameters"} <= body.keys():
-        raise Invalid(f"{path} is not the record of a run")
-    return body
-
-
-def described(exc: BaseException) -> dict[str, str | None]:
-    """An error as a part of a record."""
-    code, hint = (exc.code, exc.hint) if isinstance(exc, KadminError) else (None, None)
-    return {"type": type(exc).__name__, "message": str(exc), "code": code, "hint": hint}
-
-
-def as_json(body: Mapping[str, Any]) -> str:
-    """A record as JSON."""
-    return without_home(json.dumps(body, ensure_ascii=True, allow_nan=False, indent=1, default=str))
+    def _facts(self) -> Iterator[str]:
+        """The cluster, the time, the plan and its reason."""
+        if self.cluster_id:
+            yield printable(f"cluster {self.cluster_id}")
+        yield utc(self.written)
+        ids = {"plan": self.plan_id, "changes": self.changes_id}
+        yield from (f"{name} {full[:SHORT_ID]}" for name, full in ids.items() if full)
+        if self.reason:
+            yield printable(f"because {self.reason}")
 
 
-def write_record(path: Path, body: Mapping[str, Any]) -> None:
-    """Put a record in its place, whole.
-
-    Raises
-    ------
-    NotFound, Invalid
-        It cannot be written there.
-    """
-    files.write(path, as_json(body) + "\n")
+def counted_states(outcomes: Iterable[dict[str, Any]]) -> str:
+    """The numbers of rows in each state: `2 verified, 1 failed`."""
+    return ", ".join(f"{count} {state}" for state, count in Counter(row["state"] for row in outcomes).items())
 
 
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
+def _plain(value: Any) -> object:
+    return dataclasses.asdict(value) if dataclasses.is_dataclass(value) else str(value)  # type: ignore[arg-type]
 
 
-def _record_path(runbook: str, namespace: Mapping[str, Any]) -> Path | None:
-    if configured := os.environ.get(PLACE):
-        return Path(configured)
-    document = namespace.get("PAPERMILL_OUTPUT_PATH")
-    if isinstance(document, str) and document and "://" not in document:
-        return Path(document).with_suffix(".json")
-    if binder.is_databricks_job(namespace):
-        return None
-    return Path.cwd() / f"{runbook}-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}.json"
+def without_home(text: str) -> str:
+    """The JSON text with `~` in place of the home folder, also by the name behind its links."""
+    home = files.home()
+    for name in {str(home), str(home.resolve())} if home else ():
+        if len(name) > 1:
+            text = re.sub(rf"{re.escape(json.dumps(name)[1:-1])}(?![\w.-])", "~", text)
+    return text

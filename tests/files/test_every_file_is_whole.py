@@ -20,7 +20,7 @@ from kadmin_nb.model.changes import OK, Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.approval import approved
 from kadmin_nb.plans.plan import Plan, document_of
-from kadmin_nb.runbooks import run_record
+from kadmin_nb.runbooks.run_record import RunRecord
 from kadmin_nb.state.snapshots import snapshot
 from tests.full_disk import killed_before_call, no_more_than
 
@@ -36,6 +36,8 @@ SNAPSHOT = snapshot(
     {"quotas": schemas.QUOTAS.empty(), "configs": schemas.CONFIGS.empty()}, cluster_id="c", taken_at=datetime.now(UTC)
 )
 
+RECORD = RunRecord(runbook="mine", state="planned", ok=True, parameters={"user": "x" * 1000})
+
 WRITERS: dict[str, Callable[[Path], object]] = {
     "a plan": lambda place: APPROVED.save(place),
     "a plan in another's place": lambda place: PLAN.save(place, overwrite=True),
@@ -44,7 +46,7 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "json": lambda place: frames.write_table(TABLE, place.with_suffix(".json")),
     "parquet": lambda place: frames.write_table(TABLE, place.with_suffix(".parquet")),
     "a snapshot": lambda place: SNAPSHOT.save(place.with_suffix(".parquet")),
-    "the record of a run": lambda place: run_record.write_record(place, {"rows": "x" * 1000}),
+    "the record of a run": lambda place: RECORD.write(place),
     "a process id": lambda place: remember(place, 1, "token" * 100),
 }
 

@@ -60,9 +60,9 @@ def test_apply_false_shows_the_plan_and_changes_nothing(
     user = unique("user")
     given = {"cluster": kafka.bootstrap, "changes": f'["set producer_byte_rate=5MB/s user={user}"]', "apply": "false"}
     run = kn.runbooks.run("change_quotas", given, html=False)
-    assert (run.result["state"], run.result["changed"], run.result["outcomes"]) == ("planned", False, [])
-    assert [(row["after"], row["validated"]) for row in run.result["plan"]] == [("5000000", "ok")]
-    assert f"plan {run.result['plan_id'][:12]}" in outputs(run.document)
+    assert (run.result.state, run.result.changed, run.result.outcomes) == ("planned", False, [])
+    assert [(row["after"], row["validated"]) for row in run.result.plan] == [("5000000", "ok")]
+    assert f"plan {run.result.plan_id[:12]}" in outputs(run.document)
     assert stored(cluster, user) == {}
 
 
@@ -73,12 +73,12 @@ def test_what_was_reviewed_is_applied_and_verified_and_a_second_run_does_nothing
     user = unique("user")
     changes = [f"set producer_byte_rate=5MB/s user={user} client-id=app", f"set request_percentage=50% user={user}"]
     given = {"cluster": kafka.bootstrap, "changes": changes, "cluster_id": cluster.id, "reason": "KAFKA-1"}
-    reviewed = kn.runbooks.run("change_quotas", given, html=False).result["changes_id"]
+    reviewed = kn.runbooks.run("change_quotas", given, html=False).result.changes_id
     given |= {"apply": True, "changes_id": reviewed}
     states = [kn.runbooks.run("change_quotas", given, html=False).result for _ in range(2)]
-    assert [said["state"] for said in states] == ["applied", "nothing to do"]
-    assert [row["state"] for row in states[0]["outcomes"]] == ["verified", "verified"]
-    assert (states[0]["cluster_id"], states[0]["reason"]) == (cluster.id, "KAFKA-1")
+    assert [said.state for said in states] == ["applied", "nothing to do"]
+    assert [row["state"] for row in states[0].outcomes] == ["verified", "verified"]
+    assert (states[0].cluster_id, states[0].reason) == (cluster.id, "KAFKA-1")
     assert stored(cluster, user) == {
         f"user={user} client-id=app producer_byte_rate": 5e6,
         f"user={user} request_percentage": 50.0,
@@ -226,7 +226,7 @@ def test_the_terminal_runs_it(kafka: LocalKafka, cluster: kn.Cluster, unique: Un
     changes = json.dumps([f"set producer_byte_rate=5MB/s user={(user := unique('user'))}"])
     words = ["-p", f"cluster={kafka.bootstrap}", "-p", f"changes={changes}", "-p", "reason=007", "-o", "out.ipynb"]
     value = run(["runbook", "run", "change_quotas", *words], Session()).value
-    assert (value.result["state"], value.result["reason"]) == ("planned", "007")
+    assert (value.result.state, value.result.reason) == ("planned", "007")
     assert stored(cluster, user) == {}
 
 

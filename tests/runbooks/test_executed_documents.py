@@ -22,6 +22,7 @@ from kadmin_nb.frames import schemas
 from kadmin_nb.frames.schemas import table
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.runbooks import Run
+from kadmin_nb.runbooks.run_record import RunRecord
 from tests.persons import let_in
 from tests.runbooks.databricks_stand_in import RUNBOOKS, as_task
 
@@ -67,7 +68,7 @@ def runs(home: Path, secure_kafka: LocalKafka, request: pytest.FixtureRequest) -
     """Runs, two at a time: a client's plan is made, applied and taken back; an audit looks, and of all each other."""
     done: dict[str, Run] = {}
 
-    def run(name: str, html: bool = False, **given: object) -> dict[str, Any]:
+    def run(name: str, html: bool = False, **given: object) -> RunRecord:
         given = given if name in ("showback", "upgrade_check") else {"cluster": str(home / "prod.properties"), **given}
         done[name] = kn.runbooks.run(name, given, output=home / f"{name}.ipynb", html=html)
         return done[name].result
@@ -78,8 +79,8 @@ def runs(home: Path, secure_kafka: LocalKafka, request: pytest.FixtureRequest) -
         planned = run("onboard_client", html=True, **whom, save=saved, reason="new")
         with secure_kafka.connect("bob") as bobs:
             bobs.approve(kn.Plan.load(saved), "read it").save(saved)
-        run("apply_plan", plan=saved, plan_id=planned["plan_id"], apply=True, require_approval=True)
-        run("rollback_plan", plan_id=planned["plan_id"], apply=True)
+        run("apply_plan", plan=saved, plan_id=planned.plan_id, apply=True, require_approval=True)
+        run("rollback_plan", plan_id=planned.plan_id, apply=True)
 
     def looking() -> None:
         run("quota_audit", clients=str(home / "clients.parquet"))
@@ -109,7 +110,7 @@ def runs(home: Path, secure_kafka: LocalKafka, request: pytest.FixtureRequest) -
 
 def test_every_shipped_runbook_runs(runs: dict[str, Run]) -> None:
     """One had a typing error in its fourth cell."""
-    states = {name: run.result["state"] for name, run in runs.items()}
+    states = {name: run.result.state for name, run in runs.items()}
     assert states.pop("offboard_client", "planned") in ("planned", "nothing to do")
     assert states == {name: state for name, state in STATES.items() if name in runs}
     assert len(runs) == 4 or sorted(runs) == NAMES
@@ -133,12 +134,12 @@ def test_a_document_says_what_was_done_and_where_the_journal_is(runs: dict[str, 
     """The auditor asked which plan it had been."""
     run = runs["apply_plan"]
     text, said = outputs(run.document), run.result
-    assert said["journal"].startswith("~/state/journal/")
+    assert said.journal.startswith("~/state/journal/")
     for fact in (
-        said["plan_id"],
-        said["changes_id"],
-        said["journal"],
-        said["chain_head"],
+        said.plan_id,
+        said.changes_id,
+        said.journal,
+        said.chain_head,
         "1 verified",
         "new",
         "User:bob",

@@ -17,6 +17,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.commands import terminal
 from kadmin_nb.runbooks import run_record
+from kadmin_nb.runbooks.run_record import RunRecord
 
 pytest.importorskip("papermill")
 
@@ -76,8 +77,8 @@ def test_a_run_leaves_document_page_and_record(
     )
     assert "Parameters(user='007', apply=False, n=[1, 2]) <class 'list'>" in outputs(run.document)
     assert left(run.document.parent) == {"out.ipynb", "out.json", "out.html"}
-    assert json.loads(run.record.read_text()) == run.result
-    assert (run.result["state"], run.result["parameters"]["user"]) == ("finished", "007")
+    assert json.loads(run.record.read_text()) == run.result.to_dict()
+    assert (run.result.state, run.result.parameters["user"]) == ("finished", "007")
     assert repr(run).startswith("mine: finished\n")
     assert capfd.readouterr() == ("", "")
 
@@ -144,7 +145,7 @@ def test_it_runs_from_a_notebook_too(written: Written) -> None:
     """RuntimeError: this event loop is already running."""
 
     async def cell() -> str:
-        return str(kn.runbooks.run(written("a: int = 1\n"), html=False).result["state"])
+        return str(kn.runbooks.run(written("a: int = 1\n"), html=False).result.state)
 
     assert asyncio.run(cell()) == "finished"
 
@@ -257,8 +258,9 @@ def test_an_old_record_is_not_taken_for_this_run(written: Written, folder: Path)
 
 def test_a_record_that_cannot_be_written_is_named(folder: Path) -> None:
     """The change was applied, and then the disk was full: now the first write comes before anything else."""
+    record = RunRecord(runbook="mine", state="started", ok=None, parameters={})
     with pytest.raises(kn.NotFound, match=r"x\.json cannot be written: No such file"):
-        run_record.write_record(folder / "no such folder" / "x.json", {})
+        record.write(folder / "no such folder" / "x.json")
 
 
 @pytest.mark.slow

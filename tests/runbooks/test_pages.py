@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import nbformat
 import pytest
 
@@ -16,7 +17,7 @@ from kadmin_nb.frames.answer import Answer
 from kadmin_nb.runbooks.launcher import Run
 from kadmin_nb.runbooks.page import write_page
 from kadmin_nb.runbooks.report_checks import Verdicts
-from kadmin_nb.runbooks.run_result import next_step
+from kadmin_nb.runbooks.run_record import RunRecord
 
 pytest.importorskip("nbconvert")
 
@@ -27,13 +28,17 @@ CHANGE = {
 }  # fmt: skip
 OUTCOME = {**CHANGE, "state": "verified", "error": None, "message": None, "brokers_agreeing": 1, "brokers": 1}
 PLANNED: dict[str, Any] = {
-    "runbook": "mine", "state": "planned", "changed": False, "written": "2026-11-22T10:00:00+00:00", "parameters":
-    {"apply": False, "changes_id": ""}, "plan_id": "a" * 64, "changes_id": "b" * 64, "plan": [CHANGE], "error": None,
-    "verdicts": [], "outcomes": [], "cluster_id": "here", "reason": HOSTILE,
+    "runbook": "mine", "state": "planned", "ok": True, "changed": False, "written": "2026-11-22T10:00:00+00:00",
+    "parameters": {"apply": False, "changes_id": ""}, "plan_id": "a" * 64, "changes_id": "b" * 64, "plan": [CHANGE],
+    "error": None, "verdicts": [], "outcomes": [], "cluster_id": "here", "reason": HOSTILE,
 }  # fmt: skip
 LIMIT = {"type": "PlanRefused", "message": "the plan has 2 changes, the limit is 1", "hint": "Raise limit."}
 REFUSED = {**PLANNED, "state": "failed", "error": LIMIT}
 SLIP = {"type": "ZeroDivisionError", "message": "division by zero", "hint": None}
+
+
+def read(record: dict[str, Any]) -> RunRecord:
+    return msgspec.convert(record, RunRecord)
 
 
 def code(source: str, *outputs: Any, tags: tuple[str, ...] = ()) -> Any:
@@ -83,22 +88,22 @@ def test_a_dangerous_plan_is_applied_with_what_allows_it() -> None:
     danger = {"row": 1, "resource": "topic=a", "key": "retention.ms", "danger": "retention", "message": "less"}
     parameters = {"apply": False, "allow": ["acks"], "reason": ""}
     planned = {**PLANNED, "dangers": [danger], "reason": None, "parameters": parameters}
-    assert next_step(planned) == (
+    assert read(planned).next_step() == (
         "To apply it, run it again with -p apply=true -p reason=WHY, "
         """and in place of yours -p 'allow=["acks", "retention.ms"]'"""
     )
     none = {**planned, "parameters": {**parameters, "allow": [], "save": "p.json"}}
-    assert next_step(none) == (
+    assert read(none).next_step() == (
         """To apply it, run it again with -p apply=true -p 'allow=["retention.ms"]' -p reason=WHY, """
         "and in place of yours -p save="
     )
     allowed = {**planned, "reason": "less room", "parameters": {**parameters, "allow": ["retention.ms"]}}
-    assert next_step(allowed) == "To apply it, run it again with -p apply=true"
+    assert read(allowed).next_step() == "To apply it, run it again with -p apply=true"
 
 
 def test_an_expired_plan_is_not_said_to_be_applicable() -> None:
     """The page of an expired plan said how to apply it."""
-    assert next_step({**PLANNED, "expires": "2026-11-21T10:00:00.000000+00:00"}) == (
+    assert read({**PLANNED, "expires": "2026-11-21T10:00:00.000000+00:00"}).next_step() == (
         "It expired 2026-11-21 10:00:00Z: plan again, unless it was started before that"
     )
 
@@ -178,7 +183,7 @@ def test_names_in_the_verdict_stay_names(page_of: Callable[..., str]) -> None:
 )
 def test_the_terminal_shows_what_was_planned_or_done(record: dict[str, Any], lines: list[str]) -> None:
     """It printed two hashes and three paths, and I opened the notebook to see what it would change."""
-    text = repr(Run(Path("out.ipynb"), Path("out.json"), None, record))
+    text = repr(Run(Path("out.ipynb"), Path("out.json"), None, read(record)))
     assert not [line for line in lines if line not in text]
     assert text.endswith("out.ipynb\nout.json")
 
@@ -195,7 +200,7 @@ def test_a_report_counts_its_checks(verdicts: list[str], finding: str) -> None:
     """I added up the table."""
     rows = [{"check": f"check {n}", "verdict": word, "found": 0, "says": "so"} for n, word in enumerate(verdicts)]
     record = {**PLANNED, "state": "finished", "plan": [], "verdicts": rows}
-    assert finding in repr(Run(Path("out.ipynb"), Path("out.json"), None, record))
+    assert finding in repr(Run(Path("out.ipynb"), Path("out.json"), None, read(record)))
 
 
 def test_a_check_shows_its_verdict_beside_its_rows() -> None:

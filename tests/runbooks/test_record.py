@@ -173,3 +173,33 @@ def test_a_plan_that_was_stopped_on_its_way_is_recorded_with_its_rows(place):
     stopped = kn.errors.PartlyFailed("the journal cannot be written", outcomes=done, code="JOURNAL")
     assert carried_out(place, stopped) == ("failed", True)
     assert [row["state"] for row in read(place)["outcomes"]] == ["verified"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"ok": "yes"}, "ok: expected bool | null, got str"),
+        ({"processes": [{"machine": "m", "pid": "1"}]}, "processes[0].pid: expected int, got str"),
+        ({"error": {"type": "Conflict"}}, "error: object missing required field message"),
+        ({"plan": {"row": 1}}, "plan: expected array, got object"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_a_record_that_is_none_is_refused_with_the_field(place: Path, change: dict[str, Any], words: str) -> None:
+    """It ended in AttributeError: 'str' object has no attribute 'get'."""
+    with recorded(place, Outcome(CHANGE, VERIFIED)):
+        pass
+    place.write_text(json.dumps({**read(place), **change}))
+    with pytest.raises(kn.Invalid) as refused:
+        kn.runbooks.show(place)
+    assert str(refused.value) == f"{place} is not the record of a run: {words}"
+
+
+def test_a_record_of_another_version_is_read(place: Path) -> None:
+    """A field had gone, and the runs of last year could not be looked at."""
+    with recorded(place, Outcome(CHANGE, VERIFIED)):
+        pass
+    body = {**read(place), "gone": 1}
+    del body["expires"], body["dangers"]
+    place.write_text(json.dumps(body))
+    assert kn.runbooks.show(place).startswith("mine: planned")

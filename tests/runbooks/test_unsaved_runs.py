@@ -13,7 +13,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb import files, hints
 from kadmin_nb.commands import terminal
-from kadmin_nb.runbooks.run_record import Record
+from kadmin_nb.runbooks.recording import Record
 
 pytest.importorskip("papermill")
 

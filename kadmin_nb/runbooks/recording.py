@@ -1,0 +1,286 @@
+"""The record of a run while it runs: what a runbook's cells fill, and a file that is true at every moment."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import sys
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from ..errors import Hinted, Interrupted, KadminError, PartlyFailed, PlanRefused, UsageError
+from ..frames import schemas
+from ..frames.answer import Answer
+from ..frames.schema_metadata import now
+from ..hints import Hint, Runbook, plan_verb, sentence
+from . import binder
+from .report_checks import Verdicts
+from .run_record import (
+    APPLIED,
+    APPLYING,
+    FAILED,
+    FINISHED,
+    NOTHING,
+    PLANNED,
+    SHORT_ID,
+    STARTED,
+    RunError,
+    RunProcess,
+    RunRecord,
+    counted_states,
+)
+
+if TYPE_CHECKING:
+    from ..cluster import Cluster
+    from ..plans.apply_options import ApplyOptions
+    from ..plans.outcomes import Outcomes
+    from ..plans.plan import Plan
+
+
+PLACE = "KADMIN_RUNBOOK_RECORD"
+"""The variable by which the launcher tells the kernel where the record goes."""
+
+
+def record(runbook: str, parameters: Any, namespace: Mapping[str, Any] | None = None) -> Record:
+    """A record of this run, which the runbook's cells fill.
+
+    Parameters
+    ----------
+    runbook
+        Its name.
+    parameters
+        The result of `bind`.
+    namespace
+        The notebook's `globals()`; default: the caller's.
+    """
+    space = sys._getframe(1).f_globals if namespace is None else namespace
+    return Record(runbook, dataclasses.asdict(parameters), space)
+
+
+class Record:
+    """The record of one run. Use `with record:` around each cell, so that failures are recorded, too.
+
+    The file is beside the document where that is known (the launcher, or papermill with `--inject-output-path`),
+    else in the working folder; on Databricks there is none, `finish` hands the text to the job.
+    """
+
+    def __init__(self, runbook: str, parameters: dict[str, Any], namespace: Mapping[str, Any]) -> None:
+        self.runbook, self.parameters, self._namespace = runbook, parameters, namespace
+        self.started = now()
+        self.cluster: Cluster | None = None
+        self._plan: Plan | None = None
+        self.outcomes: Outcomes | None = None
+        self.error: BaseException | None = None
+        self.verdicts = Verdicts()
+        self._is_finished = self._is_applying = self._has_ended = False
+        self.path = _record_path(runbook, namespace)
+        self._processes = [*_launchers(self.path), RunProcess.this()]
+
+    @property
+    def syntax(self) -> Runbook:
+        """The syntax of hints in this runbook."""
+        return Runbook(tuple(self.parameters))
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan of the run; set it where it is made."""
+        return self._plan
+
+    @plan.setter
+    def plan(self, plan: Plan | None) -> None:
+        self._plan = None if plan is None else plan._at(self.syntax)
+
+    @property
+    def state(self) -> str:
+        """`started`, `planned`, `applying`, `nothing to do`, `applied` (and verified), `failed`, or `finished` of a
+        runbook that plans nothing."""
+        if self.error is not None or (self.outcomes is not None and not self.outcomes.ok):
+            return FAILED
+        if self.outcomes is not None:
+            return APPLIED if self.outcomes._anything_changed else NOTHING
+        if self.plan is not None:
+            return APPLYING if self._is_applying else PLANNED
+        if not self._is_finished:
+            return STARTED
+        return FINISHED if self.verdicts or "apply" not in self.parameters else NOTHING
+
+    @property
+    def ok(self) -> bool | None:
+        """True if the run has ended well, False if not; None as long as it has not ended."""
+        if self.state == FAILED:
+            return False
+        return True if self._has_ended else None
+
+    @property
+    def changed(self) -> bool | None:
+        """True if the cluster may differ from before; None while that is not known."""
+        if self.outcomes is not None:
+            return self.outcomes._anything_changed
+        return None if self._is_applying and not isinstance(self.error, PlanRefused | UsageError) else False
+
+    def apply(self, options: ApplyOptions | None = None, **keywords: Any) -> Outcomes:
+        """Apply its plan to its cluster; the record says that it is applying, even if the run is killed.
+
+        Options and keyword arguments as of `Cluster.apply`.
+
+        Raises
+        ------
+        WrongCluster, Conflict, PlanRefused
+            Nothing was sent.
+        PartlyFailed, Interrupted
+            It was stopped while it was applied: the journal could no longer be written, or Ctrl-C.
+        """
+        if self.cluster is None or self.plan is None:
+            raise UsageError("the record has no plan to apply", hint="Set record.cluster and record.plan before.")
+        self._is_applying = True
+        try:
+            self._write()
+        except KadminError:
+            self._is_applying = False
+            raise
+        try:
+            self.outcomes = self.cluster.apply(self.plan, options, **keywords)
+        except (PartlyFailed, Interrupted) as exc:
+            self.outcomes = exc.outcomes  # those of a plan that was stopped
+            raise
+        return self.outcomes
+
+    def written(self) -> RunRecord:
+        """All that is known now, as the file has it."""
+        plan, outcomes = self.plan, self.outcomes
+        return RunRecord(
+            runbook=self.runbook,
+            state=self.state,
+            ok=self.ok,
+            processes=self._processes,
+            parameters=self.parameters,
+            changed=self.changed,
+            started=self.started,
+            cluster_id=self.cluster.id if self.cluster else None,
+            plan_id=plan.id if plan else None,
+            changes_id=plan.changes_id if plan else None,
+            reason=plan.reason if plan else None,
+            expires=plan.expires if plan else None,
+            plan=plan.to_arrow().to_pylist() if plan else [],
+            dangers=plan.dangers().to_arrow().to_pylist() if plan else [],
+            outcomes=outcomes.to_arrow().to_pylist() if outcomes is not None else [],
+            journal=outcomes.journal if outcomes is not None else None,
+            chain_head=outcomes.chain_head if outcomes is not None else None,
+            verdicts=self.verdicts.to_arrow().to_pylist(),
+            error=RunError.of(self.error) if self.error else None,
+        )
+
+    def summary(self) -> Answer:
+        """SUMMARY: what the run did: its state, plan, journal, and the head of the journal's chain."""
+        self._is_finished = True
+        body = self.written().to_dict()
+        notes = self.plan.notes if self.plan else ()
+        approvers = [str(note.get("author")) for note in notes if note.get("kind") == "approval"]
+        facts = {
+            **{name: body[name] for name in ("runbook", "state", "cluster_id", "plan_id", "changes_id", "reason")},
+            "approved by": ", ".join(approvers),
+            "changes": counted_states(body["outcomes"]) or len(body["plan"]),
+            **{name: body[name] for name in ("journal", "chain_head")},
+            "record": self._place,
+        }
+        facts_shown = {name.replace("_", " "): str(value) for name, value in facts.items() if value}
+        return Answer(schemas.from_columns(schemas.SUMMARY, {"of": [*facts_shown], "is": [*facts_shown.values()]}))
+
+    @property
+    def _place(self) -> str:
+        return self.path.name if self.path else "handed to the job"
+
+    def finish(self, show: Callable[[str], object] = print, *, fail: bool = False) -> None:
+        """End the runbook: show the record and raise for failures; on Databricks, pass the record to the job.
+
+        Parameters
+        ----------
+        fail
+            Count a report with a `look` as a failure.
+
+        Raises
+        ------
+        PartlyFailed
+            Some changes failed, or could not be verified on every broker.
+        """
+        self._is_finished = True
+        show(repr(self))
+        with self:
+            if self.outcomes is not None:
+                self.outcomes.raise_for_errors()
+            if fail:
+                self.verdicts.raise_for_looks()
+            self._has_ended = True
+        binder.hand_back_to_databricks(
+            self._namespace, self.written().to_json(), self.cluster.id if self.cluster else None
+        )
+
+    def __enter__(self) -> Self:
+        self._save()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.error = exc
+        if isinstance(exc, Hinted):
+            exc.syntax = self.syntax
+        if exc is None:
+            return self._save()
+        with contextlib.suppress(KadminError):  # the error says more than why the record lacks it
+            self._write()
+        return None
+
+    def _save(self) -> None:
+        """Write it; where that fails after the cluster was changed, the error says what stays."""
+        try:
+            self._write()
+        except KadminError as exc:
+            if self.plan is None or self.changed is False:
+                raise
+            became = f"plan {self.plan.id[:SHORT_ID]} may have been sent in part"
+            if self.outcomes is not None:
+                became = self.outcomes._short_form()
+            raise unsaved(exc, self.plan.id, became) from None
+
+    def _write(self) -> None:
+        if self.path:
+            self.written().write(self.path)
+
+    def __repr__(self) -> str:
+        plan = f"plan {self.plan.id[:SHORT_ID]}, changes {self.plan.changes_id[:SHORT_ID]}, " if self.plan else ""
+        return f"{self.runbook}: {self.state}; {plan}record {self._place}"
+
+
+def unsaved(why: KadminError, plan_id: str, became: str) -> PartlyFailed:
+    """The error of a run that changed the cluster and cannot be saved: why, what became of its plan, what stays."""
+    ways = [plan_verb(name, plan_id) for name in ("log", "apply", "rollback")]
+    return PartlyFailed(
+        f"{why}; {became}",
+        code=why.code,
+        hint=Hint(
+            "Changes that were sent stay, and their journal.",
+            sentence("{} shows it, {} continues, {} undoes what was done.", *ways),
+        ),
+    )
+
+
+def _record_path(runbook: str, namespace: Mapping[str, Any]) -> Path | None:
+    if configured := os.environ.get(PLACE):
+        return Path(configured)
+    document = namespace.get("PAPERMILL_OUTPUT_PATH")
+    if isinstance(document, str) and document and "://" not in document:
+        return Path(document).with_suffix(".json")
+    if binder.is_databricks_job(namespace):
+        return None
+    return Path.cwd() / f"{runbook}-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}.json"
+
+
+def _launchers(path: Path | None) -> list[RunProcess]:
+    """The process that has begun the record before the kernel was there, where one has."""
+    begun = RunRecord.read(path) if path is not None and str(path) == os.environ.get(PLACE) else None
+    return begun.processes[:1] if begun else []
