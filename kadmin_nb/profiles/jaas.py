@@ -240,8 +240,8 @@ _MSK_PASSED_OVER = ("awsDebugCreds", "awsMaxRetries", "awsMaxBackOffTimeMs")
 _HOST = re.compile(r"\.kafka(?:-serverless)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?:")
 
 
-def msk_iam_signer(entries: Entries, module: LoginModule | None) -> AwsSigner:
-    """The credentials of AWS that sign the tokens, and the region that they are for.
+def msk_login(entries: Entries, module: LoginModule | None) -> TokenLogin:
+    """Tokens that the credentials of AWS sign, for the region that they are for.
 
     Raises
     ------
@@ -254,7 +254,7 @@ def msk_iam_signer(entries: Entries, module: LoginModule | None) -> AwsSigner:
     if module:
         others = [name for name in options if name not in (*_SIGNER_OPTIONS, *_MSK_PASSED_OVER)]
         module.refuse_other_options(others, ", ".join(_SIGNER_OPTIONS))
-    return AwsSigner(_region(entries), *(options.get(name) for name in _SIGNER_OPTIONS))
+    return TokenLogin(AwsSigner(_region(entries), *(options.get(name) for name in _SIGNER_OPTIONS)))
 
 
 def _region(entries: Entries) -> str:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import KadminError, Unsupported, UsageError
 from ..hints import nearest
 from ..model.connection_settings import Settings
 from . import java_keys, pem
-from .java_properties import Entries, Login
+from .java_properties import Entries
 
 if TYPE_CHECKING:
-    from ..model.connection_settings import TokenLogin
     from .jaas import LoginModule
 
 PROTOCOLS = ("PLAINTEXT", "SASL_PLAINTEXT", "SASL_SSL", "SSL")
@@ -41,16 +41,10 @@ def settings(entries: Entries) -> Settings:
     sasl, tls = protocol.startswith("SASL"), protocol.endswith("SSL")
     stores = pem.stores(entries) if tls else pem.PemStores()
     mechanism = _mechanism(entries, module) if sasl else None
-    tokens = _token_login(entries, module, mechanism, stores.ca_file)
-    login = _password_login(entries, module, mechanism) if mechanism in _WITH_PASSWORD else None
-    return Settings(
+    found = Settings(
         bootstrap=_bootstrap(entries),
         security_protocol=protocol,
-        mechanism="OAUTHBEARER" if tokens else mechanism,
-        username=login.username if login else None,
-        password=login.password if login else None,
-        token_login=tokens,
-        kerberos_service=_kerberos_service(entries, module) if mechanism == "GSSAPI" else None,
+        mechanism=mechanism,
         ca_file=stores.ca_file,
         certificate_file=stores.certificate_file,
         key_file=stores.key_file,
@@ -60,8 +54,28 @@ def settings(entries: Entries) -> Settings:
         timeout=entries.seconds("default.api.timeout.ms"),  # Java's bound on a call with all its attempts
         source=entries.source,
         policy=entries.policy,
-        ignored=(*_ignored(entries, mechanism, tls=tls), *_ignored_options(module, mechanism)),
+        ignored=_ignored(entries, module, mechanism, tls=tls),
     )
+    return _with_login(found, entries, module) if mechanism else found
+
+
+def _with_login(found: Settings, entries: Entries, module: LoginModule | None) -> Settings:
+    """The settings with the login of their mechanism; listeners of Amazon MSK for IAM take tokens by OAUTHBEARER."""
+    if module is None and found.mechanism in _WITH_PASSWORD:
+        if entries.login is None:
+            raise UsageError(f"{entries.source}: {found.mechanism} needs a user and a password", hint=java_keys.LOGIN)
+        return replace(found, username=entries.login.username, password=entries.login.password)
+    from . import jaas  # loaded where there is such a login
+
+    if module and found.mechanism in _WITH_PASSWORD:
+        login = jaas.password_login(module)
+        return replace(found, username=login.username, password=login.password)
+    if found.mechanism == "GSSAPI":
+        return replace(found, kerberos_service=jaas.kerberos_service_name(entries, module))
+    handler = java_keys.class_name(entries.text(java_keys.HANDLER) or "")
+    is_msk = found.mechanism == "AWS_MSK_IAM" or handler == java_keys.MSK_HANDLER
+    tokens = jaas.msk_login(entries, module) if is_msk else jaas.token_login(entries, module, found.ca_file)
+    return replace(found, mechanism="OAUTHBEARER", token_login=tokens)
 
 
 def addresses(text: str) -> str | None:
@@ -152,36 +166,6 @@ _WITH_TOKEN = ("AWS_MSK_IAM", "OAUTHBEARER")
 _WITH_PASSWORD = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
-def _password_login(entries: Entries, module: LoginModule | None, mechanism: str | None) -> Login:
-    from . import jaas
-
-    login = jaas.password_login(module) if module else entries.login
-    if login is None:
-        raise UsageError(f"{entries.source}: {mechanism} needs a user and a password", hint=java_keys.LOGIN)
-    return login
-
-
-def _token_login(
-    entries: Entries, module: LoginModule | None, mechanism: str | None, ca_file: str | None
-) -> TokenLogin | None:
-    """Tokens, also for AWS_MSK_IAM: the listeners of Amazon MSK for IAM take them by OAUTHBEARER."""
-    if mechanism not in _WITH_TOKEN:
-        return None
-    from ..model.connection_settings import TokenLogin  # loaded where there is such a login
-    from . import jaas
-
-    handler = java_keys.class_name(entries.text(java_keys.HANDLER) or "")
-    if mechanism == "AWS_MSK_IAM" or handler == java_keys.MSK_HANDLER:
-        return TokenLogin(jaas.msk_iam_signer(entries, module))
-    return jaas.token_login(entries, module, ca_file)
-
-
-def _kerberos_service(entries: Entries, module: LoginModule | None) -> str:
-    from . import jaas  # loaded where there is such a login
-
-    return jaas.kerberos_service_name(entries, module)
-
-
 def _check_hostname(entries: Entries) -> bool:
     algorithm = entries.text("ssl.endpoint.identification.algorithm")
     if algorithm is not None and algorithm.lower() not in ("https", ""):
@@ -190,33 +174,30 @@ def _check_hostname(entries: Entries) -> bool:
     return algorithm != ""
 
 
-def _ignored(entries: Entries, mechanism: str | None, *, tls: bool) -> tuple[str, ...]:
-    """The keys that are passed over: Java's own affairs, and those of a protocol or mechanism that is not spoken."""
+def _ignored(entries: Entries, module: LoginModule | None, mechanism: str | None, *, tls: bool) -> tuple[str, ...]:
+    """The keys that are passed over: Java's own affairs, and those of a protocol or mechanism that is not spoken.
+
+    So are the options of the login module that have no effect, by name.
+    """
     if tls:
         _check_assurances(entries)
-    return tuple(sorted(key for key in entries.values if not _counts(key, mechanism, tls=tls)))
-
-
-def _ignored_options(module: LoginModule | None, mechanism: str | None) -> tuple[str, ...]:
-    """The options of the login module that are passed over, by name."""
+    keys = sorted(key for key in entries.values if not _counts(key, mechanism, tls=tls))
     if module is None or mechanism is None:
-        return ()
+        return tuple(keys)
     from . import jaas
 
-    return tuple(f"{name} in sasl.jaas.config" for name in jaas.without_effect(module))
+    return (*keys, *(f"{name} in sasl.jaas.config" for name in jaas.without_effect(module)))
 
 
 def _counts(key: str, mechanism: str | None, *, tls: bool) -> bool:
-    sasl = mechanism in _mechanisms_of(key)
-    spoken = (sasl or not key.startswith("sasl.")) and (tls or not key.startswith("ssl."))
-    return spoken and key in java_keys.USED and key not in _WE_DO_THAT
-
-
-def _mechanisms_of(key: str) -> Collection[str]:
-    """The mechanisms with which a key counts."""
+    """True if the key has an effect with this mechanism; None is no login."""
     if key in java_keys.OAUTHBEARER:
-        return _WITH_TOKEN
-    return ("GSSAPI",) if key == java_keys.KERBEROS_SERVICE else MECHANISMS
+        spoken = mechanism in _WITH_TOKEN
+    elif key == java_keys.KERBEROS_SERVICE:
+        spoken = mechanism == "GSSAPI"
+    else:
+        spoken = (mechanism is not None or not key.startswith("sasl.")) and (tls or not key.startswith("ssl."))
+    return spoken and key in java_keys.USED and key not in _WE_DO_THAT
 
 
 def _check_assurances(entries: Entries) -> None:

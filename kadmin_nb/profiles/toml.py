@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import documents, files
-from ..errors import KadminError, NotFound, UsageError
+from ..errors import NotFound, UsageError
 from ..hints import did_you_mean, nearest
 from ..model.grammar import quote
 from ..secrets import Secret
@@ -87,11 +87,15 @@ def load_profiles() -> Profiles:
         return Profiles()
     document = _parse_file(path)
     for word in document.keys() - {"profiles"}:
-        raise UsageError(f"{path}: {word} is not known", hint="Connections go under [profiles.NAME].")
+        hint = did_you_mean(word, ["profiles"], "Connections go under [profiles.NAME].")
+        raise UsageError(f"{path}: {quote(word)} is not known", hint=hint)
     tables = document.get("profiles", {})
     if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
         raise UsageError(f"{path}: profiles are tables, [profiles.NAME]")
-    _check_names(tables, path)
+    for name in tables:
+        if not is_name(name):
+            raise UsageError(f"{path}: {quote(name)} is not a name for a profile",
+                             hint="A name is letters, digits, '_', '-' and '.'.")  # fmt: skip
     return Profiles(path, tables)
 
 
@@ -113,13 +117,6 @@ def is_name(word: str) -> bool:
     return _PROFILE_NAME.fullmatch(word) is not None
 
 
-def _check_names(names: Mapping[str, object], path: Path) -> None:
-    for name in names:
-        if not is_name(name):
-            raise UsageError(f"{path}: {quote(name)} is not a name for a profile",
-                             hint="A name is letters, digits, '_', '-' and '.'.")  # fmt: skip
-
-
 def profile(name: str, profiles: Profiles) -> Entries:
     """The entries of profile `name`, on top of the properties file that it may name.
 
@@ -131,12 +128,8 @@ def profile(name: str, profiles: Profiles) -> Entries:
         An unknown key, a literal secret, a user without password.
     """
     if profiles.path is None or name not in profiles.tables:
-        raise _no_profile(name, profiles)
+        raise NotFound(f"no such profile: {name}: {profiles}", hint=did_you_mean(name, profiles.tables))
     return _Profile(name, profiles.path, _flat(profiles.tables[name])).entries()
-
-
-def _no_profile(name: str, profiles: Profiles) -> KadminError:
-    return NotFound(f"no such profile: {name}: {profiles}", hint=did_you_mean(name, profiles.tables))
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -156,27 +149,21 @@ class _Profile:
     given: Mapping[str, Any]
 
     def entries(self) -> Entries:
-        self._check()
-        policy = str(self._beside(self._text("policy"))) if "policy" in self.given else None
-        values = {_JAVA.get(key, key): self._value(key) for key in self.given if key not in _APART}
-        own = Entries(values, self.where, self._login(), policy)
-        file = self.given.get("properties")
-        return (
-            java_properties.parse_properties(self._beside(self._text("properties"))).under(own)
-            if file is not None
-            else own
-        )
-
-    @property
-    def where(self) -> str:
-        return f"profile {self.name} in {self.path}"
-
-    def _check(self) -> None:
         for key in self.given:
             java_keys.refuse_unknown_key(key, self.where, _OURS)
         for one, other in _ONCE:
             if one in self.given and other in self.given:
                 raise UsageError(f"{self.where} has both {one} and {other}; use one")
+        policy = str(self._beside(self._text("policy"))) if "policy" in self.given else None
+        values = {_JAVA.get(key, key): self._value(key) for key in self.given if key not in _APART}
+        own = Entries(values, self.where, self._login(), policy)
+        if "properties" not in self.given:
+            return own
+        return java_properties.parse_properties(self._beside(self._text("properties"))).under(own)
+
+    @property
+    def where(self) -> str:
+        return f"profile {self.name} in {self.path}"
 
     def _value(self, key: str) -> str | Secret:
         if java_keys.is_secret(key):
@@ -200,13 +187,16 @@ class _Profile:
     def _text(self, key: str) -> str:
         """A value as Java would have it; brokers may be a list."""
         value = self.given[key]
-        if isinstance(value, bool):
-            return str(value).lower()
-        if isinstance(value, list) and key in _BROKERS and all(isinstance(item, str) for item in value):
+        if isinstance(value, str):
+            return value
+        try:
+            kind: Any = list[str] | int | float | bool if key in _BROKERS else int | float | bool
+            value = documents.as_type(value, kind)
+        except ValueError as error:
+            raise UsageError(f"{self.where}: {key} is a text: {error}") from None
+        if isinstance(value, list):
             return ",".join(value)
-        if not isinstance(value, str | int | float):
-            raise UsageError(f"{self.where}: {key} is a text")
-        return str(value)
+        return str(value).lower() if isinstance(value, bool) else str(value)
 
     def _beside(self, name: str) -> Path:
         """A path in a profile is relative to the profile's file."""
