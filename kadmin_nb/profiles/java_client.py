@@ -190,7 +190,7 @@ def _ignored(entries: Entries, module: LoginModule | None, mechanism: str | None
 
 
 def _counts(key: str, mechanism: str | None, *, tls: bool) -> bool:
-    """True if the key has an effect with this mechanism; None is no login."""
+    """True if the key has an effect with this mechanism, or without a login."""
     if key in java_keys.OAUTHBEARER:
         spoken = mechanism in _WITH_TOKEN
     elif key == java_keys.KERBEROS_SERVICE:
