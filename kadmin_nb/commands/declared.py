@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -141,7 +141,7 @@ def _snapshot_to_write(
             f"{source} is neither a saved snapshot nor history:WHERE@TIME", hint="--cluster names another cluster."
         )
     with session.at_work("reading the past"):
-        return cast("Snapshot", kept(found, cluster_id).content)
+        return kept(found, cluster_id).content
 
 
 def _written(text: Text, out: str | None) -> Any:

@@ -1,4 +1,4 @@
-"""From two sides to DIFF: their differences, with brokers by their role, and what does not matter apart.
+"""`compare`: from two sides to DIFF, with brokers by their role, and what does not matter apart.
 
 Number 1 of one cluster is not number 1 of another, so brokers of two clusters are compared by their role.
 `broker=<default>` is compared with its like. What is set on single brokers, in their files or dynamically, is compared
@@ -7,44 +7,43 @@ key by key as what each broker of a cluster goes by, written `broker=<any>`: one
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..advice.config_rules import BY_NATURE
-from ..errors import KadminError
+from ..errors import KadminError, UsageError
 from ..frames import schemas
 from ..frames.given_frames import plain
 from ..model.changes import Target
-from ..model.config_fallback import behind_listener
-from ..model.config_values import ConfigValue
+from ..model.config_fallback import Synonym, behind_listener, in_effect, in_unit_of, unnamed_defaults
+from ..model.config_values import BrokerConfigs, ConfigValue
 from ..model.configurable import Configurable
 from ..model.findings import Row
 from ..model.resources import Resource, Source
 from ..secrets import SHOWN
+from .contents import content_of, difference, within
 from .diff_answer import ANY_BROKER, APART, EACH, NATURE, TEMPORARY, Diff, Side
-from .differences import differences
 from .sides import Connect, read_sides
-from .snapshot_kinds import CONFIGS, SCOPES, parsed
+from .snapshot_kinds import CONFIGS, SCOPES, SnapshotKind, kind_of_scope, parsed
 from .snapshots import Snapshot
 
 _EACH = Resource("BROKER", EACH)
 
+SECRET = "a secret, which cannot be read"
+"""The note of a row that has one."""
+
 
 def compare(a: object, b: object, *, connect: Connect, everything: bool = False, cluster_id: str | None = None) -> Diff:
-    """DIFF from `a` to `b`, a row for each resource and key; as of `kn.diff`, with what makes a cluster of a word."""
-    return compare_sides(*read_sides(a, b, connect, cluster_id), everything=everything)
+    """DIFF from `a` to `b`, a row for each resource and key; as of `kn.diff`, with what makes a cluster of a word.
 
-
-def compare_sides(a: Side, b: Side, *, everything: bool = False) -> Diff:
-    """DIFF of two sides that were read.
-
-    Brokers of two clusters are compared by their role, those of one cluster one by one. A side that says nothing of
-    some scope is not compared there.
+    What only one of them has read is skipped. A resource, or a whole part, that one of them could not read is one row
+    with the state unknown. Two secrets are not compared: nobody can see them.
+    Brokers of one cluster are compared one by one.
 
     Raises
     ------
@@ -53,51 +52,146 @@ def compare_sides(a: Side, b: Side, *, everything: bool = False) -> Diff:
     Invalid
         One of them has a row twice.
     """
-    contents = [_as_asked(side.content, other) for side, other in ((a, b), (b, a))]
+    return compare_sides(*read_sides(a, b, connect, cluster_id), everything=everything)
+
+
+def compare_sides(a: Side, b: Side, *, everything: bool = False) -> Diff:
+    """DIFF of two sides that were read."""
+    contents = [a.content, b.content]
     if a.is_declared or b.is_declared:
         contents = [_as_sent(content) for content in contents]
     if others := None not in (a.cluster_id, b.cluster_id) and a.cluster_id != b.cluster_id:
-        contents = [_by_role(content) for content in contents]
-    rows = [row for row in differences(*contents) if a.speaks_of(row) and b.speaks_of(row)]
-    rows = [row for row in rows if not _is_out_of_reach(row, a, b)]
-    combined = [_combined_row(row, a, b, others) for row in rows]
-    combined.sort(key=lambda row: (row["state"] in APART, row["kind"], row["resource"], row["key"] or ""))
-    numbered = ({**row, "row": number} for number, row in enumerate(combined, 1))
+        contents = [content.with_frame(CONFIGS, _folded(content.configs.to_arrow())) for content in contents]
+    rows = [_combined_row(row, a, b, others) for row in _rows(a, b, contents) if _is_spoken_of(row, a, b)]
+    rows.sort(key=lambda row: (row["state"] in APART, row["kind"], row["resource"], row["key"] or ""))
+    numbered = ({**row, "row": number} for number, row in enumerate(rows, 1))
+    of_one = _asked(a.content) ^ _asked(b.content)
     return Diff(
         schemas.table(schemas.DIFF, numbered),
         everything,
         a,
         b,
-        _passed_over(a, b),
+        tuple(scope for scope in SCOPES if scope in of_one),
         len(_secrets(contents[0]) & _secrets(contents[1])),
     )
 
 
-def _as_asked(content: Any, other: Side) -> Any:
-    """A snapshot; beside a declarative file without the parts that could not be read and of which the file says
-    nothing."""
-    if not isinstance(content, Snapshot) or not other.is_declared:
-        return content
-    return replace(content, unread=tuple(part for part in content.unread if part.scope in other.content.scopes))
-
-
-def _as_sent(content: Any) -> Any:
-    """A snapshot with the texts that were sent, as a declarative file has them; Kafka shows others of brokers alone."""
-    if not isinstance(content, Snapshot):
-        return content
-    configs = plain(content.configs.to_arrow())
+def _as_sent(snapshot: Snapshot) -> Snapshot:
+    """With the texts that were sent, as a declarative file has them; Kafka shows others of brokers alone."""
+    configs = plain(snapshot.configs.to_arrow())
     is_of_broker = pc.equal(configs["resource_type"], "BROKER").combine_chunks()
     rows = configs.filter(is_of_broker).drop_columns(["documentation"]).to_pylist()
     texts = pa.array([ConfigValue.of(row).sent for row in rows], pa.string())
     values = pc.replace_with_mask(configs["value"].combine_chunks(), is_of_broker, texts)
-    return content.with_frame(CONFIGS, configs.set_column(configs.schema.get_field_index("value"), "value", values))
+    return snapshot.with_frame(CONFIGS, configs.set_column(configs.schema.get_field_index("value"), "value", values))
 
 
-def _is_out_of_reach(row: Row, a: Side, b: Side) -> bool:
-    """True if it stands in the brokers' own files, of which a declarative file says nothing."""
-    silent, declared_side = ("a", "b") if a.is_declared else ("b", "a")
-    one_sided = (a.is_declared or b.is_declared) and row[f"source_{silent}"] is None
-    return one_sided and row[f"source_{declared_side}"] == Source.FILE
+def _is_spoken_of(row: Row, a: Side, b: Side) -> bool:
+    """False where a side says nothing of it: a plan of what it does not change, a declarative file of what brokers have
+    in their own files."""
+    place = row["kind"], row["resource"], row["key"]
+    if any(side.only is not None and place not in side.only for side in (a, b)):
+        return False
+    return not any(
+        side.is_declared and row[f"source_{name}"] is None and row[f"source_{other}"] == Source.FILE
+        for side, name, other in ((a, "a", "b"), (b, "b", "a"))
+    )
+
+
+def _asked(snapshot: Snapshot) -> set[str]:
+    """The scopes that it has read, or could not."""
+    return {*snapshot.scopes, *(part.scope for part in snapshot.unread)}
+
+
+def _secrets(snapshot: Snapshot) -> set[tuple[str, ...]]:
+    """The configs whose values nobody can see."""
+    configs = snapshot.configs.to_arrow()
+    hidden = configs.filter(pc.fill_null(configs["is_sensitive"], False))
+    return set(zip(*(hidden[name].to_pylist() for name in ("resource_type", "resource_name", "key")), strict=True))
+
+
+# --- the rows in which two snapshots differ, and whether more than the defaults do ---
+
+
+def _rows(a: Side, b: Side, contents: Sequence[Snapshot]) -> Iterator[Row]:
+    of_a, of_b = (content.kinds for content in contents)
+    kinds = [kind for kind in of_a if kind in of_b]
+    parts = [(part, other) for one, other in ((a, b), (b, a)) for part in one.content.unread]
+    unread = {part.scope: part for part, other in parts if not other.is_part or part.scope in other.content.scopes}
+    if not kinds and not unread:
+        left, right = (" and ".join(kind.title for kind in of_one) or "nothing" for of_one in (of_a, of_b))
+        raise UsageError(
+            f"{left} cannot be compared with {right}", hint="Give two frames of one kind, or two snapshots."
+        )
+    for part in unread.values():
+        if (kind := kind_of_scope(part.scope)) is not None:
+            yield _unknown(kind, part.title, part.in_one_line())
+    for kind in kinds:
+        yield from _rows_of(kind, *contents)
+
+
+def _unknown(kind: SnapshotKind, resource: str, note: str) -> Row:
+    """The row of something that one side could not read."""
+    row = dict.fromkeys(schemas.DIFF.names) | {"kind": kind.kind, "state": "unknown", "is_sensitive": False}
+    return {**row, "resource": resource, "note": note}
+
+
+def _rows_of(kind: SnapshotKind, a: Snapshot, b: Snapshot) -> Iterator[Row]:
+    tables = [snapshot.frames[kind.name].to_arrow() for snapshot in (a, b)]
+    unread = {**_unread(tables[0]), **_unread(tables[1])}
+    yield from (_unknown(kind, str(resource), note) for resource, note in unread.items())
+    wholes = [content_of(table, kind) for table in tables]
+    ours, theirs = (_read_by_both(whole, {*a.scopes} & {*b.scopes}, unread) for whole in wholes)
+    of_a, of_b = (_defaults(whole, unread) for whole in wholes)
+    for old, new in difference(ours, theirs, kind, kind.compared).pairs():
+        yield _row(old, new, kind, of_b if new is None else of_a)
+
+
+def _unread(table: pa.Table) -> dict[Resource, str]:
+    """The config resources that could not be read, and why."""
+    if "error" not in table.column_names:
+        return {}
+    failed = table.filter(pc.is_valid(table["error"])).to_pylist()
+    return {Resource(r["resource_type"], r["resource_name"]): f"{r['error']}: {r['message'] or ''}" for r in failed}
+
+
+def _read_by_both(content: pa.Table, scopes: Collection[str], unread: Collection[Resource]) -> pa.Table:
+    """The content of one side that the other side was read for as well."""
+    content = within(content, scopes)
+    if not unread:
+        return content
+    pairs = zip(content["resource_type"].to_pylist(), content["resource_name"].to_pylist(), strict=True)
+    return content.filter(pa.array([Resource(*pair) not in unread for pair in pairs], pa.bool_()))
+
+
+def _row(old: Row | None, new: Row | None, kind: SnapshotKind, defaults: Defaults | None) -> Row:
+    """A row of DIFF; `defaults` are those of the side that does not have it."""
+    one = new or old or {}
+    is_default = bool(one.get("is_default")) or one.get("source") == Source.BUILT_IN
+    by_default = (old is None or new is None) and (is_default or (defaults is not None and defaults.has(one)))
+    note = f"{'a' if old is None else 'b'} has the same by default" if by_default else None
+    is_secret = any(row.get("is_sensitive") for row in (old, new) if row)
+    return {
+        "kind": kind.kind,
+        "resource": kind.resource(one),
+        "key": one["key"],
+        "state": "default" if by_default else _state(old, new, kind),
+        "a": kind.text(old) if old else None,
+        "b": kind.text(new) if new else None,
+        "source_a": old.get("source") if old else None,
+        "source_b": new.get("source") if new else None,
+        "is_sensitive": is_secret,
+        "note": SECRET if is_secret else note,
+    }
+
+
+def _state(old: Row | None, new: Row | None, kind: SnapshotKind) -> str:
+    if old is None or new is None:
+        return "added" if old is None else "removed"
+    defaults = bool(old.get("is_default")) + bool(new.get("is_default"))
+    if old["value"] != new["value"]:
+        return "default" if defaults == 2 else "changed"
+    return "default" if defaults == 1 else "source"
 
 
 def _combined_row(row: Row, a: Side, b: Side, others: bool) -> Row:
@@ -141,20 +235,52 @@ def _resource_of(row: Row) -> Configurable | None:
         return None
 
 
-def _passed_over(a: Side, b: Side) -> tuple[str, ...]:
-    """The scopes that only one of two snapshots has asked for; one that could not be read is a row of its own."""
-    snapshots = [side.content for side in (a, b) if isinstance(side.content, Snapshot)]
-    scopes = [{*one.scopes, *(part.scope for part in one.unread)} for one in snapshots]
-    return tuple(scope for scope in SCOPES if len(scopes) == 2 and scope in scopes[0] ^ scopes[1])
+# --- the values that a cluster goes by where a resource sets nothing, out of what its brokers set ---
+
+_COLUMNS = ["resource_type", "resource_name", "key", "value", "source", "synonyms", "is_sensitive"]
 
 
-def _secrets(content: Any) -> set[tuple[Any, ...]]:
-    """The configs whose values nobody can see."""
-    configs = content.configs.to_arrow() if isinstance(content, Snapshot) else content
-    if "is_sensitive" not in configs.column_names:
-        return set()
-    hidden = configs.filter(pc.fill_null(configs["is_sensitive"], False))
-    return set(zip(*(hidden[name].to_pylist() for name in ("resource_type", "resource_name", "key")), strict=True))
+def _defaults(content: pa.Table, unread: Iterable[Resource]) -> Defaults | None:
+    """The brokers' configs of a content; None where there are none, or one of them could not be read."""
+    if "synonyms" not in content.column_names or any(resource.type == "BROKER" for resource in unread):
+        return None
+    return Defaults(content)
+
+
+class Defaults:
+    """The brokers' configs of a content; of one without brokers nothing is known."""
+
+    def __init__(self, content: pa.Table) -> None:
+        brokers = content.filter(pc.equal(content["resource_type"], "BROKER"))
+        self._brokers = BrokerConfigs(map(_value_of, brokers.select(_COLUMNS).to_pylist()))
+        self._texts = cache(self._texts_in_effect)
+
+    def has(self, row: Row) -> bool:
+        """True if what is set in a row, of another cluster or time, holds here by default."""
+        value = _value_of(row)
+        if value.text is None:
+            return False
+        if not self._brokers.names:
+            return value.text == value.inherited_text
+        broker = value.resource.name if value.resource.type == "BROKER" else ""
+        built_in = tuple(synonym for synonym in value.synonyms if synonym.source == Source.BUILT_IN)
+        return self._texts(value.resource.type, broker, value.key, built_in) == {value.text}
+
+    def _texts_in_effect(
+        self, resource_type: str, broker: str, key: str, built_in: tuple[Synonym, ...]
+    ) -> set[str | None]:
+        """The texts that this broker, or each, goes by without a value; `built_in` is of another cluster."""
+        defaults = [*built_in, *unnamed_defaults(resource_type, key)]
+        synonyms = [
+            self._brokers.synonyms(name, resource_type, key) for name in ([broker] if broker else self._brokers.names)
+        ]
+        entries = [in_effect(resource_type, key, [*of_broker, *defaults]) for of_broker in synonyms]
+        return {in_unit_of(key, entry) if entry else None for entry in entries}
+
+
+def _value_of(row: Row) -> ConfigValue:
+    """The value in a content's row, which keeps the synonyms as JSON."""
+    return ConfigValue.of({**row, "synonyms": json.loads(row["synonyms"] or "[]")})
 
 
 # --- brokers by their role ---
@@ -171,16 +297,9 @@ def _differs_by_nature(resource: Configurable, key: str) -> bool:
     return resource.is_internal or (resource.scope == "BROKER" and (behind_listener(key) or key) in _OF_A_CLUSTER)
 
 
-def _by_role(content: Any) -> Any:
-    """A snapshot, or a frame of configs, with what single brokers have under one name; quotas as they are."""
-    if isinstance(content, Snapshot):
-        return content.with_frame(CONFIGS, _folded(content.configs.to_arrow()))
-    return _folded(content) if "resource_type" in content.column_names else content
-
-
 def _folded(configs: pa.Table) -> pa.Table:
-    columns = [name for name in schemas.CONFIGS.names if name in configs.column_names]
-    configs = plain(CONFIGS.without_secrets(configs.select(columns)))
+    """CONFIGS with what single brokers have under one name."""
+    configs = plain(configs.select(schemas.CONFIGS.names))
     schema = pa.schema([field.with_nullable(True) for field in configs.schema], configs.schema.metadata)
     single = pc.and_(pc.equal(configs["resource_type"], "BROKER"), pc.not_equal(configs["resource_name"], ""))
     rows = configs.filter(single).to_pylist()

@@ -20,7 +20,6 @@ from ..errors import KadminError, UsageError, WrongCluster, printable
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
-from ..frames.schema_metadata import CLUSTER_ID
 from ..frames.views import DIFFERENCES, differences_finding
 from ..hints import Hint, Option, sentence
 from ..model.changes import DELETE, SET, Edit
@@ -50,7 +49,7 @@ _SAID_APART = {"default": "only by default", NATURE: "by nature", TEMPORARY: "se
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One side of a comparison: a snapshot, or a frame of quotas or of configs; and how it is called.
+    """One side of a comparison: a snapshot, made of a frame where one was given, and how it is called.
 
     `topics` are all that a cluster as it is now has, None of anything else; `cluster` is its connection, where it was
     handed in. `is_declared` that it is a file that somebody may have written: it says nothing of what stands in
@@ -58,7 +57,7 @@ class Side:
     """
 
     says: str
-    content: Any
+    content: Snapshot
     topics: frozenset[str] | None = None
     is_declared: bool = False
     cluster: Any = None
@@ -70,26 +69,22 @@ class Side:
         return self.topics is not None
 
     @property
+    def is_part(self) -> bool:
+        """True of what says nothing of the rest of a cluster: a file, a plan, a frame."""
+        return self.is_declared or not self.content.id
+
+    @property
     def cluster_id(self) -> str | None:
         """The cluster that it is of, None where nothing says so."""
-        if isinstance(self.content, Snapshot):
-            return self.content.cluster_id or None
-        mark = (self.content.schema.metadata or {}).get(CLUSTER_ID.encode())
-        return mark.decode() if mark else None
+        return self.content.cluster_id or None
 
     def lacks(self, resource: Configurable) -> bool:
         """True if it is a topic that is certainly not there."""
         return self.topics is not None and resource.topic is not None and resource.topic not in self.topics
 
-    def speaks_of(self, row: Row) -> bool:
-        """True if it says anything of what a row of DIFF is about."""
-        return self.only is None or (row["kind"], row["resource"], row["key"]) in self.only
-
     def __str__(self) -> str:
-        if not isinstance(self.content, Snapshot):
-            return f"{self.says}: {len(self.content):,} rows"
         whose = f"cluster {self.cluster_id}" if self.cluster_id else "no cluster named"
-        when = "" if self.is_declared else f" at {utc(self.content.taken_at)}"
+        when = f" at {utc(self.content.taken_at)}" if self.content.id and not self.is_declared else ""
         return f"{self.says} ({whose}{when}{self.content.shortfall})"
 
 

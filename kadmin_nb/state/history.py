@@ -27,7 +27,7 @@ from ..model.figures import utc
 from ..model.findings import Row
 from ..model.resources import Resource
 from ..model.times import length_of_time, moment
-from .differences import content_of, difference, within
+from .contents import content_of, difference, within
 from .intervals import (
     FROM,
     PLANNED,

@@ -24,7 +24,7 @@ from ..frames import schemas
 from ..frames.frame import Frame
 from ..model.figures import utc
 from ..model.findings import Row
-from .differences import difference, identities, named_twice
+from .contents import difference, identities, named_twice
 from .snapshot_kinds import KINDS, SCOPES, SnapshotKind
 
 if TYPE_CHECKING:

@@ -14,17 +14,19 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from ..errors import KadminError, UsageError
+from ..frames import given_frames
+from ..frames.answer import Answer
+from ..frames.schema_metadata import CLUSTER_ID
 from ..model.grammar import quote
 from ..model.resources import WORDS, Resource
 from ..secrets import SHOWN
 from .declaration import Declared, read_by
 from .diff_answer import Side
-from .differences import table_of
 from .history import open_history
 from .planned import AppliedPlan
 from .reader import load
-from .snapshot_kinds import CONFIGS, kind_of_scope
-from .snapshots import SUFFIX, Snapshot, snapshot_of_texts
+from .snapshot_kinds import CONFIGS, KINDS, kind_of, kind_of_scope
+from .snapshots import SCOPE, SUFFIX, Snapshot, snapshot_of_texts
 from .taking import configs_of
 
 HISTORY = "history:"
@@ -144,7 +146,31 @@ def kept(source: Any, cluster_id: str | None, other: Side | None = None) -> Side
             return Side("a snapshot", source)
     if hasattr(source, "changes"):
         return _left_by(source)
-    return Side("a frame", table_of(source))
+    frame = _of_frame(source)
+    return Side(f"a frame of {sum(map(len, frame.frames.values())):,} rows", frame)
+
+
+def _of_frame(given: object) -> Snapshot:
+    """Anything with `__arrow_c_stream__` as a snapshot of it alone, without an id; missing columns are null."""
+    if not hasattr(given, "__arrow_c_stream__"):
+        raise UsageError(
+            f"a {type(given).__name__} is neither a snapshot nor a frame",
+            hint="Pass cluster.snapshot(), an Arrow table, or a pandas or Polars DataFrame.",
+        )
+    table = given_frames.table_of(given, "the frame")
+    kind, marks = kind_of(table), table.schema.metadata or {}
+    table = kind.without_secrets(given_frames.fitted(table, kind.frame.schema, "the frame"))
+    columns = [table[f.name] if f.name in table.column_names else pa.nulls(len(table), f.type) for f in kind.schema]
+    tables = {one: one.schema.empty_table() for one in KINDS.values()} | {kind: pa.table(columns, kind.schema.names)}
+    read = marks.get(SCOPE.encode(), b"").decode().split()
+    return Snapshot(
+        id="",
+        cluster_id=marks.get(CLUSTER_ID.encode(), b"").decode(),
+        taken_at=datetime.now(UTC),
+        scopes=tuple(scope for scope in read if scope in kind.scopes) or kind.scopes,
+        complete=True,
+        frames={one.name: Answer(table) for one, table in tables.items()},
+    )
 
 
 def _left_by(plan: AppliedPlan) -> Side:

@@ -21,7 +21,6 @@ from kadmin_nb.plans.kinds.quotas import QUOTAS as QUOTA_KIND
 from kadmin_nb.resolution.kernel import resolve
 from kadmin_nb.resolution.tree import tree
 from kadmin_nb.runbooks import cells
-from kadmin_nb.state.differences import table_of as side_of
 from kadmin_nb.usage.engines import Usage
 
 QUOTAS = pa.table(
@@ -31,7 +30,7 @@ TAKERS = {
     "resolve": lambda frame: resolve(QUOTAS, frame),
     "pairs": pairs_of,
     "usage": Usage.of,
-    "drift": side_of,
+    "diff": lambda frame: kn.diff(frame, quotas()),
     "findings": config_findings,
     "a runbook's clients": cells.clients,
 }
