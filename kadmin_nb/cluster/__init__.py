@@ -238,7 +238,7 @@ class Cluster:
             stage.add(difference)
             with difference.placed():
                 plan = stage.plan(reason, allow_unknown=allow_unknown, lifetime=lifetime)
-        return with_note(plan, str(difference), author=plan.author, at=plan.created, kind="declared")
+        return with_note(plan, str(difference), author=plan.head.author, at=plan.head.created, kind="declared")
 
     @shows_options
     def apply(

@@ -44,7 +44,8 @@ from ..plans.kinds import registry
 from ..plans.kinds.registry import quiet_period
 from ..plans.observed_state import ObservedState
 from ..plans.outcomes import ApplyResult, Outcomes
-from ..plans.plan import Follower, Plan, bound, dangers_of
+from ..plans.plan import Follower, Plan, bound, dangers_of, with_head
+from ..plans.plan_file import PlanHead
 from ..plans.secret_resolver import Resolver
 from ..plans.stage import Stage
 from ..secrets import Secret, asks_somebody
@@ -227,7 +228,7 @@ class Changes:
         PlanRefused
             The journal cannot be written, or a process has it open: it carries that plan out.
         """
-        undone = self._journal_of(plan.undoes)
+        undone = self._journal_of(plan.head.undoes)
         if undone is None or undone.state.undone_by == plan.id:
             return
         with journals().open(undone.plan) as journal:
@@ -236,24 +237,24 @@ class Changes:
 
     def _with_what_is_left(self, plan: Plan, done: ApplyResult) -> ApplyResult:
         """The same, where the plan rolls another back, with what is left of that on the cluster."""
-        if plan.undoes is None:
+        if plan.head.undoes is None:
             return done
         is_whole = all(outcome.ok for outcome in done.outcomes)
         try:
-            undone = self._journal_of(plan.undoes)
+            undone = self._journal_of(plan.head.undoes)
             if undone is None:
-                return replace(done, left=rollback.unseen(plan.undoes, "its journal is not on this machine"))
+                return replace(done, left=rollback.unseen(plan.head.undoes, "its journal is not on this machine"))
             arriving = [outcome.change for outcome in done.outcomes if outcome.state == UNVERIFIED]
             restored = {outcome.change.target for outcome in done.outcomes if outcome.state == VERIFIED}
             rollback.await_first_sight(self._kafka, arriving, LAG)
             found = rollback.remains(self._kafka, undone.plan, undone.state, patience=0.0, restored=restored)
         except KadminError as exc:
-            return replace(done, left=rollback.unseen(plan.undoes, str(exc)))
+            return replace(done, left=rollback.unseen(plan.head.undoes, str(exc)))
         return replace(done, left=rollback.left(found, plan, is_whole=is_whole))
 
     def _sent_by_others(self, plan: Plan, targets: Collection[Target], settled: bool) -> SentRows:
         """The rows that other plans of ours have sent; those that were seen everywhere, if before this was made."""
-        made, sent = datetime.fromisoformat(plan.created), self._sent_lately(targets, settled)
+        made, sent = datetime.fromisoformat(plan.head.created), self._sent_lately(targets, settled)
         return {
             target: [row for row in rows if row.plan_id != plan.id and (not settled or (row.at and row.at < made))]
             for target, rows in sent.items()
@@ -417,7 +418,7 @@ class Changes:
         """
         edits = [Edit(c.op, c.resource, c.key, c.wanted, again=c.is_again) for c in plan.changes]
         made = self._plan(edits, reason or plan.reason, planning.let_through(plan.changes), None)
-        return replace(made, undoes=plan.undoes, _origin=plan._origin)
+        return with_head(replace(made, _origin=plan._origin), undoes=plan.head.undoes)
 
     @plan.at_rest()
     def _plan(
@@ -456,7 +457,8 @@ class Changes:
         refuse_secret_text("the reason", reason or "")
         now = self._kafka.now()
         expires = _written(now + (lifetime or LIFETIME))
-        plan = Plan(self._kafka.id, _written(now), tuple(rows), reason, author(self._named()), expires, undoes)
+        head = PlanHead(self._kafka.id, _written(now), reason, author(self._named()), expires, undoes)
+        plan = Plan(head, tuple(rows))
         return bound(plan, self, advice_on(self._kafka, rows, state, secret))
 
 

@@ -184,8 +184,10 @@ class ClusterCollector(Collector):
 
     def _read_plans(self) -> dict[str, Any]:
         begun, unread = journals().begun(self._kafka.id)
-        undone = {plan.undoes for plan, _ in begun}
-        unfinished = [plan.created for plan, state in begun if plan.id not in undone and is_unfinished(plan, state)]
+        undone = {plan.head.undoes for plan, _ in begun}
+        unfinished = [
+            plan.head.created for plan, state in begun if plan.id not in undone and is_unfinished(plan, state)
+        ]
         states = {"unfinished": len(unfinished), "finished": len(begun) - len(unfinished), "unreadable": unread}
         found = {"plans": [([state], float(count)) for state, count in states.items()]}
         if unfinished:
@@ -207,7 +209,7 @@ class ClusterCollector(Collector):
 def is_unfinished(plan: Plan, state: JournalState) -> bool:
     """True for a plan that was started, can still be resumed, and has rows of which nobody knows what became."""
     settled = {row for row, told in state.states.items() if told not in (UNKNOWN, UNVERIFIED)}
-    return state.runs > 0 and not plan.has_expired() and any(change.row not in settled for change in plan.changes)
+    return state.runs > 0 and not plan.head.has_expired() and any(change.row not in settled for change in plan.changes)
 
 
 class Reading:

@@ -236,7 +236,7 @@ def _switch_on_plan(
     if not len(wishes):
         return None
     plan = wishes.plan(f"observe for {seconds:g} s")
-    refuse_invalid([*plan.refused, *plan.unauthorized], len(plan))
+    refuse_invalid([c for c in plan.changes if c.is_refused or c.lacks_right], len(plan))
     return plan
 
 

@@ -16,7 +16,7 @@ from ..model.resources import WORDS
 from . import options
 from .change_options import again, changing
 from .click_glue import FILE, CommaSeparated, Text, TextInPart, Verb
-from .session import ImpactOptions, PlanOptions, Session
+from .session import PlanOptions, Session
 
 if TYPE_CHECKING:
     from ..state.snapshots import Snapshot
@@ -90,10 +90,8 @@ def export(
 @click.argument("file", metavar="FILE", type=FILE)
 @click.option("--prune", is_flag=True, help="Also remove what FILE does not mention, of the kinds that it has.")
 @click.option("--any-cluster", is_flag=True, help="Accept a file of another cluster.")
-@options.impact
 def plan_from(
-    session: Session, file: str | Path, prune: bool, any_cluster: bool, impact: ImpactOptions | None,
-    plan_options: PlanOptions,
+    session: Session, file: str | Path, prune: bool, any_cluster: bool, plan_options: PlanOptions,
 ) -> Any:  # fmt: skip
     """Plan what brings the cluster to the state in FILE.
 
@@ -116,7 +114,7 @@ def plan_from(
         lifetime=plan_options.lifetime,
         again=plan_options.again,
     )
-    return session.save_or_apply(plan, replace(plan_options, apply=plan_options.apply and len(plan) > 0), impact)
+    return session.save_or_apply(plan, replace(plan_options, apply=plan_options.apply and len(plan) > 0))
 
 
 def _form(form: str | None, out: str | None) -> str:

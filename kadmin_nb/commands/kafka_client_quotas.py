@@ -89,6 +89,6 @@ def _altered(session: Session, words: Words, plan_options: PlanOptions) -> Any:
 
 def _refuse_invalid(plan: Plan, entity: Entity) -> None:
     """Nothing where the brokers take the change; else one line, with the entity and their words."""
-    if refused := (*plan.refused, *plan.unauthorized):
+    if refused := [c for c in plan.changes if c.is_refused or c.lacks_right]:
         first = refused[0]
         raise Invalid(f"{client_quotas.in_braces(entity)}: {first.key}: {first.refusal}")

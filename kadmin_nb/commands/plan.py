@@ -12,7 +12,7 @@ from ..errors import UsageError
 from ..plans.apply_options import ApplyOptions
 from . import completions, options
 from .change_options import again, applying, changing, wait_clients
-from .click_glue import FILE, FRAME, Text, Verbs, Words
+from .click_glue import FILE, FRAME, Verbs, Words
 from .declared import plan_from
 from .options import Finite
 from .session import ImpactOptions, PlanOptions, Session, planned, usage_frame
@@ -38,10 +38,7 @@ _HEX = frozenset("0123456789abcdef")
     type=FILE,
     help="A file of changes, one a line, as in a %%kquota cell; - reads standard input.",
 )
-@click.option("--schema", is_flag=True, help="Print the JSON Schema of saved plans.")
-def plan(
-    session: Session, file: str | Path | None, schema: bool, impact: ImpactOptions | None, plan_options: PlanOptions
-) -> Any:
+def plan(session: Session, file: str | Path | None, impact: ImpactOptions | None, plan_options: PlanOptions) -> Any:
     """Make plans from a file of changes; show, apply, verify and roll back plans.
 
     \b
@@ -53,13 +50,9 @@ def plan(
     {here} from cluster.yaml
     """
     if verb := click.get_current_context().invoked_subcommand:
-        if file or impact or schema or plan_options.is_typed:
+        if file or impact or plan_options.is_typed:
             raise UsageError(f"these options belong to plan -f FILE, not to plan {verb}")
         return None
-    if schema:
-        from ..plans.plan import Plan
-
-        return Text(Plan.schema().rstrip())
     if file is None:
         raise UsageError(
             "a file or a subcommand is required",

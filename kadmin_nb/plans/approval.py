@@ -50,9 +50,9 @@ def approval_of(plan: Plan) -> Mapping[str, str]:
 
 def _why_not(plan: Plan, author: str) -> str:
     """The reason why this author's approval does not count; empty when it does."""
-    plan_author, ours = named_by_others(plan.author), named_by_others(author)
+    plan_author, ours = named_by_others(plan.head.author), named_by_others(author)
     if plan_author is None:
-        return f"its author, {plan.author or 'unknown'}, is confirmed by no broker and no platform"
+        return f"its author, {plan.head.author or 'unknown'}, is confirmed by no broker and no platform"
     if ours is None:
         return f"no broker and no platform confirms {author or 'the approver'}"
     if _source(plan_author) != _source(ours):

@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 import pyarrow as pa
+from msgspec import structs
 
 from .. import documents, hints
 from ..errors import ExitState, Invalid, UsageError, printable
@@ -25,14 +25,13 @@ from ..hints import Syntax
 from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Change, refuse_secret_text
 from ..model.figures import utc
 from ..model.findings import Finding
-from ..version import TOOL
 from . import advice, plan_file
 from .advice import Advice, answer, dangers
 from .apply_options import ApplyOptions, GivenOptions, shows_options, with_arguments
 from .execution.progress import Progress, Stopped, never, silent
 from .formats import PrintFormats, Subject
 from .kinds.registry import remedy, rights_to_apply
-from .plan_file import FORMAT, columns_of, row_of
+from .plan_file import PlanHead, columns_of, row_of
 
 if TYPE_CHECKING:
     from ..frames.answer import Answer
@@ -108,22 +107,14 @@ _CHANGED = {"kind", "op", "resource", "key", "wanted", "until", "is_again"}
 
 @dataclass(frozen=True, repr=False)
 class Plan(PrintFormats, Tabular):
-    """Changes to one cluster, each with the value before. `id` is the SHA-256 of the whole plan.
+    """Changes to one cluster, each with the value before. `id` is the SHA-256 of `head` and `changes`.
 
-    `created` and `expires` are ISO 8601, UTC; `undoes` is the id of the plan that this one rolls back; `format` is that
-    of its file. `notes`, approvals among them, stand beside the hashed body. Bound to a cluster, by `stage.plan()`, it
-    can be applied; loaded from a file it is readable and comparable.
+    `head` has its author, the times and the reason. `notes`, approvals among them, are beside what is hashed. Bound to
+    a cluster, by `stage.plan()`, it can be applied; loaded from a file it is readable and comparable.
     """
 
-    cluster_id: str
-    created: str
+    head: PlanHead
     changes: tuple[Change, ...]
-    reason: str | None = None
-    author: str = ""
-    expires: str | None = None
-    undoes: str | None = None
-    tool: str = TOOL
-    format: int = FORMAT
     notes: tuple[Mapping[str, str], ...] = field(default=(), compare=False)
     _live: LiveCluster | None = field(default=None, compare=False, repr=False)
     _advice: Advice = field(default=Advice(), compare=False, repr=False)
@@ -143,9 +134,18 @@ class Plan(PrintFormats, Tabular):
     @cached_property
     def _body(self) -> str:
         """All that the id stands for, as canonical JSON."""
-        head = {name: getattr(self, name) for name in plan_file.HEAD}
         with at_rest():
-            return plan_file.body(head, self._rows())
+            return plan_file.body(self.head, self._rows())
+
+    @property
+    def cluster_id(self) -> str:
+        """The id of its cluster."""
+        return self.head.cluster_id
+
+    @property
+    def reason(self) -> str | None:
+        """The reason for it."""
+        return self.head.reason
 
     @property
     def changes_id(self) -> str:
@@ -153,24 +153,15 @@ class Plan(PrintFormats, Tabular):
         wanted = [{name: row[name] for name in _CHANGED & row.keys()} for row in self._rows()]
         return documents.digest(documents.to_json(wanted))
 
-    def has_expired(self, now: datetime | None = None) -> bool:
-        """True if it has expired, now or at that time: `apply` then refuses to start it."""
-        return self.expires is not None and (now or datetime.now(UTC)) > datetime.fromisoformat(self.expires)
-
     @property
-    def refused(self) -> tuple[Change, ...]:
+    def _refused(self) -> tuple[Change, ...]:
         """The rows that the broker's validation refused, whoever applies them."""
         return tuple(c for c in self.changes if c.is_refused)
 
     @property
-    def unauthorized(self) -> tuple[Change, ...]:
+    def _unauthorized(self) -> tuple[Change, ...]:
         """The rows that no broker validated, as the author has no right to make them; another may have it."""
         return tuple(c for c in self.changes if c.lacks_right)
-
-    @property
-    def differing(self) -> tuple[Change, ...]:
-        """The rows that would change something."""
-        return tuple(c for c in self.changes if not c.is_done)
 
     def raise_for_errors(self) -> Plan:
         """The plan itself if the brokers refuse no row of it; those of a right that its author lacks are not judged.
@@ -180,10 +171,10 @@ class Plan(PrintFormats, Tabular):
         Invalid
             They would refuse some rows.
         """
-        if self.refused:
+        if self._refused:
             raise Invalid(
-                f"{len(self.refused)} of {len(self)} changes would be refused; nothing was sent",
-                hint=remedy(self.refused[0]),
+                f"{len(self._refused)} of {len(self)} changes would be refused; nothing was sent",
+                hint=remedy(self._refused[0]),
             )
         return self
 
@@ -306,9 +297,10 @@ class Plan(PrintFormats, Tabular):
 
     def to_arrow(self) -> pa.Table:
         """PLAN. Its schema metadata has `kadmin.plan_id`, and `kadmin.expires` if the plan expires."""
-        marks = {"kadmin.plan_id": self.id, **({"kadmin.expires": self.expires} if self.expires else {})}
+        expires = self.head.expires
+        marks = {"kadmin.plan_id": self.id, **({"kadmin.expires": expires} if expires else {})}
         table = schemas.from_columns(schemas.PLAN, columns_of(self.changes))
-        return stamped(table, self.cluster_id, marks, at=self.created)
+        return stamped(table, self.cluster_id, marks, at=self.head.created)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
         """Write it as canonical JSON with its id and notes, whole or not at all.
@@ -345,24 +337,19 @@ class Plan(PrintFormats, Tabular):
         refuse_secret_text(f"the reason in {path}", plan.reason or "")
         return plan
 
-    @staticmethod
-    def schema() -> str:
-        """The JSON Schema of what `save` writes and `load` reads, as text."""
-        return plan_file.schema()
-
     def _at(self, syntax: Syntax) -> Plan:
         return replace(self, _syntax=syntax)
 
     def _subject(self) -> Subject:
-        end = {"expired" if self.has_expired() else "expires": self.expires}
-        head = {"cluster": self.cluster_id, "reason": self.reason, "made by": self.author, **end}
+        end = {"expired" if self.head.has_expired() else "expires": self.head.expires}
+        head = {"cluster": self.cluster_id, "reason": self.reason, "made by": self.head.author, **end}
         head["noted"] = "; ".join(self._noted)
         refusal_lines = [*self._left_lines, *self._refusal_lines(hints.terminal), *self._rights_lines()]
         advice_lines = [*refusal_lines, *self._told.warning_lines(), *self._again(hints.terminal)]
         return Subject.of_plan(self.changes, advice_lines, plan=self.id, **head)
 
     def _rows(self) -> list[dict[str, Any]]:
-        return [row_of(change, self.format) for change in self.changes]
+        return [row_of(change, self.head.format) for change in self.changes]
 
     def __len__(self) -> int:
         return len(self.changes)
@@ -386,37 +373,36 @@ class Plan(PrintFormats, Tabular):
         """The rights that it needs, the warnings, what can be sent again; of which cluster it is, whose and why; and
         what was noted."""
         reason = f"; reason: {self.reason}" if self.reason else ""
-        made = f"for cluster {self.cluster_id}, made by {self.author or 'an unknown author'}, {utc(self.created)}"
+        author = self.head.author or "an unknown author"
+        made = f"for cluster {self.cluster_id}, made by {author}, {utc(self.head.created)}"
         again = self._again(page.syntax or self._syntax)
         lines = [*self._rights_lines(), *self._told.warning_lines(_shown_on(page)), *again]
         about = Aside("\n".join(map(printable, [made + self._end + reason, *self._noted])))
         return ["\n".join(lines), about] if lines else [about]
 
     def _exit_state(self, detailed: bool = False) -> ExitState:
-        if self.refused:
+        if self._refused:
             return ExitState.FAILED
-        return ExitState.DIFFERENCES if detailed and self.differing else ExitState.DONE
+        is_change = any(not change.is_done for change in self.changes)
+        return ExitState.DIFFERENCES if detailed and is_change else ExitState.DONE
 
     @property
     def _end(self) -> str:
         """Until when it may be started, or that it may no longer."""
-        if self.expires is None:
+        if self.head.expires is None:
             return ""
-        until = utc(self.expires)
-        return (
-            f", expired {until}: it can no longer be started"
-            if self.has_expired()
-            else f", to be applied until {until}"
-        )
+        until = utc(self.head.expires)
+        is_over = self.head.has_expired()
+        return f", expired {until}: it can no longer be started" if is_over else f", to be applied until {until}"
 
     def _rights_lines(self) -> list[str]:
         """Who may apply it, in a line, where its author may not."""
-        rows = self.unauthorized
+        rows = self._unauthorized
         if not rows:
             return []
         needed = [*map(str, rights_to_apply(rows))]
         more = f", and {len(needed) - _RIGHTS:,} more" if len(needed) > _RIGHTS else ""
-        whose = f"its author, {self.author}, has" if self.author else "its author has"
+        whose = f"its author, {self.head.author}, has" if self.head.author else "its author has"
         return [
             printable(
                 f"not validated: {len(rows):,} of {len(self):,} rows, as {whose} no right to make them. "
@@ -426,7 +412,7 @@ class Plan(PrintFormats, Tabular):
 
     def _refusal_lines(self, syntax: Syntax, shown: int | None = advice.SHOWN) -> list[str]:
         """Dangers, and what allows it to be applied; nothing does where the broker refuses a row."""
-        return self._told.refusal_lines(self.reason, syntax, shown, is_applicable=not self.refused)
+        return self._told.refusal_lines(self.reason, syntax, shown, is_applicable=not self._refused)
 
     def _again(self, syntax: Syntax) -> list[str]:
         """The stores of brokers whose values are set already, and the line that sends them again."""
@@ -436,7 +422,7 @@ class Plan(PrintFormats, Tabular):
     @property
     def _left_lines(self) -> list[str]:
         """The rows of the plan that it rolls back, and that it leaves as they are, counted."""
-        return self._told.left_lines() if self.undoes else []
+        return self._told.left_lines() if self.head.undoes else []
 
     @property
     def _noted(self) -> list[str]:
@@ -455,8 +441,8 @@ class Plan(PrintFormats, Tabular):
         to_do = ", ".join(f"{sorts[sort]:,} {sort}" for sort in (*TO_DO.values(), AGAIN) if sorts[sort])
         wants_a_look = {
             "dangerous": len(self._told.dangers),
-            "refused by the broker": len(self.refused),
-            "not validated": len(self.unauthorized),
+            "refused by the broker": len(self._refused),
+            "not validated": len(self._unauthorized),
         }
         looks = [f"{count:,} {what}" for what, count in wants_a_look.items() if count]
         if self.changes and all(change.is_validated for change in self.changes):
@@ -481,7 +467,12 @@ def _shown_on(page: Page) -> int | None:
 
 def unconfirmed(plan: Plan, reason: str) -> Plan:
     """The same plan where its dangers are said and not refused; `reason` is its reason where it has none."""
-    return replace(plan, reason=plan.reason or reason, _advice=replace(plan._told, needs_allowing=False))
+    return with_head(replace(plan, _advice=replace(plan._told, needs_allowing=False)), reason=plan.reason or reason)
+
+
+def with_head(plan: Plan, **fields: Any) -> Plan:
+    """The same plan with other fields of its head."""
+    return replace(plan, head=structs.replace(plan.head, **fields))
 
 
 def bound(plan: Plan, live: LiveCluster, told: Advice | None = None) -> Plan:
@@ -516,7 +507,7 @@ def document_of(plan: Plan) -> str:
 def read_plan(text: str, where: str) -> Plan:
     """The plan of what `document_of` wrote; `where` is named when it is none."""
     content = plan_file.content_of(text, where)
-    plan = Plan(**content.head, changes=content.changes, notes=content.notes, _advice=content.advice)
+    plan = Plan(content.head, content.changes, content.notes, _advice=content.advice)
     if plan.id != content.plan_id:
         raise Invalid(f"{where} was changed after it was saved: its id does not match", code="CORRUPT_PLAN")
     return plan

@@ -1,69 +1,113 @@
-"""The file of a plan: its rows, its shape, and the canonical JSON under its hash, with notes beside it."""
+"""The file of a plan: its shape, its rows, and the canonical JSON under its hash, with notes beside it."""
 
 from __future__ import annotations
 
-import functools
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache
-from importlib import resources
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Annotated, Any, Literal, Protocol, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
 
 from .. import documents, files
-from ..errors import Invalid, KadminError, UsageError
+from ..errors import Invalid, KadminError, UsageError, printable
 from ..hints import Hint, Option, sentence
-from ..model.changes import Change, Refusal, Target, Verdict, refuse_long
+from ..model.changes import DELETE, Change, Refusal, Target, Verdict, refuse_long
 from ..model.configurable import Configurable
 from ..model.findings import DANGER, WARNING
+from ..version import TOOL
 from . import advice
 from .advice import Advice
 from .kinds.registry import KINDS
 
-_KINDS = '["client-config", "quota", "config", "scram"]'
-"""The kinds in the schema as it is published."""
+# -- the shape of a file; docs/plan.schema.json is the same for programs in other languages
 
-_ROW = re.compile(r"^body\.changes\[(\d+)\]\.?")
+Id = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
+Time = Annotated[str, Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)\Z")]
+Value = Annotated[str, Meta(max_length=32_767)]
+Note = dict[str, str]
 
-
-def schema() -> str:
-    """The JSON Schema (draft-07) of a new plan's file, as text, with the kinds of changes that are registered."""
-    text = resources.files(__package__).joinpath("schema.json").read_text(encoding="utf-8")
-    return text.replace(_KINDS, json.dumps([*KINDS]))
-
-
-def _schema_of(format: int) -> dict[str, Any]:
-    """The schema of an earlier format: the newest without the fields that came later."""
-    document: dict[str, Any] = json.loads(schema())
-    document["properties"]["body"]["properties"]["format"]["const"] = format
-    for name in {*WHERE_SET[FORMAT]} - {*WHERE_SET[format]}:
-        del document["definitions"]["change"]["properties"][name]
-    return document
+FORMAT = 3
+"""The format of new plans."""
 
 
-def refuse_other(document: object, where: str) -> None:
-    """Refuse a document that is of another shape, whatever its hash says; `where` names it.
+class PlanHead(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a plan is beside its changes. `created` and `expires` are ISO 8601, UTC; `undoes` is the id of the plan
+    that it rolls back; `format` is that of its file, which `tool` wrote.
+    """
+
+    cluster_id: Annotated[str, Meta(min_length=1)]
+    created: Time
+    reason: str | None = None
+    author: str = ""
+    expires: Time | None = None
+    undoes: str | None = None
+    tool: str = TOOL
+    format: int = FORMAT
+
+    def has_expired(self, now: datetime | None = None) -> bool:
+        """True if it has expired, now or at that time: `apply` then refuses to start it."""
+        return self.expires is not None and (now or datetime.now(UTC)) > datetime.fromisoformat(self.expires)
+
+
+class RowOfFormat2(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A row of a plan's file. A field with a default is there only where it is set."""
+
+    row: Annotated[int, Meta(ge=1)]
+    kind: str
+    op: Literal["set", "delete", "append", "subtract"]
+    resource: Annotated[str, Meta(max_length=200_000)]
+    key: Annotated[str, Meta(min_length=1, max_length=32_767)]
+    old: Value | None
+    wanted: Value | None
+    after: Annotated[str, Meta(max_length=65_535)] | None
+    old_known: bool
+    level: str | None
+    validated: str
+    note: str | None
+    is_secret: bool = False
+
+
+class Row(RowOfFormat2, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A row of a new plan's file."""
+
+    is_let_through: bool = False
+    meant: Annotated[str, Meta(min_length=1)] | None = None
+    topic_id: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{22}\Z")] | None = None
+    until: Time | None = None
+    is_again: bool = False
+
+
+ROWS: Mapping[int, type[RowOfFormat2]] = {2: RowOfFormat2, 3: Row}
+"""The rows of the formats that are read."""
+
+_T = TypeVar("_T")
+_PROBLEM = re.compile(r"(?P<what>.*?)(?: - at `\$(?P<path>.*)`)?", re.DOTALL)
+_ROW = re.compile(r"\[(\d+)\]\.?(.*)", re.DOTALL)
+
+
+def _read(kind: type[_T], value: object, place: str) -> _T:
+    """A part of a file as that type.
 
     Raises
     ------
     Invalid
-        The first thing that is wrong, with its row.
+        The first thing that is wrong, with its path; `place` names the part.
     """
-    import fastjsonschema
-
-    format = _format_of(document)
-    if format not in WHERE_SET:
-        known = " and ".join(map(str, WHERE_SET))
-        raise Invalid(f"{where} is a plan file of format {format}, and this version reads formats {known}")
     try:
-        _validator(format, tuple(KINDS))(document)
-    except fastjsonschema.JsonSchemaValueException as exc:
-        raise Invalid(f"{where} is not a plan file of format {format}: {_told(exc)}") from None
-    _refuse_other_numbers(document["body"]["changes"], where)  # type: ignore[index]  # its shape is right
+        return msgspec.convert(value, kind, strict=True)
+    except msgspec.ValidationError as exc:
+        problem = _PROBLEM.fullmatch(str(exc))
+        what, path = (problem["what"], problem["path"] or "") if problem else (str(exc), "")
+        if of_row := _ROW.fullmatch(path):
+            place, path = f"its row {int(of_row[1]) + 1}", of_row[2]
+        where = ": ".join(filter(None, [place, path.removeprefix(".")]))
+        raise Invalid(printable(f"{where}: {what[0].lower()}{what[1:].replace('`', '')}")[:500]) from None
 
 
 def _format_of(document: Any) -> int:
@@ -75,41 +119,15 @@ def _format_of(document: Any) -> int:
     return format if type(format) is int and 0 < format < 1_000 else FORMAT
 
 
-@functools.cache
-def _validator(format: int, kinds: Sequence[str]) -> Callable[[object], object]:
-    import fastjsonschema
-
-    return fastjsonschema.compile(_schema_of(format))
-
-
-def _told(exc: Any) -> str:
-    """The problem and its place; for a kind of a later version, that this one does not know it."""
-    name = exc.name.removeprefix("data").removeprefix(".")
-    row = _ROW.match(name)
-    place = f"row {int(row[1]) + 1}: {name[row.end() :]}".rstrip() if row else name
-    if exc.rule == "enum" and name.endswith("].kind") and isinstance(exc.value, str):
-        return f"{place.removesuffix('kind')}this version does not know changes of kind {exc.value}"
-    return f"{place}{exc.message.removeprefix(exc.name)}".strip()
-
-
-def _refuse_other_numbers(rows: Sequence[dict[str, Any]], where: str) -> None:
-    """Rows are named by their numbers, in a journal too, so they count from 1; 1.0 is another text than 1."""
-    for number, row in enumerate(rows, 1):
-        if row["row"] != number or type(row["row"]) is not int:
-            raise Invalid(f"{where} is not a plan file: its row {number} has the number {row['row']}")
-        if (value := KINDS[row["kind"]].strange_value(row)) is not None:
-            raise Invalid(f"{where} is not a plan file: its row {number} has the value {value}")
-
+# -- changes as rows
 
 _CHANGE_COLUMNS = ("row", "op", "key", "old", "wanted", "after", "old_known", "level", "validated", "note")
 _AS_TEXT = ("resource", "validated")
 """The columns that are objects until a plan is written or shown."""
 
-WHERE_SET = {2: ("is_secret",), 3: ("is_secret", "is_let_through", "meant", "topic_id", "until", "is_again")}
-"""The fields that a row of a plan's file has only where they are set, by the formats that are read."""
-
-FORMAT = max(WHERE_SET)
-"""The format of new plans."""
+_WHERE_SET = {
+    format: [field.name for field in msgspec.structs.fields(row) if not field.required] for format, row in ROWS.items()
+}
 
 
 def columns_of(changes: Sequence[Change]) -> dict[str, list[Any]]:
@@ -135,10 +153,10 @@ def row_of(change: Change, format: int = FORMAT) -> dict[str, Any]:
         "validated": str(change.validated),
         "wanted": change.wanted,
     }
-    return row | {name: value for name in WHERE_SET[format] if (value := getattr(change, name))}
+    return row | {name: value for name in _WHERE_SET[format] if (value := getattr(change, name))}
 
 
-def changes_of_rows(rows: Iterable[dict[str, Any]], format: int = FORMAT) -> tuple[Change, ...]:
+def _changes_of(rows: Iterable[RowOfFormat2]) -> tuple[Change, ...]:
     """The changes that the rows of a plan's file are, of which several may name one entity or resource.
 
     Raises
@@ -146,24 +164,14 @@ def changes_of_rows(rows: Iterable[dict[str, Any]], format: int = FORMAT) -> tup
     Invalid
         The first row that is none, by its number; two rows of one key.
     """
-    parse = cache(lambda kind, text: KINDS[kind].resources.parse(text))
-    changes = tuple(_change_or_refusal(row, parse) for row in rows)
-    if format == 2:
-        changes = tuple(c.with_(is_let_through=True) if _was_let_through(c) else c for c in changes)
+    parse, changes = cache(lambda kind, text: KINDS[kind].resources.parse(text)), []
+    for number, row in enumerate(rows, 1):
+        try:
+            changes.append(_change_of(row, number, parse))
+        except (KadminError, ValueError) as exc:
+            raise Invalid(f"its row {number}: {exc}") from None
     _refuse_doubles(changes)
-    return changes
-
-
-def _was_let_through(change: Change) -> bool:
-    """Format 2 said it in the note alone, in these words. Nothing else may look for a fact there."""
-    return "unknown key, let through by --allow-unknown" in (change.note or "")
-
-
-def _change_or_refusal(row: dict[str, Any], parse: Callable[[str, str], Configurable]) -> Change:
-    try:
-        return _change_of_row(row, parse)
-    except (KadminError, ValueError) as exc:
-        raise Invalid(f"its row {row['row']}: {exc}") from None
+    return tuple(changes)
 
 
 def _refuse_doubles(changes: Iterable[Change]) -> None:
@@ -175,16 +183,24 @@ def _refuse_doubles(changes: Iterable[Change]) -> None:
             raise Invalid(f"its rows {row} and {change.row} both change {change.key} of {change.resource}")
 
 
-def _change_of_row(row: dict[str, Any], parse: Callable[[str, str], Configurable]) -> Change:
-    kind = KINDS[row["kind"]]
-    if row["op"] not in kind.verbs:
-        raise Invalid(f"{row['op']} cannot be done to a {row['kind']}")
-    if row["after"] is not None:
-        kind.read_value(row["after"])
-    columns = {**row, "resource": parse(row["kind"], row["resource"]), "validated": _verdict(row["validated"])}
-    del columns["kind"]
+def _change_of(row: RowOfFormat2, number: int, parse: Callable[[str, str], Configurable]) -> Change:
+    """The change that a row is. Rows are named by their numbers, in a journal too, so they count from 1."""
+    kind = KINDS.get(row.kind)
+    if kind is None:
+        raise Invalid(f"this version does not know changes of kind {row.kind[:100]}")
+    if row.row != number:
+        raise Invalid(f"its number is {row.row}")
+    if row.op not in kind.verbs:
+        raise Invalid(f"{row.op} cannot be done to a {row.kind}")
+    if (row.wanted is None) != (row.op == DELETE) or (row.after is None and row.op != DELETE):
+        raise Invalid(f"{row.op} has {'a' if row.op == DELETE else 'no'} value")
+    columns = {name: getattr(row, name) for name in row.__struct_fields__ if name != "kind"}
+    columns |= {"resource": parse(row.kind, row.resource), "validated": _verdict(row.validated)}
+    if type(row) is RowOfFormat2:  # which said it in the note alone, in these words
+        columns["is_let_through"] = "unknown key, let through by --allow-unknown" in (row.note or "")
     change = Change(**columns)
     _ = change.resource.broker  # refuses a broker that is not a number
+    kind.check_values(change)
     change.refuse_long_names()
     refuse_long("the value", change.wanted or "")
     if change.until is not None:
@@ -200,10 +216,7 @@ def _verdict(text: str) -> Refusal | Verdict:
     return _VERDICTS.get(text) or Refusal.parse(text)
 
 
-HEAD = ("format", "tool", "cluster_id", "author", "created", "expires", "reason", "undoes")
-"""The fields of a plan that stand in its body beside the changes."""
-
-Note = Mapping[str, str]
+# -- the file
 
 
 class _Savable(Protocol):
@@ -211,7 +224,7 @@ class _Savable(Protocol):
     def id(self) -> str: ...
 
     @property
-    def notes(self) -> Sequence[Note]: ...
+    def notes(self) -> Sequence[Mapping[str, str]]: ...
 
 
 @dataclass(frozen=True)
@@ -219,18 +232,18 @@ class Content:
     """The content of a plan's file; `plan_id` is the hash that stands in it."""
 
     plan_id: str
-    head: Mapping[str, Any]
+    head: PlanHead
     changes: tuple[Change, ...]
     notes: tuple[Note, ...]
     advice: Advice
 
 
-def body(head: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
+def body(head: PlanHead, rows: Sequence[Mapping[str, Any]]) -> str:
     """All that a plan's hash stands for, as canonical JSON."""
-    return documents.to_json({**head, "changes": rows})
+    return documents.to_json({**msgspec.structs.asdict(head), "changes": rows})
 
 
-def document(body: str, plan_id: str, notes: Sequence[Note]) -> str:
+def document(body: str, plan_id: str, notes: Sequence[Mapping[str, str]]) -> str:
     """The text of a plan's file."""
     return f'{{"body":{body},"id":"{plan_id}","notes":{documents.to_json(notes)}}}'
 
@@ -239,6 +252,14 @@ def write(place: Path, text: str) -> Path:
     """Write a plan's file, whole or not at all."""
     files.write(place, text + "\n")
     return place
+
+
+class _Document(Struct, forbid_unknown_fields=True):
+    """The whole file, with its body still unread."""
+
+    body: dict[str, Any]
+    id: Id
+    notes: list[Note]
 
 
 def content_of(text: str, where: str) -> Content:
@@ -253,26 +274,39 @@ def content_of(text: str, where: str) -> Content:
         whole = documents.from_json(text)
     except ValueError as exc:
         raise Invalid(f"{where} is not a plan file: {exc}") from None
-    refuse_other(whole, where)
-    if any(note["plan_id"] != whole["id"] for note in whole["notes"]):
-        raise Invalid(f"{where} has a note about another plan", code="CORRUPT_PLAN")
+    format = _format_of(whole)
+    if format not in ROWS:
+        known = " and ".join(map(str, ROWS))
+        raise Invalid(f"{where} is a plan file of format {format}, and this version reads formats {known}")
     try:
-        return _content(whole)
+        return _content(_read(_Document, whole, ""), ROWS[format])
     except Invalid as exc:
         raise exc.reworded(f"{where} is not a plan file: {exc}") from None
-    except (KeyError, ValueError) as exc:
-        raise Invalid(f"{where} is not a plan file of format {whole['body']['format']}: {exc!r}") from None
+    except KeyError as exc:
+        raise Invalid(f"{where} is not a plan file: a note of it has no {exc.args[0]}") from None
+    except ValueError as exc:
+        raise Invalid(printable(f"{where} is not a plan file: {exc}")) from None
 
 
-def _content(whole: Mapping[str, Any]) -> Content:
-    of_plan = whole["body"]
-    for time in filter(None, (of_plan["created"], of_plan["expires"])):
+def _content(whole: _Document, kind: type[RowOfFormat2]) -> Content:
+    if missing := {"changes", *PlanHead.__struct_fields__} - whole.body.keys():
+        raise Invalid(f"its body has no {min(missing)}")
+    rows = whole.body.pop("changes")
+    head = _read(PlanHead, whole.body, "its body")
+    for time in filter(None, (head.created, head.expires)):
         datetime.fromisoformat(time)
-    head = {name: of_plan[name] for name in HEAD}
-    return Content(whole["id"], head, changes_of_rows(of_plan["changes"], of_plan["format"]), *_parted(whole["notes"]))
+    changes = _changes_of(_read(list[kind], rows, "its changes"))  # type: ignore[valid-type]
+    if any(note["plan_id"] != whole.id for note in whole.notes):
+        raise Invalid("it has a note about another plan", code="CORRUPT_PLAN")
+    is_advice = [note["kind"] in (DANGER, WARNING) for note in whole.notes]
+    loaded_advice = advice.advice_of_notes(note for note, is_ in zip(whole.notes, is_advice, strict=True) if is_)
+    of_people = (note for note, is_ in zip(whole.notes, is_advice, strict=True) if not is_)
+    return Content(whole.id, head, changes, tuple(of_people), loaded_advice)
 
 
-def refuse_to_replace(place: Path, plan_id: str, notes: Sequence[Note], load: Callable[[Path], _Savable]) -> None:
+def refuse_to_replace(
+    place: Path, plan_id: str, notes: Sequence[Mapping[str, str]], load: Callable[[Path], _Savable]
+) -> None:
     """Refuse where a file would be lost; an empty one, as mktemp makes it, is none.
 
     Raises
@@ -308,10 +342,3 @@ _LARGEST = 1 << 29
 def text_of(place: Path) -> str:
     """The text of a plan's file, or of a pipe."""
     return files.read_text(place, "a plan file", _LARGEST, pipe=True, missing=f"no such plan file: {place}")
-
-
-def _parted(notes: Sequence[Mapping[str, str]]) -> tuple[tuple[Mapping[str, str], ...], Advice]:
-    """The notes of people, and those that are the advice."""
-    is_advice = [note.get("kind") in (DANGER, WARNING) for note in notes]
-    loaded_advice = advice.advice_of_notes(note for note, is_ in zip(notes, is_advice, strict=True) if is_)
-    return tuple(note for note, is_ in zip(notes, is_advice, strict=True) if not is_), loaded_advice

@@ -117,14 +117,14 @@ def gate(plan: Plan, *, limit: int, changes_id: str = "", require_approval: bool
 
 
 def _refuse_refused(plan: Plan) -> None:
-    if not plan.refused:
+    if not plan._refused:
         return
     from ..plans.kinds.registry import refusal_words, remedy
 
-    first = plan.refused[0]
+    first = plan._refused[0]
     raise PlanRefused(
-        refusal_words(plan.refused, f"{len(plan)} changes"),
+        refusal_words(plan._refused, f"{len(plan)} changes"),
         code=first.refusal.code,
         hint=" ".join(filter(None, ["Nothing was sent.", remedy(first)])),
-        targets=[change.target for change in plan.refused],
+        targets=[change.target for change in plan._refused],
     )

@@ -164,7 +164,7 @@ class Record:
             plan_id=plan.id if plan else None,
             changes_id=plan.changes_id if plan else None,
             reason=plan.reason if plan else None,
-            expires=plan.expires if plan else None,
+            expires=plan.head.expires if plan else None,
             plan=plan.to_arrow().to_pylist() if plan else [],
             dangers=plan.dangers().to_arrow().to_pylist() if plan else [],
             outcomes=outcomes.to_arrow().to_pylist() if outcomes is not None else [],

@@ -156,7 +156,7 @@ class History:
         with self._place.recording():
             planned = self._place.planned(taken.cluster_id).to_pylist()
             applied = self._applied(passed, taken, planned)
-            authors = {one.id: one.author for one in passed} | {row.plan_id: row.author for row in applied}
+            authors = {one.id: one.head.author for one in passed} | {row.plan_id: row.author for row in applied}
             rows = {kind: _snapshot_row(taken, kind, len(content), authors) for kind, content in contents.items()}
             stored = {kind: self._stored(kind, content, rows[kind]) for kind, content in contents.items()}
             if left := not_yet_kept(rows_of_plans(applied, taken), planned):

@@ -21,6 +21,11 @@ _Place = tuple[str, str, str | None, str, str]
 """A cluster, a kind, a type of resource or None, a name, and a key."""
 
 
+class _Head(Protocol):
+    @property
+    def author(self) -> str: ...
+
+
 class AppliedPlan(Protocol):
     """What is asked of a plan: `kn.Plan` is one."""
 
@@ -28,7 +33,7 @@ class AppliedPlan(Protocol):
     def id(self) -> str: ...
 
     @property
-    def author(self) -> str: ...
+    def head(self) -> _Head: ...
 
     @property
     def cluster_id(self) -> str: ...
@@ -75,7 +80,7 @@ def rows_applied(plans: Iterable[AppliedPlan], taken: Snapshot, since: datetime 
     rows = [row for row in known if row.began < taken.taken_at]
     ids = {row.plan_id for row in rows}
     return rows + [
-        AppliedRow(plan.id, plan.author, change, since, taken.taken_at)
+        AppliedRow(plan.id, plan.head.author, change, since, taken.taken_at)
         for plan in plans
         if plan.id not in ids
         for change in plan.changes

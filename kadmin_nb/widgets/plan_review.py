@@ -158,7 +158,7 @@ class PlanReview(Panel):
 
     def _show_buttons(self, is_busy: bool, is_done: bool) -> None:
         show, begun = self._controls.show, self._is_begun
-        show(self._apply, not begun and not is_done, enabled=not is_busy and not self.plan.refused)
+        show(self._apply, not begun and not is_done, enabled=not is_busy and not self.plan._refused)
         show(self._resume, begun and not is_done, enabled=not is_busy)
         show(self._stop, is_busy, enabled=not self._work.is_stopping())
         show(self._verify, begun, enabled=not is_busy)

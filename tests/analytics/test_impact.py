@@ -10,6 +10,7 @@ from kadmin_nb.fleets import resolving
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import DELETE, SET, Change
 from kadmin_nb.model.entity import Entity
+from kadmin_nb.plans.plan_file import PlanHead
 from tests.analytics.fleets import in_clusters, pairs_of_a_fleet, quotas_of_a_fleet, rows
 
 pytestmark = pytest.mark.spark
@@ -69,7 +70,7 @@ def test_a_plan_says_what_comes_after(spark) -> None:
         Change(1, DELETE, whom, one["key"], str(one["value"]), level=whom.level),
         Change(2, SET, Entity.parse("user=alice"), "consumer_byte_rate", wanted="7", after="7", level="USER"),
     )
-    plan = kn.Plan("here", "2026-05-01T12:00:00+00:00", changes)
+    plan = kn.Plan(PlanHead("here", "2026-05-01T12:00:00+00:00"), changes)
     keys = "consumer_byte_rate"
     found = kn.usage.impact(frame(spark, BEFORE), plan.quotas_after(BEFORE), frame(spark, PAIRS), keys=keys)
     wanted = kn.usage.impact(BEFORE, plan.quotas_after(BEFORE), PAIRS, keys=keys).to_arrow()

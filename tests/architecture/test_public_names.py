@@ -15,9 +15,8 @@ PRINTED = FRAMES | {"to_cell", "to_kafka_configs", "to_markdown", "to_python"}
 PUBLIC = {
     kn.Answer: FRAMES | {"columns", "differing", "failed", "head", "notes", "ok"},
     kn.Plan: PRINTED
-    | {"apply", "author", "changes", "changes_id", "cluster_id", "created", "dangers", "differing", "expires", "format"}
-    | {"has_expired", "id", "impact", "load", "notes", "quotas_after", "reason", "refused", "review", "save", "schema"}
-    | {"tool", "unauthorized", "undoes", "warnings"},
+    | {"apply", "changes", "changes_id", "cluster_id", "dangers", "head", "id", "impact", "load", "notes"}
+    | {"quotas_after", "reason", "review", "save", "warnings"},
     kn.Stage: PRINTED
     | {"add", "add_lines", "append_config", "delete_scram", "discard", "plan", "remove_quota", "reset_client_config"}
     | {"reset_config", "set_client_config", "set_config", "set_configs", "set_quota", "set_quotas", "set_scram"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,7 +18,8 @@ from kadmin_nb.local.process import remember
 from kadmin_nb.model.changes import OK, Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.approval import approved
-from kadmin_nb.plans.plan import Plan, document_of
+from kadmin_nb.plans.plan import Plan, document_of, with_head
+from kadmin_nb.plans.plan_file import PlanHead
 from kadmin_nb.runbooks.run_record import RunRecord
 from kadmin_nb.state.snapshots import snapshot
 from tests.full_disk import killed_before_call, no_more_than
@@ -29,7 +29,7 @@ ROWS = tuple(
     Change(n, "set", Entity.of({"user": f"user-{n}"}), "producer_byte_rate", None, "5", "5", validated=OK)
     for n in range(1, 51)
 )
-PLAN = Plan("cluster-id", AT, ROWS, "because", author="User:alice (a@b)")
+PLAN = Plan(PlanHead("cluster-id", AT, "because", author="User:alice (a@b)"), ROWS)
 APPROVED = approved(PLAN, "User:bob (b@b)", AT, "read it")
 TABLE = pa.table({"user": [f"user-{n}" for n in range(1000)]})
 SNAPSHOT = snapshot(
@@ -86,7 +86,10 @@ def test_an_approval_that_is_killed_loses_no_plan(tmp_path):
 
 
 SOMETHING_ELSE: dict[str, tuple[Callable[[Path], object], str]] = {
-    "another plan": (lambda place: replace(PLAN, reason="another").save(place), "it holds another plan, "),
+    "another plan": (
+        lambda place: with_head(PLAN, reason="another").save(place),
+        "it holds another plan, ",
+    ),
     "no plan": (lambda place: place.write_text("my notes"), "it is not a plan that can be read"),
     "a plan that was edited": (lambda place: place.write_text(document_of(PLAN).replace("5", "6")), "it is not a plan"),
     "an approval": (lambda place: APPROVED.save(place), "the same plan there has notes that this one lacks"),

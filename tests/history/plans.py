@@ -20,6 +20,10 @@ class Applied:
     author: str = "ann@laptop"
     cluster_id: str = "here"
 
+    @property
+    def head(self) -> Applied:
+        return self
+
 
 def limit(user: str, old: float | None, after: float | None) -> Change:
     """A row about the quota of a user."""

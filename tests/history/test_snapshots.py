@@ -102,7 +102,7 @@ def test_a_history_of_a_real_cluster(kafka: LocalKafka, cluster: kn.Cluster, uni
     assert _changes_of(between, f"user={other}") == [
         (None, f"user={other}", "producer_byte_rate", "added", None, "7000"),
     ]
-    assert {row["author"] for row in between if row["plan_id"]} == {plan.author}
+    assert {row["author"] for row in between if row["plan_id"]} == {plan.head.author}
     assert _changes_of([row for row in history.changes((None, None)) if row["plan_id"] == plan.id], *ours) == [
         (plan.id, f"topic={name}", "retention.ms", "changed", "1000", "2000"),
         (plan.id, f"user={user}", "producer_byte_rate", "added", None, "1000"),

@@ -211,7 +211,7 @@ def test_a_change_that_is_refused_is_raised_and_the_tray_stays(live, cluster, na
     """It said that it was done; nothing was."""
     live(f"%kconfig set interval.ms=soon client-metrics={name('metrics')}")
     plan = live("%kconfig plan")
-    assert plan.refused
+    assert plan._refused
     error = live.refused("%kconfig apply", kn.PlanRefused)
     assert "1 of 1 rows" in str(error)
     assert len(live("%kquota plan")) == 1

@@ -8,6 +8,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.model.changes import VERIFIED
+from kadmin_nb.plans.plan_file import PlanHead
 from kadmin_nb.plans.stage import Stage
 from kadmin_nb.widgets.plan_review import PlanReview
 from tests.widgets.reviewing import states_of_rows, usable
@@ -94,7 +95,7 @@ def test_a_plan_of_another_cluster_is_refused(live, cluster, who, tmp_path) -> N
     made = cluster.stage()
     made.set_quota("producer_byte_rate", 1, user=who)
     plan = made.plan()
-    other = kn.Plan("another", plan.created, plan.changes)
+    other = kn.Plan(PlanHead("another", plan.head.created), plan.changes)
     place = other.save(tmp_path / "other.json")
     assert "the plan is for cluster another" in str(live.refused(f"%kplan review {place}", kn.errors.WrongCluster))
 

@@ -29,6 +29,7 @@ from kadmin_nb.plans.journal.replay import JournalState
 from kadmin_nb.plans.kinds import registry
 from kadmin_nb.plans.outcomes import ApplyResult
 from kadmin_nb.plans.plan import Plan
+from kadmin_nb.plans.plan_file import PlanHead
 from kadmin_nb.plans.secret_resolver import Resolver, nowhere
 from kadmin_nb.plans.stage import Stage
 from tests.double import Crash, FakeKafka
@@ -144,7 +145,7 @@ def plan_of(kafka: FakeKafka, stage: Callable[[Stage], None], resolver: Resolver
     def planned(edits, reason, allow_unknown, *_) -> Plan:
         seen = registry.take(kafka, [edit.target for edit in edits], whole=True, topic_ids=True)
         rows = validation.validated(kafka, planning.changes(edits, seen, allow_unknown), resolver)
-        return Plan(kafka.id, kafka.now().isoformat(), tuple(rows), reason)
+        return Plan(PlanHead(kafka.id, kafka.now().isoformat(), reason), tuple(rows))
 
     wishes = Stage(planned)
     stage(wishes)
@@ -155,7 +156,7 @@ def undoing(kafka: FakeKafka, plan: Plan, pages: Pages) -> Plan:
     """What `Cluster.rollback` makes of a plan with this journal."""
     found = rollback.remains(kafka, plan, state_of(pages))
     rows = tuple(rollback.changes(found))
-    return Plan(kafka.id, kafka.now().isoformat(), rows, rollback.reason(found), undoes=plan.id)
+    return Plan(PlanHead(kafka.id, kafka.now().isoformat(), rollback.reason(found), undoes=plan.id), rows)
 
 
 def state_of(pages: Pages) -> JournalState:

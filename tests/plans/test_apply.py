@@ -12,6 +12,7 @@ from kadmin_nb.frames.blocks import NOTEBOOK, WHOLE
 from kadmin_nb.hints import terminal
 from kadmin_nb.plans.execution import verification
 from kadmin_nb.plans.outcomes import Outcomes
+from kadmin_nb.plans.plan import with_head
 from tests.dangerous_plans import applied
 from tests.plans.plan_rows import rows
 from tests.waiting import eventually
@@ -162,11 +163,9 @@ def test_a_list_that_grew_since_the_plan_is_a_conflict(cluster, topic, tells):
 
 def test_a_plan_for_another_cluster_is_refused(cluster, unique, tells, tmp_path):
     """I had the wrong profile and production got the test's quotas."""
-    from dataclasses import replace
-
     stage = cluster.stage()
     stage.set_quota("producer_byte_rate", 10, user=unique("user"))
-    foreign = replace(stage.plan(), cluster_id="another-cluster")
+    foreign = with_head(stage.plan(), cluster_id="another-cluster")
     with pytest.raises(kn.errors.WrongCluster, match="for cluster another-cluster, this is") as wrong:
         cluster.apply(foreign)
     assert wrong.value.code == "INCONSISTENT_CLUSTER_ID"

@@ -21,6 +21,7 @@ from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.approval import approval_of, approved, author
 from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.plan import with_note
+from kadmin_nb.plans.plan_file import PlanHead
 from tests.double import FakeKafka
 from tests.persons import grant, let_in
 from tests.plans.plan_rows import rows
@@ -29,7 +30,7 @@ from tests.waiting import eventually
 
 AT = "2026-01-01T00:00:00+00:00"
 ALICE, BOB = "User:alice (root@here)", "User:bob (root@here)"
-PLAN = kn.Plan("cluster-1", AT, (), "why", author=ALICE)
+PLAN = kn.Plan(PlanHead("cluster-1", AT, "why", author=ALICE), ())
 
 
 def test_an_approval_stands_beside_the_plan_and_leaves_its_id(tmp_path: Path) -> None:
@@ -53,7 +54,7 @@ def test_an_approval_stands_beside_the_plan_and_leaves_its_id(tmp_path: Path) ->
 )
 def test_whose_approval_does_not_count(made_by: str, agreed_by: str, words: str) -> None:
     """I approved my own plan, from my other machine."""
-    plan = kn.Plan("cluster-1", AT, (), author=made_by)
+    plan = kn.Plan(PlanHead("cluster-1", AT, author=made_by), ())
     with pytest.raises(kn.PlanRefused) as refused:
         approved(plan, agreed_by, AT)
     assert words in str(refused.value)
@@ -74,7 +75,7 @@ def test_one_approval_that_counts_is_enough_and_a_note_is_none() -> None:
 
 def test_an_approval_of_another_plan_is_refused(tmp_path: Path) -> None:
     """Bob's yes to last week's plan was pasted into this one."""
-    other = approved(kn.Plan("cluster-1", AT, (), "else", author=ALICE), BOB, AT)
+    other = approved(kn.Plan(PlanHead("cluster-1", AT, "else", author=ALICE), ()), BOB, AT)
     place = PLAN.save(tmp_path / "p.json")
     document = json.loads(place.read_text())
     document["notes"] = [dict(note) for note in other.notes]
@@ -117,7 +118,7 @@ def test_over_a_connection_without_a_login_nobody_approves(cluster: kn.Cluster, 
     with pytest.raises(kn.PlanRefused, match="is not approved"):
         cluster.apply(plan, require_approval=True)
     with pytest.raises(kn.errors.WrongCluster):
-        cluster.approve(kn.Plan("another", AT, (), author=ALICE))
+        cluster.approve(kn.Plan(PlanHead("another", AT, author=ALICE), ()))
     assert not len(cluster.quotas.describe(user=user))
 
 
@@ -201,7 +202,7 @@ def test_who_may_not_alter_proposes_another_approves_and_the_job_applies(
     status, said = typed(three.mia, "plan", "-f", str(lines), "--save", file)
     assert (status, "2 to set; 2 not validated" in said) == (0, True)
     needed = f"ALTER_CONFIGS on the cluster, ALTER_CONFIGS on the topic {three.topic}"
-    author = kn.Plan.load(file).author
+    author = kn.Plan.load(file).head.author
     line = (
         f"not validated: 2 of 2 rows, as its author, {author}, has no right to make them. "
         f"Whoever applies it needs {needed}; the broker validates it then."
@@ -281,8 +282,8 @@ def test_a_plan_of_an_earlier_version_that_was_not_validated_is_loaded_and_keeps
     """The plan of before the update was called refused for ever."""
     refused = Refusal("TOPIC_AUTHORIZATION_FAILED", "Topic authorization failed.")
     change = Change(1, "set", Resource("TOPIC", "orders"), "retention.ms", None, "1", "1", validated=refused)
-    plan = kn.Plan.load(kn.Plan("cluster-1", AT, (change,), author=ALICE).save(tmp_path / "p.json"))
-    assert (plan.format, plan.refused, plan.unauthorized) == (3, (), (change,))
+    plan = kn.Plan.load(kn.Plan(PlanHead("cluster-1", AT, author=ALICE), (change,)).save(tmp_path / "p.json"))
+    assert (plan.head.format, plan._refused, plan.changes[0].lacks_right) == (3, (), True)
     assert json.loads((tmp_path / "p.json").read_text())["body"]["changes"][0]["validated"] == str(refused)
     assert "Whoever applies it needs ALTER_CONFIGS on the topic orders" in repr(plan)
     assert plan.raise_for_errors() is plan
@@ -293,7 +294,7 @@ def test_over_a_double_who_gets_the_right_applies_and_who_lacks_it_is_refused() 
     kafka = FakeKafka()
     kafka.cluster.may_alter = False
     plan = plan_of(kafka, lambda stage: stage.set_quota("producer_byte_rate", 5e6, user="alice"))
-    assert (plan.refused, len(plan.unauthorized)) == ((), 1)
+    assert (plan._refused, [change.lacks_right for change in plan.changes]) == ((), [True])
     with pytest.raises(kn.PlanRefused, match="the broker refuses 1 of 1 rows") as refused:
         executor.apply(kafka, plan, Pages().opened())
     assert refused.value.hint == "Nothing was sent. It needs ALTER_CONFIGS on the cluster."

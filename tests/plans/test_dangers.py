@@ -17,6 +17,7 @@ from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.execution.executor import Hooks
 from kadmin_nb.plans.execution.preflight import Gate
 from kadmin_nb.plans.journal import replay
+from kadmin_nb.plans.plan_file import PlanHead
 from kadmin_nb.plans.secret_resolver import nowhere
 from kadmin_nb.secrets import Secret
 from tests.double import FakeKafka
@@ -306,7 +307,7 @@ def dangerous(kafka: FakeKafka, reason: str | None = "less is enough") -> kn.Pla
     plan = plan_of(
         kafka, lambda stage: (stage.set_config(MIN_ISR, "1", topic="t"), stage.set_quota(RATE, 9e5, user="a"))
     )
-    return kn.Plan(plan.cluster_id, plan.created, plan.changes, reason)
+    return kn.Plan(PlanHead(plan.cluster_id, plan.head.created, reason), plan.changes)
 
 
 def test_nothing_is_sent_unconfirmed(kafka):

@@ -15,6 +15,7 @@ from kadmin_nb.commands import terminal
 from kadmin_nb.model.changes import Change
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.plan import Plan
+from kadmin_nb.plans.plan_file import PlanHead
 from kadmin_nb.state import snapshot_kinds
 from tests.plans.secret_cells import cells
 from tests.plans.secret_search import CORE, shown, sings
@@ -197,7 +198,7 @@ def test_a_free_text_with_a_secret_is_refused_before_it_is_written(kadmin, clust
 def test_a_plan_file_whose_reason_has_a_secret_is_not_carried_out(kadmin, cluster, typed, place, topic, text):
     """A plan of another tool brought it into our journal."""
     change = Change(1, "set", Resource("TOPIC", topic), "retention.ms", None, "86400000", "86400000")
-    plan = Plan(cluster.id, "2026-01-01T00:00:00.000+00:00", (change,), text.format(CORE))
+    plan = Plan(PlanHead(cluster.id, "2026-01-01T00:00:00.000+00:00", text.format(CORE)), (change,))
     file = typed("theirs.json", "")
     Path(file).unlink()
     plan.save(file)

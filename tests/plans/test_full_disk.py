@@ -8,7 +8,6 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,7 +23,8 @@ from kadmin_nb.plans.journal import hash_chain, replay
 from kadmin_nb.plans.journal.hash_chain import Journal
 from kadmin_nb.plans.journal.storage import folder_of
 from kadmin_nb.plans.outcomes import ApplyResult
-from kadmin_nb.plans.plan import Plan
+from kadmin_nb.plans.plan import Plan, with_head
+from kadmin_nb.plans.plan_file import PlanHead
 from tests.double import FakeKafka
 from tests.full_disk import no_more_than
 from tests.plans.plan_rows import rows
@@ -147,7 +147,7 @@ def test_on_a_full_disk_what_was_sent_is_told_and_the_plan_goes_on(quick_disk, s
     """OSError: No space left on device, and a stack trace instead of the rows."""
     sent, whole, (place, grown) = set(), len(whole_journal(tmp_path / "whole")), small_disk(2 * PAGE)
     for longer in range(2 * PAGE - whole + 20, 2 * PAGE, 17):
-        kafka, plan = SCENE.kafka(), replace(SCENE.plan, reason="x" * longer)
+        kafka, plan = SCENE.kafka(), with_head(SCENE.plan, reason="x" * longer)
         ended = carry_out(kafka, place, plan)
         sent.add(check(place, kafka, ended))
         with grown():
@@ -173,7 +173,7 @@ def test_a_plan_that_nothing_was_sent_of_still_expires(tmp_path):
         carry_out(kafka, place)
     with Journal.open(place):
         pass
-    old = Plan(kafka.id, SCENE.plan.created, SCENE.plan.changes, expires="2020-01-01T00:00:00+00:00")
+    old = Plan(PlanHead(kafka.id, SCENE.plan.head.created, expires="2020-01-01T00:00:00+00:00"), SCENE.plan.changes)
     with Journal.open(place) as journal, pytest.raises(kn.errors.Expired):
         executor.apply(kafka, old, journal, SCENE.options, largest_batch=SCENE.batch)
 

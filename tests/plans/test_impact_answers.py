@@ -11,6 +11,7 @@ import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import OK, SET, Change
 from kadmin_nb.model.entity import Entity
+from kadmin_nb.plans.plan_file import PlanHead
 from kadmin_nb.plans.quotas_after import table_after
 
 KEY = "producer_byte_rate"
@@ -24,7 +25,7 @@ def change(row: int, entity: str, value: int) -> Change:
 
 def plan_of(**limits: int) -> kn.Plan:
     rows = tuple(change(n, entity, value) for n, (entity, value) in enumerate(limits.items(), 1))
-    return kn.Plan("here", "2026-05-01T12:00:00+00:00", rows)
+    return kn.Plan(PlanHead("here", "2026-05-01T12:00:00+00:00"), rows)
 
 
 def quotas(**limits: int) -> pa.Table:

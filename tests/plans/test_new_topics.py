@@ -9,6 +9,7 @@ import kadmin_nb as kn
 from kadmin_nb.plans.apply_options import ApplyOptions
 from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.plan import Plan, live_of
+from kadmin_nb.plans.plan_file import PlanHead
 from tests.client_configs.written_entries import delete_topic
 from tests.double import FakeKafka
 from tests.plans.plan_rows import rows
@@ -95,7 +96,11 @@ def test_the_ids_cost_one_request(double):
     applied(double, plan, Pages())
     assert [call.verb for call in double.calls].count("describe topics") == 2  # before the lease, and under it
     double.calls.clear()
-    applied(double, Plan(double.id, plan.created, tuple(c.with_(topic_id=None) for c in plan.changes)), Pages())
+    applied(
+        double,
+        Plan(PlanHead(double.id, plan.head.created), tuple(c.with_(topic_id=None) for c in plan.changes)),
+        Pages(),
+    )
     assert [call.verb for call in double.calls].count("describe topics") == 0
 
 

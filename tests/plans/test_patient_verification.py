@@ -17,6 +17,7 @@ from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.execution.executor import Hooks
 from kadmin_nb.plans.outcomes import ApplyResult
 from kadmin_nb.plans.plan import Plan
+from kadmin_nb.plans.plan_file import PlanHead
 from tests.double import FakeKafka
 from tests.plans.plan_rows import rows
 from tests.plans.simulation import Pages
@@ -32,7 +33,7 @@ def plan_of(kafka: FakeKafka, count: int) -> Plan:
         kafka.cluster.write((user, RATE), 5.0)
     kafka.cluster.settle()
     changes = (Change(n, "set", user, RATE, wanted="5", after="5", validated=OK) for n, user in enumerate(users, 1))
-    return Plan(kafka.id, kafka.now().isoformat(), tuple(changes))
+    return Plan(PlanHead(kafka.id, kafka.now().isoformat()), tuple(changes))
 
 
 @pytest.fixture
@@ -71,7 +72,7 @@ def quotas(kafka: FakeKafka, count: int, value: str = "5", old: str | None = Non
     """A plan of a quota of each of so many users."""
     users = [Entity.parse(f"user=u{n}") for n in range(count)]
     changes = (Change(n, "set", user, RATE, old, value, value, validated=OK) for n, user in enumerate(users, 1))
-    return Plan(kafka.id, kafka.now().isoformat(), tuple(changes))
+    return Plan(PlanHead(kafka.id, kafka.now().isoformat()), tuple(changes))
 
 
 def applied(kafka: FakeKafka, plan: Plan, **hooks: object) -> ApplyResult:

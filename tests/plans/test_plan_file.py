@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import pickle
-from dataclasses import replace
 
 import pytest
 
@@ -16,7 +15,8 @@ from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.kinds.registry import remedy
-from kadmin_nb.plans.plan import Plan
+from kadmin_nb.plans.plan import Plan, with_head
+from kadmin_nb.plans.plan_file import PlanHead
 from tests.double import FakeKafka
 
 
@@ -39,10 +39,8 @@ def plan() -> Plan:
         Change(0, "set", Resource("BROKER", "1"), "ssl.key.password", None, "x", "x", old_known=False),
     ]
     return Plan(
-        "cluster-id",
-        "2026-08-01T12:00:00.000000+00:00",
+        PlanHead("cluster-id", "2026-08-01T12:00:00.000000+00:00", "because"),
         tuple(c.with_(row=n) for n, c in enumerate(changes, 1)),
-        "because",
     )
 
 
@@ -58,8 +56,8 @@ def test_a_plan_says_that_it_has_expired(plan, tmp_path):
     """I sent a plan round for review that nobody could apply any more."""
     ends = {"2026-08-08T12:00:00.000000+00:00": True, "2999-08-08T12:00:00.000000+00:00": False}
     for end, is_over in ends.items():
-        loaded = Plan.load(replace(plan, expires=end).save(tmp_path / f"{end[:4]}.json"))
-        assert loaded.has_expired() is is_over
+        loaded = Plan.load(with_head(plan, expires=end).save(tmp_path / f"{end[:4]}.json"))
+        assert loaded.head.has_expired() is is_over
         until = f"{end[:10]} {end[11:19]}Z"
         said = f"expired {until}: it can no longer be started" if is_over else f"to be applied until {until}"
         assert said in repr(loaded)
@@ -69,7 +67,7 @@ def test_a_plan_says_that_it_has_expired(plan, tmp_path):
         assert f"{'expired' if is_over else 'expires'}: `{end}`" in loaded.to_markdown()
         marks = loaded.to_arrow().schema.metadata
         assert (marks[b"kadmin.plan_id"].decode(), marks[b"kadmin.expires"].decode()) == (loaded.id, end)
-    assert not plan.has_expired()
+    assert not plan.head.has_expired()
 
 
 @pytest.mark.slow
@@ -183,7 +181,7 @@ def test_a_stage_says_why_it_cannot_be_copied(copied, double):
 
 def test_two_plans_that_want_the_same_have_the_same_changes_id(plan):
     """I could not see that the second plan only repeats the first."""
-    later = Plan(plan.cluster_id, "2026-08-02T12:00:00.000000+00:00", plan.changes, "again")
+    later = Plan(PlanHead(plan.cluster_id, "2026-08-02T12:00:00.000000+00:00", "again"), plan.changes)
     assert later.id != plan.id
     assert later.changes_id == plan.changes_id
 
@@ -192,7 +190,7 @@ def test_a_refusal_is_the_same_object_after_it_was_saved(tmp_path) -> None:
     """The hint said what right was missing, until the plan was saved and read again."""
     refused = Refusal("TOPIC_AUTHORIZATION_FAILED", "no: not here")
     change = Change(1, "set", Resource("TOPIC", "orders"), "retention.ms", wanted="1", after="1", validated=refused)
-    path = kn.Plan("c", "2026-11-21T12:00:00+00:00", (change,)).save(tmp_path / "plan.json")
+    path = kn.Plan(PlanHead("c", "2026-11-21T12:00:00+00:00"), (change,)).save(tmp_path / "plan.json")
     [read] = kn.Plan.load(path).changes
     assert (read.validated, read.lacks_right) == (refused, True)
     assert remedy(read) == "It needs ALTER_CONFIGS on the topic orders."

@@ -19,6 +19,7 @@ from kadmin_nb.plans.advice import Advice, dangers, warnings
 from kadmin_nb.plans.advice.warnings import oddities
 from kadmin_nb.plans.observed_state import ObservedState
 from kadmin_nb.plans.plan import Plan, bound, document_of, with_note
+from kadmin_nb.plans.plan_file import PlanHead
 from kadmin_nb.plans.secret_resolver import nowhere
 from tests.double import FakeKafka
 from tests.plans.plan_rows import rows
@@ -211,7 +212,7 @@ def planned(kafka: FakeKafka, held: dict[str, float], wanted: dict[str, float | 
     hold(kafka, {(entity, RATE): value for entity, value in held.items()}, {})
     kafka.cluster.settle()
     made = changes(held, wanted)
-    plan = Plan(kafka.id, kafka.now().isoformat(), tuple(made), "a test")
+    plan = Plan(PlanHead(kafka.id, kafka.now().isoformat(), "a test"), tuple(made))
     live = SimpleNamespace()  # type: ignore[assignment]
     return bound(plan, live, dangers.advice_on(kafka, made, None, nowhere))
 
@@ -251,11 +252,11 @@ def test_a_loaded_plan_can_be_handed_to_another_process(tmp_path):
 
 def test_a_note_that_is_no_advice_is_refused(tmp_path):
     """A hand-made note broke the plan's display with a stack trace."""
-    plan = Plan("c", "2026-01-01T00:00:00+00:00", ())
+    plan = Plan(PlanHead("c", "2026-01-01T00:00:00+00:00"), ())
     note = {"kind": "danger", "row": "first", "plan_id": plan.id}
     place = tmp_path / "p.json"
     place.write_text(f'{{"body":{plan._body},"id":"{plan.id}","notes":[{note!s}]}}'.replace("'", '"'))
-    with pytest.raises(kn.Invalid, match="is not a plan file of format"):
+    with pytest.raises(kn.Invalid, match="is not a plan file: a note of it has no resource"):
         kn.Plan.load(place)
 
 

@@ -11,6 +11,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.cluster.changes import Changes, journals
 from kadmin_nb.plans.plan import Plan
+from kadmin_nb.plans.plan_file import PlanHead
 from tests.double import FakeKafka
 from tests.plans.plan_rows import rows
 
@@ -101,7 +102,7 @@ def test_a_broker_that_is_behind_is_no_change_of_others(busy: Busy) -> None:
     first = busy.stopped_on_its_way(2000)
     seen_everywhere = busy.plan(3000)
     changes = tuple(change.with_(old="2000") for change in seen_everywhere.changes)
-    second = busy.changes.bind(Plan(busy.kafka.id, busy.kafka.now().isoformat(), changes))
+    second = busy.changes.bind(Plan(PlanHead(busy.kafka.id, busy.kafka.now().isoformat()), changes))
     late = sum(change.old == "1000" for change in seen_everywhere.changes)
     with pytest.raises(kn.Conflict) as refused:
         second.apply()

@@ -44,7 +44,7 @@ def test_keys_that_are_wrong_together_are_all_refused(cluster, topic, another, t
         (f"topic={topic}", "max.compaction.lag.ms", CONFLICT),
         (f"topic={another}", "max.message.bytes", "ok"),
     ]
-    assert [change.row for change in plan.refused] == [1, 2]
+    assert [change.row for change in plan._refused] == [1, 2]
     assert plan.changes[1].note.endswith(f"accepted alone, but refused together with the other keys of topic={topic}")
     with pytest.raises(kn.PlanRefused, match="the broker refuses 2 of 3 rows") as refused:
         plan.apply()

@@ -20,6 +20,7 @@ from kadmin_nb.plans.apply_options import ApplyOptions
 from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.kinds import registry
 from kadmin_nb.plans.plan import Plan
+from kadmin_nb.plans.plan_file import PlanHead
 from kadmin_nb.plans.stage import Stage
 from tests.double import FakeKafka
 from tests.double.faults import Answered, AnswerLost
@@ -202,7 +203,7 @@ def again(kafka: FakeKafka) -> Plan:
     def planned(edits, reason, allow_unknown, *_) -> Plan:
         seen = registry.take(kafka, [edit.target for edit in edits], whole=True)
         changes = validation.validated(kafka, planning.changes(edits, seen, allow_unknown))
-        return Plan(kafka.id, kafka.now().isoformat(), tuple(changes), reason)
+        return Plan(PlanHead(kafka.id, kafka.now().isoformat(), reason), tuple(changes))
 
     stage = Stage(planned)
     stage.set_config("ssl.keystore.location", "/keys/broker.p12", broker=1)

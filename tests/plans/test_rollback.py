@@ -22,6 +22,7 @@ from kadmin_nb.plans.execution.verification import BrokerAgreement
 from kadmin_nb.plans.journal.replay import JournalState
 from kadmin_nb.plans.outcomes import ApplyResult
 from kadmin_nb.plans.plan import Plan
+from kadmin_nb.plans.plan_file import PlanHead
 from kadmin_nb.secrets import Secret
 from tests.dangerous_plans import applied
 from tests.double import FakeKafka
@@ -35,7 +36,9 @@ USER = Entity.of({"user": "alice"})
 
 
 def plan_of(*changes: Change) -> Plan:
-    return Plan("cluster", "2026-01-01T00:00:00+00:00", tuple(c.with_(row=n) for n, c in enumerate(changes, 1)))
+    return Plan(
+        PlanHead("cluster", "2026-01-01T00:00:00+00:00"), tuple(c.with_(row=n) for n, c in enumerate(changes, 1))
+    )
 
 
 def test_rows_are_taken_back_last_first():
@@ -253,7 +256,7 @@ def test_plan_apply_rollback_is_as_before(cluster, unique, topic):
     stage.append_config("cleanup.policy", "compact", topic=topic)
     outcomes = applied(stage.plan("a test")).raise_for_errors()
     plan = cluster.rollback(outcomes.plan_id)
-    assert plan.undoes == outcomes.plan_id
+    assert plan.head.undoes == outcomes.plan_id
     assert set(rows(applied(plan).raise_for_errors(), "state")) == {("verified",)}
     assert cluster.quotas.describe(user=user, strict=True).to_arrow()["value"].to_pylist() == [1000.0]
     own = cluster.configs.describe(topic=topic).to_arrow().to_pylist()

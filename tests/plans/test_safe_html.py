@@ -16,6 +16,7 @@ from kadmin_nb.plans.execution.preflight import MovedRow, conflict
 from kadmin_nb.plans.observed_state import ObservedValue
 from kadmin_nb.plans.outcomes import ApplyResult, Outcomes
 from kadmin_nb.plans.plan import Plan, with_note
+from kadmin_nb.plans.plan_file import PlanHead
 from kadmin_nb.plans.stage import Stage
 from tests.hostile_names import HOSTILE
 
@@ -63,7 +64,7 @@ def changes(name: str) -> list[Change]:
 
 def shown(name: str) -> list[object]:
     rows = tuple(changes(name))
-    plan = Plan(name, "2026-01-01T00:00:00Z", rows, name, name, "2026-01-08T00:00:00Z")
+    plan = Plan(PlanHead(name, "2026-01-01T00:00:00Z", name, name, "2026-01-08T00:00:00Z"), rows)
     plan = with_note(plan, name, author=name, at=name, kind=name)
     stage = Stage(lambda *_: plan)
     stage.add(Edit(c.op, c.resource, c.key, c.wanted, name) for c in rows)

@@ -19,6 +19,7 @@ from kadmin_nb.plans.execution.executor import Hooks
 from kadmin_nb.plans.kinds import registry
 from kadmin_nb.plans.outcomes import ApplyResult
 from kadmin_nb.plans.plan import Plan
+from kadmin_nb.plans.plan_file import PlanHead
 from kadmin_nb.plans.stage import Stage
 from kadmin_nb.secrets import Secret, is_secret_name
 from tests.double import Crash, FakeKafka
@@ -40,7 +41,7 @@ def plan_of(kafka: FakeKafka) -> Plan:
     def planned(edits, reason, allow_unknown, *_) -> Plan:
         seen = registry.take(kafka, [edit.target for edit in edits], whole=True)
         rows = validation.validated(kafka, planning.changes(edits, seen, allow_unknown), HOOKS.resolver)
-        return Plan(kafka.id, kafka.now().isoformat(), tuple(rows), reason)
+        return Plan(PlanHead(kafka.id, kafka.now().isoformat(), reason), tuple(rows))
 
     stage = Stage(planned)
     stage.set_config("ssl.key.password", "env:NEW", broker=1)
@@ -178,7 +179,7 @@ def test_a_plan_file_in_which_a_secret_is_a_text_is_refused(tmp_path):
     """Somebody wrote the plan by hand, with the password in it."""
     kafka = FakeKafka()
     change = Change(1, "set", ONE, "ssl.key.password", None, CORE, CORE, validated=OK, is_secret=True)
-    plan = Plan(kafka.id, kafka.now().isoformat(), (change,))
+    plan = Plan(PlanHead(kafka.id, kafka.now().isoformat()), (change,))
     with pytest.raises(kn.PlanRefused, match="given only by reference") as refused:
         executor.apply(kafka, plan, Pages().opened(), hooks=Hooks(resolver=secret))
     assert sings(refused.value, refused.value.hint) == []

@@ -74,8 +74,10 @@ def test_an_impact_shows_the_danger_below_its_plan(cluster: kn.Cluster, lowered)
     """It foretold the stall in row 30, and the plan above it had no danger."""
     user, plan = lowered
     answer = cluster.impact(plan, usage((user, "app", 5 * MB)))
-    assert answer.plan.dangers().to_arrow()["danger"].to_pylist() == ["stop"]
-    assert f"user={user} client-id=app on broker 1 stalls for 8.98 min" in repr(answer)
-    assert answer.plan.id == plan.id
+    assert "1 of 1 clients that the plan touches would be throttled" in repr(answer)
+    judged = plan._with_impact(answer)
+    assert judged.dangers().to_arrow()["danger"].to_pylist() == ["stop"]
+    assert f"user={user} client-id=app on broker 1 stalls for 8.98 min" in repr(judged)
+    assert judged.id == plan.id
     with pytest.raises(kn.errors.Dangerous, match="stalls"):
-        cluster.apply(answer.plan)
+        cluster.apply(judged)

@@ -11,6 +11,7 @@ import kadmin_nb as kn
 from kadmin_nb.model.changes import Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
+from kadmin_nb.plans.plan_file import PlanHead
 from tests.policy.judged_snapshots import CLUSTER, MB, breaches, configs, held, pairs, quotas, states
 from tests.waiting import eventually
 
@@ -65,7 +66,7 @@ def plan(*changes: tuple[str, str, str | None], cluster_id: str = CLUSTER) -> kn
         )
         for n, (words, key, after) in enumerate(changes, 1)
     ]
-    return kn.Plan(cluster_id, AT, tuple(rows))
+    return kn.Plan(PlanHead(cluster_id, AT), tuple(rows))
 
 
 def judged(rule: Callable[..., object], made: kn.Plan, before: kn.Snapshot) -> list[str]:
@@ -209,7 +210,7 @@ def test_a_secret_is_not_told() -> None:
         return configs[configs.key == "ssl.keystore.password"].assign(plan=str(plan.to_dict("records")))
 
     made = plan(("broker=1", "ssl.keystore.password", "env:CANARY"))
-    made = kn.Plan(CLUSTER, AT, tuple(one.with_(is_secret=True) for one in made.changes))
+    made = kn.Plan(PlanHead(CLUSTER, AT), tuple(one.with_(is_secret=True) for one in made.changes))
     answer = kn.check(passwords, made, on=held())
     assert [(r["state"], r["value"]) for r in answer.to_arrow().to_pylist()] == [("broken", None)]
 

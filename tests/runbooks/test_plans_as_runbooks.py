@@ -10,6 +10,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.plans.approval import approved
+from kadmin_nb.plans.plan_file import PlanHead
 from tests.runbooks.databricks_stand_in import as_task
 
 pytestmark = [pytest.mark.broker, pytest.mark.filterwarnings("ignore:.*on the disk of this compute")]
@@ -90,8 +91,8 @@ def test_anything_but_the_reviewed_plan_is_refused_and_nothing_is_sent(
 ) -> None:
     """Somebody saved another plan under the same name between the review and the night."""
     Path("edited.json").write_text(Path("p.json").read_text().replace("5000000", "9000000"))
-    other = kn.Plan(plan.cluster_id, plan.created, (), author="User:alice")
-    note = str(approved(other, "User:bob", plan.created).notes[0]).replace("'", '"')
+    other = kn.Plan(PlanHead(plan.cluster_id, plan.head.created, author="User:alice"), ())
+    note = str(approved(other, "User:bob", plan.head.created).notes[0]).replace("'", '"')
     Path("noted.json").write_text(Path("p.json").read_text().replace('"notes":[]', f'"notes":[{note}]'))
     task = {"cluster": kafka.bootstrap, "plan": "p.json", "plan_id": plan.id, "apply": True}
     with pytest.raises(kind, match=words):

@@ -13,9 +13,10 @@ import kadmin_nb as kn
 from kadmin_nb.model.changes import FAILED, OK, UNCHANGED, UNKNOWN, VERIFIED, Change, Outcome, Refusal
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.outcomes import ApplyResult, Outcomes
+from kadmin_nb.plans.plan_file import PlanHead
 
 CHANGE = Change(1, "set", Entity.parse("user=alice"), "producer_byte_rate", wanted="5", after="5", validated=OK)
-PLAN = kn.Plan("cluster-1", "2026-01-01T00:00:00+00:00", (CHANGE,), "why")
+PLAN = kn.Plan(PlanHead("cluster-1", "2026-01-01T00:00:00+00:00", "why"), (CHANGE,))
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,7 @@ def test_without_a_plan_it_applies_nothing(place: Path) -> None:
 def test_the_gate_refuses_what_the_broker_refuses() -> None:
     """The first hundred changes went through, and then the broker refused the rest."""
     validated = Refusal("INVALID_CONFIG", "no")
-    plan = kn.Plan("c", PLAN.created, (CHANGE, CHANGE.with_(row=2, validated=validated)))
+    plan = kn.Plan(PlanHead("c", PLAN.head.created), (CHANGE, CHANGE.with_(row=2, validated=validated)))
     first = f"refuses 1 of 2 changes; the first, user=alice producer_byte_rate: {validated}"
     with pytest.raises(kn.PlanRefused, match=first) as refused:
         kn.runbooks.gate(plan, limit=100)
@@ -155,7 +156,7 @@ def test_the_gate_refuses_what_the_broker_refuses() -> None:
 def test_the_gate_lets_a_plan_pass_whose_author_lacks_the_right() -> None:
     """The job has the right to alter and its plans come from people without it: it refused each of them."""
     lacking = CHANGE.with_(validated=Refusal("CLUSTER_AUTHORIZATION_FAILED", "no"))
-    kn.runbooks.gate(kn.Plan("c", PLAN.created, (lacking,)), limit=100)
+    kn.runbooks.gate(kn.Plan(PlanHead("c", PLAN.head.created), (lacking,)), limit=100)
 
 
 def test_the_gate_holds_the_limit_and_the_review() -> None:

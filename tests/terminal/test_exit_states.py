@@ -11,6 +11,7 @@ from kadmin_nb.model.changes import Change, Outcome
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.outcomes import ApplyResult, Outcomes
 from kadmin_nb.plans.plan import Plan
+from kadmin_nb.plans.plan_file import PlanHead
 from kadmin_nb.policy import PolicyAnswer
 from kadmin_nb.policy.judging import verdict
 from kadmin_nb.policy.rules import Rule
@@ -21,7 +22,7 @@ THERE = Change(1, "set", WHOM, "producer_byte_rate", "2", "2", "2")
 
 
 def plan(change: Change) -> Plan:
-    return Plan("cluster", "2026-01-01T00:00:00Z", (change,))
+    return Plan(PlanHead("cluster", "2026-01-01T00:00:00Z"), (change,))
 
 
 def outcomes(change: Change, state: str) -> Outcomes:

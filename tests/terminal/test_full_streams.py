@@ -28,7 +28,7 @@ FULL = "Invalid: standard output cannot be written: No space left on device\n"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("line", ["version", "--help", "plan --schema", "plan log", "plan log --json"])
+@pytest.mark.parametrize("line", ["version", "--help", "export --schema", "plan log", "plan log --json"])
 def test_a_full_standard_output_is_one_line(line):
     """`kadmin-nb … > report` on a full disk was a stack trace, or a report that was cut and exit 0."""
     said = shell(line, "> /dev/full")
@@ -74,10 +74,10 @@ def test_a_change_whose_answer_has_no_file_is_told(live, unique, tmp_path):
 def test_an_answer_of_many_rows_on_a_disk_that_fills_up(unbuffered, tmp_path: Path, monkeypatch):
     """The first half was in the file, and the exit code was 0: in a container with PYTHONUNBUFFERED."""
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
-    said = shell("plan --schema", f"> {tmp_path / 'schema.json'}")
-    assert (said.returncode, (tmp_path / "schema.json").read_text()) == (0, kn.Plan.schema())
+    said = shell("export --schema", f"> {tmp_path / 'schema.json'}")
+    assert (said.returncode, (tmp_path / "schema.json").read_text()) == (0, kn.state.schema())
     said = subprocess.run(
-        ["sh", "-c", f"ulimit -f 1; {PROGRAM} plan --schema > {tmp_path / 'half.json'}"],
+        ["sh", "-c", f"ulimit -f 1; {PROGRAM} export --schema > {tmp_path / 'half.json'}"],
         capture_output=True,
         text=True,
         check=False,

@@ -13,6 +13,7 @@ from pyarrow import parquet
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.files import write_table
+from kadmin_nb.plans.plan_file import PlanHead
 
 pytestmark = pytest.mark.broker
 
@@ -79,7 +80,7 @@ def test_a_plan_of_another_cluster_is_refused(live, clients, lines, tmp_path):
     saved = tmp_path / "p.json"
     assert live("plan", "-f", str(lines), "--save", str(saved)).code == 0
     plan = kn.Plan.load(saved)
-    elsewhere = kn.Plan("elsewhere", plan.created, plan.changes)
+    elsewhere = kn.Plan(PlanHead("elsewhere", plan.head.created), plan.changes)
     elsewhere.save(saved, overwrite=True)
     assert live("plan", "show", str(saved), "--impact", str(clients[1])).code == 5
 

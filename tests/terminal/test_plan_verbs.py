@@ -226,13 +226,6 @@ def test_an_expired_plan_is_refused(live, unique, tmp_path, cluster):
     assert stored(cluster, user) == []
 
 
-def test_the_schema_of_plans_is_printed(kadmin):
-    """A pipeline that checks plans in a pull request had to guess what they are."""
-    said = kadmin("plan", "--schema")
-    assert (said.code, json.loads(said.out)) == (0, json.loads(kn.Plan.schema()))
-    assert kadmin("plan", "--schema", "show", "p.json").code == 2
-
-
 def test_a_plan_that_was_saved_is_overwritten_by_force_alone(live, unique, cluster, tmp_path):
     """The same line once more, and the plan under review was another, with another id."""
     place, user = tmp_path / "p.json", unique("user")

@@ -17,6 +17,7 @@ from kadmin_nb.commands import terminal
 from kadmin_nb.errors import NotAuthorized
 from kadmin_nb.model.changes import Outcome
 from kadmin_nb.plans.outcomes import ApplyResult, Outcomes
+from kadmin_nb.plans.plan_file import PlanHead
 
 pytestmark = pytest.mark.broker
 
@@ -177,7 +178,7 @@ def test_a_plan_for_another_cluster_is_5(live, tmp_path, user):
     from kadmin_nb.plans.plan import Plan
 
     plan = Plan.load(place)
-    Plan("other", plan.created, plan.changes, plan.reason).save(place, overwrite=True)
+    Plan(PlanHead("other", plan.head.created, plan.reason), plan.changes).save(place, overwrite=True)
     said = live("plan", "apply", str(place))
     assert said.code == 5
     assert said.err.startswith("WrongCluster: the plan is for cluster other")

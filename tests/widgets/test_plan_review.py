@@ -203,7 +203,7 @@ def test_rolling_back_shows_a_plan_first(bench: Bench, unique: Unique) -> None:
     assert len(bench.kafka.alters) == before
     back = review.next
     assert back is not None
-    assert back.plan.undoes == review.plan.id
+    assert back.plan.head.undoes == review.plan.id
     assert review.widget.children[1] is back.widget
     assert "1 verified" in done(back, back.apply)
     assert bench.limits() == {}

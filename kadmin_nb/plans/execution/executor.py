@@ -107,7 +107,7 @@ def apply(
     before = replay.replayed(journal.before)
     if not before.runs:
         refuse_expired(kafka, plan)
-    refuse_invalid(plan.refused, len(plan))
+    refuse_invalid(plan._refused, len(plan))
     with closing(PlanLock(kafka, plan, options)) as lock:
         run = _Run(kafka, plan, journal, before, options, hooks, lock, largest_batch)
         requests = run.prepare()
@@ -121,9 +121,9 @@ def apply(
 
 def refuse_expired(kafka: Kafka, plan: Plan) -> None:
     """Refuse a plan whose time is over."""
-    if plan.has_expired(kafka.now()):
+    if plan.head.has_expired(kafka.now()):
         raise Expired(
-            f"the plan expired at {plan.expires}", code="EXPIRED", hint="Nothing was sent. Plan again and review."
+            f"the plan expired at {plan.head.expires}", code="EXPIRED", hint="Nothing was sent. Plan again and review."
         )
 
 
@@ -247,7 +247,7 @@ class _Run:
         has_ids = any(change.topic_id for change in changes)
         state = take(self.kafka, [change.target for change in changes], topic_ids=has_ids)
         found = told_apart(classed(changes, state, self.ours, self.before.verified), state, self.hooks.sent)
-        if self.plan.undoes:
+        if self.plan.head.undoes:
             self._doubt_what_is_undone(found)
         self.look_age = max(LOOK_AGE, LOOKS_APART * (self.kafka.monotonic() - self.looked_at))
         return found
@@ -270,7 +270,7 @@ class _Run:
 
     def _refuse_invalid(self, pending: Sequence[Change]) -> None:
         """Rows that were validated a while ago, or not at all for whoever planned them, are validated for us."""
-        age = (self.kafka.now() - datetime.fromisoformat(self.plan.created)).total_seconds()
+        age = (self.kafka.now() - datetime.fromisoformat(self.plan.head.created)).total_seconds()
         if pending and (age > LOOK_AGE or any(change.lacks_right for change in pending)):
             refuse_invalid(refusals(self.kafka, pending, self.hooks.resolver), len(self.plan))
 
@@ -287,14 +287,14 @@ class _Run:
 
     @property
     def _signature(self) -> Signature:
-        return Signature(self.plan.author or author(), self.plan.id)
+        return Signature(self.plan.head.author or author(), self.plan.id)
 
     def begin(self) -> None:
         """Write down that a run begins."""
         if not self.before.runs:
             self.journal.write_text(f'{{"kind":"{replay.PLAN}","plan":{document_of(self.plan)}}}')
         self.run = self.before.runs + 1
-        self._append(replay.RUN, author=author(), tool=self.plan.tool, note=self.lock.note, **self.let_through)
+        self._append(replay.RUN, author=author(), tool=self.plan.head.tool, note=self.lock.note, **self.let_through)
 
     def due(self, requests: Sequence[_Request]) -> Iterator[tuple[int, int, Batch, list[Change]]]:
         """The batches to send now, one after the other, as long as nothing stops it; each with its number and wave.

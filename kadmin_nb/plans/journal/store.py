@@ -207,7 +207,7 @@ def _applied_rows(journal: StoredJournal, since: datetime) -> Iterator[AppliedRo
         for began, ended in state.times.get(change.row, ()):
             until = ended or state.written or began
             if until > since:
-                yield AppliedRow(plan.id, plan.author, change, began, until)
+                yield AppliedRow(plan.id, plan.head.author, change, began, until)
 
 
 def _can_be_told(change: Change) -> bool:
@@ -282,8 +282,8 @@ def _summary(journal: StoredJournal) -> dict[str, object]:
     return {
         "plan_id": plan.id,
         "cluster_id": plan.cluster_id,
-        "created": plan.created,
-        "author": plan.author,
+        "created": plan.head.created,
+        "author": plan.head.author,
         "what": in_words(plan.changes),
         "changes": len(plan),
         "runs": state.runs,

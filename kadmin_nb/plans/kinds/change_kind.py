@@ -94,10 +94,6 @@ class ChangeKind(ABC):
     def line_edits(self, verb: str, words: Sequence[str], allow_unknown: Collection[str]) -> list[Edit]:
         """The edits of one line, `set key=value … topic=…`. Raises UsageError where it is wrong."""
 
-    def read_value(self, text: str) -> object:
-        """A stored value as its type. Raises ValueError where it is none."""
-        return text
-
     def row_edit(self, row: FrameRow) -> Edit:
         """The edit of a frame's row; a null value removes. Raises UsageError or Invalid where it is wrong."""
         resource, key, value = self.resources.parse(str(row["resource"])), given_key(row["key"]), row["value"]
@@ -189,9 +185,9 @@ class ChangeKind(ABC):
     def needed_right(self, resource: Configurable) -> rights.Right:
         """The right to change it: `ALTER_CONFIGS on the cluster`."""
 
-    def strange_value(self, row: Mapping[str, Any]) -> str | None:
-        """A value in a row of a plan's file that no change of this kind has."""
-        return None
+    def check_values(self, change: Change) -> None:
+        """Refuse the values of a loaded change that no change of this kind has: Invalid or UsageError."""
+        return
 
     def undo_notes(self, change: Change) -> Iterable[str]:
         """Notes on the row that takes this one back."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from re import compile as pattern
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 from ...admin.ports import Kafka, Quotas
-from ...errors import UsageError
+from ...errors import Invalid, UsageError
 from ...hints import did_you_mean
 from ...model import rights
 from ...model.changes import DELETE, SET, Change, Edit, Refusal, Target, given_key
@@ -49,19 +49,16 @@ class QuotaChanges(ChangeKind):
     def line_edits(self, verb: str, words: Sequence[str], allow_unknown: Collection[str]) -> list[Edit]:
         return quota_edits(verb, words, allow_unknown)
 
-    def strange_value(self, row: Mapping[str, Any]) -> str | None:
-        """One that is not a number."""
-        values = (row.get(name) for name in ("old", "wanted", "after"))
-        return next((value for value in values if value is not None and exact_number(value) is None), None)
+    def check_values(self, change: Change) -> None:
+        for value in (change.old, change.wanted, change.after):
+            if value is not None and exact_number(value) is None:
+                raise Invalid(f"the value {value} is not a number")
 
     def row_edit(self, row: FrameRow) -> Edit:
         entity, key, value = _row_entity(row), given_key(row["key"]), row["value"]
         if is_null(value):
             return Edit(DELETE, entity, key)
         return Edit(SET, entity, key, text_of(parse_value(key, value)))
-
-    def read_value(self, text: str) -> float:
-        return float(text)
 
     def read(self, kafka: Kafka, targets: Collection[Target], state: ObservedState, look: LookOptions) -> None:
         add_quotas(state, kafka, {_entity(resource) for resource, _ in targets}, look)

@@ -33,8 +33,9 @@ class ScramChanges(ChangeKind):
     def line_edits(self, verb: str, words: Sequence[str], allow_unknown: Collection[str]) -> list[Edit]:
         return scram_edits(verb, words)
 
-    def read_value(self, text: str) -> Credential:
-        return Credential.parse(text)
+    def check_values(self, change: Change) -> None:
+        if change.after is not None:
+            Credential.parse(change.after)
 
     def read(self, kafka: Kafka, targets: Collection[Target], state: ObservedState, look: LookOptions) -> None:
         users = dict.fromkeys(_user(resource) for resource, _ in targets)
