@@ -11,8 +11,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, TypeVar
 
-import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from .. import documents, files
 from ..errors import Invalid, KadminError, UsageError, printable
@@ -87,8 +86,7 @@ ROWS: Mapping[int, type[RowOfFormat2]] = {2: RowOfFormat2, 3: Row}
 """The rows of the formats that are read."""
 
 _T = TypeVar("_T")
-_PROBLEM = re.compile(r"(?P<what>.*?)(?: - at `\$(?P<path>.*)`)?", re.DOTALL)
-_ROW = re.compile(r"\[(\d+)\]\.?(.*)", re.DOTALL)
+_ROW = re.compile(r"\[(\d+)\](?:\.|: )(.*)", re.DOTALL)
 
 
 def _read(kind: type[_T], value: object, place: str) -> _T:
@@ -100,14 +98,12 @@ def _read(kind: type[_T], value: object, place: str) -> _T:
         The first thing that is wrong, with its path; `place` names the part.
     """
     try:
-        return msgspec.convert(value, kind, strict=True)
-    except msgspec.ValidationError as exc:
-        problem = _PROBLEM.fullmatch(str(exc))
-        what, path = (problem["what"], problem["path"] or "") if problem else (str(exc), "")
-        if of_row := _ROW.fullmatch(path):
-            place, path = f"its row {int(of_row[1]) + 1}", of_row[2]
-        where = ": ".join(filter(None, [place, path.removeprefix(".")]))
-        raise Invalid(printable(f"{where}: {what[0].lower()}{what[1:].replace('`', '')}")[:500]) from None
+        return documents.as_type(value, kind)
+    except ValueError as exc:
+        problem = str(exc)
+        if of_row := _ROW.fullmatch(problem):
+            place, problem = f"its row {int(of_row[1]) + 1}", of_row[2]
+        raise Invalid(printable(": ".join(filter(None, [place, problem])))[:500]) from None
 
 
 def _format_of(document: Any) -> int:
@@ -126,7 +122,7 @@ _AS_TEXT = ("resource", "validated")
 """The columns that are objects until a plan is written or shown."""
 
 _WHERE_SET = {
-    format: [field.name for field in msgspec.structs.fields(row) if not field.required] for format, row in ROWS.items()
+    format: [field.name for field in structs.fields(row) if not field.required] for format, row in ROWS.items()
 }
 
 
@@ -240,7 +236,7 @@ class Content:
 
 def body(head: PlanHead, rows: Sequence[Mapping[str, Any]]) -> str:
     """All that a plan's hash stands for, as canonical JSON."""
-    return documents.to_json({**msgspec.structs.asdict(head), "changes": rows})
+    return documents.to_json({**structs.asdict(head), "changes": rows})
 
 
 def document(body: str, plan_id: str, notes: Sequence[Mapping[str, str]]) -> str:
