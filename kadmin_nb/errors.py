@@ -265,7 +265,7 @@ class WrongCluster(PlanRefused):
 
 
 class NeedsLook(KadminError):
-    """A report found what somebody should look at; it has been made, and to make it again finds the same."""
+    """A report was made, and found rows that need a look; to make it again finds the same."""
 
     exit_state = ExitState.DIFFERENCES
 

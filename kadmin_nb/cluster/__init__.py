@@ -203,7 +203,7 @@ class Cluster:
         lifetime: timedelta | None = None,
         again: bool = False,
     ) -> Plan:
-        """The smallest plan that brings the cluster to what a file declares; without rows if it is there already.
+        """The smallest plan that brings the cluster to what a file declares; without rows if nothing differs.
 
         Parameters
         ----------

@@ -117,7 +117,7 @@ class LocalKafka:
 
     @property
     def client_properties(self) -> Path:
-        """A Java client properties file (0600) that connects, as admin where there are logins."""
+        """A Java client properties file (0600) that connects, as admin if the cluster has logins."""
         return self._user_file(ADMIN)
 
     def user_properties(self, user: str) -> Path:

@@ -164,7 +164,7 @@ class Plan(PrintFormats, Tabular):
         return tuple(c for c in self.changes if c.lacks_right)
 
     def raise_for_errors(self) -> Plan:
-        """The plan itself if the brokers refuse no row of it; those of a right that its author lacks are not judged.
+        """The plan itself if the brokers refuse no row of it; rows for which its author lacks a right are not judged.
 
         Raises
         ------

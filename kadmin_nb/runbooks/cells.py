@@ -186,7 +186,7 @@ class Client:
         return Answer(pa.table(quotas).filter(reduce(or_, [_is({name: text}) for name, text in self.whom.items()])))
 
     def removals(self, quotas: Any) -> pa.Table:
-        """The quotas to remove, for `Stage.set_quotas`; quotas of named users are not those of a client-id alone."""
+        """The quotas to remove, for `Stage.set_quotas`; a client-id alone has no quotas of named users."""
         is_own = _is(self.whom) if self.user else _is(self.whom) & field("user").is_null()
         table = pa.table(quotas).filter(is_own)
         return table.set_column(table.column_names.index("value"), "value", pa.nulls(len(table), pa.float64()))
@@ -210,7 +210,7 @@ _WORD_OF = {kind: word.replace("-", "_") for word, kind in WORDS.items()}
 
 
 def configs_now(cluster: Cluster, plan: Plan | None) -> Answer | None:
-    """Some columns of CONFIGS: each key of the plan, with the sources that set it; None if there is none."""
+    """Some columns of CONFIGS: each key of the plan, with the sources that set it; None if it has no config."""
     groups = grouped(by_kind(plan.changes).get(CONFIGS, ())) if plan else {}
     answers = [_of(cluster, resource, [change.key for change in group]) for resource, group in groups.items()]
     return Answer(pa.concat_tables(answers).unify_dictionaries()) if answers else None

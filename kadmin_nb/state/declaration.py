@@ -203,7 +203,7 @@ class Declared:
 
     @property
     def spoken_of(self) -> tuple[str, ...]:
-        """The kinds that it has, and those of its entries."""
+        """The kinds that it has, and the kinds of its entries."""
         named = {*self.kinds, *(kind_of(entry.resource) for entry in self.entries)}
         return tuple(kind for kind in KINDS if kind in named)
 

@@ -219,8 +219,8 @@ class History:
 
     def as_of(self, time: object, cluster_id: str | None = None) -> Snapshot:
         """The state of the cluster at a time, from the newest snapshots up to then: what the last snapshot has not read
-        is taken from the last one that has, and named in `unread`, with the time of that one; it is not `complete`
-        then.
+        is taken from the last one that has, and named in `unread`, with the time of that one; such a snapshot is
+        not `complete`.
 
         Parameters
         ----------

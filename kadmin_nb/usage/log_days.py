@@ -69,8 +69,8 @@ class LogDay:
         return (self.until - timedelta(microseconds=1)).date()
 
     def hours_without_requests(self, usage: Any) -> list[str]:
-        """The hours of the day in which a broker has no request, by the clocks there: a line for each broker that has
-        such, as of a file that is missing.
+        """The hours of the day without a request, one line per broker that has such hours, by the clocks of its zone,
+        as of a file that is missing.
 
         Parameters
         ----------

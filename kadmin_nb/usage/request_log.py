@@ -206,12 +206,12 @@ class Requests(Display):
         return damage_warnings(self.damaged)
 
     def of_clients(self, names: Sequence[str]) -> Frame:
-        """These columns of clients' requests, and those that `once` needs; `cluster_id` where there is one."""
+        """These columns of clients' requests, and the columns that `once` needs; `cluster_id` if the log has one."""
         wanted = {CLUSTER, *names, *(IDENTITY if self._dedupe else ())}
         return self._lines.rows([name for name in self._request_columns if name in wanted], OF_CLIENTS)
 
     def once(self, rows: Frame, together: Sequence[str] = ()) -> Frame:
-        """Each request once, whose line may be there twice; `together` as of `frames.relational.each_once`.
+        """Each request once, though its line may occur twice; `together` as of `frames.relational.each_once`.
 
         Of a stream, whose rows are `in_time`: that is twice within the time by which a request may be late.
         """

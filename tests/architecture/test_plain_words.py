@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import json
 import re
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 
 from .sources import ROOT, SOURCES, nodes_of, place_of
@@ -91,3 +93,30 @@ def _texts(source: Path) -> Iterator[str]:
 def _is_command(function: ast.FunctionDef) -> bool:
     return any("command" in ast.unparse(decorator) or "group" in ast.unparse(decorator)
                for decorator in function.decorator_list)  # fmt: skip
+
+
+DIALECT = re.compile(
+    r"\b(?:there|stands?|nobody|somebody|anybody|everybody|anew|whom|unless said|those (?:that|of|which|who))\b"
+    r"|\b[Aa] (?:row|line|sentence|file|column|key|limit|broker|object|window|view|day) an? \w+"
+    r"|^Of\b|\b(?:apart|then)\.$"
+)
+"""Words and forms that a docstring's first sentence does without: *one row per limit*, not *a row a limit*."""
+
+
+def _documented() -> Iterator[tuple[str, str]]:
+    """Each public name of kn, and of its modules and classes, with the first paragraph of its docstring."""
+    seen = [("kn", kn)]
+    while seen:
+        name, value = seen.pop()
+        if text := inspect.getdoc(value):
+            yield name, " ".join(text.split("\n\n")[0].split())
+        if inspect.ismodule(value):
+            offered = getattr(value, "__all__", ())
+        else:
+            offered = [each for each in vars(value) if not each.startswith("_")] if inspect.isclass(value) else ()
+        seen += [(f"{name}.{each}", getattr(value, each)) for each in offered]
+
+
+def test_first_sentences_of_docstrings_are_plain():
+    """`help()` said "a row a quota", and I took it for a slip of the pen."""
+    assert {name: text for name, text in _documented() if DIALECT.search(text)} == {}
