@@ -1,4 +1,4 @@
-"""The topics and rights of dynamic client configs: looked at, made, checked; and all that is open about them.
+"""The topics and rights of dynamic client configs: checked, created, and what is open about them.
 
 Only the admin writes entries: whoever may write them can set `acks=0` for any application. Clients read the entries
 and write the other two topics.
@@ -7,12 +7,9 @@ and write the other two topics.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Self
-
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..admin import acls, error_codes, topics
 from ..admin.acls import Acl
@@ -22,9 +19,8 @@ from ..admin.kafka import WireKafka
 from ..admin.wire import Wire
 from ..errors import Invalid, KadminError, UsageError
 from ..frames import schemas
-from ..frames.answer import Answer
-from ..frames.blocks import NOTEBOOK, Block, Listing, Page
-from ..frames.schema_metadata import stamped
+from ..frames.answer import Findings
+from ..frames.blocks import NOTEBOOK, Block, Page
 from ..hints import Hint, Option, sentence, terminal
 from ..model import rights
 from ..model.changes import Refusal
@@ -94,11 +90,8 @@ def _configs_of_topic(wire: Wire, name: str) -> dict[str, str]:
 # --- topics and rights ---
 
 
-EVERYBODY = "User:*"
+EVERYONE = "User:*"
 """All principals that a broker lets in."""
-
-THERE, MISSING, DIFFERS, MADE = "there", "missing", "differs", "made"
-"""The words of the column `state`."""
 
 _TO_WRITE_ENTRIES = rights.on_topic("WRITE", CONFIGS_TOPIC)
 
@@ -116,13 +109,20 @@ _OF_CLIENTS = (
     rights.on_topic("WRITE", STATUS_TOPIC),
 )
 
+CHECK = "client configs"
+_MISSING = {"is_missing": True}
+"""The evidence of a finding on a topic or right that `apply` creates."""
+
+_CREATE = "kadmin-nb client-configs init shows what is missing; with --apply it creates it."
+
 Grant = tuple[str, Right]
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The three topics, and the rights that are needed and that there are; no rights where nobody checks them."""
+    """The three topics, the rights that are needed and the ACLs; no rights where the brokers have no authorizer."""
 
+    admin: str | None
     brokers: int
     topics: dict[str, TopicShape | None]
     grants: Sequence[Grant]
@@ -135,116 +135,124 @@ class Setup:
         of_admin = [(admin, right) for right in _OF_ADMIN] if admin else []
         of_clients = [(principal, right) for principal in clients for right in _OF_CLIENTS]
         grants = [] if existing is None else [*dict.fromkeys([*of_admin, *of_clients])]
-        return cls(len(kafka.brokers()), {name: _shape(kafka.wire, name) for name in SETTINGS}, grants, existing)
+        shapes = {name: _shape(kafka.wire, name) for name in SETTINGS}
+        return cls(admin, len(kafka.brokers()), shapes, grants, existing)
 
     @property
     def missing_topics(self) -> list[str]:
-        """The topics that are not there."""
+        """The names of the topics that the cluster does not have."""
         return [name for name, shape in self.topics.items() if shape is None]
 
     @property
     def missing_grants(self) -> list[Grant]:
-        """The rights that no ACL grants; a super user needs none, and nobody can see who is one."""
-        allowing = [(acl.principal, acl) for acl in self.acls or ()]
+        """The rights that no ACL grants; a super user needs none, and ACLs do not show who is one."""
         return [
-            (who, right) for who, right in self.grants if not any(w == who and a.allows(right) for w, a in allowing)
+            (who, right)
+            for who, right in self.grants
+            if not any(acl.principal == who and acl.allows(right) for acl in self.acls or ())
         ]
 
-    def differences(self, name: str) -> list[str]:
-        """The settings of a topic that are not as they are to be, in words."""
+    def differences(self, name: str) -> str:
+        """The settings of a topic that are not as they are to be, in words; empty where all are."""
         shape = self.topics[name]
-        return [] if shape is None else [*_differences(name, shape, self.brokers)]
+        return "" if shape is None else "; ".join(_differences(name, shape, self.brokers))
 
-    def other_writers(self, admin: str | None) -> list[str]:
-        """The principals that may write entries and are not the admin."""
-        writers = {acl.principal for acl in self.acls or () if acl.allows(_TO_WRITE_ENTRIES)}
-        return sorted(writers - {admin})
-
-    @property
-    def is_guarded(self) -> bool:
-        """True if some ACL is about the topic of entries: without one, a broker's setting decides for everybody."""
-        return any(acl.is_about(_TO_WRITE_ENTRIES.on) for acl in self.acls or ())
-
-    def rows(self) -> Iterator[dict[str, object]]:
-        """CLIENT_CONFIG_SETUP."""
+    def topic_checks(self) -> Iterator[Finding]:
+        """The findings on the topics, and on the principals that may write entries."""
         for name, shape in self.topics.items():
-            differences = self.differences(name)
-            state = MISSING if shape is None else DIFFERS if differences else THERE
-            yield {"subject": f"topic {name}", "state": state, "note": "; ".join(differences) or None}
+            yield self._topic_check(name, shape)
+        if self.topics[CONFIGS_TOPIC] or self.acls is None:
+            yield self._writers_check()
+
+    def checks(self) -> Iterator[Finding]:
+        """The findings on the topics, on the rights, and on the principals that may read entries."""
+        yield from self.topic_checks()
         missing = set(self.missing_grants)
-        for grant in self.grants:
-            principal, right = grant
-            state = MISSING if grant in missing else THERE
-            yield {"subject": f"{principal}: {right}", "state": state, "note": None}
+        for principal, right in self.grants:
+            granted = Finding(CHECK, OK, "granted", f"{principal}: {right}")
+            if (principal, right) in missing:
+                fix = right.granting_line(principal)
+                yield replace(granted, severity=WARNING, message="no ACL grants it", fix=fix, evidence=_MISSING)
+            else:
+                yield granted
+        if any(principal == EVERYONE for principal, _ in self.grants):
+            note = f"{EVERYONE} lets every principal read the entries of every user"
+            fix = "client-configs init --clients User:app --clients User:etl names the principals of applications."
+            yield Finding(CHECK, WARNING, note, "who may read entries", fix=fix)
+
+    def _topic_check(self, name: str, shape: TopicShape | None) -> Finding:
+        if shape is None:
+            return Finding(CHECK, WARNING, "the topic is missing", name, fix=_CREATE, evidence=_MISSING)
+        if not (differences := self.differences(name)):
+            return Finding(CHECK, OK, f"compacted, {shape.replicas} replicas", name)
+        severity = WARNING if shape.is_compacted else FAILED
+        fix = f"kadmin-nb config set KEY=VALUE topic={name} changes its configs."
+        return Finding(CHECK, severity, differences, name, fix=fix)
+
+    def _writers_check(self) -> Finding:
+        subject = "who may write entries"
+        if self.acls is None:
+            return Finding(CHECK, OK, "the brokers have no authorizer: everyone can write to these topics", subject)
+        if not any(acl.is_about(_TO_WRITE_ENTRIES.on) for acl in self.acls):
+            note = "no ACL covers it: with allow.everyone.if.no.acl.found=true everyone can write to it"
+            return Finding(CHECK, WARNING, note, subject, fix=_CREATE)
+        writers = {acl.principal for acl in self.acls if acl.allows(_TO_WRITE_ENTRIES)}
+        if others := sorted(writers - {self.admin}):
+            note = f"ACLs let these write too: {', '.join(others)}"
+            fix = "Anyone who can write there can set acks=0 for any application: remove the ACL unless it is intended."
+            return Finding(CHECK, WARNING, note, subject, fix=fix)
+        return Finding(CHECK, OK, "only our ACL, and super users", subject)
 
 
-class SetupAnswer(Answer):
-    """CLIENT_CONFIG_SETUP: the topics and rights as they are; `apply` makes those that are missing."""
+class SetupAnswer(Findings):
+    """CHECKS of the topics and rights as they are; `apply` creates what is missing."""
 
-    def __init__(
-        self, table: pa.Table, make: Callable[[], SetupAnswer] | None = None, lines: Sequence[str] = (), note: str = ""
-    ) -> None:
-        super().__init__(table)
-        self._make, self._lines, self._note = make, lines, note
-
+    schema = schemas.CHECKS
     _is_frame = False
 
+    def __init__(self, checks: Iterable[Finding], cluster_id: str, make: Callable[[], SetupAnswer]) -> None:
+        super().__init__(checks, cluster_id)
+        self._make = make
+
     @property
-    def differing(self) -> pa.Table:
-        """The rows that are missing."""
-        return self._table.filter(pc.equal(self._states(), MISSING))
+    def missing(self) -> list[Finding]:
+        """The findings on what `apply` creates."""
+        return [check for check in self.findings if check.evidence.get("is_missing")]
 
     def apply(self) -> SetupAnswer:
-        """Make the topics and grant the rights that are missing; all is looked at again first.
+        """Create the topics and grant the rights that are missing; everything is read again first.
 
         Raises
         ------
         Invalid
-            A topic is there with other settings: nothing is changed.
+            A topic exists with other settings: nothing is changed.
         NotAuthorized
             CREATE on a topic, or ALTER on the cluster, is missing.
         """
-        if self._make is None:
-            raise UsageError("these were made already")
         return self._make()
 
+    def _title(self) -> str:
+        in_order = sum(check.severity == OK for check in self.findings)
+        return f"{in_order} of {len(self)} topics and rights of dynamic client configs are in order."
+
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        if self._note:
-            yield self._note
-        if self._make is None:
-            return
-        if self._lines:
-            yield "The missing rights are those of:"
-            yield Listing(self._lines, len(self._lines), "lines", types=True)
-        if len(self.differing):
+        if self.missing:
             yield "Nothing is changed yet: --apply, or .apply(), creates what is missing."
-
-    def _failing(self) -> pa.Array:
-        return pc.equal(self._states(), DIFFERS)
-
-    def _states(self) -> pa.ChunkedArray:
-        return self._table["state"].cast(pa.string())
 
     def _error(self, row: dict[str, Any]) -> KadminError:
         return _other_settings(row["subject"], row["note"])
 
 
-NO_AUTHORIZER = "The brokers have no authorizer: everyone can write to these topics."
-TO_EVERYBODY = (
-    f"{EVERYBODY} lets every principal read the entries of every user. To narrow it, name the principals of the "
-    "applications: "
-    "client-configs init --clients User:app --clients User:etl"
-)
-
-
 def look(kafka: WireKafka, clients: Sequence[str], admin: str | None = None) -> SetupAnswer:
-    """CLIENT_CONFIG_SETUP, and the making of what is missing; see `ClientConfigs.setup`."""
+    """CHECKS of the topics and rights, and the making of what is missing; see `ClientConfigs.setup`."""
     principal = admin or kafka.wire.settings.principal
 
     def make() -> SetupAnswer:
         before = Setup.of(kafka, principal, clients)
         _make(kafka, before)
-        return _setup_answer(kafka, before, Setup.of(kafka, principal, clients))
+        made = {*before.missing_topics, *(f"{who}: {right}" for who, right in before.missing_grants)}
+        after = Setup.of(kafka, principal, clients).checks()
+        return SetupAnswer((_as_made(check, made) for check in after), kafka.id, make)
 
     setup = Setup.of(kafka, principal, clients)
     if setup.acls is not None and principal is None:
@@ -252,42 +260,27 @@ def look(kafka: WireKafka, clients: Sequence[str], admin: str | None = None) -> 
             "this login does not name our principal",
             hint=Hint(sentence("{} is who may write entries.", Option("admin", "User:NAME"))),
         )
-    lines = [right.granting_line(whose) for whose, right in setup.missing_grants]
-    return SetupAnswer(_table(kafka, setup.rows()), make, lines, _note_on(setup))
+    return SetupAnswer(setup.checks(), kafka.id, make)
+
+
+def _as_made(check: Finding, made: Collection[str]) -> Finding:
+    return replace(check, message="created now") if check.severity == OK and check.target in made else check
 
 
 def _make(kafka: WireKafka, setup: Setup) -> None:
     """The rights first: a topic must not be open before it is closed."""
     for name in setup.topics:
         if differences := setup.differences(name):
-            raise _other_settings(f"topic {name}", "; ".join(differences))
+            raise _other_settings(name, differences)
     if setup.missing_grants:
         acls.create(kafka.wire, setup.missing_grants)
     for name in setup.missing_topics:
         CompactedTopic(kafka.wire, name, SETTINGS[name]).ensure(time.monotonic() + CREATING)
 
 
-def _setup_answer(kafka: WireKafka, before: Setup, after: Setup) -> SetupAnswer:
-    missing = {row["subject"] for row in before.rows() if row["state"] == MISSING}
-    rows = ({**row, "state": MADE} if row["subject"] in missing and row["state"] == THERE else row
-            for row in after.rows())  # fmt: skip
-    return SetupAnswer(_table(kafka, rows), note=_note_on(after))
-
-
-def _note_on(setup: Setup) -> str:
-    """The sentence on principals that may do more than an admin may expect; blank where there are none."""
-    if setup.acls is None:
-        return NO_AUTHORIZER
-    return TO_EVERYBODY if any(principal == EVERYBODY for principal, _ in setup.grants) else ""
-
-
-def _table(kafka: WireKafka, rows: Iterable[dict[str, object]]) -> pa.Table:
-    return stamped(schemas.table(schemas.CLIENT_CONFIG_SETUP, rows), kafka.id)
-
-
-def _other_settings(subject: str, differences: str) -> Invalid:
+def _other_settings(topic: str, differences: str) -> Invalid:
     return Invalid(
-        f"the {subject} has other settings: {differences}; nothing was changed",
+        f"the topic {topic} has other settings: {differences}; nothing was changed",
         code="INVALID_CONFIG",
         hint="If it is kadmin_nb's, set these configs; otherwise it cannot be used.",
     )
@@ -310,50 +303,15 @@ def _does(key: str, current: str, value: str) -> bool:
     return {*current.split(",")} == {*value.split(",")}
 
 
-# --- `doctor` about them ---
-
-
-_CHECK = "client configs"
-_MAKE = "kadmin-nb client-configs init shows what is missing; with --apply it creates it."
-
-
 def checks_of(kafka: WireKafka) -> Iterator[Finding]:
-    """The checks of the three topics, and of the ACLs of the one with the entries; one where there is no topic."""
-    admin = kafka.wire.settings.principal
+    """The findings of `doctor`: on the topics, and on the ACLs of the entries; one where no topic exists."""
     try:
-        setup = Setup.of(kafka, admin, ())
+        setup = Setup.of(kafka, kafka.wire.settings.principal, ())
     except KadminError as error:
         error.syntax = terminal
-        yield Finding(_CHECK, WARNING, str(error), "its topics", fix=error.hint)
+        yield Finding(CHECK, WARNING, str(error), "its topics", fix=error.hint)
         return
     if len(setup.missing_topics) == len(setup.topics):
-        yield Finding(_CHECK, ABSENT, "not set up: no client follows them", "its topics", fix=_MAKE)
+        yield Finding(CHECK, ABSENT, "not set up: no client follows them", "its topics", fix=_CREATE)
         return
-    for name, shape in setup.topics.items():
-        yield _topic_check(setup, name, shape)
-    if setup.topics[CONFIGS_TOPIC]:
-        yield _writers_check(setup, admin)
-
-
-def _topic_check(setup: Setup, name: str, shape: TopicShape | None) -> Finding:
-    if shape is None:
-        return Finding(_CHECK, WARNING, "the topic is missing", name, fix=_MAKE)
-    if not (differences := setup.differences(name)):
-        return Finding(_CHECK, OK, f"compacted, {shape.replicas} replicas", name)
-    state = WARNING if shape.is_compacted else FAILED
-    fix = f"kadmin-nb config set KEY=VALUE topic={name} changes its configs."
-    return Finding(_CHECK, state, "; ".join(differences), name, fix=fix)
-
-
-def _writers_check(setup: Setup, admin: str | None) -> Finding:
-    subject = "who may write entries"
-    if setup.acls is None:
-        return Finding(_CHECK, OK, NO_AUTHORIZER.rstrip("."), subject)
-    if not setup.is_guarded:
-        note = "no ACL covers it: with allow.everyone.if.no.acl.found=true everyone can write to it"
-        return Finding(_CHECK, WARNING, note, subject, fix=_MAKE)
-    if others := setup.other_writers(admin):
-        note = f"ACLs let these write too: {', '.join(others)}"
-        fix = "Anyone who can write there can set acks=0 for any application: remove the ACL unless it is intended."
-        return Finding(_CHECK, WARNING, note, subject, fix=fix)
-    return Finding(_CHECK, OK, "only our ACL, and super users", subject)
+    yield from setup.topic_checks()

@@ -22,7 +22,7 @@ from ..model.client_configs import CLIENT_KEYS, PRODUCER_KEYS, ClientEntity, ref
 from ..model.grammar import ANY, DEFAULT, Selector, matcher, selector
 from .kafka import LiveKafka
 from .registry import RegisteredClient, Registry, entries_for, entries_of
-from .setup import EVERYBODY, SetupAnswer, look
+from .setup import EVERYONE, SetupAnswer, look
 
 if TYPE_CHECKING:
     from ..usage.engines import Usage
@@ -182,8 +182,8 @@ class ClientConfigs:
         self._kafka.client_registry.forget(names)
         return len(names)
 
-    def setup(self, *, clients: Sequence[str] = (EVERYBODY,), admin: str | None = None) -> SetupAnswer:
-        """CLIENT_CONFIG_SETUP: the topics and rights as they are; its `apply()` makes those that are missing.
+    def setup(self, *, clients: Sequence[str] = (EVERYONE,), admin: str | None = None) -> SetupAnswer:
+        """CHECKS of the topics and rights as they are; its `apply()` creates what is missing.
 
         Only the admin may write entries; clients read them, and write the two topics about themselves.
 

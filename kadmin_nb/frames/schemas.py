@@ -404,15 +404,6 @@ class FOLLOWERS(_Client):
     seen_at = Field(MOMENT, "the broker's time of its registration", null=True)
 
 
-class CLIENT_CONFIG_SETUP(Frame):
-    """The topics and rights that dynamic client configs need. `state` is there, missing, made, or, of a topic that
-    somebody else made, differs."""
-
-    subject = Field(TEXT)
-    state = STATE.of(WORD)
-    note = Field(TEXT, "the settings that differ", look=PROSE, null=True)
-
-
 # --- plans ---
 
 

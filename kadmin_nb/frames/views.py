@@ -284,10 +284,6 @@ def _with_findings_first(table: pa.Table) -> tuple[pa.Table, pa.Table]:
     return table.filter(table["finding"].is_valid()), table.filter(table["finding"].is_null())
 
 
-def _setup_finding(table: pa.Table) -> str:
-    return f"Topics and rights of dynamic client configs: {', '.join(_counted(table['state']))}"
-
-
 def _status_finding(table: pa.Table) -> str:
     return f"Values of clients: {', '.join(_counted(table['state']))}"
 
@@ -344,7 +340,6 @@ VIEWS: Mapping[type, View] = {
         ("who", "key", "follows", "reason", "software", "version", "instance", "supported_keys", "group_id", "seen_at"),
         finding=_followers_finding,
     ),
-    schemas.CLIENT_CONFIG_SETUP: View(schemas.CLIENT_CONFIG_SETUP.names, finding=_setup_finding),
     schemas.WHY: View(
         (
             *("key", "binding", "total", "set_on", "level", "shared", "overrides"),

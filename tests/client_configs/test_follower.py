@@ -191,7 +191,7 @@ def test_a_removal_that_was_compacted_away_is_found(unique, monkeypatch) -> None
             ("acks", "0", "behind", "no entry has it any more")
         ]
         setup = {row["subject"]: row["note"] for row in cluster.client_configs.setup().to_arrow().to_pylist()}
-        assert setup[f"topic {CONFIGS_TOPIC}"] == "delete.retention.ms=0 instead of 86400000"
+        assert setup[CONFIGS_TOPIC] == "delete.retention.ms=0 instead of 86400000"
         assert reader.read(config, 10)[0]["acks"].value == "0"
         monkeypatch.setattr(follower, "_WHOLE_AGAIN", 0.0)  # an hour later
         assert reader.read(config, 10)[0] == {}

@@ -100,7 +100,7 @@ def test_a_bad_line_is_one_line(typed, words, error) -> None:
 
 def test_topics_that_are_there_stay(typed) -> None:
     """A second run of init should say that there is nothing to do."""
-    assert typed("init").startswith("Topics and rights of dynamic client configs: 3 there\n")
+    assert typed("init").startswith("4 of 4 topics and rights of dynamic client configs are in order.\n")
 
 
 def test_the_tools_two_spellings_show_the_same(kafka, typed, user, capsys) -> None:
