@@ -361,7 +361,7 @@ VIEWS: Mapping[type, View] = {
         ("plan with a journal here", "plans with a journal here"),
         _plans_finding,
     ),
-    schemas.JOURNAL: View(("line", "at", "what_was_done", "details"), ("record", "records")),
+    schemas.JOURNAL: View(("line", "at", "what_was_done"), ("record", "records")),
     schemas.LOCAL: View(
         ("name", "state", "bootstrap", "version", "nodes", "alive", "secure", "started_at", "log"),
         ("local Kafka", "local Kafkas"),
