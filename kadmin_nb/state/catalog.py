@@ -6,7 +6,7 @@ import random
 import re
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -24,12 +24,12 @@ from .intervals import (
     TO,
     Edits,
     Moved,
+    Place,
     Reading,
     refuse_other_columns,
     stored_schema,
-    taken_until_alone,
 )
-from .snapshot_kinds import KINDS, SnapshotKind
+from .snapshot_kinds import SnapshotKind
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -54,8 +54,8 @@ _HALF_MADE = re.compile(
 _NO_DELTA = re.compile(r"DATA_SOURCE_NOT_FOUND|ClassNotFound|UNSUPPORTED_FEATURE|is not supported for v1 tables")
 
 
-class SparkSchema:
-    """A `Place`."""
+class SparkSchema(Place):
+    """A schema of a catalog."""
 
     def __init__(self, schema: str, spark: SparkSession | None = None) -> None:
         self.where = schema
@@ -78,47 +78,41 @@ class SparkSchema:
             return set()
         return {row[0] for row in self._spark.sql(f"SELECT DISTINCT cluster_id FROM {self._name(SNAPSHOTS)}").collect()}
 
-    def snapshots(self, cluster_id: str | None) -> pa.Table:
-        return self._rows(SNAPSHOTS, _where(cluster_id))
-
-    def planned(self, cluster_id: str | None) -> pa.Table:
-        return self._rows(PLANNED, _where(cluster_id))
-
-    def intervals(
-        self, kind: SnapshotKind, cluster_id: str | None, since: datetime | None = None, until: datetime | None = None
+    def rows(
+        self, name: str, cluster_id: str | None, since: datetime | None = None, until: datetime | None = None
     ) -> pa.Table:
-        return self._rows(kind.history_table, _where(cluster_id, since, until))
+        return self._rows(name, self._where(cluster_id, since, until))
 
     def interval_frame(self, kind: SnapshotKind, cluster_id: str | None) -> DataFrame:
         self._is_there(kind.history_table)
-        return self._spark.sql(f"SELECT * FROM {self._name(kind.history_table)} WHERE {_where(cluster_id)}")
+        return self._spark.sql(f"SELECT * FROM {self._name(kind.history_table)} WHERE {self._where(cluster_id)}")
 
     def read(self, kind: SnapshotKind, cluster_id: str, since: datetime) -> Reading:
         name = kind.history_table
         self._is_there(name)
         version = self._version(name)
-        chosen = f"{self._name(name)} VERSION AS OF {version} WHERE {_where(cluster_id, since)}"
+        chosen = f"{self._name(name)} VERSION AS OF {version} WHERE {self._where(cluster_id, since)}"
         rows = _arrow(self._spark.sql(f"SELECT * FROM {chosen}"), kind.history_frame)
-        of_kind = f"{_where(cluster_id)} AND frame = {_text(kind.name)}"
+        of_kind = f"{self._where(cluster_id)} AND frame = {self.text(kind.name)}"
         return Reading(rows, self._rows(SNAPSHOTS, of_kind), version)
 
     def change(self, kind: SnapshotKind, cluster_id: str, edits: Edits, since: datetime, reading: Reading) -> int:
         """By a MERGE that fails where other rows are there than were read, or another number of snapshots."""
         name, columns = self._name(kind.history_table), kind.history_frame.names
-        chosen = _where(cluster_id, since)
+        chosen = self._where(cluster_id, since)
         mark = "SELECT struct(count(*), bit_xor(xxhash64(*)))"
         as_read = (
             f"({mark} FROM {name} VERSION AS OF {reading.version} WHERE {chosen}) = ({mark} FROM {name} WHERE {chosen})"
             f" AND {len(reading.snapshots)} = (SELECT count(*) FROM {self._name(SNAPSHOTS)}"
-            f" WHERE {_where(cluster_id)} AND frame = {_text(kind.name)})"
+            f" WHERE {self._where(cluster_id)} AND frame = {self.text(kind.name)})"
         )
         by = " AND ".join(f"t.`{column}` = s.`{column}`" for column in ("cluster_id", *kind.identity, FROM))
         put = ", ".join(f"t.`{column}` = s.`{column}`" for column in columns)
         self._run(
             f"MERGE INTO {name} AS t USING ("
             f"SELECT {', '.join(f'`{column}`' for column in columns)},"
-            f" IF({as_read}, removed, raise_error({_text(_READ_AGAIN)})) AS removed FROM {{edits}}) AS s"
-            f" ON t.cluster_id = {_text(cluster_id)} AND {by} AND (t.{TO} IS NULL OR t.{TO} >= {_time(since)})"
+            f" IF({as_read}, removed, raise_error({self.text(_READ_AGAIN)})) AS removed FROM {{edits}}) AS s"
+            f" ON t.cluster_id = {self.text(cluster_id)} AND {by} AND (t.{TO} IS NULL OR t.{TO} >= {self.time(since)})"
             f" WHEN MATCHED AND s.removed THEN DELETE WHEN MATCHED THEN UPDATE SET {put}"
             f" WHEN NOT MATCHED AND NOT s.removed THEN INSERT ({', '.join(f'`{column}`' for column in columns)})"
             f" VALUES ({', '.join(f's.`{column}`' for column in columns)})",
@@ -134,25 +128,20 @@ class SparkSchema:
             raise Moved
         self._changed[name] = version + 1
 
-    def add(self, name: str, rows: pa.Table) -> None:
-        """Add rows, in one commit.
-
-        Raises
-        ------
-        TimedOut
-            Others were faster every time; nothing was added.
-        """
+    def append(self, name: str, rows: pa.Table) -> None:
         added = to_spark(rows.select(FRAMES[name].names), self._spark)
         columns = ", ".join(f"`{column}`" for column in FRAMES[name].names)
-        statement = f"INSERT INTO {self._name(name)} ({columns}) SELECT {columns} FROM {{added}}"
-        taken_until_alone(lambda: self._run(statement, added=added), self.where)
+        self._run(f"INSERT INTO {self._name(name)} ({columns}) SELECT {columns} FROM {{added}}", added=added)
 
-    def forget(self, cluster_id: str, until: datetime, but: Sequence[str]) -> None:
-        ended = {kind.history_table: f"{TO} <= {_time(until)}" for kind in KINDS.values()}
-        kept = f" AND snapshot_id NOT IN ({', '.join(map(_text, but))})" if but else ""
-        of_plans = f"taken_at <= {_time(until)}"
-        for name, old in {**ended, SNAPSHOTS: of_plans + kept, PLANNED: of_plans}.items():
-            self._run(f"DELETE FROM {self._name(name)} WHERE {_where(cluster_id)} AND {old}")
+    def delete(self, name: str, condition: str) -> None:
+        self._run(f"DELETE FROM {self._name(name)} WHERE {condition}")
+
+    def text(self, text: str) -> str:
+        """Whatever is in it: its bytes, in hexadecimal."""
+        return f"decode(X'{text.encode().hex()}', 'UTF-8')" if re.search(r"[^\w .:-]", text) else f"'{text}'"
+
+    def time(self, time: datetime) -> str:
+        return f"TIMESTAMP '{time.astimezone(UTC).isoformat(sep=' ')}'"
 
     # --- the tables ---
 
@@ -166,6 +155,15 @@ class SparkSchema:
             return False
         refuse_other_columns(name, FRAMES[table], self._spark.table(name).columns)
         return True
+
+    def _where(self, cluster_id: str | None, since: datetime | None = None, until: datetime | None = None) -> str:
+        """The rows of a cluster that touch the time between two."""
+        conditions = ["true"] if cluster_id is None else [f"cluster_id = {self.text(cluster_id)}"]
+        if since is not None:
+            conditions.append(f"({TO} IS NULL OR {TO} >= {self.time(since)})")
+        if until is not None:
+            conditions.append(f"{FROM} <= {self.time(until)}")
+        return " AND ".join(conditions)
 
     def _rows(self, table: str, chosen: str) -> pa.Table:
         if not self._is_there(table):
@@ -234,22 +232,3 @@ class SparkSchema:
 
 def _arrow(frame: DataFrame, of: type[Frame]) -> pa.Table:
     return frame.select(*of.names).toArrow().cast(stored_schema(of))
-
-
-def _where(cluster_id: str | None, since: datetime | None = None, until: datetime | None = None) -> str:
-    """The rows of a cluster that touch the time between two."""
-    conditions = ["true"] if cluster_id is None else [f"cluster_id = {_text(cluster_id)}"]
-    if since is not None:
-        conditions.append(f"({TO} IS NULL OR {TO} >= {_time(since)})")
-    if until is not None:
-        conditions.append(f"{FROM} <= {_time(until)}")
-    return " AND ".join(conditions)
-
-
-def _text(text: str) -> str:
-    """A literal of SQL, whatever is in it: its bytes, in hexadecimal."""
-    return f"decode(X'{text.encode().hex()}', 'UTF-8')" if re.search(r"[^\w .:-]", text) else f"'{text}'"
-
-
-def _time(time: datetime) -> str:
-    return f"TIMESTAMP '{time.astimezone(UTC).isoformat(sep=' ')}'"

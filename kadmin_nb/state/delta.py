@@ -14,6 +14,8 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import reduce
+from operator import and_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -35,13 +37,13 @@ from .intervals import (
     TRIES,
     Edits,
     Moved,
+    Place,
     Reading,
     moment_of,
     refuse_other_columns,
     stored_schema,
-    taken_until_alone,
 )
-from .snapshot_kinds import KINDS, SnapshotKind
+from .snapshot_kinds import SnapshotKind
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -63,8 +65,8 @@ ROW_GROUP = 20_000
 _PLAIN = {pa.string_view(): pa.string()}
 
 
-class DeltaFolder:
-    """A `Place`."""
+class DeltaFolder(Place):
+    """A folder of this machine, or an address of an object store."""
 
     def __init__(self, where: str) -> None:
         self.where = where
@@ -88,25 +90,27 @@ class DeltaFolder:
         table = self._table(SNAPSHOTS)
         return set() if table is None else {part["cluster_id"] for part in table.partitions()}
 
-    def snapshots(self, cluster_id: str | None) -> pa.Table:
-        return self._rows(SNAPSHOTS, _of_cluster(cluster_id))
-
-    def planned(self, cluster_id: str | None) -> pa.Table:
-        return self._rows(PLANNED, _of_cluster(cluster_id))
-
-    def intervals(
-        self, kind: SnapshotKind, cluster_id: str | None, since: datetime | None = None, until: datetime | None = None
+    def rows(
+        self, name: str, cluster_id: str | None, since: datetime | None = None, until: datetime | None = None
     ) -> pa.Table:
-        return self._rows(kind.history_table, _touching(cluster_id, since, until))
-
-    def interval_frame(self, kind: SnapshotKind, cluster_id: str | None) -> pa.Table:
-        return self.intervals(kind, cluster_id)
+        """Where a recorder has just removed a file, those of the table's newest version."""
+        chosen = _touching(cluster_id, since, until)
+        for wait in range(TRIES):
+            table = self._table(name)
+            if table is None:
+                break
+            try:
+                return self._chosen(table, FRAMES[name], chosen)
+            except FileNotFoundError as exc:
+                if wait == TRIES - 1:
+                    raise Invalid(f"{self.where}/{name} cannot be read: {_one_line(exc)}") from None
+        return stored_schema(FRAMES[name]).empty_table()
 
     def read(self, kind: SnapshotKind, cluster_id: str, since: datetime) -> Reading:
         """The tables at hand will do: a commit upon an older version than the newest fails."""
         table = self._newest(kind.history_table)
-        rows = self._chosen(table, kind.history_frame, _touching(cluster_id, since, None))
-        of_cluster = self._chosen(self._newest(SNAPSHOTS), FRAMES[SNAPSHOTS], _of_cluster(cluster_id))
+        rows = self._chosen(table, kind.history_frame, _touching(cluster_id, since))
+        of_cluster = self._chosen(self._newest(SNAPSHOTS), FRAMES[SNAPSHOTS], _touching(cluster_id))
         return Reading(rows, of_cluster.filter(pc.equal(of_cluster["frame"], kind.name)), table.version())
 
     def change(self, kind: SnapshotKind, cluster_id: str, edits: Edits, since: datetime, reading: Reading) -> int:
@@ -114,12 +118,12 @@ class DeltaFolder:
 
         table, columns = self._at_hand[kind.history_table], kind.history_frame.names
         by = " AND ".join(f't."{name}" = s."{name}"' for name in (*kind.identity, FROM))
-        still = f"(t.{TO} IS NULL OR t.{TO} >= {_time(since)})"
+        still = f"(t.{TO} IS NULL OR t.{TO} >= {self.time(since)})"
         values = {f'"{name}"': f's."{name}"' for name in columns}
         with self._committing():
             merge = table.merge(
                 edits.with_mark,
-                f"t.cluster_id = {_text(cluster_id)} AND {by} AND {still}",
+                f"t.cluster_id = {self.text(cluster_id)} AND {by} AND {still}",
                 source_alias="s",
                 target_alias="t",
                 writer_properties=WriterProperties(compression="ZSTD"),
@@ -138,37 +142,26 @@ class DeltaFolder:
             table.create_write_transaction([], "append", table.schema(), **_exactly())
             table.update_incremental()
 
-    def add(self, name: str, rows: pa.Table) -> None:
-        """Add rows, in one commit.
-
-        Raises
-        ------
-        TimedOut
-            Others were faster every time; nothing was added.
-        Invalid
-            It cannot be written.
-        """
+    def append(self, name: str, rows: pa.Table) -> None:
         from deltalake import WriterProperties, write_deltalake
 
         rows = rows.cast(stored_schema(FRAMES[name]).remove_metadata())
         properties = WriterProperties(compression="ZSTD")
+        table = self._newest(name)
+        with self._committing():
+            write_deltalake(table, rows, mode="append", writer_properties=properties, **_hooks())
 
-        def step() -> None:
-            table = self._newest(name)
+    def delete(self, name: str, condition: str) -> None:
+        if (table := self._table(name)) is not None:
             with self._committing():
-                write_deltalake(table, rows, mode="append", writer_properties=properties, **_hooks())
+                table.delete(condition, **_hooks())
 
-        taken_until_alone(step, self.where)
+    def text(self, text: str) -> str:
+        quoted = text.replace("'", "''")
+        return f"'{quoted}'"
 
-    def forget(self, cluster_id: str, until: datetime, but: Sequence[str]) -> None:
-        whose, ids = f"cluster_id = {_text(cluster_id)}", ", ".join(map(_text, but))
-        ended = {kind.history_table: f"{TO} <= {_time(until)}" for kind in KINDS.values()}
-        of_plans = f"taken_at <= {_time(until)}"
-        of_snapshots = of_plans + (f" AND snapshot_id NOT IN ({ids})" if but else "")
-        for name, old in {**ended, SNAPSHOTS: of_snapshots, PLANNED: of_plans}.items():
-            if (table := self._table(name)) is not None:
-                with self._committing():
-                    table.delete(f"{whose} AND {old}", **_hooks())
+    def time(self, time: datetime) -> str:
+        return f"arrow_cast('{time.astimezone(UTC).isoformat()}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
 
     # --- the tables ---
 
@@ -221,19 +214,6 @@ class DeltaFolder:
             self._at_hand |= {name: table} if table else {one: self._table(one) or self._made(one) for one in FRAMES}
         self._seen_at.setdefault(name, self._at_hand[name].version())
         return self._at_hand[name]
-
-    def _rows(self, name: str, chosen: Any) -> pa.Table:
-        """The chosen rows of a table; where a recorder has just removed a file, those of its newest version."""
-        for wait in range(TRIES):
-            table = self._table(name)
-            if table is None:
-                break
-            try:
-                return self._chosen(table, FRAMES[name], chosen)
-            except FileNotFoundError as exc:
-                if wait == TRIES - 1:
-                    raise Invalid(f"{self.where}/{name} cannot be read: {_one_line(exc)}") from None
-        return stored_schema(FRAMES[name]).empty_table()
 
     def _chosen(self, table: DeltaTable, frame: type[Frame], chosen: Any) -> pa.Table:
         """Texts are looked up in a column's dictionary only where their row is chosen."""
@@ -404,14 +384,8 @@ def _hooks() -> dict[str, Any]:
     return {"post_commithook_properties": PostCommitHookProperties(False, False)}
 
 
-def _of_cluster(cluster_id: str | None) -> Any:
-    from pyarrow import dataset
-
-    return None if cluster_id is None else dataset.field("cluster_id") == cluster_id
-
-
-def _touching(cluster_id: str | None, since: datetime | None, until: datetime | None) -> Any:
-    """The rows that touch the time between two."""
+def _touching(cluster_id: str | None, since: datetime | None = None, until: datetime | None = None) -> Any:
+    """The rows of a cluster, or of all, that touch the time between two."""
     from pyarrow import dataset
 
     conditions = [] if cluster_id is None else [dataset.field("cluster_id") == cluster_id]
@@ -419,19 +393,7 @@ def _touching(cluster_id: str | None, since: datetime | None, until: datetime | 
         conditions.append(dataset.field(TO).is_null() | (dataset.field(TO) >= moment_of(since)))
     if until is not None:
         conditions.append(dataset.field(FROM) <= moment_of(until))
-    chosen = None
-    for condition in conditions:
-        chosen = condition if chosen is None else chosen & condition
-    return chosen
-
-
-def _text(text: str) -> str:
-    quoted = text.replace("'", "''")
-    return f"'{quoted}'"
-
-
-def _time(time: datetime) -> str:
-    return f"arrow_cast('{time.astimezone(UTC).isoformat()}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
+    return reduce(and_, conditions) if conditions else None
 
 
 def _library() -> None:

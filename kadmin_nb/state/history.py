@@ -154,7 +154,7 @@ class History:
         passed = plans_of(plans, taken.cluster_id)
         contents = {kind: content_of(taken.frames[kind.name].to_arrow(), kind) for kind in taken.kinds}
         with self._place.recording():
-            planned = self._place.planned(taken.cluster_id).to_pylist()
+            planned = self._place.rows(PLANNED, taken.cluster_id).to_pylist()
             applied = self._applied(passed, taken, planned)
             authors = {one.id: one.head.author for one in passed} | {row.plan_id: row.author for row in applied}
             rows = {kind: _snapshot_row(taken, kind, len(content), authors) for kind, content in contents.items()}
@@ -245,7 +245,7 @@ class History:
         kinds = [KINDS[name] for name in KINDS if name in rows["frame"].unique().to_pylist()]
         frames = {}
         for kind in kinds:
-            state = state_at(self._place.intervals(kind, whose, until, until), kind, until, self._place.where)
+            state = state_at(self._place.rows(kind.history_table, whose, until, until), kind, until, self._place.where)
             frames[kind.name] = frame_of(state, kind)
         newest = rows.filter(pc.equal(rows["taken_at"], pc.max(rows["taken_at"])))
         last = max(newest.to_pylist(), key=itemgetter("snapshot_id"))
@@ -272,7 +272,7 @@ class History:
         since, until = _window(between)
         rows = _snapshot_rows(self._place.snapshots(cluster_id))
         whose = _only_one({row["cluster_id"] for row in rows}, self._place.where, cluster_id)
-        planned = PlannedChanges(self._place.planned(whose).to_pylist())
+        planned = PlannedChanges(self._place.rows(PLANNED, whose).to_pylist())
         changed = [
             {**change, **planned.author_of(change, kind, old, new)}
             for kind in KINDS.values()
@@ -323,7 +323,7 @@ class History:
 
     def _times_of_changes(self, kind: SnapshotKind, cluster_id: str | None) -> dict[str, np.ndarray]:
         """When the rows of a kind began and ended, by cluster, in order."""
-        rows = self._place.intervals(kind, cluster_id)
+        rows = self._place.rows(kind.history_table, cluster_id)
         edges = [rows.select(["cluster_id", name]).rename_columns(["cluster_id", "at"]) for name in (FROM, TO)]
         times = pa.concat_tables(edges).group_by(["cluster_id", "at"]).aggregate([]).drop_null().sort_by("at")
         clusters = times["cluster_id"].unique().to_pylist()
@@ -339,7 +339,7 @@ class History:
             return
         first = min(snapshots[places[0] - 1]["taken_at"] for _, snapshots, places in lines)
         last = max(snapshots[places[-1]]["taken_at"] for _, snapshots, places in lines)
-        intervals = self._place.intervals(kind, cluster_id, first, last)
+        intervals = self._place.rows(kind.history_table, cluster_id, first, last)
         for scopes, snapshots, places in lines:
             yield from _changes_between(of_scopes(intervals, kind, scopes), kind, snapshots, places)
 

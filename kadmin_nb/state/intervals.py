@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import random
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -99,48 +100,82 @@ class Edits:
         return pa.concat_tables(rows).replace_schema_metadata()
 
 
-class Place(Protocol):
-    """Where the tables of a history are."""
+class Place(ABC):
+    """Where the tables of a history are. `where` is its path, or its name."""
 
-    @property
-    def where(self) -> str:
-        """Its path, or its name."""
+    where: str
 
+    @abstractmethod
     def recording(self) -> AbstractContextManager[None]:
         """Around all that a record does. The tables are there from then on."""
 
+    @abstractmethod
     def clusters(self) -> set[str]:
         """The clusters that have snapshots here."""
 
+    @abstractmethod
+    def rows(
+        self, name: str, cluster_id: str | None, since: datetime | None = None, until: datetime | None = None
+    ) -> pa.Table:
+        """The rows of a table, of a cluster or of all, that touch the time between two."""
+
     def snapshots(self, cluster_id: str | None) -> pa.Table:
         """HISTORY_SNAPSHOTS of a cluster, or of all."""
-
-    def planned(self, cluster_id: str | None) -> pa.Table:
-        """PLANNED_CHANGES of a cluster, or of all."""
-
-    def intervals(
-        self, kind: SnapshotKind, cluster_id: str | None, since: datetime | None = None, until: datetime | None = None
-    ) -> pa.Table:
-        """The rows of a kind that touch the time between two."""
+        return self.rows(SNAPSHOTS, cluster_id)
 
     def interval_frame(self, kind: SnapshotKind, cluster_id: str | None) -> pa.Table | DataFrame:
         """All rows of a kind, an Arrow table, or a DataFrame of Spark's that nobody has run."""
+        return self.rows(kind.history_table, cluster_id)
 
+    @abstractmethod
     def read(self, kind: SnapshotKind, cluster_id: str, since: datetime) -> Reading:
         """What a snapshot of that time is compared with: the rows first, then the snapshots."""
 
+    @abstractmethod
     def change(self, kind: SnapshotKind, cluster_id: str, edits: Edits, since: datetime, reading: Reading) -> int:
         """Change the rows in one commit; its version. Raises Moved."""
 
+    @abstractmethod
     def fence(self, kind: SnapshotKind, version: int) -> None:
         """A commit without rows: who read the rows before it cannot commit. Raises Moved if this is not the version."""
 
+    @abstractmethod
+    def append(self, name: str, rows: pa.Table) -> None:
+        """Add rows to the table of that name, `SNAPSHOTS` or `PLANNED`, in one commit. Raises Moved."""
+
+    @abstractmethod
+    def delete(self, name: str, condition: str) -> None:
+        """Remove the rows of a table of which this condition in SQL is true."""
+
+    @abstractmethod
+    def text(self, text: str) -> str:
+        """A text as a literal of its SQL."""
+
+    @abstractmethod
+    def time(self, time: datetime) -> str:
+        """A time as a literal of its SQL."""
+
     def add(self, name: str, rows: pa.Table) -> None:
-        """Add rows to the table of that name, `SNAPSHOTS` or `PLANNED`."""
+        """Add rows, as of `append`.
+
+        Raises
+        ------
+        TimedOut
+            Others were faster every time; nothing was added.
+        Invalid
+            It cannot be written.
+        """
+        taken_until_alone(lambda: self.append(name, rows), self.where)
 
     def forget(self, cluster_id: str, until: datetime, but: Sequence[str]) -> None:
         """Remove the intervals of a cluster that had ended at a time, and its snapshots until then but for some ids;
         and what plans had left until then."""
+        old = dict.fromkeys((kind.history_table for kind in KINDS.values()), f"{TO} <= {self.time(until)}")
+        old[SNAPSHOTS] = old[PLANNED] = f"taken_at <= {self.time(until)}"
+        if but:
+            old[SNAPSHOTS] += f" AND snapshot_id NOT IN ({', '.join(map(self.text, but))})"
+        for name, condition in old.items():
+            self.delete(name, f"cluster_id = {self.text(cluster_id)} AND {condition}")
 
 
 # --- reading ---

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kadmin_nb.state.intervals import FRAMES, FROM, PLANNED, SNAPSHOTS, TO, Edits, Moved, Reading, stored_schema
+from kadmin_nb.state.intervals import FRAMES, FROM, SNAPSHOTS, TO, Edits, Moved, Place, Reading, stored_schema
 from kadmin_nb.state.snapshot_kinds import SnapshotKind
 
 
-class InMemory:
+class InMemory(Place):
     """A `Place`; `disturb` is called before each step that reads or writes."""
 
     where = "memory"
@@ -30,27 +30,23 @@ class InMemory:
     def clusters(self) -> set[str]:
         return set(self.tables[SNAPSHOTS]["cluster_id"].to_pylist())
 
-    def snapshots(self, cluster_id: str | None) -> pa.Table:
-        self.disturb()
-        return _of(self.tables[SNAPSHOTS], cluster_id)
-
-    def planned(self, cluster_id: str | None) -> pa.Table:
-        return _of(self.tables[PLANNED], cluster_id)
-
-    def intervals(
-        self, kind: SnapshotKind, cluster_id: str | None, since: datetime | None = None, until: datetime | None = None
+    def rows(
+        self, name: str, cluster_id: str | None, since: datetime | None = None, until: datetime | None = None
     ) -> pa.Table:
-        rows = _of(self.tables[kind.history_table], cluster_id)
+        if name == SNAPSHOTS:
+            self.disturb()
+        rows = self.tables[name]
+        rows = rows if cluster_id is None else rows.filter(pc.equal(rows["cluster_id"], cluster_id))
+        if since is None and until is None:
+            return rows
         kept = [
             (until is None or begin <= until) and (since is None or end is None or end >= since)
             for begin, end in zip(rows[FROM].to_pylist(), rows[TO].to_pylist(), strict=True)
         ]
         return rows.filter(pa.array(kept, pa.bool_()))
 
-    interval_frame = intervals
-
     def read(self, kind: SnapshotKind, cluster_id: str, since: datetime) -> Reading:
-        version, rows = self.versions[kind.history_table], self.intervals(kind, cluster_id, since)
+        version, rows = self.versions[kind.history_table], self.rows(kind.history_table, cluster_id, since)
         snapshots = self.snapshots(cluster_id)
         return Reading(rows, snapshots.filter(pc.equal(snapshots["frame"], kind.name)), version)
 
@@ -68,19 +64,17 @@ class InMemory:
     def fence(self, kind: SnapshotKind, version: int) -> None:
         self._commit(kind.history_table, version)
 
-    def add(self, name: str, rows: pa.Table) -> None:
+    def append(self, name: str, rows: pa.Table) -> None:
         self.disturb()
         self.tables[name] = pa.concat_tables([self.tables[name], rows.cast(self.tables[name].schema)])
 
-    def forget(self, cluster_id: str, until: datetime, but: Sequence[str]) -> None:
+    def delete(self, name: str, condition: str) -> None:
         raise AssertionError
+
+    text = time = delete  # type: ignore[assignment]
 
     def _commit(self, table: str, version: int) -> None:
         self.disturb()
         if self.versions[table] != version:
             raise Moved
         self.versions[table] += 1
-
-
-def _of(rows: pa.Table, cluster_id: str | None) -> pa.Table:
-    return rows if cluster_id is None else rows.filter(pc.equal(rows["cluster_id"], cluster_id))

@@ -94,7 +94,7 @@ def _target(kind: str, words: str) -> tuple[str, str]:
 def are_maximal(history: kn.state.History) -> bool:
     """True if no interval goes on where another of the same values ends."""
     for kind in KINDS.values():
-        rows = history._place.intervals(kind, None).to_pylist()
+        rows = history._place.rows(kind.history_table, None).to_pylist()
         ends = {(*(repr(row[name]) for name in kind.columns), row["valid_to"]) for row in rows}
         if any((*(repr(row[name]) for name in kind.columns), row["valid_from"]) in ends for row in rows):
             return False

@@ -159,7 +159,7 @@ def test_recording_again_with_the_plan_adds_its_rows_once(history) -> None:
     for plans in (None, anns, anns):
         history.record(after, plans)
     assert whose(history.changes((None, None))) == [(at(1), "user=alice", "2", ANN, "0001")]
-    assert len(history._place.planned("here")) == 1
+    assert len(history._place.rows("planned_changes", "here")) == 1
 
 
 def test_what_is_no_plan_of_this_cluster_is_refused(history) -> None:
@@ -225,7 +225,7 @@ def test_the_next_record_does_not_claim_it_again(history) -> None:
         ("user=alice", "9", None, None),
         ("user=alice", "2", None, None),
     ]
-    assert len(history._place.planned("here")) == 1
+    assert len(history._place.rows("planned_changes", "here")) == 1
 
 
 def test_a_run_in_the_middle_of_which_a_snapshot_was_taken(history) -> None:

@@ -110,7 +110,7 @@ def test_a_history_of_a_real_cluster(kafka: LocalKafka, cluster: kn.Cluster, uni
     assert _changes_of(history.changes((second.taken_at, None)), *ours) == [
         (removing.id, f"user={user}", "producer_byte_rate", "removed", "1000", None),
     ]
-    of_each = Counter(row["plan_id"] for row in history._place.planned(cluster.id).to_pylist())
+    of_each = Counter(row["plan_id"] for row in history._place.rows("planned_changes", cluster.id).to_pylist())
     assert (of_each[plan.id], of_each[removing.id]) == (2, 1)
     for given in (first, second, third):
         back = history.as_of(given.taken_at)
