@@ -46,13 +46,13 @@ const LEVELS = [
 ];
 const SHARED = {
   "CLIENT_OF_USER": "shared by the connections of this user and client-id",
-  "DEFAULT_CLIENT_OF_USER": "not shared: each client-id of this user has its own",
-  "USER": "shared by all client-ids of this user without a closer quota",
-  "CLIENT_OF_DEFAULT_USER": "not shared: each user of this client-id has its own",
-  "DEFAULT_CLIENT_OF_DEFAULT_USER": "not shared: each user and client-id has its own",
-  "DEFAULT_USER": "shared by all client-ids of this user without a closer quota; each user has its own",
+  "DEFAULT_CLIENT_OF_USER": "shared with nobody (one per client-id)",
+  "USER": "shared by its client-ids that have no quota of their own",
+  "CLIENT_OF_DEFAULT_USER": "shared with nobody (one per user)",
+  "DEFAULT_CLIENT_OF_DEFAULT_USER": "shared with nobody (one per user and client-id)",
+  "DEFAULT_USER": "each user gets this once, for all its client-ids",
   "CLIENT": "shared by all users that send this client-id",
-  "DEFAULT_CLIENT": "shared by all users that send this client-id; each client-id has its own"
+  "DEFAULT_CLIENT": "each client-id gets this once, for all users that send it"
 };
 const KEYS = [
   "producer_byte_rate",

@@ -37,7 +37,7 @@ class Broker:
         return Resource("BROKER", str(self.id))
 
 
-NOT_KEPT_OUT = "another editor can overwrite these rows while they are applied: plan verify shows whether one did"
+NOT_KEPT_OUT = "not locked; run `plan verify` afterwards: another editor can overwrite these rows meanwhile"
 """The note of a run without the lease: it ends before it could see that."""
 
 RETRIED_ONCE = frozenset({"NOT_CONTROLLER", "THROTTLING_QUOTA_EXCEEDED"})

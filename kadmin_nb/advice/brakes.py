@@ -480,7 +480,7 @@ def _leaders(facts: ClientFacts, limit: Effective) -> Finding | None:
     everywhere = on_all_brokers(limit.key, limit.value, facts.brokers)
     message = (
         f"{_limit_text(limit)} holds on each of {facts.brokers} brokers, {readable(limit.key, everywhere)} in all, "
-        f"and its leaders are all on broker {busiest}; spread leaders, or allow there what all have together"
+        f"and its leaders are all on broker {busiest}; spread the leaders, or raise the limit"
     )
     return _by_quota("leaders", culprit, limit.key, message, _own(limit, everywhere))
 

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 Read = TypeVar("Read")
 
-NOTHING = "nothing that can be seen from here slows {}"
+NOTHING = "nothing found that slows {}"
 
 
 class BrakesAnswer(Findings):

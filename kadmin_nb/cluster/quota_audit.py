@@ -101,7 +101,7 @@ def _unlimited(
         free.setdefault((row["user"], row["client_id"]), []).append(row["key"])
     for client, lacking in free.items():
         name, lacks = _whose(*client), ", ".join(lacking)
-        finding = Finding(UNLIMITED, WARNING, f"{name} has no limit of {lacks}", key=lacks, coverage=covered)
+        finding = Finding(UNLIMITED, WARNING, f"{name}: no limit of {lacks}", key=lacks, coverage=covered)
         yield _named(finding, name)
 
 
@@ -126,10 +126,10 @@ def _not_known(given: pa.Table, clients: int, covered: Coverage | None) -> Itera
 
 def _whose(user: str | None, client_id: str | None) -> str:
     """Such clients in words."""
-    words = [format_word("user", user) if user is not None else "any user that no quota names"]
+    words = [format_word("user", user) if user is not None else "users without a quota of their own"]
     if client_id is not None:
-        words.append(format_word("client-id", client_id) if client_id else "without a client-id")
-    return " ".join(words)
+        words.append(format_word("client-id", client_id) if client_id else "sending no client-id")
+    return ", ".join(words) if user is None else " ".join(words)
 
 
 def _clients_in_general(quotas: pa.Table) -> pa.Table:

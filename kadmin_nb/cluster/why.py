@@ -18,7 +18,7 @@ from ..frames.blocks import NOTEBOOK, Page
 from ..frames.meanings import client
 from ..frames.relational import Frame, names_of
 from ..frames.schema_metadata import noted, notes_of, stamped
-from ..hints import Hint, Syntax, Verb, python, sentence
+from ..hints import Hint, Option, Syntax, Verb, python, sentence
 from ..model.findings import Coverage, Row
 from ..model.grammar import format_word, parts
 from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers
@@ -128,7 +128,7 @@ class WhyAnswer(PartlyRead):
             yield f"The use of {', '.join(unknown)} is not known in full. {WHY_UNKNOWN}"
         if self._used is None:
             to_know = self._how_to_know(page.syntax or self._syntax)
-            yield f"Unknown: how much it used, and who else shares the limit. {to_know}"
+            yield to_know
         if not len(self.brakes):
             yield from remarks(self.coverage)
         yield from self.notes
@@ -150,7 +150,7 @@ class WhyAnswer(PartlyRead):
         """The clients that this limit does not reach, and the others that draw from it."""
         beside = next((one for one in self.others if one.key == effective.key), effective)
         if beside.entity not in (None, effective.entity):
-            yield printable(f"{effective.key}: this applies to {_only_without(beside)}")
+            yield printable(f"{effective.key}: this reaches {_only_without(beside)}")
         if others := [pair for pair in self.sharing.get(effective.key, ()) if pair != _pair(effective)]:
             named = ", ".join(_words(*pair) for pair in others[:SHOWN])
             more = f" and {len(others) - SHOWN:,} more" if len(others) > SHOWN else ""
@@ -163,11 +163,8 @@ class WhyAnswer(PartlyRead):
         return f"{syntax(verb)} stages the first."
 
     def _how_to_know(self, syntax: Syntax) -> str:
-        verb = Verb(
-            f"quota why {self._client} --usage NAME",
-            f"cluster.quotas.why({', '.join(map(repr, _pair(self.explanation[0])))}, usage=usage)",
-        )
-        return f"{syntax(verb)} shows it, with the usage that 'quota usage' reads from a request log or metrics."
+        watching = "" if syntax is python else "--for 20s or "
+        return f"Add {watching}{syntax(Option('usage', 'NAME'))} to see what it used and who shares the limit."
 
 
 def why(

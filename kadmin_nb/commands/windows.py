@@ -19,7 +19,7 @@ USUAL = os.terminal_size((80, 24))
 PAGED_ROWS = 2000
 """Rows of a table that a pager gets."""
 
-REST = "--out FILE, --json or a pipe has all of it"
+REST = "--json shows everything"
 
 
 def fitted_lines(

@@ -252,7 +252,7 @@ def _branches(table: pa.Table) -> list[str]:
 
 
 def _sharers(level: str | None) -> str:
-    return SHARED.get(level or "", "").removeprefix("shared by ")
+    return SHARED.get(level or "", "").removeprefix("shared by ").removeprefix("shared with ")
 
 
 def _quotas_by_level(table: pa.Table) -> list[str]:
@@ -296,7 +296,7 @@ PARTS = {
                           lambda table: _bucket(table, "_before")),
     "bucket_after": Part("bucket after", ("bucket_user_after", "bucket_client_id_after"),
                          lambda table: _bucket(table, "_after")),
-    "shared": Part("shared by", ("level",), _each(_sharers, "level"), PROSE),
+    "shared": Part("shared with", ("level",), _each(_sharers, "level"), PROSE),
     "overrides": Part("overrides", ("overridden",), _overridden, LOST),
     "binding": Part("limit", ("value",), _with_key(limit, "value"), BINDS),
     "config_value": Part("value", ("value", "is_sensitive"), _config_value),

@@ -47,7 +47,7 @@ PADDED = 80
 """The width up to which a column is aligned: one cell of a megabyte must not make every row as long."""
 
 
-CUT = "cells that end in … are cut"
+CUT = "shortened"
 """The remark on shortened cells."""
 
 

@@ -227,7 +227,11 @@ def differences_finding(counts: Mapping[str, int]) -> str:
     """The number of rows that differ, and how many of each state."""
     parts = [f"{counts[state]:,} {word}" for state, word in DIFFERENCES.items() if counts.get(state)]
     total = sum(counts.get(state, 0) for state in DIFFERENCES)
-    return f"{total:,} differ: {', '.join(parts)}" if parts else "nothing differs"
+    if not parts:
+        return "no difference"
+    if total == 1:
+        return "1 difference"
+    return f"{total:,} differences" + (f": {', '.join(parts)}" if len(parts) > 1 else "")
 
 
 # --- configs ---

@@ -41,7 +41,7 @@ LEVELS: tuple[Level, ...] = (
 
 LEVELS_BY_NAME = {level.name: level for level in LEVELS}
 
-_OF_THE_USER = "shared by all client-ids of this user without a closer quota"
+_OF_THE_USER = "shared by its client-ids that have no quota of their own"
 _OF_THE_CLIENT = "shared by all users that send this client-id"
 
 SHARERS = {
@@ -54,13 +54,13 @@ SHARERS = {
 
 SHARED = {
     "CLIENT_OF_USER": "shared by the connections of this user and client-id",
-    "DEFAULT_CLIENT_OF_USER": "not shared: each client-id of this user has its own",
+    "DEFAULT_CLIENT_OF_USER": "shared with nobody (one per client-id)",
     "USER": _OF_THE_USER,
-    "CLIENT_OF_DEFAULT_USER": "not shared: each user of this client-id has its own",
-    "DEFAULT_CLIENT_OF_DEFAULT_USER": "not shared: each user and client-id has its own",
-    "DEFAULT_USER": f"{_OF_THE_USER}; each user has its own",
+    "CLIENT_OF_DEFAULT_USER": "shared with nobody (one per user)",
+    "DEFAULT_CLIENT_OF_DEFAULT_USER": "shared with nobody (one per user and client-id)",
+    "DEFAULT_USER": "each user gets this once, for all its client-ids",
     "CLIENT": _OF_THE_CLIENT,
-    "DEFAULT_CLIENT": f"{_OF_THE_CLIENT}; each client-id has its own",
+    "DEFAULT_CLIENT": "each client-id gets this once, for all users that send it",
 }
 """The clients that draw from the allowance of a level, on each broker."""
 

@@ -52,9 +52,9 @@ def _why_not(plan: Plan, author: str) -> str:
     """The reason why this author's approval does not count; empty when it does."""
     plan_author, ours = named_by_others(plan.head.author), named_by_others(author)
     if plan_author is None:
-        return f"its author, {plan.head.author or 'unknown'}, is confirmed by no broker and no platform"
+        return f"its author {plan.head.author or 'unknown'} is not a verified login"
     if ours is None:
-        return f"no broker and no platform confirms {author or 'the approver'}"
+        return f"{author or 'the approver'} is not a verified login"
     if _source(plan_author) != _source(ours):
         return f"{ours} and its author, {plan_author}, are confirmed by different systems, and may be one person"
     return f"{ours} is its author" if plan_author == ours else ""

@@ -68,7 +68,7 @@ class Effective:
         if self.level is None:
             return ""
         lost = ", ".join(f"{o.entity} ({readable(self.key, o.value)})" for o in self.overridden)
-        return f"set by {self.entity}, {SHARED[self.level]}" + (f"; overrides {lost}" if lost else "")
+        return f"set on {self.entity}; {SHARED[self.level]}" + (f"; overrides {lost}" if lost else "")
 
     @property
     def is_shared(self) -> bool:
@@ -84,7 +84,7 @@ class Effective:
 
 
 def _shown(name: Name) -> str:
-    return "(any that no quota names)" if name is None else quote(name) if name else "(empty)"
+    return "without a quota of its own" if name is None else quote(name) if name else "(empty)"
 
 
 @dataclass(frozen=True, slots=True)

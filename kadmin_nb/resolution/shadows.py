@@ -57,10 +57,9 @@ class Quota(NamedTuple):
         return f"{self.entity} ({readable(self.key, self.value)})"
 
 
-def only_without(limits: object, *, are_many: bool = False) -> str:
+def only_without(limits: object) -> str:
     """The clients that a quota of a user reaches where these limits come first, in words."""
-    applies = "apply" if are_many else "applies"
-    return f"clients without a client-id only; for all others {limits} {applies}, where no closer quota does"
+    return f"only clients without a client-id; all others keep {limits}"
 
 
 def shadowers(entity: Entity) -> tuple[Entity, ...]:
@@ -103,12 +102,12 @@ TIMES = 2.0
 REACH = {
     "CLIENT_OF_USER": "only this client",
     "DEFAULT_CLIENT_OF_USER": "every client-id of this user without a quota of its own",
-    "USER": "all client-ids of this user without a closer quota, together",
+    "USER": "the client-ids of this user that have no quota of their own, together",
     "CLIENT_OF_DEFAULT_USER": "this client-id of every user without a quota of its own",
     "DEFAULT_CLIENT_OF_DEFAULT_USER": "every client of every user without a quota of its own",
     "DEFAULT_USER": "every user without a quota of its own",
-    "CLIENT": "this client-id, all its users together, where no closer quota applies",
-    "DEFAULT_CLIENT": "every client-id without a quota of its own, where no closer quota applies",
+    "CLIENT": "this client-id, all its users together, where no quota of the user applies",
+    "DEFAULT_CLIENT": "every client-id without a quota of its own, where no quota of the user applies",
 }
 """The clients that a quota of a level binds, in words."""
 
@@ -204,6 +203,6 @@ def _consequences(value: float | None, now: Effective, then: Effective) -> Itera
     if then.value is None:
         yield "no other limit applies, so unlimited"
     elif value is None:
-        yield f"{then.entity} applies then, {readable(now.key, then.value)}"
+        yield f"then {readable(now.key, then.value)} ({then.entity})"
     if now.is_shared and then.bucket not in (now.bucket, None):
-        yield "it leaves the shared bucket; the others keep its limit"
+        yield "gets a limit of its own; the others still share the old one"

@@ -245,7 +245,7 @@ class Diff(Answer):
             lines.append(f"not compared, as only one side has read it: {', '.join(self.passed_over)}")
         if self.secrets:
             plural = "s" * (self.secrets != 1)
-            lines.append(f"not compared, as they cannot be read: {self.secrets:,} secret{plural} on both")
+            lines.append(f"{self.secrets:,} secret{plural} per side cannot be read and were skipped")
         return "\n".join([*lines, *([f"diff {self.id}"] if differing else [])])
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:

@@ -116,8 +116,11 @@ class NearAnswer(Answer):
             return f"{none}, and no client was throttled{rest}."
         over = pc.sum(pc.greater(self._table["utilisation"], 100)).as_py() or 0
         (worst,) = self._table.slice(0, 1).to_pylist()
-        counts = f"{len(self):,} of {self.limits:,} {limits} are near or over, {over:,} of them over{rest}"
-        return f"{counts}. The worst: {_bucket_sentence(worst)}."
+        is_throttled = pc.any(pc.less(self._table["utilisation"], self.percent)).as_py()
+        near = f"above {self.percent:g} %" + (" or throttled" if is_throttled else "")
+        exceeded = f"{over:,} of them exceeded" if over else "none exceeded"
+        counts = f"{len(self):,} of {self.limits:,} {limits} are {near}, {exceeded}{rest}"
+        return f"{counts}. Highest: {_bucket_sentence(worst)}."
 
     @property
     def _not_known(self) -> str:

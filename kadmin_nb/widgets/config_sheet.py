@@ -93,7 +93,7 @@ class ConfigSheet(StagedSheet[Resource]):
             self._show_targets([*self._overlay()])
             self._order = self._arranged(self._arrangement)
         self._changed()
-        return Result(f"read again: {moved:,} changed" if moved else "read again: nothing has changed")
+        return Result(f"reloaded: {moved:,} changed" if moved else "reloaded: nothing has changed")
 
     @property
     def configs(self) -> pa.Table:

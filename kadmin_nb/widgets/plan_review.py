@@ -47,7 +47,7 @@ def _typed(option: Option) -> str:
 
 _PAGE = replace(NOTEBOOK, syntax=clicks)
 REFUSED = "Nothing was sent: the danger above must be allowed first."
-STALE = "Something was staged or discarded since this plan was made: Plan again has it."
+STALE = "The staged changes differ from this plan; Plan again includes them."
 
 
 class PlanReview(Panel):

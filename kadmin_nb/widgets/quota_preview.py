@@ -105,10 +105,12 @@ def _client_of(entity: Entity) -> tuple[Name, Name]:
 def _whom(entity: Entity) -> str:
     """The clients that the entity is about, in words."""
     user, client_id = entity.get("user"), entity.get("client-id")
-    users = f"user {quote(user)}" if isinstance(user, str) else "any user without a closer quota"
+    users = f"user {quote(user)}" if isinstance(user, str) else "users without a quota of their own"
     if client_id is None:
         return f"{users}, without a client-id"
-    clients = f"client-id {quote(client_id)}" if isinstance(client_id, str) else "any client-id without a closer quota"
+    clients = (
+        f"client-id {quote(client_id)}" if isinstance(client_id, str) else "client-ids without a quota of their own"
+    )
     return f"{users}, {clients}"
 
 

@@ -142,7 +142,7 @@ class QuotaSheet(StagedSheet[Entity]):
             self._arrange(self._arrangement)
         self._changed()
         news = differences(before.quotas, stored.quotas)
-        return Result(f"read again: {news}" if news else "read again: nothing has changed")
+        return Result(f"reloaded: {news}" if news else "reloaded: nothing has changed")
 
     @property
     def stored(self) -> StoredQuotas:

@@ -95,12 +95,12 @@ LIMITS = quotas(alice=100, bob=100)
 
 SPAN = "2026-11-21 12:00:00Z to 12:20:00Z"
 HALF = "2026-11-21 12:00:00Z to 12:10:00Z"
-NEAREST = "The worst: user=alice producer_byte_rate 95 B/s of 100 B/s (95 %) on broker 3."
+NEAREST = "Highest: user=alice producer_byte_rate 95 B/s of 100 B/s (95 %) on broker 3."
 
 NONE = "and no client was throttled"
 
 NEAR = {
-    "whole": f"1 of 6 limits are near or over, 0 of them over. {NEAREST}",
+    "whole": f"1 of 6 limits are above 80 %, none exceeded. {NEAREST}",
     "no broker 3": f"None of 4 limits reached 80 % from {SPAN}, {NONE}; not known for broker 3.",
     "half of the time": f"None of 6 limits reached 80 % from {HALF}, {NONE}.",
     "half of the time of broker 3": (
@@ -140,10 +140,10 @@ def test_near_by_a_limit_that_changed_in_the_middle():
     usage = part("whole")
     moved = history(("alice", 1000, 0, 16), ("alice", 60, 16, None), ("bob", 100, 0, None))
     whole = kn.usage.near(kn.usage.utilisation(usage, moved), brokers=BROKERS)
-    over = "3 of 9 limits are near or over, 0 of them over. The worst: user=alice producer_byte_rate 50 B/s of 60 B/s"
+    over = "3 of 9 limits are above 80 %, none exceeded. Highest: user=alice producer_byte_rate 50 B/s of 60 B/s"
     assert whole._title().startswith(over)
     by_now = kn.usage.near(kn.usage.utilisation(usage, quotas(alice=60, bob=100)), brokers=BROKERS, are_of_now=True)
-    assert by_now._title().startswith("3 of 6 limits of now are near or over, 1 of them over. ")
+    assert by_now._title().startswith("3 of 6 limits of now are above 80 %, 1 of them exceeded. ")
     assert "whether they were the same in that time is not known" in "\n".join(by_now.warnings)
     begun = kn.usage.near(kn.usage.utilisation(usage, history(("alice", 60, 30, None))), brokers=BROKERS)
     assert begun._title() == "The limits of 7 buckets are not known: they were used before the history begins."
@@ -243,9 +243,9 @@ def test_unknown_use_does_not_stall_and_is_said():
 
 
 FREE = {
-    "whole": ["user=eve client-id=app has no limit of KEY"],
+    "whole": ["user=eve client-id=app: no limit of KEY"],
     "no broker 3": ["not known: the limits of clients that the usage lacks; not known for broker 3"],
-    "no alice": ["user=eve client-id=app has no limit of KEY"],
+    "no alice": ["user=eve client-id=app: no limit of KEY"],
     "nothing": ["not known: no client is known"],
 }
 
@@ -500,7 +500,7 @@ def test_near_of_several_clusters_says_what_it_was_read_from_of_each(engine, spa
     used = kn.usage.utilisation(to_spark(usage, spark) if engine == "spark" else usage, pa.concat_tables(limits))
     near = kn.usage.near(used)
     assert near._title() == (
-        "1 of 12 limits are near or over, 0 of them over; not known for all of the time of broker 3 of cluster b. "
+        "1 of 12 limits are above 80 %, none exceeded; not known for all of the time of broker 3 of cluster b. "
         f"{NEAREST[:-1]} of cluster a."
     )
     assert near["cluster_id"].to_pylist() == ["a"]

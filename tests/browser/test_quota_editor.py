@@ -77,7 +77,7 @@ def test_what_an_edit_means_stands_beside_it_and_a_new_entity_is_a_row(
     page.keyboard.press("Enter")
     page.get_by_role("gridcell", name="3 MB/s was not set").wait_for()
     page.keyboard.press("ArrowUp")
-    page.get_by_text("any client-id without a closer quota: 3 MB/s").wait_for()
+    page.get_by_text("client-ids without a quota of their own: 3 MB/s").wait_for()
     page.get_by_role("button", name="Discard cells").click()
     page.get_by_role("gridcell", name="3 MB/s was not set").wait_for(state="detached")
     page.set_viewport_size({"width": 600, "height": 900})

@@ -197,7 +197,7 @@ def test_two_widgets_over_one_stage_stay_in_step_in_the_dark_and_narrow(
     page.keyboard.press("Control+a")
     page.keyboard.type("2MB/s")
     page.keyboard.press("Enter")
-    notebook.wait_for_text("Something was staged or discarded since this plan was made")
+    notebook.wait_for_text("The staged changes differ from this plan")
     page.get_by_role("button", name="Plan again").click()
     page.get_by_role("button", name="Back to plan").wait_for(timeout=LONG)
     for form in ("cell", "Python", "kafka-configs.sh", "Markdown"):

@@ -84,7 +84,7 @@ def test_clients_without_a_limit_are_told(cluster, unique, told) -> None:
     line = ("quota", "audit", "--only", "unlimited", "--keys", "producer_byte_rate")
     answer = told(*line, "--clients", "clients", clients=pairs)
     assert answer["message"].to_pylist() == [
-        f"user={pairs['user'][1]} client-id=app has no limit of producer_byte_rate"
+        f"user={pairs['user'][1]} client-id=app: no limit of producer_byte_rate"
     ]
     assert not [name for name in told(*line)["resource_name"].to_pylist() if f"user={user} " in f"{name} "]
 

@@ -60,7 +60,7 @@ def test_it_says_why(cluster, quotas) -> None:
     assert said.startswith(f"1 limit applies to user={user} client-id={app}; none is shared")
     row = next(line for line in said.splitlines() if line.startswith("producer_byte_rate"))
     assert "3 MB/s" in row
-    assert f"set by user={user} client-id={app}, shared by the connections of this user and client-id" in row
+    assert f"set on user={user} client-id={app}; shared by the connections of this user and client-id" in row
 
 
 def test_few_and_many_clients_get_the_same_answer(cluster, quotas) -> None:
@@ -171,7 +171,7 @@ def test_whom_nobody_names_has_limits_too(cluster, defaults, asked, binding) -> 
     assert [tuple(row[name] for name in names) for row in answer.to_arrow().to_pylist()] == binding
     assert "=<default> means every " in repr(answer)
     assert "\\x00" not in repr(answer)
-    assert "set by user=<default>" in repr(answer)
+    assert "set on user=<default>" in repr(answer)
 
 
 @pytest.fixture
@@ -291,4 +291,4 @@ def test_a_client_may_be_called_as_nothing_else_is(cluster, nul, more) -> None:
     ]
     unlimited = cluster.quotas.audit(keys=["consumer_byte_rate"]).only("unlimited")["resource_name"].to_pylist()
     assert not [name for name in unlimited if "\0" in name]
-    assert "any user that no quota names" in unlimited
+    assert "users without a quota of their own" in unlimited

@@ -33,7 +33,7 @@ def test_counts_come_first_and_what_does_not_matter_last() -> None:
         ("user=bob", "producer_byte_rate", "changed", "2", "3"),
     ]
     assert repr(found).splitlines()[:5] == [
-        "4 differ: 1 only in a, 2 changed, 1 that could not be read",
+        "4 differences: 1 only in a, 2 changed, 1 that could not be read",
         "a: a snapshot (cluster here at 2026-11-01 00:00:00Z)",
         "b: a snapshot (cluster here at 2026-11-01 01:00:00Z, NOT COMPLETE: 1 could not be read)",
         "besides, 1 only by default (not shown: --all)",
@@ -54,7 +54,7 @@ def test_it_is_a_data_frame_with_the_same_columns_when_nothing_differs() -> None
         *("row", "kind", "resource", "key", "state", "a", "b", "source_a", "source_b", "note"),
         *("is_sensitive", "missing"),
     ]
-    assert (len(found), len(found.differing), repr(found).splitlines()[0]) == (0, 0, "nothing differs")
+    assert (len(found), len(found.differing), repr(found).splitlines()[0]) == (0, 0, "no difference")
 
 
 def test_two_frames() -> None:
@@ -135,8 +135,8 @@ def test_secrets_on_both_sides_are_counted() -> None:
     a, b = (taken(hour, {}, [topic("t", "x.password", str(hour), default="0")]) for hour in (1, 2))
     first, *_, last = repr(kn.diff(a, b)).splitlines()
     assert [first, last] == [
-        "nothing differs",
-        "not compared, as they cannot be read: 1 secret on both",
+        "no difference",
+        "1 secret per side cannot be read and were skipped",
     ]
 
 

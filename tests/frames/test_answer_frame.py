@@ -119,9 +119,12 @@ def test_resolve_gives_its_reasons():
     row = {"user": "a", "client_id": "app", "key": "producer_byte_rate", "value": 1000.0, "level": "USER"}
     df = EffectiveAnswer(schemas.table(schemas.EFFECTIVE, [row]), reasons)._in_cell()
     for shown in (repr(df), df._repr_html_()):
-        assert "1 limit applies to user=a client-id=app; 1 is shared by all client-ids of this user" in shown
+        assert (
+            "1 limit applies to user=a client-id=app; 1 is shared by its client-ids that have no quota of their own"
+            in shown
+        )
         assert "1 kB/s" in shown
-        assert "set by user=a, shared by all client-ids of this user without a closer quota" in shown
+        assert "set on user=a; shared by its client-ids that have no quota of their own" in shown
 
 
 FINDING = Finding("leftover", WARNING, "left", Resource("TOPIC", "t"), "k", fix="config reset k topic=t")

@@ -82,7 +82,7 @@ def test_resolve_finds_says_why_and_what_is_unlimited():
         {"user": "alice", "client_id": "app", "key": e.key, "value": e.value, "level": e.level} for e in explanation
     ]
     lines = shown(EffectiveAnswer(schemas.table(schemas.EFFECTIVE, rows), explanation))
-    why = "set by user=alice client-id=<default>, not shared: each client-id of this user has its own"
+    why = "set on user=alice client-id=<default>; shared with nobody (one per client-id)"
     assert lines == [
         ["2 limits apply to user=alice client-id=app; none is shared"],
         ["key", "value", "level", "why"],
@@ -108,10 +108,10 @@ def test_many_clients_are_counted_and_say_who_shares():
         {"user": "a", "client_id": "", "key": RATE, "value": 1e6, "level": "DEFAULT_USER"},
         {"user": "", "client_id": "b", "key": RATE},
     ]
-    shared = "all client-ids of this user without a closer quota; each user has its own"
+    shared = "each user gets this once, for all its client-ids"
     assert shown(kn.Answer(schemas.table(schemas.EFFECTIVE, rows))) == [
         ["1 limit applies; 1 unlimited"],
-        ["who", "key", "value", "level", "shared by"],
+        ["who", "key", "value", "level", "shared with"],
         ["user=a (no client-id)", RATE, "1 MB/s", "default user", shared],
         ["(empty user) client-id=b", RATE, "unlimited"],
     ]

@@ -381,10 +381,8 @@ def test_a_cell_shows_what_belongs_to_its_answer(live, cluster, name):
     live(f"%kquota set producer_byte_rate=1kB user={who} --apply")
     resolved = displayed(live, live(f"%kquota resolve user={who} client-id=app -k producer_byte_rate"))
     for form in ("text/plain", "text/html"):
-        assert (
-            f"1 limit applies to user={who} client-id=app; 1 is shared by all client-ids of this user" in resolved[form]
-        )
-        assert f"set by user={who}" in re.sub("<[^>]*>", "", resolved[form])
+        assert f"1 limit applies to user={who} client-id=app; 1 is shared by its client-ids" in resolved[form]
+        assert f"set on user={who}" in re.sub("<[^>]*>", "", resolved[form])
     plain = displayed(live, live(f"%kquota resolve user={who} client-id=app -k producer_byte_rate --as pandas"))
     assert "set by" not in plain["text/plain"]
 

@@ -45,10 +45,10 @@ def test_an_approval_stands_beside_the_plan_and_leaves_its_id(tmp_path: Path) ->
     ("made_by", "agreed_by", "words"),
     [
         (ALICE, "User:alice (mia@laptop)", "User:alice is its author"),
-        (ALICE, "bob@laptop", "no broker and no platform confirms bob@laptop"),
-        ("alice@laptop", BOB, "its author, alice@laptop, is confirmed by no broker"),
+        (ALICE, "bob@laptop", "bob@laptop is not a verified login"),
+        ("alice@laptop", BOB, "its author alice@laptop is not a verified login"),
         (ALICE, "databricks:bob@example.com (root@driver)", "confirmed by different systems"),
-        ("", BOB, "its author, unknown, is confirmed by"),
+        ("", BOB, "its author unknown is not a verified login"),
         ("User:a (b (me@here)", "User:a (b (you@there)", "is its author"),
     ],
 )
@@ -113,7 +113,7 @@ def test_over_a_connection_without_a_login_nobody_approves(cluster: kn.Cluster, 
     stage = cluster.stage()
     stage.set_quota("producer_byte_rate", 5e6, user=(user := unique("user")))
     plan = stage.plan()
-    with pytest.raises(kn.PlanRefused, match="is confirmed by no broker"):
+    with pytest.raises(kn.PlanRefused, match="is not a verified login"):
         cluster.approve(plan)
     with pytest.raises(kn.PlanRefused, match="is not approved"):
         cluster.apply(plan, require_approval=True)

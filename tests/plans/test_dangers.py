@@ -259,7 +259,7 @@ def quota(entity: str, value: float | None, key: str = RATE) -> Callable[[kn.Sta
 
 
 TAKEN_AWAY = (
-    "1 MB/s for everyone is removed, with no other limit behind it: clients without a closer quota are unlimited"
+    "1 MB/s for everyone is removed, with no other limit behind it: clients without a quota of their own are unlimited"
 )
 LIFTED = {
     "the default user's goes": ([quota("user=<default>", None)], [TAKEN_AWAY]),

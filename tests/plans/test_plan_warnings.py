@@ -121,15 +121,15 @@ def test_whom_a_quota_of_a_user_reaches_is_said_once_for_many():
     """bob was given 5 MB/s, and each of his clients went on with 256 KiB/s."""
     [(_, said), *_] = told({"user=bob client-id=<default>": 262144.0}, {"user=bob": 5e6})
     assert said == (
-        "producer_byte_rate of user=bob applies to clients without a client-id only; for all others "
-        "user=bob client-id=<default> (256 KiB/s) applies, where no closer quota does"
+        "producer_byte_rate of user=bob reaches only clients without a client-id; all others keep "
+        "user=bob client-id=<default> (256 KiB/s)"
     )
     held = {f"user=u{n} client-id=<default>": 1e6 for n in range(5)}
     [(_, said), *_] = told(held, {f"user=u{n}": 5e6 for n in range(5)})
     assert said == (
-        "producer_byte_rate of user=u0, user=u1, user=u2 and 2 more applies to clients without a client-id only; for "
-        "all others user=u0 client-id=<default> (1 MB/s), user=u1 client-id=<default> (1 MB/s), "
-        "user=u2 client-id=<default> (1 MB/s) and 2 more apply, where no closer quota does"
+        "producer_byte_rate of user=u0, user=u1, user=u2 and 2 more reaches only clients without a client-id; "
+        "all others keep user=u0 client-id=<default> (1 MB/s), user=u1 client-id=<default> (1 MB/s), "
+        "user=u2 client-id=<default> (1 MB/s) and 2 more"
     )
 
 
@@ -138,7 +138,7 @@ def test_who_shares_is_said_before_and_after():
     [(_, said)] = told({APP: 5}, {"user=alice": 9})
     assert said == (
         "user=alice, the first producer_byte_rate at this level: clients that a quota of client-id=… limited use "
-        "another bucket, shared by all client-ids of this user without a closer quota; before it was shared by all "
+        "another bucket, shared by its client-ids that have no quota of their own; before it was shared by all "
         "users that send this client-id"
     )
 
@@ -146,8 +146,13 @@ def test_who_shares_is_said_before_and_after():
 @pytest.mark.parametrize(
     ("key", "value", "brokers", "says"),
     [
-        (RATE, 5e6, 3, ["producer_byte_rate 5 MB/s of user=alice is up to 15 MB/s on 3 brokers"]),
-        ("request_percentage", 50, 6, ["request_percentage 50 % of user=alice is up to 300 % on 6 brokers"]),
+        (RATE, 5e6, 3, ["producer_byte_rate of user=alice is 5 MB/s per broker: up to 15 MB/s in total on 3 brokers"]),
+        (
+            "request_percentage",
+            50,
+            6,
+            ["request_percentage of user=alice is 50 % per broker: up to 300 % in total on 6 brokers"],
+        ),
         (RATE, 5e6, 1, []),
         ("controller_mutation_rate", 5, 3, []),
     ],
@@ -155,7 +160,7 @@ def test_who_shares_is_said_before_and_after():
 def test_what_a_limit_is_on_all_brokers_is_said_once(key, value, brokers, says):
     """I allowed 5 MB/s, and the client sent 15."""
     found = told({}, {"user=alice": value, "user=bob": value}, key, brokers=brokers)
-    assert [said.removeprefix("limits apply per broker: ") for _, said in found] == says
+    assert [said for _, said in found] == says
 
 
 ODD = {
@@ -225,11 +230,11 @@ def test_they_stand_below_the_plan_at_every_face_and_in_its_file(tmp_path):
     again = kn.Plan.load(plan.save(tmp_path / "p.json"))
     assert (again.id, again.notes, again == plan) == (plan.id, (), True)
     assert again.warnings().to_arrow().to_pylist() == plan.warnings().to_arrow().to_pylist()
-    said = "limits apply per broker: producer_byte_rate 9 MB/s of user=<default> is up to 27 MB/s on 3 brokers"
+    said = "producer_byte_rate of user=<default> is 9 MB/s per broker: up to 27 MB/s in total on 3 brokers"
     for one in (plan, again):
         for shown in (repr(one), one.to_markdown(), one.to_cell(), one.to_python(), one.to_kafka_configs()):
             assert f"warning: {said}" in shown
-        assert "27 MB/s on 3 brokers" in one._repr_html_()
+        assert "27 MB/s in total on 3 brokers" in one._repr_html_()
     assert document_of(with_note(again, "seen", author="b", at="now")).count('"kind":"warning"') == len(kinds)
 
 

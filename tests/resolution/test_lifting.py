@@ -63,7 +63,7 @@ def test_side_effects_are_told() -> None:
     alone, everyone, removal = lifts({(USER, KEY): 5e6}, resolve_client({(USER, KEY): 5e6}, "alice", "app", KEY))
     assert (alone.reach, alone.consequence) == (
         "only this client",
-        "it leaves the shared bucket; the others keep its limit",
+        "gets a limit of its own; the others still share the old one",
     )
     assert (everyone.consequence, everyone.after) == ("", 1e7)
     assert removal.after is None
@@ -73,8 +73,7 @@ def test_a_lift_says_that_other_clients_go_by_another_quota() -> None:
     """It said that all client-ids of alice together would have it; they had a default of their own."""
     stored = {(USER, KEY): 5e6, (Entity.of({"user": "alice", "client-id": DEFAULT}), KEY): 1e6}
     assert lifts(stored, resolve_client(stored, "alice", "", KEY))[0].reach == (
-        "clients without a client-id only; for all others user=alice client-id=<default> (1 MB/s) applies, "
-        "where no closer quota does"
+        "only clients without a client-id; all others keep user=alice client-id=<default> (1 MB/s)"
     )
 
 

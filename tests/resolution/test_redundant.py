@@ -59,9 +59,7 @@ def test_a_quota_is_redundant_where_what_is_behind_it_is_the_same(values, told) 
 def test_it_says_what_changes_where_a_removal_is_not_safe() -> None:
     """I removed it, and the client had to share."""
     (redundancy,) = redundant(quotas_of(_stored(alice_app=5, alice=5)))
-    assert redundancy.message == (
-        "user=alice gives the same, shared by all client-ids of this user without a closer quota"
-    )
+    assert redundancy.message == ("user=alice gives the same, shared by its client-ids that have no quota of their own")
 
 
 names = st.sampled_from(["alice", "everyone", "alice_app", "alice_any", "any_app", "any_any", "app", "any"])

@@ -17,8 +17,8 @@ STORED = {
 
 def test_it_says_what_binds_and_who_shares_it_and_what_lost() -> None:
     assert str(resolve_client(STORED, "alice", "app", "producer_byte_rate")) == (
-        "producer_byte_rate = 1 MB/s for user alice, client-id app, set by user=alice client-id=<default>, "
-        "not shared: each client-id of this user has its own; overrides user=alice (5 MB/s), client-id=app (2 kB/s)"
+        "producer_byte_rate = 1 MB/s for user alice, client-id app, set on user=alice client-id=<default>; "
+        "shared with nobody (one per client-id); overrides user=alice (5 MB/s), client-id=app (2 kB/s)"
     )
 
 

@@ -30,7 +30,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
         ": 2 verified",
         ": nothing to change, 2 unchanged",
         "rows 1-2 verified",
-        "1 of 2 rows changed since the plan",
+        "changed since the plan: was",
         "1 verified, 1 skipped",
     ],
 )

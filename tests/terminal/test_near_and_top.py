@@ -55,8 +55,8 @@ def test_the_worst_is_first_and_who_is_fine_is_not_there():
     assert shown == [("over", 150.0, None), ("near", 80.0, None), ("held", 10.0, 40.0)]
     assert answer.to_arrow().column_names == schemas.NEAR.names
     assert answer._title() == (
-        "3 of 4 limits are near or over, 1 of them over. "
-        "The worst: user=over producer_byte_rate 150 B/s of 100 B/s (150 %) on broker 1."
+        "3 of 4 limits are above 80 % or throttled, 1 of them exceeded. "
+        "Highest: user=over producer_byte_rate 150 B/s of 100 B/s (150 %) on broker 1."
     )
 
 

@@ -75,7 +75,7 @@ def test_the_values_of_now_are_a_click_away(page: Page) -> None:
     """A colleague had changed the topic an hour ago, and my table still showed the old value."""
     page.sheet.stage.set_config("retention.ms", "2d", topic="orders")
     page.click("Read again")
-    assert page.lines[-1] == "read again: nothing has changed"
+    assert page.lines[-1] == "reloaded: nothing has changed"
     assert page.sheet.value(RETENTION) == "172800000 (2 d)"
 
 

@@ -154,9 +154,7 @@ def test_reading_again_says_what_has_changed() -> None:
     page.type("3MB/s")
     now[0] = {"user=alice": "7MB/s", "user=bob": "2MB/s"}
     page.click("Read again")
-    assert page.lines[-1] == (
-        f"read again: 1 changed (user=alice {RATE} 7 MB/s), 1 gone (user=<default> {RATE} 5 MB/s)"
-    )
+    assert page.lines[-1] == (f"reloaded: 1 changed (user=alice {RATE} 7 MB/s), 1 gone (user=<default> {RATE} 5 MB/s)")
     assert len(stage) == 1
 
 

@@ -311,8 +311,8 @@ def test_a_conflict_is_a_line_and_marks_its_rows(bench: Bench, unique: Unique) -
     other.set_quota(KEY, "7MB/s", user=user)
     other.plan().apply()
     failed = done(review, review.apply)
-    assert failed.startswith("Conflict: 1 of 1 rows")
-    assert "was not set, is now 7 MB/s, wanted 5 MB/s" in failed
+    assert failed.startswith(f"Conflict: user={user} {KEY} changed since the plan")
+    assert "was not set, is now 7 MB/s" in failed
     assert states_of_rows(review) == ["conflict"]
     assert review.sheet.page(0, 1).cells[-1] == ["is now 7 MB/s; 5 MB/s on each broker"]
     assert usable(review) == ["Apply", "Plan again"]
@@ -363,7 +363,7 @@ def test_a_plan_that_is_no_longer_all_that_is_staged_says_so(bench: Bench, uniqu
     review = bench.review()
     assert review.remark == ""
     bench.stage.set_quota(KEY, "5MB/s", user=unique("bob"))
-    assert "Plan again has it" in review.remark
+    assert "Plan again includes them" in review.remark
     done(review, review.plan_again)
     assert review.next is not None
     assert len(review.next.plan) == 2

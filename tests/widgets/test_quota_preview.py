@@ -43,7 +43,7 @@ def test_an_edit_says_what_applies_whose_bucket_it_is_and_what_it_overrides() ->
     stored = {"user=alice": "1MB/s", "user=<default>": "5MB/s"}
     assert remarks("user=alice", stored, {"user=alice": "2MB/s"}) == [
         ("applies", "user alice, without a client-id: 2 MB/s"),
-        ("bucket", "shared by all client-ids of this user without a closer quota"),
+        ("bucket", "shared by its client-ids that have no quota of their own"),
         ("overrides", "user=<default> (5 MB/s)"),
     ]
 
@@ -61,7 +61,7 @@ def test_a_default_is_not_the_client_called_nul() -> None:
     """I set the default of all users, and the preview spoke of the limit of a user called NUL."""
     stored = {"user=\0": "1MB/s", "user=<default>": "5MB/s"}
     told = remarks("user=<default>", stored, {"user=<default>": "6MB/s"})
-    assert told[0] == ("applies", "any user without a closer quota, without a client-id: 6 MB/s")
+    assert told[0] == ("applies", "users without a quota of their own, without a client-id: 6 MB/s")
 
 
 def test_edits_of_other_rows_count() -> None:
@@ -74,16 +74,16 @@ def test_edits_of_other_rows_count() -> None:
     ("words", "whom"),
     [
         ("user=alice client-id=app", "user alice, client-id app"),
-        ("user=alice client-id=<default>", "user alice, any client-id without a closer quota"),
+        ("user=alice client-id=<default>", "user alice, client-ids without a quota of their own"),
         ("user=alice", "user alice, without a client-id"),
-        ("user=<default> client-id=app", "any user without a closer quota, client-id app"),
+        ("user=<default> client-id=app", "users without a quota of their own, client-id app"),
         (
             "user=<default> client-id=<default>",
-            "any user without a closer quota, any client-id without a closer quota",
+            "users without a quota of their own, client-ids without a quota of their own",
         ),
-        ("user=<default>", "any user without a closer quota, without a client-id"),
-        ("client-id=app", "any user without a closer quota, client-id app"),
-        ("client-id=<default>", "any user without a closer quota, any client-id without a closer quota"),
+        ("user=<default>", "users without a quota of their own, without a client-id"),
+        ("client-id=app", "users without a quota of their own, client-id app"),
+        ("client-id=<default>", "users without a quota of their own, client-ids without a quota of their own"),
     ],
 )
 def test_each_level_says_for_whom(words: str, whom: str) -> None:
@@ -108,8 +108,8 @@ def test_a_user_whose_clients_go_by_another_quota_is_a_warning() -> None:
     stored = {"user=bob client-id=<default>": "256KiB/s"}
     assert remarks("user=bob", stored, {"user=bob": "5MB/s"})[0] == (
         "warning",
-        f"{RATE} of user=bob applies to clients without a client-id only; for all others user=bob client-id=<default> "
-        "(256 KiB/s) applies, where no closer quota does",
+        f"{RATE} of user=bob reaches only clients without a client-id; all others keep user=bob client-id=<default> "
+        "(256 KiB/s)",
     )
 
 
@@ -140,7 +140,7 @@ def test_dangers_of_other_cells_are_not_repeated() -> None:
 def test_a_limit_holds_on_each_broker() -> None:
     """I have three brokers, and the limit is three times what I typed."""
     about = dict(remarks("user=alice", {}, {"user=alice": "2MB/s"}, brokers=3))
-    assert "is up to 6 MB/s on 3 brokers" in about["warning"]
+    assert "up to 6 MB/s in total on 3 brokers" in about["warning"]
 
 
 def test_addresses_are_apart() -> None:

@@ -106,7 +106,7 @@ RULES = (
         ("min.insync.replicas", "*.min.isr"),
         DURABILITY,
         lowered,
-        "a write counts as acknowledged with fewer copies, and is lost with them",
+        "writes are acknowledged with fewer replicas, and are lost with them",
     ),
     DangerRule(
         ("unclean.leader.election.enable",),
@@ -115,7 +115,7 @@ RULES = (
         "a replica that lacks acknowledged records may become the leader, and they are lost",
     ),
     DangerRule(
-        ("acks", "*.required.acks"), DURABILITY, cut, "a write counts as acknowledged before all copies have it"
+        ("acks", "*.required.acks"), DURABILITY, cut, "writes are acknowledged before all replicas have them"
     ),
     DangerRule(("*replication.factor",), DURABILITY, lowered, "new topics are kept in fewer copies"),
     DangerRule(

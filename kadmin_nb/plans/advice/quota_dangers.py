@@ -102,7 +102,7 @@ def _takes_part(change: Change) -> bool:
 
 def _lift_message(key: str, was: float, will: float | None) -> str | None:
     if will is None:
-        consequence = "with no other limit behind it: clients without a closer quota are unlimited"
+        consequence = "with no other limit behind it: clients without a quota of their own are unlimited"
         return f"{readable(key, was)} for everyone is removed, {consequence}"
     if will >= MANIFOLD * was:
         times = digits(will / was)

@@ -178,8 +178,8 @@ def _coming_late(sets: Sequence[Change], levels: _Levels) -> Iterator[Finding]:
         yield Finding.about(late[0], WARNING, SHADOWED, message)
     for (_, key), pairs in reaching.items():
         limits = dict.fromkeys(limit for _, limit in pairs)
-        whose, reach = several([c.resource for c, _ in pairs]), only_without(several(limits), are_many=len(limits) > 1)
-        yield Finding.about(pairs[0][0], WARNING, REACH, f"{key} of {whose} applies to {reach}")
+        whose, reach = several([c.resource for c, _ in pairs]), only_without(several(limits))
+        yield Finding.about(pairs[0][0], WARNING, REACH, f"{key} of {whose} reaches {reach}")
 
 
 def _with_firsts(sets: Iterable[Change], levels: _Levels) -> Iterator[tuple[Change, Entity, float]]:
@@ -349,9 +349,10 @@ def _adding_up(sets: Sequence[Change], brokers: int) -> Iterator[Finding]:
     per_broker = (c for c in sets if find(c.key) and c.key != _AT_THE_CONTROLLER)
     if brokers > 1 and (first := next(per_broker, None)):
         limit = float(first.after or "nan")
-        each_limit, all_ = (readable(first.key, value) for value in (limit, limit * brokers))
-        message = f"limits apply per broker: {first.key} {each_limit} of {first.resource} is up to {all_}"
-        yield Finding(PER_BROKER, WARNING, f"{message} on {brokers} brokers")
+        each_limit, total = (readable(first.key, value) for value in (limit, limit * brokers))
+        what = f"{first.key} of {first.resource} is {each_limit} per broker"
+        message = f"{what}: up to {total} in total on {brokers} brokers"
+        yield Finding(PER_BROKER, WARNING, message)
 
 
 # -- names that look right and that no client ever has: as Kafka calls a user, so must its quota

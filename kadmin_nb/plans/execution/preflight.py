@@ -162,10 +162,8 @@ def _conflict_text(moved: Sequence[MovedRow], of: int) -> str:
 def _changed_text(moved: Sequence[MovedRow], of: int) -> Iterable[str]:
     if moved:
         first = moved[0].change
-        yield (
-            f"{len(moved)} of {of} rows changed since the plan; the first, {first.resource} {first.key}, {moved[0]}, "
-            f"wanted {_in_words(first.key, first.after)}"
-        )
+        more = f" and {len(moved) - 1:,} more of {of:,} rows" if len(moved) > 1 else ""
+        yield f"{first.resource} {first.key}{more} changed since the plan: {moved[0]}"
 
 
 def _ways_on(moved: Sequence[MovedRow]) -> Hint:
