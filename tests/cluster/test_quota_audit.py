@@ -83,9 +83,7 @@ def test_clients_without_a_limit_are_told(cluster, unique, told) -> None:
     pairs = pd.DataFrame({"user": [user, unique("free")], "client_id": ["app", "app"]})
     line = ("quota", "audit", "--only", "unlimited", "--keys", "producer_byte_rate")
     answer = told(*line, "--clients", "clients", clients=pairs)
-    assert answer["message"].to_pylist() == [
-        f"user={pairs['user'][1]} client-id=app: no limit of producer_byte_rate"
-    ]
+    assert answer["message"].to_pylist() == [f"user={pairs['user'][1]} client-id=app: no limit of producer_byte_rate"]
     assert not [name for name in told(*line)["resource_name"].to_pylist() if f"user={user} " in f"{name} "]
 
 
