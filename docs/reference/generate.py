@@ -22,7 +22,9 @@ import pyarrow as pa
 import kadmin_nb as kn
 from kadmin_nb import errors
 from kadmin_nb.admin import lease
+from kadmin_nb.cluster.changes import Plans
 from kadmin_nb.cluster.configs import Configs
+from kadmin_nb.cluster.observation import ObservationAnswer
 from kadmin_nb.cluster.quotas import Quotas
 from kadmin_nb.cluster.scram import Scram
 from kadmin_nb.commands.click_glue import SharedOption
@@ -64,6 +66,8 @@ RETURNED = {
     "`Cluster.quotas`": Quotas,
     "`Cluster.configs`": Configs,
     "`Cluster.scram`": Scram,
+    "`Cluster.plans`": Plans,
+    "`Cluster.observe`": ObservationAnswer,
     "`kn.diff`": Diff,
     "`kn.impact`": ImpactAnswer,
     "`kn.backtest`": BacktestAnswer,

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Mapping
 from datetime import timedelta
 from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
 
 from ..client_configs.kafka import LiveKafka
-from ..errors import KadminError, PartlyFailed
+from ..errors import KadminError
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.schema_metadata import stamped
 from ..model.connection_settings import Settings
-from ..model.grammar import ANY, LEFT_OUT
+from ..model.grammar import ANY
 from ..plans import VERIFY_TIMEOUT
 from ..plans.apply_options import ApplyOptions, GivenOptions, shows_options, with_arguments
 from ..plans.execution.progress import Progress, Stopped, never, silent
@@ -26,25 +25,16 @@ from .quotas import Quotas
 from .scram import Scram
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from ..client_configs.verbs import ClientConfigs
-    from ..frames.display import Display
     from ..model.changes import Edit
     from ..model.resources import Resource
     from ..plans.outcomes import Outcomes
     from ..plans.plan import Plan
     from ..plans.stage import Stage
-    from ..policy import PolicyAnswer
-    from ..policy.rules import Given
     from ..state import Declared
     from ..state.diff_answer import Diff
     from ..state.snapshots import Snapshot
-    from ..usage.near_and_top import TopAnswer
-    from ..usage.touched_clients import ImpactAnswer
-    from ..widgets.config_editor import ConfigEditor
-    from ..widgets.quota_editor import QuotaEditor
-    from .changes import Changes
+    from .changes import Changes, Plans
     from .observation import ObservationAnswer
     from .permissions import PermissionsAnswer
     from .users import UsersAnswer
@@ -110,14 +100,22 @@ class Cluster:
 
         return ClientConfigs(self.port)
 
+    @property
+    def plans(self) -> Plans:
+        """What is done with plans, besides applying them: approvals, rules, the log."""
+        from .changes import Plans
+
+        return Plans(self._changes)
+
     @cached_property
     def _changes(self) -> Changes:
         """The rooms of plans open when something is first to be changed."""
         from .changes import Changes
         from .permissions import user_in_words
+        from .policies import guard
 
-        user, guard = partial(user_in_words, self.settings), partial(_guard, self.port, self.settings)
-        return Changes(self.port, user, guard, self.settings.target)  # who knows no Cluster keeps none
+        user, judge = partial(user_in_words, self.settings), partial(guard, self.port, self.settings)
+        return Changes(self.port, user, judge, self.settings.target)  # who knows no Cluster keeps none
 
     @cached_property
     def tray(self) -> Stage:
@@ -155,38 +153,6 @@ class Cluster:
         from .users import users
 
         return users(self.port, user, usage)
-
-    def describe_user(
-        self,
-        user: object,
-        client_id: object = None,
-        *,
-        keys: Collection[str] | None = None,
-        only_set: bool = False,
-    ) -> Answer:
-        """USER_CONFIGS: all that is set on these users: quotas, client configs, and SCRAM credentials.
-
-        Where something other than quotas cannot be read, a row says so. With a client-id, credentials are left out.
-
-        Parameters
-        ----------
-        user, client_id
-            As of `quotas.describe`.
-        keys
-            Only these keys, and client versions that support one of them.
-        only_set
-            Without the keys that clients support.
-
-        Raises
-        ------
-        Invalid
-            A key that users do not have.
-        NotAuthorized
-            The quotas cannot be read.
-        """
-        from .user_configs import user_configs
-
-        return user_configs(self, user, client_id, keys, only_set=only_set)
 
     def stage(self) -> Stage:
         """A new, empty stage; `tray` is the session's shared one."""
@@ -287,20 +253,6 @@ class Cluster:
         """
         return self._changes.apply(plan, with_arguments(options, given), progress, stop)
 
-    def approve(self, plan: Plan, text: str = "") -> Plan:
-        """The same plan, with the same id, and our approval; save it again.
-
-        Author and approver are the users that the broker, or Databricks, knows; over a connection without a login no
-        one can approve. It is a check, not a lock: anyone who can write the file can add an approval.
-
-        Raises
-        ------
-        PlanRefused
-            We are its author, or one of the two is not confirmed (`APPROVAL`); it has expired; it is for another
-            cluster.
-        """
-        return self._changes.approve(plan, text)
-
     @shows_options
     def rollback(self, plan: Plan | str) -> Plan:
         """The plan that undoes what brokers show of another plan; `reason` counts what cannot be undone.
@@ -317,39 +269,9 @@ class Cluster:
         """
         return self._changes.rollback(plan)
 
-    def stalls(self, plan: Plan, usage: object) -> Answer:
-        """STALLS: for how long a plan would throttle each client in USAGE; see `apply(gradual=…)`."""
-        return self._changes.stalls(plan, usage)
-
-    def impact(self, plan: Plan, clients: object) -> ImpactAnswer:
-        """IMPACT: the clients that a plan affects, counts first; `clients` are PAIRS, or USAGE to add a backtest and
-        stalls.
-
-        Custom callbacks are ignored: this follows Kafka's own rules.
-        """
-        return self._changes.bind(plan).impact(clients)
-
-    def guard(self, plan: Plan, policy: Given | Iterable[Given] | None = None) -> PolicyAnswer | None:
-        """POLICY of a plan that breaks no rule, as `apply` asks before it; one that breaks a rule is refused.
-
-        The rules of the profile's policy are in force; the given ones, a file or functions, add to them. What is broken
-        without the plan refuses none. Rules about frames that the plan does not change are not checked.
-
-        Returns
-        -------
-        PolicyAnswer or None
-            The results, dangers included; None if no rule is about what the plan changes.
-
-        Raises
-        ------
-        PlanRefused
-            The rule, and its reason.
-        UsageError, NotFound
-            A policy does not exist, others may write it, or a rule of it fails: the error names its line.
-        """
-        return _guard(self.port, self.settings, plan, policy)
-
-    def may_i(self, changes: str | Plan | Iterable[Edit] = "", *, on: Iterable[Resource] = ()) -> PermissionsAnswer:
+    def permissions(
+        self, changes: str | Plan | Iterable[Edit] = "", *, on: Iterable[Resource] = ()
+    ) -> PermissionsAnswer:
         """PERMISSIONS: whether we have the rights to read and make these changes, and the line that grants each.
 
         The broker is asked to validate the changes, and makes none.
@@ -362,84 +284,10 @@ class Cluster:
         on
             Config resources to read and change.
         """
-        from .permissions import may_i
+        from .permissions import permissions
 
         wanted = self.stage().add_lines(changes) if isinstance(changes, str) else changes
-        return may_i(self.port, self.settings, wanted, on)
-
-    def edit_quotas(
-        self,
-        *,
-        stage: Stage | None = None,
-        user: object = LEFT_OUT,
-        client_id: object = LEFT_OUT,
-        ip: object = LEFT_OUT,
-        entity: Mapping[str, object] | None = None,
-    ) -> QuotaEditor:
-        """Edit quotas in a spreadsheet in the notebook; edits are staged.
-
-        Parameters
-        ----------
-        stage
-            The stage for the edits; default: `tray`.
-        user, client_id, ip, entity
-            As of `quotas.describe`: only these entities.
-        """
-        from .editors import edit_quotas
-
-        named = {"user": user, "client_id": client_id, "ip": ip, "entity": entity or LEFT_OUT}
-        whom = {name: part for name, part in named.items() if part is not LEFT_OUT}
-        return edit_quotas(self, self.tray if stage is None else stage, whom)
-
-    def edit_configs(
-        self,
-        *,
-        stage: Stage | None = None,
-        topic: object = LEFT_OUT,
-        broker: object = LEFT_OUT,
-        broker_logger: object = LEFT_OUT,
-        client_metrics: object = LEFT_OUT,
-        group: object = LEFT_OUT,
-    ) -> ConfigEditor:
-        """Edit configs in a spreadsheet in the notebook; edits are staged.
-
-        Parameters
-        ----------
-        stage
-            The stage for the edits; default: `tray`.
-        topic, broker, broker_logger, client_metrics, group
-            As of `configs.describe`: the resources whose configs are shown.
-        """
-        from .editors import edit_configs
-
-        resources = self.configs.select(topic, broker, broker_logger, client_metrics, group)
-        return edit_configs(self.port, self.tray if stage is None else stage, resources)
-
-    @shows_options
-    def review(
-        self,
-        plan: Plan,
-        options: ApplyOptions | None = None,
-        **given: Unpack[GivenOptions],
-    ) -> Display:
-        """A widget to review and apply a plan; see `Plan.review`.
-
-        Raises
-        ------
-        WrongCluster
-            It was made for another cluster.
-        """
-        return self._changes.bind(plan).review(with_arguments(options, given))
-
-    def log(self, plan: Plan | str | None = None) -> Answer:
-        """JOURNAL: what was done for a plan, proven by a chain of hashes; without a plan, PLANS: those started here.
-
-        Raises
-        ------
-        Invalid
-            A line was edited, removed or added; the error names it.
-        """
-        return self._changes.log(plan)
+        return permissions(self.port, self.settings, wanted, on)
 
     def verify(
         self,
@@ -464,7 +312,7 @@ class Cluster:
         return self._changes.verify(plan, verify_timeout, wait_clients, progress, stop)
 
     def observe(
-        self, seconds: float = 60.0, *, clients: bool = False, progress: Progress = silent
+        self, seconds: float = 60.0, *, clients: bool = False, to_read: bool = False, progress: Progress = silent
     ) -> ObservationAnswer:
         """OBSERVED: switch on every broker's request log for a while.
 
@@ -481,11 +329,16 @@ class Cluster:
             Log only requests of deprecated API versions, with the client's software: the logger is set to INFO, at
             which brokers of 3.9.1 to 3.9 write these, and it may take a day, 86400 seconds. The runbook
             `upgrade_check` reads the log.
+        to_read
+            For `.requests()` or `.top()` of the answer: refuse, before a logger is touched, where the log cannot be
+            read from here; brokers that failed are among its `.failures`, as long as the log of one is there.
         progress
             Called with an `Advance` now and then.
 
         Raises
         ------
+        NotKnowable
+            `to_read`, and it is not known where the request logs are: only those of a local Kafka are.
         Unsupported
             `clients`, and the brokers are older than 3.9, or 4.0 or newer: these log no deprecated requests.
         PlanRefused
@@ -499,92 +352,7 @@ class Cluster:
         from .observation import DEPRECATED_REQUESTS, EVERY_REQUEST, observe
 
         logged = DEPRECATED_REQUESTS if clients else EVERY_REQUEST
-        return observe(self.port, self.stage, seconds, progress, logged)
-
-    def top(
-        self,
-        *,
-        seconds: float = 10.0,
-        keys: Sequence[str] | None = None,
-        most: int = 10,
-        progress: Progress = silent,
-    ) -> TopAnswer:
-        """TOP: the clients that use most of each quota key right now, by observing the brokers for a moment.
-
-        It reads the request logs of a local Kafka. Other brokers do not reveal where theirs are: switch the log on with
-        `observe`, read it with `kn.usage.requests`, and pass its USAGE to `kn.usage.top`.
-
-        Parameters
-        ----------
-        seconds, progress
-            As of `observe`.
-        keys
-            Only these keys.
-        most
-            The number of clients of each key.
-
-        Raises
-        ------
-        NotKnowable
-            It is unknown where the request logs are; nothing was sent.
-        PlanRefused, NotAuthorized, Interrupted
-            As `observe`.
-        """
-        from .bucket_usage import for_share_groups, top_of
-
-        return top_of(self._observed(seconds, progress), keys, most, for_share_groups(self.port))
-
-    def requests_now(self, seconds: float = 10.0, *, progress: Progress = silent) -> pa.Table:
-        """REQUESTS right now, by observing the brokers for a moment; for a local Kafka, as `top`.
-
-        Parameters
-        ----------
-        seconds, progress
-            As of `observe`.
-
-        Raises
-        ------
-        NotKnowable, PlanRefused, NotAuthorized, Interrupted
-            As `top`.
-        """
-        from .bucket_usage import for_share_groups, requests_of
-
-        return requests_of(self._observed(seconds, progress), for_share_groups(self.port))
-
-    def record_sizes(self, topic: object = ANY) -> Answer:
-        """RECORD_SIZES: the records and bytes of topics, as brokers have them on disk, and the mean size of a record.
-
-        `kn.usage.requests(log, record_sizes=…)` estimates by them the bytes of share consumers. They are the means of
-        what the topics have now: compressed, as consumers are sent them. A compacted topic has fewer records than
-        offsets, so its mean is too low.
-
-        Parameters
-        ----------
-        topic
-            A name, `kn.ANY` or `kn.Pattern("orders-*")`, or a list of them.
-
-        Raises
-        ------
-        NotAuthorized
-            DESCRIBE on the cluster is missing.
-        """
-        from .bucket_usage import record_sizes
-
-        resources = self.configs.select(topic, *[LEFT_OUT] * 4)
-        return Answer(record_sizes(self.port, [resource.name for resource in resources]))
-
-    def _observed(self, seconds: float, progress: Progress) -> ObservationAnswer:
-        """What was observed, of some brokers at least: the others are among its `failures`."""
-        from .bucket_usage import refuse_unknown_logs
-        from .observation import ObservationAnswer
-
-        refuse_unknown_logs(self.port)
-        try:
-            return self.observe(seconds, progress=progress)
-        except PartlyFailed as error:
-            if isinstance(error.outcomes, ObservationAnswer) and error.outcomes.logs:
-                return error.outcomes
-            raise
+        return observe(self.port, self.stage, seconds, progress, logged, to_read)
 
     def snapshot(self, kinds: Collection[str] | str | None = None) -> Snapshot:
         """All quotas, every config that is set on topics, groups, client-metrics, brokers and for all brokers, and all
@@ -689,23 +457,5 @@ class Cluster:
             if exc is None:
                 raise
 
-    def summary(self) -> str:
-        """The cluster in a line: `1 broker, Kafka 4.3, 38 quotas`; without quotas if they cannot be read."""
-        from ..frames.views import counted_nouns
-
-        parts = [counted_nouns(len(self.port.brokers()), "broker", "brokers"), f"Kafka {self.port.version}"]
-        with suppress(KadminError):
-            parts.append(counted_nouns(len(self.quotas.describe().raise_for_errors()), "quota", "quotas"))
-        return ", ".join(parts)
-
     def __repr__(self) -> str:
         return f"<Cluster {self.id} at {self.settings.bootstrap}>"
-
-
-def _guard(
-    kafka: LiveKafka, settings: Settings, plan: Plan, policy: Given | Iterable[Given] | None
-) -> PolicyAnswer | None:
-    """See `Cluster.guard`."""
-    from . import policies
-
-    return policies.guard(kafka, policies.in_force(settings, policy), plan)

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from functools import cached_property
-from itertools import pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .. import usage
-from ..advice.brakes import Follower
 from ..client_configs.kafka import LiveKafka
-from ..errors import KadminError, NotFound, NotKnowable
-from ..frames import relational, schemas
+from ..frames import relational
 from ..frames.answer import Answer
-from ..frames.schema_metadata import mark, noted, stamped
 from ..model.findings import Row
 from ..resolution import kernel
 from ..resolution.rules import Effective
@@ -29,186 +20,10 @@ from ..usage.bucket_figures import micros
 from ..usage.client_use import ClientUse, client_use
 from ..usage.engines import Usage
 from ..usage.limits_over_time import LimitsOverTime, limits_over_time
-from ..usage.near_and_top import TopAnswer
-from .groups import group_types
-from .observation import ObservationAnswer
-from .request_logs import beginning, log_places
 
 if TYPE_CHECKING:
     from ..state import History
 
-
-def refuse_unknown_logs(kafka: LiveKafka) -> None:
-    """Refuse brokers whose request log nobody can find, before their loggers are touched.
-
-    Raises
-    ------
-    NotKnowable
-    """
-    if not log_places(kafka.id):
-        raise NotKnowable(
-            "brokers do not say where they write their request log",
-            hint="Have them write it (observe), and name its files; or take the usage from metrics.",
-        )
-
-
-def top_of(
-    observed: ObservationAnswer, keys: Sequence[str] | None, most: int, record_sizes: pa.Table | None = None
-) -> TopAnswer:
-    """TOP of the time that was observed, as far as the logs of all brokers have it."""
-    rows = _logged_rows(observed)
-    since, until = _logged_span(rows)
-    used = usage.usage(_requests_since(since, _logs(rows, record_sizes)))
-    of_brokers = {"brokers": observed.to_arrow()["broker"].to_pylist(), "watched": [row["broker"] for row in rows]}
-    top = usage.top(used, keys=keys, most=most, time=(since, until), **of_brokers)
-    return top.warned([*_missing(observed), *observed.warnings])
-
-
-def requests_of(observed: ObservationAnswer, record_sizes: pa.Table | None = None) -> pa.Table:
-    """REQUESTS of the time that was observed, as far as the logs of all brokers have it; its notes have the others."""
-    rows = _logged_rows(observed)
-    since, until = _logged_span(rows)
-    logs = _logs(rows, record_sizes)
-    followers = [one for row, log in logs for one in _followers(_in_time(log.left_out, row, since), (since, until))]
-    seen = Observed(frozenset(row["broker"] for row in rows), since, until, tuple(followers))
-    return noted(seen.marked(_requests_since(since, logs)), [*_missing(observed), *observed.warnings])
-
-
-def _missing(observed: ObservationAnswer) -> list[str]:
-    """A line for each broker that is missing in what follows."""
-    return [f"WARNING: {failure}" for failure in observed.failures]
-
-
-OBSERVED = "kadmin.observed"
-"""Metadata of REQUESTS: the brokers and the time that were observed, and how long followers did not fetch."""
-
-
-@dataclass(frozen=True)
-class Observed:
-    """The brokers that were observed, from when to when, and the longest pauses of followers on each of them."""
-
-    brokers: frozenset[int]
-    since: datetime
-    until: datetime
-    followers: tuple[Follower, ...] = ()
-
-    def marked(self, requests: pa.Table) -> pa.Table:
-        """The requests with all this in their metadata."""
-        followers = [[one.leader, one.broker, one.longest_ms] for one in self.followers]
-        times = [self.since.isoformat(), self.until.isoformat()]
-        text = json.dumps({"brokers": sorted(self.brokers), "times": times, "followers": followers})
-        return schemas.marked(requests, {**(requests.schema.metadata or {}), OBSERVED: text})
-
-    @classmethod
-    def of(cls, requests: object) -> Observed | None:
-        """What the metadata of requests say; None of those that were not observed from here."""
-        text = mark(requests, OBSERVED) if isinstance(requests, pa.Table) else None
-        if text is None:
-            return None
-        found = json.loads(text)
-        followers = (Follower(*one) for one in found["followers"])
-        since, until = map(datetime.fromisoformat, found["times"])
-        return cls(frozenset(found["brokers"]), since, until, tuple(followers))
-
-
-_FETCHER = r"^broker-(?P<broker>\d+)-fetcher-\d+$"
-
-
-def _followers(requests: pa.Table, span: tuple[datetime, datetime]) -> Iterator[Follower]:
-    """The longest time between the answer to a fetch and the next fetch of each follower of a leader, whose requests of
-    brokers these are."""
-    fetches = requests.filter(pc.equal(requests["api"], "FETCH"))
-    ids = pc.struct_field(pc.extract_regex(fetches["client_id"], _FETCHER), "broker")
-    rows = fetches.select(["broker", "time", "total_ms"]).append_column("follower", ids).to_pylist()
-    asked = defaultdict[tuple[int, int], list[tuple[datetime, datetime]]](list)
-    for row in (row for row in rows if row["follower"] is not None):
-        begin = row["time"] - timedelta(milliseconds=row["total_ms"] or 0.0)
-        asked[row["broker"], int(row["follower"])].append((begin, row["time"]))
-    for (leader, follower), times in asked.items():
-        those = sorted([(span[0], span[0]), *times, (span[1], span[1])])
-        pauses = (later - answered for (_, answered), (later, _) in pairwise(those))
-        yield Follower(leader, follower, max(pauses) / timedelta(milliseconds=1))
-
-
-def _requests_since(since: datetime, logs: Sequence[tuple[Row, usage.Requests]]) -> pa.Table:
-    return pa.concat_tables([schemas.REQUESTS.empty(), *(_in_time(log.frame, row, since) for row, log in logs)])
-
-
-def _logged_rows(observed: ObservationAnswer) -> list[Row]:
-    return [row for row in observed.to_arrow().to_pylist() if row["logs"] is not None]
-
-
-def _logged_span(rows: Sequence[Row]) -> tuple[datetime, datetime]:
-    """The time that the logs of all brokers have."""
-    return max(map(_logged_since, rows)), max(row["until"] for row in rows)
-
-
-def _logged_since(row: Mapping[str, Any]) -> datetime:
-    """The moment from which on a broker's log has all requests: later than its level was set where files were lost."""
-    since, until = cast("tuple[datetime, datetime]", (row["since"], row["until"]))
-    if row["complete"]:
-        return since
-    return max(since, beginning(Path(row["logs"][0]))) if row["logs"] else until
-
-
-def _logs(rows: Iterable[Row], record_sizes: pa.Table | None) -> list[tuple[Row, usage.Requests]]:
-    """The request log of each broker that has one."""
-    return [(row, log) for row in rows if (log := _log_of(row, record_sizes)) is not None]
-
-
-def _log_of(row: Row, record_sizes: pa.Table | None) -> usage.Requests | None:
-    if not row["logs"]:
-        return None
-    try:
-        return usage.requests(row["logs"], broker=row["broker"], tz=_zone_here(), record_sizes=record_sizes)
-    except NotFound:  # nobody asked for anything, so there is no line
-        return None
-
-
-def _in_time(frame: pa.Table, row: Row, since: datetime) -> pa.Table:
-    """REQUESTS of one broker in the time that was observed."""
-    is_observed = pc.and_(pc.greater_equal(frame["time"], since), pc.less_equal(frame["time"], row["until"]))
-    return frame.filter(is_observed).select(schemas.REQUESTS.names).cast(schemas.REQUESTS.schema)
-
-
-def _zone_here() -> str:
-    """A local Kafka's log4j writes the time of this machine."""
-    offset = datetime.now().astimezone().strftime("%z")
-    return f"{offset[:3]}:{offset[3:]}"
-
-
-# --- the mean size of a record of each topic, by which the bytes of share consumers are estimated ---
-
-
-def record_sizes(kafka: LiveKafka, names: Iterable[str]) -> pa.Table:
-    """RECORD_SIZES of these topics; see `Cluster.record_sizes`."""
-    stored = kafka.stored([*names])
-    ids = kafka.topic_ids(stored)
-    rows: list[Row] = [
-        {
-            "topic": topic,
-            "topic_id": ids[topic],
-            "records": records,
-            "bytes": size,
-            "mean_bytes": size / records if records > 0 else None,
-        }
-        for topic, (records, size) in sorted(stored.items())
-        if topic in ids
-    ]
-    return stamped(schemas.table(schemas.RECORD_SIZES, rows), kafka.id)
-
-
-def for_share_groups(kafka: LiveKafka) -> pa.Table | None:
-    """RECORD_SIZES of all topics; None where there is no share group, or the sizes may not be read."""
-    if "share" not in group_types(kafka).values():
-        return None
-    try:
-        return record_sizes(kafka, kafka.topics())
-    except KadminError:
-        return None
-
-
-# --- the use of one client's buckets ---
 
 _BUCKET = ("key", "level", "bucket_user", "bucket_client_id")
 

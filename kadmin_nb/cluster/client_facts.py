@@ -21,7 +21,8 @@ from ..usage.engines import Usage
 from ..usage.limits_over_time import UNKNOWN
 from ..usage.windows import in_windows
 from . import near_names
-from .bucket_usage import BucketUsage, Observed
+from .bucket_usage import BucketUsage
+from .observed_requests import Observed
 
 SECOND = 1_000_000
 """The windows in which waits are looked at, in microseconds."""

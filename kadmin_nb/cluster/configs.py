@@ -77,6 +77,33 @@ class Configs:
 
         return described(self._kafka, table)
 
+    def of_users(
+        self, user: object, client_id: object = None, *, keys: Collection[str] | None = None, only_set: bool = False
+    ) -> Answer:
+        """USER_CONFIGS: all that is set on these users: quotas, client configs, and SCRAM credentials.
+
+        Where something other than quotas cannot be read, a row says so. With a client-id, credentials are left out.
+
+        Parameters
+        ----------
+        user, client_id
+            As of `quotas.describe`.
+        keys
+            Only these keys, and client versions that support one of them.
+        only_set
+            Without the keys that clients support.
+
+        Raises
+        ------
+        Invalid
+            A key that users do not have.
+        NotAuthorized
+            The quotas cannot be read.
+        """
+        from .user_configs import user_configs
+
+        return user_configs(self._kafka, user, client_id, keys, only_set=only_set)
+
     def audit(self) -> ConfigFindings:
         """FINDINGS: configs of brokers, topics, groups and client-metrics that need a look.
 

@@ -34,7 +34,7 @@ from ..model.findings import ABSENT, FAILED, OK, SKIPPED, UNKNOWN, WARNING, Find
 from ..paths import journal_dir
 from ..version import VERSION
 from .observation import LEFT_ON, left_on
-from .permissions import may_i
+from .permissions import permissions
 
 _SOON = 30
 """Days before its end from which a certificate gets a warning."""
@@ -322,7 +322,7 @@ def _answer_of(kafka: LiveKafka, broker: Broker, timeout: float) -> str:
 
 def _rights_checks(kafka: LiveKafka, settings: Settings) -> Iterator[Finding]:
     try:
-        rows = may_i(kafka, settings, (), ()).to_arrow().to_pylist()
+        rows = permissions(kafka, settings, (), ()).to_arrow().to_pylist()
     except KadminError as error:
         yield _failed_check("rights", "all", error)
         return

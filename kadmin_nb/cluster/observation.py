@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import quote
@@ -28,6 +29,7 @@ from ..errors import (
     ExitState,
     Interrupted,
     KadminError,
+    NotKnowable,
     PartlyFailed,
     PlanRefused,
     Unsupported,
@@ -37,7 +39,7 @@ from ..errors import (
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
-from ..frames.schema_metadata import stamped
+from ..frames.schema_metadata import noted, stamped
 from ..model.findings import Row
 from ..model.resources import Resource
 from ..paths import state_dir
@@ -45,10 +47,12 @@ from ..plans.execution.executor import refuse_invalid
 from ..plans.execution.progress import Advance, Progress
 from ..plans.plan import Plan
 from ..plans.stage import Stage
-from .request_logs import RequestLog, request_logs
+from .observed_requests import for_share_groups, requests_of, top_of
+from .request_logs import RequestLog, log_places, request_logs
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
+    from ..usage.near_and_top import TopAnswer
 
 
 LOGGER = "kafka.request.logger"
@@ -110,6 +114,40 @@ class ObservationAnswer(Answer):
         """A line for each broker that was not observed, or whose logger is still on."""
         return tuple(f"broker {row['broker']}: {row['message']}" for row in self.failed._table.to_pylist())
 
+    def requests(self) -> pa.Table:
+        """REQUESTS of the time that was observed, as far as the logs of all brokers have it; its notes have the others.
+
+        Raises
+        ------
+        NotKnowable
+            The request logs cannot be read from here.
+        """
+        requests = requests_of(self._logged(), self._sizes())
+        return noted(requests, self._missing())
+
+    def top(self, *, keys: Sequence[str] | None = None, most: int = 10) -> TopAnswer:
+        """TOP: the clients that used most of each key, or of these, in the time that was observed.
+
+        Raises
+        ------
+        NotKnowable
+            The request logs cannot be read from here.
+        """
+        return top_of(self._logged(), keys, most, self._sizes()).warned(self._missing())
+
+    def _logged(self) -> list[Row]:
+        rows: list[Row] = self._table.to_pylist()
+        if all(row["logs"] is None for row in rows):
+            raise _not_known()
+        return rows
+
+    def _missing(self) -> list[str]:
+        """A line for each broker that is missing in them, or misses a part."""
+        return [*(f"WARNING: {failure}" for failure in self.failures), *self.warnings]
+
+    _sizes: Callable[[], pa.Table | None] = staticmethod(lambda: None)
+    """RECORD_SIZES, by which the bytes of share consumers are estimated; None where nobody shares."""
+
     def _failing(self) -> pa.Array:
         return pc.is_in(self._table["state"], pa.array([LEFT, SKIPPED]))
 
@@ -148,6 +186,13 @@ class ObservationAnswer(Answer):
         return [Listing(below, len(below), "lines", types=True)] if below else []
 
 
+def _not_known() -> NotKnowable:
+    return NotKnowable(
+        "brokers do not say where they write their request log",
+        hint="Have them write it (observe), and name its files; or take the usage from metrics.",
+    )
+
+
 @dataclass(frozen=True)
 class Level:
     """The level of one broker's logger, or the reason why it is unknown."""
@@ -162,9 +207,11 @@ Before = Mapping[int, str | None]
 
 
 def observe(
-    kafka: LiveKafka, stage: Callable[[], Stage], seconds: float, progress: Progress, logged: Logged
+    kafka: LiveKafka, stage: Callable[[], Stage], seconds: float, progress: Progress, logged: Logged, to_read: bool
 ) -> ObservationAnswer:
     """Switch on, wait, restore; see `Cluster.observe`."""
+    if to_read and not log_places(kafka.id):
+        raise _not_known()
     if not 1 <= seconds <= logged.longest:
         raise UsageError(f"an observation of {seconds:g} s is not possible", hint=f"From 1 s to {logged.longest:g} s.")
     if logged == DEPRECATED_REQUESTS:
@@ -200,12 +247,13 @@ def observe(
             for broker, before in levels_before.items()
         ]
     answer = ObservationAnswer(stamped(schemas.table(schemas.OBSERVED, rows), kafka.id))
+    answer._sizes = partial(for_share_groups, kafka)
     answer.hint = LISTS_CLIENTS if logged == DEPRECATED_REQUESTS else None
     if stopped:
         how = "; some log levels are not restored" if left else ", and all log levels were restored"
         reason = f"the observation was stopped by Ctrl-C after {lasted:.0f} s{how}"
         raise Interrupted(reason, outcomes=answer, hint=answer.lines or None)
-    return answer.raise_for_errors() if left else answer
+    return answer if not left or (to_read and answer.logs) else answer.raise_for_errors()
 
 
 def _switch_on_plan(

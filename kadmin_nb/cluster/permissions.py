@@ -93,10 +93,10 @@ class Probe:
     refused: Refusal | None
 
 
-def may_i(
+def permissions(
     kafka: LiveKafka, settings: Settings, wanted: Plan | Iterable[Edit], on: Iterable[Resource]
 ) -> PermissionsAnswer:
-    """PERMISSIONS to read what changes are judged by, and to make them; see `Cluster.may_i`."""
+    """PERMISSIONS to read what changes are judged by, and to make them; see `Cluster.permissions`."""
     edits = _edits_to_apply(wanted) if isinstance(wanted, Plan) else wanted
     wished = [*edits, *map(_harmless_edit, on)] or GENERAL
     changes = [Change(n, e.op, e.resource, e.key, wanted=e.text, after=e.text) for n, e in enumerate(wished, 1)]

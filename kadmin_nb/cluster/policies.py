@@ -63,14 +63,11 @@ def check(rules: Given | Iterable[Given], target: Any, *, on: Any = None, pairs:
     return _of_plan(chosen, plan, frames)
 
 
-def guard(kafka: LiveKafka, rules: Iterable[Rule], plan: Plan) -> PolicyAnswer | None:
-    """Refuse a plan that breaks a rule. Only rules about what it touches are judged, and read for; None without any.
-
-    Raises
-    ------
-    PlanRefused
-        The rule, and its reason.
-    """
+def guard(
+    kafka: LiveKafka, settings: Settings, plan: Plan, policy: Given | Iterable[Given] | None = None
+) -> PolicyAnswer | None:
+    """Refuse a plan that breaks a rule; see `Changes.guard`. Only rules about what it touches are judged."""
+    rules = in_force(settings, policy)
     touched = {"plan", *(frame for change in plan.changes for frame in _touched(change))}
     chosen = [rule for rule in rules if not touched.isdisjoint(rule.takes)]
     return _of_plan(chosen, plan, _of_live(kafka, chosen)).refuse(plan) if chosen and plan.changes else None

@@ -33,6 +33,7 @@ from . import brakes, bucket_usage, client_facts, resolve_engines, resolving
 from .brakes import BrakesAnswer
 from .bucket_usage import BucketUsage
 from .observation import notes_left_on
+from .observed_requests import Observed
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
@@ -191,7 +192,7 @@ def why(
     explanation = explain(stored, *pair, asked)
     others = () if pair[1] else explain(stored, pair[0], None, asked)
     unobserved = notes_of(usage) if isinstance(usage, pa.Table) else ()
-    observed = bucket_usage.Observed.of(usage)
+    observed = Observed.of(usage)
     requests, usage = _requests_and_usage(usage)
     used = None if usage is None else bucket_usage.of_client(kafka, usage, explanation, history)
     table = stamped(schemas.table(schemas.WHY, _rows(explanation, len(brokers), used)), kafka.id, marks)

@@ -166,4 +166,4 @@ def _user_configs(words: tuple[str, ...], session: Session, keys: Sequence[str] 
         raise UsageError(
             "user=… is required: client configs belong to users", hint="For quotas: quota describe client-id=…"
         )
-    return session.cluster.describe_user(chosen["user"], chosen.get("client_id"), keys=keys, only_set=only_set)
+    return session.cluster.configs.of_users(chosen["user"], chosen.get("client_id"), keys=keys, only_set=only_set)

@@ -54,10 +54,10 @@ def may_i(session: Session, words: tuple[str, ...]) -> Any:
     from ..plans import change_lines
 
     if words and words[0].partition("=")[0] not in WORDS:
-        return session.cluster.may_i(change_lines.line(words))
+        return session.cluster.permissions(change_lines.line(words))
     whose = read_selectors(words, tuple(WORDS))
     resources = [Resource.of(word.replace("_", "-"), name) for word, names in whose.items() for name in names]
-    return session.cluster.may_i(on=resources)
+    return session.cluster.permissions(on=resources)
 
 
 @click.command(cls=Verb)

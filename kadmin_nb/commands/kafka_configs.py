@@ -167,7 +167,7 @@ _UNCONFIRMED = "kafka-configs, which asks for no confirmation"
 
 def _refuses_dangers(session: Session, plan: Plan, plan_options: PlanOptions) -> bool:
     """True if a rule of a policy, whose breach is a danger, finds something in the plan: it is confirmed here, too."""
-    judged = session.cluster.guard(plan, session.with_policies(plan_options.apply_options).policy)
+    judged = session.cluster.plans.guard(plan, session.with_policies(plan_options.apply_options).policy)
     return judged is not None and bool(judged.dangers(plan))
 
 
@@ -354,7 +354,7 @@ def _user_configs(cluster: Cluster, chosen: Sequence[NamedType]) -> pa.Table:
     import pyarrow as pa
 
     named = {entity_type: [name or DEFAULT for name in names] or ANY for entity_type, names in chosen}
-    table = cluster.describe_user(named["users"], named.get("clients")).to_arrow()
+    table = cluster.configs.of_users(named["users"], named.get("clients")).to_arrow()
     rows = enumerate(zip(table["resource"].to_pylist(), table["error"].to_pylist(), strict=True))
     own = [n for n, (text, error) in rows if error is not None or len(Entity.parse(text).parts) == len(chosen)]
     return table.take(pa.array(own, pa.int64()))

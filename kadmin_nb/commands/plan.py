@@ -94,14 +94,15 @@ def show(session: Session, which: str, usage: Any, impact: ImpactOptions | None,
     if rights and (told or usage or impact):
         raise UsageError("--rights cannot be combined with what else a plan shows", hint="Use one, then the other.")
     if rights:
-        return session.cluster.may_i(load_plan(which))
+        return session.cluster.permissions(load_plan(which))
     if told and usage is not None:
         raise UsageError(f"--usage and --{told} cannot be combined", hint="Use one, then the other.")
     if told:
         return getattr(load_plan(which), told)()
     if impact:
-        return session.cluster.impact(load_plan(which), impact.clients)
-    return load_plan(which) if usage is None else session.cluster.stalls(load_plan(which), usage_frame(session, usage))
+        return session.cluster.plans.bind(load_plan(which)).impact(impact.clients)
+    plan = load_plan(which)
+    return plan if usage is None else session.cluster.plans.stalls(plan, usage_frame(session, usage))
 
 
 @plan.command()
@@ -115,7 +116,7 @@ def approve(session: Session, file: str, note: str) -> Any:
     """
     from ..plans.plan import Plan
 
-    approved = session.cluster.approve(Plan.load(file), note)
+    approved = session.cluster.plans.approve(Plan.load(file), note)
     approved.save(file)
     return approved
 

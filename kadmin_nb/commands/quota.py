@@ -148,7 +148,7 @@ def why(
 def _observed(session: Session, seconds: float) -> Any:
     """The requests of that time; None, with a note, where the connection is lost: the limits are worth showing."""
     try:
-        return session.cluster.requests_now(seconds, progress=session.progress)
+        return session.cluster.observe(seconds, to_read=True, progress=session.progress).requests()
     except (ConnectionFailed, TimedOut) as error:
         note(session, [f"WARNING: nothing was observed: {error}"])
         return None

@@ -247,11 +247,11 @@ class Session:
 
     def _with_impact(self, plan: Plan, impact: ImpactOptions | None) -> Plan:
         """The plan with its impact on these clients, and the dangers that they tell of; without clients as it is."""
-        return plan if impact is None else plan._with_impact(self.cluster.impact(plan, impact.clients))
+        return plan if impact is None else plan._with_impact(self.cluster.plans.bind(plan).impact(impact.clients))
 
     def _guarded(self, plan: Plan, options: ApplyOptions) -> None:
         """Refuse a plan that breaks a policy; what policies say besides is noted."""
-        answer = self.cluster.guard(plan, options.policy)
+        answer = self.cluster.plans.guard(plan, options.policy)
         if answer is not None and self.note is not None:
             for line in answer.remarks:
                 self.note(line)

@@ -138,7 +138,9 @@ class UsageSource:
     def _record_sizes(self, session: Session) -> Any:
         """Those of the current cluster, or a frame."""
         if isinstance(self.record_sizes, str) and self.record_sizes == "cluster":
-            return session.cluster.record_sizes()
+            from ..usage import record_sizes
+
+            return record_sizes(session.cluster)
         from ..frames import schemas
 
         return typed_frame(session, self.record_sizes, schemas.RECORD_SIZES)
@@ -382,7 +384,7 @@ def top(session: Session, source: UsageSource, keys: tuple[str, ...], most: int,
     """
     more: dict[str, Any] = {"keys": options.keys_of(keys), "most": most}
     if not source.sources:
-        answer = session.cluster.top(seconds=seconds, progress=session.progress, **more)
+        answer = session.cluster.observe(seconds, to_read=True, progress=session.progress).top(**more)
         _note_unless_shown(session, answer.warnings)
         return answer
     source.check()

@@ -32,10 +32,10 @@ class ApplyOptions:
         Seconds to wait for the lease while another editor holds it; 0 refuses at once. None is 150 seconds, and in a
         terminal the person there is asked first. A function is called with the refusal, and returns the seconds.
     require_approval
-        Refuse a plan that no other person has approved; see `Cluster.approve`.
+        Refuse a plan that no other person has approved; see `cluster.plans.approve`.
     policy
         Refuse a plan that breaks a rule of this policy, a file or functions, besides those of the profile. See
-        `Cluster.guard`.
+        `cluster.plans.guard`.
     verify_timeout
         Seconds without a further row after which brokers that do not show a change are no longer waited for.
     quiet_period

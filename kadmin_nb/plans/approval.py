@@ -16,7 +16,7 @@ from ..hints import Hint, Verb, sentence
 from .plan import Plan, with_note
 
 APPROVAL = "approval"
-APPROVE = Verb("plan approve FILE", "cluster.approve(plan)")
+APPROVE = Verb("plan approve FILE", "cluster.plans.approve(plan)")
 
 
 def approved(plan: Plan, author: str, at: str, text: str = "") -> Plan:

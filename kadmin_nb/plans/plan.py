@@ -214,7 +214,7 @@ class Plan(PrintFormats, Tabular):
         """
         chosen = with_arguments(options, given)
         if self._live is None:
-            raise UsageError("this plan is bound to no cluster", hint="cluster.review(plan) shows it.")
+            raise UsageError("this plan is bound to no cluster", hint="cluster.plans.bind(plan).review() shows it.")
         return self._live.review(self, chosen)
 
     def quotas_after(self, before: Any = None) -> pa.Table:
@@ -262,7 +262,8 @@ class Plan(PrintFormats, Tabular):
             return quotas
         if self._live is None:
             raise UsageError(
-                "this plan is bound to no cluster", hint="Give it quotas=, or ask the cluster: cluster.impact(plan, …)."
+                "this plan is bound to no cluster",
+                hint="Give it quotas=, or bind it: cluster.plans.bind(plan).impact(…).",
             )
         return self._live.quotas()
 

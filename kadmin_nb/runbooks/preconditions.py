@@ -90,7 +90,7 @@ def gate(plan: Plan, *, limit: int, changes_id: str = "", require_approval: bool
     changes_id
         The id of the reviewed changes; empty: any.
     require_approval
-        Another person than its author must have approved it; see `Cluster.approve`.
+        Another person than its author must have approved it; see `cluster.plans.approve`.
 
     Raises
     ------

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .metrics import usage_from_metrics
     from .near_and_top import alerts, near, top
     from .prometheus_api import prometheus
-    from .request_log import Requests, requests
+    from .request_log import Requests, record_sizes, requests
     from .request_rows import LOWEST_VERSIONS
     from .rightsizing import recommend
     from .tables import check_tables, store_usage, store_utilisation
@@ -38,7 +38,7 @@ _NAMES = {
     "metrics": ("usage_from_metrics",),
     "near_and_top": ("alerts", "near", "top"),
     "prometheus_api": ("prometheus",),
-    "request_log": ("Requests", "requests"),
+    "request_log": ("Requests", "record_sizes", "requests"),
     "request_rows": ("LOWEST_VERSIONS",),
     "rightsizing": ("recommend",),
     "tables": ("check_tables", "store_usage", "store_utilisation"),
@@ -66,6 +66,7 @@ __all__ = [
     "over_days",
     "prometheus",
     "recommend",
+    "record_sizes",
     "requests",
     "store_usage",
     "store_utilisation",

@@ -19,9 +19,12 @@ import pyarrow.compute as pc
 
 from ..errors import Invalid, UsageError
 from ..frames import schemas
+from ..frames.answer import Answer
 from ..frames.display import Display
 from ..frames.relational import Frame, Measure, added_up, appended, each_once, select, with_columns, words_of
+from ..frames.schema_metadata import stamped
 from ..frames.spark import is_spark, is_stream
+from ..model.grammar import ANY, LEFT_OUT
 from ..resolution.input_columns import CLUSTER
 from .cut_lines import CutLines
 from .log_files import TORN, LogLines, ReadSoFar, address, local_files
@@ -303,8 +306,9 @@ def requests(
     inter_broker
         Names of the listeners that brokers use between themselves, or one regular expression for them.
     record_sizes
-        The mean size of a record of each topic, as `cluster.record_sizes()` has it: `topic_id` and `mean_bytes`. With
-        it the bytes of a SHARE_FETCH are estimated by the records that it acquired; a log does not report them.
+        The mean size of a record of each topic, as `kn.usage.record_sizes(cluster)` has it: `topic_id` and
+        `mean_bytes`. With it the bytes of a SHARE_FETCH are estimated by the records that it acquired; a log does not
+        report them.
     names
         A pattern of file names to read below a folder, such as `*request*`.
     dedupe
@@ -442,3 +446,44 @@ def _quarantined(rows: Iterable[Mapping[str, Any]], damaged: Sequence[str]) -> C
         if row["fault"] is not None:
             quarantined[row["fault"]] += row["lines"]
     return quarantined
+
+
+def record_sizes(cluster: Any, topic: object = ANY) -> Answer:
+    """RECORD_SIZES: the records and bytes of topics, as brokers have them on disk, and the mean size of a record.
+
+    `kn.usage.requests(log, record_sizes=…)` estimates by them the bytes of share consumers. They are the means of what
+    the topics have now: compressed, as consumers are sent them. A compacted topic has fewer records than offsets, so
+    its mean is too low.
+
+    Parameters
+    ----------
+    cluster
+        A `Cluster`.
+    topic
+        A name, `kn.ANY` or `kn.Pattern("orders-*")`, or a list of them.
+
+    Raises
+    ------
+    NotAuthorized
+        DESCRIBE on the cluster is missing.
+    """
+    resources = cluster.configs.select(topic, *[LEFT_OUT] * 4)
+    return Answer(sizes_of(cluster.port, [resource.name for resource in resources]))
+
+
+def sizes_of(kafka: Any, names: Iterable[str]) -> pa.Table:
+    """RECORD_SIZES of these topics; see `record_sizes`."""
+    stored = kafka.stored([*names])
+    ids = kafka.topic_ids(stored)
+    rows: list[dict[str, Any]] = [
+        {
+            "topic": topic,
+            "topic_id": ids[topic],
+            "records": records,
+            "bytes": size,
+            "mean_bytes": size / records if records > 0 else None,
+        }
+        for topic, (records, size) in sorted(stored.items())
+        if topic in ids
+    ]
+    return stamped(schemas.table(schemas.RECORD_SIZES, rows), kafka.id)

@@ -1,8 +1,8 @@
-"""Quotas and configs of a frame in an editor: a snapshot's, a file's, another cluster's."""
+"""Quotas and configs in an editor: those of a cluster, or of a frame, such as a snapshot's or a file's."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -11,11 +11,12 @@ import pyarrow.compute as pc
 from ..errors import UsageError
 from ..frames import schemas
 from ..frames.given_frames import arrow_table, fitted
+from ..model.grammar import LEFT_OUT
 from ..model.resources import Resource
 from ..plans.stage import Stage
 from ..resolution.input_columns import CLUSTER, QUOTAS_LABEL, non_null_column, read_columns
 from .config_editor import ConfigEditor
-from .config_table import ConfigTable, plain_text
+from .config_table import ConfigReader, ConfigTable, plain_text
 from .quota_editor import QuotaEditor
 from .quota_table import StoredQuotas
 
@@ -25,24 +26,26 @@ _MAY_LACK = ("is_default", "synonyms", "documentation", "error", "message")
 """The columns of CONFIGS without which its table only says less."""
 
 
-def edit_quotas(quotas: object, stage: Stage | None = None) -> QuotaEditor:
-    """Edit the quotas of a frame, such as a snapshot's, in a spreadsheet; edits are staged.
-
-    `Cluster.edit_quotas` edits those of a cluster.
+def edit_quotas(quotas: object, stage: Stage | None = None, **entity: object) -> QuotaEditor:
+    """A spreadsheet of the quotas of a cluster, or of a frame such as a snapshot's; edits are staged.
 
     Parameters
     ----------
     quotas
-        QUOTAS of one cluster, as anything with `__arrow_c_stream__`.
+        A `Cluster`; or QUOTAS of one cluster, as anything with `__arrow_c_stream__`.
     stage
-        The stage for the edits, of the cluster that plans them. Default: a new one without a cluster; its `to_cell()`
-        has the edits as lines.
+        The stage for the edits, of the cluster that plans them. Default: the session's of a cluster; of a frame a new
+        one without a cluster, whose `to_cell()` has the edits as lines.
+    entity
+        `user`, `client_id`, `ip` or `entity`, as of `quotas.describe`: only these entities of a cluster.
 
     Raises
     ------
     UsageError
         Not a frame, a column is missing, it is of several clusters, or an entity has a key twice.
     """
+    if (cluster := _cluster_of(quotas)) is not None:
+        return QuotaEditor(lambda: _stored(cluster, entity), stage or cluster.tray)
     table = fitted(read_columns(quotas, schemas.QUOTAS.names, QUOTAS_LABEL), schemas.QUOTAS.schema, QUOTAS_LABEL)
     _refuse_several_clusters(table, QUOTAS_LABEL)
     for name in (field.name for field in schemas.QUOTAS.schema if not field.nullable):
@@ -52,25 +55,31 @@ def edit_quotas(quotas: object, stage: Stage | None = None) -> QuotaEditor:
     return QuotaEditor(lambda: StoredQuotas.of(stored), _stage_for(stage, "edit_quotas", QUOTAS_LABEL))
 
 
-def edit_configs(configs: object, stage: Stage | None = None) -> ConfigEditor:
-    """Edit the configs of a frame, such as a snapshot's, in a spreadsheet; edits are staged.
+def edit_configs(configs: object, stage: Stage | None = None, **resources: object) -> ConfigEditor:
+    """A spreadsheet of configs of a cluster, or of a frame such as a snapshot's; edits are staged.
 
-    `Cluster.edit_configs` edits those of a cluster. Fallbacks and Kafka's descriptions are shown as far as the frame
-    has them, in `synonyms` and `documentation`.
+    Fallbacks and Kafka's descriptions are shown as far as a frame has them, in `synonyms` and `documentation`.
 
     Parameters
     ----------
     configs
-        CONFIGS of one cluster, as anything with `__arrow_c_stream__`.
+        A `Cluster`; or CONFIGS of one cluster, as anything with `__arrow_c_stream__`.
     stage
-        The stage for the edits, of the cluster that plans them. Default: a new one without a cluster; its `to_cell()`
-        has the edits as lines.
+        The stage for the edits, of the cluster that plans them. Default: the session's of a cluster; of a frame a new
+        one without a cluster, whose `to_cell()` has the edits as lines.
+    resources
+        `topic`, `broker`, `broker_logger`, `client_metrics` or `group`, as of `configs.describe`: of a cluster, the
+        resources whose configs are shown.
 
     Raises
     ------
     UsageError
         Not a frame, a column is missing, it is of several clusters, or a resource has a key twice.
     """
+    if (cluster := _cluster_of(configs)) is not None:
+        words = ("topic", "broker", "broker_logger", "client_metrics", "group")
+        chosen = cluster.configs.select(*(resources.get(word, LEFT_OUT) for word in words))
+        return ConfigEditor(ConfigReader(cluster.port, chosen), stage or cluster.tray)
     names = [name for name in schemas.CONFIGS.names if name not in _MAY_LACK]
     given = arrow_table(configs, (CLUSTER, *schemas.CONFIGS.names), CONFIGS_LABEL)
     schemas.require_columns(CONFIGS_LABEL, names, given.column_names)
@@ -79,6 +88,18 @@ def edit_configs(configs: object, stage: Stage | None = None) -> ConfigEditor:
     stored = schemas.table(schemas.CONFIGS, table.to_pylist())
     _refuse_doubles(stored, ("resource_type", "resource_name", "key"))
     return ConfigEditor(_FrameReader(stored), _stage_for(stage, "edit_configs", CONFIGS_LABEL))
+
+
+def _cluster_of(given: Any) -> Any:
+    """The cluster that is given in place of a frame; None of a frame."""
+    return given if hasattr(given, "port") else None
+
+
+def _stored(cluster: Any, entity: Mapping[str, object]) -> StoredQuotas:
+    """The quotas of a cluster, and those of the entities that are shown."""
+    quotas = cluster.quotas.describe().to_arrow()
+    shown = cluster.quotas.describe(**entity).to_arrow() if entity else quotas
+    return StoredQuotas(quotas, shown, len(cluster.brokers))
 
 
 class _FrameReader:

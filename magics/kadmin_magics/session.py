@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from keyword import iskeyword
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kadmin_nb.commands.session import ImpactOptions, PlanOptions, Session, planned, save
-from kadmin_nb.errors import Interrupted, NotFound, PartlyFailed, UsageError
+from kadmin_nb.errors import Interrupted, KadminError, NotFound, PartlyFailed, UsageError
 from kadmin_nb.hints import braces_doubled
 from kadmin_nb.model.changes import Edit
 from kadmin_nb.model.grammar import quote
@@ -116,7 +116,7 @@ class NotebookSession(Session):
 
     def chosen(self, target: object, properties: Mapping[str, str]) -> object:
         current = self.use(_target(target), properties)
-        print(f"connected: {current.summary()}")
+        print(f"connected: {_summary(current)}")
         return current
 
     def refuse_out(self, name: str) -> None:
@@ -174,7 +174,7 @@ class NotebookSession(Session):
 
     def review(self, plan: Plan, options: ApplyOptions) -> Display:
         self._refuse_elsewhere()
-        return self.cluster.review(plan, self.with_policies(options))
+        return self.cluster.plans.bind(plan).review(self.with_policies(options))
 
     def plan(self, plan_options: PlanOptions, impact: ImpactOptions | None = None) -> Plan:
         tray = self.tray
@@ -182,7 +182,7 @@ class NotebookSession(Session):
         plan = planned(tray, replace(plan_options, reason=plan_options.reason or self.reason, allow_unknown=allowed))
         edits = self._staged
         edits.policies = self.with_policies(plan_options.apply_options).policy
-        self.cluster.guard(plan, edits.policies)
+        self.cluster.plans.guard(plan, edits.policies)
         plan = self._with_impact(plan, impact)
         save(plan, plan_options)
         edits.shown = plan
@@ -255,3 +255,13 @@ def _target(named: object) -> str | Cluster:
 def _below_the_cell(line: str) -> None:
     """A notebook's own line of notes is gone when the cell has run; its standard error stays."""
     print(line, file=sys.stderr)
+
+
+def _summary(cluster: Cluster) -> str:
+    """The cluster in a line: `1 broker, Kafka 4.3, 38 quotas`; without quotas if they cannot be read."""
+    from kadmin_nb.frames.views import counted_nouns
+
+    parts = [counted_nouns(len(cluster.port.brokers()), "broker", "brokers"), f"Kafka {cluster.port.version}"]
+    with suppress(KadminError):
+        parts.append(counted_nouns(len(cluster.quotas.describe().raise_for_errors()), "quota", "quotas"))
+    return ", ".join(parts)

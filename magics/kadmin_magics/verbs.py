@@ -69,7 +69,9 @@ def discard(session: NotebookSession) -> Any:
 @options.types(*TYPES)
 def edit_quotas(session: NotebookSession, words: tuple[str, ...]) -> Any:
     """Edit quotas in a spreadsheet; edits are staged (notebook)."""
-    return session.cluster.edit_quotas(stage=session.tray, **read_selectors(words, TYPES))
+    from kadmin_nb.widgets import edit_quotas as edit_quotas_of
+
+    return edit_quotas_of(session.cluster, session.tray, **read_selectors(words, TYPES))
 
 
 @click.command("edit", cls=Verb)
@@ -78,7 +80,9 @@ def edit_quotas(session: NotebookSession, words: tuple[str, ...]) -> Any:
 @options.types(*RESOURCES)
 def edit_configs(session: NotebookSession, words: tuple[str, ...]) -> Any:
     """Edit configs in a spreadsheet; edits are staged (notebook)."""
-    return session.cluster.edit_configs(stage=session.tray, **read_selectors(words, RESOURCES))
+    from kadmin_nb.widgets import edit_configs as edit_configs_of
+
+    return edit_configs_of(session.cluster, session.tray, **read_selectors(words, RESOURCES))
 
 
 @click.command("review", cls=Verb)

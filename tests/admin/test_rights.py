@@ -24,7 +24,6 @@ from kadmin_nb.admin import copies, first_contact, topics
 from kadmin_nb.admin.ports import ConfigOperation, CredentialChange
 from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.cluster import permissions
-from kadmin_nb.cluster.bucket_usage import record_sizes
 from kadmin_nb.errors import NotAuthorized
 from kadmin_nb.model.changes import Change, Edit, Refusal
 from kadmin_nb.model.connection_settings import Settings
@@ -34,6 +33,7 @@ from kadmin_nb.model.scram import MECHANISMS, ScramUser
 from kadmin_nb.plans.kinds.registry import remedy
 from kadmin_nb.secrets import Secret
 from kadmin_nb.state.taking import snapshot_of
+from kadmin_nb.usage.request_log import sizes_of
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.secure
@@ -288,7 +288,7 @@ def test_the_right_that_a_hint_names_is_the_one_that_is_missing(attempt, java, s
 
 
 def _permissions(reached: LiveKafka, *edits: Edit, on: tuple[Resource, ...] = ()) -> list[tuple]:
-    answer = permissions.may_i(reached, reached.wire.settings, list(edits), on)
+    answer = permissions.permissions(reached, reached.wire.settings, list(edits), on)
     rows = answer.to_arrow().to_pylist()
     return [(row["action"], row["operation"], row["resource"], row["allowed"]) for row in rows]
 
@@ -325,7 +325,7 @@ def test_may_i_tells_the_rights_on_credentials(admin, user_with) -> None:
 def test_the_granting_line_grants(java, user_with) -> None:
     """It named the right, and I did not know how to write the ACL."""
     reached = user_with("may-nothing")
-    answer = permissions.may_i(reached, reached.wire.settings, [], (SEEN,))
+    answer = permissions.permissions(reached, reached.wire.settings, [], (SEEN,))
     lines = answer.to_arrow()["grant"].to_pylist()
     assert lines[1].endswith("--add --allow-principal User:may-nothing --operation AlterConfigs --topic seen")
     assert "2 of 2 rights are missing." in repr(answer)
@@ -345,6 +345,6 @@ def test_sizes_of_records_need_describe(admin, user_with):
     topic = (ResourceType.TOPIC, SEEN.name)
     seeing = user_with("sees-sizes", (CLUSTER, AclOperation.DESCRIBE), (topic, AclOperation.DESCRIBE))
     blind = user_with("sees-no-sizes", (topic, AclOperation.DESCRIBE))
-    assert record_sizes(seeing, [SEEN.name]).to_pylist() == record_sizes(admin, [SEEN.name]).to_pylist()
+    assert sizes_of(seeing, [SEEN.name]).to_pylist() == sizes_of(admin, [SEEN.name]).to_pylist()
     with pytest.raises(NotAuthorized):
-        record_sizes(blind, [SEEN.name])
+        sizes_of(blind, [SEEN.name])

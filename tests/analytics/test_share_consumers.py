@@ -122,7 +122,7 @@ def test_a_throttled_share_consumer_is_seen(log, cluster):
 @pytest.mark.spark
 def test_the_bytes_of_a_share_consumer_are_estimated(log, cluster, spark):
     """It was throttled at its limit, and nobody could tell how much it read."""
-    sizes = cluster.record_sizes("shared")
+    sizes = kn.usage.record_sizes(cluster, "shared")
     (size,) = sizes
     assert (size["records"], 1_000 < size["mean_bytes"] < 1_100) == (3_000, True)
     offset = datetime.now().astimezone().strftime("%z")

@@ -14,6 +14,20 @@ PRINTED = FRAMES | {"to_cell", "to_kafka_configs", "to_markdown", "to_python"}
 
 PUBLIC = {
     kn.Answer: FRAMES | {"columns", "differing", "failed", "head", "notes", "ok"},
+    kn.Cluster: {
+        "apply",
+        "brokers",
+        "client_configs",
+        "close",
+        "configs",
+        "diff",
+        "id",
+        "metrics",
+        "observe",
+        "permissions",
+    }
+    | {"plan_from", "plans", "port", "quotas", "rollback", "scram", "settings", "snapshot", "stage", "tray", "users"}
+    | {"permissions", "verify"},
     kn.Plan: PRINTED
     | {"apply", "changes", "changes_id", "cluster_id", "dangers", "head", "id", "impact", "load", "notes"}
     | {"quotas_after", "reason", "review", "save", "warnings"},
@@ -22,13 +36,20 @@ PUBLIC = {
     | {"reset_config", "set_client_config", "set_config", "set_configs", "set_quota", "set_quotas", "set_scram"}
     | {"subtract_config"},
 }
+GIVEN = {kn.Cluster: {"port", "settings", "quotas", "configs", "scram"}}
+"""What is there in a value alone."""
 
 
 @pytest.mark.parametrize("kind", PUBLIC, ids=lambda kind: kind.__name__)
 def test_nothing_is_offered_that_a_user_does_not_call(kind: type) -> None:
     """Tab after `plan.` listed fifty names, twenty of them for the page that shows it."""
-    names = {*dir(kind), *(field.name for field in (fields(kind) if is_dataclass(kind) else ()))}
+    names = {*dir(kind), *(field.name for field in (fields(kind) if is_dataclass(kind) else ())), *GIVEN.get(kind, ())}
     assert {name for name in names if not name.startswith("_")} == PUBLIC[kind]
+
+
+def test_a_cluster_has_few_names() -> None:
+    """Tab after `cluster.` listed 34 names."""
+    assert len(PUBLIC[kn.Cluster]) <= 22
 
 
 def test_the_library_has_few_names() -> None:

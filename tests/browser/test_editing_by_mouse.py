@@ -66,7 +66,7 @@ def test_the_notebook_teaches_what_the_screen_shows(open_notebook: Open) -> None
     configs.get_by_role("row").filter(has_text="retention.ms").first.wait_for()
     notebook.picture("editing-configs")
     run_until(notebook, "%kplan apply larger.json", cells)
-    back = run_until(notebook, "cluster.review(back", cells)
+    back = run_until(notebook, "(back := cluster.rollback", cells)
     back.get_by_role("button", name="Apply").wait_for()
     assert "2 verified" in run_until(notebook, "back.apply()", cells).inner_text()
     assert "1 verified" in run_until(notebook, "kept.apply()", cells).inner_text()

@@ -120,7 +120,7 @@ def test_what_may_not_be_seen_is_told_beside_one_key(person, admin, alice):
     grant_reading_of_quotas(cluster, admin)
     eventually(lambda: can_read(cluster, alice), True)
     admin.client_configs.setup().apply()
-    rows = cluster.describe_user(alice, keys=["acks"]).to_arrow().to_pylist()
+    rows = cluster.configs.of_users(alice, keys=["acks"]).to_arrow().to_pylist()
     assert [(row["kind"], row["value"]) for row in rows if row["error"] is None] == [("client-config", "-1")]
     assert ("supported", "TOPIC_AUTHORIZATION_FAILED") in [(row["kind"], row["error"]) for row in rows]
 

@@ -125,7 +125,7 @@ def test_one_that_lets_us_not_in_is_named_and_the_others_are_read(three, wide) -
 def test_one_that_is_killed_ends_no_answer(three, wide, broker: int, is_fenced: bool, turn: int) -> None:
     """`quota why --for` observed two brokers of three, and threw it away: PartlyFailed."""
     with killed(three, wide, broker, is_fenced=is_fenced):
-        requests = wide.requests_now(1.0)
+        requests = wide.observe(1.0, to_read=True).requests()
         why = wide.quotas.why("alice", "app", usage=requests)
         assert [row["value"] for row in why if row["key"] == "producer_byte_rate"] == [1e6]
         assert any(f"broker {broker}" in note for note in why.notes)

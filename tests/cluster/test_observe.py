@@ -18,7 +18,6 @@ import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
 from kadmin_nb.admin.ports import ConfigOperation
 from kadmin_nb.cluster import observation, request_logs
-from kadmin_nb.cluster.bucket_usage import top_of
 from kadmin_nb.commands import run
 from kadmin_nb.commands.session import Session
 from kadmin_nb.local import LocalKafka
@@ -77,7 +76,7 @@ def test_on_for_a_while_and_then_as_before(quiet, kafka):
     assert str(place) in repr(answer)
     (row,) = answer.to_arrow().to_pylist()
     assert 1.5 <= (row["until"] - row["since"]).total_seconds() < 30
-    reasons = quiet.log().to_arrow().to_pylist()
+    reasons = quiet.plans.log().to_arrow().to_pylist()
     assert {"observe for 1.5 s", "the observation is over"} <= {one["reason"] for one in reasons}
 
 
@@ -144,7 +143,7 @@ def test_it_says_what_log4j_threw_away(quiet, kafka, unique):
     assert answer.to_arrow().select(["complete", "message"]).to_pylist() == [{"complete": False, "message": said}]
     assert answer.warnings == (f"WARNING: broker 1: {said}",)
     assert answer.warnings[0] in repr(answer)
-    top = top_of(answer, None, 10)
+    top = answer.top()
     assert f", {request_logs.beginning(Path(answer.logs[0])):%Y-%m-%d %H:%M:%SZ} to " in top.watched
     assert top.warnings == answer.warnings
     assert top.warnings[0] in repr(top)

@@ -103,7 +103,7 @@ class Scene:
     def why_client(self, client_id: str | None = None, before: float = 3.0, history: History | None = None) -> Question:
         """Ask about the client, after its traffic has gone on for a while."""
         time.sleep(before)
-        requests = self.cluster.requests_now(OBSERVED)
+        requests = self.cluster.observe(OBSERVED, to_read=True).requests()
         asked = self.client_id if client_id is None else client_id
         return lambda: self.cluster.quotas.why(self.user, asked, usage=requests, history=history)
 

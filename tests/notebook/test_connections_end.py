@@ -45,7 +45,7 @@ def _plans(kafka: LocalKafka) -> None:
 
 def _reviews(kafka: LocalKafka) -> None:
     cluster = kn.connect(kafka.bootstrap)
-    cluster.review(planned(cluster.stage()))
+    planned(cluster.stage()).review()
 
 
 def _scrapes(kafka: LocalKafka) -> None:
@@ -105,7 +105,7 @@ def test_use_closes_what_it_replaces(notebook, kafka: LocalKafka) -> None:
         "kept = {'prod': [cluster]}",
         "kept = cluster.stage()",
         "kept = planned(cluster.stage())",
-        "kept = cluster.edit_quotas()",
+        "import kadmin_nb as kn; kept = kn.widgets.edit_quotas(cluster)",
         "kept = cluster.quotas.describe",
     ],
 )

@@ -114,11 +114,11 @@ def test_over_a_connection_without_a_login_nobody_approves(cluster: kn.Cluster, 
     stage.set_quota("producer_byte_rate", 5e6, user=(user := unique("user")))
     plan = stage.plan()
     with pytest.raises(kn.PlanRefused, match="is not a verified login"):
-        cluster.approve(plan)
+        cluster.plans.approve(plan)
     with pytest.raises(kn.PlanRefused, match="is not approved"):
         cluster.apply(plan, require_approval=True)
     with pytest.raises(kn.errors.WrongCluster):
-        cluster.approve(kn.Plan(PlanHead("another", AT, author=ALICE), ()))
+        cluster.plans.approve(kn.Plan(PlanHead("another", AT, author=ALICE), ()))
     assert not len(cluster.quotas.describe(user=user))
 
 
@@ -172,7 +172,7 @@ def three(secure_kafka: LocalKafka, unique) -> ThreePersons:
     grant(secure_kafka, names[2], ResourceType.BROKER, "kafka-cluster", AclOperation.ALTER)
     with secure_kafka.connect(names[0]) as mia, secure_kafka.connect(names[2]) as job:
         eventually(lambda: mia.configs.describe(topic=topic).ok and mia.port.quotas.describe().num_rows >= 0, True)
-        eventually(lambda: job.may_i(f"set retention.ms=1d topic={topic}").ok and job.may_i().ok, True)
+        eventually(lambda: job.permissions(f"set retention.ms=1d topic={topic}").ok and job.permissions().ok, True)
     return ThreePersons(*logins, topic, tuple(f"User:{name}" for name in names))
 
 

@@ -100,7 +100,7 @@ def test_a_new_password_logs_in_until_it_is_deleted(admin, logs_in, unique, capl
     eventually(lambda: logs_in(alice, SHA_512), False)
     assert logs_in(alice, SHA_256)
     back = admin.rollback(done.plan_id)
-    log = [admin.log(plan), admin.log(gone), admin.log()]
+    log = [admin.plans.log(plan), admin.plans.log(gone), admin.plans.log()]
     assert list((place / "state").rglob("*.json*"))
     assert sings(shown(stage, plan, done, gone, back, *log), caplog.text, place) == []
     with pytest.raises(kn.PlanRefused, match="nothing to roll back") as lost:
@@ -346,7 +346,7 @@ def test_a_users_credentials_stand_beside_the_quotas(kadmin, admin, trainee, uni
     give(AclOperation.DESCRIBE_CONFIGS)
     eventually(lambda: _may(cluster.quotas.describe), True)
     half = [
-        row for row in rows(cluster.describe_user(alice), "kind", "error", "message") if row[0] in ("quota", "scram")
+        row for row in rows(cluster.configs.of_users(alice), "kind", "error", "message") if row[0] in ("quota", "scram")
     ]
     assert half == [
         ("quota", None, None),

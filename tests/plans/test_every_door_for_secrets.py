@@ -264,5 +264,5 @@ def test_a_secret_by_reference_is_carried_out_and_is_nowhere(
         ["plan", "log", "--out", "log.csv"],
     ):
         kadmin(*words, place=place, ends=(0,))
-    silence(cluster.snapshot(), cluster.log(), Plan.load("p.json"), cluster.configs.describe(broker="1"))
+    silence(cluster.snapshot(), cluster.plans.log(), Plan.load("p.json"), cluster.configs.describe(broker="1"))
     assert {"p.json", "o.json", "c.parquet"} <= {file.name for file in place.rglob("*")}

@@ -98,11 +98,11 @@ def test_what_is_written_down_is_the_reference(cluster, clean_broker, silence, p
     assert again == replace(plan, _live=None)
     assert rows(again, "wanted", "after") == [(REFERENCE, REFERENCE)]
     back = cluster.rollback(outcomes.plan_id)
-    log = cluster.log(plan)
+    log = cluster.plans.log(plan)
     undone = applied(back).raise_for_errors()
     assert rows(undone, "state") == [("verified",)]
     assert list((place / "state").rglob("*.json*"))
-    silence(stage, edit, plan, again, outcomes, seen, log, cluster.log(), back, undone, cluster, cluster.settings)
+    silence(stage, edit, plan, again, outcomes, seen, log, cluster.plans.log(), back, undone, cluster, cluster.settings)
 
 
 def test_the_broker_gets_the_secret_itself(cluster, clean_broker, monkeypatch):
@@ -157,7 +157,7 @@ def test_a_refusal_after_the_validation_is_in_no_journal(cluster, clean_broker, 
     assert REFERENCE in rows(outcomes, "message")[0][0]
     with pytest.raises(kn.PartlyFailed) as failed:
         outcomes.raise_for_errors()
-    silence(plan, outcomes, failed.value, variables(failed.value), cluster.log(plan))
+    silence(plan, outcomes, failed.value, variables(failed.value), cluster.plans.log(plan))
 
 
 def test_a_secret_that_is_not_there_is_told_before_anything_is_sent(cluster, clean_broker, tells, monkeypatch):

@@ -299,7 +299,7 @@ def test_what_a_later_verify_has_seen_is_taken_back_too(cluster, half_applied):
     """plan verify called all 100,000 rows verified, and the rollback left 25,000 of them as they were."""
     seen = cluster.verify(half_applied)
     assert rows(seen, "state") == [("verified",)] * 3
-    assert [row["kind"] for row in cluster.log(half_applied).to_arrow().to_pylist()][-2:] == ["end", "seen"]
+    assert [row["kind"] for row in cluster.plans.log(half_applied).to_arrow().to_pylist()][-2:] == ["end", "seen"]
     assert (seen.journal, seen.chain_head) == (
         str(journals().of(half_applied).place),
         journals().of(half_applied).chain.head,

@@ -73,7 +73,7 @@ def test_without_a_usage_nothing_changes(cluster: kn.Cluster, lowered):
 def test_an_impact_shows_the_danger_below_its_plan(cluster: kn.Cluster, lowered):
     """It foretold the stall in row 30, and the plan above it had no danger."""
     user, plan = lowered
-    answer = cluster.impact(plan, usage((user, "app", 5 * MB)))
+    answer = cluster.plans.bind(plan).impact(usage((user, "app", 5 * MB)))
     assert "1 of 1 clients that the plan touches would be throttled" in repr(answer)
     judged = plan._with_impact(answer)
     assert judged.dangers().to_arrow()["danger"].to_pylist() == ["stop"]

@@ -304,7 +304,7 @@ def test_what_is_given_adds_to_what_is_in_force(cluster, ceiling_file) -> None:
     object.__setattr__(cluster.settings, "policy", str(place))
     try:
         with pytest.raises(kn.PlanRefused, match="ask the platform team"):
-            cluster.guard(staged(cluster, user, "60MB/s"), no_deletion)
+            cluster.plans.guard(staged(cluster, user, "60MB/s"), no_deletion)
     finally:
         object.__setattr__(cluster.settings, "policy", None)
 
@@ -327,8 +327,8 @@ def test_only_what_a_plan_touches_is_read(cluster, ceiling_file, monkeypatch) ->
     user, place = ceiling_file
     made = staged(cluster, user, "1MB/s")
     monkeypatch.setattr(cluster.port.configs, "describe", lambda *a, **o: pytest.fail("the configs were read"))
-    cluster.guard(made, [place, in_sync])
-    assert cluster.guard(made, in_sync) is None
+    cluster.plans.guard(made, [place, in_sync])
+    assert cluster.plans.guard(made, in_sync) is None
 
 
 def test_users_of_a_live_cluster_are_a_frame(cluster, ceiling_file) -> None:

@@ -78,7 +78,7 @@ def runs(home: Path, secure_kafka: LocalKafka, request: pytest.FixtureRequest) -
         whom = {"user": HOSTILE, "client_id": "app", "producer_byte_rate": "5MB/s", "clients": clients}
         planned = run("onboard_client", html=True, **whom, save=saved, reason="new")
         with secure_kafka.connect("bob") as bobs:
-            bobs.approve(kn.Plan.load(saved), "read it").save(saved)
+            bobs.plans.approve(kn.Plan.load(saved), "read it").save(saved)
         run("apply_plan", plan=saved, plan_id=planned.plan_id, apply=True, require_approval=True)
         run("rollback_plan", plan_id=planned.plan_id, apply=True)
 

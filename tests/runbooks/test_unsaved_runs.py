@@ -78,7 +78,7 @@ def limits(cluster: kn.Cluster, user: str) -> list[float]:
 def test_a_run_that_changed_the_cluster_and_cannot_be_saved_says_what_stays(cell, run, cluster):
     """'out.ipynb cannot be written', exit 1: the limit was set, and nothing said so."""
     code, complained, user = run(cell)
-    (plan_id,) = [row["plan_id"] for row in cluster.log().to_arrow().to_pylist() if user in row["what"]]
+    (plan_id,) = [row["plan_id"] for row in cluster.plans.log().to_arrow().to_pylist() if user in row["what"]]
     short = plan_id[:12]
     assert (code, limits(cluster, user)) == (4, [5_000_000.0])
     assert f"plan {short}: 1 of 1 rows sent, 1 verified" in complained

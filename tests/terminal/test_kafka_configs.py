@@ -355,8 +355,8 @@ def test_a_danger_is_said_and_the_change_is_made(kadmin, kafka, full_topic, uniq
 
 def _runs(cluster) -> list[dict[str, object]]:
     """The `run` lines of all journals here."""
-    plans = [row["plan_id"] for row in cluster.log().to_arrow().to_pylist()]
-    lines = [line for plan in plans for line in cluster.log(plan).to_arrow().to_pylist()]
+    plans = [row["plan_id"] for row in cluster.plans.log().to_arrow().to_pylist()]
+    lines = [line for plan in plans for line in cluster.plans.log(plan).to_arrow().to_pylist()]
     return [json.loads(line["details"]) for line in lines if line["kind"] == "run"]
 
 

@@ -13,6 +13,7 @@ from confluent_kafka import Producer
 
 import kadmin_nb as kn
 from kadmin_nb.cluster import request_logs
+from kadmin_nb.cluster.observation import ObservationAnswer
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.schemas import OF_BUCKETS
 
@@ -161,7 +162,8 @@ def test_what_cannot_be_ranked_is_one_line():
 def test_a_log_that_lost_files_is_told_of_beside_json_too(kadmin, cluster, monkeypatch, form, place):
     """The JSON was of the half of the time that the log still had, and nothing said so."""
     lost = kn.usage.top(usage(used(3, "a", 50))).warned(["WARNING: broker 1: log4j deleted rolled files"])
-    monkeypatch.setattr(kn.Cluster, "top", lambda self, **_: lost)
+    monkeypatch.setattr(ObservationAnswer, "top", lambda self, **_: lost)
+    monkeypatch.setattr(kn.Cluster, "observe", lambda self, *_, **__: ObservationAnswer(schemas.OBSERVED.empty()))
     said = kadmin("quota", "top", *form, "--cluster", cluster.settings.bootstrap)
     assert [getattr(said, one).count("WARNING: broker 1") for one in ("out", "err")] == [place == "out", place == "err"]
 
@@ -198,7 +200,7 @@ def test_who_uses_most_right_now(live, kafka, cluster, unique):
         producer.produce(topic, bytes(20_000))
         producer.poll(0)
 
-    answer = cluster.top(seconds=3, keys=[PRODUCE], progress=produce)
+    answer = cluster.observe(3, progress=produce).top(keys=[PRODUCE])
     producer.flush(30)
     rows = answer.to_arrow().to_pylist()
     assert client_id in {row["client_id"] for row in rows}

@@ -108,7 +108,7 @@ class Journals:
         if not places:
             raise NotFound(
                 f"no journal of a plan {plan_id} in {self.folder}",
-                hint=Hint(sentence("{} lists them.", Verb("plan log", "cluster.log()"))),
+                hint=Hint(sentence("{} lists them.", Verb("plan log", "cluster.plans.log()"))),
             )
         return self._kept(places[0])
 
