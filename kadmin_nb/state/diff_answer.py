@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -296,16 +297,17 @@ def _ranges(rows: object) -> Iterator[range]:
     yield from (range(n, n + 1) for n in numbers)
 
 
+_RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
+
+
 def _range(part: str) -> range:
-    first, dash, last = part.partition("-")
-    if not all(
-        number_text.isascii() and number_text.isdigit() and len(number_text) < 10
-        for number_text in (first, last if dash else first)
-    ):
+    match = _RANGE.fullmatch(part)
+    if match is None:
         raise UsageError(f"{quote(part)} is not the number of a row", hint=_ROWS_HINT)
-    if dash and int(last) < int(first):
+    first, last = int(match[1]), int(match[2] or match[1])
+    if last < first:
         raise UsageError(f"{part} ends before it begins", hint=_ROWS_HINT)
-    return range(int(first), int(last or first) + 1)
+    return range(first, last + 1)
 
 
 def _edits(diff_rows: Sequence[Row], numbers: Iterable[int], like: str, named: str) -> list[Edit]:

@@ -159,9 +159,10 @@ def _of_frame(given: object) -> Snapshot:
         )
     table = given_frames.table_of(given, "the frame")
     kind, marks = kind_of(table), table.schema.metadata or {}
-    table = kind.without_secrets(given_frames.fitted(table, kind.frame.schema, "the frame"))
+    table = given_frames.fitted(table, kind.frame.schema, "the frame")
     columns = [table[f.name] if f.name in table.column_names else pa.nulls(len(table), f.type) for f in kind.schema]
-    tables = {one: one.schema.empty_table() for one in KINDS.values()} | {kind: pa.table(columns, kind.schema.names)}
+    whole = kind.without_secrets(pa.table(columns, kind.schema.names))
+    tables = {one: one.schema.empty_table() for one in KINDS.values()} | {kind: whole}
     read = marks.get(SCOPE.encode(), b"").decode().split()
     return Snapshot(
         id="",

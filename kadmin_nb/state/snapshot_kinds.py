@@ -46,11 +46,11 @@ class SnapshotKind(ABC):
     history_frame: ClassVar[type[Frame]]
     """Its rows in a history, each with the time in which it held."""
 
-    identity: ClassVar[tuple[str, ...]]
+    identity: ClassVar[tuple[str, ...]] = ("key", "entity")
     """The columns that tell its rows apart."""
 
-    order: ClassVar[tuple[str, ...]]
-    compared: ClassVar[tuple[str, ...]]
+    order: ClassVar[tuple[str, ...]] = ("entity", "key")
+    compared: ClassVar[tuple[str, ...]] = ("value",)
     """The columns by which a row differs from another time or cluster."""
 
     mark: ClassVar[str]
@@ -121,8 +121,6 @@ class _Quotas(SnapshotKind):
     resources, frame, snapshot_frame = Entity, schemas.QUOTAS, schemas.SNAPSHOT_QUOTAS
     history_frame = schemas.QUOTAS_HISTORY
     scopes = ("QUOTAS",)
-    identity, order = ("key", "entity"), ("entity", "key")
-    compared = ("value",)
     mark = "level"
 
     def text(self, row: Row) -> str | None:
@@ -183,22 +181,14 @@ class _Configs(SnapshotKind):
         """CONFIGS with no value, and no synonym's, where a broker or the key's name says that it is a secret."""
         keys = table["key"].cast(pa.string())
         called_so = [key for key in pc.unique(keys).to_pylist() if key is not None and is_secret_name(key)]
-        secret = pc.is_in(keys, pa.array(called_so, pa.string()))
-        if "is_sensitive" in table.column_names:
-            secret = pc.or_(secret, pc.fill_null(table["is_sensitive"], False))
+        secret = pc.or_(pc.fill_null(table["is_sensitive"], False), pc.is_in(keys, pa.array(called_so, pa.string())))
         if not pc.any(secret).as_py():
             return table
-        for name in {"value", "synonyms"} & set(table.column_names):
-            nothing = pa.nulls(len(table), table[name].type)
-            table = _with(table, name, pc.if_else(secret, nothing, table[name]))
-        marked = table["is_sensitive"] if "is_sensitive" in table.column_names else pa.nulls(len(table), pa.bool_())
-        return _with(table, "is_sensitive", pc.if_else(secret, True, marked))
-
-
-def _with(table: pa.Table, name: str, column: pa.ChunkedArray) -> pa.Table:
-    if name not in table.column_names:
-        return table.append_column(name, column)
-    return table.set_column(table.schema.get_field_index(name), name, column)
+        for name in ("value", "synonyms", "is_sensitive"):
+            column = table[name]
+            shown = pa.scalar(True if name == "is_sensitive" else None, column.type)
+            table = table.set_column(table.schema.get_field_index(name), name, pc.if_else(secret, shown, column))
+        return table
 
 
 class _ClientConfigs(SnapshotKind):
@@ -206,8 +196,6 @@ class _ClientConfigs(SnapshotKind):
     resources, frame, snapshot_frame = ClientEntity, schemas.CLIENT_CONFIGS, schemas.SNAPSHOT_CLIENT_CONFIGS
     history_frame = schemas.CLIENT_CONFIGS_HISTORY
     scopes = (ClientEntity.scope,)
-    identity, order = ("key", "entity"), ("entity", "key")
-    compared = ("value",)
     mark = "revision"
 
     def row(self, resource: ClientEntity, key: str, text: str) -> Row:

@@ -235,8 +235,8 @@ def snapshot(
     scopes = [scope for kind in kinds for scope in kind.scopes] if scopes is None else scopes
     scopes, unread = tuple(scope for scope in SCOPES if scope in scopes), tuple(unread)
     cleaned = {kind.name: kind.without_secrets(frames[kind.name]) for kind in kinds}
-    with_errors = (table["error"] for table in cleaned.values() if "error" in table.column_names)
-    complete = complete and not unread and not any(pc.any(pc.is_valid(errors)).as_py() for errors in with_errors)
+    failed = "configs" in cleaned and pc.any(pc.is_valid(cleaned["configs"]["error"])).as_py()
+    complete = complete and not unread and not failed
     unique_id = snapshot_id or uuid.uuid4().hex
     marks = {ID: unique_id, COMPLETE: str(complete).lower(), SCOPE: " ".join(scopes)}
     columns = {"cluster_id": cluster_id, "taken_at": taken_at, "snapshot_id": unique_id, "complete": complete}
@@ -308,6 +308,8 @@ def _of_file(whole: pa.Table) -> Snapshot:
     if not set(whole.column_names) <= KINDS.keys() or len(whole) != 1:
         raise ValueError("it holds something else")
     marks = {key.decode(): value.decode() for key, value in (whole.schema.metadata or {}).items()}
+    throttles = json.loads(marks.get(_THROTTLING, "[]"))
+    throttling: dict[Target, str] = {(Resource.parse(resource), key): why for resource, key, why in throttles}
     return snapshot(
         {name: _frame(whole[name], KINDS[name].schema) for name in whole.column_names},
         cluster_id=marks[CLUSTER_ID],
@@ -317,12 +319,8 @@ def _of_file(whole: pa.Table) -> Snapshot:
         complete=marks[COMPLETE] == "true",
         resources=[Resource(*fields) for fields in json.loads(marks[_RESOURCES])] if _RESOURCES in marks else None,
         unread=[UnreadPart(*fields) for fields in json.loads(marks.get(_UNREAD, "[]"))],
-        throttling=_throttling(marks[_THROTTLING]) if _THROTTLING in marks else None,
+        throttling=throttling if _THROTTLING in marks else None,
     )
-
-
-def _throttling(text: str) -> dict[Target, str]:
-    return {(Resource.parse(resource), key): why for resource, key, why in json.loads(text)}
 
 
 def _frame(column: pa.ChunkedArray, schema: pa.Schema) -> pa.Table:

@@ -151,21 +151,28 @@ def client_configs_of(kafka: LiveKafka, users: Collection[str] | None = None) ->
 def _is_listed(kafka: LiveKafka, topic: str) -> bool | None:
     """True if the topic is there, as the list says that has forbidden topics, too; None where it cannot be had."""
     try:
-        return Resource("TOPIC", topic) in kafka.configs.resources(["TOPIC"])
-    except (NotAuthorized, Unsupported):
+        topics = _listed(kafka, "TOPIC")
+    except NotAuthorized:
         return None
+    return None if topics is None else Resource("TOPIC", topic) in topics
 
 
 # --- configs ---
 
 
+def _listed(kafka: LiveKafka, scope: str) -> Sequence[Resource] | None:
+    """The resources of a type; None of brokers that cannot list it, as groups before Kafka 4.1."""
+    try:
+        return kafka.configs.resources([scope])
+    except Unsupported:
+        return None
+
+
 def _topics(kafka: LiveKafka) -> Sequence[Resource]:
     """The topics, as config resources where that is possible: a list from metadata leaves out the topics that we may
     not see, and a right that was lost would look like topics that were deleted."""
-    try:
-        return kafka.configs.resources(["TOPIC"])
-    except Unsupported:
-        return [Resource("TOPIC", name) for name in kafka.topics()]
+    listed = _listed(kafka, "TOPIC")
+    return [Resource("TOPIC", name) for name in kafka.topics()] if listed is None else listed
 
 
 def _brokers(kafka: LiveKafka) -> Sequence[Resource]:
@@ -173,19 +180,11 @@ def _brokers(kafka: LiveKafka) -> Sequence[Resource]:
     return [Resource("BROKER", ""), *(Resource("BROKER", str(broker.id)) for broker in kafka.brokers())]
 
 
-def _groups(kafka: LiveKafka) -> Sequence[Resource] | None:
-    """The groups; None before Kafka 4.1, which cannot list them."""
-    try:
-        return kafka.configs.resources(["GROUP"])
-    except Unsupported:
-        return None
-
-
 _LISTED: Mapping[str, Callable[[LiveKafka], Sequence[Resource] | None]] = {
     "TOPIC": _topics,
     "BROKER": _brokers,
     "CLIENT_METRICS": lambda kafka: kafka.configs.resources(["CLIENT_METRICS"]),
-    "GROUP": _groups,
+    "GROUP": lambda kafka: _listed(kafka, "GROUP"),
 }
 """The list of the resources of each type."""
 

@@ -16,7 +16,6 @@ from kadmin_nb.model.changes import Change
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.plan_file import PlanHead
-from kadmin_nb.state import snapshot_kinds
 from tests.plans.secret_cells import cells
 from tests.plans.secret_search import CORE, shown, sings
 from tests.plans.secret_spellings import NAMES, TEXTS
@@ -157,13 +156,10 @@ def test_a_parameter_of_a_runbook_that_is_called_like_a_secret_is_refused(place,
 @pytest.mark.parametrize("name", NAMES)
 def test_a_frame_of_configs_has_no_value_that_is_called_like_a_secret(name):
     """The history of a cluster whose brokers did not say so had it."""
-    table = pd.DataFrame({"key": [f"x.{name}", "retention.ms"], "value": [CORE, "1"]})
-    import pyarrow as pa
-
-    kept = snapshot_kinds.CONFIGS.without_secrets(pa.Table.from_pandas(table, preserve_index=False))
-    assert kept.select(["value", "is_sensitive"]).to_pylist() == [
-        {"value": None, "is_sensitive": True}, {"value": "1", "is_sensitive": None}
-    ]  # fmt: skip
+    of_topic = {"resource_type": ["TOPIC"] * 2, "resource_name": ["t"] * 2}
+    frame = pd.DataFrame({**of_topic, "key": [f"x.{name}", "retention.ms"], "value": [CORE, "1"]})
+    found = kn.diff(frame, frame[:0], everything=True).to_arrow().select(["key", "a", "is_sensitive"]).to_pylist()
+    assert [tuple(row.values()) for row in found] == [("retention.ms", "1", False), (f"x.{name}", "[secure]", True)]
 
 
 @pytest.mark.parametrize("text", TEXTS)
