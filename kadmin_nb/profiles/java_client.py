@@ -61,14 +61,12 @@ def settings(entries: Entries) -> Settings:
 
 def _with_login(found: Settings, entries: Entries, module: LoginModule | None) -> Settings:
     """The settings with the login of their mechanism; listeners of Amazon MSK for IAM take tokens by OAUTHBEARER."""
-    if module is None and found.mechanism in _WITH_PASSWORD:
-        if entries.login is None:
+    if module or found.mechanism not in _WITH_PASSWORD:
+        from . import jaas  # loaded where there is such a login
+    if found.mechanism in _WITH_PASSWORD:
+        login = jaas.password_login(module) if module else entries.login
+        if login is None:
             raise UsageError(f"{entries.source}: {found.mechanism} needs a user and a password", hint=java_keys.LOGIN)
-        return replace(found, username=entries.login.username, password=entries.login.password)
-    from . import jaas  # loaded where there is such a login
-
-    if module and found.mechanism in _WITH_PASSWORD:
-        login = jaas.password_login(module)
         return replace(found, username=login.username, password=login.password)
     if found.mechanism == "GSSAPI":
         return replace(found, kerberos_service=jaas.kerberos_service_name(entries, module))

@@ -41,42 +41,25 @@ class WrongKeyPassword(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class ProtectedKey:
-    """A private key under a password, and the chain of its certificates as DER."""
+class Store:
+    """The entries of a store: a key as PKCS8 in DER, its chain, and the certificates that are trusted."""
 
-    protected: bytes = field(repr=False)
-    chain: list[bytes]
-
-    def key(self, password: str) -> bytes:
-        """The key as PKCS8 in DER. Raises WrongKeyPassword, and ValueError where it is protected in another way."""
-        salted = _key_octets(self.protected)
-        salt, covered, check = salted[:_HASH_SIZE], salted[_HASH_SIZE:-_HASH_SIZE], salted[-_HASH_SIZE:]
-        secret = password.encode("utf-16-be")
-        key = bytes(a ^ b for a, b in zip(covered, _key_stream(secret, salt, len(covered)), strict=False))
-        if _sha1(secret + key) != check:
-            raise WrongKeyPassword
-        return key
+    key: bytes | None = field(repr=False)
+    chain: list[x509.Certificate]
+    trusted: list[x509.Certificate]
 
 
-@dataclass(frozen=True, slots=True)
-class JksStore:
-    """The entries of a store: its keys, and the certificates that are trusted, as DER.
+def read_jks(content: bytes, password: str | None, key_password: str | None) -> Store:
+    """The entries of a JKS store; its first key where `key_password` is given.
 
-    No library for JKS is maintained (pyjks: last released in 2020, with a C extension). The format is the JDK's own, as
-    its classes JavaKeyStore and KeyProtector in `sun.security.provider` write it: numbers with the high byte first, a
-    SHA-1 of everything at the end, keys under a stream of SHA-1 of password and salt.
-    """
-
-    keys: list[ProtectedKey] = field(default_factory=list)
-    trusted: list[bytes] = field(default_factory=list)
-
-
-def read_store(content: bytes, password: str | None) -> JksStore:
-    """The entries; without a password nothing tells that they are whole, as in Java.
+    Without a password nothing tells that they are whole, as in Java. No library for JKS is maintained (pyjks: last
+    released in 2020, with a C extension). The format is the JDK's own, as its classes JavaKeyStore and KeyProtector in
+    `sun.security.provider` write it: numbers with the high byte first, a SHA-1 of everything at the end, keys under a
+    stream of SHA-1 of password and salt.
 
     Raises
     ------
-    WrongPassword
+    WrongPassword, WrongKeyPassword
         The password is another's, or the content was changed.
     ValueError
         It is not a JKS store of version 2.
@@ -87,22 +70,31 @@ def read_store(content: bytes, password: str | None) -> JksStore:
     reader = _Reader(entries)
     if reader.take(len(MAGIC)) != MAGIC or reader.number() != _VERSION:
         raise ValueError("not a JKS store of version 2")
-    store = JksStore()
+    store = Store(None, [], [])
     for _ in range(reader.number()):
-        _read_entry(reader, store)
+        tag = reader.number()
+        reader.block(length_bytes=2)  # its alias
+        reader.take(8)  # its date
+        if tag == _TRUSTED:
+            store.trusted.append(reader.certificate())
+        elif tag == _KEY:
+            protected, chain = reader.block(), [reader.certificate() for _ in range(reader.number())]
+            if key_password is not None and store.key is None:
+                store = Store(_unprotected(protected, key_password), chain, store.trusted)
+        else:
+            raise ValueError("an entry of an unknown kind")
     return store
 
 
-def _read_entry(reader: _Reader, store: JksStore) -> None:
-    tag = reader.number()
-    reader.block(length_bytes=2)  # its alias
-    reader.take(8)  # its date
-    if tag == _KEY:
-        store.keys.append(ProtectedKey(reader.block(), [reader.certificate() for _ in range(reader.number())]))
-    elif tag == _TRUSTED:
-        store.trusted.append(reader.certificate())
-    else:
-        raise ValueError("an entry of an unknown kind")
+def _unprotected(protected: bytes, password: str) -> bytes:
+    """The key as PKCS8 in DER. Raises WrongKeyPassword, and ValueError where it is protected in another way."""
+    salted = _key_octets(protected)
+    salt, covered, check = salted[:_HASH_SIZE], salted[_HASH_SIZE:-_HASH_SIZE], salted[-_HASH_SIZE:]
+    secret = password.encode("utf-16-be")
+    key = bytes(a ^ b for a, b in zip(covered, _key_stream(secret, salt, len(covered)), strict=False))
+    if _sha1(secret + key) != check:
+        raise WrongKeyPassword
+    return key
 
 
 class _Reader:
@@ -126,10 +118,10 @@ class _Reader:
         """The next bytes, whose length stands before them."""
         return self.take(self.number(length_bytes))
 
-    def certificate(self) -> bytes:
+    def certificate(self) -> x509.Certificate:
         """The next certificate, whose format stands before it."""
         self.block(length_bytes=2)
-        return self.block()
+        return x509.load_der_x509_certificate(self.block())
 
 
 def _key_octets(protected: bytes) -> bytes:
@@ -164,15 +156,6 @@ class Identity:
     chain: str
     key: str
     password: Secret
-
-
-@dataclass(frozen=True, slots=True)
-class _Content:
-    """The entries of a store: a key as PKCS8 in DER, its chain, and the certificates that are trusted."""
-
-    key: bytes | None
-    chain: list[x509.Certificate]
-    trusted: list[x509.Certificate]
 
 
 def trusted_certificates(location: str, password: str | None, store: str) -> str:
@@ -221,14 +204,14 @@ def _pem(certificates: list[x509.Certificate]) -> str:
     return "".join(certificate.public_bytes(serialization.Encoding.PEM).decode() for certificate in certificates)
 
 
-def _loaded(location: str, password: str | None, store: str, key_password: str | None = None) -> _Content:
+def _loaded(location: str, password: str | None, store: str, key_password: str | None = None) -> Store:
     """The content of a store; the key of a JKS is read where `key_password` is given."""
     content = files.read(Path(location), f"the store of {store}.location", MAX_STORE_BYTES)
     if content.startswith(_JCEKS):
         raise Unsupported(f"{location}, named by {store}.location, is a JCEKS store", hint=_conversion(location, store))
     try:
         if content.startswith(MAGIC):
-            return _of_jks(read_store(content, password or None), key_password)
+            return read_jks(content, password or None, key_password)
         return _of_pkcs12(pkcs12.load_pkcs12(content, password.encode() if password else None))
     except UnsupportedAlgorithm:
         raise Unsupported(
@@ -239,22 +222,14 @@ def _loaded(location: str, password: str | None, store: str, key_password: str |
         raise _unreadable(location, store, error, has_password=bool(password)) from None
 
 
-def _of_pkcs12(content: pkcs12.PKCS12KeyAndCertificates) -> _Content:
+def _of_pkcs12(content: pkcs12.PKCS12KeyAndCertificates) -> Store:
     others = [entry.certificate for entry in content.additional_certs]
     if content.key is None or content.cert is None:
-        return _Content(None, [], [*([content.cert.certificate] if content.cert else []), *others])
+        return Store(None, [], [*([content.cert.certificate] if content.cert else []), *others])
     key = content.key.private_bytes(
         serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    return _Content(key, [content.cert.certificate, *others], others)
-
-
-def _of_jks(content: JksStore, key_password: str | None) -> _Content:
-    trusted = [*map(x509.load_der_x509_certificate, content.trusted)]
-    if not content.keys or key_password is None:
-        return _Content(None, [], trusted)
-    first = content.keys[0]
-    return _Content(first.key(key_password), [*map(x509.load_der_x509_certificate, first.chain)], trusted)
+    return Store(key, [content.cert.certificate, *others], others)
 
 
 def _unreadable(location: str, store: str, error: Exception, *, has_password: bool) -> KadminError:

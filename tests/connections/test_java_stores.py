@@ -112,8 +112,7 @@ def test_a_damaged_jks_is_an_error_of_one_kind(stores, cut, place, byte):
     content = bytearray((stores / "me.jks").read_bytes()[: len(java_stores.MAGIC) + cut])
     content[place % len(content)] = byte
     with contextlib.suppress(ValueError):
-        for key in java_stores.read_store(bytes(content), None).keys:
-            key.key(KEY_PASSWORD)
+        java_stores.read_jks(bytes(content), None, KEY_PASSWORD)
 
 
 def test_the_key_is_on_no_disk_in_the_clear(client, stores):
