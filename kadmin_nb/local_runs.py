@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import files
+from . import documents, files
 from .errors import UsageError
 from .paths import state_dir
 
@@ -46,10 +46,8 @@ def run_folder(name: str) -> Path:
 def load_run(folder: Path) -> Run | None:
     """The run in a folder, or None where there is none, or only half of one."""
     try:
-        fields = json.loads((folder / "run.json").read_text())
-        lists = {key: tuple(fields[key]) for key in ("command", "node_flags", "ports")}
-        return Run(**fields | lists)
-    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
+        return documents.as_type(documents.from_json((folder / "run.json").read_text()), Run)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
 
 

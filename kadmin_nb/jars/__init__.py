@@ -25,8 +25,6 @@ from ..files import locking, make_folder, write
 from ..java import Java, find_java
 from ..paths import cache_dir
 
-__all__ = ["Progress", "Release"]
-
 Progress = Callable[[str], None]
 
 SILENCE_SECONDS = 180
@@ -67,7 +65,7 @@ class Release:
         sums = _committed_sums(self)
         folder = cache_dir() / self.product.lower() / self.version
         if not folder.is_dir():
-            _download(self, sums, folder, progress or _silent)
+            _download(self, sums, folder, progress or (lambda text: None))
         _check(self, folder, sums, hint=f"Remove {folder}: it is then downloaded again.")
         return tuple(sorted(folder.glob("*.jar")))
 
@@ -212,12 +210,6 @@ def _ivy_jar() -> Path:
                           hint="pip install 'kadmin_nb[local]', or, for Kafka, set KADMIN_KAFKA_HOME")  # fmt: skip
     return jars[-1]
 
-
-def _silent(_: str) -> None:
-    pass
-
-
-__all__ = ["PASSWORD", "write_trust_store"]
 
 PASSWORD = "changeit"
 """Java's usual one. A trust store holds no secret; the password only seals it against accidents."""

@@ -10,8 +10,6 @@ from pathlib import Path
 from kadmin_nb.errors import NotFound, Unsupported
 from kadmin_nb.jars import Progress, Release
 
-__all__ = ["DEFAULT_VERSION", "VERSIONS", "Distribution", "Progress", "find_jars"]
-
 BINDINGS = {
     "4.3.1": ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4"),
     "4.2.0": ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.3"),

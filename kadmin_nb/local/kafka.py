@@ -16,8 +16,9 @@ from urllib.parse import quote
 
 from kadmin_nb import files, local_runs
 from kadmin_nb.errors import NotFound, UsageError
+from kadmin_nb.jars import Progress
 from kadmin_nb.java import Java, find_java
-from kadmin_nb.local.jars import Distribution, Progress, find_jars
+from kadmin_nb.local.jars import Distribution, find_jars
 from kadmin_nb.local.node import Node, log_tail, wait_for
 from kadmin_nb.local.properties import (
     ADMIN,
@@ -38,8 +39,6 @@ from .node import archive_flags, format_nodes, random_id
 
 if TYPE_CHECKING:
     from kadmin_nb.cluster import Cluster
-
-__all__ = ["LocalKafka", "LocalStatus", "find", "launch", "logs", "start", "status", "stop"]
 
 ATTEMPTS = 4
 """Times that new ports are drawn, when another process takes one between the draw and the bind."""
@@ -302,7 +301,7 @@ def _recipe(
 
 def _start(order: _StartOrder, version: str | None, progress: Progress | None) -> LocalKafka:
     local_runs.run_folder(order.name)  # a bad name is said before a download
-    tell = progress or _silent
+    tell = progress or (lambda text: None)
     java, jars = find_java(), find_jars(version, progress=progress)
     name = f"kafka-{jars.version}"
     flags = archive_flags(name, jars.classpath, java, lambda flags: _train(flags, java, jars), tell)
@@ -311,9 +310,8 @@ def _start(order: _StartOrder, version: str | None, progress: Progress | None) -
 
 
 def _train(flags: Sequence[str], java: Java, jars: Distribution) -> None:
-    order = _StartOrder(
-        f"archive-{secrets.token_hex(4)}", False, ClusterSpec(), "256m", 60.0, tuple(flags), unique=True
-    )
+    name = f"archive-{secrets.token_hex(4)}"
+    order = _StartOrder(name, False, ClusterSpec(), "256m", 60.0, tuple(flags), unique=True)
     with _claim_and_start(order, java, jars, ()) as kafka:
         kafka.nodes[0].stop()
 
@@ -328,7 +326,8 @@ def _claim_and_start(order: _StartOrder, java: Java, jars: Distribution, flags: 
                 return _bring_up(kafka, order)
             except BaseException:
                 runs.kill_nodes(folder)
-                if attempts_left and _a_port_was_taken(kafka):
+                logs = (line for node in kafka.nodes for line in log_tail(node.folder, 2000))
+                if attempts_left and any("Address already in use" in line for line in logs):
                     runs.remove_nodes(folder)
                     continue
                 if dog:
@@ -361,10 +360,6 @@ def _write_private(file: Path, properties: Mapping[str, str]) -> None:
     """Readable by its owner only, from the first byte on."""
     file.parent.mkdir(mode=0o700, exist_ok=True)
     files.write(file, dump(properties), mode=0o600)
-
-
-def _a_port_was_taken(kafka: LocalKafka) -> bool:
-    return any("Address already in use" in line for node in kafka.nodes for line in log_tail(node.folder, 2000))
 
 
 def _run(order: _StartOrder, run_id: str, java: Java, jars: Distribution, flags: Sequence[str]) -> Run:
@@ -400,7 +395,3 @@ def _is_free(port: int) -> bool:
         except OSError:
             return False
     return True
-
-
-def _silent(_: str) -> None:
-    pass

@@ -18,14 +18,12 @@ from pathlib import Path
 
 from kadmin_nb import files
 from kadmin_nb.errors import ConnectionFailed, KadminError, TimedOut
+from kadmin_nb.jars import Progress
 from kadmin_nb.java import Java
 from kadmin_nb.local import process
-from kadmin_nb.local.jars import Progress
 from kadmin_nb.local.properties import CONTROLLER, DATA
 from kadmin_nb.local_runs import Run
 from kadmin_nb.paths import cache_dir
-
-__all__ = ["Train", "archive_flags", "ready_flags"]
 
 Train = Callable[[Sequence[str]], None]
 """Starts a JVM with these flags, waits until it has done what it is for, and ends it politely."""
@@ -76,12 +74,8 @@ def _make_archive(file: Path, java: Java, train: Train, progress: Progress) -> N
             half.rename(file)
     except (KadminError, OSError) as error:
         half.unlink(missing_ok=True)
-        _record_failure(_failure_file(file), error)
-
-
-def _record_failure(file: Path, error: Exception) -> None:
-    with suppress(KadminError):
-        files.write(file, f"{error}\n")
+        with suppress(KadminError):
+            files.write(_failure_file(file), f"{error}\n")
 
 
 def _archive_in_use(file: Path, java: Java) -> tuple[str, ...]:
@@ -90,8 +84,6 @@ def _archive_in_use(file: Path, java: Java) -> tuple[str, ...]:
         return (f"-XX:AOTCache={file}", "-Xlog:aot*=off", "-Xlog:cds*=off")
     return (f"-XX:SharedArchiveFile={file}", "-Xlog:cds*=off")
 
-
-__all__ = ["format_nodes", "random_id"]
 
 EMPTY_LOG = "bootstrap.checkpoint"
 """The empty metadata log that a node starts from: Kafka's tool writes it once a version, later nodes get a copy.
@@ -147,9 +139,6 @@ def random_id() -> str:
     return drawn
 
 
-__all__ = ["Node", "log_tail", "wait_for"]
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
     """A node by its id, its folder, and the run it belongs to."""
@@ -191,13 +180,7 @@ class Node:
         ConnectionFailed
             Kafka's own last words, when it refuses the properties.
         """
-        words = [
-            "kafka.tools.StorageTool",
-            "format",
-            f"--cluster-id={self.run.cluster_id}",
-            "-c",
-            "server.properties",
-        ]
+        words = ["kafka.tools.StorageTool", "format", f"--cluster-id={self.run.cluster_id}", "-c", "server.properties"]
         try:
             done = subprocess.run([*self.run.command, *words], cwd=self.folder, env=self._env, text=True,
                                   errors="replace", capture_output=True, timeout=timeout,
@@ -222,12 +205,7 @@ class Node:
         """Start the node's process, unless it runs, and return at once, with the position in its log."""
         goes_on = self.log_path.stat().st_size if self.log_path.exists() else 0
         if self.pid is None:
-            words = [
-                *self.run.node_flags,
-                f"-Dkadmin.local={self._token}",
-                "kafka.Kafka",
-                "server.properties",
-            ]
+            words = [*self.run.node_flags, f"-Dkadmin.local={self._token}", "kafka.Kafka", "server.properties"]
             process.spawn(self.folder, self._token, [*self.run.command, *words], self._env)
         return goes_on
 

@@ -17,8 +17,6 @@ from pathlib import Path
 
 from kadmin_nb import files
 
-__all__ = ["ENDED", "forget", "freeze", "kill", "living", "remember", "send", "spawn", "wait_until_dead"]
-
 ENDED = "ended"
 """A file of this name in a run's folder says: what starts from now on must die at once."""
 

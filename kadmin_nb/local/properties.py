@@ -10,8 +10,6 @@ from pathlib import Path
 from kadmin_nb import files
 from kadmin_nb.errors import UsageError
 
-__all__ = ["ClusterSpec", "Listener", "TlsFiles", "client_properties", "dump", "login", "server_properties"]
-
 ADMIN = "admin"
 CONTROLLER = "CONTROLLER"
 DATA = "data"
@@ -213,8 +211,8 @@ def write_log4j_configs(folder: Path) -> None:
     `server.log` is for everything, `request.log` for requests, ten MB a file, three files. `kafka.request.logger`
     stands at WARN, so `request.log` stays empty until somebody sets the broker logger to DEBUG or TRACE.
     """
-    files.write(folder / "log4j2.properties", _LOG4J2)
-    files.write(folder / "log4j.properties", _LOG4J)
+    for name in ("log4j2.properties", "log4j.properties"):
+        files.write(folder / name, Path(__file__).with_name(name).read_bytes())
 
 
 def log4j_flags(*, log4j2: bool) -> tuple[str, ...]:
@@ -222,66 +220,3 @@ def log4j_flags(*, log4j2: bool) -> tuple[str, ...]:
     if log4j2:
         return ("-Dlog4j2.configurationFile=log4j2.properties",)
     return ("-Dlog4j.configuration=file:log4j.properties",)
-
-
-_LOG4J2 = """\
-status = error
-
-appender.server.type = RollingFile
-appender.server.name = server
-appender.server.fileName = server.log
-appender.server.filePattern = server.log.%i
-appender.server.layout.type = PatternLayout
-appender.server.layout.pattern = [%d] %p %m (%c)%n
-appender.server.policies.type = SizeBasedTriggeringPolicy
-appender.server.policies.size = 10MB
-appender.server.strategy.type = DefaultRolloverStrategy
-appender.server.strategy.max = 2
-
-appender.request.type = RollingFile
-appender.request.name = request
-appender.request.fileName = request.log
-appender.request.filePattern = request.log.%i
-appender.request.layout.type = PatternLayout
-appender.request.layout.pattern = [%d] %p %m (%c)%n
-appender.request.policies.type = SizeBasedTriggeringPolicy
-appender.request.policies.size = 10MB
-appender.request.strategy.type = DefaultRolloverStrategy
-appender.request.strategy.max = 2
-
-rootLogger.level = info
-rootLogger.appenderRef.server.ref = server
-
-logger.request.name = kafka.request.logger
-logger.request.level = warn
-logger.request.additivity = false
-logger.request.appenderRef.request.ref = request
-
-logger.channel.name = kafka.network.RequestChannel$
-logger.channel.level = warn
-logger.channel.additivity = false
-logger.channel.appenderRef.request.ref = request
-"""
-
-_LOG4J = """\
-log4j.rootLogger=INFO, server
-
-log4j.appender.server=org.apache.log4j.RollingFileAppender
-log4j.appender.server.File=server.log
-log4j.appender.server.MaxFileSize=10MB
-log4j.appender.server.MaxBackupIndex=2
-log4j.appender.server.layout=org.apache.log4j.PatternLayout
-log4j.appender.server.layout.ConversionPattern=[%d] %p %m (%c)%n
-
-log4j.appender.request=org.apache.log4j.RollingFileAppender
-log4j.appender.request.File=request.log
-log4j.appender.request.MaxFileSize=10MB
-log4j.appender.request.MaxBackupIndex=2
-log4j.appender.request.layout=org.apache.log4j.PatternLayout
-log4j.appender.request.layout.ConversionPattern=[%d] %p %m (%c)%n
-
-log4j.logger.kafka.request.logger=WARN, request
-log4j.additivity.kafka.request.logger=false
-log4j.logger.kafka.network.RequestChannel$=WARN, request
-log4j.additivity.kafka.network.RequestChannel$=false
-"""

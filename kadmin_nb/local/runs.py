@@ -19,8 +19,6 @@ from kadmin_nb.local import process
 from kadmin_nb.local_runs import Run, all_runs, load_run, run_folder
 from kadmin_nb.paths import state_dir
 
-__all__ = ["claim", "end", "kill_nodes", "known", "remove_nodes"]
-
 
 @contextmanager
 def claim(name: str, *, unique: bool) -> Iterator[Path]:

@@ -14,8 +14,6 @@ from pathlib import Path
 
 from kadmin_nb.local import process, runs
 
-__all__ = ["release", "watch"]
-
 _watching: set[subprocess.Popen[bytes]] = set()
 """Keeps the pipes open when nobody keeps the `LocalKafka`, as in `kn.local.start().bootstrap`."""
 

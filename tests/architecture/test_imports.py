@@ -78,7 +78,7 @@ ROOMS = {
     "paths": ("errors", "files", "databricks"),
     "java": ("errors", "files", "paths"),
     "jars": ("errors", "files", "paths", "java"),
-    "local_runs": ("errors", "files", "paths"),
+    "local_runs": ("errors", "files", "documents", "paths"),
     "processes": (),
     "web": (),
     "model": GROUND,
