@@ -110,10 +110,6 @@ def presented_certificate(settings: Settings, host: str, port: int, timeout: flo
         content = secured.getpeercert(binary_form=True)
     if not content:
         raise ConnectionFailed("no certificate is presented", code="SSL_HANDSHAKE_FAILED")
-    return _parsed(content)
-
-
-def _parsed(content: bytes) -> x509.Certificate:
     try:
         return x509.load_der_x509_certificate(content)
     except ValueError:
@@ -154,14 +150,20 @@ def _handshake(context: ssl.SSLContext, host: str, port: int, timeout: float) ->
     except TimeoutError:
         failure: KadminError = TimedOut(f"no TLS handshake within {timeout:g} s", hint=_PROTOCOL)
     except ssl.SSLCertVerificationError as error:
-        failure = _distrusted(error)
+        failure = ConnectionFailed(
+            f"the certificate is refused: {error.verify_message.rstrip('.')}",
+            code="SSL_HANDSHAKE_FAILED",
+            hint=_FIXES.get(error.verify_code, _ANOTHER_AUTHORITY),
+        )
     except OSError as error:
-        failure = _broken_handshake(error)
+        reason = getattr(error, "reason", None) or error.strerror or "the connection was closed"
+        failure = ConnectionFailed(f"the TLS handshake failed: {reason}", code="SSL_HANDSHAKE_FAILED", hint=_PROTOCOL)
     plain.close()
     raise failure from None
 
 
 _PROTOCOL = "Check that this port speaks TLS: security.protocol is SSL or SASL_SSL only for a listener of that kind."
+_ANOTHER_AUTHORITY = "Set ssl.truststore.location to a store with the certificate of the authority that signed it."
 _EXPIRED, _NOT_YET_VALID, _OTHER_HOST, _OTHER_IP = 10, 9, 62, 64
 _FIXES = {
     _EXPIRED: "The broker's operators have to renew its certificate; check this machine's clock too.",
@@ -173,20 +175,6 @@ _FIXES = {
     ),
 }
 """By OpenSSL's number of the reason (X509_V_ERR_…)."""
-
-
-def _distrusted(error: ssl.SSLCertVerificationError) -> KadminError:
-    fix = "Set ssl.truststore.location to a store with the certificate of the authority that signed it."
-    return ConnectionFailed(
-        f"the certificate is refused: {error.verify_message.rstrip('.')}",
-        code="SSL_HANDSHAKE_FAILED",
-        hint=_FIXES.get(error.verify_code, fix),
-    )
-
-
-def _broken_handshake(error: OSError) -> KadminError:
-    reason = getattr(error, "reason", None) or error.strerror or "the connection was closed"
-    return ConnectionFailed(f"the TLS handshake failed: {reason}", code="SSL_HANDSHAKE_FAILED", hint=_PROTOCOL)
 
 
 def names_of(certificate: x509.Certificate) -> list[str]:

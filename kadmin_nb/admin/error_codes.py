@@ -33,13 +33,9 @@ def refusal(code: int, message: str | None) -> Refusal | None:
     if code == 0:
         return None
     name = name_of(code)
-    text = message if message and not _is_dump(message) else None
-    return Refusal(name, text or _OWN_WORDS.get(name))
-
-
-def _is_dump(message: str) -> bool:
-    """True of a Java object, which some brokers send as the message for want of a right."""
-    return len(message) > _LONGEST_MESSAGE or message.startswith("Request Request(")
+    # some brokers send a Java object as the message for want of a right
+    is_dump = message is not None and (len(message) > _LONGEST_MESSAGE or message.startswith("Request Request("))
+    return Refusal(name, (None if is_dump else message) or _OWN_WORDS.get(name))
 
 
 def error(refused: Refusal, doing: str, needed: rights.Right | None = None) -> errors.KadminError:
@@ -66,14 +62,11 @@ def translated(exc: BaseException, doing: str) -> errors.KadminError:
         return errors.TimedOut(f"no answer in time while {doing}", code="REQUEST_TIMED_OUT")
     if isinstance(exc, kafka.errors.UnknownBrokerIdError):
         return errors.NotFound(
-            f"broker {_argument(exc)} is not in the cluster, while {doing}", code="BROKER_ID_NOT_REGISTERED"
+            f"broker {exc.args[0] if exc.args else '?'} is not in the cluster, while {doing}",
+            code="BROKER_ID_NOT_REGISTERED",
         )
     if isinstance(exc, kafka.errors.IncompatibleBrokerVersion | kafka.errors.UnsupportedVersionError):
         return errors.Unsupported(f"this broker does not support it, while {doing}: {exc}", code="UNSUPPORTED_VERSION")
     if isinstance(exc, kafka.errors.KafkaProtocolError | kafka.errors.InvalidReceiveError):
         return errors.Unsupported(f"the answer cannot be read, while {doing}: {exc}", code="CORRUPT_MESSAGE")
     return errors.ConnectionFailed(f"the connection failed while {doing}: {exc}", code="NETWORK_EXCEPTION")
-
-
-def _argument(exc: BaseException) -> object:
-    return exc.args[0] if exc.args else "?"

@@ -245,13 +245,24 @@ def _failure(cause: KafkaError, settings: Settings) -> KadminError:
             tokens_of(settings.token_login).forget()
         return AuthenticationFailed(f"{address}: {text}", code="SASL_AUTHENTICATION_FAILED", hint=hint)
     if cause.code() == KafkaError._BAD_MSG or _NO_TLS in text:
-        return _another_protocol(settings)
+        return ConnectionFailed(
+            f"{address} answers with something else than {'TLS' if settings.uses_tls else 'the Kafka protocol'}",
+            code="NETWORK_EXCEPTION",
+            hint=f"We speak {settings.security_protocol}: is this a broker's port, and which protocol does it require?",
+        )
     if _OUR_CERTIFICATE.search(text):
-        return _refused_certificate(address, text)
-    if _broke_in_the_handshake(cause):
+        hint = "Check when our certificate ends and who signed it; ssl.keystore.location names its store."
+        return ConnectionFailed(f"{address}: {text}", code="SSL_HANDSHAKE_FAILED", hint=hint)
+    if "ssl://" in cause.str() and _is_closed(cause) and any(words in cause.str() for words in _BEFORE_TLS):
+        # librdkafka asks whether the port is a plain one only in some of its lines, by when the connection broke
         text = "the TLS handshake was broken off: connecting to a PLAINTEXT broker listener?"
     elif _is_closed(cause):
-        return _closed(settings)
+        wants = f"does this port require {'a certificate' if settings.uses_tls else 'TLS'} or SASL?"
+        return ConnectionFailed(
+            f"{address} closes the connection",
+            code="NETWORK_EXCEPTION",
+            hint=f"We speak {settings.security_protocol}: {wants} So does a broker above a limit of connections.",
+        )
     return ConnectionFailed(f"{address}: {text}", code=_NAMES.get(cause.code(), "NETWORK_EXCEPTION"), hint=_hint(cause))
 
 
@@ -259,18 +270,8 @@ _OUR_CERTIFICATE = re.compile(r"alert (?:[a-z ]*certificate|unknown ca)")
 """OpenSSL's words for a broker that does not accept us."""
 
 
-def _refused_certificate(address: str, text: str) -> KadminError:
-    hint = "Check when our certificate ends and who signed it; ssl.keystore.location names its store."
-    return ConnectionFailed(f"{address}: {text}", code="SSL_HANDSHAKE_FAILED", hint=hint)
-
-
 _NO_TLS = "wrong version number"
 """OpenSSL's words for bytes that are not TLS."""
-
-
-def _broke_in_the_handshake(cause: KafkaError) -> bool:
-    """librdkafka asks whether the port is a plain one only in some of its lines, by when the connection broke."""
-    return "ssl://" in cause.str() and _is_closed(cause) and any(s in cause.str() for s in _BEFORE_TLS)
 
 
 _BEFORE_TLS = ("in state CONNECT", "in state SSL_HANDSHAKE")
@@ -279,23 +280,6 @@ _BEFORE_TLS = ("in state CONNECT", "in state SSL_HANDSHAKE")
 def _is_closed(cause: KafkaError) -> bool:
     broken = any(words in cause.str() for words in ("Disconnected", "reset by peer"))
     return cause.code() == KafkaError._ALL_BROKERS_DOWN or (cause.code() == KafkaError._TRANSPORT and broken)
-
-
-def _closed(settings: Settings) -> KadminError:
-    wants = f"does this port require {'a certificate' if settings.uses_tls else 'TLS'} or SASL?"
-    return ConnectionFailed(
-        f"{settings.bootstrap} closes the connection",
-        code="NETWORK_EXCEPTION",
-        hint=f"We speak {settings.security_protocol}: {wants} A broker above a limit of connections closes them, too.",
-    )
-
-
-def _another_protocol(settings: Settings) -> KadminError:
-    return ConnectionFailed(
-        f"{settings.bootstrap} answers with something else than {'TLS' if settings.uses_tls else 'the Kafka protocol'}",
-        code="NETWORK_EXCEPTION",
-        hint=f"We speak {settings.security_protocol}: is this a broker's port, and which protocol does it require?",
-    )
 
 
 _NAMES = {KafkaError._RESOLVE: "UNKNOWN_HOST", KafkaError._SSL: "SSL_HANDSHAKE_FAILED"}
@@ -329,7 +313,4 @@ def _hint(cause: KafkaError) -> str | Hint | None:
 
 def _error_text(cause: KafkaError) -> str:
     """librdkafka's words without its thread name and timings."""
-    message = cause.str()
-    message = message.split(" (after ", 1)[0]
-    head, separator, tail = message.partition("/bootstrap: ")
-    return (tail if separator else head).strip()
+    return cause.str().split(" (after ", 1)[0].split("/bootstrap: ", 1)[-1].strip()

@@ -45,22 +45,13 @@ from ..errors import LOCKED, KadminError, Locked, PlanRefused, TimedOut, printab
 from ..hints import Hint, Option, sentence
 from ..model.changes import Refusal
 from ..processes import Process
-from .compacted_topic import CompactedTopic
+from .compacted_topic import CompactedTopic, TopicRecord
 from .ports import NOT_KEPT_OUT, Lease
 from .transactions import FencedWriter, error_name, error_text, is_worth_retrying
 from .wire import Wire
 
 KEY = b"lease"
 """The key of the one record that counts."""
-
-
-@dataclass(frozen=True, slots=True)
-class LeaseRecord:
-    """The record that counts: its value, None for a tombstone, and when it was appended, in ms since 1970."""
-
-    value: bytes | None
-    appended: int
-    offset: int
 
 
 class LeaseLog(CompactedTopic):
@@ -71,15 +62,15 @@ class LeaseLog(CompactedTopic):
 
     def __init__(self, wire: Wire, topic: str) -> None:
         super().__init__(wire, topic)
-        self._newest: LeaseRecord | None = None
-        self.last_holder: LeaseRecord | None = None
+        self._newest: TopicRecord | None = None
+        self.last_holder: TopicRecord | None = None
 
     @property
     def newest_offset(self) -> int | None:
         """The offset of the record that counted when it was read."""
         return None if self._newest is None else self._newest.offset
 
-    def newest(self, until: float, end: int | None = None) -> LeaseRecord | None:
+    def newest(self, until: float, end: int | None = None) -> TopicRecord | None:
         """The record that counts, up to the offset `end`, as `read` has it.
 
         Raises
@@ -91,7 +82,7 @@ class LeaseLog(CompactedTopic):
             self._newest = self.last_holder = None
         for record in self.read(until, end):
             if record.key == KEY:
-                self._newest = LeaseRecord(record.value, record.timestamp, record.offset)
+                self._newest = record
                 self.last_holder = self._newest if record.value is not None else self.last_holder
         return self._newest
 
@@ -196,7 +187,7 @@ class Claim:
         return cls(holder, host, plan_id, now, seconds, nonce, Process.this())
 
     @classmethod
-    def of(cls, record: LeaseRecord | None) -> Claim | None:
+    def of(cls, record: TopicRecord | None) -> Claim | None:
         """None where nobody holds the lease: no record, a tombstone, or what is none of ours."""
         if record is None or record.value is None:
             return None
@@ -204,7 +195,7 @@ class Claim:
             fields = json.loads(record.value)
         except (ValueError, RecursionError):
             return None
-        return cls._read(fields, record.appended) if isinstance(fields, dict) else None
+        return cls._read(fields, record.timestamp) if isinstance(fields, dict) else None
 
     @classmethod
     def _read(cls, fields: dict[str, Any], appended: int) -> Claim:

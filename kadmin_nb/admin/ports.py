@@ -96,7 +96,6 @@ class Alterable(Protocol[Whose, Wishes]):
 
         A lost answer is TimedOut, raised, or REQUEST_TIMED_OUT of those that it was about: it may have happened.
         """
-        ...
 
 
 class Quotas(Alterable[Entity, Mapping[str, float | None]], Protocol):
@@ -111,11 +110,9 @@ class Quotas(Alterable[Entity, Mapping[str, float | None]], Protocol):
         timeout: float | None = None,
     ) -> pa.Table:
         """QUOTAS for the entities that match every component, as that broker's metadata has them now."""
-        ...
 
     def describe_each(self, filters: Iterable[tuple[Sequence[Component], bool]]) -> list[pa.Table]:
         """QUOTAS for each filter, its components and whether it is strict; any brokers answer, side by side."""
-        ...
 
 
 class Configs(Alterable[Resource, Sequence[ConfigOperation]], Protocol):
@@ -132,7 +129,6 @@ class Configs(Alterable[Resource, Sequence[ConfigOperation]], Protocol):
         timeout: float | None = None,
     ) -> pa.Table:
         """CONFIGS, a failed resource as one row with a null key."""
-        ...
 
 
 class Scram(Alterable[ScramUser, CredentialChange], Protocol):
@@ -142,7 +138,6 @@ class Scram(Alterable[ScramUser, CredentialChange], Protocol):
         self, users: Iterable[ScramUser] = (), *, node: int | None = None, timeout: float | None = None
     ) -> pa.Table:
         """SCRAM of these users, of all when none is named; a user that has none is a row with RESOURCE_NOT_FOUND."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +162,6 @@ class ClientConfigs(Alterable[ClientEntity, Mapping[str, Replacement]], Protocol
 
         Its metadata has PASSED_OVER, the number of records that cannot be read, and TOPIC_MISSING where it is.
         """
-        ...
 
     def alter(
         self,
@@ -186,7 +180,6 @@ class ClientConfigs(Alterable[ClientEntity, Mapping[str, Replacement]], Protocol
         TimedOut
             The commit got no answer: it has happened within LONGEST_TRANSACTION seconds, or never.
         """
-        ...
 
 
 class Lease(Protocol):
@@ -195,7 +188,6 @@ class Lease(Protocol):
     @property
     def note(self) -> str | None:
         """None when other editors are kept out, else one sentence: they are not, and why."""
-        ...
 
     @property
     def left_by(self) -> str:
@@ -203,15 +195,12 @@ class Lease(Protocol):
 
         What it sent may still land, for as long as an alter takes.
         """
-        ...
 
     def renew(self) -> None:
         """Before each batch. Raises PlanRefused FENCED when another has taken the lease, or had it since."""
-        ...
 
     def release(self) -> Refusal | None:
         """Give it back; never raises. FENCED when another has it or had it since; else why that is not known."""
-        ...
 
 
 class Kafka(Protocol):
@@ -220,12 +209,10 @@ class Kafka(Protocol):
     @property
     def id(self) -> str:
         """The cluster id."""
-        ...
 
     @property
     def version(self) -> str:
         """Kafka's version, as the requests tell that a broker takes: `4.3`."""
-        ...
 
     @property
     def quotas(self) -> Quotas: ...
@@ -241,56 +228,45 @@ class Kafka(Protocol):
 
     def together(self, *questions: Callable[[], Any]) -> list[Any]:
         """The answers to questions that do not depend on each other, asked side by side; the first error is raised."""
-        ...
 
     def brokers(self) -> list[Broker]:
         """Every registered broker, asked anew, fenced ones included where the version can tell."""
-        ...
 
     def empty_topics(self, names: Iterable[str]) -> set[str]:
         """Those of these topics whose earliest and latest offsets are equal in every partition.
 
         One that cannot be read is not among them; never raises.
         """
-        ...
 
     def group_types(self) -> dict[str, str | None]:
         """The groups that we may describe, and the type of each, `consumer` say; None where brokers do not tell."""
-        ...
 
     def throttling(self, throttles: Collection[Target]) -> dict[Target, str]:
         """Those of these throttles that hold back copies now, or of which that is not known, with the reason.
 
         They are configs for which `is_throttle` is true; never raises.
         """
-        ...
 
     def topic_ids(self, names: Collection[str]) -> dict[str, str]:
         """The ids of these topics by name, as Kafka's tools write them; without those that we may not describe.
 
         A topic that is deleted and created again has another id. One that is not there has none.
         """
-        ...
 
     def lease(self, plan_id: str, holder: str, *, steal: bool = False) -> Lease:
         """The cluster's one lease. Raises Locked while another's is alive, unless `steal`."""
-        ...
 
     def monotonic(self) -> float:
         """Seconds on a clock that never jumps."""
-        ...
 
     def boottime(self) -> float:
         """Seconds on a clock that never jumps and goes on while the machine sleeps."""
-        ...
 
     def now(self) -> datetime:
         """The time of day, UTC, as a journal notes it."""
-        ...
 
     def sleep(self, seconds: float) -> None:
         """Wait."""
-        ...
 
 
 def serving(kafka: Kafka) -> list[Broker]:

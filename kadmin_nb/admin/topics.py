@@ -65,30 +65,31 @@ def empty_topics(wire: Wire, names: Iterable[str]) -> set[str]:
     empty: set[str] = set()
     for start in range(0, len(wanted), _TOPICS_TOGETHER):
         try:
-            empty |= _empty(wire, wanted[start : start + _TOPICS_TOGETHER], until)
+            found = partitions(wire, wanted[start : start + _TOPICS_TOGETHER], timeout=_left(until))
         except KadminError:
             break
+        empty |= {one.topic for one in found} - {one.topic for one in found if one.leader is None}
+        for leader, parts in _by_leader(found).items():
+            empty -= _with_records(wire, leader, parts, until)
     return empty
 
 
-def _empty(wire: Wire, names: Collection[str], until: float) -> set[str]:
-    answer = metadata(wire, names, doing="looking for topics", timeout=_left(until))
+def _by_leader(found: Iterable[Partition]) -> dict[int, dict[str, list[int]]]:
+    """The numbers of the partitions by leader and topic; without those that have none."""
     led: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for topic in answer.topics:
-        for partition in topic.partitions:
-            led[partition.leader_id][topic.name].append(partition.partition_index)
-    with_records = {topic.name for topic in answer.topics if topic.error_code or not topic.partitions}
-    for leader, partitions in led.items():
-        with_records |= _with_records(wire, leader, partitions, until)
-    return {*names} & {topic.name for topic in answer.topics} - with_records
+    for one in found:
+        if one.leader is not None:
+            led[one.leader][one.topic].append(one.number)
+    return led
 
 
-def partitions(wire: Wire, names: Collection[str]) -> list[Partition]:
+def partitions(wire: Wire, names: Collection[str], timeout: float | None = None) -> list[Partition]:
     """The partitions of these topics; without topics that are not there or that we may not describe."""
     ordered = sorted(names)
     starts = range(0, len(ordered), _TOPICS_TOGETHER)
     doing = "asking for the leaders of topics"
-    answers = [metadata(wire, ordered[start : start + _TOPICS_TOGETHER], doing=doing) for start in starts]
+    parts = [ordered[start : start + _TOPICS_TOGETHER] for start in starts]
+    answers = [metadata(wire, part, doing=doing, timeout=timeout) for part in parts]
     found = [topic for answer in answers for topic in answer.topics if not topic.error_code]
     return [_partition(topic.name, partition) for topic in found for partition in topic.partitions]
 
@@ -107,12 +108,8 @@ def stored(wire: Wire, names: Collection[str]) -> dict[str, tuple[int, int]]:
     NotAuthorized
         DESCRIBE on the cluster is missing.
     """
-    led: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for one in partitions(wire, names):
-        if one.leader is not None:
-            led[one.leader][one.topic].append(one.number)
     found: dict[str, tuple[int, int]] = {}
-    for leader, parts in led.items():
+    for leader, parts in _by_leader(partitions(wire, names)).items():
         until = time.monotonic() + wire.timeout
         sizes = _sizes(wire, leader, parts)
         begins, ends = (_offsets(wire, leader, parts, timestamp, until) for timestamp in (EARLIEST_LOCAL, LATEST))
@@ -152,8 +149,6 @@ def _offsets(
     wire: Wire, leader: int, partitions: _Partitions, timestamp: int, until: float
 ) -> dict[tuple[str, int], int]:
     """The offsets of those partitions that have no error."""
-    if leader < 0:
-        return {}
     answer = wire.ask(
         lambda: offsets_request(partitions, timestamp), node=leader, doing="reading offsets", timeout=_left(until)
     )

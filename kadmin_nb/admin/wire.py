@@ -169,7 +169,9 @@ class Wire:
         if not attempt.succeeded():
             if isinstance(attempt.exception, KadminError):
                 raise attempt.exception from None
-            _refuse_another_kind_of_node(attempt.exception)
+            if isinstance(attempt.exception, kafka.errors.IncompatibleBrokerVersion):
+                # a controller's port answers, and knows no metadata
+                raise error_codes.translated(attempt.exception, "connecting") from None
             if by_ticket:
                 raise connections.connection_failure(self.settings, attempt.exception, timeout) from None
             spent += time.monotonic() - started
@@ -290,7 +292,10 @@ class Wire:
 
             refused = first_contact.cause(self.settings, PATIENCE)
             if refused and refused.code in _WHO_WE_ARE:
-                return _revoked(refused, doing)
+                error = refused.reworded(f"{refused}, while {doing}")
+                why = "It was accepted before: has it been revoked or changed? Connect again."
+                error.hint = f"{why} {refused.hint or ''}".strip()
+                return error
         return error_codes.translated(cause, doing)
 
     def _limited(self, node: int | None, doing: str) -> KadminError | None:
@@ -437,19 +442,6 @@ _HUNG_UP = (kafka.errors.KafkaConnectionError, *REFUSALS)
 _WHO_WE_ARE = ("SASL_AUTHENTICATION_FAILED", "SSL_HANDSHAKE_FAILED")
 
 
-def _revoked(refused: KadminError, doing: str) -> KadminError:
-    """The refusal of a login that was accepted when we connected."""
-    error = refused.reworded(f"{refused}, while {doing}")
-    error.hint = f"It was accepted before: has it been revoked or changed? Connect again. {refused.hint or ''}".strip()
-    return error
-
-
-def _refuse_another_kind_of_node(exc: BaseException | None) -> None:
-    """A controller's port answers, and knows no metadata."""
-    if isinstance(exc, kafka.errors.IncompatibleBrokerVersion):
-        raise error_codes.translated(exc, "connecting") from None
-
-
 def understood(read: Callable[[], T], doing: str, *, may_have_happened: bool = False) -> T:
     """The value that `read` makes of an answer.
 
@@ -464,7 +456,7 @@ def understood(read: Callable[[], T], doing: str, *, may_have_happened: bool = F
         return read()
     except (AttributeError, TypeError, ValueError):
         pass
+    text = f"the answer cannot be read, while {doing}"
     if may_have_happened:
-        text = f"the answer cannot be read, while {doing}: the change may have been made"
-        raise TimedOut(text, code="REQUEST_TIMED_OUT")
-    raise Unsupported(f"the answer cannot be read, while {doing}", code="CORRUPT_MESSAGE")
+        raise TimedOut(f"{text}: the change may have been made", code="REQUEST_TIMED_OUT")
+    raise Unsupported(text, code="CORRUPT_MESSAGE")
