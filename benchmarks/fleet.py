@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from kadmin_nb.admin.quotas import _request
+from kadmin_nb.admin.wire_quotas import _request
 from kadmin_nb.cluster import Cluster
 from kadmin_nb.local import find_jars, find_java
 from kadmin_nb.model.entity import Entity

@@ -1,11 +1,11 @@
-"""`ports.Kafka` over a real cluster, whole: `admin.kafka`, and client configs over its connection."""
+"""`ports.Kafka` over a real cluster, whole: `admin.wire_kafka`, and client configs over its connection."""
 
 from __future__ import annotations
 
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ..admin.kafka import WireKafka
+from ..admin.wire_kafka import WireKafka
 
 if TYPE_CHECKING:
     from .registry import WireClientRegistry

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from ..admin.compacted_topic import CONFIGS, CompactedTopic, appended_at, patiently_read
-from ..admin.configs import WireConfigs
 from ..admin.ports import UNSIGNED, Signature
 from ..admin.wire import Wire
+from ..admin.wire_configs import WireConfigs
 from ..errors import Invalid, KadminError, TimedOut
 from ..frames import schemas
 from ..model.changes import Refusal

@@ -14,7 +14,7 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..admin.configs import RESOURCES_A_CALL, chunks
+from ..admin.wire_configs import RESOURCES_A_CALL, chunks
 from ..client_configs.kafka import LiveKafka
 from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, NotAuthorized, Unsupported
 from ..frames import schemas

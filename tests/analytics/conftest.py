@@ -137,7 +137,7 @@ def _connect(folder: Path) -> SparkSession:
     from pyspark.sql.connect.client.core import DefaultChannelBuilder
 
     from kadmin_nb.java import spark_java_home
-    from kadmin_nb.local.kafka import _free_ports
+    from kadmin_nb.local.local_kafka import _free_ports
 
     (port,) = _free_ports(1)
     DefaultChannelBuilder.default_port = staticmethod(lambda: port)

@@ -11,7 +11,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.admin.ports import EXACT
 from kadmin_nb.frames.given_frames import plain
-from kadmin_nb.local.kafka import _free_ports
+from kadmin_nb.local.local_kafka import _free_ports
 from kadmin_nb.sql import reading
 from tests.analytics.conftest import CONNECT
 from tests.analytics.fleets import rows

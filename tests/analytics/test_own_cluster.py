@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kadmin_nb.local.kafka import _free_ports
+from kadmin_nb.local.local_kafka import _free_ports
 from tests.analytics import on_a_cluster
 from tests.spark_archive import JARS
 from tests.spark_cluster import Cluster

@@ -27,7 +27,7 @@ LOGS = Path(__file__).parents[1] / "analytics" / "recorded"
 def seeded_kafka(*, hostile: bool) -> Iterator[LocalKafka]:
     """A Kafka with what `local seed` makes, and nothing of other tests. Pages for people have no hostile names."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kadmin_nb.local.kafka.random_id", lambda: CLUSTER_ID)
+        patch.setattr("kadmin_nb.local.local_kafka.random_id", lambda: CLUSTER_ID)
         running = kn.local.start()
     with running:
         with running.connect() as cluster:

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import TimeoutError
 
-from kadmin_nb.local.kafka import _free_ports
+from kadmin_nb.local.local_kafka import _free_ports
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "out" / "pictures"

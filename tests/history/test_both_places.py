@@ -24,7 +24,7 @@ import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames import spark as spark_sessions
 from kadmin_nb.java import spark_java_home
-from kadmin_nb.local.kafka import _free_ports
+from kadmin_nb.local.local_kafka import _free_ports
 from kadmin_nb.state import History
 from kadmin_nb.state.intervals import FRAMES
 from tests.history.hours import at, limits_of, taken, topic

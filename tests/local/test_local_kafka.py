@@ -22,7 +22,7 @@ from confluent_kafka.admin import AdminClient
 
 from kadmin_nb import local
 from kadmin_nb.errors import ConnectionFailed, NotFound, UsageError
-from kadmin_nb.local import kafka as kafka_module
+from kadmin_nb.local import local_kafka as kafka_module
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.broker

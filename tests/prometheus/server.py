@@ -13,7 +13,7 @@ from urllib.error import URLError
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
-from kadmin_nb.local.kafka import _free_ports
+from kadmin_nb.local.local_kafka import _free_ports
 
 CONFIG = """
 global: {{scrape_interval: 2s, scrape_timeout: 2s, evaluation_interval: 1s}}

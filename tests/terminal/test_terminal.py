@@ -132,7 +132,7 @@ def test_a_near_miss_is_no_further_failure(live, cluster, near, monkeypatch):
     def refuse(*_args, **_more):
         raise NotAuthorized("no DESCRIBE")
 
-    monkeypatch.setattr("kadmin_nb.admin.kafka.WireKafka.topics", refuse)
+    monkeypatch.setattr("kadmin_nb.admin.wire_kafka.WireKafka.topics", refuse)
     said = live("config", "describe", "topic=near-ordres")
     assert (said.code, said.err.count("\n")) == (1, 1)
     assert said.err.startswith("NotFound: UNKNOWN_TOPIC_OR_PARTITION for TOPIC near-ordres")

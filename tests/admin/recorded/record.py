@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from kadmin_nb import local
-from kadmin_nb.admin.quotas import _request
+from kadmin_nb.admin.wire_quotas import _request
 from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.model.entity import Entity

@@ -21,11 +21,11 @@ from ..model.changes import Target
 from ..model.connection_settings import Settings
 from ..model.resources import Partition, Resource
 from . import acls, copies, error_codes, topics
-from .configs import WireConfigs
 from .ports import Broker, Lease
-from .quotas import WireQuotas
-from .scram import WireScram
 from .wire import ALTER_TIMEOUT, PATIENCE, READ_TIMEOUT, Wire
+from .wire_configs import WireConfigs
+from .wire_quotas import WireQuotas
+from .wire_scram import WireScram
 
 if TYPE_CHECKING:
     from .lease import LeaseReader
