@@ -20,6 +20,8 @@ GROUPS = {
     "tests/notebook/test_spark_magics.py": "spark",
     "tests/notebook/test_magics.py::test_spark_frames": "spark",
     "tests/terminal/test_usage_words.py": "spark",
+    "tests/runbooks/test_rightsizing.py": "spark",
+    "tests/runbooks/test_upgrade_check.py": "spark",
     "tests/admin/": "admin",
     "tests/architecture/": "architecture",
     "tests/local/": "local",

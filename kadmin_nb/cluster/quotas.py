@@ -22,7 +22,6 @@ from . import near_names
 if TYPE_CHECKING:
     from ..state import History
     from ..usage.near_and_top import NearAnswer
-    from ..usage.rightsizing import RecommendationsAnswer
     from .quota_audit import QuotaFindings
     from .resolving import TreeAnswer
     from .why import WhyAnswer
@@ -168,63 +167,6 @@ class Quotas:
 
         self._refuse_unknown(keys)
         return why(self._kafka, user, client_id, keys=keys, usage=usage, to=to, history=history)
-
-    def recommend(
-        self,
-        usage: object,
-        *,
-        keys: Sequence[str] | None = None,
-        percentile: float = 99.0,
-        headroom: float = 20.0,
-        promise: float = 2.0,
-        growth: float | None = None,
-        assume_default: bool = False,
-        engine: str | None = None,
-    ) -> RecommendationsAnswer:
-        """RECOMMENDATIONS: limits that throttle needlessly, are unused, or ten times too high, and what to do.
-
-        `edits()` of the answer are the changes, for `stage.add`; `.backtest` and `.impact` show what they do to the
-        clients of this usage.
-
-        Parameters
-        ----------
-        usage
-            USAGE, in Spark or as anything with `__arrow_c_stream__`, best of some weeks; rows of other clusters are
-            ignored.
-        keys, percentile, headroom, promise, growth
-            As of `kn.usage.recommend`, which says what is promised, and what is not.
-        assume_default, engine
-            As of `utilisation`.
-
-        Raises
-        ------
-        UsageError, Invalid
-            As of `kn.usage.recommend`.
-        NotKnowable
-            A broker sets `client.quota.callback.class`.
-
-        Examples
-        --------
-        >>> found = cluster.quotas.recommend(usage)  # doctest: +SKIP
-        >>> cluster.stage().add(found.edits())  # doctest: +SKIP
-        """
-        from ..usage.engines import Usage
-        from ..usage.rightsizing import recommend
-        from . import resolving
-
-        self._refuse_unknown(keys)
-        resolving.marks(self._kafka, assume_default)
-        used = Usage.of(usage, engine).of_cluster(self._kafka.id).frame
-        answer = recommend(
-            used,
-            self._kafka.quotas.describe(),
-            keys=keys,
-            percentile=percentile,
-            headroom=headroom,
-            promise=promise,
-            growth=growth,
-        )
-        return answer.of_cluster(self._kafka.id)
 
     def audit(
         self, clients: object = None, *, keys: Sequence[str] | None = None, assume_default: bool = False

@@ -19,7 +19,7 @@ from .click_glue import FRAME, Verbs, words
 from .history import history_at
 from .options import Length, read_selectors
 from .session import PlanOptions, Session, frame_in_arrow, frame_or_file, spark_for, usage_frame, with_progress
-from .usage import near, note, recommend, top, usage
+from .usage import near, note, top, usage
 
 TO_READ = "[TYPE=NAME]..."
 FINDINGS = ("shadowed", "redundant", "unlimited", "client-ids")
@@ -246,7 +246,7 @@ def _edits(verb: str, words: Sequence[str], pairs: Any, session: Session, plan_o
     return on_each_pair(pattern, clients)
 
 
-for more in (chart, near, recommend, top, usage):
+for more in (chart, near, top, usage):
     quota.add_command(more)
 
 

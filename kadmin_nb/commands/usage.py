@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,14 +13,12 @@ import click
 from ..errors import UsageError
 from ..model.times import length_of_time
 from . import completions, options
-from .change_options import changing
 from .click_glue import FRAME, FrameName, Verb
 from .history import history_at
 from .options import Finite, Length
 from .session import (
     FRAME_FILES,
     Note,
-    PlanOptions,
     Session,
     spark_answer,
     typed_frame,
@@ -276,22 +274,6 @@ def _reading(command: Any) -> Any:
     return options.reading(command, bind_source)
 
 
-def _changing(command: Any) -> Any:
-    return changing(command, bind_source)
-
-
-def _percent(name: str, default: float | None, most: float, text: str) -> Callable[[options.Command], options.Command]:
-    """An option in percent, from 0 to the most."""
-    return click.option(
-        f"--{name}",
-        type=Finite(min=0, max=most),
-        default=default,
-        show_default=default is not None,
-        metavar="PERCENT",
-        help=text,
-    )
-
-
 @click.command(cls=Verb)
 @_reading
 @source
@@ -393,42 +375,6 @@ def top(session: Session, source: UsageSource, keys: tuple[str, ...], most: int,
         from ..usage import top as top_of
 
         return top_of(used.answer(), **more)
-
-
-@click.command(cls=Verb)
-@_changing
-@source
-@options.keys(completions.quota_keys)
-@_percent("percentile", 99.0, 100, "A limit is at least what so many percent of windows use.")
-@_percent("headroom", 20.0, 1000, "Added to what is needed, in percent.")
-@_percent("promise", 2.0, 50, "The most of its active time that a proposal throttles, in percent.")
-@_percent("growth", None, 1000, "Growth of the use in 30 days, in percent; default: as the usage shows.")
-@click.option("--stage", is_flag=True, help="Stage the proposals; in the terminal: plan them.")
-@options.assume_default
-def recommend(
-    session: Session, source: UsageSource, keys: tuple[str, ...], percentile: float, headroom: float, promise: float,
-    growth: float | None, stage: bool, assume_default: bool, plan_options: PlanOptions,
-) -> Any:  # fmt: skip
-    """Find limits that are too low, far too high, or unused.
-
-    Each has the limit that was needed, and a promise of how much the proposed one throttles. It needs about a week of
-    usage.
-
-    \b
-    {here} usage.parquet
-    {here} logs/kafka-request.log* --broker 1 --tz UTC --promise 5
-    {here} usage.parquet --save plan.json
-    """
-    is_changing = plan_options.asks_for_change(stage)
-    source.check()
-    used = source.read(session)
-    asked: dict[str, Any] = {"percentile": percentile, "headroom": headroom, "promise": promise, "growth": growth}
-    with where_spark_is(session, used.is_on_spark):
-        answer = session.cluster.quotas.recommend(
-            used, keys=options.keys_of(keys), assume_default=assume_default, **asked
-        )
-    edits = answer.edits() if is_changing else []
-    return session.change(edits, plan_options) if edits else answer
 
 
 def _of_lines(session: Session, source: UsageSource, quarantine: bool) -> Answer:

@@ -761,35 +761,6 @@ class USAGE_TOTALS(Frame, key="day"):
     windows_unknown = Field(COUNT, "windows whose use is unknown: figures are the least that it can be")
 
 
-class RECOMMENDATIONS(Frame, key="entity key"):
-    """The limit that each quota of users and client-ids needed, the one that it has, and what to do. Of a quota of
-    several buckets, figures are those of the bucket that needs or has most of it."""
-
-    finding = Field(TEXT, look=BADGE)
-    entity = ENTITY
-    level = LEVEL
-    key = KEY
-    value = VALUE
-    needed = Field(NUMBER, "with growth and headroom; null is not known", unit=MEASURED, null=True)
-    op = Field(TEXT, "set (to `proposed`) or delete; null: nothing is proposed", look=BADGE, null=True)
-    proposed = Field(NUMBER, "the limit that is proposed", unit=MEASURED, null=True)
-    promise = Field(
-        NUMBER, "the most that it throttles of the seconds in which clients are active", unit=SHARE, null=True
-    )
-    backtest = Field(NUMBER, "its throttled part of those seconds, had it been in force", unit=SHARE, null=True)
-    share_throttled = Field(NUMBER, "of the windows, as it was", unit=SHARE, null=True)
-    peak = PEAK
-    windows_unknown = WINDOWS_UNKNOWN
-    windows = Field(COUNT, "with use")
-    hours = Field(COUNT, "with use, of the bucket that has the fewest")
-    growth = Field(NUMBER, "of the use in 30 days; null is not known", unit=SHARE, null=True)
-    busiest = Field(WHOLE, "the broker with the largest part", null=True)
-    busiest_share = Field(NUMBER, "its part of the load", unit=SHARE, null=True)
-    buckets = Field(COUNT, "those in the usage that have this limit")
-    clients = SHARING_CLIENTS
-    message = MESSAGE
-
-
 class OBSERVED(Frame):
     """The request logger of each broker after an observation. `state` is restored, kept (on already before), moved
     (somebody set another level), left (still on) or skipped (not observed)."""

@@ -388,9 +388,6 @@ VIEWS: Mapping[type, View] = {
     schemas.UTILISATION_DIFFERENCES: View(
         ("broker", "subject", "key", "limit", "utilisation", "measured", "enforced", "message")
     ),
-    schemas.RECOMMENDATIONS: View(
-        ("finding", "who", "key", "value", "proposed", "promise", "backtest", "peak", "message")
-    ),
     schemas.USAGE_TOTALS: View(
         (
             *("day", "cluster_id", "broker", "user", "client_id", "key", "source"),

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
         effective,
         frame,
         leaders,
+        limited,
         pandas,
+        since,
         use_profiles,
     )
     from .launcher import Run, run
@@ -35,7 +37,7 @@ _NAMES = {
     "audit": "callbacks coverage shadowed throttled unlimited unlimited_unnamed utilisation",
     "binder": "bind",
     "catalogue": "Runbook find new show",
-    "cells": "LIMITS Client bars chart clients configs_now effective frame leaders pandas use_profiles",
+    "cells": "LIMITS Client bars chart clients configs_now effective frame leaders limited pandas since use_profiles",
     "launcher": "Run run",
     "preconditions": "gate preflight reviewed",
     "recording": "Record record",
@@ -45,8 +47,9 @@ _LAZY["list"] = ("catalogue", "listed")
 
 __all__ = [
     "LIMITS", "Client", "Record", "Run", "Runbook", "bars", "bind", "callbacks", "chart", "clients", "configs_now",
-    "coverage", "effective", "find", "frame", "gate", "leaders", "list", "new", "pandas", "preflight", "record",
-    "reviewed", "run", "shadowed", "show", "throttled", "unlimited", "unlimited_unnamed", "use_profiles", "utilisation",
+    "coverage", "effective", "find", "frame", "gate", "leaders", "limited", "list", "new", "pandas", "preflight",
+    "record", "reviewed", "run", "shadowed", "show", "since", "throttled", "unlimited", "unlimited_unnamed",
+    "use_profiles", "utilisation",
 ]  # fmt: skip
 
 

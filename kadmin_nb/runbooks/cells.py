@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
 from functools import reduce
 from operator import and_, or_
 from typing import TYPE_CHECKING, Any
@@ -20,15 +21,18 @@ from ..files import expanded
 from ..frames import files, relational, schemas
 from ..frames import spark as sparks
 from ..frames.answer import Answer
+from ..frames.frame import MOMENT
 from ..frames.given_frames import refuse_other_than_text, table_of
 from ..hints import did_you_mean
 from ..model.grammar import DEFAULT
+from ..model.levels import LEVELS_BY_NAME
 from ..model.quota_keys import USER_CLIENT_KEYS
 from ..model.resources import WORDS
 from ..plans.kinds.configs import CONFIGS
 from ..plans.kinds.registry import by_kind
 from ..plans.sending import grouped
 from ..resolution.kernel import resolve
+from ..resolution.rules import entity_at
 from .report_checks import Check
 
 if TYPE_CHECKING:
@@ -78,8 +82,28 @@ def _of_cluster(table: Any, cluster_id: str) -> Any:
 
 
 def pandas(frame: Any) -> Any:
-    """The rows of a frame as pandas, wherever it is; Spark works for it."""
-    return relational.in_arrow(relational.taken(frame, (), "the frame"), task="Spark reads the rows").to_pandas()
+    """The rows of a frame as pandas, words as plain strings; Spark works for a frame of its own."""
+    rows = relational.in_arrow(relational.taken(frame, (), "the frame"), task="Spark reads the rows")
+    return _as_text(rows).to_pandas()
+
+
+def since(usage: Any, day: date) -> Any:
+    """The windows of USAGE that begin on this day in UTC or later, in Arrow or Spark as the usage is."""
+    rows = relational.taken(usage, (), "the usage")
+    words = relational.words_of(rows)
+    begin = words.literal(datetime.combine(day, time(), UTC), MOMENT)
+    return relational.where(rows, words.column("window_start") >= begin)
+
+
+def limited(rows: Any) -> Any:
+    """The rows with a limit as pandas, with the `entity` of the quota that it is from, as in QUOTAS.
+
+    Of UTILISATION, BACKTEST, EFFECTIVE and other frames with a `level` and the names of a bucket.
+    """
+    found = pandas(rows).dropna(subset=["level", *_BUCKET[1:]])
+    names = zip(found["level"], found["bucket_user"], found["bucket_client_id"], strict=True)
+    entities = [str(entity_at(LEVELS_BY_NAME[level], user, client)) for level, user, client in names]
+    return found.assign(entity=entities).astype({"entity": str})
 
 
 def clients(given: Any) -> Any:

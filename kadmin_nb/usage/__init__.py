@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from .prometheus_api import prometheus
     from .request_log import Requests, record_sizes, requests
     from .request_rows import LOWEST_VERSIONS
-    from .rightsizing import recommend
     from .tables import check_tables, store_usage, store_utilisation
     from .touched_clients import impact
     from .usage_totals import totals
@@ -40,7 +39,6 @@ _NAMES = {
     "prometheus_api": ("prometheus",),
     "request_log": ("Requests", "record_sizes", "requests"),
     "request_rows": ("LOWEST_VERSIONS",),
-    "rightsizing": ("recommend",),
     "tables": ("check_tables", "store_usage", "store_utilisation"),
     "touched_clients": ("impact",),
     "usage_totals": ("totals",),
@@ -65,7 +63,6 @@ __all__ = [
     "near",
     "over_days",
     "prometheus",
-    "recommend",
     "record_sizes",
     "requests",
     "store_usage",

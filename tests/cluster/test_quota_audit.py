@@ -56,26 +56,6 @@ def test_quotas_that_repeat_others_are_told_and_staged(cluster, unique, told) ->
     assert f"user={user} client-id=<default>" not in plan.to_arrow()["resource"].to_pylist()
 
 
-def test_limits_that_are_far_too_high_are_recommended_and_staged(cluster, unique, told) -> None:
-    """The proposal stood in a report, and somebody typed it wrongly."""
-    user = unique("user")
-    _set(cluster, ("30MB/s", {"user": user}))
-    start = pd.date_range("2026-11-14", periods=168, freq="h", tz="UTC")
-    used = pd.DataFrame({
-        "broker": 1, "user": user, "client_id": "app", "key": "producer_byte_rate", "window_start": start,
-        "window_end": start + pd.Timedelta(hours=1), "value": 1e6, "throttle_ms": 0.0, "source": "log",
-    })  # fmt: skip
-    line = ("quota", "recommend", "used", "--growth", "0")
-    (row,) = (row for row in told(*line, used=used).to_arrow().to_pylist() if row["entity"] == f"user={user}")
-    assert (row["finding"], row["proposed"], row["promise"]) == ("ten times too high", 1.2e6, 0.02)
-    (change,) = (
-        row for row in told(*line, "--stage", used=used).to_arrow().to_pylist() if row["resource"] == f"user={user}"
-    )
-    assert (change["op"], change["after"]) == ("set", "1200000")
-    with pytest.raises(kn.UsageError, match="options of a change need a change"):
-        told(*line, "--reason", "smaller", used=used)
-
-
 def test_clients_without_a_limit_are_told(cluster, unique, told) -> None:
     """Who has no limit at all? Nobody could say."""
     user = unique("user")

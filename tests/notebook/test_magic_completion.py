@@ -10,7 +10,7 @@ from kadmin_nb.commands.completions import KEYS
 
 LINES = [
     ("%kquota des", "des", ["describe"]),
-    ("x = %kquota re", "re", ["recommend", "remove", "resolve"]),
+    ("x = %kquota re", "re", ["remove", "resolve"]),
     ("%kquota x << tr", "tr", ["tree"]),
     ("%kquota describe --st", "--st", ["--strict"]),
     ("%kquota describe --as ", "", ["arrow", "pandas", "spark"]),

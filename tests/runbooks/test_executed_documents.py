@@ -92,7 +92,7 @@ def runs(home: Path, secure_kafka: LocalKafka, request: pytest.FixtureRequest) -
         run("offboard_client", user=HOSTILE)
         run("showback", usage=str(home / "usage.parquet"), owners=str(home / "owners.csv"))
         run("upgrade_check", log=str(OLD_CLIENTS), broker="1", tz="UTC")
-        run("rightsizing", usage=str(home / "usage.parquet"))
+        run("rightsizing", usage=str(home / "usage.parquet"), days=0)
         run("capacity", usage=str(home / "usage.parquet"))
         run("reach", user=HOSTILE, usage=str(home / "usage.parquet"))
         run("record_history", history=str(home / "history"))

@@ -132,10 +132,8 @@ def test_the_finding_says_what_is_known(case: str, check) -> None:
 
 
 @pytest.mark.parametrize("spark", [False, pytest.param(True, marks=pytest.mark.spark)], ids=["here", "on Spark"])
-def test_a_broker_s_log_names_the_clients_of_2016(spark: bool, check, request: pytest.FixtureRequest) -> None:
+def test_a_broker_s_log_names_the_clients_of_2016(spark: bool, check) -> None:
     """The laptop named three clients, and the job named five."""
-    if spark:
-        request.getfixturevalue("spark")
     rows, verdicts = check(log=LOG, spark=spark)
     assert verdicts[1] == (
         "look: 3 of 8 clients would be refused by Kafka 4.0: "
