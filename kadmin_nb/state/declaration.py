@@ -332,8 +332,10 @@ class Declared:
         read = {kind for kind in self.kinds if KINDS[kind] in against.scopes}
         removals, reasons = [], {}
         for (kind, words, key), text in held.items():
+            if (kind, words, key) in mentioned:
+                continue
             target: Target = (parsed(kind, words), key)
-            if (kind, words, key) in mentioned or kind_of(target[0]) not in read:
+            if kind_of(target[0]) not in read:
                 continue
             if why := _why_kept(target, text is None, allow_unknown) or against.set_for_a_while(target):
                 reasons[target] = why

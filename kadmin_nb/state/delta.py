@@ -178,15 +178,15 @@ class DeltaFolder(Place):
             if "Unknown scheme" in str(exc):
                 raise UsageError(f"{self.where} is not the address of an object store") from None
             if name:
-                self._refuse_table_of_old()
+                self._refuse_table_itself()
             return None
         except (DeltaError, OSError, ValueError) as exc:
             raise Invalid(f"{self.where} cannot be read as a Delta table: {_one_line(exc)}") from None
         refuse_other_columns(self.where, FRAMES[name or SNAPSHOTS], [field.name for field in table.schema().fields])
         return table
 
-    def _refuse_table_of_old(self) -> None:
-        """Refuse a place that is itself a table, as that of a history once was."""
+    def _refuse_table_itself(self) -> None:
+        """Refuse a place that is itself a table."""
         if self._folder is None or (self._folder / "_delta_log").is_dir():
             self._table("")
 
@@ -254,7 +254,7 @@ class DeltaFolder(Place):
         if self._folder is None:
             yield
             return
-        self._refuse_table_of_old()
+        self._refuse_table_itself()
         _refuse_others(self._folder, self.where)
         folder = files.make_folder(self._folder)
         try:

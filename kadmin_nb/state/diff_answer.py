@@ -191,42 +191,31 @@ class Diff(Answer):
         WrongCluster
             The cluster is neither side.
         """
-        side = self._side(onto)
-        cluster = onto if not isinstance(onto, str) else self._named(side).cluster
+        side = onto.lower() if isinstance(onto, str) else self._side_of(onto)
+        if side not in ("a", "b"):
+            raise UsageError(f"unknown side onto={onto!r}", hint="It is a, b, or a Cluster.")
+        named = self.a if side == "a" else self.b
+        if named is None:
+            raise UsageError("a part of a comparison cannot be staged", hint="Stage from the whole, with rows=….")
+        cluster = named.cluster if isinstance(onto, str) else onto
         if cluster is None:
             raise UsageError(
-                f"side {side}, {self._named(side).says}, was not passed as a Cluster",
-                hint="Pass one: onto=kn.connect(…).",
+                f"side {side}, {named.says}, was not passed as a Cluster", hint="Pass one: onto=kn.connect(…)."
             )
         stage = cluster.stage()
-        stage.add(self.edits(rows, like="b" if side == "a" else "a"))
+        stage.add(self.edits(rows, like=_other(side)))
         return cast("Stage", stage)
 
-    def _named(self, side: str) -> Side:
-        side_named = self.a if side == "a" else self.b
-        if side_named is None:
-            raise UsageError("a part of a comparison cannot be staged", hint="Stage from the whole, with rows=….")
-        return side_named
-
-    def _side(self, onto: Any) -> str:
+    def _side_of(self, cluster: Any) -> str:
         """The side that a cluster is: the one that was handed in, or is live, or has its id."""
-        if isinstance(onto, str):
-            if onto.lower() not in ("a", "b"):
-                raise UsageError(f"unknown side onto={onto!r}", hint="It is a, b, or a Cluster.")
-            return onto.lower()
-        matches = self._sides_of(onto)
+        same = [(name, side) for name, side in (("a", self.a), ("b", self.b)) if side and side.cluster_id == cluster.id]
+        handed_in = [name for name, side in same if side.cluster is cluster]
+        matches = handed_in or [name for name, side in same if side.is_live] or [name for name, _ in same]
         if len(matches) > 1:
             raise UsageError("both sides are of this cluster", hint="stage.add(diff.edits(rows, like='a')) says which.")
         if not matches:
-            raise WrongCluster(f"cluster {onto.id} is neither side: {self.a}; {self.b}")
+            raise WrongCluster(f"cluster {cluster.id} is neither side: {self.a}; {self.b}")
         return matches[0]
-
-    def _sides_of(self, cluster: Any) -> list[str]:
-        """The sides with its id; where both have it, the one that was handed in, or is live."""
-        sides = {name: self._named(name) for name in ("a", "b")}
-        same = [name for name in sides if sides[name].cluster_id == cluster.id]
-        handed_in = [name for name in same if sides[name].cluster is cluster]
-        return handed_in or [name for name in same if sides[name].is_live] or same
 
     def _failing(self) -> pa.Array | bool:
         return pc.equal(self._table["state"], "unknown")

@@ -370,15 +370,6 @@ def refuse_other_columns(where: str, frame: type[Frame], columns: Sequence[str])
     UsageError
         A column is missing; the first is named, and what there is.
     """
-    if {"content", "base", "delta"} <= {*columns}:
-        raise older_layout(where)
     missing = [name for name in frame.names if name not in columns]
     if missing:
         raise UsageError(f"{where} is not a history: no column {missing[0]}", hint=f"Found: {', '.join(columns)}.")
-
-
-def older_layout(where: str) -> UsageError:
-    """The refusal of a history that was kept as contents and changes of contents."""
-    return UsageError(
-        f"{where} is a history of an older layout, which is not read", hint="Record again, at another place."
-    )
