@@ -121,7 +121,7 @@ def _shell() -> Iterator[InteractiveShell]:
 
 def _fill(cluster: kn.Cluster) -> None:
     """A cluster of a company: a user and an app in ten have a limit of their own, and there are topics."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     for number in range(USERS):
         stage.set_quota("producer_byte_rate", 1_000_000 + number, user=f"user-{number}")
         if number % 10 == 0:
@@ -133,7 +133,7 @@ def _fill(cluster: kn.Cluster) -> None:
 def _apply_plans(cluster: kn.Cluster) -> None:
     """Plans of some months, a few changes each."""
     for number in range(PLANS):
-        stage = cluster.stage()
+        stage = cluster.new_stage()
         for user in range(CHANGES):
             stage.set_quota("request_percentage", 50 + number, user=f"user-{user}")
         stage.plan("bench").apply().raise_for_errors()

@@ -18,7 +18,7 @@ _MAIN = "import sys; sys.argv[0] = 'kadmin-nb'; from kadmin_nb.commands import m
 def run(full: bool = False) -> list[Row]:
     """The figure: both from the start of the process to its end, the JVM without an archive of classes."""
     with start() as kafka, kafka.connect() as cluster:
-        stage = cluster.stage()
+        stage = cluster.new_stage()
         stage.set_quota("producer_byte_rate", "1MB/s", user="alice")
         stage.plan().apply().raise_for_errors()
         ours = [sys.executable, "-c", _MAIN, "quota", "describe", "user=alice", "--cluster", kafka.bootstrap]

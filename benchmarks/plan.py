@@ -104,7 +104,7 @@ def _plan(cluster: Cluster, base: float, changes: int = CHANGES, *, lock: bool =
 
 
 def _planned(cluster: Cluster, base: float, changes: int = CHANGES) -> Plan:
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     for number in range(changes):
         stage.set_quota("producer_byte_rate", 1000 * base + number, user=f"user-{number}", client_id="app")
     return stage.plan("bench")

@@ -55,7 +55,7 @@ def company() -> Iterator[kn.local.LocalKafka]:
     """A Kafka with a limit of alice's, and a topic."""
     with kn.local.start() as kafka, kafka.connect() as cluster:
         kn.local.seed(cluster)
-        stage = cluster.stage()
+        stage = cluster.new_stage()
         stage.set_quota("producer_byte_rate", "1MB/s", user="alice")
         stage.set_config("retention.ms", "604800000", topic="orders")
         cluster.apply(stage.plan("a picture"), allow=["producer_byte_rate", "retention.ms"])

@@ -17,8 +17,7 @@ from ..frames.answer import Answer
 from ..frames.schema_metadata import stamped
 from ..model.connection_settings import Settings
 from ..model.grammar import ANY
-from ..plans import VERIFY_TIMEOUT
-from ..plans.apply_options import ApplyOptions, GivenOptions, shows_options, with_arguments
+from ..plans.apply_options import ApplyOptions, GivenOptions, GivenWaits, shows_options, with_arguments
 from ..plans.execution.progress import Progress, Stopped, never, silent
 from .configs import Configs
 from .quotas import Quotas
@@ -118,9 +117,9 @@ class Cluster:
         return Changes(self.port, user, judge, self.settings.target)  # who knows no Cluster keeps none
 
     @cached_property
-    def tray(self) -> Stage:
+    def stage(self) -> Stage:
         """The session's shared stage."""
-        return self.stage()
+        return self.new_stage()
 
     @property
     def id(self) -> str:
@@ -154,9 +153,9 @@ class Cluster:
 
         return users(self.port, user, usage)
 
-    def stage(self) -> Stage:
-        """A new, empty stage; `tray` is the session's shared one."""
-        return self._changes.stage()
+    def new_stage(self) -> Stage:
+        """A new, empty stage."""
+        return self._changes.new_stage()
 
     def plan_from(
         self,
@@ -200,7 +199,7 @@ class Cluster:
         if not difference:
             plan = self._changes.nothing(reason, lifetime)
         else:
-            stage = self.stage()
+            stage = self.new_stage()
             stage.add(difference)
             with difference.placed():
                 plan = stage.plan(reason, allow_unknown=allow_unknown, lifetime=lifetime)
@@ -253,7 +252,6 @@ class Cluster:
         """
         return self._changes.apply(plan, with_arguments(options, given), progress, stop)
 
-    @shows_options
     def rollback(self, plan: Plan | str) -> Plan:
         """The plan that undoes what brokers show of another plan; `reason` counts what cannot be undone.
 
@@ -286,17 +284,12 @@ class Cluster:
         """
         from .permissions import permissions
 
-        wanted = self.stage().add_lines(changes) if isinstance(changes, str) else changes
+        wanted = self.new_stage().add_lines(changes) if isinstance(changes, str) else changes
         return permissions(self.port, self.settings, wanted, on)
 
+    @shows_options
     def verify(
-        self,
-        plan: Plan,
-        *,
-        verify_timeout: float = VERIFY_TIMEOUT,
-        wait_clients: float = 0.0,
-        progress: Progress = silent,
-        stop: Stopped = never,
+        self, plan: Plan, *, progress: Progress = silent, stop: Stopped = never, **given: Unpack[GivenWaits]
     ) -> Outcomes:
         """Check that every broker has the values of a plan; nothing is changed.
 
@@ -309,7 +302,7 @@ class Cluster:
         With `wait_clients`, rows of dynamic client configs also wait for every live registered client, for so many
         seconds: a row is verified when each client has reported that it follows the newest value, or refuses it.
         """
-        return self._changes.verify(plan, verify_timeout, wait_clients, progress, stop)
+        return self._changes.verify(plan, with_arguments(None, given), progress, stop)
 
     def observe(
         self, seconds: float = 60.0, *, clients: bool = False, to_read: bool = False, progress: Progress = silent
@@ -352,7 +345,7 @@ class Cluster:
         from .observation import DEPRECATED_REQUESTS, EVERY_REQUEST, observe
 
         logged = DEPRECATED_REQUESTS if clients else EVERY_REQUEST
-        return observe(self.port, self.stage, seconds, progress, logged, to_read)
+        return observe(self.port, self.new_stage, seconds, progress, logged, to_read)
 
     def snapshot(self, kinds: Collection[str] | str | None = None) -> Snapshot:
         """All quotas, every config that is set on topics, groups, client-metrics, brokers and for all brokers, and all

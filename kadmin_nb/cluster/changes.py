@@ -26,7 +26,7 @@ from ..hints import Hint, Verb, plan_verb, sentence
 from ..model.changes import UNVERIFIED, VERIFIED, AppliedRow, Change, Edit, SentRows, Target, refuse_secret_text
 from ..model.findings import WARNING, Finding
 from ..paths import journal_dir
-from ..plans import LAG, QUIET_PERIOD, VERIFY_TIMEOUT, gradual, plan, planning, sending, stalls, validation
+from ..plans import LAG, QUIET_PERIOD, gradual, plan, planning, sending, stalls, validation
 from ..plans.advice.dangers import advice_on
 from ..plans.advice.warnings import CALLBACK, OF_PRECEDENCE, behind
 from ..plans.apply_options import ApplyOptions
@@ -128,7 +128,7 @@ class Changes:
         """The cluster as it is asked and changed."""
         return self._kafka
 
-    def stage(self) -> Stage:
+    def new_stage(self) -> Stage:
         """A new, empty stage."""
         return Stage(self._plan)
 
@@ -323,8 +323,7 @@ class Changes:
     def verify(
         self,
         plan: Plan,
-        verify_timeout: float = VERIFY_TIMEOUT,
-        wait_clients: float = 0.0,
+        options: ApplyOptions = ApplyOptions(),
         progress: Progress = silent,
         stop: Stopped = never,
     ) -> Outcomes:
@@ -333,12 +332,12 @@ class Changes:
         begun = journals().of(plan)
         accepted = () if begun is None else begun.state.accepted
         with heard_between_requests(stop) as stopped:
-            done = executor.check(self._kafka, plan, verify_timeout, progress, stopped, accepted=accepted)
+            done = executor.check(self._kafka, plan, options.verify_timeout, progress, stopped, accepted=accepted)
             try:
                 journal, note = self._write_seen(plan, done), None
             except KadminError as exc:
                 journal, note = None, f"not written to the journal, so no rollback relies on it: {exc}"
-            done = self._awaited(replace(done, note=note), wait_clients, stopped, progress)
+            done = self._awaited(replace(done, note=note), options.wait_clients, stopped, progress)
         return _tell_followers(plan, Outcomes.of(plan.id, plan.cluster_id, done, journal))
 
     def _write_seen(self, plan: Plan, done: ApplyResult) -> Journal | None:

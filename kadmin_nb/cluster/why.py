@@ -160,7 +160,7 @@ class WhyAnswer(PartlyRead):
     def _next_step(self, syntax: Syntax) -> str:
         staged = (number for number, brake in enumerate(self.brakes.findings, 1) if brake.edit)
         number = next(staged, len(self.brakes) + 1)
-        verb = Verb(f"quota why {self._client} --stage {number}", f"cluster.tray.add([answer.edit({number})])")
+        verb = Verb(f"quota why {self._client} --stage {number}", f"cluster.stage.add([answer.edit({number})])")
         return f"{syntax(verb)} stages the first."
 
     def _how_to_know(self, syntax: Syntax) -> str:

@@ -103,7 +103,7 @@ def _refuse_another(answer: Diff, which: str) -> None:
 def _staged(
     session: Session, answer: Diff, onto: str, rows: str, sources: tuple[Any, Any], plan_options: PlanOptions
 ) -> Any:
-    """The chosen rows where that side stages them: in the tray, or as a plan of their own."""
+    """The chosen rows where that side stages them: in the stage, or as a plan of their own."""
     target = sources[onto == "b"]
     edits = answer.edits(rows, like="b" if onto == "a" else "a")
     if not edits and not len(answer.differing):
@@ -118,7 +118,7 @@ def _staged(
     with session.at(target, {}) as there:
         if there is not session and not (plan_options.apply or plan_options.save):
             raise UsageError(
-                f"side {onto} is not the current cluster, and the tray has changes of that one only",
+                f"side {onto} is not the current cluster, and the stage has changes of that one only",
                 hint=f"%kadmin use {quote(target)} first; or --save FILE, or --apply.",
             )
         _refuse_another_cluster(there, answer, onto)

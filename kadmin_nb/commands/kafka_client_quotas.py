@@ -78,7 +78,7 @@ def _resolved(session: Session, words: Words, output: str) -> Any:
 def _altered(session: Session, words: Words, plan_options: PlanOptions) -> Any:
     entity = Entity.of(words.parts())
     edits = client_quotas.typed_edits(words, entity)
-    stage = session.cluster.stage()
+    stage = session.cluster.new_stage()
     stage.add(edits)
     plan = planned(stage, plan_options)
     if words.validate_only:

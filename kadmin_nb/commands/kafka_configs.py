@@ -220,7 +220,7 @@ def _plan_of(
     plan_options: PlanOptions,
     from_file: Mapping[str, str],
 ) -> Plan:
-    stage = session.cluster.stage()
+    stage = session.cluster.new_stage()
     edits = _edits(chosen, wishes(arguments.changes, from_file), plan_options.allow_unknown)
     stage.add(replace(edit, again=True) for edit in edits)  # as Kafka's own tool, which compares nothing
     return planned(stage, plan_options)

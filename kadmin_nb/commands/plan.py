@@ -61,7 +61,7 @@ def plan(session: Session, file: str | Path | None, impact: ImpactOptions | None
     from ..plans import change_lines  # with Arrow, which help does not need
 
     edits = change_lines.edits(_change_lines_in(file), allow_unknown=plan_options.allow_unknown)
-    stage = session.cluster.stage()
+    stage = session.cluster.new_stage()
     stage.add(edits)
     return session.save_or_apply(planned(stage, plan_options), plan_options, impact)
 

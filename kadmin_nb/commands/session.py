@@ -78,7 +78,7 @@ class ImpactOptions:
 
 @dataclass
 class Session:
-    """The memory of one entry point. This one, the terminal's, lasts for one command and keeps no tray.
+    """The memory of one entry point. This one, the terminal's, lasts for one command and keeps no stage.
 
     `variables` are those of a notebook's `{expr}`, `frames` finds what a frame's name means; `progress`, `note` and
     `watch` are told of what takes long; `cell` is the text of the cell, in a notebook.
@@ -218,7 +218,7 @@ class Session:
 
     def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Plan | Outcomes | Stage:
         """Carry out a changing verb: the terminal plans that one line."""
-        stage = self.cluster.stage()
+        stage = self.cluster.new_stage()
         stage.add(edits)
         return self.save_or_apply(planned(stage, plan_options), plan_options)
 

@@ -85,7 +85,14 @@ class ApplyOptions:
         return [*self.policy] if isinstance(self.policy, list | tuple) else [self.policy] if self.policy else []
 
 
-class GivenOptions(TypedDict, total=False):
+class GivenWaits(TypedDict, total=False):
+    """How long to wait for brokers and clients, as keyword arguments; None is as if it were not given."""
+
+    verify_timeout: float | None
+    wait_clients: float | None
+
+
+class GivenOptions(GivenWaits, total=False):
     """The fields of `ApplyOptions` as keyword arguments; None is as if it were not given."""
 
     skip_conflicts: bool | None
@@ -97,12 +104,10 @@ class GivenOptions(TypedDict, total=False):
     wait_lease: float | Callable[[Locked], float] | None
     require_approval: bool | None
     policy: Any
-    verify_timeout: float | None
     quiet_period: float | None
-    wait_clients: float | None
 
 
-def with_arguments(options: ApplyOptions | None, given: GivenOptions) -> ApplyOptions:
+def with_arguments(options: ApplyOptions | None, given: GivenOptions | GivenWaits) -> ApplyOptions:
     """The options, changed where a keyword argument is given."""
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     return replace(options or ApplyOptions(), **changes)
@@ -114,10 +119,11 @@ _Verb = TypeVar("_Verb", bound=Callable[..., object])
 def shows_options(verb: _Verb) -> _Verb:
     """The same verb, whose help and completion name each option where it takes `**given`."""
     signature = inspect.signature(verb)
-    own = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    *own, given = signature.parameters.values()
+    kinds = next(kind for kind in (GivenOptions, GivenWaits) if kind.__name__ in given.annotation)
     options = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind.__forward_arg__)
-        for name, kind in GivenOptions.__annotations__.items()
+        for name, kind in kinds.__annotations__.items()
     ]
     verb.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
     return verb

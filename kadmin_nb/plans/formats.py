@@ -167,7 +167,7 @@ def _printable_line(line: str) -> str:
 
 def as_python(subject: Subject) -> PlanText:
     """Its changes, one a line, in their order."""
-    head = [comment(line) for line in (*subject.title, "stage = cluster.stage()")]
+    head = [comment(line) for line in (*subject.title, "stage = cluster.new_stage()")]
     again = [comment("stage.plan(again=True)")] * any(change.is_again for change in subject.changes)
     return PlanText(lines(["import kadmin_nb as kn", "", *head, *map(_stage_line, subject.changes), *again]))
 

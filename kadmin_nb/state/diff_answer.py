@@ -202,7 +202,7 @@ class Diff(Answer):
             raise UsageError(
                 f"side {side}, {named.says}, was not passed as a Cluster", hint="Pass one: onto=kn.connect(…)."
             )
-        stage = cluster.stage()
+        stage = cluster.new_stage()
         stage.add(self.edits(rows, like=_other(side)))
         return cast("Stage", stage)
 

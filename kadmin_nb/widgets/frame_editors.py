@@ -45,7 +45,7 @@ def edit_quotas(quotas: object, stage: Stage | None = None, **entity: object) ->
         Not a frame, a column is missing, it is of several clusters, or an entity has a key twice.
     """
     if (cluster := _cluster_of(quotas)) is not None:
-        return QuotaEditor(lambda: _stored(cluster, entity), stage or cluster.tray)
+        return QuotaEditor(lambda: _stored(cluster, entity), stage or cluster.stage)
     table = fitted(read_columns(quotas, schemas.QUOTAS.names, QUOTAS_LABEL), schemas.QUOTAS.schema, QUOTAS_LABEL)
     _refuse_several_clusters(table, QUOTAS_LABEL)
     for name in (field.name for field in schemas.QUOTAS.schema if not field.nullable):
@@ -79,7 +79,7 @@ def edit_configs(configs: object, stage: Stage | None = None, **resources: objec
     if (cluster := _cluster_of(configs)) is not None:
         words = ("topic", "broker", "broker_logger", "client_metrics", "group")
         chosen = cluster.configs.select(*(resources.get(word, LEFT_OUT) for word in words))
-        return ConfigEditor(ConfigReader(cluster.port, chosen), stage or cluster.tray)
+        return ConfigEditor(ConfigReader(cluster.port, chosen), stage or cluster.stage)
     names = [name for name in schemas.CONFIGS.names if name not in _MAY_LACK]
     given = arrow_table(configs, (CLUSTER, *schemas.CONFIGS.names), CONFIGS_LABEL)
     schemas.require_columns(CONFIGS_LABEL, names, given.column_names)
@@ -137,7 +137,7 @@ def _stage_for(stage: Stage | None, editor: str, label: str) -> Stage:
     """The stage of whoever edits, or one that plans nothing."""
 
     def refuse(*_: Any) -> Any:
-        hint = f"kn.widgets.{editor}(frame, stage=cluster.stage()) plans on a cluster."
+        hint = f"kn.widgets.{editor}(frame, stage=cluster.new_stage()) plans on a cluster."
         raise UsageError(f"{label.removeprefix('the ')} of a frame are bound to no cluster", hint=hint)
 
     return Stage(refuse) if stage is None else stage

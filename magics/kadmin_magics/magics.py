@@ -191,7 +191,7 @@ class KAdmin(Magics):
         session: NotebookSession | None = self.__dict__.get("session")
         if session is None or not session.owns or (connected := session.connected) is None:
             return
-        if count := len(connected.tray):
+        if count := len(connected.stage):
             session.warn(f"{count} staged change{'s' * (count != 1)} on cluster {connected.id} dropped")
 
     def _leave(self) -> None:

@@ -1,4 +1,4 @@
-"""The state between the lines of a notebook: the tray, what was typed for it, the plan last shown."""
+"""The state between the lines of a notebook: the stage, what was typed for it, the plan last shown."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class NotebookSession(Session):
-    """A notebook's memory: verbs stage into the cluster's tray, `apply` takes the plan last shown.
+    """A notebook's memory: verbs stage into the cluster's stage, `apply` takes the plan last shown.
 
     `reason` and `allowed` were typed for what is staged: they go when it goes, at `emptied`, as its policies do.
-    A session of another cluster, for one command, has no tray: what it stages or shows would end with it.
+    A session of another cluster, for one command, has no stage: what it stages or shows would end with it.
     """
 
-    has_tray: bool = True
+    has_stage: bool = True
 
     reason: str | None = None
     allowed: frozenset[str] = frozenset()
@@ -81,7 +81,7 @@ class NotebookSession(Session):
             self.note,
             self.watch,
             self.cell,
-            has_tray=False,
+            has_stage=False,
         )
 
     def use(self, target: str | Cluster, properties: Mapping[str, str] | None = None) -> Cluster:
@@ -98,7 +98,7 @@ class NotebookSession(Session):
         same = target is self.connected or (target, overrides) == (self.target, self.properties)
         if self.connected is not None and same:
             return self.connected
-        self._refuse_to_lose_the_tray()
+        self._refuse_to_lose_the_stage()
         fresh = self._reached(target, overrides) if isinstance(target, str) else target
         self.owns = self.owns and not self._is_held()
         self.close()
@@ -135,41 +135,41 @@ class NotebookSession(Session):
     def change(self, edits: Sequence[Edit], plan_options: PlanOptions) -> Plan | Outcomes | Stage:
         if plan_options.apply or plan_options.save:
             return super().change(edits, plan_options)
-        tray = self.tray
-        tray.add(edits, again=plan_options.again)
+        stage = self.stage
+        stage.add(edits, again=plan_options.again)
         self.allowed |= {*plan_options.allow_unknown}
         self.reason = plan_options.reason or self.reason
         self._staged.policies = self.with_policies(plan_options.apply_options).policy
-        return tray
+        return stage
 
     def with_policies(self, options: ApplyOptions) -> ApplyOptions:
-        """With those that were named since the tray was empty."""
-        staged = self._staged.policies if self.has_tray else ()
+        """With those that were named since the stage was empty."""
+        staged = self._staged.policies if self.has_stage else ()
         return replace(options, policy=tuple(dict.fromkeys((*staged, *options.policy))))
 
     @property
-    def tray(self) -> Stage:
+    def stage(self) -> Stage:
         from kadmin_nb.plans.stage import edits_of
 
         self._refuse_elsewhere()
-        tray = self.cluster.tray
-        if self.emptied != (emptied := edits_of(tray).emptied):
+        stage = self.cluster.stage
+        if self.emptied != (emptied := edits_of(stage).emptied):
             self._forget()
             self.emptied = emptied
-        return tray
+        return stage
 
     @property
     def _staged(self) -> StagedEdits:
         from kadmin_nb.plans.stage import edits_of
 
-        return edits_of(self.tray)
+        return edits_of(self.stage)
 
     def _refuse_elsewhere(self) -> None:
-        if not self.has_tray:
+        if not self.has_stage:
             raise UsageError(
-                "the tray and reviews are of the current cluster; --cluster, --property or --timeout opens another",
+                "the stage and reviews are of the current cluster; --cluster, --property or --timeout opens another",
                 hint=f"{_use_line(self.target or 'TARGET')} makes it the current one; "
-                "set … --apply changes it without a tray.",
+                "set … --apply changes it without staging it.",
             )
 
     def review(self, plan: Plan, options: ApplyOptions) -> Display:
@@ -177,9 +177,9 @@ class NotebookSession(Session):
         return self.cluster.plans.bind(plan).review(self.with_policies(options))
 
     def plan(self, plan_options: PlanOptions, impact: ImpactOptions | None = None) -> Plan:
-        tray = self.tray
+        stage = self.stage
         allowed = {*self.allowed, *plan_options.allow_unknown}
-        plan = planned(tray, replace(plan_options, reason=plan_options.reason or self.reason, allow_unknown=allowed))
+        plan = planned(stage, replace(plan_options, reason=plan_options.reason or self.reason, allow_unknown=allowed))
         edits = self._staged
         edits.policies = self.with_policies(plan_options.apply_options).policy
         self.cluster.plans.guard(plan, edits.policies)
@@ -189,7 +189,7 @@ class NotebookSession(Session):
         return plan
 
     def apply(self, plan_id: str | None, apply_options: ApplyOptions) -> Outcomes:
-        """Apply the plan last shown. What of it is in force leaves the tray; the rest is kept for a second try."""
+        """Apply the plan last shown. What of it is in force leaves the stage; the rest is kept for a second try."""
         from kadmin_nb.plans.stage import origin_of
 
         plan, outcomes = self._shown(plan_id), None
@@ -204,10 +204,10 @@ class NotebookSession(Session):
         return outcomes
 
     def discard(self) -> Stage:
-        tray = self.tray
-        tray.discard()
+        stage = self.stage
+        stage.discard()
         self._forget()
-        return tray
+        return stage
 
     def _forget(self) -> None:
         self.reason, self.allowed = None, frozenset()
@@ -215,10 +215,10 @@ class NotebookSession(Session):
     def _is_current(self, target: str | None, properties: Mapping[str, str]) -> bool:
         return not properties and (target is None or (target == self.target and not self.properties))
 
-    def _refuse_to_lose_the_tray(self) -> None:
-        if self.connected is not None and len(self.connected.tray):
+    def _refuse_to_lose_the_stage(self) -> None:
+        if self.connected is not None and len(self.connected.stage):
             raise UsageError(
-                f"{len(self.connected.tray)} changes are staged on cluster {self.connected.id}",
+                f"{len(self.connected.stage)} changes are staged on cluster {self.connected.id}",
                 hint="%kquota apply or %kquota discard first.",
             )
 

@@ -59,7 +59,7 @@ def apply_shown(session: NotebookSession, plan_id: str | None, apply_options: Ap
 @click.command("discard", cls=Verb)
 @options.reading
 def discard(session: NotebookSession) -> Any:
-    """Empty the tray (notebook)."""
+    """Empty the stage (notebook)."""
     return session.discard()
 
 
@@ -71,7 +71,7 @@ def edit_quotas(session: NotebookSession, words: tuple[str, ...]) -> Any:
     """Edit quotas in a spreadsheet; edits are staged (notebook)."""
     from kadmin_nb.widgets import edit_quotas as edit_quotas_of
 
-    return edit_quotas_of(session.cluster, session.tray, **read_selectors(words, TYPES))
+    return edit_quotas_of(session.cluster, session.stage, **read_selectors(words, TYPES))
 
 
 @click.command("edit", cls=Verb)
@@ -82,7 +82,7 @@ def edit_configs(session: NotebookSession, words: tuple[str, ...]) -> Any:
     """Edit configs in a spreadsheet; edits are staged (notebook)."""
     from kadmin_nb.widgets import edit_configs as edit_configs_of
 
-    return edit_configs_of(session.cluster, session.tray, **read_selectors(words, RESOURCES))
+    return edit_configs_of(session.cluster, session.stage, **read_selectors(words, RESOURCES))
 
 
 @click.command("review", cls=Verb)
@@ -99,10 +99,10 @@ def review(session: NotebookSession, which: str, apply_options: ApplyOptions) ->
 @cache
 def entry_point(name: str) -> click.Command:
     """The command of a magic; of `%%kquota line`, the verbs that a line of such a cell may begin with."""
-    of_the_tray = (plan_staged, apply_shown, discard)
-    groups = [_with(quota, *of_the_tray, edit_quotas), _with(config, *of_the_tray, edit_configs), _with(plan, review)]
+    of_the_stage = (plan_staged, apply_shown, discard)
+    groups = [_with(quota, *of_the_stage, edit_quotas), _with(config, *of_the_stage, edit_configs), _with(plan, review)]
     lines = {f"%k{group.name}": group for group in groups}
-    lines["%kadmin"] = _with(root, *groups, _with(scram, *of_the_tray))
+    lines["%kadmin"] = _with(root, *groups, _with(scram, *of_the_stage))
     cells = {"%%kadmin": None, "%%kquota": "quota", "%%kconfig": "config"}
     if name in lines:
         return lines[name]

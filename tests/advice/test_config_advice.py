@@ -225,7 +225,7 @@ def test_on_the_real_broker(cluster, unique):
     eventually(lambda: seen(cluster.configs.audit(), ours), wanted)
     found = cluster.configs.audit()
     assert found.ok
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.add(edit for edit in found.edits() if edit.resource.name in ours)
     stage.plan("nobody needs it").apply(lock=False).raise_for_errors()
     eventually(lambda: seen(cluster.configs.audit(), ours), set())

@@ -31,7 +31,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 @pytest.fixture
 def table(spark: Any, cluster: kn.Cluster, unique: Callable[[str], str]) -> Any:
     """A table with what a user of 1 MB/s and one without a limit produced in ten seconds; and the two."""
-    stage, (limited, free) = cluster.stage(), (unique("user"), unique("user"))
+    stage, (limited, free) = cluster.new_stage(), (unique("user"), unique("user"))
     stage.set_quota("producer_byte_rate", 1e6, user=limited)
     cluster.apply(stage.plan()).raise_for_errors()
     window = {"window_start": START, "window_end": START + timedelta(seconds=10), "source": "test", "broker": 1}

@@ -31,7 +31,7 @@ def read(spark):
 def stored(request) -> tuple[str, kn.Cluster]:
     """A cluster with a few quotas, and its address."""
     kafka, cluster = request.getfixturevalue("kafka"), request.getfixturevalue("cluster")
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     for user in ("sql-alice", "sql-bob"):
         stage.set_quota("producer_byte_rate", "1MB", user=user)
         stage.set_quota("producer_byte_rate", "2MB", user=user, client_id="app")

@@ -25,7 +25,7 @@ KEY = "producer_byte_rate"
 @pytest.fixture(scope="module")
 def cluster(secure_kafka):
     with secure_kafka.connect() as connected:
-        stage = connected.stage()
+        stage = connected.new_stage()
         stage.set_quota(KEY, "1MB/s", user="engines-a")
         stage.set_quota(KEY, "2MB/s", user="engines-b", client_id=kn.DEFAULT)
         stage.plan().apply().raise_for_errors()

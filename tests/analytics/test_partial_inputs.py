@@ -565,7 +565,7 @@ def test_a_warning_that_a_quota_comes_first_says_that_a_class_of_its_own_decides
         kafka = FakeKafka()
         kafka.quotas.alter({Entity.parse("client-id=app"): {KEY: 1e8}})
         kafka.cluster.pass_(1)
-        stage = Changes(kafka).stage()
+        stage = Changes(kafka).new_stage()
         stage.set_quota(KEY, 1e7, user=kn.DEFAULT)
         monkeypatch.setattr(kafka.configs, "describe", lambda *_, **__: schemas.table(schemas.CONFIGS, found))
         return {row["message"] for row in stage.plan().warnings()}
@@ -600,7 +600,7 @@ def test_lowering_in_steps_by_a_part_of_the_usage_is_refused_unless_allowed():
     kafka.quotas.alter({Entity.parse("user=alice"): {KEY: 1e8}})
     kafka.cluster.pass_(1)
     changes = Changes(kafka)
-    stage = changes.stage()
+    stage = changes.new_stage()
     stage.set_quota(KEY, 1e7, user="alice")
     plan = stage.plan(reason="to try")
     with pytest.raises(kn.errors.Dangerous, match=UNSEEN_STALLS):

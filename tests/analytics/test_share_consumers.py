@@ -43,7 +43,7 @@ def log(kafka: LocalKafka, cluster: kn.Cluster, tmp_path_factory: pytest.TempPat
         producer.produce(topic, os.urandom(1_000))
         producer.poll(0)
     assert producer.flush(60) == 0
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config("kafka.request.logger", "DEBUG", broker_logger=1)
     stage.set_config("share.auto.offset.reset", "earliest", group=GROUP)
     stage.set_quota(FETCHED, LIMIT, client_id=CLIENT)

@@ -19,7 +19,7 @@ BLOCKS = re.findall(r"```(python|sql)\n(.*?)```", PAGE.read_text(), re.DOTALL)
 @pytest.mark.skipif(CONNECT, reason="the workers of this session have no kadmin_nb")
 def test_every_line_of_the_page_runs(spark, kafka, cluster):
     """The page had an option that nothing took."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", "1MB", user="alice")
     cluster.apply(stage.plan()).raise_for_errors()
     space = {"spark": spark}

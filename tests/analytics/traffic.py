@@ -115,7 +115,7 @@ def told_by(kafka: LocalKafka, folder: Path) -> Traffic:
         for user in (ALICE, BOB):
             give_password(cluster.port, user, "s3cret")
             kafka.remember_login(user, "s3cret")
-        stage = cluster.stage()
+        stage = cluster.new_stage()
         stage.set_config("kafka.request.logger", "DEBUG", broker_logger=1)
         stage.set_quota("producer_byte_rate", FAR, user=ALICE, client_id=EASY)
         stage.set_quota("producer_byte_rate", LIMIT, user=ALICE, client_id=TIGHT)

@@ -26,7 +26,7 @@ PUBLIC = {
         "observe",
         "permissions",
     }
-    | {"plan_from", "plans", "port", "quotas", "rollback", "scram", "settings", "snapshot", "stage", "tray", "users"}
+    | {"plan_from", "plans", "port", "quotas", "rollback", "scram", "settings", "snapshot", "stage", "users"}
     | {"permissions", "verify"},
     kn.Plan: PRINTED
     | {"apply", "changes", "changes_id", "cluster_id", "dangers", "head", "id", "impact", "load", "notes"}

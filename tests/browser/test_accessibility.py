@@ -51,7 +51,7 @@ def test_the_quota_editor_and_its_remarks(
 ) -> None:
     """My screen reader read the table, and nothing of the boxes and remarks around it."""
     user = unique("alice")
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota(KEY, "1MB/s", user=user)
     stage.plan().apply().raise_for_errors()
     notebook = opened(open_notebook, kafka, f"%kquota edit user={user}")
@@ -96,7 +96,7 @@ def test_the_review_of_a_plan_on_its_way(
 ) -> None:
     """The line that says what came of my click was never read to me."""
     client = unique("app")
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota(KEY, "1MB/s", client_id=client)
     stage.plan().apply().raise_for_errors()
     notebook = opened(

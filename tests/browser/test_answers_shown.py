@@ -47,7 +47,7 @@ LINES = {
 @pytest.fixture
 def cells(kafka: Any, cluster: Any) -> list[str]:
     """A cell a line, of a cluster with some quotas and a topic; the first one connects."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", 5e6, user="shown-alice")
     stage.set_quota("consumer_byte_rate", 1e7, user="shown-alice")
     stage.set_quota("producer_byte_rate", 5e6, user="shown-alice", client_id="app")

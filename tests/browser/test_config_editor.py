@@ -25,12 +25,12 @@ def topic(cluster: kn.Cluster, kafka: LocalKafka, unique: Callable[[str], str]) 
     name = unique("orders")
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
     admin.create_topics([NewTopic(name, 1)])[name].result()
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config("retention.ms", "1d", topic=name)
     stage.set_config("max.message.bytes", "2MiB", topic=name)
     stage.plan("test").apply(allow=["retention.ms"]).raise_for_errors()
     yield name
-    cluster.stage().discard()
+    cluster.new_stage().discard()
 
 
 def value_of(page: Any, key: str) -> Any:

@@ -18,7 +18,7 @@ def test_a_quota_is_edited_planned_applied_and_verified(
 ) -> None:
     """I want to change a limit like a number in a spreadsheet, and see that the brokers have it."""
     user = unique("alice")
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", "1MB/s", user=user)
     stage.plan().apply().raise_for_errors()
     notebook = open_notebook(
@@ -50,7 +50,7 @@ def test_what_an_edit_means_stands_beside_it_and_a_new_entity_is_a_row(
 ) -> None:
     """I want to know what a limit will do before I plan it, and to add a client that has none yet."""
     user, other = unique("alice"), unique("bob")
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", "1MB/s", user=user)
     stage.plan().apply().raise_for_errors()
     notebook = open_notebook([f"%load_ext kadmin_nb\n%kadmin use {kafka.bootstrap}", f"%kquota edit user={user}"])
@@ -95,7 +95,7 @@ def test_remarks_stay_on_the_cell_that_was_typed_until_one_looks_elsewhere(
     """I typed a limit and pressed Enter, and what it means was gone: beside the table stood the next row."""
     stem = unique("team")
     names = [f"{stem}-{letter}" for letter in "abc"]
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     for name in names:
         stage.set_quota("producer_byte_rate", "1MB/s", user=name)
     stage.plan().apply().raise_for_errors()

@@ -55,7 +55,7 @@ def test_a_danger_is_confirmed_and_taken_back(
 ) -> None:
     """What everybody may send was lifted by one click."""
     client = unique("app")
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota(KEY, "1MB/s", client_id=kn.DEFAULT)
     stage.set_quota(KEY, "1MB/s", client_id=client)
     stage.plan().apply().raise_for_errors()
@@ -100,7 +100,7 @@ def test_a_key_typed_again_and_apply_clicked_at_once(
 ) -> None:
     """I typed the key, clicked *Apply*, and for two minutes nothing happened."""
     client = unique("app")
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota(KEY, "1MB/s", client_id=client)
     stage.plan().apply().raise_for_errors()
     load = f"%load_ext kadmin_nb\n%kadmin use {kafka.bootstrap}\nimport threading; gate = threading.Event()"
@@ -131,8 +131,8 @@ def held_back(*words, **options):
             gate.wait(600)
     return answer
 for number in range({count}):
-    cluster.tray.set_quota({key!r}, 1000, user=f"{stem}-{{number}}")
-review = cluster.tray.plan().review()
+    cluster.stage.set_quota({key!r}, 1000, user=f"{stem}-{{number}}")
+review = cluster.stage.plan().review()
 cluster.port.quotas.alter = held_back
 """
 
@@ -174,13 +174,13 @@ def test_two_widgets_over_one_stage_stay_in_step_in_the_dark_and_narrow(
 ) -> None:
     """I edited in one cell, and applied in another what was no longer all of it."""
     user = unique("alice")
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota(KEY, "1MB/s", user=user)
     stage.plan().apply().raise_for_errors()
     code = f"import kadmin_nb as kn\ncluster = kn.connect({kafka.bootstrap!r})\n"
     code += "%load_ext kadmin_nb\n%kadmin use {cluster}"
     names = [name for name in HOSTILE if "\x00" not in name]
-    code += f"\nfor name in {names!r}:\n    cluster.tray.set_quota({KEY!r}, 1000, user=name)"
+    code += f"\nfor name in {names!r}:\n    cluster.stage.set_quota({KEY!r}, 1000, user=name)"
     lab.set_theme("Dark")
     try:
         notebook = open_notebook([code, "%kquota plan --review", f"%kquota edit user={user}"])

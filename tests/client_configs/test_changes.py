@@ -168,7 +168,7 @@ def _kinds_under_way(advance: Advance) -> list[str]:
 
 def test_a_plan_of_several_kinds_begins_with_client_configs(cluster, alice, topic):
     """The quotas were lowered, and then the client configs were refused."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", 10**12, user=alice)
     stage.set_config("segment.bytes", "70000000", topic=topic)
     stage.add_lines(f"set acks=-1 session.timeout.ms=11000 user={alice}\nset heartbeat.interval.ms=3000 user={alice}")
@@ -184,11 +184,11 @@ def test_a_plan_of_several_kinds_begins_with_client_configs(cluster, alice, topi
 
 def test_one_conflict_leaves_all_client_configs_as_they_were(cluster, alice):
     """Of a plan for two clients one was done, since somebody had changed the other."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     for client in ("a", "b"):
         stage.set_client_config("acks", "-1", user=alice, client_id=client)
     plan = stage.plan()
-    other = cluster.stage()
+    other = cluster.new_stage()
     other.set_client_config("acks", "1", user=alice, client_id="b")
     other.plan("meanwhile").apply(allow=["acks"])
     with pytest.raises(kn.Conflict):
@@ -200,14 +200,14 @@ def test_a_change_between_look_and_commit_is_refused_as_a_whole(cluster, alice, 
     """Between the last look and the request somebody else was quicker, and lost his change."""
     from kadmin_nb.plans import sending
 
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     for client in ("a", "b"):
         stage.set_client_config("acks", "-1", user=alice, client_id=client)
     plan, real = stage.plan(), sending.Batch.send
 
     def send(batch, kafka, **options):
         monkeypatch.setattr(sending.Batch, "send", real)
-        other = cluster.stage()
+        other = cluster.new_stage()
         other.set_client_config("acks", "1", user=alice, client_id="b")
         other.plan("quicker").apply(allow=["acks"], lock=False)
         return batch.send(kafka, **options)
@@ -225,7 +225,7 @@ def test_lowered_acks_are_dangerous_at_every_level(cluster, alice):
     """A client's own acks=-1 was taken away, and its user's acks=0 came through."""
 
     def dangers(**sets: str | None) -> list[str]:
-        stage = cluster.stage()
+        stage = cluster.new_stage()
         for whose, value in sets.items():
             client = None if whose == "user" else whose
             if value is None:
@@ -236,7 +236,7 @@ def test_lowered_acks_are_dangerous_at_every_level(cluster, alice):
 
     assert dangers(user="1") != []
     assert dangers(user="-1") == dangers(user="all") == []
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_client_config("acks", "0", user=alice)
     stage.set_client_config("acks", "-1", user=alice, client_id="app")
     stage.plan("a test").apply(allow=["acks"])
@@ -248,13 +248,13 @@ def test_lowered_acks_are_dangerous_at_every_level(cluster, alice):
 
 def test_a_plan_is_saved_printed_and_read_back(kadmin, cluster, alice, tmp_path):
     """The plan that I sent around could be read by nobody."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_client_config("acks", "all", user=alice, client_id="a=b ü")
     stage.reset_client_config("session.timeout.ms", user=alice)
     plan = stage.plan("for review")
     again = Plan.load(plan.save(tmp_path / "plan.json"))
     assert (again.id, again.changes) == (plan.id, plan.changes)
-    other = cluster.stage()
+    other = cluster.new_stage()
     other.add_lines(str(plan.to_cell()))
     assert [edit.target for edit in edits_of(other).staged().values()] == [change.target for change in plan.changes]
     calls = [line for line in str(plan.to_python()).splitlines() if line.startswith("stage.")]
@@ -267,7 +267,7 @@ def test_a_plan_is_saved_printed_and_read_back(kadmin, cluster, alice, tmp_path)
 def test_describe_has_the_filters_of_quotas(cluster, alice, unique):
     """I could ask for one client, and not for all of a team's."""
     bob = f"{alice}-bob"
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     for user, client in [(alice, None), (alice, "app"), (alice, "job"), (bob, "app")]:
         stage.set_client_config("acks", "-1", user=user, client_id=client)
     stage.set_client_config("session.timeout.ms", "11000", user=alice)

@@ -168,7 +168,7 @@ def test_a_removal_that_was_compacted_away_is_found(unique, monkeypatch) -> None
         config, user = {"bootstrap.servers": kafka.bootstrap}, unique("user")
         make_config_topics(AdminClient(config))
         soon = {"delete.retention.ms": 0, "segment.ms": 100, "min.cleanable.dirty.ratio": 0}
-        stage = cluster.stage()
+        stage = cluster.new_stage()
         for key, value in soon.items():
             stage.set_config(key, value, topic=CONFIGS_TOPIC)
         stage.plan(reason="tombstones go at once").apply(allow=[*soon]).raise_for_errors()

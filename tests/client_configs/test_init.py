@@ -207,7 +207,7 @@ def test_a_plan_of_who_may_not_see_clients(kafka, admin, kafka_admin, unique) ->
     for future in kafka_admin.create_acls([reading]).values():
         future.result()
     with kn.connect(str(let_in(kafka, editor))) as connected:
-        stage = connected.stage()
+        stage = connected.new_stage()
         stage.set_client_config("acks", "all", user="alice")
         (row,) = stage.plan().to_arrow().to_pylist()
     assert row["note"] == "the clients that follow are unknown: TOPIC_AUTHORIZATION_FAILED"

@@ -37,7 +37,7 @@ def test_the_alter_is_made_whole_or_not_at_all(step, trio, unique, monkeypatch):
     """A broker died in the middle, and the plan ended half done, or after a minute and a half."""
     alice, real = unique("alice"), getattr(FencedWriter, step)
     with trio.connect() as cluster:
-        stage = cluster.stage()
+        stage = cluster.new_stage()
         stage.set_client_config("acks", "-1", user=alice)
         stage.plan().apply().raise_for_errors()
         leaders: list[int] = []
@@ -73,7 +73,7 @@ def test_what_has_no_leader_hides_no_quota(trio, unique, monkeypatch):
     alice, admin = unique("alice"), AdminClient({"bootstrap.servers": trio.bootstrap})
     admin.create_topics([NewTopic(REGISTRATIONS_TOPIC, 1, replica_assignment=[[3]])])[REGISTRATIONS_TOPIC].result()
     with trio.connect() as cluster:
-        stage = cluster.stage()
+        stage = cluster.new_stage()
         stage.set_quota("producer_byte_rate", 1e12, user=alice)
         stage.plan().apply().raise_for_errors()
         trio.nodes[2].kill()

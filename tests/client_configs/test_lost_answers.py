@@ -69,7 +69,7 @@ def test_without_a_commit_nothing_is_in_doubt(ann, monkeypatch):
 def test_a_plan_in_doubt_is_settled_and_carried_on(cluster, unique, monkeypatch):
     """After the answer was lost I could neither go on nor go back for a minute and a half."""
     alice = unique("alice")
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_client_config("acks", "-1", user=alice)
     stage.set_client_config("session.timeout.ms", "11000", user=alice, client_id="app")
     plan = stage.plan()

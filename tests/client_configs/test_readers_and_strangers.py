@@ -44,7 +44,7 @@ def person(secure_kafka: LocalKafka, admin: kn.Cluster, unique) -> Iterator[tupl
 @pytest.fixture
 def alice(admin: kn.Cluster, unique) -> str:
     """A user with an entry."""
-    user, stage = unique("alice"), admin.stage()
+    user, stage = unique("alice"), admin.new_stage()
     stage.set_client_config("acks", "-1", user=user)
     stage.plan().apply().raise_for_errors()
     return user
@@ -60,7 +60,7 @@ def can_read(cluster: kn.Cluster, user: str) -> bool:
 def test_without_rights_it_is_no_empty_answer(person, alice):
     """Describe was empty, as I may not read the topic, and I thought that nothing was set."""
     cluster, _ = person
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_client_config("acks", "-1", user=alice, client_id="app")
     attempts = (
         lambda: cluster.client_configs.describe(user=alice),
@@ -100,7 +100,7 @@ def test_a_reader_looks_and_changes_nothing(person, admin, alice):
     cluster, give = person
     give(AclOperation.READ)
     eventually(lambda: can_read(cluster, alice), True)
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_client_config("acks", "-1", user=alice, client_id="app")
     outcomes = stage.plan().apply(lock=False)
     (row,) = outcomes.to_arrow().to_pylist()

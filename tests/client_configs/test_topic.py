@@ -90,7 +90,7 @@ def open_kafka() -> Iterator[LocalKafka]:
     """One where anybody may create topics, and somebody has a quota."""
     with kn.local.start() as running:
         with running.connect() as cluster:
-            stage = cluster.stage()
+            stage = cluster.new_stage()
             stage.set_quota("producer_byte_rate", 1e12, user="bob")
             stage.plan().apply().raise_for_errors()
         yield running

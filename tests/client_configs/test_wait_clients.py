@@ -28,7 +28,7 @@ def config(kafka: LocalKafka) -> dict[str, str]:
 
 
 def plan_of(cluster: kn.Cluster, key: str, value: object, user: str, client_id: str | None = None):
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     if value is None:
         stage.reset_client_config(key, user=user, client_id=client_id)
     else:

@@ -15,7 +15,7 @@ def test_a_history_tells_since_when_a_config_is_so(cluster, unique, tmp_path):
     history, group = kn.open_history(tmp_path / "history"), unique("group")
 
     def locked(number: int) -> None:
-        stage = cluster.stage()
+        stage = cluster.new_stage()
         stage.set_config(LOCKS, str(number), group=group)
         assert stage.plan().apply().ok
 

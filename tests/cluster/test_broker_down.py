@@ -31,7 +31,7 @@ def wide(three: LocalKafka) -> Iterator[kn.Cluster]:
     for made in admin.create_topics(topics).values():
         made.result()
     with three.connect() as cluster:
-        stage = cluster.stage()
+        stage = cluster.new_stage()
         stage.set_quota("producer_byte_rate", 1e6, user="alice")
         stage.plan().apply().raise_for_errors()
         eventually(lambda: len(cluster.port.partitions(["strict", "lenient", "single"])), 9)
@@ -101,7 +101,7 @@ def test_one_that_lets_us_not_in_is_named_and_the_others_are_read(three, wide) -
     """`quota why` ended with an error: one of three brokers had as many connections of us as it takes."""
     key = "max.connections.per.ip"
     wide.configs.describe(broker=2).raise_for_errors()  # the connection by which the limit is lifted
-    stage = wide.stage()
+    stage = wide.new_stage()
     stage.set_config(key, "1", broker=2)
     outcomes = wide.apply(stage.plan(), allow=[key]).raise_for_errors()
     try:

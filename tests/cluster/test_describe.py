@@ -13,7 +13,7 @@ pytestmark = pytest.mark.broker
 @pytest.fixture(scope="module")
 def family(cluster):
     """Two users with clients, under one stem."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     for user in ("fam-a", "fam-b", "fam-*"):
         stage.set_quota("producer_byte_rate", 1000, user=user)
         stage.set_quota("consumer_byte_rate", 2000, user=user, client_id="fam-app")
@@ -46,7 +46,7 @@ def test_whom_describe_finds(cluster, family, asked, found) -> None:
 
 def test_only_what_is_set_on_the_resource_itself(cluster, topic) -> None:
     """Which of these thirty lines did somebody set?"""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config("max.message.bytes", 5000, topic=topic)
     stage.set_config("background.threads", 11, broker=kn.DEFAULT)
     stage.plan().apply().raise_for_errors()
@@ -73,12 +73,12 @@ UNIONS = [
 @pytest.fixture(scope="module")
 def union(cluster):
     """Two users, and the default of all."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     for user in ("uni-a", "uni-b", kn.DEFAULT):
         stage.set_quota("producer_byte_rate", 1_000_000, user=user)
     stage.plan().apply().raise_for_errors()
     yield
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.remove_quota("producer_byte_rate", user=kn.DEFAULT)
     applied(stage.plan("the end")).raise_for_errors()
 
@@ -117,7 +117,7 @@ def test_a_list_of_resources_asks_for_all_that_any_of_it_names(cluster, resource
 def resources(cluster) -> None:
     """Topics, groups and client-metrics whose names are alike."""
     cluster.port.create_topics({"orders": 1, "uni-1": 1, "uni-2": 1})
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     for group in ("uni-g", "uni-h"):
         stage.set_config("consumer.session.timeout.ms", "47000", group=group)
     stage.set_config("interval.ms", "60000", client_metrics="uni-m")

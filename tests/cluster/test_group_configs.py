@@ -41,7 +41,7 @@ def cluster() -> Iterator[kn.Cluster]:
 
 
 def set_all(cluster: kn.Cluster, wanted: dict[str, dict[str, str]]) -> None:
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     for group, values in wanted.items():
         for key, value in values.items():
             stage.set_config(key, value, group=group)
@@ -107,7 +107,7 @@ def test_advice_on_groups(cluster):
         ("ineffective", CONSUMER, "share.record.lock.duration.ms", "delete", None),
         ("clamped", SHARE, "share.partition.max.record.locks", "set", "4000"),
     }
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config("share.auto.offset.reset", "earliest", group=SHARE)
     assert "share.partition.max.record.locks" in str(stage.plan().to_pandas()["validated"][0])
     stage.add(found.edits())
@@ -117,7 +117,7 @@ def test_advice_on_groups(cluster):
 
 def test_a_key_of_another_type_of_group_warns(cluster):
     """It was set, verified, and changed nothing."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config("share.delivery.count.limit", "4", group=CLASSIC)
     stage.set_config("share.delivery.count.limit", "4", group=LATER)
     codes = [(row["warning"], CLASSIC in row["message"]) for row in stage.plan().warnings()]

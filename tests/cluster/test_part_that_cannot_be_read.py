@@ -50,7 +50,7 @@ def {name}({frame}):
 def strange() -> Iterator[LocalKafka]:
     """A Kafka on which somebody else has a topic that is called as ours, and alice a limit."""
     with kn.local.start() as kafka, kafka.connect() as cluster:
-        stage = cluster.stage()
+        stage = cluster.new_stage()
         stage.set_quota("producer_byte_rate", "5MB/s", user="alice")
         cluster.apply(stage.plan()).raise_for_errors()
         java = AdminClient({"bootstrap.servers": kafka.bootstrap, "log_level": 0})
@@ -250,7 +250,7 @@ def test_forbidden_client_configs_are_named_where_there_are_some(person, secure_
     give(AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS)
     eventually(lambda: _scopes(cluster)[:1], ("QUOTAS",))
     with secure_kafka.connect() as admin:
-        stage = admin.stage()
+        stage = admin.new_stage()
         stage.set_client_config("acks", "-1", user=unique("alice"))
         stage.plan().apply().raise_for_errors()
     eventually(lambda: len(cluster.snapshot(["quotas", "client-configs"]).unread), 1)  # each broker knows of the topic

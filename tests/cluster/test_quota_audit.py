@@ -31,7 +31,7 @@ def told(cluster):
 
 
 def _set(cluster, *quotas: tuple[str, dict]) -> None:
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     for value, whom in quotas:
         stage.set_quota("producer_byte_rate", value, **whom)
     stage.plan().apply().raise_for_errors()

@@ -19,7 +19,7 @@ COLUMNS = ["key", "value", "level", "bucket_user", "bucket_client_id"]
 def quotas(cluster, unique):
     """A user with a quota of its own, one for each of its clients, and one for a client named."""
     user, app = unique("user"), unique("app")
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", "1MB/s", user=user)
     stage.set_quota("producer_byte_rate", "2MB/s", user=user, client_id=kn.DEFAULT)
     stage.set_quota("producer_byte_rate", "3MB/s", user=user, client_id=app)
@@ -84,7 +84,7 @@ def test_clients_come_in_any_form(cluster, quotas, form) -> None:
 
 def test_ip_quotas_stand_apart(cluster, unique) -> None:
     """An address is not a client."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("connection_creation_rate", 7, ip="10.77.0.1")
     stage.plan().apply().raise_for_errors()
     rows = cluster.quotas.resolve(ip="10.77.0.1").to_arrow().to_pylist()
@@ -95,7 +95,7 @@ def test_ip_quotas_stand_apart(cluster, unique) -> None:
 
 def test_a_quota_on_a_host_name_may_be_of_any_address(cluster) -> None:
     """Unlimited, it said; the quota was on localhost, and the broker knew its address."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("connection_creation_rate", 100_000, ip="localhost")
     stage.set_quota("connection_creation_rate", 7, ip="10.79.0.1")
     plan = stage.plan().apply().raise_for_errors()
@@ -145,7 +145,7 @@ def test_more_clients_than_a_process_holds_are_refused(cluster, monkeypatch) -> 
 @pytest.mark.parametrize("ip", ["10.78.0.1", kn.Pattern("10.78.*"), [kn.Pattern("10.78.*"), "10.78.0.1"]], ids=str)
 def test_ips_by_pattern(cluster, ip) -> None:
     """resolve ip~=10.78.* ended in a stack trace."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("connection_creation_rate", 7, ip="10.78.0.1")
     stage.plan().apply().raise_for_errors()
     assert cluster.quotas.resolve(ip=ip).to_arrow()["ip"].to_pylist() == ["10.78.0.1"]
@@ -178,12 +178,12 @@ def test_whom_nobody_names_has_limits_too(cluster, defaults, asked, binding) -> 
 def defaults(cluster):
     """The limits of all users, and of all clients of theirs; taken away again, for the broker is shared."""
     both = {"user": kn.DEFAULT, "client_id": kn.DEFAULT}
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", 7e8, user=kn.DEFAULT)
     stage.set_quota("producer_byte_rate", 6e8, **both)
     stage.plan().apply().raise_for_errors()
     yield
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.remove_quota("producer_byte_rate", user=kn.DEFAULT)
     stage.remove_quota("producer_byte_rate", **both)
     stage.plan(reason="the test is over").apply(allow=["producer_byte_rate"]).raise_for_errors()
@@ -224,7 +224,7 @@ def test_a_class_of_its_own_is_not_knowable(opinionated) -> None:
 def test_a_policy_is_heard_in_its_own_words(opinionated) -> None:
     """It said POLICY_VIOLATION and not what to do."""
     opinionated.port.create_topics({"watched": 1})
-    stage = opinionated.stage()
+    stage = opinionated.new_stage()
     stage.set_config("max.message.bytes", 5000, topic="watched")
     stage.set_config("retention.ms", 5000, topic="watched")
     plan = stage.plan()
@@ -257,12 +257,12 @@ def test_metrics_do_not_guess_a_custom_callback(opinionated):
 def nul(cluster, defaults):
     """Limits of the user and the client-id whose name is the character NUL; taken away again."""
     limits = {"consumer_byte_rate": {"user": "\0"}, "request_percentage": {"client_id": "\0"}}
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     for key, entity in limits.items():
         stage.set_quota(key, "50MB/s" if key == "consumer_byte_rate" else 50, **entity)
     stage.plan().apply().raise_for_errors()
     yield
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     for key, entity in limits.items():
         stage.remove_quota(key, **entity)
     stage.plan(reason="the test is over").apply(allow=[*limits]).raise_for_errors()

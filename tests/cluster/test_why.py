@@ -20,7 +20,7 @@ START = datetime(2026, 11, 1, tzinfo=UTC)
 def limited(cluster, unique):
     """A user with 1 MB/s for all its clients together."""
     user = unique("user")
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", "1MB/s", user=user)
     stage.plan().apply().raise_for_errors()
     return user
@@ -63,7 +63,7 @@ def test_every_key_has_its_row(cluster, unique) -> None:
 
 def test_a_client_without_a_client_id_is_not_all_of_its_user(cluster, limited) -> None:
     """Why is bob limited? By 1 MB/s, it said; his clients had client-ids, and another limit."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", "256KiB/s", user=limited, client_id=kn.DEFAULT)
     stage.plan().apply().raise_for_errors()
     answer = cluster.quotas.why(limited)
@@ -79,7 +79,7 @@ def test_a_change_that_lifts_is_staged_and_lifts(cluster, limited) -> None:
     """It told what to do, and I had to type it again."""
     lift = cluster.quotas.why(limited, "app", to=("producer_byte_rate", 3e6)).lift(1)
     assert lift.line == f"set producer_byte_rate=3MB/s user={limited} client-id=app"
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.add([lift.edit])
     stage.plan().apply().raise_for_errors()
     rows = cluster.quotas.resolve(limited, "app", keys=["producer_byte_rate"]).to_arrow().to_pylist()

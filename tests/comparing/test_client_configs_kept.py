@@ -176,7 +176,7 @@ def test_a_policy_judges_them() -> None:
 
 
 def put(cluster: kn.Cluster, user: str, **entries: str | None) -> None:
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     for key, value in entries.items():
         name = key.replace("_", ".")
         if value is None:
@@ -230,7 +230,7 @@ def test_history_and_policy_on_a_live_cluster(
     ]
     states = {(row["resource"], row["state"]) for row in kn.check(durable, cluster).to_arrow().to_pylist()}
     assert (f"user={user}", "broken") in states
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_client_config("acks", "1", user=unique(user))
     with pytest.raises(kn.PlanRefused, match="breaks durable"):
         cluster.apply(stage.plan("a test"), allow=["acks"], policy=durable)

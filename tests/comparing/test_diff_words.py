@@ -44,7 +44,7 @@ def make_topic(kafka: kn.local.LocalKafka, name: str, **config: str) -> None:
 
 def hold(cluster: kn.Cluster, limits: dict[str, str]) -> None:
     """The cluster has these quotas of users, and shows them."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     for user, value in limits.items():
         stage.set_quota("producer_byte_rate", value, user=user)
     cluster.apply(stage.plan()).raise_for_errors()
@@ -132,7 +132,7 @@ def test_a_plan_beside_a_cluster(cluster, kafka, kadmin, unique, tmp_path: Path)
     """A week after the change somebody asked whether all of it was still there."""
     alice, bob, file = unique("alice"), unique("bob"), str(tmp_path / "p.json")
     hold(cluster, {bob: "1MB/s"})
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", "5MB/s", user=alice)
     stage.remove_quota("producer_byte_rate", user=bob)
     plan = stage.plan()

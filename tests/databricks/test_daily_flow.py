@@ -25,7 +25,7 @@ LIMIT = 1000.0
 def _set_up(kafka: LocalKafka, limit: float) -> str:
     """Quotas of the users of the recorded logs; the cluster's id."""
     with kafka.connect() as cluster:
-        stage = cluster.stage()
+        stage = cluster.new_stage()
         for user in ("admin", "alice"):
             stage.set_quota("producer_byte_rate", limit, user=user)
         cluster.apply(stage.plan()).raise_for_errors()

@@ -40,7 +40,7 @@ BOTH = pytest.mark.parametrize("kind", ["quotas", pytest.param("configs", marks=
 
 
 def planned(cluster: kn.Cluster, kind: str, *names: str) -> kn.Plan:
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     for name in names:
         PLANNED[kind](stage, name)
     return stage.plan()
@@ -127,7 +127,7 @@ def test_a_change_that_lands_after_everybody_gave_up_is_not_wrong(through, proxy
 
 def test_what_follows_a_lost_request_is_not_sent(through, proxy, unique):
     """The rest of the plan went out although nobody knew what had become of its beginning."""
-    stage, name = through.stage(), unique("both")
+    stage, name = through.new_stage(), unique("both")
     for stage_one in PLANNED.values():
         stage_one(stage, name)
     plan = stage.plan()
@@ -141,7 +141,7 @@ def test_what_follows_a_lost_request_is_not_sent(through, proxy, unique):
 def test_the_second_of_two_requests_without_an_answer(through, proxy, unique):
     """A lowering was lost after its raising, and the whole plan was called done."""
     raised, lowered = unique("raised"), unique("lowered")
-    stage = through.stage()
+    stage = through.new_stage()
     for name in (raised, lowered):
         stage.set_quota("producer_byte_rate", 100_000, user=name)
     stage.plan().apply().raise_for_errors()

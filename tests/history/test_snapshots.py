@@ -41,7 +41,7 @@ def test_a_snapshot_has_what_is_set_and_where(kafka: LocalKafka, cluster: kn.Clu
     """It had the defaults of two thousand topics, and not the group that mattered."""
     name, group, user, subscription = unique("orders"), unique("group"), unique("user"), unique("metrics")
     _topic(kafka, cluster, name, retention_ms="1234567")
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", "1 MB/s", user=user)
     stage.set_config("consumer.session.timeout.ms", "47000", group=group)
     stage.set_config("interval.ms", "60000", client_metrics=subscription)
@@ -66,7 +66,7 @@ def test_a_snapshot_has_what_is_set_and_where(kafka: LocalKafka, cluster: kn.Clu
     assert [(r["cluster_id"], r["value"], r["complete"], r["snapshot_id"]) for r in stored] == [
         (cluster.id, 1_000_000.0, True, taken.id)
     ]
-    undo = cluster.stage()
+    undo = cluster.new_stage()
     undo.reset_config("background.threads", broker=kn.DEFAULT)
     undo.reset_config("num.io.threads", broker=1)
     cluster.apply(undo.plan()).raise_for_errors()
@@ -80,7 +80,7 @@ def test_a_history_of_a_real_cluster(kafka: LocalKafka, cluster: kn.Cluster, uni
     history = kn.open_history(tmp_path / "history")
     first = cluster.snapshot()
     history.record(first)
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", 1000, user=user)
     stage.set_config("retention.ms", "2000", topic=name)
     plan = stage.plan(reason="a trial")
@@ -90,7 +90,7 @@ def test_a_history_of_a_real_cluster(kafka: LocalKafka, cluster: kn.Cluster, uni
     eventually(lambda: len(cluster.quotas.describe(user=other)), 1)
     second = cluster.snapshot()
     history.record(second)
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.remove_quota("producer_byte_rate", user=user)
     removing = stage.plan()
     cluster.apply(removing).raise_for_errors()
@@ -136,7 +136,7 @@ def test_two_live_clusters_are_compared(
     wanted = {"retention.ms": "5000", "max.message.bytes": "2000"}
     admin.create_topics([NewTopic(name, 1, 1, config=wanted)], operation_timeout=30)[name].result()
     eventually(lambda: another.configs.describe(topic=name).ok, True)
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("consumer_byte_rate", 7700, user=user)
     cluster.apply(stage.plan()).raise_for_errors()
 

@@ -225,7 +225,7 @@ def test_a_plan_that_was_overtaken_in_its_sleep_says_so(pause, cluster, kafka, u
 
 
 def _rate(cluster, user: str, rate: int):
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", rate, user=user)
     return stage.plan()
 
@@ -511,11 +511,11 @@ def test_ctrl_c_is_heard(verb, frozen, topic):
 def test_an_editor_who_is_above_its_own_quota_gets_the_lease_too(kafka, cluster, unique):
     """IndexError: the broker answers a throttled fetch with nothing."""
     slow = unique("slow")
-    limit = cluster.stage()
+    limit = cluster.new_stage()
     limit.set_quota("consumer_byte_rate", 3000, client_id=slow)
     limit.plan().apply().raise_for_errors()
     with kn.connect(kafka.bootstrap, properties={"client.id": slow}) as throttled:
         for rate in (5000, 6000):
-            stage = throttled.stage()
+            stage = throttled.new_stage()
             stage.set_quota("consumer_byte_rate", rate, client_id=f"{slow}-other")
             assert stage.plan().apply().ok

@@ -129,7 +129,7 @@ def test_who_may_not_wait_is_told_to_try_again(job, held, unique):
 def test_what_is_there_already_needs_no_lease(job, held, cluster, unique):
     """The retry of a job that was killed at its end had nothing to do, and was refused for two minutes."""
     user = unique("user")
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", 5_000_000, user=user)
     stage.plan().apply(lock=False).raise_for_errors()
     assert ended(raising(job, user, "--wait-lease", "0"))[::2] == (0, "")
@@ -164,7 +164,7 @@ def test_without_file_locks_a_refused_run_leaves_the_other_its_journal(
     job_without_locks, held, cluster, unique, tmp_path
 ):
     """Both runs had one plan: the refused one removed the journal, and what was sent could not be rolled back."""
-    stage, user = cluster.stage(), unique("user")
+    stage, user = cluster.new_stage(), unique("user")
     stage.set_quota("producer_byte_rate", 5_000_000, user=user)
     plan = stage.plan()
     plan.save(str(tmp_path / "p.json"))
@@ -184,7 +184,7 @@ def test_who_was_stopped_for_a_moment_sends_nothing_over_the_one_who_stole(job, 
     """It stood still for two seconds between its journal and its request; I took over, and it overwrote me."""
     user, plans = unique("user"), {}
     for rate in (1000, 2000):
-        stage = cluster.stage()
+        stage = cluster.new_stage()
         stage.set_quota("producer_byte_rate", rate, user=user)
         plans[rate] = stage.plan()
         plans[rate].save(str(tmp_path / f"{rate}.json"))

@@ -50,7 +50,7 @@ def user(cluster: kn.Cluster, unique: Callable[[str], str]) -> Iterator[str]:
 
 
 def change(cluster: kn.Cluster, staged: Callable[[kn.Stage], object]) -> None:
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     staged(stage)
     stage.plan("a test").apply(allow=KEY).raise_for_errors()
 
@@ -118,7 +118,7 @@ def test_the_lease_is_seen(cluster, unique):
 
 def test_an_interrupted_plan_is_unfinished(cluster, user):
     """A plan was half done for a week."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     for number in range(3):
         stage.set_quota(KEY, 1e6 + number, user=user, client_id=f"app-{number}")
     plan = stage.plan("a test")

@@ -40,12 +40,12 @@ def _looks(kafka: LocalKafka) -> None:
 
 
 def _plans(kafka: LocalKafka) -> None:
-    assert len(planned(kn.connect(kafka.bootstrap).tray)) == 1
+    assert len(planned(kn.connect(kafka.bootstrap).stage)) == 1
 
 
 def _reviews(kafka: LocalKafka) -> None:
     cluster = kn.connect(kafka.bootstrap)
-    planned(cluster.stage()).review()
+    planned(cluster.new_stage()).review()
 
 
 def _scrapes(kafka: LocalKafka) -> None:
@@ -103,8 +103,8 @@ def test_use_closes_what_it_replaces(notebook, kafka: LocalKafka) -> None:
     [
         "kept = cluster",
         "kept = {'prod': [cluster]}",
-        "kept = cluster.stage()",
-        "kept = planned(cluster.stage())",
+        "kept = cluster.new_stage()",
+        "kept = planned(cluster.new_stage())",
         "import kadmin_nb as kn; kept = kn.widgets.edit_quotas(cluster)",
         "kept = cluster.quotas.describe",
     ],
@@ -124,7 +124,7 @@ def test_use_closes_where_no_variable_holds(notebook, kafka: LocalKafka) -> None
     """It stayed open for nobody, and a plan of it that is shown says so in a line."""
     notebook(f"%kadmin use {kafka.bootstrap}")
     session = notebook.shell.magics_manager.registry["KAdmin"].session
-    plan = planned(session.connected.stage())
+    plan = planned(session.connected.new_stage())
     notebook(f"%kadmin use {kafka.bootstrap} --property client.id=other")
     with pytest.raises(kn.errors.ConnectionFailed, match=r"^the connection is closed, while ") as told:
         plan.apply()
@@ -134,7 +134,7 @@ def test_use_closes_where_no_variable_holds(notebook, kafka: LocalKafka) -> None
 
 def test_a_plan_keeps_its_connection(kafka: LocalKafka) -> None:
     """The cluster was forgotten, and the plan could not be applied."""
-    stage = kn.connect(kafka.bootstrap).stage()
+    stage = kn.connect(kafka.bootstrap).new_stage()
     stage.set_quota("producer_byte_rate", "5MB/s", user="kept-by-its-plan")
     plan = stage.plan()
     del stage

@@ -21,7 +21,7 @@ def test_a_file_goes_out_and_comes_back(live, cluster, name, tmp_path):
     place.write_text(f"kadmin: 1\nquotas:\n  user={user}: {{producer_byte_rate: 5MB/s}}\n")
     plan = live(f"%kplan from {place}")
     assert [(str(change.resource), change.after) for change in plan.changes] == [(f"user={user}", "5000000")]
-    assert len(cluster.tray) == 0
+    assert len(cluster.stage) == 0
     assert live(f"%kplan from {place} --apply").ok
     assert len(live(f"%kplan from {place} --apply")) == 0
     live.refused(f"%kplan from {tmp_path}/none.yaml", kn.NotFound)

@@ -1,4 +1,4 @@
-"""`%kadmin diff`: two sides, of which one may be a variable; chosen rows fill the tray."""
+"""`%kadmin diff`: two sides, of which one may be a variable; chosen rows fill the stage."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.waiting import eventually
 pytestmark = pytest.mark.broker
 
 
-def test_rows_of_a_diff_fill_the_tray(live, cluster, unique):
+def test_rows_of_a_diff_fill_the_stage(live, cluster, unique):
     """I saw what had moved since this morning, and typed it all again to take it back."""
     user = unique("user")
     live["before"] = cluster.snapshot()
@@ -22,8 +22,8 @@ def test_rows_of_a_diff_fill_the_tray(live, cluster, unique):
     assert repr(found).splitlines()[1].startswith("a: a snapshot")
     frame = found.to_pandas()
     (number,) = frame[frame["resource"] == f"user={user}"]["row"]
-    tray = live(f"%kadmin diff {{before}} --onto b --rows {found.id}:{number}")
-    assert tray.to_pandas()[["op", "resource", "key"]].values.tolist() == [
+    stage = live(f"%kadmin diff {{before}} --onto b --rows {found.id}:{number}")
+    assert stage.to_pandas()[["op", "resource", "key"]].values.tolist() == [
         ["delete", f"user={user}", "producer_byte_rate"]
     ]
     live("%kquota plan")
@@ -45,5 +45,5 @@ def test_a_side_that_is_no_cluster_or_not_the_current_one(live, cluster):
     )
     port = cluster.settings.bootstrap.rpartition(":")[2]
     elsewhere = live.refused(f"%kadmin diff {{empty}} localhost:{port} --onto b --rows all", kn.UsageError)
-    assert "side b is not the current cluster, and the tray has changes of that one only" in str(elsewhere)
+    assert "side b is not the current cluster, and the stage has changes of that one only" in str(elsewhere)
     assert "both sides are the same" in str(live.refused("%kadmin diff {before} {before}", kn.UsageError))

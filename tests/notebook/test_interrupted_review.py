@@ -27,12 +27,12 @@ def held_back(*words, **options):
 cluster.port.quotas.alter = held_back
 applying = False
 for user, limit in (("raised", "5MB/s"), ("lowered", "5MB/s")):
-    cluster.tray.set_quota("producer_byte_rate", limit, user=user)
-cluster.tray.plan().apply()
-cluster.tray.discard()
-cluster.tray.set_quota("producer_byte_rate", "6MB/s", user="raised")
-cluster.tray.set_quota("producer_byte_rate", "4MB/s", user="lowered")
-review = cluster.tray.plan().review()
+    cluster.stage.set_quota("producer_byte_rate", limit, user=user)
+cluster.stage.plan().apply()
+cluster.stage.discard()
+cluster.stage.set_quota("producer_byte_rate", "6MB/s", user="raised")
+cluster.stage.set_quota("producer_byte_rate", "4MB/s", user="lowered")
+review = cluster.stage.plan().review()
 applying = True
 review
 """

@@ -208,7 +208,7 @@ def test_a_shell_gets_the_names_of_a_real_cluster(kafka, cluster, unique, tmp_pa
 
 
 def _set_quota(cluster, **whom) -> None:
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", 1e6, **whom)
     stage.plan().apply().raise_for_errors()
 

@@ -65,7 +65,7 @@ def test_a_broken_text_is_one_line(live):
 def test_a_tree_is_a_frame(live, cluster, name):
     """The tree had no columns to filter by, although the docs say that all that reads is a DataFrame."""
     who = name("user")
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", "1kB", user=who)
     stage.plan().apply().raise_for_errors()
     tree = live(f"%kquota tree user={who}")
@@ -195,19 +195,19 @@ def test_apply_takes_only_what_was_shown_last(live, cluster, name):
     assert "nothing is staged" in str(live.refused("%kquota plan"))
 
 
-def test_the_tray_is_the_clusters_own(live, cluster, name):
+def test_the_stage_is_the_clusters_own(live, cluster, name):
     """The widget and the magic staged into two places."""
     live["mine"] = cluster
     live("%kadmin use {mine}")
-    cluster.tray.set_quota("producer_byte_rate", "1kB", user=name("user"))
+    cluster.stage.set_quota("producer_byte_rate", "1kB", user=name("user"))
     assert len(live("%kquota plan")) == 1
-    cluster.tray.set_quota("consumer_byte_rate", "1kB", user=name("user"))
+    cluster.stage.set_quota("consumer_byte_rate", "1kB", user=name("user"))
     assert "staged or discarded since" in str(live.refused("%kquota apply"))
     live("%kquota discard")
-    assert len(cluster.tray) == 0
+    assert len(cluster.stage) == 0
 
 
-def test_a_change_that_is_refused_is_raised_and_the_tray_stays(live, cluster, name):
+def test_a_change_that_is_refused_is_raised_and_the_stage_stays(live, cluster, name):
     """It said that it was done; nothing was."""
     live(f"%kconfig set interval.ms=soon client-metrics={name('metrics')}")
     plan = live("%kconfig plan")
@@ -238,8 +238,8 @@ def test_what_is_in_force_is_no_longer_staged(live, cluster, monkeypatch, name, 
 
     monkeypatch.setattr(Changes, "apply", half)
     live.refused("%kquota apply", kn.PartlyFailed)
-    assert [str(edit.resource) for edit in edits_of(cluster.tray).staged().values()] == [f"user={users[1]}"]
-    cluster.tray.discard()
+    assert [str(edit.resource) for edit in edits_of(cluster.stage).staged().values()] == [f"user={users[1]}"]
+    cluster.stage.discard()
 
 
 @pytest.mark.parametrize("line", ["%kquota apply", "%kquota kept << apply", "%kquota apply --out kept"])
@@ -280,7 +280,7 @@ def test_another_cluster_for_one_call(live, kafka, name):
     assert f"%kadmin use {other}" in error.hint
     live.refused(f"%kquota plan --cluster {other}", kn.UsageError)
     assert "1 changes are staged" in str(live.refused(f"%kadmin use {other}", kn.UsageError))
-    assert len(live(f"%kadmin use {kafka.bootstrap}").tray) == 1
+    assert len(live(f"%kadmin use {kafka.bootstrap}").stage) == 1
     assert live(f"%kquota set producer_byte_rate=1kB user={who} --cluster {other} --apply").ok
     assert len(live("%kquota plan")) == 1
 
@@ -341,7 +341,7 @@ HOSTILE_FRAME = ["a\x1b[31mred", "b\u202egnp.exe", "<b>c</b>"]
 def test_a_name_that_no_quota_has_gets_the_nearest(live, cluster, name):
     """A letter was wrong, and the frame was empty."""
     stem = name("team")
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", 1000, user=f"{stem}-orders")
     stage.plan().apply().raise_for_errors()
     assert len(live(f"%kquota describe user={stem}-ordres")) == 0

@@ -22,38 +22,38 @@ def who(name) -> str:
 
 
 @pytest.fixture
-def tray(live, cluster) -> Iterator[Stage]:
-    """The tray of the shell's cluster."""
+def stage(live, cluster) -> Iterator[Stage]:
+    """The stage of the shell's cluster."""
     live["mine"] = cluster
     live("%kadmin use {mine}")
-    yield cluster.tray
-    cluster.tray.discard()
+    yield cluster.stage
+    cluster.stage.discard()
 
 
-def test_what_is_staged_is_reviewed_and_applied_from_the_same_plan(live, tray, who) -> None:
+def test_what_is_staged_is_reviewed_and_applied_from_the_same_plan(live, stage, who) -> None:
     """I reviewed the plan in the widget, and %kquota apply said that no plan was shown."""
     live(f"%kquota set producer_byte_rate=1kB user={who} --reason soon")
     review = live("%kquota plan --review")
     assert isinstance(review, PlanReview)
     assert who in review.as_text()
     assert live("%kquota apply").plan_id == review.plan.id
-    assert len(tray) == 0
+    assert len(stage) == 0
 
 
-def test_after_the_widget_has_applied_it_the_tray_begins_anew(live, tray, who) -> None:
+def test_after_the_widget_has_applied_it_the_stage_begins_anew(live, stage, who) -> None:
     """The reason of what the widget had applied stood in the next plan."""
     live(f"%kquota set producer_byte_rate=1kB user={who} --reason soon")
     review = live("%kquota plan --review")
     assert review.widget
     review.apply()
     review.wait(30)
-    assert (review.outcomes.ok, len(tray)) == (True, 0)
+    assert (review.outcomes.ok, len(stage)) == (True, 0)
     live(f"%kquota set producer_byte_rate=2kB user={who}")
     assert "no plan was shown" in str(live.refused("%kquota apply"))
     assert live("%kquota plan").reason is None
 
 
-def test_a_line_that_applies_the_plan_of_a_review_shows_in_it(live, cluster, tray, who, tmp_path) -> None:
+def test_a_line_that_applies_the_plan_of_a_review_shows_in_it(live, cluster, stage, who, tmp_path) -> None:
     """I had applied the plan by %kquota apply, and the review above went on offering Apply."""
     live(f"%kquota set producer_byte_rate=1kB user={who}")
     review = live("%kquota plan --review")
@@ -68,7 +68,7 @@ def test_a_line_that_applies_the_plan_of_a_review_shows_in_it(live, cluster, tra
     assert review.remark == ""
 
 
-def test_a_file_or_python_that_applies_the_plan_of_a_review_shows_in_it(live, cluster, tray, who, tmp_path) -> None:
+def test_a_file_or_python_that_applies_the_plan_of_a_review_shows_in_it(live, cluster, stage, who, tmp_path) -> None:
     """A plan from a file was applied in another cell, and its review could be applied once more."""
     place = tmp_path / "p.json"
     live(f"%kquota set producer_byte_rate=1kB user={who} --save {place}")
@@ -92,7 +92,7 @@ def test_a_saved_plan_is_reviewed(live, who, tmp_path) -> None:
 
 def test_a_plan_of_another_cluster_is_refused(live, cluster, who, tmp_path) -> None:
     """It showed an Apply button for a cluster that I am not on."""
-    made = cluster.stage()
+    made = cluster.new_stage()
     made.set_quota("producer_byte_rate", 1, user=who)
     plan = made.plan()
     other = kn.Plan(PlanHead("another", plan.head.created), plan.changes)
@@ -100,7 +100,7 @@ def test_a_plan_of_another_cluster_is_refused(live, cluster, who, tmp_path) -> N
     assert "the plan is for cluster another" in str(live.refused(f"%kplan review {place}", kn.errors.WrongCluster))
 
 
-def test_a_policy_of_the_line_holds_for_the_widget(live, tray, who, tmp_path) -> None:
+def test_a_policy_of_the_line_holds_for_the_widget(live, stage, who, tmp_path) -> None:
     """The policy that I named was forgotten as soon as I clicked."""
     policy = tmp_path / "policies.py"
     policy.write_text(POLICY)
@@ -109,7 +109,7 @@ def test_a_policy_of_the_line_holds_for_the_widget(live, tray, who, tmp_path) ->
     live("%kquota discard")
     live(f"%kquota set producer_byte_rate=1kB user={who} --policy {policy}")
     live.refused("%kquota plan --review", kn.PlanRefused)
-    review = tray.plan().review()
+    review = stage.plan().review()
     assert review.widget
     review.apply()
     review.wait(30)

@@ -1,4 +1,4 @@
-"""`%kadmin policy check`, and `--policy` beside the tray, in a notebook."""
+"""`%kadmin policy check`, and `--policy` beside the stage, in a notebook."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kadmin_nb.policy import PolicyAnswer
 pytestmark = pytest.mark.broker
 
 
-def test_a_tray_is_judged_before_it_is_shown(live, kafka, name, tmp_path):
+def test_a_stage_is_judged_before_it_is_shown(live, kafka, name, tmp_path):
     """The policy was named when the first line was staged, and forgotten when the plan was made."""
     user, place = name("user"), tmp_path / "policies.py"
     place.write_text(

@@ -281,7 +281,7 @@ def _prefect(place: Place, line: str) -> list[object]:
 
 def test_a_flow_of_prefect_applies_a_reviewed_plan_and_no_other(place: Place, cluster: kn.Cluster, unique) -> None:
     """A plan that was refused was tried two more times."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", 5e6, user=unique("user"))
     plan = stage.plan()
     plan.save(place.folder / "plan.json")

@@ -63,7 +63,7 @@ def clean_broker(cluster: kn.Cluster) -> Iterator[None]:
 
     before = own()
     yield
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     for name, key in own() - before:
         stage.reset_config(key, **resources[name])
     if len(stage):

@@ -140,7 +140,7 @@ class Played:
 
 
 def plan_of(kafka: FakeKafka, stage: Callable[[Stage], None], resolver: Resolver = nowhere) -> Plan:
-    """What `Cluster.stage().plan()` makes of it."""
+    """What `Cluster.new_stage().plan()` makes of it."""
 
     def planned(edits, reason, allow_unknown, *_) -> Plan:
         seen = registry.take(kafka, [edit.target for edit in edits], whole=True, topic_ids=True)

@@ -26,7 +26,7 @@ def stored(cluster, **whom):
 
 def test_what_was_planned_is_there_and_every_broker_says_so(cluster, unique, tells):
     """The table said done, and the quota was not there."""
-    user, stage = unique("user"), cluster.stage()
+    user, stage = unique("user"), cluster.new_stage()
     stage.set_quota("producer_byte_rate", "10MB/s", user=user)
     stage.set_quota("request_percentage", "12.5%", user=user)
     plan = stage.plan("because of the incident")
@@ -47,7 +47,7 @@ def test_what_was_planned_is_there_and_every_broker_says_so(cluster, unique, tel
 
 def test_a_second_apply_sends_nothing(cluster, topic, unique, tells):
     """The job ran twice and the second run changed things again."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", 5000, user=unique("user"))
     stage.set_config("retention.ms", 1000, topic=topic)
     stage.append_config("cleanup.policy", "compact", topic=topic)
@@ -64,7 +64,7 @@ def test_a_plan_with_nothing_to_change_says_so_and_names_no_journal(cluster, uni
     """It named a journal that was not there, and 0 of 0 brokers."""
     user, outcomes = unique("user"), []
     for _ in range(2):
-        stage = cluster.stage()
+        stage = cluster.new_stage()
         stage.set_quota("producer_byte_rate", 5000, user=user)
         outcomes.append(stage.plan().apply())
     done, nothing = outcomes
@@ -81,7 +81,7 @@ def test_a_plan_with_nothing_to_change_says_so_and_names_no_journal(cluster, uni
 
 def test_a_plan_that_was_done_before_still_names_its_journal(cluster, unique):
     """The second run of the job hid where the first was written down."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", 5000, user=unique("user"))
     plan = stage.plan()
     done, again = plan.apply(), plan.apply()
@@ -93,7 +93,7 @@ def test_a_plan_that_was_done_before_still_names_its_journal(cluster, unique):
 
 def test_one_wrong_key_among_good_ones_is_named(cluster, topic, tells):
     """Three keys of a topic, one wrong, and I had to guess which."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config("retention.ms", "1000", topic=topic)
     stage.set_config("segment.bytes", "abc", topic=topic)
     stage.set_config("max.message.bytes", "5000", topic=topic)
@@ -114,7 +114,7 @@ def test_one_wrong_key_among_good_ones_is_named(cluster, topic, tells):
 
 def test_one_wrong_quota_key_among_good_ones_is_named(cluster, unique):
     """Three keys of a user, one wrong, and I had to guess which."""
-    user, stage = unique("user"), cluster.stage()
+    user, stage = unique("user"), cluster.new_stage()
     stage.set_quota("producer_byte_rate", 1, user=user)
     stage.set_quota("producer_bite_rate", 1, user=user)
     stage.set_quota("connection_creation_rate", 1, user=user)
@@ -128,11 +128,11 @@ def test_one_wrong_quota_key_among_good_ones_is_named(cluster, unique):
 
 def test_what_moved_since_the_plan_is_a_conflict_and_nothing_is_sent(cluster, unique, topic, tells):
     """A colleague had changed it meanwhile, and my plan overwrote him."""
-    user, stage = unique("user"), cluster.stage()
+    user, stage = unique("user"), cluster.new_stage()
     stage.set_quota("producer_byte_rate", 1000, user=user)
     stage.set_config("retention.ms", 7, topic=topic)
     plan = stage.plan()
-    other = cluster.stage()
+    other = cluster.new_stage()
     other.set_quota("producer_byte_rate", 9900, user=user)
     other.plan().apply().raise_for_errors()
     tells.clear()
@@ -145,11 +145,11 @@ def test_what_moved_since_the_plan_is_a_conflict_and_nothing_is_sent(cluster, un
 
 def test_a_list_that_grew_since_the_plan_is_a_conflict(cluster, topic, tells):
     """APPEND would have made another list than the one I was shown."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.append_config("cleanup.policy", "compact", topic=topic)
     plan = stage.plan()
     assert rows(plan, "old", "wanted", "after") == [(None, "compact", "delete,compact")]
-    other = cluster.stage()
+    other = cluster.new_stage()
     other.set_config("cleanup.policy", "compact", topic=topic)
     other.plan().apply().raise_for_errors()
     tells.clear()
@@ -160,7 +160,7 @@ def test_a_list_that_grew_since_the_plan_is_a_conflict(cluster, topic, tells):
 
 def test_a_plan_for_another_cluster_is_refused(cluster, unique, tells, tmp_path):
     """I had the wrong profile and production got the test's quotas."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", 10, user=unique("user"))
     foreign = with_head(stage.plan(), cluster_id="another-cluster")
     with pytest.raises(kn.errors.WrongCluster, match="for cluster another-cluster, this is") as wrong:
@@ -174,10 +174,10 @@ def test_a_topic_that_is_gone_is_no_unchanged_row(cluster, kafka, make_topic, un
     from confluent_kafka.admin import AdminClient
 
     name = make_topic(kafka, unique("doomed"))
-    before = cluster.stage()
+    before = cluster.new_stage()
     before.set_config("retention.ms", 1000, topic=name)
     applied(before.plan("a test")).raise_for_errors()
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.reset_config("retention.ms", topic=name)
     plan = stage.plan()
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap, "log_level": 0})
@@ -192,7 +192,7 @@ def test_a_topic_that_is_gone_is_no_unchanged_row(cluster, kafka, make_topic, un
 
 def test_a_plan_of_a_topic_that_does_not_exist_is_refused(cluster, unique):
     """A typo in the topic was found only when it was sent."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config("retention.ms", 1, topic="no-such-topic")
     with pytest.raises(
         kn.NotFound, match="topic=no-such-topic cannot be read: UNKNOWN_TOPIC_OR_PARTITION: No such topic"
@@ -203,7 +203,7 @@ def test_a_plan_of_a_topic_that_does_not_exist_is_refused(cluster, unique):
 @pytest.mark.parametrize("broker", [99, 1])
 def test_a_broker_that_is_not_in_the_cluster_is_refused(cluster, broker):
     """broker=99 was planned as if it were there."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config("log.retention.ms", 1, broker=broker)
     if broker == 1:
         assert rows(stage.plan(), "validated") == [("ok",)]
@@ -214,7 +214,7 @@ def test_a_broker_that_is_not_in_the_cluster_is_refused(cluster, broker):
 
 def test_a_removal_takes_away_what_is_there_even_if_nobody_knows_it(cluster, unique):
     """A key of an older version could be seen and not removed."""
-    user, stage = unique("user"), cluster.stage()
+    user, stage = unique("user"), cluster.new_stage()
     stage.remove_quota("producer_byte_rate", user=user)
     assert rows(stage.plan(), "old", "after", "note") == [(None, None, "no change needed")]
     stage.discard()
@@ -243,7 +243,7 @@ BROKER_KEYS = {
 def test_a_broker_key_is_one_that_somebody_knows(cluster, clean_broker, key, known, whom, monkeypatch):
     """Kafka took my typo without a word."""
     monkeypatch.setenv("ANY_SECRET", "1")
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config(key, "1" if any(part in key for part in ("max", "log", "throttled")) else "env:ANY_SECRET", **whom)
     if known:
         assert len(stage.plan()) == 1
@@ -256,7 +256,7 @@ def test_a_broker_key_is_one_that_somebody_knows(cluster, clean_broker, key, kno
 def test_a_key_that_is_allowed_by_name_is_let_through_and_marked(cluster, clean_broker, monkeypatch):
     """A plug-in's own key could not be set at all."""
     monkeypatch.setenv("PLUGIN_KEY", "1")
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config("my.plugin.key", "env:PLUGIN_KEY", broker=1)
     plan = stage.plan(allow_unknown=["my.plugin.key"])
     assert rows(plan, "validated", "note") == [
@@ -272,7 +272,7 @@ def test_a_key_that_is_allowed_by_name_is_let_through_and_marked(cluster, clean_
 
 def test_the_cluster_wide_default_is_planned_with_what_is_below_it(cluster, clean_broker):
     """The plan said nothing of the value that every broker has now."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config("log.retention.ms", "1000", broker=kn.DEFAULT)
     plan = stage.plan("a test")
     assert rows(plan, "resource", "old", "after", "validated") == [("broker=<default>", None, "1000", "ok")]
@@ -281,7 +281,7 @@ def test_the_cluster_wide_default_is_planned_with_what_is_below_it(cluster, clea
 
 def test_quotas_and_configs_of_every_kind_in_one_plan(cluster, topic, unique, clean_broker, tells):
     """I needed five notebooks for one change."""
-    stage, metrics, group = cluster.stage(), unique("metrics"), unique("group")
+    stage, metrics, group = cluster.new_stage(), unique("metrics"), unique("group")
     stage.set_quota("connection_creation_rate", 7, ip="10.9.8.7")
     stage.set_quota("producer_byte_rate", 7, user=kn.DEFAULT, client_id="<default>")
     stage.set_config("retention.ms", 7, topic=topic)
@@ -313,7 +313,7 @@ def test_quotas_and_configs_of_every_kind_in_one_plan(cluster, topic, unique, cl
 def test_an_old_secret_is_never_shown(cluster, clean_broker, monkeypatch):
     """The keystore's password stood in the plan that I mailed around."""
     monkeypatch.setenv("KEY_PASSWORD", "first-canary")
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config("listener.name.internal.ssl.key.password", "env:KEY_PASSWORD", broker=1)
     plan = stage.plan("a test")
     assert rows(plan, "wanted", "after") == [("env:KEY_PASSWORD",) * 2]
@@ -328,7 +328,7 @@ def test_an_old_secret_is_never_shown(cluster, clean_broker, monkeypatch):
 
 def test_a_frame_of_quotas_is_staged_and_ten_thousand_are_applied(cluster, unique, tells):
     """Loading a table of quotas took an afternoon."""
-    stem, stage = unique("bulk"), cluster.stage()
+    stem, stage = unique("bulk"), cluster.new_stage()
     import pandas as pd
 
     frame = pd.DataFrame(
@@ -352,7 +352,7 @@ def test_a_frame_of_quotas_is_staged_and_ten_thousand_are_applied(cluster, uniqu
 
 def test_it_tells_how_far_it_is(cluster, unique):
     """A plan of an hour said nothing for an hour."""
-    stage, told = cluster.stage(), []
+    stage, told = cluster.new_stage(), []
     for number in range(3):
         stage.set_quota("producer_byte_rate", 1000, user=unique(f"user-{number}"))
         stage.set_quota("producer_byte_rate", 1000, client_id=unique(f"app-{number}"))
@@ -386,7 +386,7 @@ def test_ctrl_c_in_the_last_moment_is_heard(cluster, unique, monkeypatch, handle
         return summarised(*args)
 
     monkeypatch.setattr(Outcomes, "of", interrupted)
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", 5_000_000, user=unique("user"))
     try:
         with pytest.raises(kn.errors.Interrupted, match="stopped by Ctrl-C") as raised:
@@ -399,7 +399,7 @@ def test_ctrl_c_in_the_last_moment_is_heard(cluster, unique, monkeypatch, handle
 
 def test_of_many_rows_those_that_are_not_there_are_shown_with_the_ways_on(cluster, unique, monkeypatch):
     """A broker lagged behind 100,000 rows: 60 verified ones were shown, and 'another value', and no way to go on."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     for _ in range(65):
         stage.set_quota("producer_byte_rate", 5000, user=unique("user"))
     plan = stage.plan()

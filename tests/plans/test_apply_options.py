@@ -39,7 +39,7 @@ def test_options_are_one_value_that_a_keyword_changes(cluster, unique):
     """I wanted our team's options everywhere, and one exception."""
     user = unique("user")
     ours = kn.ApplyOptions(lock=False, skip_conflicts=True)
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota(RATE, 1000, user=user)
     plan = stage.plan()
     stage.set_quota(RATE, 500, user=user)
@@ -54,7 +54,7 @@ def test_options_are_one_value_that_a_keyword_changes(cluster, unique):
 @pytest.mark.broker
 def test_an_option_that_nobody_knows_is_refused(cluster, unique):
     """skip_conflict was taken, and did nothing."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota(RATE, 1000, user=unique("user"))
     with pytest.raises(TypeError, match="skip_conflict"):
         cluster.apply(stage.plan(), skip_conflict=True)

@@ -110,7 +110,7 @@ def test_who_we_are_is_what_others_say(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.broker
 def test_over_a_connection_without_a_login_nobody_approves(cluster: kn.Cluster, unique) -> None:
     """Everybody is ANONYMOUS there, and so anybody could."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", 5e6, user=(user := unique("user")))
     plan = stage.plan()
     with pytest.raises(kn.PlanRefused, match="is not a verified login"):

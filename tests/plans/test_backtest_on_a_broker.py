@@ -85,7 +85,7 @@ def test_the_broker_throttles_whom_the_backtest_named_and_as_long(
     topic = unique("topic")
     cluster.port.create_topics({topic: 1})
     burst, steady = (Paced(kafka, unique(name), rate * LIMIT, 4) for name, rate in (("burst", 5), ("steady", 0.9)))
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     for one in (burst, steady):
         stage.set_quota("producer_byte_rate", LIMIT, client_id=one.client_id)
     plan = stage.plan()
@@ -153,7 +153,7 @@ def percents(client_id: str, took: list[float]) -> pa.Table:
 @pytest.fixture
 def request_log(kafka: LocalKafka, cluster: kn.Cluster) -> Iterator[None]:
     """The broker logs its requests."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config("kafka.request.logger", "DEBUG", broker_logger=1)
     done = stage.plan().apply()
     yield
@@ -171,7 +171,7 @@ def test_the_time_of_threads_is_sampled_as_the_backtest_has_it(
     asked(kafka, topic, free, 10)  # a broker that has just started takes several times as long
     eventually(lambda: len(on_threads(kafka, free)), 10 * EACH_SECOND)
     warm = sum(on_threads(kafka, free)[-3 * EACH_SECOND :]) / 10 / 3
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("request_percentage", round(warm / 6, 3), client_id=tight)
     plan = stage.plan()
     done = plan.apply()

@@ -77,7 +77,7 @@ class Scene:
         self.cluster, self.users, self.topic = cluster, users, topic
 
     def plan(self) -> Plan:
-        stage = self.cluster.stage()
+        stage = self.cluster.new_stage()
         for name, value in NEW.items():
             if value is None:
                 stage.remove_quota(RATE, user=self.users[name])
@@ -88,7 +88,7 @@ class Scene:
         return stage.plan()
 
     def begin(self) -> None:
-        stage = self.cluster.stage()
+        stage = self.cluster.new_stage()
         for name, value in OLD.items():
             if value is not None:
                 stage.set_quota(RATE, value, user=self.users[name])
@@ -138,7 +138,7 @@ class ClientConfigScene(Scene):
         self._planned(self.before).apply(lock=False).raise_for_errors()
 
     def _planned(self, values: Values) -> Plan:
-        stage, alice = self.cluster.stage(), self.users["raised"]
+        stage, alice = self.cluster.new_stage(), self.users["raised"]
         stage.set_quota(RATE, values["raised"], user=alice)
         for key, value in values.items():
             if value is not None and key != "raised":
@@ -341,7 +341,7 @@ def test_ctrl_c_between_two_steps_ends_the_pause(cluster, unique):
             pressed.append(time.monotonic())
             os.kill(os.getpid(), signal.SIGINT)
 
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota(RATE, "100kB/s", client_id=client)
     plan = stage.plan()
     with pytest.raises(kn.errors.Interrupted) as stopped:

@@ -82,7 +82,7 @@ def logs_in(secure_kafka: LocalKafka, tmp_path_factory: pytest.TempPathFactory) 
 
 def test_a_new_password_logs_in_until_it_is_deleted(admin, logs_in, unique, caplog, place):
     """The plan was verified, and nobody could log in."""
-    alice, stage = unique("alice"), admin.stage()
+    alice, stage = unique("alice"), admin.new_stage()
     for mechanism in (SHA_256, SHA_512):
         stage.set_scram(alice, mechanism, password="env:CANARY", iterations=8192)
     plan = stage.plan("a new login")
@@ -92,7 +92,7 @@ def test_a_new_password_logs_in_until_it_is_deleted(admin, logs_in, unique, capl
     assert rows(admin.scram.describe(user=alice), "mechanism", "iterations") == [(SHA_256, 8192), (SHA_512, 8192)]
     for mechanism in (SHA_256, SHA_512):
         eventually(lambda mechanism=mechanism: logs_in(alice, mechanism), True)
-    stage = admin.stage()
+    stage = admin.new_stage()
     stage.delete_scram(alice, SHA_512)
     gone = stage.plan()
     assert "cannot be restored" in repr(gone)
@@ -159,7 +159,7 @@ def test_the_lease_is_free_while_a_password_is_asked_for(where, kadmin, admin, u
     if where == "terminal":
         assert kadmin("scram", "set", SHA_256, SHA_512, f"user={alice}", "--apply").code == 0
     else:
-        stage = admin.stage()
+        stage = admin.new_stage()
         stage.set_scram(alice, SHA_512)
         stage.plan().apply().raise_for_errors()
     assert free == [True, True]
@@ -217,7 +217,7 @@ def test_a_user_that_is_not_there_is_one_clear_line(kadmin, unique):
 def test_users_are_found_by_pattern(admin, unique):
     """All credentials of the cluster, and mine were three pages down."""
     one, two = sorted(unique("team-red") for _ in "12")
-    stage = admin.stage()
+    stage = admin.new_stage()
     for user in (one, two):
         stage.set_scram(user, SHA_512, password="env:CANARY")
     stage.plan().apply().raise_for_errors()
@@ -248,7 +248,7 @@ def trainee(
 def test_the_right_that_is_missing_is_named(trainee, unique):
     """The process was aborted; or the hint asked for DESCRIBE_CONFIGS, which nobody needs for it."""
     cluster, give = trainee
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_scram(unique("alice"), SHA_512, password="env:CANARY")
     for attempt in (cluster.scram.describe, lambda: cluster.scram.describe(user="alice"), stage.plan):
         with pytest.raises(kn.NotAuthorized, match="CLUSTER_AUTHORIZATION_FAILED while describing SCRAM") as refused:
@@ -333,7 +333,7 @@ def test_that_tool_reaches_brokers_as_its_sisters_do(secure_kafka, capfd, unique
 
 def test_a_users_credentials_stand_beside_the_quotas(kadmin, admin, trainee, unique):
     """I saw alice's limits, and looked for her login in another tool."""
-    alice, stage = unique("alice"), admin.stage()
+    alice, stage = unique("alice"), admin.new_stage()
     stage.set_scram(alice, SHA_512, password="env:CANARY", iterations=8192)
     stage.set_quota("producer_byte_rate", 5_000_000, user=alice, client_id="app")
     stage.plan().apply().raise_for_errors()

@@ -42,7 +42,7 @@ def kadmin(kafka, capfd: pytest.CaptureFixture[str]) -> Callable[..., CommandRes
 @pytest.fixture
 def safe(cluster: kn.Cluster, topic: str) -> str:
     """A topic whose writes need three copies."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config(MIN_ISR, 3, topic=topic)
     stage.plan().apply().raise_for_errors()
     eventually(lambda: value_of(cluster, topic), "3")
@@ -100,7 +100,7 @@ def test_a_saved_plan_shows_it_and_its_journal_keeps_the_word(kadmin, cluster, s
 
 def test_a_rollback_that_weakens_is_judged_like_any_plan(cluster, safe):
     """Taking back somebody's repair was easier than making the hole."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config(MIN_ISR, 5, topic=safe)
     outcomes = stage.plan().apply().raise_for_errors()
     back = cluster.rollback(outcomes.plan_id)
@@ -112,7 +112,7 @@ def test_a_rollback_that_weakens_is_judged_like_any_plan(cluster, safe):
 
 def test_a_note_that_was_taken_out_of_the_file_does_not_let_it_through(cluster, safe, place):
     """The file was edited beside its hash, and the danger was gone from the review."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config(MIN_ISR, 1, topic=safe)
     plan = stage.plan("a test")
     plan.save("p.json")
@@ -162,7 +162,7 @@ def test_a_shorter_retention_is_dangerous_where_there_are_records(kafka, kadmin,
 def test_a_reset_is_judged_by_what_the_brokers_keep_in_hours(kafka, cluster, topic, clean_broker):
     """Taking an override away cut thirty days to seven, and the default was nowhere in the plan."""
     add_record(kafka, topic)
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config(RETENTION, 30 * 86_400_000, topic=topic)
     stage.set_config("log.retention.ms", 10 * 86_400_000, broker=1)
     plan = stage.plan()
@@ -184,7 +184,7 @@ def test_a_reset_is_judged_by_what_the_brokers_keep_in_hours(kafka, cluster, top
 
 def test_a_first_value_for_all_brokers_is_judged_by_each_of_them(cluster, clean_broker):
     """Nothing was set for all, so nothing was there to compare with."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config("unclean.leader.election.enable", True, broker=kn.DEFAULT)
     stage.set_config("log.retention.ms", 86_400_000, broker=kn.DEFAULT)
     stage.set_config("ssl.client.auth", "required", broker=kn.DEFAULT)
@@ -198,7 +198,7 @@ def test_a_first_value_for_all_brokers_is_judged_by_each_of_them(cluster, clean_
 def test_no_name_in_a_danger_is_obeyed(cluster, place, unique):
     """A client-id put a script, and a second line, below my plan."""
     hostile = '<img src=x onerror="alert(1)">\n\x1b[31mwarning: none'
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", 1e6, user=unique("first"))  # the first of a level has a warning of its own
     stage.plan().apply().raise_for_errors()
     stage.discard()
@@ -214,7 +214,7 @@ def test_no_name_in_a_danger_is_obeyed(cluster, place, unique):
 
 @pytest.fixture
 def default_user(cluster: kn.Cluster) -> Iterator[None]:
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("controller_mutation_rate", 5, user=kn.DEFAULT)
     stage.plan().apply().raise_for_errors()
     eventually(lambda: len(cluster.quotas.describe(user=kn.DEFAULT, keys=["controller_mutation_rate"])) > 0, True)

@@ -128,10 +128,10 @@ def test_a_config_that_is_called_like_a_secret_is_refused_before_anything_is_wri
 def test_a_secret_of_python_and_of_a_cell_is_shown_nowhere(cluster, cell, silence, topic, name):
     """repr(stage) in the shared notebook had it, and so had the frame."""
     key = f"x.{name}"
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config(key, CORE, topic=topic)
     frame = pd.DataFrame({"resource_type": ["TOPIC"], "resource_name": [topic], "key": [key], "value": [CORE]})
-    framed = cluster.stage()
+    framed = cluster.new_stage()
     framed.set_configs(frame)
     kept: list[object] = [stage, framed]
     for one in (stage, framed):
@@ -179,11 +179,11 @@ def test_a_free_text_with_a_secret_is_refused_before_it_is_written(kadmin, clust
     ):
         kadmin(*words, place=place)
     assert not list(place.rglob("*.json*"))
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config("retention.ms", 86_400_000, topic=topic)
     with pytest.raises(kn.UsageError, match="the reason has a secret in it") as refused:
         stage.plan(text)
-    other = cluster.stage()
+    other = cluster.new_stage()
     other.set_config("cleanup.policy", text, topic=topic)
     with pytest.raises(kn.UsageError, match="has a secret in it") as refused_value:
         other.plan("x")

@@ -186,7 +186,7 @@ def plan(cluster, unique) -> Plan:
     """60 raises, 60 additions and 60 lowers: three requests."""
     users = {kind: [unique("user") for _ in range(60)] for kind in THIRDS}
     for number in (0, 1):
-        stage = cluster.stage()
+        stage = cluster.new_stage()
         for kind, values in THIRDS.items():
             for user in users[kind] if values[number] else ():
                 stage.set_quota(RATE, values[number], user=user)

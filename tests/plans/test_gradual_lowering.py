@@ -102,7 +102,7 @@ def used(client_id: str, rate: float = RATE) -> pa.Table:
 
 
 def lowering(cluster: kn.Cluster, **whom: object) -> kn.Plan:
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota(KEY, LOW, **whom)
     return stage.plan()
 

@@ -44,7 +44,7 @@ def eager_collector() -> Iterator[None]:
 @pytest.mark.broker
 def test_no_verb_of_a_plan_makes_the_collector_walk_over_its_rows(cluster, unique, tmp_path, eager_collector):
     """Applying 100,000 quotas took 29 s, and taking them back minutes."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     for _ in range(300):
         stage.set_quota(RATE, 1000, user=unique("user"))
     plan = stage.plan()

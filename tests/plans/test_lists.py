@@ -66,7 +66,7 @@ def test_the_list_in_the_plan_is_the_list_that_is_stored(
 ):
     """The plan showed one list, and the broker had another."""
     topic = request.getfixturevalue("topic") if where == "topic" else ""
-    target, stage = whom(where, topic), cluster.stage()
+    target, stage = whom(where, topic), cluster.new_stage()
     if before is not None:
         stage.set_config(key, before, **target)
         applied(stage.plan("a test")).raise_for_errors()
@@ -84,7 +84,7 @@ def test_the_list_in_the_plan_is_the_list_that_is_stored(
 
 def test_a_space_that_the_broker_hides_is_not_a_success(cluster, topic):
     """A topic describes `0:1, 0:2` without the space, SUBTRACT 0:2 finds no such item: it must not say done."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config(THROTTLED, "0:1, 0:2", topic=topic)
     assert rows(stage.plan().apply(), "state") == [("verified",)]
     stage.discard()
@@ -116,7 +116,7 @@ def test_a_value_that_kafka_writes_otherwise_is_verified(
 ):
     """I set 0100, it was set, and I was told that it was not."""
     topic = request.getfixturevalue("topic") if where == "topic" else ""
-    target, stage = whom(where, topic), cluster.stage()
+    target, stage = whom(where, topic), cluster.new_stage()
     stage.set_config(key, written, **target)
     plan = stage.plan("a test")
     assert rows(applied(plan), "state") == [("verified",)]
@@ -129,7 +129,7 @@ def test_a_value_that_kafka_writes_otherwise_is_verified(
 
 def test_a_key_that_is_no_list_is_refused_by_the_validation(cluster, topic):
     """APPEND to retention.ms did something."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.append_config("retention.ms", "5", topic=topic)
     [(verdict,)] = rows(stage.plan(), "validated")
     assert verdict == "INVALID_CONFIG: Can't APPEND to key retention.ms because its type is not LIST."

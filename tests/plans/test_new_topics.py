@@ -107,7 +107,7 @@ def test_the_ids_cost_one_request(double):
 @pytest.mark.broker
 def test_a_topic_that_is_created_again_between_plan_and_apply(cluster, kafka, topic, make_topic, tells):
     """On a real broker too: the plan was applied without a word."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config("retention.ms", 600_000, topic=topic)
     plan = stage.plan("a test")
     topic_id = plan.changes[0].topic_id

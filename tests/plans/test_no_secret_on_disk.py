@@ -83,7 +83,7 @@ def cell(kafka) -> Iterator[Callable[..., object]]:
 
 
 def staged(cluster: kn.Cluster, value: str, key: str = KEY):
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     edit = stage.set_config(key, value, broker=1)
     return stage, edit
 
@@ -283,7 +283,7 @@ def test_a_secret_that_python_sets_as_a_quota(cluster, silence):
     """stage.set_quota said which password is not a number."""
     for key, value in (("SCRAM-SHA-256", f"[password={CORE}]"), ("my_key", CORE), ("my_key", [CORE])):
         with pytest.raises(kn.UsageError, match=f"{key}(=…)? is not a number") as refused:
-            cluster.stage().set_quota(key, value, user="alice")
+            cluster.new_stage().set_quota(key, value, user="alice")
         silence(refused.value)
 
 

@@ -136,7 +136,7 @@ def test_a_real_broker_that_is_behind_is_waited_for(kafka, cluster, unique):
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap, "log_level": 0})
     created = admin.create_topics([NewTopic(name, 1, 1) for name in names], request_timeout=120)
     eventually(lambda: [f.result() for f in created.values()] and cluster.configs.describe(topic=names).ok, True)
-    stage, told = cluster.stage(), []
+    stage, told = cluster.new_stage(), []
     for name in names:
         stage.set_config("max.message.bytes", "5000", topic=name)
     outcomes = stage.plan().apply(verify_timeout=20.0, progress=told.append)

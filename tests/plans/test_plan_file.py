@@ -161,7 +161,7 @@ def test_a_loaded_plan_is_applied_by_a_cluster_only(plan, tmp_path):
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda plan: pickle.loads(pickle.dumps(plan))])
 def test_a_plan_is_copied_as_a_value(copied, double):
     """pickle said: cannot pickle '_thread.lock' object; and so did a cache, and multiprocessing."""
-    stage = double.stage()
+    stage = double.new_stage()
     stage.set_quota("producer_byte_rate", "1MB/s", user="alice")
     plan = stage.plan("soon")
     other = copied(plan)
@@ -175,7 +175,7 @@ def test_a_plan_is_copied_as_a_value(copied, double):
 def test_a_stage_says_why_it_cannot_be_copied(copied, double):
     """deepcopy of a stage said: cannot pickle '_thread.lock' object."""
     with pytest.raises(kn.UsageError, match="a stage belongs to its cluster and cannot be copied") as caught:
-        copied(double.stage())
+        copied(double.new_stage())
     assert "stage.plan()" in caught.value.hint
 
 

@@ -29,7 +29,7 @@ class Busy:
         self.changes = Changes(self.kafka)  # type: ignore[arg-type]
 
     def plan(self, value: float, users: Iterable[int] = range(ROWS)) -> Plan:
-        stage = self.changes.stage()
+        stage = self.changes.new_stage()
         for number in users:
             stage.set_quota(RATE, value, user=f"u{number}")
         return stage.plan()

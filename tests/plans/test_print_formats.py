@@ -120,7 +120,7 @@ def test_formats_are_shown_as_they_are(stage):
         "set producer_byte_rate=5000000 user=alice client-id=<default>\n"
     )
     assert repr(stage.to_python()) == (
-        "import kadmin_nb as kn\n\n# stage = cluster.stage()\n"
+        "import kadmin_nb as kn\n\n# stage = cluster.new_stage()\n"
         "stage.set_quota('producer_byte_rate', 5000000, user='alice', client_id=kn.DEFAULT)\n"
     )
     assert repr(stage.to_kafka_configs("k:9092", "client.properties")) == (
@@ -332,7 +332,7 @@ def test_the_tool_reads_the_values_that_are_written(tool, several):
 @pytest.fixture
 def held(cluster: kn.Cluster, topic: str, unique) -> Iterator[tuple[str, str]]:
     """Quotas and configs that are there before, about names with this stem; all are gone afterwards."""
-    stem, stage = unique("face"), cluster.stage()
+    stem, stage = unique("face"), cluster.new_stage()
     for number, whom in enumerate([{"user": f"{stem}-raised"}, {"user": f"{stem}-lowered"}, {"client_id": stem}], 1):
         stage.set_quota(RATE, 1000 * number, **whom)
         stage.set_quota(OTHER_RATE, 1000 * number, **whom)
@@ -346,7 +346,7 @@ def held(cluster: kn.Cluster, topic: str, unique) -> Iterator[tuple[str, str]]:
 
 
 def clean(cluster: kn.Cluster, stem: str) -> None:
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     for row in cluster.quotas.describe().to_arrow().to_pylist():
         if "<default>" in row["entity"] or stem in row["entity"]:
             stage.remove_quota(row["key"], entity=Entity.parse(row["entity"]))
@@ -409,7 +409,7 @@ def _what(resource: Resource) -> dict[str, object]:
 
 def back(cluster: kn.Cluster, changes: Iterable[Change]) -> None:
     """Undo these changes."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.add([Edit("set" if c.old is not None else "delete", c.resource, c.key, c.old) for c in changes])
     applied(stage.plan("a test")).raise_for_errors()
 
@@ -418,7 +418,7 @@ def back(cluster: kn.Cluster, changes: Iterable[Change]) -> None:
 @pytest.mark.broker
 def test_the_tool_reaches_the_same_state(kafka, cluster, tool, held):
     """The lines that we handed to the other team left the cluster different from what the plan says."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     wanted(stage, *held)
     plan = stage.plan("shown as lines")
     seen = state(cluster, plan.changes)
@@ -438,7 +438,7 @@ def test_the_lines_run_as_they_are(kafka, cluster, held, tmp_path):
     """The lines worked in the test, and not in my shell."""
     stem, topic = held
     name = f"{stem} 'Zoë' $(id)\n🦊"
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota(RATE, 77, user=name, client_id="<default>")
     stage.set_config("segment.ms", 7200000, topic=topic)
     plan = stage.plan("two\nlines")

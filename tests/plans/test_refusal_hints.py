@@ -63,7 +63,7 @@ def test_a_hint_goes_with_the_error_that_it_is_handed_to():
 @pytest.fixture
 def durable(cluster, full_topic):
     """A topic whose retention is set, so that lowering it is dangerous."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config("retention.ms", "604800000", topic=full_topic)
     stage.plan("a test").apply().raise_for_errors()
     return full_topic
@@ -83,7 +83,7 @@ def test_the_terminal_lifts_a_danger_by_options(kafka, durable, capsys):
 @pytest.mark.broker
 def test_python_lifts_a_danger_by_arguments(cluster, durable):
     """`plan.apply(--allow)` is not Python."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config("retention.ms", "1000", topic=durable)
     plan = stage.plan()
     assert "To apply it anyway, plan with reason='WHY' and apply with allow=['retention.ms']" in repr(plan)
@@ -111,7 +111,7 @@ def test_a_runbook_lifts_a_danger_by_parameters(kafka, durable, tmp_path):
 @pytest.mark.broker
 def test_a_saved_plan_without_a_reason_is_to_be_planned_again(cluster, durable, tmp_path):
     """`runbook run apply_plan` named neither parameter: it has no reason. Below stood how to apply what it refused."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config("retention.ms", "1000", topic=durable)
     plan = stage.plan()
     given = {"cluster": cluster.settings.bootstrap, "plan": str(plan.save(tmp_path / "p.json")), "plan_id": plan.id}

@@ -35,7 +35,7 @@ def another(kafka, make_topic, unique):
 
 def test_keys_that_are_wrong_together_are_all_refused(cluster, topic, another, tells):
     """The plan said ok for both keys, and apply failed in the middle of it."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     lags(stage, topic)
     stage.set_config("max.message.bytes", "5000", topic=another)
     plan = stage.plan()
@@ -54,7 +54,7 @@ def test_keys_that_are_wrong_together_are_all_refused(cluster, topic, another, t
 
 def test_all_rows_are_judged_although_a_topic_and_a_broker_are_not_there(cluster, topic, unique):
     """One topic was gone, and I heard of the other three errors one by one."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config("segment.bytes", "abc", topic=topic)
     stage.reset_config("retention.ms", topic=f"{topic}x")
     stage.set_config("log.retention.ms", "5", broker=77)
@@ -73,7 +73,7 @@ def test_all_rows_are_judged_although_a_topic_and_a_broker_are_not_there(cluster
 
 def test_a_secret_for_a_broker_that_is_not_there_is_given_by_reference_alone(cluster, topic):
     """The broker was not there, and the plan showed the password."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config("ssl.key.password", "canary-of-77", broker=77)
     stage.set_config("max.message.bytes", "5000", topic=topic)
     with pytest.raises(kn.UsageError, match="Kafka keeps the value secret"):
@@ -82,14 +82,14 @@ def test_a_secret_for_a_broker_that_is_not_there_is_given_by_reference_alone(clu
 
 def test_a_key_that_kafka_does_not_know_is_not_one_that_it_keeps_secret(cluster, topic):
     """`nosuch.key=1`: Kafka keeps the value secret, it said of a key that no Kafka has."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config("nosuch.key", "canary", topic=topic)
     with pytest.raises(kn.Invalid, match=r"unknown key nosuch\.key: neither Kafka nor topic=.* knows it") as refused:
         stage.plan()
     assert refused.value.hint.startswith("Brokers refuse a config of a topic that they do not know.")
     with pytest.raises(kn.UsageError, match="Kafka does not know the key, whose name is that of a secret, so"):
         stage.plan(allow_unknown=["nosuch.key"])
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config("nosuch.setting", "canary", broker=1)
     with pytest.raises(
         kn.Invalid, match=r"unknown key nosuch\.setting: neither Kafka nor broker=1 knows it"
@@ -103,7 +103,7 @@ def test_a_key_that_kafka_does_not_know_is_not_one_that_it_keeps_secret(cluster,
 @pytest.mark.parametrize("key", [*RATES, "remote.log.manager.copy.max.bytes.per.second"])
 def test_byte_rates_of_a_broker_take_sizes(cluster, key):
     """`leader.replication.throttled.rate=100kB/s` was refused, as *Not a number of type LONG*."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     assert stage.set_config(key, "1MiB", broker=1).value == "1048576"
     assert stage.set_config(key, "100kB/s", broker=1).value == "100000"
     stage.plan().raise_for_errors()
@@ -116,7 +116,7 @@ def test_byte_rates_of_a_broker_take_sizes(cluster, key):
 
 def test_keys_that_are_wrong_together_are_found_beside_one_that_is_wrong_alone(cluster, topic):
     """I mended the one row that was named, and the next plan named two others."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     lags(stage, topic)
     stage.set_config("segment.bytes", "abc", topic=topic)
     wrong = "INVALID_CONFIG: Invalid value abc for configuration segment.bytes: Not a number of type INT"
@@ -129,7 +129,7 @@ def test_keys_that_are_wrong_together_are_found_beside_one_that_is_wrong_alone(c
 
 def test_the_second_validation_sees_keys_that_are_wrong_together(cluster, topic, tells, monkeypatch):
     """A plan that was saved as ok was sent, though the broker refuses its rows together."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     lags(stage, topic)
     made = stage.plan()
     trusted = replace(made, changes=tuple(change.with_(validated=OK) for change in made.changes))
@@ -150,7 +150,7 @@ def test_a_runbook_refuses_keys_that_are_wrong_together(kafka, topic, tmp_path, 
 
 def test_a_refused_row_has_no_danger_and_no_word_that_applies_it(cluster, topic):
     """The broker refuses 1w, and below it stood that 1w deletes my data, and how to allow it."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config("retention.ms", "1w", topic=topic)
     plan = stage.plan()
     assert [change.is_refused for change in plan.changes] == [True]
@@ -162,7 +162,7 @@ def test_a_refused_row_has_no_danger_and_no_word_that_applies_it(cluster, topic)
 
 def test_a_danger_beside_a_refused_row_is_told_without_the_word_that_applies_it(cluster, another, full_topic, tmp_path):
     """It said how to apply a plan that the broker refuses."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config("retention.ms", "1w", topic=another)
     stage.set_config("retention.ms", "1000", topic=full_topic)
     made = stage.plan()
@@ -213,7 +213,7 @@ SAID = "has 40,000 bytes, but Kafka takes at most 32,767"
 )
 def test_a_name_that_the_protocol_does_not_take_is_not_sent(cluster, staging, words):
     """The broker ended the connection, three times, and the plan was saved with NETWORK_EXCEPTION in its row."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     staging(stage)
     with pytest.raises(kn.Invalid, match=words) as refused:
         stage.plan()
@@ -222,7 +222,7 @@ def test_a_name_that_the_protocol_does_not_take_is_not_sent(cluster, staging, wo
 
 def test_a_value_that_the_protocol_does_not_take_is_not_sent(cluster, topic):
     """The same of a list of replicas; it is not repeated, as it may be a secret."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config("follower.replication.throttled.replicas", LONG, topic=topic)
     with pytest.raises(kn.Invalid) as refused:
         stage.plan()
@@ -239,7 +239,7 @@ def test_a_value_that_the_protocol_does_not_take_is_not_sent(cluster, topic):
 )
 def test_a_key_that_an_entity_cannot_have_is_refused_when_planned(cluster, whom, key, says):
     """A byte rate of an ip was planned, and the broker said *Invalid configuration key* of a key that it has."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota(key, 5, **whom)
     stage.set_quota("producer_byte_rate", 5, user="beside")
     plan = stage.plan()
@@ -252,7 +252,7 @@ def test_a_key_that_an_entity_cannot_have_is_refused_when_planned(cluster, whom,
 
 def test_the_units_of_a_key_are_named_where_another_was_written(cluster, topic):
     """`retention.ms=7days` was refused without a word of what it takes."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_config("retention.ms", "7days", topic=topic)
     with pytest.raises(kn.Invalid) as refused:
         stage.plan().raise_for_errors()

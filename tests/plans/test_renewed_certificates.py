@@ -46,7 +46,7 @@ def tls(store: Path) -> Iterator[LocalKafka]:
     in_a_file = {f"{prefix}.key": None, f"{prefix}.certificate.chain": None, f"{prefix}.location": str(store)}
     with kn.local.start(tls=TlsFiles(store, store), extra=in_a_file) as running:
         with running.connect() as cluster:
-            stage = cluster.stage()
+            stage = cluster.new_stage()
             stage.set_config(LOCATION, str(store), broker=1)
             stage.plan("a test").apply(allow=LOCATION).raise_for_errors()
         yield running
@@ -107,7 +107,7 @@ def test_a_renewed_certificate_is_served_from_python(tls, store, served):
     """The notebook that renews certificates had no word for it."""
     serial = renewed(store)
     with tls.connect() as cluster:
-        stage = cluster.stage()
+        stage = cluster.new_stage()
         stage.set_config(LOCATION, str(store), broker=1)
         outcomes = stage.plan(again=True).apply()
         assert rows(outcomes, "state", "message", "lag_ms") == [

@@ -57,7 +57,7 @@ class Rights:
 
     def _may_alter(self) -> bool:
         """As the broker's validation says."""
-        stage = self._cluster.stage()
+        stage = self._cluster.new_stage()
         stage.set_quota("request_percentage", 50, user=self._user)
         with contextlib.suppress(kn.NotAuthorized):
             return rows(stage.plan(), "validated") == [("ok",)]
@@ -99,7 +99,7 @@ def rights(secure_kafka: LocalKafka, editing: kn.Cluster, user: str) -> Rights:
 
 def of_five_requests(cluster: kn.Cluster, unique) -> Plan:
     """Each of its levels is a request."""
-    stage, user, client = cluster.stage(), unique("user"), unique("client")
+    stage, user, client = cluster.new_stage(), unique("user"), unique("client")
     for whom in ({"user": user, "client_id": client}, {"user": user, "client_id": kn.DEFAULT}, {"user": user},
                  {"user": kn.DEFAULT, "client_id": client}, {"client_id": client}):  # fmt: skip
         stage.set_quota("producer_byte_rate", 1000, **whom)

@@ -246,10 +246,10 @@ def test_a_rollback_that_leaves_something_does_not_end_well(unique):
 @pytest.mark.broker
 def test_plan_apply_rollback_is_as_before(cluster, unique, topic):
     """After the rollback two keys were not what they had been."""
-    user, stage = unique("user"), cluster.stage()
+    user, stage = unique("user"), cluster.new_stage()
     stage.set_quota("producer_byte_rate", 1000, user=user)
     stage.plan().apply().raise_for_errors()
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", 2000, user=user)
     stage.set_quota("consumer_byte_rate", 2000, user=user)
     stage.set_config("retention.ms", 5000, topic=topic)
@@ -267,7 +267,7 @@ def test_plan_apply_rollback_is_as_before(cluster, unique, topic):
 def test_a_row_that_was_already_so_is_not_ours_to_take_back(cluster, unique):
     """The rollback removed a quota that had been there before the plan."""
     there, fresh = unique("user"), unique("user")
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", 1000, user=there)
     stage.plan().apply().raise_for_errors()
     stage.set_quota("producer_byte_rate", 1000, user=fresh)
@@ -281,7 +281,7 @@ def test_a_row_that_was_already_so_is_not_ours_to_take_back(cluster, unique):
 @pytest.fixture
 def half_applied(cluster, unique, monkeypatch) -> Plan:
     """A plan of which one row was so before and another was sent and never seen."""
-    stage, users = cluster.stage(), [unique("user") for _ in range(3)]
+    stage, users = cluster.new_stage(), [unique("user") for _ in range(3)]
     stage.set_quota("producer_byte_rate", 1000, user=users[0])
     stage.plan().apply().raise_for_errors()
     for user in users[1:]:

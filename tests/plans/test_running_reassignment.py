@@ -167,7 +167,7 @@ def test_taking_a_throttle_away_needs_a_word(moving, three, capsys, words, says)
 @pytest.mark.broker
 def test_a_raised_throttle_needs_none(moving, three):
     """A faster reassignment is what whoever raises it wants."""
-    stage = moving.stage()
+    stage = moving.new_stage()
     stage.set_config(f"{FOLLOWER}.rate", "2000", broker=2)
     assert rows(stage.plan().dangers(), "key") == []
 
@@ -203,7 +203,7 @@ def test_the_throttle_of_a_move_between_disks_needs_a_word():
         move_to_another_disk(cluster)
         for target in ((broker, DISKS), (Resource("BROKER", ""), DISKS)):
             assert cluster.port.throttling([target]) == {target: "replicas move between disks (mv-0)"}
-        stage = cluster.stage()
+        stage = cluster.new_stage()
         stage.reset_config(DISKS, broker=1)
         says = "1000 B/s is removed: copies may take the whole line; replicas move between disks (mv-0)"
         assert rows(stage.plan().dangers(), "danger", "message") == [("throttle", says)]

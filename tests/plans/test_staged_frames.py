@@ -188,7 +188,7 @@ def test_texts_and_numbers_in_one_column(stage):
 def test_what_a_broker_told_can_be_staged_again_but_for_its_secrets(cluster):
     """I copied a broker's configs, and 51 of its 340 rows were staged to be removed."""
     told = cluster.configs.describe(broker=1).to_pandas()
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     with pytest.raises(kn.UsageError, match=r"row \d+ of the frame: broker=1 .* is a secret"):
         stage.set_configs(told)
     assert len(stage) == 0
@@ -202,7 +202,7 @@ def test_what_a_broker_told_can_be_staged_again_but_for_its_secrets(cluster):
 @pytest.mark.broker
 def test_an_answer_with_a_failed_row_is_not_staged(cluster, topic):
     """One topic of two could not be read, and staging the answer ended in a TypeError."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     told = cluster.configs.describe(topic=[topic, "no-such-topic"])
     with pytest.raises(
         kn.UsageError, match=r"row \d+ of the frame: topic=no-such-topic was not read: UNKNOWN_TOPIC_OR"

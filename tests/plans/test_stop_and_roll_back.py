@@ -43,7 +43,7 @@ def listed(tool: Tool, address: str) -> list[str]:
 
 def reviewed(cluster: kn.Cluster, names: list[str]) -> PlanReview:
     """The review of a plan with a limit for each of these users."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     for number, name in enumerate(names, 1):
         stage.set_quota(RATE, 100_000 + number, user=name)
     review = stage.plan().review()

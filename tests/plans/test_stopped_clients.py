@@ -44,10 +44,10 @@ def test_usage_of_others_and_none_at_all_change_nothing():
 @pytest.fixture
 def lowered(cluster: kn.Cluster, unique) -> tuple[str, kn.Plan]:
     """A user with 5 MB/s, and a plan that lowers it to a fiftieth; no unit looks forgotten."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", 5 * MB, user=(user := unique("user")))
     cluster.apply(stage.plan()).raise_for_errors()
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", MB / 10, user=user)
     return user, stage.plan(reason="they know")
 

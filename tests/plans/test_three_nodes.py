@@ -51,7 +51,7 @@ def others(three: LocalKafka, cluster: kn.Cluster) -> list[Node]:
 
 
 def staged(cluster: kn.Cluster, user: str) -> kn.Stage:
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", 1000, user=user)
     return stage
 
@@ -205,7 +205,7 @@ USERS, LARGEST = 2_000, 400
 @pytest.mark.parametrize("through", ["the controller", "another broker"])
 def test_the_controller_is_killed_in_the_middle_of_a_batch(through, three, wide, unique, monkeypatch):
     """The controller died under the third of five requests, and the table told of rows that were not there."""
-    quotas_before, stage, names = quotas_of(wide), wide.stage(), [unique("user") for _ in range(USERS)]
+    quotas_before, stage, names = quotas_of(wide), wide.new_stage(), [unique("user") for _ in range(USERS)]
     for number, name in enumerate(names, 1):
         stage.set_quota("producer_byte_rate", 1000 + number, user=name)
     wanted = {(f"user={name}", "producer_byte_rate"): 1000.0 + number for number, name in enumerate(names, 1)}

@@ -21,12 +21,12 @@ PERCENT, MUTATIONS = "request_percentage", "controller_mutation_rate"
 @pytest.mark.broker
 def test_a_raise_an_addition_a_removal_and_a_lower_of_one_user_are_one_request(cluster, unique, tells):
     """My user's four quotas went out in four requests, and after a crash it had half of them."""
-    user, before = unique("user"), cluster.stage()
+    user, before = unique("user"), cluster.new_stage()
     for key, value in {PRODUCER: 1000, PERCENT: 50, MUTATIONS: 20}.items():
         before.set_quota(key, value, user=user)
     before.plan().apply().raise_for_errors()
     tells.clear()
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota(PRODUCER, 2000, user=user)
     stage.set_quota(CONSUMER, 3000, user=user)
     stage.remove_quota(PERCENT, user=user)
@@ -40,7 +40,7 @@ def test_a_raise_an_addition_a_removal_and_a_lower_of_one_user_are_one_request(c
 @pytest.mark.broker
 def test_a_plan_warns_of_entities_that_the_order_divides(cluster, unique, tells, tmp_path):
     """My user was changed in two requests, and no word of the plan said so."""
-    user, before, stage = unique("user"), cluster.stage(), cluster.stage()
+    user, before, stage = unique("user"), cluster.new_stage(), cluster.new_stage()
     for client_id in ({}, {"client_id": "app"}):
         before.set_quota(PRODUCER, 1000, user=user, **client_id)
         before.set_quota(CONSUMER, 1000, user=user, **client_id)

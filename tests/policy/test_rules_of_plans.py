@@ -255,7 +255,7 @@ def altered(cluster: kn.Cluster, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def staged(cluster: kn.Cluster, user: str, value: str) -> kn.Plan:
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota(RATE, value, user=user)
     return stage.plan("a test")
 

@@ -40,7 +40,7 @@ def endpoint(cluster: kn.Cluster, folder: Path) -> Iterator[WSGIServer]:
         patch.setenv("KADMIN_STATE", str(folder / "state"))
         patch.setenv("no_proxy", "*")
         cluster.snapshot().save(folder / "before.parquet")
-        stage = cluster.stage()
+        stage = cluster.new_stage()
         for name in HOSTILE:
             stage.set_quota(KEY, 1, user=name)  # other tests leave quotas, and the lowest limits are shown
         stage.set_quota("connection_creation_rate", 10, ip="10.9.8.7")

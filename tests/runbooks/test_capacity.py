@@ -31,7 +31,7 @@ def used(user: str, value: float | None, client_id: str = "app", key: str = PROD
 def names(cluster: kn.Cluster, unique):
     """Users with limits: one of 30 MB/s that two clients share, one of 20 MB/s; and one that no quota names."""
     first, second, free = unique("first"), unique("second"), unique("free")
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     for user, rate in ((first, 30e6), (second, 20e6)):
         for key, value in ((PRODUCE, rate), (FETCH, rate), (REQUEST, 100.0)):
             stage.set_quota(key, value, user=user)

@@ -33,7 +33,7 @@ def stored(cluster: kn.Cluster, **whom: str) -> dict[str, float]:
 
 def give(cluster: kn.Cluster, *whom: dict[str, object]) -> None:
     """A limit for each of these."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     for one in whom:
         stage.set_quota("producer_byte_rate", 1e6, **one)
     cluster.apply(stage.plan()).raise_for_errors()

@@ -33,7 +33,7 @@ def user(unique: Unique) -> str:
 @pytest.fixture
 def plan(cluster: kn.Cluster, user: str, folder: Path) -> kn.Plan:
     """A plan, saved as p.json."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", 5e6, user=user)
     made = stage.plan("the fair")
     made.save("p.json")

@@ -34,7 +34,7 @@ def wide(three: LocalKafka) -> Iterator[kn.Cluster]:
     for future in admin.create_topics(made, operation_timeout=30).values():
         future.result()
     with three.connect() as cluster:
-        stage = cluster.stage()
+        stage = cluster.new_stage()
         stage.set_quota(PRODUCE, 10e6, user="alice")
         stage.set_quota("consumer_byte_rate", 10e6, client_id="reader")
         stage.plan().apply().raise_for_errors()

@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def limited(cluster: kn.Cluster, unique: Unique) -> str:
     """A user with a limit of 1 MB/s."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", 1e6, user=(user := unique("user")))
     cluster.apply(stage.plan()).raise_for_errors()
     return user
@@ -135,7 +135,7 @@ def test_drift_is_told_and_nothing_is_changed(
     cluster.snapshot().save("then.parquet")
     given = {"cluster": kafka.bootstrap, "against": "then.parquet"}
     assert verdicts(as_task("drift_report", **given)) == {"drift": "ok"}
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", 2e6, user=limited)
     cluster.apply(stage.plan()).raise_for_errors()
     said = as_task("drift_report", **given)
@@ -206,7 +206,7 @@ def test_the_audit_starts_no_spark_for_a_large_usage(
 
 def test_a_hostile_name_stays_a_name_in_the_page(kafka: LocalKafka, cluster: kn.Cluster, tmp_path: Path) -> None:
     """A user's name ran a script in my browser."""
-    name, stage = '<b onmouseover="alert(1)">bold</b>', cluster.stage()
+    name, stage = '<b onmouseover="alert(1)">bold</b>', cluster.new_stage()
     stage.set_quota("producer_byte_rate", 740_000, user=name)
     stage.plan().apply().raise_for_errors()
     try:
@@ -216,6 +216,6 @@ def test_a_hostile_name_stays_a_name_in_the_page(kafka: LocalKafka, cluster: kn.
         assert "onmouseover" in text
         assert "<b onmouseover" not in text
     finally:
-        stage = cluster.stage()
+        stage = cluster.new_stage()
         stage.remove_quota("producer_byte_rate", user=name)
         stage.plan().apply()

@@ -43,7 +43,7 @@ def limit(cluster: kn.Cluster, unique: Callable[[str], str]) -> Callable[..., st
     """A user with this limit, which no other test uses."""
 
     def make(value: float, key: str = PRODUCE) -> str:
-        stage = cluster.stage()
+        stage = cluster.new_stage()
         stage.set_quota(key, value, user=(user := unique("sized")))
         cluster.apply(stage.plan()).raise_for_errors()
         return user
@@ -123,7 +123,7 @@ def test_where_usage_is_missing_what_was_needed_is_a_lower_bound(sized, limit) -
 def test_a_default_is_judged_by_the_user_that_needs_most_on_the_busiest_broker(kafka, cluster, sized, unique) -> None:
     """The default was lowered to what most users need."""
     app = unique("app")
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota(PRODUCE, 100e6, user=kn.DEFAULT, client_id=app)
     cluster.apply(stage.plan()).raise_for_errors()
     rows = [{**row, "client_id": app} for name, use in (("a", 1e6), ("b", 3e6)) for row in flat(unique(name), use)]

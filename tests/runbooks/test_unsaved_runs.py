@@ -24,7 +24,7 @@ APPLYING = """
 record = kn.runbooks.record('mine', params, globals())
 with record:
     record.cluster = kn.connect(params.bootstrap)
-    stage = record.cluster.stage()
+    stage = record.cluster.new_stage()
     stage.set_quota('producer_byte_rate', 5_000_000, user=params.user)
     record.plan = stage.plan()
 """
@@ -105,7 +105,7 @@ def test_under_papermill_alone_the_cell_says_what_stays(cluster, unique, tmp_pat
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(files, "_replacement", files._replacement)
     record = Record("mine", {}, {})
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", 5_000_000, user=unique("user"))
     record.cluster, record.plan = cluster, stage.plan()
     with pytest.raises(kn.PartlyFailed) as raised:

@@ -18,7 +18,7 @@ LIMITS = {"producer_byte_rate": 6e6, "controller_mutation_rate": 10.0, "request_
 def test_the_lines_of_the_page_keep_totals_and_rename(cluster, kafka, kadmin, tmp_path, monkeypatch):
     """The limits were copied by hand, and somebody forgot to halve one of them."""
     monkeypatch.chdir(tmp_path)
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     for key, value in LIMITS.items():
         stage.set_quota(key, value, user=OLD)
     stage.set_quota("consumer_byte_rate", 3e6, user=OLD, client_id="app")

@@ -55,7 +55,7 @@ def file(tmp_path: Path) -> Callable[[str], str]:
 @pytest.fixture
 def seeded(cluster: kn.Cluster, topic: str, unique) -> Iterator[str]:
     """A name that has quotas of every shape and configs of every kind, beside hostile names; gone again afterwards."""
-    stage, name = cluster.stage(), unique("it's a: # \u202e name")
+    stage, name = cluster.new_stage(), unique("it's a: # \u202e name")
     shapes = [{"user": name}, {"client-id": name}, {"user": kn.DEFAULT, "client-id": name}]
     pairs = [{"user": name, "client-id": client} for client in (kn.DEFAULT, *HOSTILE)]
     for entity in (*shapes, *pairs):
@@ -67,7 +67,7 @@ def seeded(cluster: kn.Cluster, topic: str, unique) -> Iterator[str]:
     stage.set_config("background.threads", "11", broker=1)
     cluster.apply(stage.plan(), verify_timeout=60).raise_for_errors()
     yield name
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.reset_config("background.threads", broker=1)
     stage.reset_config("interval.ms", client_metrics=topic)
     stage.reset_config("consumer.session.timeout.ms", group=name)
@@ -96,7 +96,7 @@ def test_what_was_changed_by_hand_is_changed_back(live, seeded, topic, tmp_path,
     """The night shift changed four things, and nobody knew which."""
     place = str(tmp_path / "c.yaml")
     live("export", "--out", place)
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", "6MB/s", user=seeded)
     stage.set_quota("consumer_byte_rate", "1MB/s", user=seeded)
     stage.set_config("flush.messages", "1001", topic=topic)
@@ -146,7 +146,7 @@ def test_a_secret_is_a_reference_and_never_exported(live, cluster, file, monkeyp
     assert (said.code, ": nothing to change" in said.out) == (0, True)
     bare = live("plan", "from", file(text.replace("env:", "")))
     assert (bare.code, "DECLARED_CANARY" in bare.out + bare.err) == (2, False)
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.reset_config(key, broker=kn.DEFAULT)
     applied(stage.plan("the end"), verify_timeout=60).raise_for_errors()
 

@@ -30,7 +30,7 @@ def quotas(kadmin, kafka):
 def example(cluster: kn.Cluster):
     """The quotas of the proposal's example; it ends without them."""
     stored = {"user-one": (4_000_000, 1_000_000), "user-two": (None, 2_000_000), kn.DEFAULT: (1_000_000, 500_000)}
-    stage, undo = cluster.stage(), cluster.stage()
+    stage, undo = cluster.new_stage(), cluster.new_stage()
     for user, values in stored.items():
         for key, value in zip(RATES, values, strict=True):
             undo.remove_quota(key, user=user, client_id="my-client")

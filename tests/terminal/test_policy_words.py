@@ -27,7 +27,7 @@ def {name}(quotas):
 @pytest.fixture
 def high(cluster: kn.Cluster, unique: Callable[[str], str]) -> str:
     """A user that has 60 MB/s."""
-    user, stage = unique("user"), cluster.stage()
+    user, stage = unique("user"), cluster.new_stage()
     stage.set_quota("producer_byte_rate", "60MB/s", user=user)
     cluster.apply(stage.plan()).raise_for_errors()
     eventually(lambda: len(cluster.quotas.describe(user=user)), 1)

@@ -58,7 +58,7 @@ def ending(kafka, monkeypatch) -> Callable[[Callable[..., None], kn.Plan], None]
 
 @pytest.fixture
 def plan(cluster, unique) -> kn.Plan:
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", 5_000_000, user=unique("user"))
     return stage.plan()
 

@@ -97,7 +97,7 @@ def test_a_near_miss_names_what_is_there(live, near, line, code, hint):
 def near(cluster):
     """A topic and quotas to be missed by a letter."""
     cluster.port.create_topics({"near-orders": 1})
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", 1000, user="near-alice")
     stage.set_quota("producer_byte_rate", 1000, user="near-alice", client_id="near-app")
     stage.set_config("interval.ms", "60000", client_metrics="near-producers")
@@ -302,7 +302,7 @@ HOSTILE = {
 @pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_names_obey_nobody(live, cluster, hostile):
     """A client-id turned my terminal red and renamed its window."""
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", 1000, user=hostile)
     stage.plan().apply()
     try:

@@ -61,7 +61,7 @@ def scene(kafka, cluster, tmp_path_factory) -> Scene:
     folder = tmp_path_factory.mktemp("questions")
     app, topic = "q-app", "q-orders"
     cluster.port.create_topics({topic: 1})
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", "500kB/s", user=USER, client_id=app)
     stage.set_quota("producer_byte_rate", "2MB/s", user="q-team")
     stage.set_quota("producer_byte_rate", "2MB/s", user="q-team", client_id=kn.DEFAULT)

@@ -231,7 +231,7 @@ def test_json_is_the_same_rows_piece_by_piece():
 def test_kafkas_own_lines_obey_no_name_in_a_window(kafka, cluster, unique):
     """`kafka-configs --describe` of all clients changed the title of my window, which a client-id had asked for."""
     name = f"\x1b]0;{unique('title')}\x07\u202e"
-    stage = cluster.stage()
+    stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", 10**12, client_id=name)
     stage.plan().apply().raise_for_errors()
     words = ["kafka-configs", "--bootstrap-server", kafka.bootstrap, "--describe", "--client", name]

@@ -61,7 +61,7 @@ def test_the_stage_of_a_cluster_takes_the_edits(frame: pa.Table) -> None:
     typed(editor, "7d")
     with pytest.raises(UsageError, match="configs of a frame are bound to no cluster") as refusal:
         editor.stage.plan()
-    assert "kn.widgets.edit_configs(frame, stage=cluster.stage())" in str(refusal.value.hint)
+    assert "kn.widgets.edit_configs(frame, stage=cluster.new_stage())" in str(refusal.value.hint)
 
 
 def doubled(table: pa.Table) -> Any:

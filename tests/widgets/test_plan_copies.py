@@ -87,7 +87,7 @@ def test_a_runbook_reads_every_name_as_it_was_staged(bench: Bench) -> None:
     parameters = runbook_parameters(bench.stage.plan(), "localhost:9092")
     assert yaml.safe_load(parameters.text()) == json.loads(parameters.text()) == parameters.values
     assert str(parameters).replace("\n", "").isprintable()
-    stage = bench.changes.stage()
+    stage = bench.changes.new_stage()
     stage.add_lines("\n".join(parameters.values["changes"]))
     assert [*edits_of(stage).staged()] == [*edits_of(bench.stage).staged()]
 
@@ -102,7 +102,7 @@ def test_the_line_that_is_shown_makes_the_change(
     monkeypatch.chdir(tmp_path)
     user = unique("it's alice")
     with kn.connect(kafka.bootstrap) as connected:
-        stage = connected.stage()
+        stage = connected.new_stage()
         stage.set_quota(KEY, "5MB/s", user=user)
         review = stage.plan("a trial").review()
         assert isinstance(review, PlanReview)

@@ -307,7 +307,7 @@ def test_a_conflict_is_a_line_and_marks_its_rows(bench: Bench, unique: Unique) -
     user = unique("alice")
     bench.stage.set_quota(KEY, "5MB/s", user=user)
     review = bench.review()
-    other = bench.changes.stage()
+    other = bench.changes.new_stage()
     other.set_quota(KEY, "7MB/s", user=user)
     other.plan().apply()
     failed = done(review, review.apply)

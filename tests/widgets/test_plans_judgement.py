@@ -33,7 +33,7 @@ def messages_of(plan: Plan) -> dict[Any, str]:
 
 def quota_sheet(kafka: FakeKafka) -> tuple[QuotaSheet, Stage]:
     kafka.sleep(1)  # until the broker has them
-    stage = Changes(kafka).stage()  # type: ignore[arg-type]
+    stage = Changes(kafka).new_stage()  # type: ignore[arg-type]
     return QuotaSheet(StoredQuotas.of(kafka.quotas.describe()), stage), stage
 
 
@@ -55,7 +55,7 @@ def test_configs() -> None:
     """The editor said *staged* of what the plan refused to apply without a word of mine."""
     kafka = kafka_with()
     sheet = Sheet(
-        "topic=orders", "topic=other", "broker=1", "broker-logger=1", kafka=kafka, stage=Changes(kafka).stage()
+        "topic=orders", "topic=other", "broker=1", "broker-logger=1", kafka=kafka, stage=Changes(kafka).new_stage()
     )  # type: ignore[arg-type]
     texts = {
         "topic=orders retention.ms": "1h", "topic=orders cleanup.policy": "compact,delete",
@@ -75,7 +75,7 @@ def test_configs() -> None:
 def test_what_a_plan_refuses_is_refused_before_it() -> None:
     """A colleague's cell staged a slip, my table showed it as any other edit, and the plan stopped at it."""
     kafka = kafka_with()
-    sheet = Sheet("broker=1", kafka=kafka, stage=Changes(kafka).stage())  # type: ignore[arg-type]
+    sheet = Sheet("broker=1", kafka=kafka, stage=Changes(kafka).new_stage())  # type: ignore[arg-type]
     sheet.stage.reset_config("num.network.thread", broker=1)
     mark = sheet.mark("broker=1 num.network.thread")
     assert (mark.state, "unknown key num.network.thread" in mark.note) == (REFUSED, True)
