@@ -23,6 +23,7 @@ PUBLIC = {
         "diff",
         "id",
         "metrics",
+        "new_stage",
         "observe",
         "permissions",
     }
@@ -50,6 +51,7 @@ def test_nothing_is_offered_that_a_user_does_not_call(kind: type) -> None:
 def test_a_cluster_has_few_names() -> None:
     """Tab after `cluster.` listed 34 names."""
     assert len(PUBLIC[kn.Cluster]) <= 22
+    assert len(PUBLIC[kn.Plan]) <= 26
 
 
 def test_the_library_has_few_names() -> None:
