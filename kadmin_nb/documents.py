@@ -71,13 +71,13 @@ def from_toml(text: str) -> dict[str, Any]:
 T = TypeVar("T")
 
 
-def as_type(value: object, kind: type[T]) -> T:
+def as_type(value: object, kind: type[T], place: str = "") -> T:
     """The value of a document as a dataclass, or another type, strictly: no text is a number, no number a text.
 
     Raises
     ------
     ValueError
-        The first part that is of another type, by its path: `processes[0].pid: expected int, got str`.
+        The first part that is of another type, by its path below `place`: `processes[0].pid: expected int, got str`.
     """
     import msgspec  # 7 ms, which most commands need not wait for
 
@@ -85,8 +85,8 @@ def as_type(value: object, kind: type[T]) -> T:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         problem, _, path = str(error).replace("`", "").partition(" - at $")
-        place = f"{path.removeprefix('.')}: " if path else ""
-        raise ValueError(f"{place}{problem[0].lower()}{problem[1:]}") from None
+        where = f"{place}{path}".removeprefix(".")
+        raise ValueError(f"{where}{': ' if where else ''}{problem[0].lower()}{problem[1:]}") from None
 
 
 def table_of(text: str, source: str) -> dict[str, Any]:

@@ -165,8 +165,6 @@ def _has_an_endless_number(frame: KafkaBytes) -> bool:
     return bool(_TWO_HIGH_BYTES.search(frame[::_STRIDE]) and _HIGH_BYTES.search(frame))
 
 
-__all__ = ["Connection", "Loop", "Manager", "Tokens"]
-
 Node = TypeVar("Node")
 
 HEAD_START = 0.25

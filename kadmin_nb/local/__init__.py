@@ -7,7 +7,7 @@
 
 from kadmin_nb.java import Java, find_java, spark_java_home
 from kadmin_nb.local.jars import find_jars
-from kadmin_nb.local.local_kafka import LocalKafka, LocalStatus, find, launch, logs, start, status, stop
+from kadmin_nb.local.local_kafka import LocalKafka, LocalStatus, find, launch, start, status, stop
 from kadmin_nb.local.node import Node
 from kadmin_nb.local.properties import TlsFiles
 from kadmin_nb.local.seed import seed
@@ -22,7 +22,6 @@ __all__ = [
     "find_jars",
     "find_java",
     "launch",
-    "logs",
     "seed",
     "spark_java_home",
     "start",

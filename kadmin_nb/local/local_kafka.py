@@ -208,13 +208,10 @@ def start(
 
 def launch(
     name: str = "default", nodes: int = 1, secure: bool = False, version: str | None = None, *,
-    users: Iterable[str] = (), tls: TlsFiles | None = None, extra: Mapping[str, str | None] | None = None,
-    plugins: Iterable[Path] = (), heap: str = "256m", timeout: float = 90.0, progress: Progress | None = None,
+    extra: Mapping[str, str | None] | None = None, timeout: float = 90.0, progress: Progress | None = None,
 ) -> LocalKafka:  # fmt: skip
     """As `start`, but the Kafka outlives this process, until `stop(name)`."""
-    recipe = _recipe(nodes, secure, users, tls, extra)
-    order = _StartOrder(name, True, recipe, heap, timeout, plugins=tuple(plugins))
-    return _start(order, version, progress)
+    return _start(_StartOrder(name, True, _recipe(nodes, secure, extra=extra), "256m", timeout), version, progress)
 
 
 def find(name: str = "default") -> LocalKafka:
@@ -244,20 +241,6 @@ def status() -> list[LocalStatus]:
     return [_status(folder, run) for folder, run in local_runs.all_runs()]
 
 
-def logs(name: str = "default", node: int = 1, lines: int = 50) -> str:
-    """The last lines of a node's log, also of one that did not come up.
-
-    Raises
-    ------
-    NotFound
-        No local Kafka of this name, or no such node.
-    """
-    folder, run = runs.known(name)
-    if not 1 <= node <= len(run.ports):
-        raise NotFound(f"the local Kafka {name!r} has no node {node}", hint=f"It has 1 to {len(run.ports)}.")
-    return "\n".join(log_tail(folder / f"node-{node}", lines))
-
-
 def _status(folder: Path, run: Run) -> LocalStatus:
     kafka = LocalKafka(folder, run)
     pids = tuple(node.pid for node in kafka.nodes)
@@ -285,8 +268,8 @@ class _StartOrder:
 
 
 def _recipe(
-    nodes: int, secure: bool, users: Iterable[str], tls: TlsFiles | None, extra: Mapping[str, str | None] | None,
-    proxied: Sequence[int] = (),
+    nodes: int, secure: bool, users: Iterable[str] = (), tls: TlsFiles | None = None,
+    extra: Mapping[str, str | None] | None = None, proxied: Sequence[int] = (),
 ) -> ClusterSpec:  # fmt: skip
     users = list(users)
     if not 1 <= nodes <= 5:

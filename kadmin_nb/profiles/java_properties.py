@@ -61,11 +61,6 @@ class Entries:
         return int(text) / 1000
 
 
-def covered(values: Mapping[str, str]) -> dict[str, str | Secret]:
-    """`values` with the secret ones in a `Secret`, so that nothing prints them from here on."""
-    return {k: Secret(v) if java_keys.is_secret(k) else v for k, v in values.items()}
-
-
 MAX_PROPERTIES_BYTES = 1 << 18
 """Bytes. A chain of PEM certificates has ten thousand."""
 
@@ -83,13 +78,13 @@ def parse_properties(path: Path) -> Entries:
     NotFound, UsageError, Unsupported
         No file, not a properties file, that of a broker, a misspelt key, a key that is refused.
     """
-    values: dict[str, str] = {}
+    values: dict[str, str | Secret] = {}
     pairs = [*_pairs(path)]
     _refuse_file_of_broker(path, {key for _, key, _ in pairs})
     for line, key, value in pairs:
         java_keys.refuse_misspelt_key(key, f"{path} line {line}")
-        values[key] = value
-    return Entries(covered(values), str(path))
+        values[key] = Secret(value) if java_keys.is_secret(key) else value
+    return Entries(values, str(path))
 
 
 def _refuse_file_of_broker(path: Path, keys: Collection[str]) -> None:

@@ -17,9 +17,7 @@ from typing import Any
 
 from .. import databricks, files
 from ..errors import NotFound, Unsupported, UsageError, printable
-from ..secrets import FORMS, Secret, is_reference, reference
-
-__all__ = ["FORMS", "is_reference", "read_reference"]
+from ..secrets import FORMS, Secret, reference
 
 KEYRING_SERVICE = "kadmin-nb"
 _MAX_BYTES = 1 << 16

@@ -10,7 +10,7 @@ from pathlib import Path
 from ..errors import KadminError, NotFound, UsageError
 from ..model.connection_settings import Settings
 from ..model.grammar import quote
-from ..secrets import Secret
+from ..secrets import Secret, is_reference
 from . import java_client, java_keys, java_properties, secret_references, toml
 from .java_properties import Entries
 
@@ -140,6 +140,4 @@ def _overrides(properties: Mapping[str, str], source: str) -> Entries:
 def _override(key: str, value: str) -> str | Secret:
     if not java_keys.is_secret(key):
         return str(value)
-    return (
-        secret_references.read_reference(value, Path.cwd()) if secret_references.is_reference(value) else Secret(value)
-    )
+    return secret_references.read_reference(value, Path.cwd()) if is_reference(value) else Secret(value)

@@ -13,7 +13,7 @@ from .. import documents, files
 from ..errors import NotFound, UsageError
 from ..hints import did_you_mean, nearest
 from ..model.grammar import quote
-from ..secrets import Secret
+from ..secrets import FORMS, Secret, is_reference
 from . import java_keys, java_properties, secret_references
 from .java_properties import Entries, Login
 
@@ -190,10 +190,10 @@ class _Profile:
         if isinstance(value, str):
             return value
         try:
-            kind: Any = list[str] | int | float | bool if key in _BROKERS else int | float | bool
-            value = documents.as_type(value, kind)
+            kind: Any = str | int | float | bool
+            value = documents.as_type(value, list[str] | kind if key in _BROKERS else kind, key)
         except ValueError as error:
-            raise UsageError(f"{self.where}: {key} is a text: {error}") from None
+            raise UsageError(f"{self.where}: {error}") from None
         if isinstance(value, list):
             return ",".join(value)
         return str(value).lower() if isinstance(value, bool) else str(value)
@@ -239,6 +239,6 @@ def require_references(properties: Mapping[str, str], where: str) -> None:
 
 
 def _require_reference(key: str, text: str, where: str) -> None:
-    if not secret_references.is_reference(text):
+    if not is_reference(text):
         raise UsageError(f"{where}: {key} is a literal secret, which is refused",
-                         hint=f"Write {key} = {secret_references.FORMS}, where the secret is.")  # fmt: skip
+                         hint=f"Write {key} = {FORMS}, where the secret is.")  # fmt: skip

@@ -82,10 +82,11 @@ _AS_TEXT = {
 def _scalar(name: str, value: object, kind: str) -> object:
     """The value as that type: it is of exactly this type, or a text that stands for one; a whole number is a float."""
     bound = value
-    if isinstance(value, str) and kind in _AS_TEXT and _AS_TEXT[kind].fullmatch(value):
-        bound = value.lower() == "true" if kind == "bool" else _TYPES[kind](value)
-    elif kind == "float" and type(value) is int:
-        bound = float(value)
+    with suppress(ValueError, OverflowError):  # a number of too many digits
+        if isinstance(value, str) and kind in _AS_TEXT and _AS_TEXT[kind].fullmatch(value):
+            bound = value.lower() == "true" if kind == "bool" else _TYPES[kind](value)
+        elif kind == "float" and type(value) is int:
+            bound = float(value)
     if type(bound) is not _TYPES[kind] or (isinstance(bound, float) and not math.isfinite(bound)):
         raise _type_error(name, value, kind, _HINTS[kind].format(name=name))
     return bound

@@ -9,8 +9,8 @@ import pytest
 
 from kadmin_nb.errors import KadminError, NotFound, Unsupported, UsageError
 from kadmin_nb.profiles import require_references, settings_for
-from kadmin_nb.profiles.secret_references import is_reference, read_reference
-from kadmin_nb.secrets import Secret
+from kadmin_nb.profiles.secret_references import read_reference
+from kadmin_nb.secrets import Secret, is_reference
 
 
 def test_env(monkeypatch, here):

@@ -93,6 +93,8 @@ def test_a_value_is_bound_by_its_declared_type(injected: str, name: str, expecte
         ("share = float('inf')", "inf", "finite"),
         ('share = "nan"', "nan", "finite"),
         ("share = True", "got true", "finite"),
+        (f"share = {10**400}", "share is declared float and got the number 1000", "finite"),
+        (f'limit = "{"9" * 5000}"', 'limit is declared int and got the text "999', "whole"),
         ('users = "alice"', 'users is declared list[str] and got the text "alice"', 'users=["one"]'),
         ('users = "[7]"', "users[0] is declared str and got the number 7", "-r"),
         ("users = [None]", "users[0]", "-r"),
