@@ -112,7 +112,7 @@ def presented_certificate(settings: Settings, host: str, port: int, timeout: flo
         raise ConnectionFailed("no certificate is presented", code="SSL_HANDSHAKE_FAILED")
     try:
         return x509.load_der_x509_certificate(content)
-    except ValueError:
+    except (ValueError, x509.InvalidVersion):
         raise ConnectionFailed("the certificate cannot be read", code="SSL_HANDSHAKE_FAILED") from None
 
 
@@ -126,7 +126,7 @@ def own_certificate(settings: Settings) -> x509.Certificate:
     """
     try:
         return x509.load_pem_x509_certificates(Path(settings.certificate_file or "").read_bytes())[0]
-    except (OSError, ValueError):
+    except (OSError, ValueError, x509.InvalidVersion):
         raise UsageError(f"{settings.source}: the keystore holds no certificate that can be read") from None
 
 

@@ -121,7 +121,10 @@ class _Reader:
     def certificate(self) -> x509.Certificate:
         """The next certificate, whose format stands before it."""
         self.block(length_bytes=2)
-        return x509.load_der_x509_certificate(self.block())
+        try:
+            return x509.load_der_x509_certificate(self.block())
+        except x509.InvalidVersion:  # which is no ValueError
+            raise ValueError("a certificate of an unknown version") from None
 
 
 def _key_octets(protected: bytes) -> bytes:
@@ -218,7 +221,7 @@ def _loaded(location: str, password: str | None, store: str, key_password: str |
             f"{location}, named by {store}.location, is encrypted in a way that is not read",
             hint=_conversion(location, store),
         ) from None
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, x509.InvalidVersion) as error:
         raise _unreadable(location, store, error, has_password=bool(password)) from None
 
 

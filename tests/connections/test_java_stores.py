@@ -115,6 +115,14 @@ def test_a_damaged_jks_is_an_error_of_one_kind(stores, cut, place, byte):
         java_stores.read_jks(bytes(content), None, KEY_PASSWORD)
 
 
+def test_a_certificate_of_an_unknown_version_is_named_with_its_store(client, stores):
+    """It was a traceback: InvalidVersion: 4 is not a valid X509 version."""
+    third = (stores / "trust.jks").read_bytes()
+    (stores / "fifth.jks").write_bytes(third.replace(b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x04"))
+    with pytest.raises(UsageError, match=r"fifth\.jks, named by ssl\.truststore\.location, is not a PKCS12 or JKS"):
+        settings_for(client(f"{TLS}ssl.truststore.location={stores}/fifth.jks\n"))
+
+
 def test_the_key_is_on_no_disk_in_the_clear(client, stores):
     """A private key lay unpacked in /tmp."""
     settings = settings_for(client(TLS + lines(stores)))
