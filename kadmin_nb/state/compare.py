@@ -309,38 +309,29 @@ def _folded(configs: pa.Table) -> pa.Table:
     return pa.concat_tables([configs.filter(pc.invert(single)).cast(schema), folded])
 
 
-def _of_each(rows: Iterable[Row]) -> list[Row]:
+def _of_each(rows: Sequence[Row]) -> list[Row]:
     """One row a key; where a broker could not be read one row says so, and nothing is known of any."""
-    rows = list(rows)
-    if unread := next((row for row in rows if row.get("error") is not None), None):
-        message = f"broker {unread['resource_name']}: {unread.get('message') or ''}"
+    if unread := next((row for row in rows if row["error"] is not None), None):
+        message = f"broker {unread['resource_name']}: {unread['message'] or ''}"
         return [{**unread, "resource_name": EACH, "key": None, "message": message}]
-    brokers = {row["resource_name"] for row in rows}
-    keys: dict[str, dict[str, Row]] = defaultdict(dict)
+    brokers = len({row["resource_name"] for row in rows})
+    keys: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
-        keys[row["key"]][row["resource_name"]] = row
-    return [_one(by_broker, brokers) for _, by_broker in sorted(keys.items())]
+        keys[row["key"]].append(row)
+    return [_one(of_key, is_everywhere=len(of_key) == brokers) for _, of_key in sorted(keys.items())]
 
 
-def _one(by_broker: dict[str, Row], brokers: set[str]) -> Row:
-    first = next(iter(by_broker.values()))
-    values = sorted(set(_values(by_broker, brokers)))
-    agreed = {
-        name: distinct.pop() if len(distinct := {row.get(name) for row in by_broker.values()}) == 1 else None
-        for name in ("source", "is_default")
-    }
-    single = len(values) == 1
+def _one(rows: Sequence[Row], is_everywhere: bool) -> Row:
+    """What brokers have of a key, in one row; `is_everywhere` that each has it."""
+    texts = {SHOWN if row["is_sensitive"] else str(row["value"]) for row in rows}
+    values = sorted(texts if is_everywhere else {*texts, "(not set)"})
+    first, single = rows[0], len(values) == 1
+    agreed = {name: first[name] if len({row[name] for row in rows}) == 1 else None for name in ("source", "is_default")}
     return {
-        **{name: first.get(name) for name in schemas.CONFIGS.names},
+        **first,
         **agreed,
         "resource_name": EACH,
         "value": first["value"] if single else " | ".join(values),
-        "synonyms": first.get("synonyms") if single and agreed["source"] else None,
-        "is_sensitive": any(row.get("is_sensitive") for row in by_broker.values()),
+        "synonyms": first["synonyms"] if single and agreed["source"] else None,
+        "is_sensitive": any(row["is_sensitive"] for row in rows),
     }
-
-
-def _values(by_broker: dict[str, Row], brokers: set[str]) -> Iterator[str]:
-    for broker in brokers:
-        row = by_broker.get(broker)
-        yield "(not set)" if row is None else SHOWN if row.get("is_sensitive") else str(row["value"])
