@@ -14,20 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from ..admin.ports import SPECIFIED, Broker, Component
 from ..admin.wire import PATIENCE
 from ..advice import brakes as rules
-from ..advice.brakes import (
-    BITES,
-    BROKER_KEYS,
-    IO_THREADS,
-    MIN_IN_SYNC,
-    OVERRIDES,
-    PER_ADDRESS,
-    QUEUED_MS,
-    STANDS,
-    Address,
-    ClientFacts,
-    ConfigFacts,
-    Queue,
-)
+from ..advice import client_brakes
+from ..advice.brakes import BITES, BROKER_KEYS, MIN_IN_SYNC, OVERRIDES, PER_ADDRESS, STANDS, ConfigFacts
+from ..advice.client_brakes import IO_THREADS, QUEUED_MS, Address, ClientFacts, Queue
 from ..advice.config_rules import findings
 from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError, NotFound, printable
@@ -255,7 +244,7 @@ def of_client(kafka: LiveKafka, facts: ClientFacts, requests: relational.Frame |
         waits_ms=None if requests is None else _waits(requests, facts.client),
         queues=[] if requests is None else _queues(requests, facts.client),
     )
-    return BrakesAnswer(client(*facts.client), rules.of_client(whole), kafka.id, notes, unread)
+    return BrakesAnswer(client(*facts.client), client_brakes.of_client(whole), kafka.id, notes, unread)
 
 
 def _read(what: str, read: Callable[[], Read], otherwise: Read, notes: list[str]) -> Read:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ..advice.brakes import WAITED_MS, ClientFacts, Load, ReplicaWaits, Throttling
+from ..advice.client_brakes import WAITED_MS, ClientFacts, Load, ReplicaWaits, Throttling
 from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError
 from ..frames import relational

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .. import usage
-from ..advice.brakes import Follower
+from ..advice.client_brakes import Follower
 from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError, NotFound
 from ..frames import schemas

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ..advice.brakes import ClientFacts
+from ..advice.client_brakes import ClientFacts
 from ..client_configs.kafka import LiveKafka
 from ..errors import NotFound, UsageError, printable
 from ..frames import schemas

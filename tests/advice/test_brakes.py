@@ -14,17 +14,12 @@ from kadmin_nb.advice.brakes import (
     OVERRIDES,
     PER_ADDRESS,
     STANDS,
-    Address,
-    ClientFacts,
     ConfigFacts,
-    Load,
-    Queue,
-    Throttling,
     of_broker,
-    of_client,
     of_group,
     of_topic,
 )
+from kadmin_nb.advice.client_brakes import Address, ClientFacts, Load, Queue, Throttling, of_client
 from kadmin_nb.model.config_fallback import Synonym
 from kadmin_nb.model.config_values import BrokerConfigs, ConfigValue
 from kadmin_nb.model.entity import Entity

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 
-from kadmin_nb.advice.brakes import Address
+from kadmin_nb.advice.client_brakes import Address
 from kadmin_nb.cluster.brakes import _addresses
 
 BEGIN = datetime(2026, 11, 21, 10, tzinfo=UTC)

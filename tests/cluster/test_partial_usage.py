@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from kadmin_nb.advice.brakes import BITES, MAY_BITE, STANDS, Follower
-from kadmin_nb.cluster.bucket_usage import Observed
+from kadmin_nb.advice.brakes import BITES, MAY_BITE, STANDS
+from kadmin_nb.advice.client_brakes import Follower
+from kadmin_nb.cluster.observed_requests import Observed
 from kadmin_nb.cluster.why import WhyAnswer, why
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.entity import Entity
