@@ -271,11 +271,12 @@ def _unlike_peers(broker: Resource, facts: ConfigFacts) -> Iterator[Finding]:
     for one in facts.differing:
         seen = (one.coverage or Coverage()).seen
         coverage = None if seen is None else Coverage(seen, seen | missing)
-        fix = one.fix or "config audit --only differs"
-        if one.edit is None and (missing or (one.coverage and one.coverage.missing)):
+        edit = next((edit for edit in (one.edit, *one.further) if edit and edit.resource == broker), None)
+        fix = "config audit --only differs" if edit is None else fixing_line(edit)
+        if edit is None and (missing or (one.coverage and one.coverage.missing)):
             yield not_known("unlike-peers", broker, one.key, one.message, fix, coverage)
         else:
-            found = brake("unlike-peers", broker, one.key, one.message, one.edit, state=MAY_BITE, fix=fix)
+            found = brake("unlike-peers", broker, one.key, one.message, edit, state=MAY_BITE, fix=fix)
             yield replace(found, coverage=coverage)
 
 

@@ -247,8 +247,8 @@ class _ConfigsAtOnce:
             first = next(iter(values))
             found = [_tied(self._at(key, first, values[first]), values)]
         else:
-            odd = (self._at(key, name, value) for name, value in values.items() if value != most)
-            found = [_odd(config, self._at(key, peers[0], most), len(peers)) for config in odd]
+            odd = [self._at(key, name, value) for name, value in values.items() if value != most]
+            found = [_odd(odd, self._at(key, peers[0], most), len(peers))]
         is_certain = others[0][1] + len(self.brokers.unread) < count
         yield from found if is_certain else map(self._unsure, found)
 
@@ -258,7 +258,9 @@ class _ConfigsAtOnce:
             return finding
         silent = ", ".join(name or "<default>" for name in self.brokers.unread)
         message = f"{finding.message}; which of them most have is {NOT_KNOWN}: broker {silent} could not be read"
-        return replace(finding.with_(expected=None, expected_source=None), message=message, edit=None, fix=None)
+        return replace(
+            finding.with_(expected=None, expected_source=None), message=message, edit=None, further=(), fix=None
+        )
 
     def _at(self, key: str, name: str, text: str | None) -> ConfigValue:
         """The value of a broker, or what stands for one that it lacks."""
@@ -448,20 +450,33 @@ def _removal(value: ConfigValue) -> str | None:
 
 def _tied(config: ConfigValue, values: Mapping[str, str | None]) -> Finding:
     """Brokers of which none has the usual value, in one finding that names them; `config` is of the first."""
-    brokers_of: dict[str, list[str]] = defaultdict(list)
-    for name, value in values.items():
-        brokers_of[_value_text(value)].append(name)
-    phrases = (f"{value} on broker {', '.join(names)}" for value, names in brokers_of.items())
-    finding = _finding(DIFFERS, config, f"{config.key} is {', but '.join(phrases)}")
+    finding = _finding(DIFFERS, config, f"{config.key} is {', but '.join(_phrases(values))}")
     return finding.with_(resource_name=", ".join(values), brokers=tuple(values), value=None)
 
 
-def _odd(config: ConfigValue, usual: ConfigValue, count: int) -> Finding:
-    """A broker beside its peers, of which so many are alike."""
+def _phrases(values: Mapping[str, str | None]) -> list[str]:
+    """`5 on broker 1, 2`, for each value."""
+    brokers_of: dict[str, list[str]] = defaultdict(list)
+    for name, value in values.items():
+        brokers_of[_value_text(value)].append(name)
+    return [f"{value} on broker {', '.join(names)}" for value, names in brokers_of.items()]
+
+
+def _odd(configs: Sequence[ConfigValue], usual: ConfigValue, count: int) -> Finding:
+    """Brokers beside their peers, of which so many are alike, in one finding that names them."""
+    first, values = configs[0], {config.resource.name: config.text for config in configs}
     peers = f"broker {usual.resource.name}" if count == 1 else f"{count} others"
-    message = f"{_key_and_resource(config)} is {_value_text(config.text)}, but {_value_text(usual.text)} on {peers}"
-    finding = _finding(DIFFERS, config, message, usual.text, usual.source, _alike(config, usual.text))
-    return finding.with_(brokers=(config.resource.name,))
+    said = (
+        f"of {first.resource} is {_value_text(first.text)}" if len(values) == 1 else f"is {', '.join(_phrases(values))}"
+    )
+    message = f"{first.key} {said}, but {_value_text(usual.text)} on {peers}"
+    each = [_finding(DIFFERS, one, message, usual.text, usual.source, _alike(one, usual.text)) for one in configs]
+    edits = [one.edit for one in each if one.edit]
+    fix = "\n".join(map(fixing_line, edits)) or None
+    found = replace(each[0], edit=edits[0] if edits else None, further=tuple(edits[1:]), fix=fix)
+    alike = {name: found.evidence[name] if len({one.evidence[name] for one in each}) == 1 else None
+             for name in ("value", "source")}  # fmt: skip
+    return found.with_(resource_name=", ".join(values), brokers=tuple(values), **alike)
 
 
 def _value_text(value: str | None) -> str:

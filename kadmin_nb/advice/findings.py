@@ -84,7 +84,7 @@ class ConfigFindings(Audit):
         chosen = words or tuple(FINDINGS)
         asked = [f for f in self.findings if f.code in chosen and source in (None, f.evidence.get("source"))]
         unsure = {UNREAD, *(_UNSURE[word] for word in chosen if word in _UNSURE)} - {*chosen}
-        not_fixed = (replace(f, edit=None, fix=None) for f in self.findings if f.code in unsure)
+        not_fixed = (replace(f, edit=None, further=(), fix=None) for f in self.findings if f.code in unsure)
         return self.of([*asked, *not_fixed])
 
     @property

@@ -308,4 +308,4 @@ class Findings(Answer):
 
     def edits(self) -> list[Edit]:
         """The edits that fix them, for `stage.add`; a finding without one is passed over."""
-        return [finding.edit for finding in self.findings if finding.edit]
+        return [edit for finding in self.findings for edit in (finding.edit, *finding.further) if edit]

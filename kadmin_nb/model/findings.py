@@ -131,6 +131,8 @@ class Finding:
     edit: Edit | None = None
     fix: str | None = None
     coverage: Coverage | None = None
+    further: tuple[Edit, ...] = ()
+    """The edits of the other brokers that it is about."""
 
     @classmethod
     def not_known(

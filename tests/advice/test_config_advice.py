@@ -80,6 +80,20 @@ def test_a_broker_beside_its_peers():
     assert found(*brokers, for_good) == [("differs", "3", key, "16", STATIC, "8", None)]
 
 
+def test_brokers_beside_their_peers_are_one_row():
+    """Three of nine brokers were old machines, and each key of theirs was three rows."""
+    key = "num.io.threads"
+    others = [row(f"broker={n}", key, "8", BUILT_IN) for n in range(4, 10)]
+    odd = [row(f"broker={n}", key, value, BROKER, (BUILT_IN, key, "8")) for n, value in ((1, "4"), (2, "16"), (3, "4"))]
+    read_only = odd[2] | {"is_read_only": True, "source": STATIC}
+    answer = ConfigFindings(findings(frame(*odd[:2], read_only, *others)))
+    (one,) = answer.to_arrow().to_pylist()
+    assert (one["resource_name"], one["value"], one["source"], one["expected"]) == ("1, 2, 3", None, None, "8")
+    assert one["message"] == "num.io.threads is 4 on broker 1, 3, 16 on broker 2, but 8 on 6 others"
+    assert one["fix"] == f"config reset {key} broker=1\nconfig reset {key} broker=2"
+    assert [str(edit.resource) for edit in answer.edits()] == ["broker=1", "broker=2"]
+
+
 def test_a_value_beside_none():
     """One broker kept its logs for a minute, the others had said nothing, and it was not seen."""
     key = "log.retention.ms"
