@@ -17,7 +17,10 @@ from kadmin_nb.model.changes import Edit
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.change_lines import on_each_pair
 
-pytestmark = pytest.mark.broker
+
+@pytest.fixture
+def cluster(in_memory) -> kn.Cluster:
+    return in_memory
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Which quota binds a client, asked of a real cluster."""
+"""Which quota applies to a client, asked of a cluster; the double is held to real ones by the conformance suite."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ import kadmin_nb as kn
 from kadmin_nb.admin.ports import Broker
 from kadmin_nb.commands.options import read_selectors
 
-pytestmark = pytest.mark.broker
+
+@pytest.fixture
+def cluster(in_memory) -> kn.Cluster:
+    return in_memory
+
 
 COLUMNS = ["key", "value", "level", "bucket_user", "bucket_client_id"]
 
@@ -213,6 +217,7 @@ def test_a_client_has_a_name(cluster, user) -> None:
         cluster.quotas.resolve(user)
 
 
+@pytest.mark.broker
 def test_a_class_of_its_own_is_not_knowable(opinionated) -> None:
     """It predicted limits on a cluster that decides them by its own class."""
     with pytest.raises(kn.errors.NotKnowable, match="GenerousCallback"):
@@ -221,6 +226,7 @@ def test_a_class_of_its_own_is_not_knowable(opinionated) -> None:
     assert b"kadmin.assumed" in answer.to_arrow().schema.metadata
 
 
+@pytest.mark.broker
 def test_a_policy_is_heard_in_its_own_words(opinionated) -> None:
     """It said POLICY_VIOLATION and not what to do."""
     opinionated.port.create_topics({"watched": 1})
@@ -246,6 +252,7 @@ def test_the_total_over_brokers_is_told(cluster, quotas, monkeypatch) -> None:
     assert "Limits apply per broker; on all 3 together: producer_byte_rate 9 MB/s" in text
 
 
+@pytest.mark.broker
 def test_metrics_do_not_guess_a_custom_callback(opinionated):
     """The board showed limits that no broker enforces."""
     with pytest.warns(UserWarning, match="client.quota.callback.class"):

@@ -1,4 +1,4 @@
-"""Why a client is limited, asked of a real cluster: one screen."""
+"""Why a client is limited, asked of a cluster: one screen."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ import kadmin_nb as kn
 from kadmin_nb import hints
 from kadmin_nb.frames.blocks import WHOLE
 
-pytestmark = pytest.mark.broker
+
+@pytest.fixture
+def cluster(in_memory) -> kn.Cluster:
+    return in_memory
+
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 

@@ -101,7 +101,7 @@ def _about_entity(entity: Entity) -> str | None:
         return "Invalid quota entity combination, IP entity shouldnot be combined with User or ClientId"
     return (
         None
-        if parts["ip"] is None or _is_address(parts["ip"])
+        if parts["ip"] in (None, "localhost") or _is_address(parts["ip"])
         else f"{parts['ip']} is not a valid IP or resolvable host."
     )
 
