@@ -39,7 +39,6 @@ FUNCTIONS: Mapping[str, tuple[str, Any, str]] = {
     "max": ("max", None, "max({})"),
     "min": ("min", None, "min({})"),
     "sum": ("sum", None, "sum({})"),
-    "first": ("first", None, "first({})"),
     "full_sum": ("sum", _IN_FULL, "if(count({0}) = count(*), sum({0}), null)"),
     "full_max": ("max", _IN_FULL, "if(count({0}) = count(*), max({0}), null)"),
     "count": ("count", None, "count({})"),

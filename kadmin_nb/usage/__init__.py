@@ -29,52 +29,31 @@ if TYPE_CHECKING:
     from .windows import usage
 
 _NAMES = {
-    "backtesting": ("backtest",),
-    "broker_utilisation": ("UtilisationDifferences", "utilisation_differences"),
-    "covered": ("coverage",),
-    "limits_used": ("known_clients", "over_days", "utilisation", "utilisation_daily"),
-    "log_days": ("LogDay", "log_day"),
-    "metrics": ("usage_from_metrics",),
-    "near_and_top": ("alerts", "near", "top"),
-    "prometheus_api": ("prometheus",),
-    "request_log": ("Requests", "record_sizes", "requests"),
-    "request_rows": ("LOWEST_VERSIONS",),
-    "tables": ("check_tables", "store_usage", "store_utilisation"),
-    "touched_clients": ("impact",),
-    "usage_totals": ("totals",),
-    "windows": ("usage",),
+    "backtesting": "backtest",
+    "broker_utilisation": "UtilisationDifferences utilisation_differences",
+    "covered": "coverage",
+    "limits_used": "known_clients over_days utilisation utilisation_daily",
+    "log_days": "LogDay log_day",
+    "metrics": "usage_from_metrics",
+    "near_and_top": "alerts near top",
+    "prometheus_api": "prometheus",
+    "request_log": "Requests record_sizes requests",
+    "request_rows": "LOWEST_VERSIONS",
+    "tables": "check_tables store_usage store_utilisation",
+    "touched_clients": "impact",
+    "usage_totals": "totals",
+    "windows": "usage",
 }
 """The verbs and answers, by the module that each is in."""
 
-_PLACES = {name: module for module, names in _NAMES.items() for name in names}
+_PLACES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
-    "LOWEST_VERSIONS",
-    "LogDay",
-    "Requests",
-    "UtilisationDifferences",
-    "alerts",
-    "backtest",
-    "check_tables",
-    "coverage",
-    "impact",
-    "known_clients",
-    "log_day",
-    "near",
-    "over_days",
-    "prometheus",
-    "record_sizes",
-    "requests",
-    "store_usage",
-    "store_utilisation",
-    "top",
-    "totals",
-    "usage",
-    "usage_from_metrics",
-    "utilisation",
-    "utilisation_daily",
-    "utilisation_differences",
-]
+    "LOWEST_VERSIONS", "LogDay", "Requests", "UtilisationDifferences", "alerts", "backtest", "check_tables",
+    "coverage", "impact", "known_clients", "log_day", "near", "over_days", "prometheus", "record_sizes", "requests",
+    "store_usage", "store_utilisation", "top", "totals", "usage", "usage_from_metrics", "utilisation",
+    "utilisation_daily", "utilisation_differences",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -328,9 +328,7 @@ def _before(windows: Frame, throttled: Frame) -> dict[int, float]:
     start, end = (words.micros(words.column(name)) for name in ("start", "end"))
     by = ["number", "broker", "measured", "start"]
     earlier = relational.with_columns(throttled, {"start": words.moment(start - (end - start))})
-    among = members(windows, relational.each_once(earlier, by), by)
-    most: dict[str, Measure] = {"used": ("max", "used")}
-    return {row["number"]: row["used"] for row in _listed(added_up(among, ["number"], most))}
+    return _most_used(members(windows, relational.each_once(earlier, by), by))
 
 
 def _later(windows: Frame, ends: Mapping[int, int]) -> dict[int, float]:
@@ -340,8 +338,13 @@ def _later(windows: Frame, ends: Mapping[int, int]) -> dict[int, float]:
     for number, until in ends.items():
         end = words.when(words.column("number") == number, words.literal(until, pa.int64()), end)
     after = where(with_further(windows, {"last": end}), words.micros(words.column("start")) >= words.column("last"))
+    return _most_used(after)
+
+
+def _most_used(windows: Frame) -> dict[int, float]:
+    """The most that was used in a window, by the number of the limit."""
     most: dict[str, Measure] = {"used": ("max", "used")}
-    return {row["number"]: row["used"] for row in _listed(added_up(after, ["number"], most))}
+    return {row["number"]: row["used"] for row in _listed(added_up(windows, ["number"], most))}
 
 
 def _used_while_throttled(rows: Frame, throttled: Frame) -> dict[int, dict[tuple[str, str, int], float]]:

@@ -167,7 +167,7 @@ class LineBatch:
         """The documents of these usual lines, read at once; where one is broken, in ever smaller parts."""
         if not len(rows):
             return
-        documents = _parse_documents(self._documents(rows))
+        documents = json_rows(self._documents(rows), _DOCUMENT)
         if documents is not None and documents.num_rows == len(rows):
             yield documents
         elif len(rows) <= FEW:
@@ -200,11 +200,6 @@ def _empty_strings(text: bytearray) -> Iterator[int]:
     for start in range(0, len(text), BLOCK):
         is_quote = np.frombuffer(text, np.uint8)[start : start + BLOCK + 1] == ord('"')
         yield from (start + np.flatnonzero(is_quote[:-1] & is_quote[1:])).tolist()
-
-
-def _parse_documents(text: bytearray) -> pa.Table | None:
-    """The documents, a line each; None where Arrow cannot read them all."""
-    return json_rows(text, _DOCUMENT)
 
 
 def _leading_document(text: str) -> dict[str, Any]:
@@ -267,18 +262,21 @@ def _acquired(topics: pa.Array) -> pa.Array:
     np.add.at(sums, of_topic, counts)
     records = pa.array(sums, from_pandas=True)  # which makes null of NaN
     values = pa.StructArray.from_arrays([pc.struct_field(answered, "topicId"), records], fields=[*ACQUIRED])
-    lengths = np.asarray(pc.fill_null(pc.list_value_length(topics), 0))
-    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
-    return pa.ListArray.from_arrays(offsets, values, mask=topics.is_null())
+    return _lists_as(topics, values)
 
 
 def _topics(topics: pa.Array) -> pa.Array:
     """The topics that an answer is about, by name or id, with a comma between them; null where it tells none."""
     names = pc.coalesce(*(pc.struct_field(topics.flatten(), name) for name in _TOPIC))
-    lengths = np.asarray(pc.fill_null(pc.list_value_length(topics), 0))
-    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
-    joined = pc.binary_join(pa.ListArray.from_arrays(offsets, names, mask=topics.is_null()), ",")
+    joined = pc.binary_join(_lists_as(topics, names), ",")
     return pc.if_else(pc.equal(joined, ""), None, joined)
+
+
+def _lists_as(others: pa.Array, values: pa.Array) -> pa.Array:
+    """The values in lists that are as long as those others; null where these are."""
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(others), 0))
+    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
+    return pa.ListArray.from_arrays(offsets, values, mask=others.is_null())
 
 
 def _floats(numbers: pa.Array) -> npt.NDArray[np.float64]:

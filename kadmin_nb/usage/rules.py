@@ -54,15 +54,9 @@ class Rate(NamedTuple):
 
 
 REQUEST_TOTALS: dict[str, Measure] = {
-    "bytes_in": ("sum", "bytes_in"),
     "bytes_out": ("sum", "fetched"),
-    "io_us": ("sum", "io_us"),
-    "produce_ms": ("max", "produce_ms"),
-    "fetch_ms": ("max", "fetch_ms"),
-    "share_bytes": ("sum", "share_bytes"),
-    "unsized_shares": ("sum", "unsized_shares"),
-    "share_ms": ("max", "share_ms"),
-    "other_ms": ("max", "other_ms"),
+    **{name: ("sum", name) for name in ("bytes_in", "io_us", "share_bytes", "unsized_shares")},
+    **{name: ("max", name) for name in ("produce_ms", "fetch_ms", "share_ms", "other_ms")},
 }
 """The requests of a client in a window. All that is added up is whole, bytes and microseconds: doubles differ in their
 last digit by the order of the rows, which on Spark is another in each run."""
@@ -85,16 +79,10 @@ BUCKET_TOTALS: dict[str, Measure] = {
 
 SUM, MAX = "sum", "max"
 
+_COUNTED = ("windows_seen", "windows_unknown", "windows_above_80", "windows_above_100", "windows_throttled")
 BUCKET_SUMS: dict[str, str] = {
-    "windows_seen": SUM,
-    "windows_unknown": SUM,
-    "windows_above_80": SUM,
-    "windows_above_100": SUM,
-    "windows_throttled": SUM,
-    "used_sum": SUM,
-    "peak": MAX,
-    "longest_above_100_s": MAX,
-    "throttle_ms": MAX,
+    **dict.fromkeys((*_COUNTED, "used_sum"), SUM),
+    **dict.fromkeys(("peak", "longest_above_100_s", "throttle_ms"), MAX),
 }
 """The windows of a bucket put together, and days put together: null counts as nothing, and nothing at all is null."""
 

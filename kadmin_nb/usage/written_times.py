@@ -194,19 +194,14 @@ def _of_zone(clocks: pa.Array, tz: str | None) -> tuple[pa.Array, pa.Array, pa.A
     never = pa.repeat(False, len(clocks))
     if tz is None:
         return pa.nulls(len(clocks), MOMENT), never, never
-    if fixed := _FIXED.fullmatch(tz):
-        return pc.subtract(clocks, _distance(fixed)).cast(MOMENT), never, never
+    if _FIXED.fullmatch(tz):
+        ahead = pa.scalar(zone_of(tz).utcoffset(None), pa.duration("us"))
+        return pc.subtract(clocks, ahead).cast(MOMENT), never, never
     first, last = (
         pc.assume_timezone(clocks, tz, ambiguous=which, nonexistent="latest") for which in ("earliest", "latest")
     )
     is_skipped = pc.fill_null(pc.not_equal(pc.local_timestamp(first), clocks), False)
     return first.cast(MOMENT), pc.fill_null(pc.not_equal(first, last), False), is_skipped
-
-
-def _distance(fixed: re.Match[str]) -> pa.Scalar:
-    sign, hours, minutes = fixed.groups(default="0")
-    ahead = timedelta(hours=int(hours), minutes=int(minutes))
-    return pa.scalar(-ahead if sign == "-" else ahead, pa.duration("us"))
 
 
 def _parsed(texts: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -233,12 +228,9 @@ def _with_offsets(texts: pa.Array, tz: str | None) -> pa.Array:
     for name in names.drop_null().unique().to_pylist():
         offset = _offset_of(name, tz)
         if offset is not None:
-            texts = pc.if_else(pc.equal(pc.fill_null(names, ""), name), _ending(texts, name, offset), texts)
+            told = pc.replace_substring(texts, f"[{name}]", offset)
+            texts = pc.if_else(pc.equal(pc.fill_null(names, ""), name), told, texts)
     return texts
-
-
-def _ending(texts: pa.Array, name: str, offset: str) -> pa.Array:
-    return pc.replace_substring(texts, f"[{name}]", offset)
 
 
 def _offset_of(name: str, tz: str | None) -> str | None:
