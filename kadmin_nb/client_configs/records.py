@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, Generic, NamedTuple, Self, TypeVar, cast
 
 from .. import documents
 from ..errors import KadminError
@@ -115,24 +115,6 @@ class ConfigValue(Document):
     plan_id: str
 
 
-def read_entry(key: bytes | None, value: bytes | None) -> tuple[ClientEntity, str, ConfigValue | None] | None:
-    """The entity, the key and the value of a record of CONFIGS_TOPIC, no value of a tombstone.
-
-    None where it is none: it cannot be read, or no client may take it. Admins and clients read by this alone.
-    """
-    names = ConfigKey.decode(key)
-    config = ConfigValue.decode(value)
-    if names is None or (config is None and value is not None):
-        return None
-    try:
-        entity = ClientEntity.of(names.user, names.client_id)
-        if config is not None and stored_value(names.key, config.value) != config.value:
-            return None
-    except KadminError:
-        return None
-    return entity, names.key, config
-
-
 class Entry(NamedTuple):
     """The value of an entity's key, with the offset of its record and the record's time in ms since 1970."""
 
@@ -143,32 +125,66 @@ class Entry(NamedTuple):
     changed: int = 0
 
 
-class ClientConfigLog:
-    """The sum of records: the newest of each key counts; one that cannot be read changes nothing but a counter.
+Key = TypeVar("Key", bound=DocumentKey)
+Value = TypeVar("Value", bound=Document)
+
+
+class Log(Generic[Key, Value]):
+    """The newest record of each key, with its offset and its time in ms; one that cannot be read is only counted."""
+
+    def __init__(self, key_type: type[Key], value_type: type[Value]) -> None:
+        self._key_type, self._value_type = key_type, value_type
+        self.newest: dict[Key, tuple[Value, int, int]] = {}
+        self.passed_over = 0
+        self.last = 0
+
+    def take(self, key: bytes | None, value: bytes | None, offset: int, timestamp: int) -> None:
+        """Add the next record; a tombstone removes its key."""
+        self.last = max(self.last, timestamp)
+        names, fields_ = self._key_type.decode(key), self._value_type.decode(value)
+        if names is None or (fields_ is None and value is not None) or not self._is_valid(names, fields_):
+            self.passed_over += 1
+        elif fields_ is None:
+            self.newest.pop(names, None)
+        elif self._keeps(names):
+            self.newest[names] = fields_, offset, timestamp
+
+    def _is_valid(self, names: Key, value: Value | None) -> bool:
+        return True
+
+    def _keeps(self, names: Key) -> bool:
+        return True
+
+
+class ClientConfigLog(Log[ConfigKey, ConfigValue]):
+    """The entries in CONFIGS_TOPIC; admins and clients read them by this alone.
 
     Admins keep the entries of every entity; a client those of its own levels, which are `whose`.
     """
 
     def __init__(self, whose: Collection[ClientEntity] | None = None) -> None:
+        super().__init__(ConfigKey, ConfigValue)
         self._whose = whose
-        self.entries: dict[ClientEntity, dict[str, Entry]] = {}
-        self.passed_over = 0
 
-    def take(self, key: bytes | None, value: bytes | None, offset: int, timestamp: int) -> None:
-        """Add the next record."""
-        if (entry := read_entry(key, value)) is None:
-            self.passed_over += 1
-            return
-        entity, name, config = entry
-        if self._whose is not None and entity not in self._whose:
-            return
-        entries = self.entries.setdefault(entity, {})
-        if config is not None:
-            entries[name] = Entry(config.value, offset, config.author, config.plan_id, timestamp)
-            return
-        entries.pop(name, None)
-        if not entries:
-            del self.entries[entity]
+    def _is_valid(self, names: ConfigKey, value: ConfigValue | None) -> bool:
+        """True of a tombstone, and of an entry that a client may take."""
+        try:
+            ClientEntity.of(names.user, names.client_id)
+            return value is None or stored_value(names.key, value.value) == value.value
+        except KadminError:
+            return False
+
+    def _keeps(self, names: ConfigKey) -> bool:
+        return self._whose is None or ClientEntity(names.user, names.client_id) in self._whose
+
+    @property
+    def entries(self) -> dict[ClientEntity, dict[str, Entry]]:
+        """The entries by entity and key, put together each time."""
+        entries: dict[ClientEntity, dict[str, Entry]] = {}
+        for names, (config, offset, at) in self.newest.items():
+            entry = Entry(config.value, offset, config.author, config.plan_id, at)
+            entries.setdefault(ClientEntity(names.user, names.client_id), {})[names.key] = entry
+        return entries
 
     def values(self) -> dict[ClientEntity, dict[str, str]]:
         """The values alone."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
 
 from kafka.protocol.admin.cluster import DescribeQuorumRequest
 
@@ -17,7 +17,7 @@ from ..model.client_configs import CONSUMER_KEYS, PRODUCER_KEYS, ClientEntity, m
 from ..model.grammar import format_word
 from ..model.resources import Resource
 from ..plans.execution.progress import Advance, Progress, silent
-from .records import REGISTRATIONS_TOPIC, STATUS_TOPIC, Document, Registration, RegistrationKey, Status, StatusKey
+from .records import REGISTRATIONS_TOPIC, STATUS_TOPIC, Log, Registration, RegistrationKey, Status, StatusKey
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -77,9 +77,6 @@ class RegisteredClient:
 
 _METADATA_LOG = "__cluster_metadata"
 
-Key = TypeVar("Key", bound=Document)
-Value = TypeVar("Value", bound=Document)
-
 
 @dataclass(frozen=True, slots=True)
 class Registry:
@@ -90,16 +87,6 @@ class Registry:
     passed_over: int
     missing: tuple[str, ...]
     """The topics that are not there."""
-
-
-@dataclass
-class _Records(Generic[Key, Value]):
-    """The newest record of each key, with its time in ms; what cannot be read changes nothing but a counter."""
-
-    newest: dict[Key, tuple[Value, int]] = field(default_factory=dict)
-    passed_over: int = 0
-    is_missing: bool = False
-    last: int = 0
 
 
 class WireClientRegistry:
@@ -119,23 +106,21 @@ class WireClientRegistry:
             A topic cannot be read, within that time or at all.
         """
         until = time.monotonic() + (timeout or self._wire.timeout)
-        registrations = self._read(REGISTRATIONS_TOPIC, RegistrationKey, Registration, until)
-        statuses = self._read(STATUS_TOPIC, StatusKey, Status, until)
+        registrations, statuses = Log(RegistrationKey, Registration), Log(StatusKey, Status)
+        logs: dict[str, Log[Any, Any]] = {REGISTRATIONS_TOPIC: registrations, STATUS_TOPIC: statuses}
+        missing = tuple(name for name, log in logs.items() if not self._read(name, log, until))
         now = self._brokers_clock(until) or max(registrations.last, statuses.last)
         clients = []
-        for name, (registration, seen) in registrations.newest.items():
-            status_key = StatusKey(name.user, name.client_id, name.instance)
-            clients.append(RegisteredClient(name, registration, seen, *statuses.newest.get(status_key, (None, None))))
+        for name, (registration, _, seen) in registrations.newest.items():
+            key = StatusKey(name.user, name.client_id, name.instance)
+            status, _, said = statuses.newest.get(key, (None, 0, None))
+            clients.append(RegisteredClient(name, registration, seen, status, said))
         alive = tuple(client for client in clients if client.is_alive(now))
         return Registry(
             tuple(sorted(alive, key=_order)),
             len(clients) - len(alive),
             registrations.passed_over + statuses.passed_over,
-            tuple(
-                name
-                for name, records in ((REGISTRATIONS_TOPIC, registrations), (STATUS_TOPIC, statuses))
-                if records.is_missing
-            ),
+            missing,
         )
 
     def forget(self, names: Iterable[RegistrationKey]) -> None:
@@ -151,21 +136,14 @@ class WireClientRegistry:
         if topic.exists(until):
             topic.remove([name.encode() for name in names], until)
 
-    def _read(self, name: str, key_type: type[Key], value_type: type[Value], until: float) -> _Records[Key, Value]:
-        topic, records = CompactedTopic(self._wire, name), _Records[Key, Value]()
+    def _read(self, name: str, log: Log[Any, Any], until: float) -> bool:
+        """True after reading a topic; False if the cluster does not have it."""
+        topic = CompactedTopic(self._wire, name)
         if not topic.exists(until):
-            records.is_missing = True
-            return records
+            return False
         for record in topic.read(until):
-            records.last = max(records.last, record.timestamp)
-            key, value = key_type.decode(record.key), value_type.decode(record.value)
-            if key is None or (value is None and record.value is not None):
-                records.passed_over += 1
-            elif value is None:
-                records.newest.pop(key, None)
-            else:
-                records.newest[key] = value, record.timestamp
-        return records
+            log.take(record.key, record.value, record.offset, record.timestamp)
+        return True
 
     def _brokers_clock(self, until: float) -> int:
         """The active controller's time in ms since 1970; 0 where it may not be asked: then the newest record is now.

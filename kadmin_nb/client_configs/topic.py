@@ -342,9 +342,10 @@ def _replacing_records(wishes: Replacements, signature: Signature) -> Iterator[t
 
 
 def _entry_rows(log: ClientConfigLog, users: Collection[str] | None) -> Iterator[dict[str, object]]:
-    chosen = [entity for entity in log.entries if users is None or entity.user in users]
+    entries = log.entries
+    chosen = [entity for entity in entries if users is None or entity.user in users]
     for entity in sorted(chosen, key=lambda entity: (entity.user, entity.client_id or "")):
-        for key, entry in sorted(log.entries[entity].items()):
+        for key, entry in sorted(entries[entity].items()):
             yield {
                 "entity": str(entity),
                 "user": entity.user,

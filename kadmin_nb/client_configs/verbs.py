@@ -18,7 +18,7 @@ from ..frames.answer import Answer
 from ..frames.frame import Frame
 from ..frames.lazy_answer import SparkAnswer
 from ..frames.schema_metadata import ENGINE, NOTES, mark, stamped
-from ..model.client_configs import CLIENT_KEYS, PRODUCER_KEYS, ClientEntity, refuse_unknown_key
+from ..model.client_configs import CLIENT_KEYS, PRODUCER_KEYS, ClientEntity, merged, refuse_unknown_key
 from ..model.grammar import ANY, DEFAULT, Selector, matcher, selector
 from .kafka import LiveKafka
 from .registry import RegisteredClient, Registry, entries_for, entries_of
@@ -249,12 +249,15 @@ def _client_filter(client_id: Any, strict: bool) -> Any:
 
 def _effective(entity: ClientEntity, rows: Sequence[_Row]) -> Iterator[_Row]:
     """The rows of the keys that are set on one of the entity's levels."""
-    by_target = {(ClientEntity(row["user"], row["client_id"]), row["key"]): row for row in rows}
-    for key in CLIENT_KEYS:
-        levels = [by_target[level, key] for level in entity.levels if (level, key) in by_target]
-        for row in levels[:1]:
-            overridden = levels[1]["value"] if levels[1:] else None
-            yield {**row, "client_id": entity.client_id or "", "overridden": overridden}
+    of_level = [
+        {row["key"]: row for row in rows if (row["user"], row["client_id"]) == (level.user, level.client_id)}
+        for level in entity.levels
+    ]
+    in_force = merged(of_level)
+    for key in filter(in_force.get, CLIENT_KEYS):
+        lower = [level[key] for level in of_level[1:] if key in level and level[key] is not in_force[key]]
+        overridden = lower[0]["value"] if lower else None
+        yield {**in_force[key], "client_id": entity.client_id or "", "overridden": overridden}
 
 
 # --- clients ---

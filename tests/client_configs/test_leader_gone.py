@@ -80,7 +80,7 @@ def test_what_has_no_leader_hides_no_quota(trio, unique, monkeypatch):
         eventually(lambda: alive(cluster), 2, 40)
 
         def told() -> list[tuple[str, str]]:
-            rows = user_configs.user_configs(cluster, alice).to_arrow().to_pylist()
+            rows = user_configs.user_configs(cluster.port, alice).to_arrow().to_pylist()
             return [(row["kind"], row["error"] or row["value"]) for row in rows if row["kind"] != "scram"]
 
         eventually(told, [("quota", "1000000000000"), ("supported", "LEADER_NOT_AVAILABLE")])

@@ -8,6 +8,7 @@ import click
 import pytest
 from kadmin_magics.verbs import entry_point
 
+from kadmin_nb.commands.click_glue import SharedOption
 from kadmin_nb.commands.root import root
 
 
@@ -36,3 +37,21 @@ def test_no_line_of_help_is_cut(name):
         if line.endswith("...")
     }
     assert cut == {}
+
+
+DROP_INS = {"kafka-configs", "kafka-client-quotas", "scram-credentials"}
+
+
+def _own_options(command: click.Command, name: str) -> Iterator[tuple[str, int]]:
+    """Each command below this one, with the number of its options that `help options` does not list."""
+    yield name, sum(isinstance(one, click.Option) and not isinstance(one, SharedOption) for one in command.params)
+    context = click.Context(command)
+    for verb in command.list_commands(context) if isinstance(command, click.Group) else ():
+        below = command.get_command(context, verb)
+        if below is not None and verb not in DROP_INS:
+            yield from _own_options(below, f"{name} {verb}".removeprefix("kadmin-nb "))
+
+
+def test_no_command_has_more_than_15_options():
+    """`quota usage --help` had 21 options, and I wanted three of them."""
+    assert {name: count for name, count in _own_options(root, "kadmin-nb") if count > 15} == {}

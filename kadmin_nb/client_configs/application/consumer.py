@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaException, Message, TopicPartition
 
 from ...model.client_configs import CONSUMER_KEYS
-from .follower import LOOK_INTERVAL, Candidate, Follower, log
+from .follower import LOOK_INTERVAL, Candidate, Followed, end_of, log
 from .settings import client_settings
 
 # --- where another consumer reads on ---
@@ -154,7 +153,7 @@ class _Subscription:
     on_lost: RebalanceCallback | None
 
 
-class DynamicConsumer(Consumer):
+class DynamicConsumer(Followed[Consumer], Consumer):
     """confluent-kafka's Consumer, which follows the client configs of its user and client-id.
 
     It takes the same configuration, and keys of its own that begin with `kadmin.`: docs/client-configs.md lists them.
@@ -164,8 +163,8 @@ class DynamicConsumer(Consumer):
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
-        self._settings = client_settings(config, keywords)
-        static = self._settings.config
+        settings = client_settings(config, keywords)
+        static = settings.config
         self._is_static = bool(static.get("group.instance.id"))
         self._is_cooperative = "cooperative" in str(static.get("partition.assignment.strategy", ""))
         self._stores_itself = str(static.get("enable.auto.offset.store", True)).lower() == "true"
@@ -178,9 +177,7 @@ class DynamicConsumer(Consumer):
         self._change_after = 0.0
         self._takeover: Takeover | None = None
         self._ahead: list[Message] = []
-        self._follower = Follower(self._settings, CONSUMER_KEYS, Consumer)
-        self._consumer = self._follower.start()
-        self._end = weakref.finalize(self, self._follower.stop)
+        self._follow(settings, CONSUMER_KEYS, Consumer)
 
     def subscribe(
         self,
@@ -194,7 +191,7 @@ class DynamicConsumer(Consumer):
         self._join()
 
     def unsubscribe(self) -> None:
-        self._consumer.unsubscribe()
+        self._client.unsubscribe()
         self._subscription, self._is_settled = None, True
 
     def poll(self, timeout: float = -1) -> Message | None:
@@ -203,8 +200,8 @@ class DynamicConsumer(Consumer):
         if self._ahead:
             return self._ahead.pop()
         if 0 <= timeout <= LOOK_INTERVAL:
-            return self._consumer.poll(timeout)
-        return next(iter(self._wait(timeout, lambda seconds: _message_list(self._consumer.poll(seconds)))), None)
+            return self._client.poll(timeout)
+        return next(iter(self._wait(timeout, lambda seconds: _message_list(self._client.poll(seconds)))), None)
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> list[Message]:
         if self._follower.candidate:
@@ -212,49 +209,49 @@ class DynamicConsumer(Consumer):
         if self._ahead:
             return [self._ahead.pop()]
         if 0 <= timeout <= LOOK_INTERVAL:
-            return self._consumer.consume(num_messages, timeout)
-        until = _end_of(timeout)
-        messages = self._wait(timeout, lambda seconds: self._consumer.consume(num_messages, seconds))
+            return self._client.consume(num_messages, timeout)
+        until = end_of(timeout)
+        messages = self._wait(timeout, lambda seconds: self._client.consume(num_messages, seconds))
         if not messages or len(messages) == num_messages:
             return messages
         remaining = -1 if timeout < 0 else max(0.0, until - time.monotonic())
-        return messages + self._consumer.consume(num_messages - len(messages), remaining)
+        return messages + self._client.consume(num_messages - len(messages), remaining)
 
     def assign(self, partitions: list[TopicPartition]) -> None:
-        self._consumer.assign(partitions)
+        self._client.assign(partitions)
         self._positions.start_at(partitions)
 
     def unassign(self) -> None:
-        self._consumer.unassign()
+        self._client.unassign()
 
     def incremental_assign(self, partitions: list[TopicPartition]) -> None:
-        self._consumer.incremental_assign(partitions)
+        self._client.incremental_assign(partitions)
         self._positions.start_at(partitions)
 
     def incremental_unassign(self, partitions: list[TopicPartition]) -> None:
-        self._consumer.incremental_unassign(partitions)
+        self._client.incremental_unassign(partitions)
         self._positions.forget(partitions)
 
     def assignment(self) -> list[TopicPartition]:
-        return self._consumer.assignment()
+        return self._client.assignment()
 
     def seek(self, partition: TopicPartition) -> None:
-        self._consumer.seek(partition)
+        self._client.seek(partition)
         self._positions.start_at([partition])
 
     def pause(self, partitions: list[TopicPartition]) -> None:
-        self._consumer.pause(partitions)
+        self._client.pause(partitions)
         self._positions.pause(partitions)
 
     def resume(self, partitions: list[TopicPartition]) -> None:
-        self._consumer.resume(partitions)
+        self._client.resume(partitions)
         self._positions.resume(partitions)
 
     def position(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
-        return self._consumer.position(partitions)
+        return self._client.position(partitions)
 
     def store_offsets(self, message: Message | None = None, offsets: list[TopicPartition] | None = None) -> None:
-        self._consumer.store_offsets(**_present(message=message, offsets=offsets))
+        self._client.store_offsets(**_present(message=message, offsets=offsets))
         if message is not None:
             after = (message.offset() or 0) + 1
             offsets = [TopicPartition(message.topic() or "", message.partition() or 0, after)]
@@ -267,71 +264,47 @@ class DynamicConsumer(Consumer):
         asynchronous: bool = True,
     ) -> Any:
         if message is None and offsets is None and self._stores_itself:
-            offsets = self._positions.to_commit(self._consumer) or None
-        commit: Callable[..., Any] = self._consumer.commit
+            offsets = self._positions.to_commit(self._client) or None
+        commit: Callable[..., Any] = self._client.commit
         return commit(asynchronous=asynchronous, **_present(message=message, offsets=offsets))
 
     def committed(self, partitions: list[TopicPartition], timeout: float = -1) -> list[TopicPartition]:
-        return self._consumer.committed(partitions, timeout)
+        return self._client.committed(partitions, timeout)
 
     def get_watermark_offsets(
         self, partition: TopicPartition, timeout: float = -1, cached: bool = False
     ) -> tuple[int, int]:
-        return self._consumer.get_watermark_offsets(partition, timeout, cached)
+        return self._client.get_watermark_offsets(partition, timeout, cached)
 
     def offsets_for_times(self, partitions: list[TopicPartition], timeout: float = -1) -> list[TopicPartition]:
-        return self._consumer.offsets_for_times(partitions, timeout)
-
-    def list_topics(self, topic: str | None = None, timeout: float = -1) -> Any:
-        return self._consumer.list_topics(topic, timeout)
-
-    def cluster_id(self, timeout: float = -1) -> str:
-        return self._consumer.cluster_id(timeout)
+        return self._client.offsets_for_times(partitions, timeout)
 
     def consumer_group_metadata(self) -> Any:
-        return self._consumer.consumer_group_metadata()
+        return self._client.consumer_group_metadata()
 
     def memberid(self) -> str:
-        return self._consumer.memberid()
-
-    def set_sasl_credentials(self, username: str, password: str) -> None:
-        self._consumer.set_sasl_credentials(username, password)
-        self._settings.log_in_as(username, password)
-
-    def close(self) -> None:
-        self._end()
-        self._consumer.close()
-
-    def __enter__(self) -> Self:
-        self._consumer.__enter__()
-        return self
-
-    def __exit__(self, exc_type: Any, exc_value: Any, exc_traceback: Any) -> bool | None:
-        self._end()
-        return self._consumer.__exit__(exc_type, exc_value, exc_traceback)
+        return self._client.memberid()
 
     def _wait(self, timeout: float, take: Callable[[float], list[Message]]) -> list[Message]:
         """The first messages within the time, with a look for a candidate now and then."""
-        until = _end_of(timeout)
-        while (remaining := until - time.monotonic()) > 0:
-            if messages := take(min(LOOK_INTERVAL, remaining)):
-                return messages
-            self._change()
+        for seconds in self._waiting(timeout):
             if self._ahead:
-                return [self._ahead.pop()]
-        return []
+                break
+            if messages := take(seconds):
+                return messages
+        return [self._ahead.pop()] if self._ahead else []
 
     def _join(self) -> None:
         subscription = self._subscription
         assert subscription is not None
         callbacks = {"on_assign": self._assigned, "on_revoke": self._revoked, "on_lost": self._lost}
-        self._consumer.subscribe(subscription.topics, **callbacks)
+        self._client.subscribe(subscription.topics, **callbacks)
 
     def _change(self) -> None:
         """Put the candidate in the consumer's place, if nothing is in motion: else the next boundary does it."""
         if not self._follower.candidate or not self._is_settled or time.monotonic() < self._change_after:
             return
-        takeover = self._positions.takeover(self._consumer)
+        takeover = self._positions.takeover(self._client)
         candidate = self._follower.take() if takeover else None
         if takeover and candidate:
             self._replace(candidate, takeover)
@@ -341,10 +314,10 @@ class DynamicConsumer(Consumer):
     def _replace(self, candidate: Candidate[Consumer], takeover: Takeover) -> None:
         try:
             self._is_closing = True
-            self._consumer.close()  # commits what is stored, where the application wants that
+            self._client.close()  # commits what is stored, where the application wants that
         finally:  # a callback of the application may raise
             self._is_closing = False
-            self._consumer = candidate.client
+            self._client = candidate.client
             self._resume_from(takeover)
             self._follower.applied(candidate)
 
@@ -364,13 +337,13 @@ class DynamicConsumer(Consumer):
         self._join()
         until = time.monotonic() + _REJOINING
         while not (self._is_settled or self._ahead) and time.monotonic() < until:
-            self._ahead += _message_list(self._consumer.poll(_JOIN_SLICE))
+            self._ahead += _message_list(self._client.poll(_JOIN_SLICE))
 
     def _take_over(self, takeover: Takeover, partitions: list[TopicPartition]) -> None:
         """Assign the partitions, each where it was, and what the application paused and stored there."""
-        assign = self._consumer.incremental_assign if self._is_cooperative else self._consumer.assign
+        assign = self._client.incremental_assign if self._is_cooperative else self._client.assign
         assign(takeover.starting(partitions))
-        takeover.restore(self._consumer, partitions)
+        takeover.restore(self._client, partitions)
 
     def _assigned(self, _: Consumer, partitions: list[TopicPartition]) -> None:
         takeover, self._takeover, self._is_settled = self._takeover, None, True
@@ -405,10 +378,6 @@ class DynamicConsumer(Consumer):
 
 def _message_list(message: Message | None) -> list[Message]:
     return [] if message is None else [message]
-
-
-def _end_of(timeout: float) -> float:
-    return float("inf") if timeout < 0 else time.monotonic() + timeout
 
 
 def _present(**arguments: Any) -> dict[str, Any]:

@@ -14,10 +14,11 @@ import secrets
 import socket
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
@@ -124,7 +125,7 @@ _READING, _REPORTING = 30.0, 10.0
 _EARLIEST_SHARE = 0.8
 """Of the interval, after which the next refresh may begin: clients that started together do not ask together."""
 
-Client = TypeVar("Client")
+Client = TypeVar("Client", Consumer, Producer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ class Follower(Generic[Client]):
     ) -> None:
         self._settings = settings
         self._keys = keys
-        self._build = build
+        self._build: Callable[[dict[str, Any]], Client] = build
         self._reader = ConfigReader(settings.entity)
         self._reporter = Reporter(settings, keys)
         self._lock = threading.Lock()
@@ -285,6 +286,60 @@ class Follower(Generic[Client]):
         self._problems[state] = problem
 
 
+# --- what both wrappers share ---
+
+
+def end_of(timeout: float) -> float:
+    """The end of a time limit by the monotonic clock; a negative one has none."""
+    return float("inf") if timeout < 0 else time.monotonic() + timeout
+
+
+class Followed(Generic[Client]):
+    """The calls that both wrappers answer alike, by the client behind them, which `_change` replaces."""
+
+    _settings: ClientSettings
+    _client: Client
+
+    def _follow(self, settings: ClientSettings, keys: Sequence[str], build: Callable[[dict[str, Any]], Client]) -> None:
+        """Build the first client, and follow the entries of its user and client-id until this one is closed."""
+        self._settings = settings
+        self._follower: Follower[Client] = Follower(settings, keys, build)
+        self._client = self._follower.start()
+        self._end: weakref.finalize[..., Any] = weakref.finalize(self, self._follower.stop)
+
+    def _change(self) -> None:
+        raise NotImplementedError
+
+    def _waiting(self, timeout: float) -> Iterator[float]:
+        """The seconds to wait for next, until the time is over; between two of them a candidate is looked for."""
+        until = end_of(timeout)
+        while (remaining := until - time.monotonic()) > 0:
+            yield min(LOOK_INTERVAL, remaining)
+            self._change()
+
+    def list_topics(self, topic: str | None = None, timeout: float = -1) -> Any:
+        return self._client.list_topics(topic, timeout)
+
+    def cluster_id(self, timeout: float = -1) -> str:
+        return self._client.cluster_id(timeout)
+
+    def set_sasl_credentials(self, username: str, password: str) -> None:
+        self._client.set_sasl_credentials(username, password)
+        self._settings.log_in_as(username, password)
+
+    def close(self) -> Any:
+        self._end()
+        return self._client.close()
+
+    def __enter__(self) -> Self:
+        self._client.__enter__()
+        return self
+
+    def __exit__(self, exc_type: Any, exc_value: Any, exc_traceback: Any) -> Any:
+        self._end()
+        return self._client.__exit__(exc_type, exc_value, exc_traceback)
+
+
 # --- the entries about one client, read from their topic: from its start, and later on from where the reading ended ---
 
 # A consumer is opened for each reading and closed after it: between two readings a client has no further connection
@@ -354,7 +409,8 @@ class ConfigReader:
                 self._read_on(consumer, until)
         except KafkaException as exc:
             raise _reading_failed(exc.args[0]) from None
-        return [self._log.entries.get(level, {}) for level in self.entity.levels]
+        entries = self._log.entries
+        return [entries.get(level, {}) for level in self.entity.levels]
 
     def _read_on(self, consumer: Consumer, until: float) -> None:
         if abs(time.time() - self._whole_at) > _WHOLE_AGAIN or not self._is_same_log(consumer, until):

@@ -5,15 +5,14 @@ from __future__ import annotations
 import sys
 import threading
 import time
-import weakref
 from collections.abc import Callable, Mapping
 from types import FrameType
-from typing import Any, Self
+from typing import Any
 
 from confluent_kafka import Producer, TopicPartition
 
 from ...model.client_configs import PRODUCER_KEYS
-from .follower import LOOK_INTERVAL, Candidate, Follower
+from .follower import LOOK_INTERVAL, Candidate, Followed
 from .settings import client_settings
 
 _INSIDE = 0.0005
@@ -22,7 +21,7 @@ _GRACE = 0.5
 """Seconds after the flush's bound until a waiting message gives up the change; then a callback waits for it."""
 
 
-class DynamicProducer(Producer):
+class DynamicProducer(Followed[Producer], Producer):
     """confluent-kafka's Producer, which follows the client configs of its user and client-id.
 
     It takes the same configuration, and keys of its own that begin with `kadmin.`: docs/client-configs.md lists them.
@@ -32,14 +31,11 @@ class DynamicProducer(Producer):
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
-        self._settings = client_settings(config, keywords)
-        self._follower = Follower(self._settings, PRODUCER_KEYS, Producer)
         self._changed = threading.Condition()
         self._changing: int | None = None
         self._given_up = False
-        self._producer = self._follower.start()
-        self._produce: Callable[..., None] = self._producer.produce
-        self._end = weakref.finalize(self, self._follower.stop)
+        self._follow(client_settings(config, keywords), PRODUCER_KEYS, Producer)
+        self._produce: Callable[..., None] = self._client.produce
 
     def produce(
         self,
@@ -64,74 +60,44 @@ class DynamicProducer(Producer):
     ) -> int:
         with self._changed:
             self._wait_for_change()
-            return self._producer.produce_batch(topic, messages, partition, callback or on_delivery)
+            return self._client.produce_batch(topic, messages, partition, callback or on_delivery)
 
     def poll(self, timeout: float = -1) -> int:
         if self._follower.candidate:
             self._change()
         if 0 <= timeout <= LOOK_INTERVAL:
-            return self._producer.poll(timeout)
-        return self._poll_long(timeout)
+            return self._client.poll(timeout)
+        return next((events for seconds in self._waiting(timeout) if (events := self._client.poll(seconds))), 0)
 
     def flush(self, timeout: float = -1) -> int:
         self._change()
-        return self._producer.flush(timeout)
+        return self._client.flush(timeout)
 
     def purge(self, in_queue: bool = True, in_flight: bool = True, blocking: bool = True) -> None:
-        self._producer.purge(in_queue, in_flight, blocking)
+        self._client.purge(in_queue, in_flight, blocking)
 
     def init_transactions(self, timeout: float = -1) -> None:
-        self._producer.init_transactions(timeout)
+        self._client.init_transactions(timeout)
 
     def begin_transaction(self) -> None:
-        self._producer.begin_transaction()
+        self._client.begin_transaction()
 
     def send_offsets_to_transaction(
         self, positions: list[TopicPartition], group_metadata: Any, timeout: float = -1
     ) -> None:
-        self._producer.send_offsets_to_transaction(positions, group_metadata, timeout)
+        self._client.send_offsets_to_transaction(positions, group_metadata, timeout)
 
     def commit_transaction(self, timeout: float = -1) -> None:
-        self._producer.commit_transaction(timeout)
+        self._client.commit_transaction(timeout)
 
     def abort_transaction(self, timeout: float = -1) -> None:
-        self._producer.abort_transaction(timeout)
-
-    def list_topics(self, topic: str | None = None, timeout: float = -1) -> Any:
-        return self._producer.list_topics(topic, timeout)
-
-    def cluster_id(self, timeout: float = -1) -> str:
-        return self._producer.cluster_id(timeout)
-
-    def set_sasl_credentials(self, username: str, password: str) -> None:
-        self._producer.set_sasl_credentials(username, password)
-        self._settings.log_in_as(username, password)
-
-    def close(self) -> bool:
-        self._end()
-        return self._producer.close()
+        self._client.abort_transaction(timeout)
 
     def __len__(self) -> int:
-        return len(self._producer)
+        return len(self._client)
 
     def __bool__(self) -> bool:
         return True
-
-    def __enter__(self) -> Self:
-        self._producer.__enter__()
-        return self
-
-    def __exit__(self, exc_type: Any, exc_value: Any, exc_traceback: Any) -> bool | None:
-        self._end()
-        return self._producer.__exit__(exc_type, exc_value, exc_traceback)
-
-    def _poll_long(self, timeout: float) -> int:
-        until = float("inf") if timeout < 0 else time.monotonic() + timeout
-        while (remaining := until - time.monotonic()) > 0:
-            if events := self._producer.poll(min(LOOK_INTERVAL, remaining)):
-                return events
-            self._change()
-        return 0
 
     def _change(self) -> None:
         """Put the candidate in the producer's place, once that has delivered everything within the bound."""
@@ -154,21 +120,21 @@ class DynamicProducer(Producer):
             if time.monotonic() > until:
                 return False
             time.sleep(_INSIDE)
-        return self._producer.flush(max(0.0, until - time.monotonic())) == 0
+        return self._client.flush(max(0.0, until - time.monotonic())) == 0
 
     def _finish(self, candidate: Candidate[Producer], is_drained: bool) -> None:
-        if is_drained and not self._given_up and not len(self._producer):
-            self._producer = candidate.client
+        if is_drained and not self._given_up and not len(self._client):
+            self._client = candidate.client
             self._follower.applied(candidate)
         else:
-            self._follower.postponed(f"{len(self._producer)} messages wait for their delivery")
-        self._changing, self._produce = None, self._producer.produce
+            self._follower.postponed(f"{len(self._client)} messages wait for their delivery")
+        self._changing, self._produce = None, self._client.produce
         self._changed.notify_all()
 
     def _produce_after_change(self, *message: Any) -> None:
         with self._changed:
             self._wait_for_change()
-            self._producer.produce(*message)
+            self._client.produce(*message)
 
     def _wait_for_change(self) -> None:
         """Wait with the lock until no thread changes the client; a callback of the changing thread goes ahead.
