@@ -85,19 +85,25 @@ class EffectiveAnswer(Answer):
 
     def _title(self) -> str:
         """The number of limits that bind, whom, and who draws from the same."""
-        clients = {general_client(reason.user, reason.client_id) for reason in self.explanation}
-        if len(clients) != 1:
+        if self._client is None:
             return super()._title()
         binding = [reason for reason in self.explanation if reason.level is not None]
-        return _finding(binding, clients.pop())
+        return _finding(binding, self._client)
+
+    @property
+    def _client(self) -> str | None:
+        """The one client that the answer is about; None for several, and for very many."""
+        clients = {general_client(reason.user, reason.client_id) for reason in self.explanation}
+        return clients.pop() if len(clients) == 1 else None
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """With the reasons, where they are known."""
+        """With the reasons, where they are known; of one client its keys, as the title names the client."""
         if not self.explanation:
             return [self._table]
-        why = {(reason.user, reason.client_id, reason.key): reason.why for reason in self.explanation}
+        shown = self._table.select(["key", "value", "level"]) if self._client else self._table
+        why = {(r.user, r.client_id, r.key): r.why if self._client else r.origin for r in self.explanation}
         rows = zip(*(self._table[name].to_pylist() for name in ("user", "client_id", "key")), strict=True)
-        return [self._table.append_column("why", pa.array([why.get(row, "") for row in rows], pa.string()))]
+        return [shown.append_column("why", pa.array([why.get(row, "") for row in rows], pa.string()))]
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The names that a default stands for, and the limits of one client on all brokers together."""
@@ -110,7 +116,7 @@ class EffectiveAnswer(Answer):
             for reason in self.explanation
             if reason.value is not None
         ]
-        if limits and brokers > 1 and len({(reason.user, reason.client_id) for reason in self.explanation}) == 1:
+        if limits and brokers > 1 and self._client:
             yield f"Limits apply per broker; on all {brokers} together: {', '.join(limits)}."
         yield from self.notes
 

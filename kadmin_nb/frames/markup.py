@@ -130,7 +130,7 @@ def _tabled(block: pa.Table | Head, table: pa.Table, page: Page, title: str) -> 
     if len(sections) > 1:
         yield from _sections(view, sections, page, title)
         return
-    rows, remarks = _first_rows(view, sections[0].table, page, title)
+    rows, remarks = _first_rows(view, sections[0].table, page)
     remarks_text = [count(block, page, remarks, title), engine_line(table)]
     yield rows + _paragraph("\n".join(filter(None, remarks_text)), "kadmin-note")
 
@@ -140,15 +140,15 @@ def _sections(view: View, sections: Sequence[Section], page: Page, title: str) -
     folded_page = page if page.rows is None else replace(page, rows=FOLDED_ROWS)
     for section in (section for section in sections if section.table.num_rows):
         one_page = folded_page if section.folded else page
-        rows, remarks = _first_rows(view, section.table, one_page, title)
+        rows, remarks = _first_rows(view, section.table, one_page)
         shown = rows + _paragraph(count(section.table, one_page, remarks, title), "kadmin-note")
         heading = html.escape(f"{section.heading} ({section.table.num_rows})")
         yield f"<details><summary>{heading}</summary>\n{shown}</details>\n" if section.folded else shown
 
 
-def _first_rows(view: View, table: pa.Table, page: Page, title: str) -> tuple[str, Sequence[str]]:
+def _first_rows(view: View, table: pa.Table, page: Page) -> tuple[str, Sequence[str]]:
     """The first rows as a table, and remarks on what of them is not shown."""
-    whole = [by_width(column) for column in columns(table.slice(0, page.rows), view.parts(table, title))]
+    whole = [by_width(column) for column in columns(table.slice(0, page.rows), view.parts(table))]
     cut = shortened(whole, page)
     return _html_table(cut, whole), [CUT] if cut != whole else []
 

@@ -38,7 +38,7 @@ from .blocks import (
 from .colours import BOLD, DIM, ink, inked
 from .meanings import Part
 from .schema_metadata import ENGINE
-from .views import view_of
+from .views import ROWS_AT_ONCE, view_of
 
 GAP = "  "
 """The gap between two columns."""
@@ -356,10 +356,6 @@ def _folded(text: str, width: int) -> Iterator[str]:
     yield line
 
 
-ROWS_AT_ONCE = 4096
-"""Rows that are text at the same time."""
-
-
 def text_of_blocks(*blocks: Block, page: Page = NOTEBOOK) -> str:
     """Blocks as text."""
     return "\n".join(lines(blocks, page))
@@ -425,7 +421,7 @@ def _tabled(block: pa.Table | Head, page: Page, title: str) -> Iterator[str]:
         yield from filter(None, nothing(table, title).split("\n"))
         return
     view = view_of(table)
-    parts, in_order = view.parts(table, title), view.ordered(table)
+    parts, in_order = view.parts(table), view.ordered(table)
     if page.rows is None:
         yield from aligned(lambda: _chunks(in_order, parts))
         remarks: Sequence[str] = ()

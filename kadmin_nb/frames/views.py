@@ -1,7 +1,7 @@
 """Views: the columns that people see of each frame, in their order, and how many rows make which title. All as data.
 
-A frame that no view is declared for shows all of its columns. Columns that are empty, that repeat another or the title
-are left out: of the view, never of the frame.
+A frame that no view is declared for shows all of its columns. A column that is empty in every row is left out: of the
+view, never of the frame.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ import pyarrow.compute as pc
 
 from ..errors import printable
 from . import schemas
-from .blocks import NAME
-from .colours import TONES
 from .meanings import PARTS, USED, Part, part
 
 
@@ -70,11 +68,11 @@ class View:
         for heading in sorted({*headings}, key=_others_last):
             yield Section(heading, others.filter(pc.equal(labels, heading)), folded=True)
 
-    def parts(self, table: pa.Table, title: str = "") -> list[Part]:
-        """The parts that tell something about this table beside that title."""
+    def parts(self, table: pa.Table) -> list[Part]:
+        """The parts of this table that are not empty in every row."""
         names = [name for name in self.names if _is_there(name, table)]
         there = [part(name, table) for name in names or table.column_names]
-        return [one for one in there if not _says_nothing(one, table, title)] or there
+        return [one for one in there if not _is_empty(one, table)] or there
 
 
 FOLDED_FROM, MOST_HEADINGS = 20, 20
@@ -119,25 +117,14 @@ def _part_names(names: Sequence[str]) -> Iterator[str]:
 _TOGETHER = {source: name for name in ("who", "resource_of", "bucket_before", "bucket_after")
              for source in PARTS[name].sources} | dict.fromkeys(PARTS["bucket"].sources[:2], "bucket")  # fmt: skip
 
-REPEATED = {"wanted": "after", "limit_x_brokers": "limit", "total": "value"}
-"""Columns that often repeat another, and are left out where they do in every row."""
-
-SAID_BY = {"shared": "why"}
-"""Parts that another column says in more words."""
-
 LEADING, FOLLOWING = ("cluster_id", "taken_at"), ("overrides", "why", "error", "message")
 """Columns that stand first, or last, where a table has them."""
 
 
 def _is_there(name: str, table: pa.Table) -> bool:
-    """True where any row has something in it that no other column says."""
+    """True where any row has something in it."""
     sources = PARTS[name].sources if name in PARTS else (name,)
     columns = [table[source] for source in sources if source in table.column_names]
-    repeated = REPEATED.get(name)
-    if SAID_BY.get(name) in table.column_names:
-        return False
-    if repeated in table.column_names and table[name].equals(table[repeated]):
-        return False
     return any(column.null_count < len(column) for column in columns) or _null_tells(name, table)
 
 
@@ -152,31 +139,14 @@ _OF_LIMITS = frozenset({"level", "line"})
 """Columns beside which a null limit is one that there is not."""
 
 
-def _says_nothing(one: Part, table: pa.Table, title: str) -> bool:
-    """True where a part is empty in all rows, or has one name or good word in all of them that the title says."""
-    if table.num_rows > MOST_COMPARED:
-        return False
-    return _is_mute(one, table.slice(0, GLANCED_AT), title) and _is_mute(one, table, title)
+def _is_empty(one: Part, table: pa.Table) -> bool:
+    """True where no row has a text in it; most often the first rows tell."""
+    starts = range(0, max(table.num_rows, 1), ROWS_AT_ONCE)
+    return not any(any(one.texts(table.slice(start, ROWS_AT_ONCE))) for start in starts)
 
 
-def _is_mute(one: Part, table: pa.Table, title: str) -> bool:
-    texts = {*one.texts(table)}
-    if texts <= {"", None}:
-        return True
-    text = texts.pop() or ""
-    if texts or not (one.look == NAME or TONES.get(text) == "good"):
-        return False
-    return _is_word(text, title) or (text == "ok" and _is_word(one.heading, title))
-
-
-GLANCED_AT, MOST_COMPARED = 8, 4096
-"""Rows that mostly tell already that a part says something, and up to which all are looked at."""
-
-
-def _is_word(text: str, title: str) -> bool:
-    """True where it stands in the title by itself."""
-    before, there, after = title.partition(text)
-    return bool(there) and before[-1:] in ("", " ", "\n") and after[:1] in ("", " ", "\n", ",", ";", ":")
+ROWS_AT_ONCE = 4096
+"""Rows that are text at the same time."""
 
 
 # --- quotas ---

@@ -65,10 +65,17 @@ class Effective:
     @property
     def why(self) -> str:
         """The reason in words: the entity that binds, who draws from the same limit, and what lost."""
-        if self.level is None:
-            return ""
+        return "" if self.level is None else f"set on {self.entity}; {SHARED[self.level]}{self._overriding}"
+
+    @property
+    def origin(self) -> str:
+        """The entity that binds, and what it overrides."""
+        return "" if self.level is None else f"set on {self.entity}{self._overriding}"
+
+    @property
+    def _overriding(self) -> str:
         lost = ", ".join(f"{o.entity} ({readable(self.key, o.value)})" for o in self.overridden)
-        return f"set on {self.entity}; {SHARED[self.level]}" + (f"; overrides {lost}" if lost else "")
+        return f"; overrides {lost}" if lost else ""
 
     @property
     def is_shared(self) -> bool:

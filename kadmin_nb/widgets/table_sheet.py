@@ -47,7 +47,7 @@ class TableSheet(ReadOnlySheet):
         super().__init__()
         view = view_of(table)
         self._table, self._lock = view.ordered(table), threading.RLock()
-        self._parts = {str(number): part for number, part in enumerate(view.parts(table, title))}
+        self._parts = {str(number): part for number, part in enumerate(view.parts(table))}
         self._texts: dict[str, pa.Array] = {}
         self._order = np.arange(table.num_rows)
         self.label = title.partition("\n")[0] or "Rows"

@@ -14,7 +14,8 @@ from tests.command_result import CommandResult
 
 _HASHES = r"\b([0-9a-f]{64}|[0-9a-f]{32}|[0-9a-f]{12})\b"
 _SHORT_HASHES = (
-    r"(?<=plan )[0-9a-f]{8}\b|(?<=plan id: )[0-9a-f]{8}\b|^[0-9a-f]{8}(?=  \d)|(?<=  )[0-9a-f]{8}(?=$|  me@host)"
+    r"(?<=plan )[0-9a-f]{8}\b|(?<=plan id: )[0-9a-f]{8}\b|^[0-9a-f]{8}(?=  \d)"
+    r"|(?<=  )[0-9a-f]{8}(?=$|  me@host|  \d{4}-)"
 )
 ID = re.compile(f"{_HASHES}|{_SHORT_HASHES}", re.MULTILINE)
 TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?")
