@@ -28,6 +28,7 @@ from ..model.levels import IP, SHARERS
 from ..model.quota_keys import CALLBACK, IP_KEYS, on_all_brokers, readable
 from ..model.resources import Resource
 from ..resolution import kernel
+from ..resolution.input_columns import check_clusters
 from ..resolution.kernel import resolve_ip
 from ..resolution.rules import Effective, explain, on_host_names, stored_of
 from ..resolution.tree import tree
@@ -193,7 +194,13 @@ def of_pairs(
     """EFFECTIVE for PAIRS that somebody has: one without a user is a row at the end, with its error.
 
     A null client-id is a client that sends none.
+
+    Raises
+    ------
+    UsageError
+        They name clusters, as PAIRS of a fleet do: each cluster has quotas of its own.
     """
+    check_clusters(pairs.column_names, kernel.PAIRS, False)
     client_ids = pc.fill_null(pairs["client_id"].cast(pa.string()), "")
     pairs = pairs.set_column(pairs.column_names.index("client_id"), "client_id", client_ids)
     is_null = pc.is_null(pairs["user"])

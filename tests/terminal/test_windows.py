@@ -59,7 +59,7 @@ def test_a_pipe_has_every_config_of_a_broker(live, cluster):
     configs = cluster.configs.describe(broker=1).to_arrow().to_pylist()
     said = live("config", "describe", "broker=1").out.splitlines()
     keys = [row["key"] for row in sorted(configs, key=lambda row: row["source"] == "DEFAULT_CONFIG")]
-    assert [line.split()[0] for line in said[2:]] == keys
+    assert [line.split()[:2] for line in said[2:]] == [["broker=1", key] for key in keys]
     assert said[0].startswith(f"{len(keys)} configs of broker=1: ")
 
 
