@@ -277,14 +277,14 @@ class Cluster:
         Parameters
         ----------
         changes
-            Lines as `stage.add_lines` takes them, edits, or a plan that is to be applied, of which each right is asked
+            Lines as `stage.add` takes them, edits, or a plan that is to be applied, of which each right is asked
             for once. Without any, and without `on`: quotas and brokers' configs.
         on
             Config resources to read and change.
         """
         from .permissions import permissions
 
-        wanted = self.new_stage().add_lines(changes) if isinstance(changes, str) else changes
+        wanted = self.new_stage().add(changes) if isinstance(changes, str) else changes
         return permissions(self.port, self.settings, wanted, on)
 
     @shows_options

@@ -98,6 +98,6 @@ def seed(cluster: Cluster, *, hostile: bool = False, progress: Callable[[str], N
     say(f"making {len(TOPICS)} topics")
     cluster.port.create_topics(TOPICS)
     stage = cluster.new_stage()
-    stage.add_lines(QUOTA_LINES + CONFIG_LINES + (HOSTILE_LINES if hostile else ""))
+    stage.add(QUOTA_LINES + CONFIG_LINES + (HOSTILE_LINES if hostile else ""))
     say(f"setting {len(stage)} quotas and configs")
     return stage.plan("seed").apply(allow=SHORTENED).raise_for_errors()

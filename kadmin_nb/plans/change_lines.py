@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from ..model.grammar import open_quote, split
 from .change_words import names_a_user
 from .kinds.change_kind import ChangeKind, FrameRow, is_null
 from .kinds.client_configs import CLIENT_CONFIGS
+from .kinds.configs import CONFIGS
 from .kinds.quotas import QUOTAS
 from .kinds.registry import KINDS
 
@@ -110,6 +111,17 @@ def _begins_a_part(text: str, at: int) -> bool:
 _FRAME = "the frame"
 _MIXED = ("value", "resource_name")
 """Columns that may hold numbers beside texts: brokers have numbers for names."""
+
+
+def edits_in(changes: object) -> list[Edit]:
+    """The edits of several, or of a frame: of configs where it names their resources, else of quotas."""
+    given = getattr(changes, "column_names", None)
+    names = {*map(str, getattr(changes, "columns", ()) if given is None else given)}
+    if not names and isinstance(changes, Iterable):
+        several = [*changes]
+        if all(isinstance(one, Edit) for one in several):
+            return several
+    return frame_edits(changes, CONFIGS if {*CONFIGS.columns} <= names else QUOTAS)
 
 
 def frame_edits(frame: object, kind: ChangeKind) -> list[Edit]:

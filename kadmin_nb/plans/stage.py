@@ -27,8 +27,7 @@ from ..secrets import Secret, covered
 from . import change_lines, stored_values
 from .change_words import client_config_edit, sent_again
 from .formats import PrintFormats, Subject
-from .kinds.configs import CONFIGS, value_text
-from .kinds.quotas import QUOTAS
+from .kinds.configs import value_text
 from .kinds.registry import kind_of
 from .plan_file import columns_of
 from .planning import wishes
@@ -212,16 +211,6 @@ class Stage(PrintFormats, Tabular):
         """Stage the removal of a quota."""
         return self._stage(Edit(DELETE, _entity_of(user, client_id, ip, entity), given_key(key)))
 
-    def set_quotas(self, frame: object) -> None:
-        """Stage every row of a frame with QUOTAS' columns; a null value removes.
-
-        Raises
-        ------
-        UsageError, Invalid
-            A row that cannot be staged, by its number from 1; then none is staged.
-        """
-        self.add(change_lines.frame_edits(frame, QUOTAS))
-
     def set_config(
         self,
         key: str,
@@ -322,45 +311,43 @@ class Stage(PrintFormats, Tabular):
         """Stage the removal of a dynamic client config: then the user's applies, or the client's own configuration."""
         return self._stage(client_config_edit(DELETE, ClientEntity.of(user, client_id), given_key(key), None))
 
-    def set_configs(self, frame: object) -> None:
-        """Stage every row of a frame with CONFIGS' columns; a null value resets.
-
-        Raises
-        ------
-        UsageError
-            A row that cannot be staged, by its number from 1; then none is staged. Rows that could not be read, and
-            secrets without a value, cannot be staged.
-        """
-        self.add(change_lines.frame_edits(frame, CONFIGS))
-
     def _stage(self, edit: Edit) -> Edit:
         return self.add([edit])[0]
 
-    def add(self, edits: Iterable[Edit], *, again: bool = False) -> list[Edit]:
-        """Stage edits that were read elsewhere, all of them or none.
+    def add(
+        self,
+        changes: Iterable[Edit] | str | object,
+        *,
+        kind: str | None = None,
+        allow_unknown: Collection[str] = (),
+        again: bool = False,
+    ) -> list[Edit]:
+        """Stage several changes, all of them or none.
 
-        `again` is as in `plan`.
-
-        Raises
-        ------
-        UsageError
-            An append and a subtract of one key.
-        """
-        return self._edits.add(sent_again(edits) if again else edits)
-
-    def add_lines(self, text: str, *, kind: str | None = None, allow_unknown: Collection[str] = ()) -> list[Edit]:
-        """Stage the lines of a cell or a file, `set producer_byte_rate=5MB/s user=alice`: all of them or none.
-
-        One change a line; `#` begins a comment. The grammar is that of the magics and of `kadmin-nb plan -f`.
-        `kind` is "quota" or "config" where only such lines belong; `allow_unknown` names
-        quota keys of a newer Kafka that look like a slip.
+        Parameters
+        ----------
+        changes
+            Edits, such as those of a finding; a frame with the columns of QUOTAS or CONFIGS, in which a null value
+            removes; or lines of a cell or a file, `set producer_byte_rate=5MB/s user=alice`, one change a line, in
+            which `#` begins a comment. Their grammar is that of the magics and of `kadmin-nb plan -f`.
+        kind
+            "quota" or "config" where only such lines belong.
+        allow_unknown
+            The quota keys of a newer Kafka in these lines, which look like a slip.
+        again
+            As in `plan`.
 
         Raises
         ------
         UsageError, Invalid
-            A wrong line; the message begins with its number.
+            A row or a line that cannot be staged; the message begins with its number, from 1. An append and a subtract
+            of one key.
         """
-        return self.add(change_lines.edits(text, kind=kind, allow_unknown=allow_unknown))
+        if isinstance(changes, str):
+            edits = change_lines.edits(changes, kind=kind, allow_unknown=allow_unknown)
+        else:
+            edits = change_lines.edits_in(changes)
+        return self._edits.add(sent_again(edits) if again else edits)
 
     def discard(self, rows: Iterable[int] | None = None) -> None:
         """Discard the staged rows with these numbers (from 1), or all."""

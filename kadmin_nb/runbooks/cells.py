@@ -210,7 +210,7 @@ class Client:
         return Answer(pa.table(quotas).filter(reduce(or_, [_is({name: text}) for name, text in self.whom.items()])))
 
     def removals(self, quotas: Any) -> pa.Table:
-        """The quotas to remove, for `Stage.set_quotas`; a client-id alone has no quotas of named users."""
+        """The quotas to remove, for `Stage.add`; a client-id alone has no quotas of named users."""
         is_own = _is(self.whom) if self.user else _is(self.whom) & field("user").is_null()
         table = pa.table(quotas).filter(is_own)
         return table.set_column(table.column_names.index("value"), "value", pa.nulls(len(table), pa.float64()))

@@ -33,7 +33,7 @@ def test_a_saved_journal_is_read_carried_on_and_taken_back(kadmin, notebook, des
     (resumed, undone) = (kn.Plan.load(place).id for place in (begun, applied))
     with seeded.connect() as cluster:
         stage = cluster.new_stage()
-        stage.add_lines("set producer_byte_rate=5MB/s user=carol\nset producer_byte_rate=600kB/s user=alice")
+        stage.add("set producer_byte_rate=5MB/s user=carol\nset producer_byte_rate=600kB/s user=alice")
         stage.plan().apply().raise_for_errors()
     transcript = Transcript(kadmin, notebook, desk, seeded.bootstrap)
     lines = (

@@ -171,7 +171,7 @@ def test_a_plan_of_several_kinds_begins_with_client_configs(cluster, alice, topi
     stage = cluster.new_stage()
     stage.set_quota("producer_byte_rate", 10**12, user=alice)
     stage.set_config("segment.bytes", "70000000", topic=topic)
-    stage.add_lines(f"set acks=-1 session.timeout.ms=11000 user={alice}\nset heartbeat.interval.ms=3000 user={alice}")
+    stage.add(f"set acks=-1 session.timeout.ms=11000 user={alice}\nset heartbeat.interval.ms=3000 user={alice}")
     plan = stage.plan("all of it")
     seen: list[str] = []
     outcomes = plan.apply(progress=lambda advance: seen.extend(_kinds_under_way(advance)))
@@ -255,7 +255,7 @@ def test_a_plan_is_saved_printed_and_read_back(kadmin, cluster, alice, tmp_path)
     again = Plan.load(plan.save(tmp_path / "plan.json"))
     assert (again.id, again.changes) == (plan.id, plan.changes)
     other = cluster.new_stage()
-    other.add_lines(str(plan.to_cell()))
+    other.add(str(plan.to_cell()))
     assert [edit.target for edit in edits_of(other).staged().values()] == [change.target for change in plan.changes]
     calls = [line for line in str(plan.to_python()).splitlines() if line.startswith("stage.")]
     assert calls == [

@@ -56,7 +56,7 @@ def _usage(*users: str) -> pa.Table:
 
 def _apply(cluster: kn.Cluster, *lines: str) -> None:
     stage = cluster.new_stage()
-    stage.add_lines("\n".join(lines))
+    stage.add("\n".join(lines))
     stage.plan().apply().raise_for_errors()
 
 

@@ -32,7 +32,7 @@ def own() -> Iterator[LocalKafka]:
 def set_to(cluster: kn.Cluster, line: str, kind: str, key: str) -> Iterator[None]:
     """With that quota or config, and without it afterwards, over a connection that was there before."""
     stage = cluster.new_stage()
-    stage.add_lines(line, kind=kind)
+    stage.add(line, kind=kind)
     outcomes = cluster.apply(stage.plan(), allow=[key]).raise_for_errors()
     try:
         yield

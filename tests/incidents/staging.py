@@ -68,7 +68,7 @@ class Scene:
     def change(self, *lines: str, kind: str = "quota") -> None:
         """Make these changes, and take them back when it is over."""
         stage = self.cluster.new_stage()
-        stage.add_lines("\n".join(lines), kind=kind)
+        stage.add("\n".join(lines), kind=kind)
         outcomes = applied(stage.plan("an incident")).raise_for_errors()
         self.over.callback(self._take_back, outcomes)
 

@@ -42,7 +42,7 @@ def kafka(monkeypatch: pytest.MonkeyPatch) -> FakeKafka:
 
 def stage_labels(stage: Stage) -> None:
     lines = ["label team=red labelled=alice", "unlabel old labelled=alice", "label team=blue labelled=local"]
-    stage.add_lines("\n".join([*lines, "set producer_byte_rate=1000 user=alice"]))
+    stage.add("\n".join([*lines, "set producer_byte_rate=1000 user=alice"]))
 
 
 @pytest.fixture

@@ -338,14 +338,14 @@ def test_a_frame_of_quotas_is_staged_and_ten_thousand_are_applied(cluster, uniqu
             "value": [float(n + 1000) for n in range(6000)],
         }
     )
-    stage.set_quotas(frame)
+    stage.add(frame)
     plan = stage.plan()
     outcomes = plan.apply().raise_for_errors()
     assert {state for (state,) in rows(outcomes, "state")} == {"verified"}
     assert tells == ["altering quotas"] * 2
     frame["value"] = None
     stage.discard()
-    stage.set_quotas(frame)
+    stage.add(frame)
     applied(stage.plan("a test")).raise_for_errors()
     assert stored(cluster, user=f"{stem}-7", client_id="c") == {}
 

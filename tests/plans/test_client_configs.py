@@ -24,7 +24,7 @@ def kafka() -> FakeKafka:
 
 
 def planned(kafka: FakeKafka, *lines: str) -> Plan:
-    return plan_of(kafka, lambda stage: stage.add_lines("\n".join(lines)))
+    return plan_of(kafka, lambda stage: stage.add("\n".join(lines)))
 
 
 def apply(kafka: FakeKafka, plan: Plan, pages: Pages | None = None) -> list[Outcome]:

@@ -34,7 +34,7 @@ def kafka() -> FakeKafka:
 
 
 def planned(kafka: FakeKafka, *lines: str) -> Plan:
-    return plan_of(kafka, lambda stage: stage.add_lines("\n".join(lines)))
+    return plan_of(kafka, lambda stage: stage.add("\n".join(lines)))
 
 
 def test_a_hint_keeps_the_reference_that_it_shows(kafka):

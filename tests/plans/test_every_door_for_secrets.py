@@ -132,7 +132,7 @@ def test_a_secret_of_python_and_of_a_cell_is_shown_nowhere(cluster, cell, silenc
     stage.set_config(key, CORE, topic=topic)
     frame = pd.DataFrame({"resource_type": ["TOPIC"], "resource_name": [topic], "key": [key], "value": [CORE]})
     framed = cluster.new_stage()
-    framed.set_configs(frame)
+    framed.add(frame)
     kept: list[object] = [stage, framed]
     for one in (stage, framed):
         with pytest.raises(kn.UsageError, match="given only by reference") as refused:

@@ -200,7 +200,7 @@ def test_a_frame_of_configs_is_staged_row_by_row(stage):
     """I had the overrides of another cluster in a frame, and typed them one by one."""
     columns = ("resource_type", "resource_name", "key", "value")
     rows = [("TOPIC", "orders", "retention.ms", "1000"), ("BROKER", "", "log.retention.ms", None)]
-    stage.set_configs(pa.Table.from_pylist([dict(zip(columns, row, strict=True)) for row in rows]))
+    stage.add(pa.Table.from_pylist([dict(zip(columns, row, strict=True)) for row in rows]))
     staged = [(row["op"], row["resource"], row["key"], row["wanted"]) for row in stage.to_arrow().to_pylist()]
     assert staged == [
         ("set", "topic=orders", "retention.ms", "1000"),

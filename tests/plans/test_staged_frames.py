@@ -48,7 +48,7 @@ CONFIGS = {
 def test_a_config_row_that_cannot_be_staged(stage, row, words):
     """My frame ended in a KeyError, or its secrets were staged to be removed."""
     with pytest.raises(kn.UsageError) as refused:
-        stage.set_configs(pa.Table.from_pylist([GOOD | dict.fromkeys(row.keys() - GOOD.keys()), row]))
+        stage.add(pa.Table.from_pylist([GOOD | dict.fromkeys(row.keys() - GOOD.keys()), row]))
     assert str(refused.value) == f"row 2 of the frame: {words}"
     assert len(stage) == 0
 
@@ -74,22 +74,24 @@ def test_a_quota_row_that_cannot_be_staged(stage, row, words):
     """Row 2,117 of my frame was wrong, and the error did not say which."""
     good = dict.fromkeys(row) | {"entity": "user=bob", "key": "producer_byte_rate", "value": 5.0}
     with pytest.raises(kn.KadminError, match=f"^row 2 of the frame: .*{words}"):
-        stage.set_quotas(pa.Table.from_pylist([good, row], schema=pa.Table.from_pylist([good | row, good]).schema))
+        stage.add(pa.Table.from_pylist([good, row], schema=pa.Table.from_pylist([good | row, good]).schema))
     assert len(stage) == 0
 
 
-@pytest.mark.parametrize("given", [None, 5, "quotas.csv", [{"key": "x"}]])
-def test_what_is_no_frame_is_refused(stage, given):
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [(None, "not a frame"), (5, "not a frame"), ("quotas.csv", "line 1: a single"), ([{"key": "x"}], "not a frame")],
+)
+def test_what_is_no_frame_is_refused(stage, given, told):
     """I passed the name of a file, and got a TypeError of Arrow's."""
-    for staging in (stage.set_quotas, stage.set_configs):
-        with pytest.raises(kn.UsageError, match="not a frame"):
-            staging(given)
+    with pytest.raises(kn.UsageError, match=told):
+        stage.add(given)
 
 
 def test_numbers_and_missing_values_of_pandas(stage):
     """A column of numbers was refused, or a NaN became a text."""
     rows = [config(value=1000), config(key="segment.ms", value=float("nan"))]
-    stage.set_configs(pd.DataFrame(rows))
+    stage.add(pd.DataFrame(rows))
     assert [(r["op"], r["key"], r["wanted"]) for r in stage.to_arrow().to_pylist()] == [
         ("set", "retention.ms", "1000"),
         ("delete", "segment.ms", None),
@@ -120,7 +122,7 @@ CELLS = {
 def test_a_cell_of_quotas_that_arrow_does_not_take(stage, row, words):
     """`user=5` in my frame: Expected bytes, got a 'int' object."""
     with pytest.raises(kn.UsageError) as refused:
-        stage.set_quotas(pd.DataFrame([quota() | dict.fromkeys(row.keys() - quota().keys()), row], dtype=object))
+        stage.add(pd.DataFrame([quota() | dict.fromkeys(row.keys() - quota().keys()), row], dtype=object))
     assert str(refused.value) == f"row 2 of the frame: {words}"
     assert len(stage) == 0
 
@@ -128,7 +130,7 @@ def test_a_cell_of_quotas_that_arrow_does_not_take(stage, row, words):
 def test_a_number_too_large_for_a_quota(stage):
     """Python int too large to convert to C long."""
     with pytest.raises(kn.Invalid, match=r"^row 2 of the frame: producer_byte_rate cannot be 10+: too large"):
-        stage.set_quotas(pd.DataFrame([quota(), quota(value=10**30)]))
+        stage.add(pd.DataFrame([quota(), quota(value=10**30)]))
 
 
 SECRETS = {
@@ -144,7 +146,7 @@ SECRETS = {
 def test_a_value_of_configs_that_is_no_text(stage, value, words):
     """b'x' was staged, with the b."""
     with pytest.raises(kn.UsageError) as refused:
-        stage.set_configs(pd.DataFrame([GOOD, config(value=value)]))
+        stage.add(pd.DataFrame([GOOD, config(value=value)]))
     assert str(refused.value) == f"row 2 of the frame: {words}"
     assert len(stage) == 0
 
@@ -155,7 +157,7 @@ def test_a_value_that_is_neither_a_text_nor_a_number(stage, value):
     with pytest.raises(kn.UsageError, match="not a text or a number"):
         stage.set_config("retention.ms", value, topic="t")
     with pytest.raises(kn.UsageError, match=r"^row 1 of the frame: .*not a text or a number"):
-        stage.set_configs(pd.DataFrame([config(value=value)]))
+        stage.add(pd.DataFrame([config(value=value)]))
 
 
 def test_texts_and_numbers_in_one_column(stage):
@@ -169,7 +171,7 @@ def test_texts_and_numbers_in_one_column(stage):
         config(key="segment.bytes", value=float("nan")),
         config(key="max.message.bytes", value=pd.NA),
     ]
-    stage.set_configs(pd.DataFrame(rows))
+    stage.add(pd.DataFrame(rows))
     assert [(r["op"], r["resource"], r["wanted"]) for r in stage.to_arrow().to_pylist()] == [
         ("set", "topic=orders", "604800000"),
         ("set", "topic=orders", "compact,delete"),
@@ -180,7 +182,7 @@ def test_texts_and_numbers_in_one_column(stage):
         ("delete", "topic=orders", None),
     ]
     stage.discard()
-    stage.set_quotas(pd.DataFrame([quota(value="10MB/s"), quota(user="bob")]))
+    stage.add(pd.DataFrame([quota(value="10MB/s"), quota(user="bob")]))
     assert [r["wanted"] for r in stage.to_arrow().to_pylist()] == ["10000000", "5"]
 
 
@@ -190,10 +192,10 @@ def test_what_a_broker_told_can_be_staged_again_but_for_its_secrets(cluster):
     told = cluster.configs.describe(broker=1).to_pandas()
     stage = cluster.new_stage()
     with pytest.raises(kn.UsageError, match=r"row \d+ of the frame: broker=1 .* is a secret"):
-        stage.set_configs(told)
+        stage.add(told)
     assert len(stage) == 0
     for frame in (told, told[["resource_type", "resource_name", "key", "value", "is_sensitive"]]):
-        stage.set_configs(frame[~frame.is_sensitive])
+        stage.add(frame[~frame.is_sensitive])
     removed = {row["key"] for row in stage.to_arrow().to_pylist() if row["op"] == "delete"}
     assert not removed & set(told.key[told.is_sensitive | told.value.notna()])
     assert len(stage) == int((~told.is_sensitive).sum())
@@ -207,7 +209,7 @@ def test_an_answer_with_a_failed_row_is_not_staged(cluster, topic):
     with pytest.raises(
         kn.UsageError, match=r"row \d+ of the frame: topic=no-such-topic was not read: UNKNOWN_TOPIC_OR"
     ):
-        stage.set_configs(told)
+        stage.add(told)
     assert len(stage) == 0
 
 
@@ -215,9 +217,9 @@ def test_names_that_are_not_the_entitys_are_refused():
     """I took alice's rows, wrote bob into them, and it was alice whose quotas changed."""
     rows = {"entity": ["user=alice"], "level": ["USER"], "user": ["bob"], "key": ["producer_byte_rate"], "value": [1.0]}
     with pytest.raises(kn.UsageError) as caught:
-        Stage(lambda *_: None).set_quotas(pa.table(rows))
+        Stage(lambda *_: None).add(pa.table(rows))
     assert str(caught.value) == "row 1 of the frame: its entity is user=alice, and its user is bob"
     del rows["entity"]
     stage = Stage(lambda *_: None)
-    stage.set_quotas(pa.table({**rows, "client_id": pa.nulls(1, pa.string()), "ip": pa.nulls(1, pa.string())}))
+    stage.add(pa.table({**rows, "client_id": pa.nulls(1, pa.string()), "ip": pa.nulls(1, pa.string())}))
     assert stage.to_arrow()["resource"].to_pylist() == ["user=bob"]

@@ -88,7 +88,7 @@ def test_a_runbook_reads_every_name_as_it_was_staged(bench: Bench) -> None:
     assert yaml.safe_load(parameters.text()) == json.loads(parameters.text()) == parameters.values
     assert str(parameters).replace("\n", "").isprintable()
     stage = bench.changes.new_stage()
-    stage.add_lines("\n".join(parameters.values["changes"]))
+    stage.add("\n".join(parameters.values["changes"]))
     assert [*edits_of(stage).staged()] == [*edits_of(bench.stage).staged()]
 
 
