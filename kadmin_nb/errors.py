@@ -138,7 +138,7 @@ class Hinted(BaseException):
         self._hint = _message(source) or None if isinstance(source, str) else source
 
     def lines(self) -> list[str]:
-        """The message, and the hint where there is one."""
+        """The message, and the hint if it has one."""
         return [f"{type(self).__name__}: {self}", *([f"Hint: {self.hint}"] if self.hint else [])]
 
     def in_one_line(self) -> str:

@@ -123,7 +123,7 @@ def make_folder(place: Path, *, mode: int = 0o777) -> Path:
 
 
 def make_folders(place: Path, *, mode: int) -> None:
-    """Make the folder `place` and those above it that are not there, all with this mode: `Path.mkdir` gives it to one.
+    """Make the folder `place` and missing ones above it, all with this mode: `Path.mkdir` gives it to one.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def make_folders(place: Path, *, mode: int) -> None:
 
 @contextmanager
 def locking(place: Path, *, seconds: float = 0) -> Iterator[bool]:
-    """Keep the lock file `place` for this process until the block ends, where it can be had: gives True then.
+    """True if this process has the lock file `place` until the block ends; False if another has it.
 
     The file is made where it is not there, and stays; what stands in it is nobody's but the caller's.
 
@@ -189,7 +189,7 @@ _NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.
 
 
 def home() -> Path | None:
-    """Our home folder; None where nobody tells, as in a container without $HOME and a name for our number."""
+    """Our home folder; None if it is not known, as in a container without $HOME and a name for our number."""
     try:
         return Path.home()
     except RuntimeError:
@@ -343,7 +343,7 @@ def text_of(content: bytes, name: str, what: str) -> str:
 
 
 def refuse_strange_format(content: bytes, name: str, what: str) -> None:
-    """Raise Invalid for a file whose first bytes, as given, are those of UTF-16, an archive or the like."""
+    """Raise Invalid for a file that begins as UTF-16, an archive or the like."""
     if (found := strange_format(content)) is not None:
         noun, hint = found
         raise Invalid(f"{name} is {noun}, so it cannot be {what}", hint=hint)
@@ -392,7 +392,7 @@ def check(place: Path, what: str, most: int, *, missing: str | None = None) -> N
 
 
 def read_stdin(what: str, most: int) -> bytes:
-    """Standard input to its end, as `read` reads a file; somebody who types may take their time."""
+    """Standard input to its end, as `read` reads a file; a person who types may take their time."""
     name, stream = "standard input", sys.stdin.buffer
     try:
         handle = stream.fileno()

@@ -87,13 +87,13 @@ class Hint:
 
 
 class Spelled(str):
-    """A hint in one syntax. An error that is raised with it spells it anew in its own."""
+    """A hint in one syntax. An error that is raised with it spells it in its own again."""
 
     source: Hint
 
 
 def spelled(hint: Hint, syntax: Syntax, safe: Callable[[str], str]) -> Spelled | None:
-    """The hint in that syntax, made safe to print; None where nothing of it can be typed there."""
+    """The hint in that syntax, made safe to print; None if nothing of it can be typed in that place."""
     if not (said := hint.at(syntax)):
         return None
     text = Spelled(safe(said))
@@ -139,7 +139,7 @@ class Runbook:
 
 
 def braces_doubled(text: str) -> str:
-    """The text in a line of a notebook, which would evaluate what stands in single braces."""
+    """The text in a line of a notebook, which would evaluate single braces."""
     return text.replace("{", "{{").replace("}", "}}")
 
 

@@ -44,7 +44,7 @@ def run_folder(name: str) -> Path:
 
 
 def load_run(folder: Path) -> Run | None:
-    """The run in a folder, or None where there is none, or only half of one."""
+    """The run in a folder; None without one, or with half of one."""
     try:
         return documents.as_type(documents.from_json((folder / "run.json").read_text()), Run)
     except (FileNotFoundError, NotADirectoryError, ValueError):

@@ -28,7 +28,7 @@ class Process:
 
     @property
     def is_gone(self) -> bool:
-        """True if it certainly runs no more: it is of this boot, and its id is nobody's or of a later one."""
+        """True if it certainly runs no more: it is of this boot, and no process or a later one has its id."""
         if not self.machine or self.machine != _machine() or self.pid <= 0:
             return False
         state, began = _stat(self.pid)

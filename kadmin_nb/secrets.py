@@ -124,7 +124,7 @@ def redacted(text: str) -> str:
 
 
 def holds_secret(text: str) -> bool:
-    """True if a text that somebody gave has a secret in it, even where it looks like a sentence of ours."""
+    """True if a text that was given has a secret in it, even if it looks like a sentence of ours."""
     return any(shape.search(text) for shape in _SHAPES) or next(_assigned(text), None) is not None
 
 
@@ -199,5 +199,5 @@ def covered(name: str, value: str) -> str | Secret:
 
 
 def revealed(value: str | Secret | None) -> str | None:
-    """The text of a value that may be a secret; None where there is none."""
+    """The text of a value that may be a secret; None without a value."""
     return value.reveal() if isinstance(value, Secret) else value

@@ -32,7 +32,7 @@ _LARGEST_INTEGER = 2**63
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Fields as JSON, read strictly: each field is there once and of its type."""
+    """Fields as JSON, read strictly: each field occurs once and is of its type."""
 
     def encode(self) -> bytes:
         """The canonical text."""

@@ -80,7 +80,7 @@ _METADATA_LOG = "__cluster_metadata"
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """The clients whose registration has not expired, and what was left out of what stands in the topics."""
+    """The clients whose registration has not expired, and how many records were left out."""
 
     clients: tuple[RegisteredClient, ...]
     expired: int

@@ -42,14 +42,14 @@ TOPIC_CONFIGS: Mapping[str, str] = {
 
 
 class ClientConfigTopic(CompactedTopic):
-    """The topic that the entries stand in."""
+    """The topic of the entries."""
 
     def __init__(self, wire: Wire, name: str = CONFIGS_TOPIC) -> None:
         super().__init__(wire, name, TOPIC_CONFIGS)
         self._log = ClientConfigLog()
 
     def current(self, until: float, node: int | None = None) -> ClientConfigLog | None:
-        """The entries, by the leader that this broker names, or any; None where there is no topic.
+        """The entries, by the leader that this broker names, or any; None without a topic.
 
         Raises
         ------
@@ -200,7 +200,7 @@ class WireClientConfigs:
     def describe(
         self, users: Collection[str] | None = None, *, node: int | None = None, timeout: float | None = None
     ) -> pa.Table:
-        """CLIENT_CONFIGS of these users, of all unless said, as the leader has them that the broker `node` names.
+        """CLIENT_CONFIGS of these users (default: all), as the leader has them that the broker `node` names.
 
         Raises
         ------

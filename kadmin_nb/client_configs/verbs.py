@@ -91,7 +91,7 @@ class ClientConfigs:
         return self._answer(chosen, table)
 
     def resolve(self, user: str, client_id: str = "") -> Answer:
-        """EFFECTIVE_CLIENT_CONFIGS: the entries that a client follows, and those of its user that they override.
+        """EFFECTIVE_CLIENT_CONFIGS: the entries that a client follows, and the entries of its user that they override.
 
         A blank client-id is a client that sends none: it follows its user's. What is not set here, the client's own
         configuration says.
@@ -109,7 +109,7 @@ class ClientConfigs:
         return self._answer(rows, table)
 
     def status(self, *, user: object = ANY, client_id: object = ANY) -> RegistryAnswer:
-        """STATUS: the values that each of these clients says it runs with, and the reasons for those that it refuses.
+        """STATUS: the values that each of these clients says it runs with, and why it refuses others.
 
         Arguments and errors as of `clients`; READ on the topic of the entries is needed, too.
         """
@@ -165,7 +165,7 @@ class ClientConfigs:
         return _with_unregistered(answer, at_work, pairs, key, matcher_of(user, client_id))
 
     def forget(self, user: str, client_id: str | None = None) -> int:
-        """Remove the registrations of an entity, of a user's client-ids where none is named: how many there were.
+        """The number of registrations that were removed: of an entity, or of all client-ids of a user.
 
         Those of clients that are alive come back, each within its interval: what remains away was of a client that is
         gone. KIP-649 has it as the removal of `supported.configs`.
@@ -277,7 +277,7 @@ def without_default(kind: str, value: Any) -> Selector:
 def supported_keys(
     kafka: LiveKafka, user: Any, client_id: Any, timeout: float
 ) -> dict[tuple[ClientEntity, tuple[str, str]], list[str]]:
-    """KIP-649's EntityCompatibility: the keys that each software and version supports which registered there."""
+    """KIP-649's EntityCompatibility: the keys that each registered software and version supports."""
     is_chosen = matcher_of(without_default("user", user), without_default("client-id", client_id))
     keys: dict[tuple[ClientEntity, tuple[str, str]], set[str]] = defaultdict(set)
     for client in kafka.client_registry.describe(timeout=timeout).clients:

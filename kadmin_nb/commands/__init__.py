@@ -40,7 +40,7 @@ class Result:
 def run(
     words: Sequence[str], session: Session, name: str = "kadmin-nb", command: click.Command | None = None
 ) -> Result:
-    """Run one line of words after a command, unless said the terminal's; `name` is what was typed for it.
+    """Run one line of words after a command (default: the terminal's); `name` is what was typed for it.
 
     Help comes back as a value, click's complaints as `UsageError` with the nearest word, its Abort as
     KeyboardInterrupt.

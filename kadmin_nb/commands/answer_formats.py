@@ -63,7 +63,7 @@ def as_csv(value: Any) -> PlanText:
 
 
 def as_lines(texts: Iterable[str]) -> PlanText:
-    """Lines with names that somebody chose: exact in a file or a pipe, and on a screen each one line, escaped."""
+    """Lines with names that clients chose: exact in a file or a pipe, and on a screen each one line, escaped."""
     from ..plans.formats import PlanText
 
     texts = [*texts]

@@ -36,7 +36,7 @@ def planning(command: Command, bind: Bind = no_binding) -> Command:
 
 
 def changing(command: Command, bind: Bind = no_binding) -> Command:
-    """`--apply`, `--allow`, `--wait-lease`, `--detailed-exitcode`, and those of `planning`: for a verb that changes."""
+    """`--apply`, `--allow`, `--wait-lease`, `--detailed-exitcode`, and what `planning` has: for a verb that changes."""
     return planning(detailed("there is something to change")(_apply(_allow(_wait_lease(command)))), bind)
 
 

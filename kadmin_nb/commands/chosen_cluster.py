@@ -26,7 +26,7 @@ class ChosenCluster(NamedTuple):
 
 
 def chosen_cluster() -> ChosenCluster | None:
-    """What the file says; None where there is none, or where nobody can read it."""
+    """The content of the file; None if it is missing or cannot be read."""
     with suppress(KadminError, TypeError, ValueError):
         return ChosenCluster(**from_json(files.read(_file(), "the chosen cluster", _MOST_BYTES).decode()))
     return None

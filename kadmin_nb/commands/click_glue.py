@@ -87,7 +87,7 @@ class TextInPart(Text):
 
     @classmethod
     def of(cls, text: str, error: KadminError | None) -> Text:
-        """The text, whole where there is no error."""
+        """The text, whole if it has no error."""
         if error is None:
             return Text(text)
         made = cls(text)
@@ -376,5 +376,5 @@ class CommaSeparated(Words):
 
 
 def words(offers: Offers, shown: str) -> Callable[..., Any]:
-    """The words of a line, as the argument `words`; `shown` stands for them in help."""
+    """The words of a line, as the argument `words`; help shows `shown` in their place."""
     return click.argument("words", nargs=-1, type=GrammarWords(offers), metavar=shown)

@@ -23,7 +23,7 @@ from ..model.scram import MECHANISMS
 
 
 def entities(before: Sequence[str]) -> list[str]:
-    """The entity types that may still be named: ip stands alone, and each but names in a list once."""
+    """The entity types that may still be named: ip alone, the others once each."""
     typed = _typed_names(before)
     if "ip" in typed:
         return []
@@ -31,12 +31,12 @@ def entities(before: Sequence[str]) -> list[str]:
 
 
 def quota_settings(before: Sequence[str]) -> list[str]:
-    """`key=` and then whom."""
+    """`key=` and then an entity."""
     return [*(f"{key}=" for key in quota_keys(before)), *entities(before)]
 
 
 def quota_removals(before: Sequence[str]) -> list[str]:
-    """`key` and then whom."""
+    """`key` and then an entity."""
     return [*quota_keys(before), *entities(before)]
 
 
@@ -113,7 +113,7 @@ def dangerous(before: Sequence[str] = ()) -> list[str]:
 
 
 def settings(before: Sequence[str]) -> list[str]:
-    """`key=` and then whom or what, of either kind until one is named."""
+    """`key=` and then an entity or a resource, of either kind until one is named."""
     typed = _typed_names(before)
     quotas = [] if typed & set(WORDS) else quota_settings(before)
     return quotas + ([] if typed & set(TYPES) else config_settings(before))

@@ -154,7 +154,7 @@ def shown(table: pa.Table, output: str) -> Any:
 
 
 def refuse_absent(plan: Plan) -> None:
-    """Refuse to take away what is not set, where kafka-configs.sh does: it changes nothing then.
+    """Refuse to remove what is not set, as kafka-configs.sh does, which changes nothing.
 
     Raises
     ------
@@ -171,7 +171,7 @@ def refuse_absent(plan: Plan) -> None:
 
 
 def lines(texts: Iterable[str]) -> PlanText | None:
-    """Lines to print, as they are where a program reads them, escaped on a screen; nothing where there are none."""
+    """Lines to print, as they are for a program, escaped on a screen; None without lines."""
     return as_lines(texts) or None
 
 

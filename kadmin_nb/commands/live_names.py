@@ -72,7 +72,7 @@ def load_names(place: Path) -> Names:
 
 
 def keep_names(answer: object, target: str | None) -> None:
-    """Add the names in a description of a cluster to those that Tab offers; a cache that cannot be written has none."""
+    """Add the names in a description of a cluster to the names that Tab offers, if the cache can be written."""
     from ..frames.answer import Answer
     from ..frames.frame import FRAME
 
@@ -152,7 +152,7 @@ class NamesOfThread:
             yield from self._fresh(target).get(word, ())
 
     def begin(self) -> None:
-        """Ask the current cluster, which was another one before; nobody waits, and the first Tab has names."""
+        """Ask the current cluster, which was another one before, without waiting: the first Tab has names."""
         self._known.pop(None, None)
         self._threads.pop(None, None)
         self._asking(None)

@@ -21,7 +21,7 @@ from ..secrets import mentions_secret
 from .answer_formats import PRINT_FORMATS, in_print_format
 from .click_glue import FRAME, CommaSeparated, Objects, Offers, SharedOption
 from .completions import profiles
-from .session import ImpactOptions, Session, usage_frame
+from .session import Session, usage_frame
 
 
 class Finite(click.FloatRange):
@@ -99,7 +99,7 @@ def keys_of(text: tuple[str, ...]) -> list[str] | None:
 
 
 def reading(command: Command, bind: Bind = no_binding) -> Command:
-    """The options of every verb that returns a frame: `--cluster` and those of `connecting`, `--as`, `--out`, `--json`…
+    """The options of every verb that returns a frame: `--cluster`, `--as`, `--out`, `--json` and more.
 
     `bind` replaces options of the verb by the object that the command takes.
     """
@@ -156,7 +156,7 @@ def _remember(ctx: click.Context, option: click.Parameter, value: object) -> Non
 
 
 def pair(text: str, option: str = "--property", form: str = "key=value") -> tuple[str, str]:
-    """`key=value` as the two. What stands right of the sign is never repeated: it may be a secret."""
+    """`key=value` as the two. The right side is never repeated: it may be a secret."""
     key, sign, value = text.partition("=")
     if not sign or not key:
         raise click.BadParameter(f"{key} is not {form}", param_hint=option)
@@ -263,7 +263,7 @@ def impact(command: Command) -> Command:
             raise UsageError(f"--impact and --{params['told']} cannot be combined", hint="Use one, then the other.")
         if params.get("usage") is not None:
             raise UsageError("--impact includes --usage of the same frame", hint="One of them.")
-        return command(session, impact=ImpactOptions(usage_frame(session, impact)), **params)
+        return command(session, impact=usage_frame(session, impact), **params)
 
     return _impact(run)
 

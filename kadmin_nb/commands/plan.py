@@ -15,7 +15,7 @@ from .change_options import again, applying, changing, wait_clients
 from .click_glue import FILE, FRAME, Verbs, Words
 from .declared import plan_from
 from .options import Finite
-from .session import ImpactOptions, PlanOptions, Session, planned, usage_frame
+from .session import PlanOptions, Session, planned, usage_frame
 
 if TYPE_CHECKING:
     from ..plans.journal.store import StoredJournal
@@ -38,7 +38,7 @@ _HEX = frozenset("0123456789abcdef")
     type=FILE,
     help="A file of changes, one a line, as in a %%kquota cell; - reads standard input.",
 )
-def plan(session: Session, file: str | Path | None, impact: ImpactOptions | None, plan_options: PlanOptions) -> Any:
+def plan(session: Session, file: str | Path | None, impact: Any, plan_options: PlanOptions) -> Any:
     """Make plans from a file of changes; show, apply, verify and roll back plans.
 
     \b
@@ -50,7 +50,7 @@ def plan(session: Session, file: str | Path | None, impact: ImpactOptions | None
     {here} from cluster.yaml
     """
     if verb := click.get_current_context().invoked_subcommand:
-        if file or impact or plan_options.is_typed:
+        if file or impact is not None or plan_options.is_typed:
             raise UsageError(f"these options belong to plan -f FILE, not to plan {verb}")
         return None
     if file is None:
@@ -87,11 +87,11 @@ which_plan = click.argument("which", metavar="PLAN", type=_PLAN)
 @click.option("--dangers", "told", flag_value="dangers", help="Only its dangers, as a frame.")
 @click.option("--warnings", "told", flag_value="warnings", help="Only its warnings, as a frame.")
 @click.option("--rights", is_flag=True, help="Which rights applying it needs, and which of them you have.")
-def show(session: Session, which: str, usage: Any, impact: ImpactOptions | None, told: str | None, rights: bool) -> Any:
+def show(session: Session, which: str, usage: Any, impact: Any, told: str | None, rights: bool) -> Any:
     """Show a plan.
 
     PLAN is its file or id. Only --usage, --impact and --rights connect to the cluster."""
-    if rights and (told or usage or impact):
+    if rights and (told or usage is not None or impact is not None):
         raise UsageError("--rights cannot be combined with what else a plan shows", hint="Use one, then the other.")
     if rights:
         return session.cluster.permissions(load_plan(which))
@@ -99,8 +99,8 @@ def show(session: Session, which: str, usage: Any, impact: ImpactOptions | None,
         raise UsageError(f"--usage and --{told} cannot be combined", hint="Use one, then the other.")
     if told:
         return getattr(load_plan(which), told)()
-    if impact:
-        return session.cluster.plans.bind(load_plan(which)).impact(impact.clients)
+    if impact is not None:
+        return session.cluster.plans.bind(load_plan(which)).impact(impact)
     plan = load_plan(which)
     return plan if usage is None else session.cluster.plans.stalls(plan, usage_frame(session, usage))
 

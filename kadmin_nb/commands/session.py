@@ -52,7 +52,7 @@ class PlanOptions:
 
     @property
     def is_typed(self) -> bool:
-        """True if any of them was; a policy alone, which may stand before a sub-command, does not count."""
+        """True if any of them was; a policy alone, which may precede a sub-command, does not count."""
         return replace(self, apply_options=replace(self.apply_options, policy=())) != PlanOptions()
 
     def asks_for_change(self, stage: bool) -> bool:
@@ -67,13 +67,6 @@ class PlanOptions:
         if self.is_typed and not is_asked:
             raise UsageError("options of a change need a change", hint="Add --stage, --save FILE or --apply.")
         return is_asked
-
-
-@dataclass(frozen=True)
-class ImpactOptions:
-    """The clients whose impact is shown, PAIRS or USAGE."""
-
-    clients: Any
 
 
 @dataclass
@@ -105,7 +98,7 @@ class Session:
 
     @property
     def is_remembered(self) -> bool:
-        """True if the target stands in no word of the line: an earlier line chose it."""
+        """True if no word of the line names the target: an earlier line chose it."""
         return self.target is None and self._remembered is not None
 
     @property
@@ -163,12 +156,12 @@ class Session:
 
     @property
     def expand(self) -> Expand:
-        """From the words of a line of a cell to those that are meant; without variables they are as they are."""
+        """The words that a line of a cell means; without variables the words as they are."""
         return literal_words if self.variables is None else partial(expanded_words, variables=self.variables)
 
     @contextmanager
     def at_work(self, what: str) -> Iterator[None]:
-        """Around what Spark does: how far it is shows where somebody watches, and its failures are one line."""
+        """Around what Spark does: a terminal shows how far it is, and its failures are one line."""
         from ..frames.spark import at_work
 
         with self.watch() as tell, at_work(what, tell):
@@ -222,9 +215,7 @@ class Session:
         stage.add(edits)
         return self.save_or_apply(planned(stage, plan_options), plan_options)
 
-    def save_or_apply(
-        self, plan: Plan, plan_options: PlanOptions, impact: ImpactOptions | None = None
-    ) -> Plan | Outcomes:
+    def save_or_apply(self, plan: Plan, plan_options: PlanOptions, impact: Any = None) -> Plan | Outcomes:
         """Save a plan, apply it, or show it with its impact on clients; one that breaks a policy is refused."""
         chosen = self.with_policies(plan_options.apply_options)
         if not plan_options.apply:
@@ -245,9 +236,9 @@ class Session:
     def _seconds_to_wait(ask: Callable[[str], bool], held: Locked) -> float:
         return WAIT_LEASE if ask(f"{held}. Wait for it, {WAIT_LEASE:.0f} s at most?") else 0.0
 
-    def _with_impact(self, plan: Plan, impact: ImpactOptions | None) -> Plan:
+    def _with_impact(self, plan: Plan, impact: Any) -> Plan:
         """The plan with its impact on these clients, and the dangers that they tell of; without clients as it is."""
-        return plan if impact is None else plan._with_impact(self.cluster.plans.bind(plan).impact(impact.clients))
+        return plan if impact is None else plan._with_impact(self.cluster.plans.bind(plan).impact(impact))
 
     def _guarded(self, plan: Plan, options: ApplyOptions) -> None:
         """Refuse a plan that breaks a policy; what policies say besides is noted."""
@@ -260,8 +251,8 @@ class Session:
         """The options with all policies that this entry point was told of."""
         return options
 
-    def plan(self, plan_options: PlanOptions, impact: ImpactOptions | None = None) -> Any:
-        """Plan what is staged, with its impact on clients where there are some."""
+    def plan(self, plan_options: PlanOptions, impact: Any = None) -> Any:
+        """The plan of what is staged, with its impact on these clients."""
         raise UsageError("no plan is named", hint="kadmin-nb plan -f FILE --save PLAN saves one.")
 
     def _reached(self, target: str | None, properties: Mapping[str, str]) -> Cluster:
@@ -321,7 +312,7 @@ FRAME_FILES = (".parquet", ".csv")
 
 
 def frame_or_file(session: Session, name: Any) -> Any:
-    """The path of a Parquet or CSV file that is there; else the frame of that name. An object is itself."""
+    """The path of an existing Parquet or CSV file; otherwise the frame of that name. An object is itself."""
     if isinstance(name, Path):
         return existing_file(name)
     if not isinstance(name, str):
@@ -331,7 +322,7 @@ def frame_or_file(session: Session, name: Any) -> Any:
 
 
 def existing_file(place: Path) -> Path:
-    """The file of a frame, which must be there: a text out of a variable names nothing else."""
+    """The file of a frame, which must exist: a text out of a variable names nothing else."""
     if place.suffix not in FRAME_FILES:
         raise UsageError(f"{place} is neither a frame nor a {' or '.join(FRAME_FILES)} file")
     if not place.exists():

@@ -25,7 +25,7 @@ REST = "--json shows everything"
 def fitted_lines(
     value: object, stream: TextIO, *, rest: str = REST, rows: int = ROWS, colour: bool = True
 ) -> Iterable[str]:
-    """A value as lines: in a window what fits there; into a file or a pipe all of it, and texts exactly.
+    """A value as lines: what fits into a window; all of it in a file or a pipe, and texts exactly.
 
     Parameters
     ----------
@@ -56,17 +56,17 @@ def _size(stream: TextIO) -> os.terminal_size:
 
 
 def can_colour(stream: TextIO) -> bool:
-    """True of a window that shows colours, where nobody said that there shall be none: https://no-color.org."""
+    """True of a window that shows colours, unless NO_COLOR is set: https://no-color.org."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def can_ask(*streams: TextIO) -> bool:
-    """True where a person sits there who can read a question and answer it."""
+    """True if a person can read a question and answer it."""
     return all(stream.isatty() for stream in streams)
 
 
 def can_page(*streams: TextIO) -> bool:
-    """True where a person sits there whom a pager can ask; an empty PAGER, as git has it, is none."""
+    """True if a person can use a pager; an empty PAGER, as git has it, is none."""
     is_wanted = os.environ.get("PAGER") != "" and os.environ.get("TERM", "dumb") != "dumb"
     return is_wanted and can_ask(*streams)
 
@@ -122,7 +122,7 @@ class StatusLine:
 
     @contextmanager
     def watch(self) -> Iterator[Note | None]:
-        """A line for something that takes long; None where nobody watches."""
+        """A line for something that takes long; None if the stream is not a terminal."""
         yield self.say if self._stream.isatty() else None
         self.close()
 

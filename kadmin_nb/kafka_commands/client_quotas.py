@@ -157,7 +157,7 @@ def has_prefixes(entity: Entity, prefixes: Mapping[str, str]) -> bool:
 
 
 def resolved_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Each limit with the entity that sets it; below it those that it overrides, each with a star."""
+    """Each limit with the entity that sets it; below it the overridden ones, each with a star."""
     for row in sorted((row for row in rows if row["level"] is not None), key=itemgetter("key")):
         yield f"{row['key']}={text_of(row['value'])} {in_braces(_source(row, row['level']))}"
         for entry in row.get("overridden") or ():

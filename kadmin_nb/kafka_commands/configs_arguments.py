@@ -74,7 +74,7 @@ def entities(arguments: Arguments) -> list[NamedType]:
 
 
 def quota_entities(chosen: Sequence[NamedType]) -> list[dict[str, str | Special]]:
-    """Each quota entity that is named, as KIP-546's map; ANY where a type stands without a name."""
+    """Each quota entity that is named, as KIP-546's map; ANY for a type without a name."""
     kinds = [QUOTA_TYPES[entity_type] for entity_type, _ in chosen]
     names = [[name or DEFAULT for name in names] or [ANY] for _, names in chosen]
     return [dict(zip(kinds, combination, strict=True)) for combination in product(*names)]

@@ -66,7 +66,7 @@ def _refuse_key(key: str) -> None:
 
 
 def wishes(changes: Mapping[str, Sequence[str]], from_file: Mapping[str, str] | None = None) -> Wishes:
-    """The texts behind the options that change, read; `from_file` are those of `--add-config-file`.
+    """The texts behind the options that change, read; `from_file` are the configs of `--add-config-file`.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def wishes(changes: Mapping[str, Sequence[str]], from_file: Mapping[str, str] | 
 
 
 def without_registrations(changes: Mapping[str, Sequence[str]]) -> tuple[dict[str, Sequence[str]], bool]:
-    """The same changes without the key by which KIP-649 removes registrations, and whether it was there."""
+    """The same changes without the key by which KIP-649 removes registrations, and whether they had it."""
     keys = [key for text in changes.get("delete-config", ()) for key in _keys(text)]
     if not {*keys} & {*_SUPPORTED}:
         return {**changes}, False
@@ -138,7 +138,7 @@ def scram_edits_of(user: ScramUser, requested: Wishes) -> list[Edit]:
 
 
 def user_edits_of(entity: Entity, requested: Wishes, allow_unknown: Collection[str] = ()) -> list[Edit]:
-    """The edits of one entity of quotas; where it is a user, also those of its dynamic client configs (KIP-649).
+    """The edits of one entity of quotas; for a user, also the edits of its dynamic client configs (KIP-649).
 
     Raises
     ------

@@ -62,7 +62,7 @@ Target = tuple[Configurable, str]
 
 
 def given_key(key: object) -> str:
-    """The key that somebody gave for a change.
+    """The key that was given for a change.
 
     Raises
     ------
@@ -154,7 +154,7 @@ class Edit(_KeyOfTarget):
 
     @property
     def reference(self) -> str | None:
-        """The reference of a secret; None where the secret itself stands there, or nothing."""
+        """The reference of a secret; None of a secret itself, or without a value."""
         return None if self.text is None else self.resource.reference(self.text)
 
 
@@ -192,12 +192,12 @@ class Change(_KeyOfTarget):
         return Change(**{name: changes.get(name, getattr(self, name)) for name in _CHANGE_FIELDS})
 
     def noted(self, *notes: str) -> Change:
-        """This row with these notes after those that it has."""
+        """This row with these notes after its own."""
         return self.with_(note="; ".join(filter(None, [self.note, *notes])) or None)
 
     @property
     def reference(self) -> str | None:
-        """The reference of a secret; None where the secret itself stands there, or nothing."""
+        """The reference of a secret; None of a secret itself, or without a value."""
         return None if self.wanted is None else self.resource.reference(self.wanted)
 
     @property

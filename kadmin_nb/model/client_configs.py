@@ -144,7 +144,7 @@ def merged(levels: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
 
 
 def timeouts_contradict(values: Mapping[str, str]) -> bool:
-    """True if both timeouts are set and no heartbeat fits into a session: a client takes neither then."""
+    """True if both timeouts are set and no heartbeat fits into a session, so that a client takes neither."""
     if not values.keys() >= {SESSION_TIMEOUT, HEARTBEAT_INTERVAL}:
         return False
     return int(values[HEARTBEAT_INTERVAL]) >= int(values[SESSION_TIMEOUT])

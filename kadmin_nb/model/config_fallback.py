@@ -118,7 +118,7 @@ def behind_listener(key: str) -> str | None:
 
 
 def deciding_keys(resource_type: str, key: str) -> tuple[str, ...]:
-    """The key and those that decide where it is not set, the closest first."""
+    """The key and the keys that decide where it is not set, the closest first."""
     first = BROKER_KEYS.get(resource_type, {}).get(key)
     if first is None:
         plain = behind_listener(key) if resource_type == "BROKER" else None
@@ -145,7 +145,7 @@ def in_effect(resource_type: str, key: str, synonyms: Iterable[Synonym]) -> Syno
 
 
 def fallback(resource_type: str, key: str, synonyms: Iterable[Synonym], source: Source) -> Synonym | None:
-    """The synonym that applies once this source, and those that override it, say nothing of the key.
+    """The synonym that applies once this source, and the sources that override it, do not set the key.
 
     None where that cannot be seen.
     """
@@ -153,7 +153,7 @@ def fallback(resource_type: str, key: str, synonyms: Iterable[Synonym], source: 
 
 
 def synonyms_below(resource_type: str, key: str, synonyms: Iterable[Synonym], source: Source) -> list[Synonym]:
-    """The synonyms without those of the key by this source, and by those that override it."""
+    """The synonyms without the values of the key by this source and by the sources that override it."""
     synonyms, rank = list(synonyms), _RANKS[source]
     names = _names_down_to(resource_type, key, {synonym.key for synonym in synonyms if synonym.source == source})
     return [synonym for synonym in synonyms if synonym.key not in names or _RANKS[synonym.source] > rank]

@@ -31,7 +31,7 @@ class ConfigValue:
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> ConfigValue:
-        """The value in a row of CONFIGS. Kafka names no synonyms of some defaults: the value itself is one there."""
+        """The value in a row of CONFIGS. Kafka names no synonyms of some defaults: the value is their synonym."""
         source = None if row["source"] is None else Source(row["source"])
         synonyms = tuple(Synonym(Source(s["source"]), s["key"], s["value"]) for s in row.get("synonyms") or ())
         if not synonyms and source is not None and row["value"] is not None:
@@ -87,13 +87,15 @@ class ConfigValue:
 
     @property
     def is_unset(self) -> bool:
-        """True if Kafka has no default for the key, and nobody sets it."""
+        """True if Kafka has no default for the key, and it is not set."""
         return self.text is None and not self.is_sensitive
 
 
 class BrokerConfigs:
-    """The brokers' values by key; `names` are the brokers that were read, without their default, `unread` those that
-    could not be: what all brokers have is not known then."""
+    """The brokers' values by key, of the brokers `names`, without their default.
+
+    `unread` are brokers that could not be read: what all brokers have is not known as long as it has any.
+    """
 
     def __init__(self, values: Iterable[ConfigValue], unread: Iterable[str] = ()) -> None:
         by_key: dict[str, dict[str, ConfigValue]] = defaultdict(dict)

@@ -37,7 +37,7 @@ class TokenEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class TokenFile:
-    """A file that holds a token, which somebody else renews."""
+    """A file that holds a token, which another program renews."""
 
     path: str
 
@@ -47,7 +47,7 @@ class TokenFile:
 
 @dataclass(frozen=True, slots=True)
 class UnsecuredToken:
-    """Claims that nobody signs: Kafka's own default, for tests."""
+    """Claims without a signature: Kafka's own default, for tests."""
 
     claims: tuple[tuple[str, str], ...]
     lifetime: float
@@ -58,7 +58,7 @@ class UnsecuredToken:
 
 @dataclass(frozen=True, slots=True)
 class AwsSigner:
-    """The credentials of this machine in AWS, signed for Amazon MSK; those of a `role` where one is to be taken on.
+    """The credentials of this machine in AWS, signed for Amazon MSK; with a `role`, the credentials of that.
 
     `session` is the name under which the role is taken on, `sts_region` where AWS is asked for it.
     """

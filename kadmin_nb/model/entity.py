@@ -85,7 +85,7 @@ class Entity(Configurable):
         return tuple((kind, None if name is DEFAULT else str(name)) for kind, name in self.parts)
 
     def columns(self) -> dict[str, str | None]:
-        """The columns of QUOTAS that name it; the default has no name there, as a part that is not in it."""
+        """The columns of QUOTAS that name it; the default is null, as is a part that it does not have."""
         parts = {column: self.get(kind) for column, kind in ARGUMENTS.items()}
         names = {column: None if isinstance(part, Special) else part for column, part in parts.items()}
         return {"entity": str(self), "level": self.level, **names}

@@ -20,7 +20,7 @@ class Variables(Protocol):
     def __contains__(self, name: object) -> bool: ...
 
     def value(self, expression: str) -> object:
-        """What an expression means there."""
+        """The value of an expression."""
 
     def hold(self, wanted: object) -> bool:
         """Does one of them lead to this object?"""

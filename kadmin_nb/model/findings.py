@@ -66,7 +66,7 @@ class Coverage:
 
     @property
     def has_all_brokers(self) -> bool:
-        """True if it is known which brokers there are, and all of them have rows."""
+        """True if the brokers of the cluster are known, and all of them have rows."""
         return bool(self.brokers) and not self.missing
 
     @property

@@ -58,7 +58,7 @@ Value = Choice | tuple[Choice, ...]
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of a line: a name left of the sign, and what stands right of it."""
+    """One word of a line: a name left of the sign, and its right side."""
 
     name: str
     value: Value
@@ -172,7 +172,7 @@ def parse_word(word: str, *, takes_empty: bool = False) -> Word:
 
 
 def parted_word(word: str) -> tuple[str, str, str] | None:
-    """The name, the sign and the right side of a word; None where there is no sign."""
+    """The name, the sign and the right side of a word; None without a sign."""
     match = _WORD.fullmatch(word)
     return None if match is None else (match["name"], match["sign"], match["rest"])
 
@@ -184,7 +184,7 @@ def without_sign(word: str, instead: str = "") -> UsageError:
 
 
 def nothing_right_of(word: str) -> UsageError:
-    """The error of a word that names nobody."""
+    """The error of a word without a value."""
     return UsageError(f"{word} has no value", hint="Kafka has no empty names.")
 
 

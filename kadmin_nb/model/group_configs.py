@@ -37,7 +37,7 @@ class Bounds(NamedTuple):
 
 
 def bounds(key: str) -> Bounds:
-    """The brokers' keys that bound a key of groups; those of a key without bounds no broker has."""
+    """The brokers' keys that bound a key of groups; both None for a key without bounds."""
     if key == _STANDBYS:
         return Bounds(None, _MOST_STANDBYS)
     family, _, rest = key.partition(".")

@@ -150,7 +150,7 @@ def readable(key: str, value: float) -> str:
 
 
 def typed(key: str, value: float) -> str:
-    """A quota value as somebody would type it: `5MB/s`, `50%`; it parses back to the same number."""
+    """A quota value as one would type it: `5MB/s`, `50%`; it parses back to the same number."""
     text = readable(key, value).replace(" ", "").replace(",", "")
     return text if parse_value(key, text) == value else text_of(value)
 

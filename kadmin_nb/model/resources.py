@@ -17,7 +17,7 @@ OPERATIONS = {"set": 0, "delete": 1, "append": 2, "subtract": 3}
 
 
 class Source(StrEnum):
-    """The source of a config's value; a member stands before those that it overrides (KIP-226)."""
+    """The source of a config's value; a member precedes the members that it overrides (KIP-226)."""
 
     UNKNOWN = "UNKNOWN"
     TOPIC = "DYNAMIC_TOPIC_CONFIG"

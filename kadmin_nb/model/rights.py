@@ -28,12 +28,12 @@ class Right:
 
 
 def to_describe(about: Configurable | None = None) -> Right:
-    """The right to see it; quotas and the cluster's configs unless said."""
+    """The right to see it; by default the right to see quotas and the cluster's configs."""
     return Right(about.describe_operation, about.authorized_on) if about else on_cluster("DESCRIBE_CONFIGS")
 
 
 def to_alter(about: Configurable | None = None) -> Right:
-    """The right to change it; quotas and the cluster's configs unless said."""
+    """The right to change it; by default the right to change quotas and the cluster's configs."""
     return Right(about.alter_operation, about.authorized_on) if about else on_cluster("ALTER_CONFIGS")
 
 

@@ -8,9 +8,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from keyword import iskeyword
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from kadmin_nb.commands.session import ImpactOptions, PlanOptions, Session, planned, save
+from kadmin_nb.commands.session import PlanOptions, Session, planned, save
 from kadmin_nb.errors import Interrupted, KadminError, NotFound, PartlyFailed, UsageError
 from kadmin_nb.hints import braces_doubled
 from kadmin_nb.model.changes import Edit
@@ -176,7 +176,7 @@ class NotebookSession(Session):
         self._refuse_elsewhere()
         return self.cluster.plans.bind(plan).review(self.with_policies(options))
 
-    def plan(self, plan_options: PlanOptions, impact: ImpactOptions | None = None) -> Plan:
+    def plan(self, plan_options: PlanOptions, impact: Any = None) -> Plan:
         stage = self.stage
         allowed = {*self.allowed, *plan_options.allow_unknown}
         plan = planned(stage, replace(plan_options, reason=plan_options.reason or self.reason, allow_unknown=allowed))

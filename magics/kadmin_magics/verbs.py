@@ -21,7 +21,7 @@ from kadmin_nb.commands.plan import load_plan, plan, which_plan
 from kadmin_nb.commands.quota import TO_READ, quota
 from kadmin_nb.commands.root import root
 from kadmin_nb.commands.scram import scram
-from kadmin_nb.commands.session import ImpactOptions, PlanOptions
+from kadmin_nb.commands.session import PlanOptions
 from kadmin_nb.errors import UsageError
 from kadmin_nb.model.entity import TYPES
 from kadmin_nb.plans.apply_options import ApplyOptions
@@ -34,14 +34,13 @@ from .session import NotebookSession
 @again
 @options.impact
 @click.option("--review", is_flag=True, help="Show it as a widget, which can apply it.")
-def plan_staged(session: NotebookSession, impact: ImpactOptions | None, review: bool, plan_options: PlanOptions) -> Any:
+def plan_staged(session: NotebookSession, impact: Any, review: bool, plan_options: PlanOptions) -> Any:
     """Plan the staged changes (notebook).
 
     Each row has the value before and after, and the broker's validation.
     """
     if review:
-        clients = impact.clients if impact else None
-        return session.review(session.plan(plan_options), replace(plan_options.apply_options, usage=clients))
+        return session.review(session.plan(plan_options), replace(plan_options.apply_options, usage=impact))
     return session.plan(plan_options, impact)
 
 

@@ -66,11 +66,11 @@ class Positions:
     _ends: dict[PartitionName, tuple[int, float]] = field(default_factory=dict)
 
     def start_at(self, partitions: Iterable[TopicPartition]) -> None:
-        """The application assigned these, or sought there."""
+        """The application assigned these, or sought these offsets."""
         self._starts |= {name_of(p): p.offset for p in partitions}
 
     def forget(self, partitions: Iterable[TopicPartition]) -> None:
-        """They are no longer this consumer's, or are anew."""
+        """They are no longer this consumer's, or were assigned again."""
         for at in map(name_of, partitions):
             self._paused.discard(at)
             for offsets in (self._starts, self._stored, self._consumed, self._ends):
@@ -86,7 +86,7 @@ class Positions:
         self._stored |= {name_of(p): p.offset for p in partitions}
 
     def takeover(self, consumer: Consumer) -> Takeover | None:
-        """The partitions of this consumer; None as long as nobody can tell where the reading of one of them began."""
+        """The partitions of this consumer; None as long as it is not known where the reading of one of them began."""
         positions = consumer.position(consumer.assignment())
         consumed = {name_of(p): p.offset for p in positions if p.offset >= 0}
         others = [name_of(p) for p in positions if p.offset < 0]

@@ -57,7 +57,7 @@ class Reporter:
     instance: str = field(default_factory=_instance)
 
     def report(self, status: Status | None, timeout: float) -> None:
-        """Register again, and write the status where there is a new one.
+        """Register again, and write the status if it is a new one.
 
         Raises
         ------
@@ -158,7 +158,7 @@ class Follower(Generic[Client]):
         self.candidate: Candidate[Client] | None = None
 
     def start(self) -> Client:
-        """The first client: with the values that stand there now, or, where they cannot be read in time, without."""
+        """The first client: with the values of the entries, or without them if they cannot be read in time."""
         choice = self._read(self._settings.first_fetch_timeout)
         self._is_late = choice is None
         choice = choice or Choice()
@@ -395,7 +395,7 @@ class ConfigReader:
         return self._log.passed_over
 
     def read(self, connection: dict[str, Any], timeout: float) -> list[dict[str, Entry]]:
-        """The entries, the narrowest level first, after everything that stands in the topic now.
+        """The entries, the narrowest level first, once the topic was read to its end.
 
         Raises
         ------

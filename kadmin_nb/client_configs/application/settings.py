@@ -139,7 +139,7 @@ class Choice:
     revision: int = -1
 
     def refusing(self, reasons: Mapping[str, str], current: Mapping[str, str]) -> Self:
-        """The same without the values of these keys: those that the client runs with stay."""
+        """The same without the values of these keys: the current values stay."""
         values = {key: value for key, value in self.values.items() if key not in reasons}
         values |= {key: current[key] for key in reasons if key in current}
         return replace(self, values=values, rejected={**self.rejected, **reasons})
@@ -213,7 +213,7 @@ def running(static: Static, values: Mapping[str, str], keys: Sequence[str]) -> d
 
 
 def effective(static: Static, choice: Choice) -> dict[str, str]:
-    """The values that a client runs with of the keys that entries are about, those that it refuses among them.
+    """The values that a client runs with of the keys that entries are about, refused keys included.
 
     With the group's timeouts on the brokers (KIP-848) the client does not know them.
     """
@@ -229,7 +229,7 @@ def _static_value(key: str, static: Static) -> str:
 
 
 def configured(static: Static, values: Mapping[str, str]) -> dict[str, Any]:
-    """The configuration with these values before its own, whatever names they have there."""
+    """The configuration with these values before its own, by whatever names it has them."""
     names = {alias for key in values for alias in _ALIASES.get(key, (key,))}
     config = {key: value for key, value in static.items() if key not in names}
     if _OF_TOPICS in config:
