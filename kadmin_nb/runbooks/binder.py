@@ -16,7 +16,7 @@ from typing import Any
 
 from .. import databricks
 from ..errors import UsageError, printable
-from .parameters_cell import Parameter, injected, is_declaring, parameter, parameters, refuse_unknown
+from .parameters_cell import Parameter, injected, is_declaring, parameters, refuse_unknown
 
 _WIDEST = 200
 
@@ -63,7 +63,7 @@ def _cells(space: MutableMapping[str, Any]) -> tuple[list[Parameter], list[str]]
         return parameters(history[start]), [*chain.from_iterable(behind)]
     if annotations := space.get("__annotations__"):
         return [
-            parameter(name, kind if isinstance(kind, str) else inspect.formatannotation(kind), space.get(name))
+            Parameter.of(name, kind if isinstance(kind, str) else inspect.formatannotation(kind), space.get(name))
             for name, kind in annotations.items()
         ], []
     if any("dagstermill" in cell for cell in history):

@@ -10,59 +10,17 @@ import re
 import tokenize
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .. import documents
 from ..errors import UsageError
 from ..hints import did_you_mean
 from ..secrets import holds_secret, is_secret_name
 
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A declared type: `bool`, `int`, `float` or `str`, a list of one, each perhaps with None."""
-
-    scalar: str
-    many: bool = False
-    optional: bool = False
-
-    @classmethod
-    def of(cls, annotation: str) -> Kind:
-        """The kind that an annotation writes, such as `list[str]` or `int | None`.
-
-        Raises
-        ------
-        UsageError
-            Any other type.
-        """
-        text = annotation.strip("'\" ")
-        optional = _OPTIONAL.fullmatch(text)
-        match = _TYPE.fullmatch("".join(filter(None, optional.groups())) if optional else text)
-        if match is None:
-            raise UsageError(
-                f"unknown parameter type {annotation}", hint="bool, int, float, str, list[…] of one, … | None."
-            )
-        return cls(match["scalar"], bool(match["many"]), bool(optional))
-
-    def bind(self, name: str, value: object) -> object:
-        """`value`, or what this text stands for, as the declared type.
-
-        Raises
-        ------
-        UsageError
-            Anything else. There is no truthiness and no rounding.
-        """
-        if self.optional and (value is None or value == ""):
-            return None
-        return _list(name, value, self.scalar) if self.many else _scalar(name, value, self.scalar)
-
-    def __str__(self) -> str:
-        text = f"list[{self.scalar}]" if self.many else self.scalar
-        return f"{text} | None" if self.optional else text
-
-
 _TYPE = re.compile(r"(?P<many>(?:typing\.)?[Ll]ist\[)?(?P<scalar>bool|int|float|str)(?(many)\])")
 _OPTIONAL = re.compile(r"(?:typing\.)?Optional\[(.*)\]|(.*?) *\| *None|None *\| *(.*)")
+
+_OR_NONE = " | None"
 
 _TYPES: dict[str, type] = {"bool": bool, "int": int, "float": float, "str": str}
 _HINTS = {
@@ -147,33 +105,50 @@ BUILT_IN = ("PAPERMILL_INPUT_PATH", "PAPERMILL_OUTPUT_PATH")
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One declared parameter: its default is bound by its own type."""
+    """One declared parameter: its default is bound by its own type, `kind`, as an annotation writes it."""
 
     name: str
-    kind: Kind
+    kind: str
     default: object
     help: str = ""
 
+    @classmethod
+    def of(cls, name: str, annotation: str, default: object, help: str = "") -> Parameter:
+        """A parameter from what was declared; its type is one such as `list[str]` or `int | None`.
+
+        Raises
+        ------
+        UsageError
+            A type that no parameter has, a default that does not fit it, a name or default like a secret.
+        """
+        refuse_secret_name(name)
+        text = annotation.strip("'\" ")
+        optional = _OPTIONAL.fullmatch(text)
+        match = _TYPE.fullmatch("".join(filter(None, optional.groups())) if optional else text)
+        if match is None:
+            hint = "bool, int, float, str, list[…] of one, … | None."
+            raise UsageError(f"unknown parameter type {annotation}", hint=hint)
+        kind = f"list[{match['scalar']}]" if match["many"] else match["scalar"]
+        made = cls(name, f"{kind}{_OR_NONE}" if optional else kind, default, help)
+        return replace(made, default=made.bind(default))
+
     def bind(self, value: object) -> object:
-        """A given value as the declared type; one that looks like a secret is refused unseen."""
+        """A given value, or what this text stands for, as the declared type; there is no truthiness and no rounding.
+
+        Raises
+        ------
+        UsageError
+            Anything else; one that looks like a secret is refused unseen.
+        """
         refuse_secret_value(self.name, value)
-        return self.kind.bind(self.name, value)
+        kind = self.kind.removesuffix(_OR_NONE)
+        if kind != self.kind and (value is None or value == ""):
+            return None
+        many = kind.startswith("list[")
+        return _list(self.name, value, kind[len("list[") : -1]) if many else _scalar(self.name, value, kind)
 
     def __str__(self) -> str:
         return f"{self.name}: {self.kind} = {self.default!r}"
-
-
-def parameter(name: str, annotation: str, default: object, help: str = "") -> Parameter:
-    """A parameter from what was declared.
-
-    Raises
-    ------
-    UsageError
-        A type that no parameter has, a default that does not fit it, a name or default like a secret.
-    """
-    refuse_secret_name(name)
-    made = Parameter(name, Kind.of(annotation), default, help)
-    return Parameter(name, made.kind, made.bind(default), help)
 
 
 def parameters(cell: str) -> list[Parameter]:
@@ -182,7 +157,7 @@ def parameters(cell: str) -> list[Parameter]:
     Raises
     ------
     UsageError
-        A line that is not an annotated literal, and what `parameter` refuses.
+        A line that is not an annotated literal, and what `Parameter.of` refuses.
     """
     tokens = tokenize.generate_tokens(io.StringIO(cell).readline)
     helps = {token.start[0]: token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT}
@@ -214,10 +189,8 @@ def refuse_unknown(names: Iterable[str], declared: Collection[str]) -> None:
         refuse_secret_name(name)
         if name in declared or name in BUILT_IN:
             continue
-        raise UsageError(
-            f"unknown parameter {name}",
-            hint=did_you_mean(name, declared, f"It takes {', '.join(declared) or 'none'}."),
-        )
+        hint = did_you_mean(name, declared, f"It takes {', '.join(declared) or 'none'}.")
+        raise UsageError(f"unknown parameter {name}", hint=hint)
 
 
 def _statements(cell: str) -> Sequence[ast.stmt]:
@@ -236,7 +209,7 @@ def _declared(statement: ast.stmt, help: str) -> Parameter:
             hint="Each line is name: type = default  # help",
         )
     name = statement.target.id
-    return parameter(name, ast.unparse(statement.annotation), _literal(name, statement.value), help)
+    return Parameter.of(name, ast.unparse(statement.annotation), _literal(name, statement.value), help)
 
 
 def _literal(name: str, value: ast.expr | None) -> object:
@@ -245,9 +218,8 @@ def _literal(name: str, value: ast.expr | None) -> object:
     try:
         return ast.literal_eval(value)
     except ValueError:
-        raise UsageError(
-            f"the default of {name} is not a literal", hint="Declare a literal, and compute from it in a later cell."
-        ) from None
+        hint = "Declare a literal, and compute from it in a later cell."
+        raise UsageError(f"the default of {name} is not a literal", hint=hint) from None
 
 
 def _assigned_name(statement: ast.stmt) -> str:

@@ -39,7 +39,7 @@ def test_papermill_reads_the_same_parameters(path: Path) -> None:
     ours = {p.name: p for p in kn.runbooks.find(path).parameters}
     assert list(ours) == list(theirs)
     for name, p in ours.items():
-        assert theirs[name]["inferred_type_name"] == str(p.kind)
+        assert theirs[name]["inferred_type_name"] == p.kind
         assert theirs[name]["help"] == p.help
 
 
