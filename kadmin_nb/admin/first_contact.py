@@ -18,14 +18,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
-from ..errors import (
-    CONNECTIONS_LIMITED,
-    AuthenticationFailed,
-    ConnectionFailed,
-    KadminError,
-    TimedOut,
-    Unsupported,
-)
+from ..errors import CONNECTIONS_LIMITED, AuthenticationFailed, ConnectionFailed, KadminError, TimedOut, Unsupported
 from ..hints import Hint, Verb, sentence
 from ..model.connection_settings import GSSAPI, Settings, TokenLogin
 from .bearer_tokens import tokens_of

@@ -352,12 +352,7 @@ class Wire:
                 return
 
     def _send(
-        self,
-        request: Callable[[], Any],
-        node: int | None,
-        deadline: float,
-        doing: str,
-        patience: float | None = None,
+        self, request: Callable[[], Any], node: int | None, deadline: float, doing: str, patience: float | None = None
     ) -> _UnderWay:
         """One attempt, each with a message of its own: the library writes into what it sends."""
         if self._is_closed:

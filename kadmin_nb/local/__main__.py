@@ -16,10 +16,7 @@ def main(words: list[str]) -> int:
         for version in words[1:] or [DEFAULT_VERSION]:
             find_jars(version, progress=_print_status)
     except KadminError as error:
-        print(
-            f"{type(error).__name__}: {error}" + (f"\nHint: {error.hint}" if error.hint else ""),
-            file=sys.stderr,
-        )
+        print(f"{type(error).__name__}: {error}" + (f"\nHint: {error.hint}" if error.hint else ""), file=sys.stderr)
         return 1
     finally:
         if _open_line:
