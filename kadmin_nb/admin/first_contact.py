@@ -128,22 +128,6 @@ class _Probe:
         )
 
 
-def meet(settings: Settings, timeout: float) -> None:
-    """Reach any broker, or raise what stands in the way.
-
-    Raises
-    ------
-    AuthenticationFailed
-        Wrong password, unknown user, a mechanism that is not enabled.
-    ConnectionFailed
-        Closed port, unknown name, TLS mismatch, another protocol.
-    TimedOut
-        Silence for `timeout` seconds.
-    """
-    if failure := token_failure(settings, timeout) or cause(settings, timeout):
-        raise failure
-
-
 def token_failure(settings: Settings, within: float) -> KadminError | None:
     """The reason why there is no token to log in with; fetched before, since librdkafka waits for it in silence."""
     try:

@@ -17,7 +17,7 @@ import pytest
 from confluent_kafka import Producer
 
 import kadmin_nb as kn
-from kadmin_nb.admin import first_contact, lease, transactions
+from kadmin_nb.admin import connections, lease, transactions
 from kadmin_nb.admin.lease import KEY, LeaseLog
 from kadmin_nb.admin.ports import NOT_KEPT_OUT
 from kadmin_nb.admin.wire import ALTER_TIMEOUT
@@ -462,7 +462,7 @@ def test_without_rights_it_says_so_and_goes_on(secure_kafka, unique):
 
 def _reaches(login: Settings) -> bool:
     with contextlib.suppress(kn.KadminError):
-        first_contact.meet(login, 5.0)
+        connections.raise_cause(login, 5.0, 0.0, lambda: False)
         return True
     return False
 
