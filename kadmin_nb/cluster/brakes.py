@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import accumulate
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -229,7 +230,10 @@ def of_client(kafka: LiveKafka, facts: ClientFacts, requests: relational.Frame |
         REQUESTS of the time observed, where there are any: they tell addresses, connections and waits.
     """
     addresses, notes = [] if requests is None else _addresses(requests, facts.client), list[str]()
-    ip_quotas: Stored = _read("quotas of addresses", lambda: _ip_quotas(kafka), {}, notes) if addresses else {}
+    ip_quotas: Stored = {}
+    if addresses:
+        described = partial(kafka.quotas.describe, [Component("ip", SPECIFIED)])
+        ip_quotas = _read("quotas of addresses", lambda: stored_of(described().to_pylist()), {}, notes)
     unread: list[UnreadPart] = []
     ip_limits: dict[str, tuple[Entity, float]] = _read(
         "limits of addresses", lambda: _ip_limits(ip_quotas, {one.ip for one in addresses}), {}, notes
@@ -265,11 +269,6 @@ def _entries(kafka: LiveKafka, user: str, unread: list[UnreadPart]) -> dict[tupl
         return {}
     rows = [] if table is None else table.to_pylist()
     return {(ClientEntity(row["user"], row["client_id"] or None), row["key"]): row["value"] for row in rows}
-
-
-def _ip_quotas(kafka: LiveKafka) -> Stored:
-    """The quotas of all addresses and host names, and that of the default."""
-    return stored_of(kafka.quotas.describe([Component("ip", SPECIFIED)]).to_pylist())
 
 
 def _ip_limits(stored: Stored, ips: Iterable[str]) -> dict[str, tuple[Entity, float]]:

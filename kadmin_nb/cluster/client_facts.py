@@ -16,7 +16,7 @@ from ..model.findings import Coverage, Row
 from ..model.quota_keys import USER_CLIENT_KEYS
 from ..resolution.rules import Effective, entity_of
 from ..resolution.shadows import Quota
-from ..usage.client_use import BYTE_KEYS, ClientUse, Throttled
+from ..usage.client_use import BYTE_KEYS, ClientUse
 from ..usage.engines import Usage
 from ..usage.limits_over_time import UNKNOWN
 from ..usage.windows import in_windows
@@ -77,16 +77,11 @@ def _throttling(used: BucketUsage, limit: Effective) -> Throttling | None:
         last.is_of_share,
         last.until,
         last.own_ms,
-        _is_of_now(last, limit) if has_history else None,
+        last.limit.is_that_of(limit) if has_history and last.limit.level != UNKNOWN else None,
         last.limit.value,
         last.grew,
         len(then) == 1 if is_known else None,
     )
-
-
-def _is_of_now(last: Throttled, limit: Effective) -> bool | None:
-    """Is it the limit of now that throttled? None where the history does not have that time."""
-    return None if last.limit.level == UNKNOWN else last.limit.is_that_of(limit)
 
 
 def _loads(use: ClientUse, keys: Iterable[str]) -> list[Load]:

@@ -20,7 +20,7 @@ from pathlib import Path
 from cryptography import x509
 
 from ..admin import contact
-from ..admin.bearer_tokens import Token, tokens_of
+from ..admin.bearer_tokens import tokens_of
 from ..admin.ports import Broker
 from ..client_configs.kafka import LiveKafka
 from ..client_configs.setup import checks_of
@@ -28,7 +28,7 @@ from ..errors import AuthenticationFailed, KadminError
 from ..frames import schemas
 from ..frames.answer import Findings
 from ..hints import terminal
-from ..model.connection_settings import Settings, TokenLogin
+from ..model.connection_settings import Settings
 from ..model.figures import milliseconds, utc
 from ..model.findings import ABSENT, FAILED, OK, SKIPPED, UNKNOWN, WARNING, Finding
 from ..paths import journal_dir
@@ -89,7 +89,9 @@ STEP_TIMEOUT = 5.0
 
 def examine(settings_of: Callable[[], Settings], timeout: float | None = None) -> DoctorAnswer:
     """CHECKS of the connection with these settings, which may fail to be read."""
-    checks = [_installation(), *_connection(settings_of, timeout), _journal_check(), *_extra_checks()]
+    versions = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
+    installation = Finding("installation", OK, versions, f"kadmin_nb {VERSION}")
+    checks = [installation, *_connection(settings_of, timeout), _journal_check(), *_extra_checks()]
     cluster_id = next((check.target for check in checks if check.code == "cluster" and check.severity == OK), "")
     return DoctorAnswer(checks, str(cluster_id))
 
@@ -111,11 +113,6 @@ def _skipped(check: str, subject: str, because: str) -> Finding:
     return Finding(check, SKIPPED, f"not tried: {because}", subject)
 
 
-def _installation() -> Finding:
-    versions = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
-    return Finding("installation", OK, versions, f"kadmin_nb {VERSION}")
-
-
 def _connection(settings_of: Callable[[], Settings], longest: float | None) -> Iterator[Finding]:
     try:
         settings = settings_of()
@@ -126,7 +123,8 @@ def _connection(settings_of: Callable[[], Settings], longest: float | None) -> I
     timeout = longest or settings.timeout or STEP_TIMEOUT
     yield _settings_check(settings)
     if settings.uses_tls and settings.certificate_file:
-        yield _own_certificate(settings)
+        fix = "Get a new certificate for this client, and name its store in ssl.keystore.location."
+        yield _dated("our certificate", settings.source, lambda: contact.own_certificate(settings), fix)
     addresses = _bootstrap_checks(settings, timeout)
     yield from addresses
     yield from _cluster_checks(settings, timeout) if _is_reached(addresses, settings) else _without_cluster(_UNREACHED)
@@ -144,11 +142,6 @@ def _is_reached(checks: Iterable[Finding], settings: Settings) -> bool:
 def _settings_check(settings: Settings) -> Finding:
     ignored = f"; without effect here: {', '.join(settings.ignored)}" if settings.ignored else ""
     return Finding("settings", OK, f"{settings.security_protocol} to {settings.bootstrap}{ignored}", settings.source)
-
-
-def _own_certificate(settings: Settings) -> Finding:
-    fix = "Get a new certificate for this client, and name its store in ssl.keystore.location."
-    return _dated("our certificate", settings.source, lambda: contact.own_certificate(settings), fix)
 
 
 def _bootstrap_checks(settings: Settings, timeout: float) -> list[Finding]:
@@ -221,8 +214,8 @@ def _session(address: str, settings: Settings, timeout: float) -> Finding:
 
 def _cluster_checks(settings: Settings, timeout: float) -> Iterator[Finding]:
     """The checks that need a broker that speaks with us, and first the token that it is to take."""
-    if settings.token_login:
-        token = _token_check(settings.token_login, timeout)
+    if login := settings.token_login:
+        token = _attempt("token", str(login.source), lambda: f"until {utc(tokens_of(login).token(timeout).expires)}")
         yield token
         if token.severity == FAILED:
             yield from _without_cluster("the check of token failed")
@@ -253,14 +246,6 @@ def _observation_check(kafka: LiveKafka) -> Iterator[Finding]:
         return
     if lines:
         yield Finding("observation", WARNING, LEFT_ON, kafka.id, fix="\n".join(lines))
-
-
-def _token_check(login: TokenLogin, timeout: float) -> Finding:
-    return _attempt("token", str(login.source), lambda: _token_words(tokens_of(login).token(timeout)))
-
-
-def _token_words(token: Token) -> str:
-    return f"until {utc(token.expires)}"
 
 
 def _without_cluster(because: str, after: str = "") -> Iterator[Finding]:
@@ -341,15 +326,12 @@ _AGAIN = "Check again when the brokers answer, or with a longer time limit."
 def _journal_check() -> Finding:
     """The folder of journals: without one nothing can be applied."""
     check = _attempt("journal", "its folder", lambda: str(journal_dir()))
-    if check.severity == FAILED or os.access(_nearest_folder(Path(check.message)), os.W_OK | os.X_OK):
+    folder = Path(check.message)
+    nearest = next((place for place in (folder, *folder.parents) if place.exists()), folder)
+    if check.severity == FAILED or os.access(nearest, os.W_OK | os.X_OK):
         return check
     fix = "Set KADMIN_STATE=/a/folder to a folder that you can write to."
     return replace(check, severity=FAILED, message=f"{check.message} cannot be written", fix=fix)
-
-
-def _nearest_folder(folder: Path) -> Path:
-    """The folder, or the one above it in which it would be made."""
-    return next(place for place in (folder, *folder.parents) if place.exists())
 
 
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)[^;]*;.*extra == ['\"]([a-z]+)['\"]")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -59,12 +59,13 @@ def _brokers(kafka: LiveKafka) -> Iterable[str]:
     return (str(broker.id) for broker in kafka.brokers())
 
 
+def _with_credentials(kafka: LiveKafka) -> Iterable[str]:
+    return {*kafka.scram.describe()["user"].to_pylist()}
+
+
 def _users(kafka: LiveKafka) -> Iterable[str]:
     """The users that quotas are set on, and, where we may see them, those with SCRAM credentials."""
-    credentials: set[str] = set()
-    with suppress(KadminError):
-        credentials.update(kafka.scram.describe()["user"].to_pylist())
-    return credentials.union(_of_quotas("user")(kafka))
+    return {*_listed(kafka, _with_credentials), *_of_quotas("user")(kafka)}
 
 
 LISTERS: dict[str, Lister] = {
@@ -135,16 +136,10 @@ def _near_resource(missing: Configurable, topics: list[str], ids: Sequence[str])
 
 def client_metrics(kafka: LiveKafka, without_configs: Sequence[str]) -> str | None:
     """`Nothing is set on client-metrics=producer; did you mean client-metrics=producers?` for the first of these."""
-    if not without_configs:
-        return None
-    try:
-        stored = [resource.name for resource in kafka.configs.resources([CLIENT_METRICS])]
-    except KadminError:
-        return None
-    for name in (name for name in without_configs if name not in stored):
-        if near := _nearest(name, stored):
-            asked, meant = Resource(CLIENT_METRICS, name), Resource(CLIENT_METRICS, near)
-            return f"Nothing is set on {asked}; did you mean {meant}?"
+    stored = _listed(kafka, LISTERS["client-metrics"]) if without_configs else ()
+    for name, near in _near(without_configs, stored):
+        asked, meant = Resource(CLIENT_METRICS, name), Resource(CLIENT_METRICS, near)
+        return f"Nothing is set on {asked}; did you mean {meant}?"
     return None
 
 
@@ -157,25 +152,27 @@ def entities(kafka: LiveKafka, chosen: Mapping[str, Selector]) -> str | None:
     for kind, names in chosen.items():
         column = kind.replace("-", "_")
         stored = pc.unique(quotas[column]).drop_null().to_pylist() if column in quotas.column_names else []
-        for name in (name for name in names if isinstance(name, str) and name not in stored):
-            if near := _nearest(name, stored):
-                return f"No quota is set on {format_word(kind, name)}; did you mean {format_word(kind, near)}?"
+        for name, near in _near([name for name in names if isinstance(name, str)], stored):
+            return f"No quota is set on {format_word(kind, name)}; did you mean {format_word(kind, near)}?"
     return None
 
 
 def scram_users(kafka: LiveKafka, without_credentials: Sequence[str]) -> str | None:
     """`Did you mean user=alice?` for the first of these that is almost a user who has a credential."""
-    if not without_credentials:
-        return None
-    try:
-        stored = kafka.scram.describe()["user"].unique().to_pylist()
-    except KadminError:
-        return None
-    near = next(filter(None, (_nearest(name, stored) for name in without_credentials)), None)
+    stored = _listed(kafka, _with_credentials) if without_credentials else ()
+    near = next((near for _, near in _near(without_credentials, stored)), None)
     return f"Did you mean {format_word('user', near)}?" if near else None
 
 
-def _nearest(name: str, known: list[str]) -> str | None:
+def _near(names: Iterable[str], known: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each of these names that is not known, with the nearest that is, where one is near."""
+    for name in names:
+        near = None if name in known else _nearest(name, known)
+        if near:
+            yield name, near
+
+
+def _nearest(name: str, known: Sequence[str]) -> str | None:
     """Names that are chosen freely are often alike, so that only a slip or two counts."""
     if len(known) > COMPARED:
         return None

@@ -97,34 +97,25 @@ def permissions(
     kafka: LiveKafka, settings: Settings, wanted: Plan | Iterable[Edit], on: Iterable[Resource]
 ) -> PermissionsAnswer:
     """PERMISSIONS to read what changes are judged by, and to make them; see `Cluster.permissions`."""
-    edits = _edits_to_apply(wanted) if isinstance(wanted, Plan) else wanted
-    wished = [*edits, *map(_harmless_edit, on)] or GENERAL
+    edits: Iterable[Edit] = wanted if not isinstance(wanted, Plan) else [
+        Edit(DELETE, change.resource, change.key)  # for each right; it removes: then no secret is looked up
+        for change in rights_to_apply(wanted.changes).values()
+    ]  # fmt: skip
+    harmless = (Edit(DELETE, one, _HARMLESS.get(one.type, "message.max.bytes")) for one in on)  # validated only
+    wished = [*edits, *harmless] or GENERAL
     changes = [Change(n, e.op, e.resource, e.key, wanted=e.text, after=e.text) for n, e in enumerate(wished, 1)]
     probes = [*_reading(kafka, changes), *_altering(kafka, changes)]
     rows = list(_rows(probes, user_in_words(settings) or NOBODY))
     return PermissionsAnswer(stamped(schemas.table(schemas.PERMISSIONS, rows), kafka.id))
 
 
-def _edits_to_apply(plan: Plan) -> list[Edit]:
-    """An edit for each right that applying a plan needs. It removes: then no secret is looked up to be validated."""
-    return [Edit(DELETE, change.resource, change.key) for change in rights_to_apply(plan.changes).values()]
-
-
-def _harmless_edit(resource: Resource) -> Edit:
-    """A change of this resource that is validated only."""
-    return Edit(DELETE, resource, _HARMLESS.get(resource.type, "message.max.bytes"))
-
-
 def _reading(kafka: LiveKafka, changes: Sequence[Change]) -> Iterator[Probe]:
     refused: dict[Configurable, Refusal | None] = {}
     for mine in by_kind(changes).values():
-        refused |= _asked(partial(_unread, kafka, mine), [change.resource for change in mine])
+        targets = [change.target for change in mine]
+        refused |= _asked(lambda: take(kafka, targets).errors, [change.resource for change in mine])  # noqa: B023
     for resource in dict.fromkeys(change.resource for change in changes):
         yield Probe(f"read {_things_of(resource)}", rights.to_describe(resource), refused.get(resource))
-
-
-def _unread(kafka: LiveKafka, changes: Iterable[Change]) -> Mapping[Configurable, Refusal | None]:
-    return {**take(kafka, [change.target for change in changes]).errors}
 
 
 def _altering(kafka: LiveKafka, changes: Sequence[Change]) -> Iterator[Probe]:

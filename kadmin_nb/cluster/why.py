@@ -245,14 +245,9 @@ def _rows(explanation: Iterable[Effective], brokers: int, used: BucketUsage | No
             **resolving.row_of(effective),
             "entity": None if effective.entity is None else str(effective.entity),
             "brokers": brokers,
-            "total": _total(effective, brokers),
+            "total": None if effective.value is None else on_all_brokers(effective.key, effective.value, brokers),
             **({} if used is None else used.columns(effective.key)),
         }
-
-
-def _total(effective: Effective, brokers: int) -> float | None:
-    """The limit on all brokers together."""
-    return None if effective.value is None else on_all_brokers(effective.key, effective.value, brokers)
 
 
 def _title(client: str, bound: Sequence[Effective], rows: Sequence[Row], coverage: Coverage) -> str:
