@@ -113,7 +113,7 @@ CHECK = "client configs"
 _MISSING = {"is_missing": True}
 """The evidence of a finding on a topic or right that `apply` creates."""
 
-_CREATE = "kadmin-nb client-configs init shows what is missing; with --apply it creates it."
+_CREATE = "kadmin-nb client-configs init --apply creates what is missing."
 
 Grant = tuple[str, Right]
 
@@ -184,7 +184,7 @@ class Setup:
         if shape is None:
             return Finding(CHECK, WARNING, "the topic is missing", name, fix=_CREATE, evidence=_MISSING)
         if not (differences := self.differences(name)):
-            return Finding(CHECK, OK, f"compacted, {shape.replicas} replicas", name)
+            return Finding(CHECK, OK, f"compacted, {shape.replicas} replica{'s' * (shape.replicas != 1)}", name)
         severity = WARNING if shape.is_compacted else FAILED
         fix = f"kadmin-nb config set KEY=VALUE topic={name} changes its configs."
         return Finding(CHECK, severity, differences, name, fix=fix)

@@ -96,8 +96,9 @@ class UsageSource:
             raise UsageError("--record-sizes is for a request log", hint="Metrics have the bytes of share consumers.")
         if self.between and not self.url:
             raise UsageError("--between is for a Prometheus", hint="A log and a frame are read whole.")
-        if self.every and self.frames:
-            raise UsageError("--every is for a request log or a Prometheus", hint="Frames have their own windows.")
+        if self.frames and (self.every or self.broker):
+            option = "--every" if self.every else "--broker"
+            raise UsageError(f"{option} is for a request log or a Prometheus", hint="A frame has its own.")
         if self.paths and len(self.broker) != 1:
             problem = "--broker is required" if not self.broker else "a request log takes one --broker"
             raise UsageError(problem, hint=_BROKER_HINT)

@@ -267,6 +267,7 @@ SLIPS = {
     "quota usage x.csv --between 1h now": "--between is for a Prometheus",
     "quota usage x/y z.csv --broker 1": "one source",
     "quota usage z.csv --every 5m": "--every is for a request log or a Prometheus",
+    "quota usage z.csv --broker 1": "--broker is for a request log or a Prometheus",
     "quota usage z.csv --lines": "only a request log has lines",
     "quota usage z.csv --lines --clients": "Use one at a time",
     "quota usage x/y --utilization": "--utilisation",
