@@ -81,15 +81,31 @@ def test_any_byte_that_is_not_utf_8_names_its_line(place):
 
 
 @pytest.mark.parametrize(
-    "record", ['{"kind":"run","run":"one"}', '{"kind":["run"]}', '{"run":1}', "[]", "1", "[" * 9999]
+    ("record", "told"),
+    [
+        ('{"kind":"run","run":"one"}', "run: expected int, got str"),
+        ('{"kind":["run"]}', "kind: expected str, got array"),
+        ('{"run":1}', "object missing required field kind"),
+        ("[]", "expected object, got array"),
+        ("1", "expected object, got int"),
+        ("[" * 9999, "maximum recursion depth exceeded"),
+    ],
 )
-def test_a_line_under_a_right_hash_that_is_not_a_record_is_named(record, place):
+def test_a_line_under_a_right_hash_that_is_not_a_record_is_named(record, told, place):
     """Another program had written the journal, and plan log ended in a stack trace."""
     with Journal.open(place) as book:
         book.write("intent", rows="1")
         book.write_text(record)
-    with pytest.raises(kn.Invalid, match="line 2 of the journal is not a record"):
+    with pytest.raises(kn.Invalid, match=f"line 2 of the journal is not a record of kadmin_nb: {told}"):
         hash_chain.read_records(place)
+
+
+def test_a_field_of_a_record_that_is_wrong_is_named():
+    """The journal could not be replayed, and nothing said where."""
+    record = hash_chain.JournalRecord(3, "intent", {"at": "2026-08-01T12:00:00+00:00", "rows": 7})
+    with pytest.raises(kn.Invalid) as refused:
+        replay.replayed([record])
+    assert str(refused.value) == "line 3 of the journal is not a record of kadmin_nb: rows: expected str, got int"
 
 
 def test_lines_cut_off_the_end_are_seen_against_the_head_that_was_kept(place):

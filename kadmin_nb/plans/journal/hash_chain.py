@@ -14,15 +14,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from msgspec import UNSET, Struct, UnsetType
+
 from ... import documents
-from ...errors import Invalid, NotFound
+from ...errors import Invalid, NotFound, printable
 from .storage import END, TORN_END, JournalFile, opened, stored_at, unwritable
 
 START = "0" * 64
 TORN = "torn"
 _HEAD, _MIDDLE, _TAIL = '{"hash":"', '","record":', "}"
-_TYPES = {"kind": str, "plan": dict, "at": str, "run": int, "batch": int, "rows": str}
 _RECORD_AT = len(_HEAD) + len(START) + len(_MIDDLE)
+
+
+class _Says(Struct):
+    """What records of any kind may say."""
+
+    kind: str
+    plan: dict[str, Any] | UnsetType = UNSET
+    at: str | UnsetType = UNSET
+    run: int | UnsetType = UNSET
+    batch: int | UnsetType = UNSET
+    rows: str | UnsetType = UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,16 +182,16 @@ def _fits(text: str, head: str) -> bool:
 def _record(number: int, text: str) -> JournalRecord:
     try:
         says = json.loads(text)["record"]
-        if not all(isinstance(says[name], kind) for name, kind in _TYPES.items() if name in says):
-            raise TypeError
+        documents.as_type(says, _Says)
         return JournalRecord(number, says.pop("kind"), says)
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-        raise malformed(number) from None
+    except (ValueError, RecursionError) as exc:
+        raise malformed(number, str(exc)) from None
 
 
-def malformed(line: int) -> Invalid:
+def malformed(line: int, why: str = "") -> Invalid:
     """The error of a line that nobody edited and that kadmin_nb does not write: the whole file is another's."""
-    return Invalid(f"line {line} of the journal is not a record of kadmin_nb", code="JOURNAL")
+    text = f"line {line} of the journal is not a record of kadmin_nb"
+    return Invalid(printable(": ".join(filter(None, [text, why])))[:500], code="JOURNAL")
 
 
 def _edited(line: int, place: Path) -> Invalid:

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from msgspec import Struct
+
+from ... import documents
 from ...model.changes import FAILED, UNKNOWN, UNVERIFIED, VERIFIED, Refusal, SentRows, Target
 from ..sending import is_certain, is_doubtful
 from .hash_chain import JournalRecord, malformed
@@ -14,6 +17,54 @@ from .hash_chain import JournalRecord, malformed
 PLAN, RUN, INTENT, OUTCOME, SETTLED, END = "plan", "run", "intent", "outcome", "settled", "end"
 SEEN, UNDONE = "seen", "undone"
 """The kinds of what is written after a run: by `verify`, and by a rollback of the plan before it sends anything."""
+
+
+class Run(Struct):
+    """A run that started."""
+
+    run: int
+    allowed: list[str] = []
+
+
+class Intent(Struct):
+    """Rows that are about to be sent; `values` are those of rows on their way, by number."""
+
+    rows: str
+    at: datetime
+    values: dict[str, str] = {}
+
+
+class Answered(Struct):
+    """What brokers answered about rows."""
+
+    rows: str
+    refused: dict[str, str]
+
+
+class Settled(Struct):
+    """Rows whose answer was lost, and which were seen."""
+
+    landed: str
+
+
+class Seen(Struct):
+    """Rows that every broker showed after a run."""
+
+    rows: str
+    at: datetime
+
+
+class Ended(Struct):
+    """The states of rows with which a run ended."""
+
+    states: dict[str, str]
+    at: datetime
+
+
+class Undone(Struct):
+    """The plan that rolls this one back."""
+
+    by: str
 
 
 @dataclass
@@ -62,14 +113,14 @@ class JournalState:
         Invalid
             It is not one that we write, though its hash is right.
         """
-        reader = _READERS.get(record.kind)
         try:
             if "at" in record.says:
                 self.written = datetime.fromisoformat(record.says["at"])
-            if reader is not None:
-                reader(self, record.says)
-        except (LookupError, TypeError, ValueError, AttributeError):
-            raise malformed(record.line) from None
+            if record.kind in _READERS:
+                kind, reader = _READERS[record.kind]
+                reader(self, documents.as_type(record.says, kind))
+        except ValueError as exc:
+            raise malformed(record.line, str(exc)) from None
 
     def quiet_until(self, now: datetime, period: float) -> float:
         """Seconds until what is in doubt has landed or never will."""
@@ -77,28 +128,28 @@ class JournalState:
             return 0.0
         return min(period, max(0.0, period - (now - self.last_sent).total_seconds()))
 
-    def _run(self, says: dict[str, Any]) -> None:
-        self.runs = says["run"]
-        self.allowed.update(says.get("allowed", ()))
+    def _run(self, run: Run) -> None:
+        self.runs = run.run
+        self.allowed.update(run.allowed)
 
-    def _intent(self, says: dict[str, Any]) -> None:
-        sent = parse_ranges(says["rows"])
+    def _intent(self, intent: Intent) -> None:
+        sent = parse_ranges(intent.rows)
         self._first_sent = set(sent) - self.sent
         self.sent.update(sent)
         self.undone_by = None
         self.in_doubt.update(sent)
         self.unsettled.update(sent)
-        self.last_sent = at = datetime.fromisoformat(says["at"])
+        self.last_sent = intent.at
         for row in sent:
             times = self.times.setdefault(row, [])
             if not times or times[-1][1] is not None:
-                times.append((at, None))
-        for row, value in says.get("values", {}).items():
-            self.values.setdefault(int(row), set()).add(value)
+                times.append((intent.at, None))
+        for number, value in intent.values.items():
+            self.values.setdefault(int(number), set()).add(value)
 
-    def _outcome(self, says: dict[str, Any]) -> None:
-        refused = {int(row): Refusal.parse(text).code for row, text in says["refused"].items()}
-        answered = [row for row in parse_ranges(says["rows"]) if not is_doubtful(refused.get(row))]
+    def _outcome(self, outcome: Answered) -> None:
+        refused = {int(row): Refusal.parse(text).code for row, text in outcome.refused.items()}
+        answered = [row for row in parse_ranges(outcome.rows) if not is_doubtful(refused.get(row))]
         self.in_doubt.difference_update(answered)
         self.unsettled.difference_update(row for row in answered if row in refused)
         never_left = (row for row in answered if row in refused and is_certain(refused[row]))
@@ -106,33 +157,33 @@ class JournalState:
         self.sent.difference_update(never_made)
         self._not_changed(never_made)
 
-    def _settled(self, says: dict[str, Any]) -> None:
-        self.in_doubt.difference_update(parse_ranges(says["landed"]))
+    def _settled(self, settled: Settled) -> None:
+        self.in_doubt.difference_update(parse_ranges(settled.landed))
 
-    def _seen(self, says: dict[str, Any]) -> None:
-        done = parse_ranges(says["rows"])
+    def _seen(self, seen: Seen) -> None:
+        done = parse_ranges(seen.rows)
         self.verified.update(done)
-        self._seen_at(done, says)
+        self._seen_at(done, seen.at)
         self.unsettled.difference_update(done)
         self.in_doubt.difference_update(done)
 
-    def _end(self, says: dict[str, Any]) -> None:
-        states = {state: parse_ranges(text) for state, text in says["states"].items()}
+    def _end(self, end: Ended) -> None:
+        states = {state: parse_ranges(text) for state, text in end.states.items()}
         self.ended |= {row: state for state, rows in states.items() for row in rows}
         done, failed = states.get(VERIFIED, []), states.get(FAILED, [])
         self.verified.update(done)
-        self._seen_at(done, says)
+        self._seen_at(done, end.at)
         self._not_changed(failed)
         self.unsettled.difference_update(done, failed)
         self.sent.difference_update(row for row in failed if row not in self.values)
         self.unsettled.update(states.get(UNVERIFIED, []))
         self.in_doubt.difference_update(done, failed, states.get(UNVERIFIED, []))
 
-    def _seen_at(self, rows: Iterable[int], says: dict[str, Any]) -> None:
+    def _seen_at(self, rows: Iterable[int], at: datetime) -> None:
         """The time in which these rows were changed is over."""
         for times in filter(None, map(self.times.get, rows)):
             began, ended = times[-1]
-            times[-1] = began, ended or datetime.fromisoformat(says["at"])
+            times[-1] = began, ended or at
 
     def _not_changed(self, rows: Iterable[int]) -> None:
         """These rows were sent, and are not there."""
@@ -140,8 +191,8 @@ class JournalState:
             if times[-1][1] is None:
                 times.pop()
 
-    def _undone(self, says: dict[str, Any]) -> None:
-        self.undone_by = str(says["by"])
+    def _undone(self, undone: Undone) -> None:
+        self.undone_by = undone.by
         self.undoings.append(self.undone_by)
 
 
@@ -155,14 +206,14 @@ def nothing_sent(targets: Collection[Target], settled: bool) -> SentRows:
     return {}
 
 
-_READERS = {
-    RUN: JournalState._run,
-    INTENT: JournalState._intent,
-    OUTCOME: JournalState._outcome,
-    SETTLED: JournalState._settled,
-    END: JournalState._end,
-    SEEN: JournalState._seen,
-    UNDONE: JournalState._undone,
+_READERS: dict[str, tuple[type[Struct], Callable[[JournalState, Any], None]]] = {
+    RUN: (Run, JournalState._run),
+    INTENT: (Intent, JournalState._intent),
+    OUTCOME: (Answered, JournalState._outcome),
+    SETTLED: (Settled, JournalState._settled),
+    END: (Ended, JournalState._end),
+    SEEN: (Seen, JournalState._seen),
+    UNDONE: (Undone, JournalState._undone),
 }
 
 
