@@ -76,10 +76,6 @@ class ChartSource:
         return self.session.cluster.quotas
 
 
-def _hierarchy(source: ChartSource) -> Any:
-    return source.quotas.describe()
-
-
 def _effective(source: ChartSource) -> Any:
     clients = source.usage if source.pairs is None else source.pairs
     if clients is None:
@@ -101,7 +97,7 @@ def _history(source: ChartSource) -> Any:
 
 READERS: Mapping[str, Callable[[ChartSource], Any]] = {
     "effective": _effective,
-    "hierarchy": _hierarchy,
+    "hierarchy": lambda source: source.quotas.describe(),
     "history": _history,
     "plan": _plan,
     "usage": ChartSource.read_usage,

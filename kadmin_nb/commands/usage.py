@@ -209,7 +209,7 @@ class _Reading:
 
 def source(command: Any) -> Any:
     """The options that say where usage comes from; the command gets a `UsageSource` as its `source`."""
-    for option in reversed((*_LOG_OPTIONS, *_USAGE_OPTIONS, _ENGINE)):
+    for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
@@ -227,7 +227,7 @@ def note(session: Session, warnings: Iterable[str]) -> None:
             session.note(warning)
 
 
-_LOG_OPTIONS = (
+_OPTIONS = (
     click.argument("sources", nargs=-1, metavar="[SOURCE]...", type=_Source()),
     click.option(
         "--broker",
@@ -245,8 +245,6 @@ _LOG_OPTIONS = (
         help="Estimate the bytes of share consumers, by the current cluster (cluster), or a RECORD_SIZES frame.",
     ),
     click.option("--strict", is_flag=True, help="Fail on a damaged compressed file, instead of warning."),
-)
-_USAGE_OPTIONS = (
     click.option(
         "--every",
         metavar="LENGTH",
@@ -257,8 +255,8 @@ _USAGE_OPTIONS = (
         "--between", nargs=2, metavar="FROM TO", help=f"The range of a Prometheus; default: '{LAST_HOUR[0]}' now."
     ),
     click.option("--token", metavar="REFERENCE", help="A bearer token: env:NAME, file:PATH, keyring:NAME."),
+    options.engine("The engine; default: by the size."),
 )
-_ENGINE = options.engine("The engine; default: by the size.")
 
 
 _FORMS = {"json", "out", "form"}

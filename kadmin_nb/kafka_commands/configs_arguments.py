@@ -82,16 +82,14 @@ def quota_entities(chosen: Sequence[NamedType]) -> list[dict[str, str | Special]
 
 def changed_entities(chosen: Sequence[NamedType]) -> list[Entity]:
     """Each quota entity that a change is about."""
-    return [_entity_named(chosen, names) for names in product(*(names for _, names in chosen))]
+    kinds = [QUOTA_TYPES[entity_type] for entity_type, _ in chosen]
+    every = ([name or DEFAULT for name in names] for names in product(*(names for _, names in chosen)))
+    return [Entity.of(dict(zip(kinds, names, strict=True))) for names in every]
 
 
 def resource(entity_type: str, name: str) -> Resource:
     """The config resource of that type and name."""
     return Resource.of(CONFIG_TYPES[entity_type], name or DEFAULT)
-
-
-def _entity_named(chosen: Sequence[NamedType], names: Sequence[str]) -> Entity:
-    return Entity.of({QUOTA_TYPES[kind]: name or DEFAULT for (kind, _), name in zip(chosen, names, strict=True)})
 
 
 def _refuse_actions(arguments: Arguments) -> None:

@@ -154,12 +154,12 @@ def user_edits_of(entity: Entity, requested: Wishes, allow_unknown: Collection[s
         }
         for is_config in (True, False)
     )
-    edits = [_client_edit(op, entity, key, value) for op, values in configs.items() for key, value in values.items()]
+    edits = [
+        Edit(op, ClientEntity.of(*client_names(entity)), key, None if value is None else stored_value(key, value))
+        for op, values in configs.items()
+        for key, value in values.items()
+    ]
     return edits + quota_edits_of(entity, quotas, allow_unknown)
-
-
-def _client_edit(op: str, entity: Entity, key: str, value: str | None) -> Edit:
-    return Edit(op, ClientEntity.of(*client_names(entity)), key, None if value is None else stored_value(key, value))
 
 
 def client_names(entity: Entity) -> tuple[Any, Any]:
