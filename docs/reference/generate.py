@@ -69,8 +69,8 @@ RETURNED = {
     "`Cluster.plans`": Plans,
     "`Cluster.observe`": ObservationAnswer,
     "`kn.diff`": Diff,
-    "`kn.impact`": ImpactAnswer,
-    "`kn.backtest`": BacktestAnswer,
+    "`kn.usage.impact`": ImpactAnswer,
+    "`kn.usage.backtest`": BacktestAnswer,
 }
 """Classes that are public because something public is or gives one."""
 
