@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import chain
 
 from ..errors import UsageError
-from .messages import Block, Cells, Fill, Selection
+from .messages import Block, Cells, Fill
 from .sheet import MOST_CELLS, CellText, Sheet
 
 
@@ -45,7 +45,7 @@ def filled_down(sheet: Sheet, fill: Fill) -> list[CellText]:
     return _cells(sheet, fill, [[texts[0] for texts in page.cells[first : first + fill.columns]]] * fill.rows)
 
 
-def selected(sheet: Sheet, selection: Selection) -> list[CellText]:
+def selected(sheet: Sheet, selection: Cells) -> list[CellText]:
     """The cells of a selection; their texts do not matter.
 
     Raises

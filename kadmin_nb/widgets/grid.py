@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import anywidget
 import traitlets
+from msgspec import structs
 
 from ..errors import KadminError, UsageError, printable
 from . import messages
@@ -25,7 +26,7 @@ PAGE_ROWS = 100
 MOST_VIEWS = 16
 """Views of one grid that get new rows: a page that is closed without a word leaves its own behind."""
 
-Named = TypeVar("Named", messages.Block, messages.Fill, messages.Focus, messages.Selection, CellText)
+Named = TypeVar("Named", bound=messages.AtCell | CellText)
 """A message about a row."""
 
 
@@ -55,7 +56,7 @@ class Grid(anywidget.AnyWidget):
         self._epoch, self._arrangement = 0, Arrangement()
         self.focused: Callable[[str, str], None] = lambda key, column: None
         self.discard: Callable[[Sequence[CellText]], Result] = lambda cells: Result("nothing can be discarded here")
-        self._selected: messages.Selection | None = None
+        self._selected: messages.Cells | None = None
         super().__init__(
             columns=[asdict(column) for column in sheet.columns],
             label=sheet.label,
@@ -130,20 +131,18 @@ class Grid(anywidget.AnyWidget):
                 self._sort(message)
             case messages.Focus():
                 self._focus(self._with_whole_key(message))
-            case messages.Selection() if not message.is_discarded:
+            case messages.Select():
                 self._selected = self._with_whole_key(message)
             case _:
                 self.notify(self._change(message))
 
     def _focus(self, message: messages.Focus) -> None:
-        self._selected = messages.Selection(message.view, message.position, message.key, message.column, 1, 1, False)
+        self._selected = messages.Select(message.view, message.position, message.key, message.column, 1, 1)
         self.focused(message.key, message.column)
 
-    def _change(
-        self, message: messages.Edit | messages.Block | messages.Fill | messages.Selection | messages.Move
-    ) -> Result:
+    def _change(self, message: messages.Change) -> Result:
         match message:
-            case messages.Selection():
+            case messages.Discard():
                 return self.discard(selected(self._sheet, self._with_whole_key(message)))
             case messages.Edit():
                 return self._sheet.edit([*map(self._with_whole_key, message.cells)])
@@ -151,8 +150,10 @@ class Grid(anywidget.AnyWidget):
                 return self._sheet.edit(pasted(self._sheet, self._with_whole_key(message)))
             case messages.Fill():
                 return self._sheet.edit(filled_down(self._sheet, self._with_whole_key(message)))
-            case messages.Move():
-                return self._sheet.undo() if message.back else self._sheet.redo()
+            case messages.Undo():
+                return self._sheet.undo()
+            case messages.Redo():
+                return self._sheet.redo()
 
     def _welcome(self, message: messages.Hello) -> None:
         """A new view shows the first page; it gets a newer one where there is."""
@@ -185,4 +186,4 @@ class Grid(anywidget.AnyWidget):
     def _with_whole_key(self, item: Named) -> Named:
         """A message with the key of its row, where the browser has only a short form of it."""
         whole = [key for key in self._sheet.keys(item.position, 1) if short_key(key) == item.key]
-        return replace(item, key=whole[0]) if whole else item
+        return structs.replace(item, key=whole[0]) if whole else item

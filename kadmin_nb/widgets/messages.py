@@ -4,116 +4,113 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
-from functools import partial
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any
 
+from msgspec import Meta, Struct
+
+from .. import documents
 from ..errors import UsageError, printable
-from .sheet import LONGEST_CELL, MOST_CELLS, CellEditor, CellText, Mark, Page
-
-MOST_ROWS = 500
-"""Rows of one page."""
+from .sheet import LONGEST_CELL, MOST_CELLS, CellEditor, CellText, ColumnName, Mark, Page, Position
 
 LONGEST_MESSAGE = 1_000_000
 """Characters of all texts of one message."""
 
+Text = Annotated[str, Meta(max_length=LONGEST_MESSAGE)]
+Size = Annotated[int, Meta(ge=1, le=MOST_CELLS)]
 
-@dataclass(frozen=True, slots=True)
-class Hello:
+
+class Sent(Struct, frozen=True, tag_field="kind", tag=str.lower):
+    """A message of a view; its kind is the name of its class."""
+
+    view: Annotated[str, Meta(max_length=40)]
+
+
+class Hello(Sent, frozen=True):
     """A view was drawn from the first page, as it was at that epoch."""
 
-    view: str
-    epoch: int
+    epoch: Position
 
 
-@dataclass(frozen=True, slots=True)
-class Bye:
+class Bye(Sent, frozen=True):
     """A view is gone."""
 
-    view: str
 
-
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Sent, frozen=True):
     """A view shows these rows; `sequence` is given back, so that it knows late answers."""
 
-    view: str
-    first: int
-    count: int
-    sequence: int
+    first: Position
+    count: Annotated[int, Meta(ge=0, le=500)]
+    sequence: Position
 
 
-@dataclass(frozen=True, slots=True)
-class Sort:
+class Sort(Sent, frozen=True):
     """Sort by a column; an empty one is the sheet's own order."""
 
-    view: str
-    column: str
+    column: ColumnName
     descending: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Sent, frozen=True):
     """Texts were typed into cells."""
 
-    view: str
-    cells: tuple[CellText, ...]
+    cells: Annotated[tuple[CellText, ...], Meta(min_length=1, max_length=MOST_CELLS)]
+
+    def __post_init__(self) -> None:
+        if sum(len(cell.key) + len(cell.text) for cell in self.cells) > LONGEST_MESSAGE:
+            raise ValueError(f"its texts have more than {LONGEST_MESSAGE:,} characters")
 
 
-@dataclass(frozen=True, slots=True)
-class Cells:
-    """A rectangle of cells: its first one, and its size.
+class AtCell(Sent, frozen=True):
+    """A message about a cell, or about those from it on.
 
     `key` is that of the row at `position`, so that a row that moved meanwhile is not mistaken.
     """
 
-    view: str
-    position: int
-    key: str
-    column: str
-    rows: int
-    columns: int
+    position: Position
+    key: Text
+    column: ColumnName
 
 
-@dataclass(frozen=True, slots=True)
-class Block(Cells):
+class Focus(AtCell, frozen=True):
+    """A cell has the focus."""
+
+
+class Cells(AtCell, frozen=True):
+    """A rectangle of cells: its first one, and its size."""
+
+    rows: Size
+    columns: Size
+
+
+class Block(Cells, frozen=True):
     """Tab-separated texts were pasted at the first of these cells."""
 
-    text: str
+    text: Text
 
 
-@dataclass(frozen=True, slots=True)
-class Fill(Cells):
+class Fill(Cells, frozen=True):
     """The first row of these cells is to be repeated in the rows below it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Focus:
-    """A cell has the focus."""
-
-    view: str
-    position: int
-    key: str
-    column: str
+class Select(Cells, frozen=True):
+    """These cells are selected."""
 
 
-@dataclass(frozen=True, slots=True)
-class Selection(Cells):
-    """These cells are selected; what is staged in them is to be discarded, or not yet."""
-
-    is_discarded: bool
+class Discard(Cells, frozen=True):
+    """What is staged in these cells is to be discarded."""
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
-    """Undo or redo."""
-
-    view: str
-    back: bool
+class Undo(Sent, frozen=True):
+    """Take back the last action."""
 
 
-Message = Hello | Bye | Window | Sort | Edit | Block | Fill | Focus | Selection | Move
+class Redo(Sent, frozen=True):
+    """Do it again."""
+
+
+Change = Edit | Block | Fill | Discard | Undo | Redo
+Message = Hello | Bye | Window | Sort | Focus | Select | Change
 
 
 def read_message(content: object) -> Message:
@@ -124,78 +121,12 @@ def read_message(content: object) -> Message:
     UsageError
         It is none, or larger than any that the page sends.
     """
-    if not isinstance(content, Mapping):
-        raise UsageError("a message of the page is not an object; nothing was changed")
-    kind = _KINDS.get(_text("kind", content.get("kind"), 20))
-    if kind is None:
-        raise UsageError("a message of the page has an unknown kind; nothing was changed")
-    message: Message = _checked(kind[0], content, **kind[1])
+    try:
+        message: Message = documents.as_type(content, Message)  # type: ignore[arg-type]  # a union is no type to mypy
+    except ValueError as error:
+        problem = shortened_cell(str(error), LONGEST_CELL)
+        raise UsageError(f"a message of the page cannot be read; nothing was changed: {problem}") from None
     return message
-
-
-_KINDS: dict[str, tuple[type[Message], dict[str, bool]]] = {
-    "hello": (Hello, {}),
-    "bye": (Bye, {}),
-    "window": (Window, {}),
-    "sort": (Sort, {}),
-    "edit": (Edit, {}),
-    "block": (Block, {}),
-    "fill": (Fill, {}),
-    "focus": (Focus, {}),
-    "select": (Selection, {"is_discarded": False}),
-    "discard": (Selection, {"is_discarded": True}),
-    "undo": (Move, {"back": True}),
-    "redo": (Move, {"back": False}),
-}
-"""The messages, and those of their fields that the kind alone says."""
-
-
-def _checked(kind: type[Any], content: Mapping[Any, Any], **said: bool) -> Any:
-    """One of that kind; each field of the content has the type and the bounds that its name says."""
-    names = [field.name for field in fields(kind) if field.name not in said]
-    return kind(**{name: _CHECKS[name](name, content.get(name)) for name in names}, **said)
-
-
-def _text(name: str, value: object, longest: int = LONGEST_MESSAGE) -> str:
-    if not isinstance(value, str) or len(value) > longest:
-        raise UsageError(f"{name} of a message of the page is not a text of at most {longest:,} characters")
-    return value
-
-
-def _number(name: str, value: object, most: int = 2**31, *, least: int = 0) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise UsageError(f"{name} of a message of the page is not a number from {least} to {most:,}")
-    return value
-
-
-def _flag(name: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise UsageError(f"{name} of a message of the page is neither true nor false")
-    return value
-
-
-def _cells(name: str, value: object) -> tuple[CellText, ...]:
-    if not isinstance(value, list) or not 0 < len(value) <= MOST_CELLS:
-        raise UsageError(f"{name} of a message of the page are not a list of 1 to {MOST_CELLS:,}")
-    if not all(isinstance(item, Mapping) for item in value):
-        raise UsageError("a cell of a message of the page is not an object")
-    cells = tuple(_checked(CellText, item) for item in value)
-    if sum(len(cell.text) for cell in cells) > LONGEST_MESSAGE:
-        raise UsageError(f"the texts of a message of the page have more than {LONGEST_MESSAGE:,} characters")
-    return cells
-
-
-_CHECKS: dict[str, Callable[[str, object], object]] = {
-    "view": partial(_text, longest=40),
-    "column": partial(_text, longest=1000),
-    **dict.fromkeys(("key", "text"), _text),
-    **dict.fromkeys(("epoch", "first", "position", "sequence"), _number),
-    "count": partial(_number, most=MOST_ROWS),
-    **dict.fromkeys(("rows", "columns"), partial(_number, most=MOST_CELLS, least=1)),
-    "descending": _flag,
-    "cells": _cells,
-}
-"""The check of each field, which has one meaning in all messages."""
 
 
 LARGEST = 90_000

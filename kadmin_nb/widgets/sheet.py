@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Annotated, ClassVar, Protocol
+
+from msgspec import Meta, Struct
 
 from ..errors import UsageError
 from ..frames.blocks import TEXT
@@ -22,6 +24,9 @@ MOST_CELLS = 10_000
 
 LONGEST_CELL = 300
 """Characters of a cell that a grid shows; its editor begins with the whole text."""
+
+Position = Annotated[int, Meta(ge=0, le=2**31)]
+ColumnName = Annotated[str, Meta(max_length=1000)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +78,12 @@ class Page:
     editors: Sequence[CellEditor] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CellText:
+class CellText(Struct, frozen=True):
     """A text that somebody typed into the cell of a row; `position` is where the row stood for them."""
 
-    position: int
+    position: Position
     key: str
-    column: str
+    column: ColumnName
     text: str
 
 

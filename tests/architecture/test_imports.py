@@ -45,7 +45,7 @@ PASSPORTS = {
     "platformdirs": ("paths",),
     "filelock": ("files",),
     "yaml": ("state",),
-    "msgspec": ("documents", "plans"),
+    "msgspec": ("documents", "plans", "widgets"),
     "prometheus_client": ("cluster/exposition.py", "cluster/metrics.py"),
 }
 """Where each third-party package may be imported within kadmin_nb."""

@@ -73,6 +73,8 @@ STRANGE: dict[str, Any] = {
     "nothing": None,
     "no kind": {"view": "v"},
     "an unknown kind": {"kind": "apply", "view": "v"},
+    "10 MB of kind": {"kind": "x" * 10_000_000, "view": "v"},
+    "a kind of two lines": {"kind": "edit\n\x1b[31mapplied", "view": "v"},
     "a kind that is a list": {"kind": ["edit"], "view": "v"},
     "a view that is a number": {"kind": "hello", "view": 7, "epoch": 0},
     "a row that does not exist": edit("1MB/s", 9, "user=nobody"),
@@ -188,5 +190,25 @@ def test_the_reader_gives_typed_messages() -> None:
     """Each handler looked into dictionaries by itself."""
     message = messages.read_message({"kind": "focus", "view": "v", "position": 3, "key": "user=a", "column": KEY})
     assert message == messages.Focus("v", 3, "user=a", KEY)
-    with pytest.raises(UsageError, match="position of a message of the page is not a number"):
-        messages.read_message({"kind": "focus", "view": "v", "position": 1.5, "key": "user=a", "column": KEY})
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ({**fill(3), "position": 1.5}, "position: expected int, got float"),
+        ({**fill(3), "rows": True}, "rows: expected int, got bool"),
+        ({**fill(3), "columns": 0}, "columns: expected int >= 1"),
+        ({"kind": "edit", "view": "v", "cells": []}, "cells: expected array of length >= 1"),
+        (
+            {"kind": "edit", "view": "v", "cells": [{**edit("1")["cells"][0], "text": 1}]},
+            "cells[0].text: expected str, got int",
+        ),
+        (edit("9" * 1_000_001), "its texts have more than 1,000,000 characters"),
+        ({"kind": "apply", "view": "v"}, "kind: invalid value 'apply'"),
+    ],
+)
+def test_an_error_names_the_field(content: dict[str, Any], problem: str) -> None:
+    """The extension of my page sent something wrong, and I searched for which of its fields it was."""
+    with pytest.raises(UsageError) as error:
+        messages.read_message(content)
+    assert str(error.value) == f"a message of the page cannot be read; nothing was changed: {problem}"
