@@ -1044,12 +1044,19 @@ def from_columns(of: type[Frame] | pa.Schema, columns: Mapping[str, Sequence[obj
 
 
 def frame_of(table: pa.Table) -> type[Frame] | None:
-    """The frame that a table is: by the name that it carries, or, where that is lost, by its columns."""
+    """The frame that a table is: by the name that it carries or, where that is lost, by its columns and their types."""
     names = frozenset(table.column_names)
     named = FRAMES.get((table.schema.metadata or {}).get(FRAME, b"").decode())
     if named is not None and names.issuperset(named.names):
         return named
-    return next((frame for frame in FRAMES.values() if names - ALSO == frozenset(frame.names) - ALSO), None)
+    alike = (frame for frame in FRAMES.values() if names - ALSO == frozenset(frame.names) - ALSO)
+    return next((frame for frame in alike if _has_numbers_of(table, frame)), None)
+
+
+def _has_numbers_of(table: pa.Table, frame: type[Frame]) -> bool:
+    """True where the columns that the frame has as numbers, and no others of its own, are numbers or empty."""
+    given = {column.name: Field(column.type) for column in table.schema if not pa.types.is_null(column.type)}
+    return all(given[name].is_number == field.is_number for name, field in frame.fields.items() if name in given)
 
 
 def field_of(table: pa.Table, name: str) -> Field:

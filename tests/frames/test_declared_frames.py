@@ -33,6 +33,13 @@ def test_a_frame_that_lost_its_name_is_known_by_its_columns(name):
     assert schemas.frame_of(nameless.append_column("why", pa.array([], pa.string()))) is schemas.FRAMES[name]
 
 
+def test_a_table_of_somebody_else_with_the_same_words_is_no_frame_of_ours():
+    """My own list of brokers, of texts, was a traceback: the number of fenced ones could not be added up."""
+    theirs = pa.table({name: ["x"] for name in schemas.BROKERS.names})
+    assert schemas.frame_of(theirs) is None
+    assert "x" in kn.Answer(theirs).as_text()
+
+
 def test_a_table_without_the_columns_of_its_name_is_another():
     """A table of three columns had the name of one of thirteen, and showed nothing."""
     some = schemas.CONFIGS.empty().select(["key", "value"])
