@@ -69,7 +69,7 @@ def test_what_stands_beside_the_grid_follows_focus_and_edits(page: Page) -> None
     page.editor.stage.set_quota(RATE, "9MB/s", user="alice")
     assert "user alice, without a client-id: 9 MB/s" in page.beside()
     page.type("x")
-    assert "is not a number with a unit" in page.beside()
+    assert "is not a number of bytes per second" in page.beside()
     assert "Choose a cell" in page.focus("user=alice", "level")
 
 
