@@ -56,7 +56,7 @@ def test_from_a_log_to_who_is_near_a_limit(live):
     assert {"alice", "admin"} <= {row.user for row in pairs.collect()}
     live["pairs"] = pairs
     assert len(live("%kquota resolve --pairs pairs -k producer_byte_rate")) == pairs.count()
-    assert "For a frame: --usage u" in str(live.refused("%kquota usage u --broker 1", kn.UsageError).hint)
+    assert str(live.refused("%kquota usage u --broker 1", kn.NotFound)) == "no such path: u"  # a log has a --broker
 
 
 def test_history_in_a_notebook(live, tmp_path):
