@@ -316,7 +316,7 @@ def test_nothing_is_sent_unconfirmed(kafka):
     with pytest.raises(kn.errors.Dangerous) as refused:
         gated(kafka, plan, Pages())
     assert str(refused.value) == (
-        "row 1, topic=t min.insync.replicas: 3 becomes 1: a write counts as acknowledged with fewer copies, and is "
+        "row 1, topic=t min.insync.replicas: 3 becomes 1: writes are acknowledged with fewer replicas, and are "
         "lost with them"
     )
     assert refused.value.hint == "Nothing was sent. To apply it anyway: allow=['min.insync.replicas']."

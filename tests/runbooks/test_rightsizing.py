@@ -156,7 +156,7 @@ def test_usage_in_spark_has_the_same_proposals(sized, limit) -> None:
     high, slow = limit(50e6), limit(1e6)
     rows = [flat(high, 1e6), flat(slow, 1e6, throttle_ms=5.0), flat(high, 2e6, key=FETCH)]
     here = sized(*rows)
-    kn.spark_session().read.parquet("usage.parquet").createOrReplaceGlobalTempView("sized")
+    kn.spark_session().read.parquet(str(Path("usage.parquet").absolute())).createOrReplaceGlobalTempView("sized")
     assert here == sized(*rows, usage="global_temp.sized")
     assert here[1] == {high: ("set", "1200000"), slow: ("set", "2000000")}
 
