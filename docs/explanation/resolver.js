@@ -126,7 +126,7 @@ function readValue(key, text) {
   const [, number, unit] = /^([0-9._]+)([A-Za-z]*|%)(?:\/s)?$/.exec(text) || [];
   const factor = unit && unit !== "%" ? UNITS[unit] : 1;
   const value = Number((number || "").replaceAll("_", "")) * factor;
-  if (!(value > 0)) throw new Error(`${key}: "${text}" is not a number with a unit, for example 5MB/s or 50%`);
+  if (!(value > 0)) throw new Error(`${key}=${text} is not a number with a unit, for example 5MB/s or 50%`);
   return value;
 }
 

@@ -109,7 +109,7 @@ def _parse_number(key: str, value: object) -> float:
         if spec is None:
             raise UsageError(f"the value of {key} is not a number", hint="For example 10MB/s or 50%.")
         kind, example = _KINDS[spec.unit]
-        raise UsageError(f'{key}: "{value}" is not a {kind}', hint=comma_hint(value) or f"For example {example}.")
+        raise UsageError(f"{key}={value} is not a {kind}", hint=comma_hint(value) or f"For example {example}.")
     factor = _factor(key, match["unit"], match["rate"])
     try:
         return float(_decimal(key, match["number"]) * factor)
