@@ -43,6 +43,7 @@ def run(folder: Path, env: Mapping[str, str], *parts: str, by: tuple[str, ...] =
     return json.loads(done.stdout.splitlines()[-1]), "\n".join(lines)
 
 
+@pytest.mark.long
 def test_a_program_runs_on_the_cluster_that_is_named(tmp_path: Path) -> None:
     """spark.master was in spark-defaults.conf, and 40 machines were idle while the driver worked alone."""
     cluster = Cluster(tmp_path / "cluster", workers=1)

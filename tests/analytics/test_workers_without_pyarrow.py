@@ -35,6 +35,7 @@ for work in (
 """
 
 
+@pytest.mark.long
 def test_a_package_that_the_workers_lack_is_named(tmp_path):
     """`An exception was thrown from the Python worker: Traceback (most recent call last)…`, on forty lines."""
     without = tmp_path / "python"

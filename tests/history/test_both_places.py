@@ -253,18 +253,15 @@ if IN_CATALOG:
 
 if not IN_CATALOG:
 
+    @pytest.mark.long
     @pytest.mark.spark
     @pytest.mark.slow
     @pytest.mark.parametrize(
         ("mode", "chosen"),
-        [
-            ("catalog", "what_they_are"),
-            pytest.param("catalog", "test", marks=pytest.mark.long),
-            pytest.param("connect", "a_day_with_all", marks=pytest.mark.long),
-        ],
+        [("catalog", "test"), ("connect", "a_day_with_all")],
     )
     def test_the_same_in_a_catalog(mode: str, chosen: str) -> None:
-        """These tests, in a process whose Spark has Delta: one of them each day, all of them now and then."""
+        """These tests, in a process whose Spark has Delta."""
         words = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", chosen, __file__]
         environment = {**os.environ, "KADMIN_TEST_HISTORY": mode}
         done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=900, check=False)

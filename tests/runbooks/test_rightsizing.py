@@ -26,12 +26,13 @@ ASKED = "percentile 99, headroom 20 %; in the later half proposals throttle at m
 
 
 def flat(user: str, value: float | None, broker: int = 1, key: str = PRODUCE, **of: Any) -> list[dict[str, Any]]:
-    """The same use in each hour of eight days; of the later four days `later`."""
+    """The same use in each hour of eight days; `later` in the last six hours, and `between` from the fifth day on."""
     throttle_ms, later, hours = of.get("throttle_ms", 0.0), of.get("later", value), of.get("hours", HOURS)
+    between = of.get("between", value)
     return [
         {
             "broker": broker, "user": user, "client_id": "app", "key": key, "source": "test",
-            "value": value if hour < HOURS // 2 else later, "throttle_ms": throttle_ms,
+            "value": value if hour < HOURS // 2 else between if hour < HOURS - 6 else later, "throttle_ms": throttle_ms,
             "window_start": BEGIN + timedelta(hours=hour), "window_end": BEGIN + timedelta(hours=hour + 1),
         }
         for hour in range(hours)
@@ -103,7 +104,7 @@ def test_what_throttles_in_the_later_half_is_not_proposed(sized, limit) -> None:
 def test_what_the_backtest_throttled_is_said(sized, limit) -> None:
     """It said what was hoped for."""
     user = limit(1e6)
-    message, planned = sized(flat(user, 4e6, throttle_ms=5.0))  # twice the limit is half of what it wanted
+    message, planned = sized(flat(user, 4e6, between=0.0, throttle_ms=5.0))  # twice the limit is half of what it wanted
     assert planned == {user: ("set", "2000000")}
     (share,) = re.findall(rf"{ASKED} ([\d.]+)% of the active time", message)
     assert float(share) > 99
