@@ -22,7 +22,7 @@ demo: kafka ## a real Kafka: quotas, which limit binds a client, a change planne
 test: kafkas browser prometheus spark-archive ## every test, on the local Kafka, Spark, the notebooks and a browser (some 15 minutes on 2 fast cores)
 	@$(RUN) -m pytest tests -n 3 --dist loadscope
 
-test-fast: install ## the tests that need neither a broker nor Spark, on all cores (one minute)
+test-fast: install ## the tests that need neither a broker nor Spark, on all cores (a minute or two)
 	@$(RUN) -m pytest tests -m "not broker and not spark and not secure and not slow" -n logical --dist loadscope
 
 test-long: kafkas ## all of what make test samples: every pair of faults, every order of two editors, real orchestrators (over an hour)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kadmin_nb.admin.ports import UNSIGNED
-from kadmin_nb.cluster.changes import journals
 from kadmin_nb.plans import sending
+from kadmin_nb.plans.journal.store import journals
 
 
 def lose_each_journal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,6 @@ from ..frames.display import Display
 from ..hints import Hint, Verb, plan_verb, sentence
 from ..model.changes import UNVERIFIED, VERIFIED, AppliedRow, Change, Edit, SentRows, Target, refuse_secret_text
 from ..model.findings import WARNING, Finding
-from ..paths import journal_dir
 from ..plans import LAG, QUIET_PERIOD, gradual, plan, planning, sending, stalls, validation
 from ..plans.advice.dangers import advice_on
 from ..plans.advice.warnings import CALLBACK, OF_PRECEDENCE, behind
@@ -39,7 +38,7 @@ from ..plans.execution.progress import Progress, Stopped, heard_between_requests
 from ..plans.journal import replay
 from ..plans.journal.hash_chain import Journal
 from ..plans.journal.replay import JournalState
-from ..plans.journal.store import Journals, StoredJournal
+from ..plans.journal.store import StoredJournal, journals
 from ..plans.kinds import registry
 from ..plans.kinds.registry import quiet_period
 from ..plans.observed_state import ObservedState
@@ -82,11 +81,6 @@ def asking_once() -> Resolver:
         return typed[reference]
 
     return resolved
-
-
-def journals() -> Journals:
-    """The journals of this machine: `$KADMIN_STATE/journal`."""
-    return Journals(journal_dir())
 
 
 def applied_rows(cluster_id: str, since: datetime) -> list[AppliedRow]:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from ..plans.plan import Plan
+from ..plans.journal.store import plan_named
 from ..state.compare import compare
 from ..state.diff_answer import Diff
 from . import connect
-from .changes import journals
 
 
 def diff(a: object, b: object, *, everything: bool = False, cluster_id: str | None = None) -> Diff:
@@ -45,5 +42,4 @@ def _plan_named(side: object) -> object:
     """The plan that a word names by its file or its id; any other side as it is."""
     if not isinstance(side, str) or not side.startswith(PLAN):
         return side
-    name = side.removeprefix(PLAN)
-    return Plan.load(name) if Path(name).is_file() else journals().find(name).plan
+    return plan_named(side.removeprefix(PLAN))

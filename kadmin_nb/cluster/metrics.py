@@ -27,12 +27,12 @@ from ..model.changes import UNKNOWN, UNVERIFIED
 from ..model.findings import UNKNOWN as NOT_KNOWN
 from ..model.findings import WARNING
 from ..plans.journal.replay import JournalState
+from ..plans.journal.store import journals
 from ..plans.plan import Plan
 from ..state.snapshot_kinds import KINDS
 from ..usage.broker_utilisation import DIFFERS, Place, utilisation_differences
 from ..usage.engines import Usage
 from . import resolving
-from .changes import journals
 from .exposition import (
     FIGURES,
     LARGEST_MOST,

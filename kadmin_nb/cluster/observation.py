@@ -96,7 +96,14 @@ _PAUSE, _BEAT = 0.2, 0.5
 
 
 class ObservationAnswer(Answer):
-    """OBSERVED. A row fails where the logger is still on, or could not be switched on."""
+    """OBSERVED. A row fails where the logger is still on, or could not be switched on.
+
+    `sizes` reads RECORD_SIZES, by which the bytes of share consumers are estimated; it gives None where nobody shares.
+    """
+
+    def __init__(self, table: pa.Table, sizes: Callable[[], pa.Table | None] = lambda: None) -> None:
+        super().__init__(table)
+        self._sizes = sizes
 
     @property
     def logs(self) -> tuple[str, ...]:
@@ -144,9 +151,6 @@ class ObservationAnswer(Answer):
     def _missing(self) -> list[str]:
         """A line for each broker that is missing in them, or misses a part."""
         return [*(f"WARNING: {failure}" for failure in self.failures), *self.warnings]
-
-    _sizes: Callable[[], pa.Table | None] = staticmethod(lambda: None)
-    """RECORD_SIZES, by which the bytes of share consumers are estimated; None where nobody shares."""
 
     def _failing(self) -> pa.Array:
         return pc.is_in(self._table["state"], pa.array([LEFT, SKIPPED]))
@@ -246,8 +250,8 @@ def observe(
             _row(broker, before, after.get(broker), left.get(broker), logs.get(broker), logged, since, until)
             for broker, before in levels_before.items()
         ]
-    answer = ObservationAnswer(stamped(schemas.table(schemas.OBSERVED, rows), kafka.id))
-    answer._sizes = partial(for_share_groups, kafka)
+    observed = stamped(schemas.table(schemas.OBSERVED, rows), kafka.id)
+    answer = ObservationAnswer(observed, partial(for_share_groups, kafka))
     answer.hint = LISTS_CLIENTS if logged == DEPRECATED_REQUESTS else None
     if stopped:
         how = "; some log levels are not restored" if left else ", and all log levels were restored"

@@ -84,9 +84,9 @@ def _effective(source: ChartSource) -> Any:
 
 
 def _plan(source: ChartSource) -> Any:
-    from .plan import load_plan
+    from ..plans.journal.store import plan_named
 
-    return source.session.plan(PlanOptions()) if source.of is None else load_plan(source.of)
+    return source.session.plan(PlanOptions()) if source.of is None else plan_named(source.of)
 
 
 def _history(source: ChartSource) -> Any:

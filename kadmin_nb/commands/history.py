@@ -52,9 +52,9 @@ def record(session: Session, where: str, plans: tuple[str, ...], keep: str | Non
     All quotas, configs and client configs are recorded. Unchanged rows take no space. A change since the last snapshot
     is a plan's if the plan has that row, with the value that is there now. Plans that were applied on this machine are
     known; --plan gives others, and may be repeated."""
-    from .plan import load_plan
+    from ..plans.journal.store import plan_named
 
-    applied = [load_plan(plan) for plan in plans]
+    applied = [plan_named(plan) for plan in plans]
     with session.at_work("recording"):
         return _at(where, keep).record(session.cluster.snapshot(), applied)
 

@@ -18,13 +18,10 @@ from .options import Finite
 from .session import PlanOptions, Session, planned, usage_frame
 
 if TYPE_CHECKING:
-    from ..plans.journal.store import StoredJournal
     from ..plans.plan import Plan
 
 _LARGEST = 1 << 26
 """Bytes of a file of lines: some 800,000 of them."""
-
-_HEX = frozenset("0123456789abcdef")
 
 
 @click.group(cls=Verbs, invoke_without_command=True)
@@ -151,10 +148,10 @@ def log(session: Session, which: str | None) -> Any:
 
     The hash chain of the journal is checked. Without PLAN, the plans that were started here are listed.
     """
-    from ..cluster.changes import journals
     from ..frames.answer import Answer
+    from ..plans.journal.store import journal_named, journals
 
-    return Answer(journals().to_arrow() if which is None else _journal(which).to_arrow())
+    return Answer(journals().to_arrow() if which is None else journal_named(which).to_arrow())
 
 
 @plan.command()
@@ -176,21 +173,9 @@ def verify(session: Session, which: str, wait: float, wait_clients: float) -> An
 
 def load_plan(plan_or_id: str) -> Plan:
     """The plan of this file, or of this id."""
-    from ..plans.plan import Plan
+    from ..plans.journal.store import plan_named
 
-    return _journal(plan_or_id).plan if is_id(plan_or_id) else Plan.load(plan_or_id)
-
-
-def _journal(plan_or_id: str) -> StoredJournal:
-    from ..cluster.changes import journals
-    from ..plans.plan import Plan
-
-    return journals().find(plan_or_id if is_id(plan_or_id) else Plan.load(plan_or_id).id)
-
-
-def is_id(text: str) -> bool:
-    """True of an id, or the beginning of one; a file of that name comes first."""
-    return set(text) <= _HEX and not Path(text).exists()
+    return plan_named(plan_or_id)
 
 
 def _change_lines_in(file: str | Path) -> str:

@@ -57,10 +57,10 @@ def check(session: Session, file: Path, target: Any, pairs: Any) -> Any:
 
 def _target(session: Session, name: Any) -> Any:
     """The snapshot or plan of that name, the current cluster where there is none, or the name of another cluster."""
+    from ..plans.journal.store import is_id, plan_named
     from ..plans.plan import Plan
     from ..profiles import profile_names
     from ..state.snapshots import SUFFIX, Snapshot
-    from .plan import is_id, load_plan
 
     if name is None:
         return session.cluster
@@ -73,7 +73,7 @@ def _target(session: Session, name: Any) -> Any:
         return Snapshot.load(text)
     if Path(text).suffix == ".json" and Path(text).exists():
         return Plan.load(text)
-    return load_plan(text) if text not in profile_names() and is_id(text) else text
+    return plan_named(text) if text not in profile_names() and is_id(text) else text
 
 
 def _of_variable(session: Session, name: str) -> Any:

@@ -15,8 +15,8 @@ import pytest
 
 from kadmin_nb.admin.ports import Lease
 from kadmin_nb.client_configs.kafka import LiveKafka
-from kadmin_nb.cluster.changes import journals
 from kadmin_nb.model.connection_settings import Settings
+from kadmin_nb.plans.journal.store import journals
 from tests.waiting import eventually, state_of_process
 
 pytestmark = pytest.mark.broker

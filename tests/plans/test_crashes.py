@@ -18,10 +18,10 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.cluster.changes import journals
 from kadmin_nb.frames import schemas
 from kadmin_nb.plans.execution.progress import Advance
 from kadmin_nb.plans.journal.storage import folder_of
+from kadmin_nb.plans.journal.store import journals
 from kadmin_nb.plans.outcomes import Outcomes
 from kadmin_nb.plans.plan import Plan
 from tests.plans.plan_rows import rows

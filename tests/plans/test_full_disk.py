@@ -14,7 +14,6 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.admin.ports import Kafka
-from kadmin_nb.cluster.changes import journals
 from kadmin_nb.commands import terminal
 from kadmin_nb.errors import PlanRefused
 from kadmin_nb.plans import sending
@@ -22,6 +21,7 @@ from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.journal import hash_chain, replay
 from kadmin_nb.plans.journal.hash_chain import Journal
 from kadmin_nb.plans.journal.storage import folder_of
+from kadmin_nb.plans.journal.store import journals
 from kadmin_nb.plans.outcomes import ApplyResult
 from kadmin_nb.plans.plan import Plan, with_head
 from kadmin_nb.plans.plan_file import PlanHead

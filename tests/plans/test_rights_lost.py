@@ -19,8 +19,8 @@ from confluent_kafka.admin import (
 
 import kadmin_nb as kn
 from kadmin_nb.admin import first_contact
-from kadmin_nb.cluster.changes import journals
 from kadmin_nb.local import LocalKafka
+from kadmin_nb.plans.journal.store import journals
 from kadmin_nb.plans.plan import Plan
 from tests.persons import give_password
 from tests.plans.plan_rows import rows

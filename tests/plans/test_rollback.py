@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.cluster.changes import journals
 from kadmin_nb.hints import terminal
 from kadmin_nb.model.changes import Change
 from kadmin_nb.model.entity import Entity
@@ -20,6 +19,7 @@ from kadmin_nb.plans.execution import executor, rollback, row_states, verificati
 from kadmin_nb.plans.execution.rollback import Remains
 from kadmin_nb.plans.execution.verification import BrokerAgreement
 from kadmin_nb.plans.journal.replay import JournalState
+from kadmin_nb.plans.journal.store import journals
 from kadmin_nb.plans.outcomes import ApplyResult
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.plan_file import PlanHead

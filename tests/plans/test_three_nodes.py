@@ -11,10 +11,10 @@ import pytest
 from kafka.protocol.admin.cluster import DescribeQuorumRequest
 
 import kadmin_nb as kn
-from kadmin_nb.cluster.changes import journals
 from kadmin_nb.commands import terminal
 from kadmin_nb.local import LocalKafka, Node
 from kadmin_nb.plans.execution import executor
+from kadmin_nb.plans.journal.store import journals
 from tests.dangerous_plans import applied
 from tests.plans.plan_rows import rows
 from tests.waiting import eventually

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.cluster.changes import journals
+from kadmin_nb.plans.journal.store import journals
 
 pytestmark = pytest.mark.broker
 

@@ -11,8 +11,8 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.admin.ports import UNSIGNED
-from kadmin_nb.cluster.changes import journals
 from kadmin_nb.plans import sending
+from kadmin_nb.plans.journal.store import journals
 from tests.lost_journals import lose_each_journal
 
 pytestmark = pytest.mark.broker

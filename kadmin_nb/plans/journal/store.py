@@ -21,6 +21,7 @@ from ...frames import schemas
 from ...frames.schema_metadata import stamped
 from ...hints import Hint, Verb, sentence
 from ...model.changes import UNKNOWN, UNVERIFIED, AppliedRow, Change, SentRow, SentRows, Target
+from ...paths import journal_dir
 from ..formats import in_words
 from ..plan import Plan, read_plan
 from . import hash_chain, replay
@@ -291,3 +292,28 @@ def _summary(journal: StoredJournal) -> dict[str, object]:
         "in_doubt": len(state.in_doubt),
         "reason": plan.reason,
     }
+
+
+def journals() -> Journals:
+    """The journals of this machine: `$KADMIN_STATE/journal`."""
+    return Journals(journal_dir())
+
+
+# --- plans by what people call them ---
+
+_HEX = frozenset("0123456789abcdef")
+
+
+def is_id(text: str) -> bool:
+    """True of an id, or the beginning of one; a file of that name comes first."""
+    return set(text) <= _HEX and not Path(text).exists()
+
+
+def plan_named(plan_or_id: str) -> Plan:
+    """The plan of this file, or of this id."""
+    return journals().find(plan_or_id).plan if is_id(plan_or_id) else Plan.load(plan_or_id)
+
+
+def journal_named(plan_or_id: str) -> StoredJournal:
+    """The journal of the plan of this file, or of this id."""
+    return journals().find(plan_or_id if is_id(plan_or_id) else Plan.load(plan_or_id).id)
