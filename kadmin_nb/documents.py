@@ -14,7 +14,7 @@ from .errors import UsageError
 MOST_DOTS = 16
 """In a line of TOML, outside of texts. The time and memory of a dotted key grow with the square of its parts."""
 
-_QUOTED = re.compile(r'"(?:[^"\\]|\\.?)*+(?:"|$)|\'[^\']*+(?:\'|$)|#.*')
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.?)*(?:"|$)|\'[^\']*(?:\'|$)|#.*')
 _LONG_QUOTES = ('"""', "'''")
 
 _TWICE = re.compile(r"Cannot overwrite a value \(at line (\d+)")

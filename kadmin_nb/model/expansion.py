@@ -34,7 +34,7 @@ _PART = re.compile(rf"(?P<twice>\{{\{{|\}}\}})|(?P<dollar>\$)?(?P<braced>{BRACED
 _DOLLAR = re.compile(r"\$([^\W\d]\w*)")
 _BRACKETED = rf"[(\[{{]{balanced(4)}[)\]}}]"
 _EXPRESSION = re.compile(
-    rf"(?P<value>(?:{STRING}|{_BRACKETED}|!=|[^!:'\"()\[\]{{}}])*+)(?:!(?P<as>[rsa]))?(?::(?P<format>.*))?", re.DOTALL
+    rf"(?P<value>(?:{STRING}|{_BRACKETED}|!=|[^!:'\"()\[\]{{}}])*)(?:!(?P<as>[rsa]))?(?::(?P<format>.*))?", re.DOTALL
 )
 _CONVERSIONS: dict[str | None, Callable[[object], object]] = {
     "r": repr,

@@ -78,11 +78,15 @@ STRING = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 
 
 def balanced(depth: int) -> str:
-    """The pattern of a text whose strings are closed and whose brackets match, down to this depth."""
+    """The pattern of a text whose strings are closed and whose brackets match, down to this depth.
+
+    What repeats are alternatives that begin with different characters, so nothing is tried twice. It could say so
+    (`*+`), but Python before 3.11.5, as Debian 12 has it, then takes the beginning of a part that does not fit.
+    """
     text = r"[^()\[\]{}'\"]"
-    within = rf"(?:{text}|{STRING})*+"
+    within = rf"(?:{text}|{STRING})*"
     for _ in range(depth):
-        within = rf"(?:{text}|{STRING}|[(\[{{]{within}[)\]}}])*+"
+        within = rf"(?:{text}|{STRING}|[(\[{{]{within}[)\]}}])*"
     return within
 
 
@@ -90,10 +94,10 @@ BRACED = rf"\{{{balanced(5)}\}}"
 """`{…}`: a Python expression of a notebook's line. Quotes and spaces in it are Python's and end no word."""
 
 _QUOTE = r"""'[^']*'|"[^"]*\""""
-_LITERAL = rf"""[^\s=~'"{{]+==(?:[^ \t\r\n'"]|{_QUOTE})*+"""
+_LITERAL = rf"""[^\s=~'"{{]+==(?:[^ \t\r\n'"]|{_QUOTE})*"""
 """A word whose right side is the name, whatever it says: there braces are characters."""
 _SOURCE = re.compile(
-    rf"""(?P<comment>\#.*)|(?P<word>{_LITERAL}|(?:[^ \t\r\n'"{{]|\{{\{{|{BRACED}|\{{|{_QUOTE})++)|(?P<open>['"])""",
+    rf"""(?P<comment>\#.*)|(?P<word>{_LITERAL}|(?:[^ \t\r\n'"{{]|\{{\{{|{BRACED}|\{{|{_QUOTE})+)|(?P<open>['"])""",
     re.DOTALL,
 )
 """A comment, a word with its quotes, or a quote that nothing closes; a `#` within a word is an ordinary character."""
