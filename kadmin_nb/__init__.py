@@ -10,117 +10,80 @@ import importlib
 import logging
 from typing import TYPE_CHECKING, Any
 
-from . import errors
-from .errors import (
-    Conflict,
-    Invalid,
-    KadminError,
-    NotAuthorized,
-    NotFound,
-    PartlyFailed,
-    PlanRefused,
-    UsageError,
-)
+from . import errors as errors
+from .errors import Conflict as Conflict
+from .errors import Invalid as Invalid
+from .errors import KadminError as KadminError
+from .errors import NotAuthorized as NotAuthorized
+from .errors import NotFound as NotFound
+from .errors import PartlyFailed as PartlyFailed
+from .errors import PlanRefused as PlanRefused
+from .errors import UsageError as UsageError
 from .version import VERSION
 
 if TYPE_CHECKING:
-    from . import charts, clients, fleets, local, runbooks, sql, state, usage, widgets
-    from .cluster import Cluster, connect
-    from .cluster.diff import diff
-    from .cluster.doctor import doctor
-    from .cluster.policies import check
-    from .frames.answer import Answer
-    from .frames.spark import spark_session
-    from .model.grammar import ANY, DEFAULT, Pattern
-    from .plans.apply_options import ApplyOptions
-    from .plans.plan import Plan
-    from .plans.stage import Stage
-    from .policy import rule
-    from .resolution.kernel import resolve
-    from .state import open_history
-    from .state.snapshots import Snapshot
+    from . import charts as charts
+    from . import clients as clients
+    from . import fleets as fleets
+    from . import local as local
+    from . import runbooks as runbooks
+    from . import sql as sql
+    from . import state as state
+    from . import usage as usage
+    from . import widgets as widgets
+    from .cluster import Cluster as Cluster
+    from .cluster import connect as connect
+    from .cluster.diff import diff as diff
+    from .cluster.doctor import doctor as doctor
+    from .cluster.policies import check as check
+    from .frames.answer import Answer as Answer
+    from .frames.spark import spark_session as spark_session
+    from .model.grammar import ANY as ANY
+    from .model.grammar import DEFAULT as DEFAULT
+    from .model.grammar import Pattern as Pattern
+    from .plans.apply_options import ApplyOptions as ApplyOptions
+    from .plans.plan import Plan as Plan
+    from .plans.stage import Stage as Stage
+    from .policy import rule as rule
+    from .resolution.kernel import resolve as resolve
+    from .state import open_history as open_history
+    from .state.snapshots import Snapshot as Snapshot
 
 
 __version__ = VERSION
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
-_LAZY = {
-    "ANY": ("model.grammar", "ANY"),
-    "DEFAULT": ("model.grammar", "DEFAULT"),
-    "Pattern": ("model.grammar", "Pattern"),
-    "Answer": ("frames.answer", "Answer"),
-    "ApplyOptions": ("plans.apply_options", "ApplyOptions"),
-    "Cluster": ("cluster", "Cluster"),
-    "Plan": ("plans.plan", "Plan"),
-    "Snapshot": ("state.snapshots", "Snapshot"),
-    "Stage": ("plans.stage", "Stage"),
-    "check": ("cluster.policies", "check"),
-    "connect": ("cluster", "connect"),
-    "diff": ("cluster.diff", "diff"),
-    "doctor": ("cluster.doctor", "doctor"),
-    "open_history": ("state", "open_history"),
-    "resolve": ("resolution.kernel", "resolve"),
-    "spark_session": ("frames.spark", "spark_session"),
-    "charts": ("charts", None),
-    "clients": ("clients", None),
-    "fleets": ("fleets", None),
-    "local": ("local", None),
-    "rule": ("policy", "rule"),
-    "runbooks": ("runbooks", None),
-    "sql": ("sql", None),
-    "state": ("state", None),
-    "usage": ("usage", None),
-    "widgets": ("widgets", None),
+_ROOMS = ("charts", "clients", "fleets", "local", "runbooks", "sql", "state", "usage", "widgets")
+_NAMES = {
+    "cluster": "Cluster connect",
+    "cluster.diff": "diff",
+    "cluster.doctor": "doctor",
+    "cluster.policies": "check",
+    "frames.answer": "Answer",
+    "frames.spark": "spark_session",
+    "model.grammar": "ANY DEFAULT Pattern",
+    "plans.apply_options": "ApplyOptions",
+    "plans.plan": "Plan",
+    "plans.stage": "Stage",
+    "policy": "rule",
+    "resolution.kernel": "resolve",
+    "state": "open_history",
+    "state.snapshots": "Snapshot",
 }
+"""What is imported on first use, by the module that it is in; besides them the rooms themselves."""
 
-__all__ = [
-    "ANY",
-    "DEFAULT",
-    "Answer",
-    "ApplyOptions",
-    "Cluster",
-    "Conflict",
-    "Invalid",
-    "KadminError",
-    "NotAuthorized",
-    "NotFound",
-    "PartlyFailed",
-    "Pattern",
-    "Plan",
-    "PlanRefused",
-    "Snapshot",
-    "Stage",
-    "UsageError",
-    "charts",
-    "check",
-    "clients",
-    "connect",
-    "diff",
-    "doctor",
-    "errors",
-    "fleets",
-    "local",
-    "open_history",
-    "resolve",
-    "rule",
-    "runbooks",
-    "spark_session",
-    "sql",
-    "state",
-    "usage",
-    "widgets",
-]
+_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+__all__ = sorted({*_MODULES, *_ROOMS, *(name for name in globals() if name == "errors" or name in errors.__all__)})
 
 
 def __getattr__(name: str) -> Any:
     """Each name is imported on first use."""
-    if name not in _LAZY:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    room, noun = _LAZY[name]
-    module = importlib.import_module(f".{room}", __name__)
-    value = module if noun is None else getattr(module, noun)
-    globals()[name] = value
+    module = importlib.import_module(f".{_MODULES.get(name, name)}", __name__)
+    globals()[name] = value = module if name in _ROOMS else getattr(module, name)
     return value
 
 

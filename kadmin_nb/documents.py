@@ -56,7 +56,8 @@ def from_toml(text: str) -> dict[str, Any]:
         It is not TOML, a key has more than 16 dots, a number has more than 4,300 digits, or it is nested too deeply.
     """
     for number, line in enumerate(text.split("\n"), 1):
-        if line.count(".") > MOST_DOTS and _outside_of_texts(line).count(".") > MOST_DOTS:
+        has_long_text = any(quotes in line for quotes in _LONG_QUOTES)  # it may begin or end here: all of it counts
+        if line.count(".") > MOST_DOTS and (line if has_long_text else _QUOTED.sub("", line)).count(".") > MOST_DOTS:
             raise ValueError(f"More than {MOST_DOTS} dots in a key (at line {number}, column 1)")
     try:
         return tomllib.loads(text)
@@ -130,11 +131,6 @@ def from_properties(text: str) -> Iterator[tuple[int, str, str]]:
 
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
-
-
-def _outside_of_texts(line: str) -> str:
-    """The line without texts and comments; all of it where a text of several lines begins or ends."""
-    return line if any(quotes in line for quotes in _LONG_QUOTES) else _QUOTED.sub("", line)
 
 
 class _Ambiguous(ValueError):

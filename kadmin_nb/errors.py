@@ -25,6 +25,7 @@ KeyboardInterrupt
 
 from __future__ import annotations
 
+import copyreg
 import re
 from collections.abc import Iterable
 from copy import copy
@@ -65,29 +66,6 @@ class ExitState(IntEnum):
     INTERRUPTED = 130
 
 
-__all__ = [
-    "AuthenticationFailed",
-    "Conflict",
-    "ConnectionFailed",
-    "Dangerous",
-    "Expired",
-    "Interrupted",
-    "Invalid",
-    "KadminError",
-    "Locked",
-    "NeedsLook",
-    "NotAuthorized",
-    "NotFound",
-    "NotKnowable",
-    "PartlyFailed",
-    "PlanRefused",
-    "TimedOut",
-    "Unsupported",
-    "UsageError",
-    "WrongCluster",
-]
-
-
 def printable(text: str) -> str:
     """`text` with everything a terminal would obey, controls and bidi marks, shown as escapes."""
     if text.isprintable():
@@ -102,18 +80,14 @@ def printable_lines(text: str) -> str:
 
 def _message(text: str) -> str:
     """A message or hint: whatever it repeats, no secret of it, nothing that a terminal would obey."""
-    return _LONG_WORD.sub(_shortened, printable(redacted(text)))
+    return _LONG_WORD.sub(lambda word: f"{word[0][:100]}… ({len(word[0]):,} characters)", printable(redacted(text)))
 
 
 LONGEST_WORD = 1000
 """Characters of a word that a message shows whole."""
 
 _LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
-
-
-def _shortened(word: re.Match[str]) -> str:
-    """The beginning of a word that nobody can read, such as a number of 10,000 digits."""
-    return f"{word[0][:100]}… ({len(word[0]):,} characters)"
+"""One that is longer, such as a number of 10,000 digits, is cut: nobody can read it."""
 
 
 class Hinted(BaseException):
@@ -183,15 +157,8 @@ class KadminError(Hinted, Exception):
         return error
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _revive, (type(self), str(self), self.__dict__)
-
-
-def _revive(kind: type[KadminError], message: str, state: dict[str, object]) -> KadminError:
-    """Unpickle without calling `__init__`, whose keywords pickle does not know."""
-    error = kind.__new__(kind, message)
-    error.args = (message,)
-    error.__dict__.update(state)
-    return error
+        """What pickle needs to make it again without `__init__`, whose keywords it does not know."""
+        return copyreg.__newobj__, (type(self), str(self)), self.__dict__  # type: ignore[attr-defined]
 
 
 class UsageError(KadminError):
@@ -334,3 +301,8 @@ class PartlyFailed(KadminError):
     @property
     def exit_state(self) -> ExitState:  # type: ignore[override]  # here it depends on the rows
         return ExitState.PARTLY if self.outcomes is None or self.outcomes._anything_changed else ExitState.FAILED
+
+
+__all__ = [  # the classes above: what can be raised
+    name for name, kind in vars().items() if isinstance(kind, type) and issubclass(kind, Hinted) and kind is not Hinted
+]

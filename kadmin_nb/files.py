@@ -18,25 +18,6 @@ from typing import BinaryIO
 
 from .errors import Invalid, KadminError, NotFound, TimedOut, UsageError
 
-__all__ = [
-    "check",
-    "expanded",
-    "home",
-    "make_folder",
-    "make_folders",
-    "not_written",
-    "read",
-    "read_stdin",
-    "read_text",
-    "refuse_strange_format",
-    "strange_format",
-    "sync_folder",
-    "text_of",
-    "without_mark",
-    "write",
-    "writing",
-]
-
 PATIENCE, PATIENCE_WITH_A_NAME = 60.0, 10.0
 """Seconds in which a pipe has to come to its end: that of a command, and one in a folder, which may have no writer."""
 
@@ -71,7 +52,11 @@ def writing(place: Path, *, mode: int = 0o666) -> Iterator[BinaryIO]:
         The file cannot be written, in the system's words; `code` is its name of the error, such as `ENOSPC`.
     """
     try:
-        with _stream(place) if _is_stream(place) else _replacement(Path(os.path.realpath(place)), mode) as file:
+        is_no_file = place.exists() and not (
+            place.is_file() or place.is_dir()
+        )  # a pipe, a device: no rename replaces it
+        is_stream = is_no_file or _names_an_open_file(place)
+        with _stream(place) if is_stream else _replacement(Path(os.path.realpath(place)), mode) as file:
             yield file
     except OSError as error:
         raise not_written(place, error) from None
@@ -221,8 +206,11 @@ def _replacement(target: Path, mode: int) -> Iterator[BinaryIO]:
         with open(handle, "wb") as file:
             yield file
             file.flush()
-            if before:
-                _keep_mode(handle, before)
+            if before:  # the owner first: changing it clears bits of the mode; some mounts know neither
+                with suppress(OSError):
+                    os.fchown(handle, before.st_uid, before.st_gid)
+                with suppress(OSError):
+                    os.fchmod(handle, stat.S_IMODE(before.st_mode))
             os.fsync(handle)
         os.replace(beside, target)
     except BaseException:
@@ -243,19 +231,6 @@ def _writable_status(target: Path) -> os.stat_result | None:
     if not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     return status
-
-
-def _keep_mode(handle: int, before: os.stat_result) -> None:
-    """The owner first: changing it clears bits of the mode. Some mounts know neither."""
-    with suppress(OSError):
-        os.fchown(handle, before.st_uid, before.st_gid)
-    with suppress(OSError):
-        os.fchmod(handle, stat.S_IMODE(before.st_mode))
-
-
-def _is_stream(place: Path) -> bool:
-    """True if there is a pipe, a device or a file that a process has open: nothing that a rename could replace."""
-    return _names_an_open_file(place) or (place.exists() and not (place.is_file() or place.is_dir()))
 
 
 def _names_an_open_file(place: Path) -> bool:
@@ -406,17 +381,13 @@ def _content(handle: int, name: str, what: str, most: int, *, pipe: bool, patien
         mode = os.fstat(handle).st_mode
         if stat.S_ISREG(mode):
             return _within(b"".join(_chunks(handle, most)), name, what, most)
-        if pipe and _comes_to_an_end(handle, mode):
+        is_null = os.path.samestat(os.fstat(handle), os.stat(os.devnull))
+        comes_to_an_end = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(handle) or is_null
+        if pipe and comes_to_an_end:
             return _within(b"".join(_arriving(handle, name, most, patience)), name, what, most)
     except OSError as error:
         raise _not_read(name, what, error, None) from None
     raise UsageError(f"{name} is not a file, so it cannot be {what}")
-
-
-def _comes_to_an_end(handle: int, mode: int) -> bool:
-    """A pipe, a socket, a terminal, /dev/null; no other device."""
-    is_null = os.path.samestat(os.fstat(handle), os.stat(os.devnull))
-    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(handle) or is_null
 
 
 def _within(content: bytes, name: str, what: str, most: int) -> bytes:

@@ -19,8 +19,6 @@ from kadmin_nb import files
 from kadmin_nb.errors import Unsupported
 from kadmin_nb.paths import cache_dir
 
-__all__ = ["OLDEST", "Java", "find_java", "spark_java_home"]
-
 OLDEST = 17
 """The oldest major version that Kafka 4's brokers run on."""
 

@@ -12,8 +12,6 @@ from platformdirs.unix import Unix
 from . import databricks, files
 from .errors import NotFound
 
-__all__ = ["RUNBOOKS", "cache_dir", "journal_dir", "runbook", "state_dir"]
-
 RUNBOOKS = (Path(__file__).parent / "runbooks" / "shipped", Path(__file__).parents[1] / "notebooks" / "runbooks")
 """The folders of runbooks: in the installed wheel, and in the checkout."""
 

@@ -13,7 +13,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable
 from email.message import Message
-from typing import IO, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 Awaited = TypeVar("Awaited")
 
@@ -83,16 +83,12 @@ def answer_to(
 
     def fetch() -> bytes:
         with opener.open(request, timeout=max(0.1, seconds)) as response:
-            return _all_of(response, most_bytes)
+            answer: bytes = response.read(most_bytes + 1)
+        if len(answer) > most_bytes:
+            raise TooLong
+        return answer
 
     return result_of(fetch, seconds)
-
-
-def _all_of(response: IO[bytes], most_bytes: int) -> bytes:
-    answer = response.read(most_bytes + 1)
-    if len(answer) > most_bytes:
-        raise TooLong
-    return answer
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
