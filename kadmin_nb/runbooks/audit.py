@@ -83,7 +83,8 @@ def utilisation(cluster: Cluster, usage: Any) -> Answer | Check:
 
     Spark is not started for it: where there is no session, the check says so.
     """
-    if _is_for_spark(usage) and sparks.active_session() is None:
+    is_for_spark = not sparks.is_spark(usage) and pa.table(usage).num_rows > engines.ARROW_ROWS
+    if is_for_spark and sparks.active_session() is None:
         reason = f"more than {engines.ARROW_ROWS:,} rows of usage are counted on Spark, and there is no session"
         return Check(Finding("utilisation", SKIPPED, f"{reason}: kn.spark_session() starts one"))
     used = cluster.quotas.utilisation(usage, assume_default=True)
@@ -92,8 +93,3 @@ def utilisation(cluster: Cluster, usage: Any) -> Answer | Check:
         with sparks.at_work("Spark counts the utilisation"):
             return Answer(frame.orderBy(frame["utilisation"].desc_nulls_last()).limit(MOST).toArrow())
     return Answer(used.to_arrow().sort_by([("utilisation", "descending")]).slice(0, MOST))
-
-
-def _is_for_spark(usage: Any) -> bool:
-    """True for more rows than this process takes; what is in Spark has its session."""
-    return not sparks.is_spark(usage) and pa.table(usage).num_rows > engines.ARROW_ROWS

@@ -1,22 +1,245 @@
-"""`bind`: a runbook's parameters, strictly, before anything runs.
+"""A runbook's parameters: the cell that declares them, their types, and `bind`, which reads them strictly.
 
-papermill only warns of a misspelt parameter, hands `-p apply false` over as a text that is true, and makes a number
-of a user called `007`. Databricks hands everything over as text. So nothing after `bind` reads a raw value.
+The cell has annotated defaults, one a line, and the comment behind each is its help. papermill only warns of a
+misspelt parameter, hands `-p apply false` over as a text that is true, and makes a number of a user called `007`.
+Databricks hands everything over as text. So nothing after `bind` reads a raw value.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
+import io
 import json
+import math
+import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
-from dataclasses import make_dataclass
+import tokenize
+from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, make_dataclass, replace
 from itertools import chain, takewhile
 from typing import Any
 
-from .. import databricks
+from .. import databricks, documents
 from ..errors import UsageError, printable
-from .parameters_cell import Parameter, injected, is_declaring, parameters, refuse_unknown
+from ..hints import did_you_mean
+from ..secrets import holds_secret, is_secret_name
+
+_TYPE = re.compile(r"(?P<many>(?:typing\.)?[Ll]ist\[)?(?P<scalar>bool|int|float|str)(?(many)\])")
+_OPTIONAL = re.compile(r"(?:typing\.)?Optional\[(.*)\]|(.*?) *\| *None|None *\| *(.*)")
+
+_OR_NONE = " | None"
+
+_TYPES: dict[str, type] = {"bool": bool, "int": int, "float": float, "str": str}
+_HINTS = {
+    "bool": "It must be true or false.",
+    "int": "A whole number, written with digits alone.",
+    "float": "A finite number.",
+    "str": "papermill's -p makes numbers, True, None and nan of words; -r hands them over as text: -r {name} VALUE",
+}
+_AS_TEXT = {
+    "bool": re.compile("true|false", re.IGNORECASE),
+    "int": re.compile(r"[+-]?[0-9]+"),
+    "float": re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"),
+}
+"""The texts that stand for a value of each type."""
+
+
+def _scalar(name: str, value: object, kind: str) -> object:
+    """The value as that type: it is of exactly this type, or a text that stands for one; a whole number is a float."""
+    bound = value
+    with suppress(ValueError, OverflowError):  # a number of too many digits
+        if isinstance(value, str) and kind in _AS_TEXT and _AS_TEXT[kind].fullmatch(value):
+            bound = value.lower() == "true" if kind == "bool" else _TYPES[kind](value)
+        elif kind == "float" and type(value) is int:
+            bound = float(value)
+    if type(bound) is not _TYPES[kind] or (isinstance(bound, float) and not math.isfinite(bound)):
+        raise _type_error(name, value, kind, _HINTS[kind].format(name=name))
+    return bound
+
+
+def _list(name: str, value: object, scalar: str) -> list[object]:
+    """The value, or what this text of JSON stands for, as a list."""
+    items = value
+    if isinstance(value, str):
+        with suppress(ValueError):
+            items = documents.from_json(value)
+    if not isinstance(items, list | tuple):
+        example = json.dumps([{"str": "one", "int": 1, "float": 0.5, "bool": True}[scalar]])
+        raise _type_error(name, value, f"list[{scalar}]", f"As text a list is JSON: {name}={example}")
+    return [_scalar(f"{name}[{n}]", item, scalar) for n, item in enumerate(items)]
+
+
+def _type_error(name: str, value: object, declared: str, hint: str) -> UsageError:
+    return UsageError(f"{name} is declared {declared} and got {_in_words(value)}", hint=hint)
+
+
+def _in_words(value: object) -> str:
+    """A value as a sentence has it; a text in quotes, since "5" is not 5."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    nouns: dict[type, str] = {int: "number", float: "number", list: "list", tuple: "list", dict: "table"}
+    return f'the text "{value}"' if isinstance(value, str) else f"the {nouns.get(type(value), 'value')} {value}"
+
+
+_SECRET_HINT = (
+    "Parameters are written into the document in clear. Name a profile, or a .properties file; "
+    "in it the secret is a reference such as env:NAME, file:PATH or databricks:SCOPE/KEY."
+)
+
+
+def refuse_secret_name(name: str) -> None:
+    """Refuse a parameter that is called like a secret."""
+    if is_secret_name(name):
+        raise UsageError(f"{name} cannot be a parameter: its name says that it is a secret", hint=_SECRET_HINT)
+
+
+def refuse_secret_value(name: str, value: object) -> None:
+    """Refuse a value that looks like a secret. The message does not repeat it."""
+    if isinstance(value, list | tuple | set):
+        for item in value:
+            refuse_secret_value(name, item)
+    elif isinstance(value, dict):
+        refuse_secret_value(name, [*value, *value.values()])
+    elif isinstance(value, str) and holds_secret(value):
+        raise UsageError(f"the value of {name} looks like a secret", hint=_SECRET_HINT)
+
+
+BUILT_IN = ("PAPERMILL_INPUT_PATH", "PAPERMILL_OUTPUT_PATH")
+"""The names that `papermill --inject-paths` adds by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One declared parameter: its default is bound by its own type, `kind`, as an annotation writes it."""
+
+    name: str
+    kind: str
+    default: object
+    help: str = ""
+
+    @classmethod
+    def of(cls, name: str, annotation: str, default: object, help: str = "") -> Parameter:
+        """A parameter from what was declared; its type is one such as `list[str]` or `int | None`.
+
+        Raises
+        ------
+        UsageError
+            A type that no parameter has, a default that does not fit it, a name or default like a secret.
+        """
+        refuse_secret_name(name)
+        text = annotation.strip("'\" ")
+        optional = _OPTIONAL.fullmatch(text)
+        match = _TYPE.fullmatch("".join(filter(None, optional.groups())) if optional else text)
+        if match is None:
+            hint = "bool, int, float, str, list[…] of one, … | None."
+            raise UsageError(f"unknown parameter type {annotation}", hint=hint)
+        kind = f"list[{match['scalar']}]" if match["many"] else match["scalar"]
+        made = cls(name, f"{kind}{_OR_NONE}" if optional else kind, default, help)
+        return replace(made, default=made.bind(default))
+
+    def bind(self, value: object) -> object:
+        """A given value, or what this text stands for, as the declared type; there is no truthiness and no rounding.
+
+        Raises
+        ------
+        UsageError
+            Anything else; one that looks like a secret is refused unseen.
+        """
+        refuse_secret_value(self.name, value)
+        kind = self.kind.removesuffix(_OR_NONE)
+        if kind != self.kind and (value is None or value == ""):
+            return None
+        many = kind.startswith("list[")
+        return _list(self.name, value, kind[len("list[") : -1]) if many else _scalar(self.name, value, kind)
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.kind} = {self.default!r}"
+
+
+def parameters(cell: str) -> list[Parameter]:
+    """The parameters of a parameters cell.
+
+    Raises
+    ------
+    UsageError
+        A line that is not an annotated literal, and what `Parameter.of` refuses.
+    """
+    tokens = tokenize.generate_tokens(io.StringIO(cell).readline)
+    helps = {token.start[0]: token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT}
+    return [_declared(statement, helps.get(statement.end_lineno or 0, "")) for statement in _statements(cell)]
+
+
+def is_declaring(cell: str) -> bool:
+    """True if a cell holds nothing but assignments, annotated ones among them."""
+    try:
+        statements = _statements(cell)
+    except SyntaxError:
+        return False
+    return all(isinstance(s, ast.AnnAssign | ast.Assign) for s in statements) and any(
+        isinstance(s, ast.AnnAssign) for s in statements
+    )
+
+
+def injected(cell: str) -> list[str]:
+    """The names that a cell of plain `name = literal` lines sets; none when it is another sort of cell."""
+    try:
+        return [_assigned_name(statement) for statement in _statements(cell)]
+    except (SyntaxError, ValueError):
+        return []
+
+
+def refuse_unknown(names: Iterable[str], declared: Collection[str]) -> None:
+    """Refuse the first name that is not declared, with the nearest word, or that is called like a secret."""
+    for name in names:
+        refuse_secret_name(name)
+        if name in declared or name in BUILT_IN:
+            continue
+        hint = did_you_mean(name, declared, f"It takes {', '.join(declared) or 'none'}.")
+        raise UsageError(f"unknown parameter {name}", hint=hint)
+
+
+def _statements(cell: str) -> Sequence[ast.stmt]:
+    """The statements of a cell but for bare texts."""
+    try:
+        body = ast.parse(cell).body
+    except (RecursionError, MemoryError, ValueError):
+        raise SyntaxError("nested too deeply, a null byte, or a number with too many digits") from None
+    return [s for s in body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+
+
+def _declared(statement: ast.stmt, help: str) -> Parameter:
+    if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
+        raise UsageError(
+            f"the parameters cell has a line that declares none: {ast.unparse(statement).splitlines()[0]}",
+            hint="Each line is name: type = default  # help",
+        )
+    name = statement.target.id
+    return Parameter.of(name, ast.unparse(statement.annotation), _literal(name, statement.value), help)
+
+
+def _literal(name: str, value: ast.expr | None) -> object:
+    if value is None:
+        raise UsageError(f"{name} has no default", hint="Declare one; a later cell may refuse it.")
+    try:
+        return ast.literal_eval(value)
+    except ValueError:
+        hint = "Declare a literal, and compute from it in a later cell."
+        raise UsageError(f"the default of {name} is not a literal", hint=hint) from None
+
+
+def _assigned_name(statement: ast.stmt) -> str:
+    """The name in `name = literal`, where papermill's `float('nan')` counts as a literal."""
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        raise ValueError
+    target, calls = statement.targets[0], [n for n in ast.walk(statement.value) if isinstance(n, ast.Call)]
+    if not isinstance(target, ast.Name) or any(ast.unparse(call.func) != "float" for call in calls):
+        raise ValueError
+    return target.id
+
 
 _WIDEST = 200
 

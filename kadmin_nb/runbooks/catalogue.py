@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .. import documents, files, paths
 from ..errors import Invalid, NotFound, UsageError, printable, printable_lines
 from ..hints import did_you_mean
-from .parameters_cell import Parameter, parameters
+from .binder import Parameter, parameters
 
 if TYPE_CHECKING:
     from ..frames.answer import Answer
@@ -42,13 +42,15 @@ class Runbook:
             Its parameters cell declares something that cannot be a parameter.
         """
         cells = _cells(path)
-        title, description = _title_and_description(cells)
+        prose = next((cell["source"] for cell in cells if cell.get("cell_type") == "markdown"), "")
+        blocks = [" ".join(block.split()) for block in prose.split("\n\n") if block.strip()]
+        title = blocks.pop(0).lstrip("# ") if blocks and blocks[0].startswith("#") else ""
         tagged = (cell["source"] for cell in cells if "parameters" in cell.get("metadata", {}).get("tags", []))
         if (declaring := next(tagged, None)) is None:
             hint = "Its first code cell declares them and has that tag."
             raise Invalid(f"{path} has no cell tagged parameters", hint=hint)
         try:
-            return cls(path.stem, path, title or path.stem, description, tuple(parameters(declaring)))
+            return cls(path.stem, path, title or path.stem, "".join(blocks[:1]), tuple(parameters(declaring)))
         except SyntaxError as exc:
             raise Invalid(f"the parameters cell of {path} is not Python: {exc.msg}") from None
 
@@ -92,7 +94,7 @@ def show(name_or_path: str | Path) -> str:
     from now on, and gets its page.
     """
     if Path(name_or_path).suffix == ".json":
-        from .past_runs import look_at
+        from .page import look_at
 
         return printable_lines(repr(look_at(Path(name_or_path))))
     runbook = find(name_or_path)
@@ -114,14 +116,6 @@ def _cells(path: Path) -> list[dict[str, Any]]:
         return [{**cell, "source": "".join(cell["source"])} for cell in cells]
     except (ValueError, KeyError, TypeError):
         raise Invalid(f"{path} is not a notebook") from None
-
-
-def _title_and_description(cells: list[dict[str, Any]]) -> tuple[str, str]:
-    """The heading and the first paragraph of the first prose."""
-    prose = next((cell["source"] for cell in cells if cell.get("cell_type") == "markdown"), "")
-    blocks = [" ".join(block.split()) for block in prose.split("\n\n") if block.strip()]
-    title = blocks.pop(0).lstrip("# ") if blocks and blocks[0].startswith("#") else ""
-    return title, blocks[0] if blocks else ""
 
 
 SKELETON = Path(__file__).with_name("skeleton.ipynb")
@@ -147,7 +141,7 @@ def new(name: str, folder: str | os.PathLike[str] | None = None) -> Path:
     """
     if not _NAME.fullmatch(name):
         raise UsageError(printable(f"{name} is not a runbook name"), hint="Letters, digits, _ and -: restart_weekly.")
-    if name in (runbook.name for runbook in runbooks()):
+    if name in _shipped():
         raise UsageError(f"{name} comes with kadmin_nb already", hint=f"runbook list {name} shows its parameters.")
     place = Path(folder or Path.cwd()) / f"{name}.ipynb"
     if os.path.lexists(place):

@@ -22,7 +22,7 @@ from ..frames import files, relational, schemas
 from ..frames import spark as sparks
 from ..frames.answer import Answer
 from ..frames.frame import MOMENT
-from ..frames.given_frames import refuse_other_than_text, table_of
+from ..frames.given_frames import refuse_other_than_text
 from ..hints import did_you_mean
 from ..model.grammar import DEFAULT
 from ..model.levels import LEVELS_BY_NAME
@@ -66,18 +66,15 @@ def frame(where: str, cluster_id: str = "") -> Any:
         No such file, and no session with such a table; another kind of file; a file that does not match its name.
     """
     place = expanded(where)
-    if place.is_file():
-        return _of_cluster(files.typed(files.read_table(place), schemas.USAGE.schema), cluster_id)
     session = sparks.active_session()
-    if session is None or not _TABLE.fullmatch(where) or place.suffix in files.FILES:
+    if place.is_file():
+        table: Any = files.typed(files.read_table(place), schemas.USAGE.schema)
+    elif session is None or not _TABLE.fullmatch(where) or place.suffix in files.FILES:
         raise NotFound(f"no such file: {where}", hint="A .parquet or .csv file; with a Spark session also a table.")
-    with sparks.at_work(f"Spark reads the table {where}"):
-        table = session.table(where)
-        table.schema  # noqa: B018  # over Connect a table that is not there is found out here
-    return _of_cluster(table, cluster_id)
-
-
-def _of_cluster(table: Any, cluster_id: str) -> Any:
+    else:
+        with sparks.at_work(f"Spark reads the table {where}"):
+            table = session.table(where)
+            table.schema  # noqa: B018  # over Connect a table that is not there is found out here
     return relational.of_cluster(table, cluster_id) if cluster_id else table
 
 
@@ -118,13 +115,13 @@ def clients(given: Any) -> Any:
     """
     if given is None:
         return None
-    if sparks.is_spark(given):
-        schemas.require_columns(_CLIENTS, _CLIENT, given.columns)
-        return given.select(*_CLIENT).distinct()
-    table = table_of(given, _CLIENTS)
-    schemas.require_columns(_CLIENTS, _CLIENT, table.column_names)
-    refuse_other_than_text(table, _CLIENT, _CLIENTS)
-    names = table.select(_CLIENT).cast(_SCHEMA)
+    names = relational.taken(given, _CLIENT, _CLIENTS)
+    schemas.require_columns(_CLIENTS, _CLIENT, relational.names_of(names))
+    names = relational.select(names, _CLIENT)
+    if sparks.is_spark(names):
+        return names.distinct()
+    refuse_other_than_text(names, _CLIENT, _CLIENTS)
+    names = names.cast(_SCHEMA)
     return names.group_by(_CLIENT, use_threads=False).aggregate([]).sort_by([(name, "ascending") for name in _CLIENT])
 
 
@@ -260,19 +257,19 @@ def chart(name: str, *frames: Any) -> Any:
     """
     if frames[0] is None or isinstance(frames[0], Check):
         return None
-    try:
-        return getattr(charts, name)(*frames)
-    except Unsupported as missing:
-        print(f"no chart: {'. '.join(missing.lines())}")
-        return None
+    return _drawn("chart", lambda: getattr(charts, name)(*frames))
 
 
 def bars(rows: Any, length: str, name: str, colour: str) -> Any:
     """The picture that `charts.bars` draws; None, and a printed line, if its packages are not installed."""
-    try:
-        from ..charts.bars import bars as drawn
+    from ..charts.bars import bars as picture
 
-        return drawn(rows, length, name, colour)
+    return _drawn("picture", lambda: picture(rows, length, name, colour))
+
+
+def _drawn(what: str, draw: Callable[[], Any]) -> Any:
+    try:
+        return draw()
     except Unsupported as missing:
-        print(f"no picture: {'. '.join(missing.lines())}")
+        print(f"no {what}: {'. '.join(missing.lines())}")
         return None

@@ -15,10 +15,9 @@ from ..frames.blocks import NOTEBOOK, Page
 from ..frames.display import Display
 from ..frames.schema_metadata import now
 from ..paths import journal_dir
+from .binder import BUILT_IN, refuse_unknown
 from .catalogue import Runbook, find
-from .page import write_page
-from .parameters_cell import BUILT_IN, refuse_unknown
-from .past_runs import settle
+from .page import settle, write_page
 from .recording import PLACE, unsaved
 from .run_record import FAILED, FINISHED, SHORT_ID, STARTED, RunError, RunProcess, RunRecord
 

@@ -53,11 +53,14 @@ class Engine(NBClientEngine):  # type: ignore[misc]
     def execute_managed_notebook(
         cls, nb_man: Any, kernel_name: str, *, environment: dict[str, str], **options: Any
     ) -> Any:
-        """Run the cells in a kernel with this environment on top."""
+        """Run the cells in a kernel of this Python, whatever kernels are registered, with this environment on top."""
+        fixed = {name: value.replace("$", "$$") for name, value in environment.items()}
+        spec = KernelSpec(**{**get_kernel_dict(), "env": fixed})
+        own_kernel = type("OwnKernel", (AsyncKernelManager,), {"kernel_spec": property(lambda self: spec)})
         client = Client(
             nb_man,
             kernel_name=kernel_name,
-            kernel_manager_class=_own_kernel(environment),
+            kernel_manager_class=own_kernel,
             config=Config({"KernelManager": {"transport_encryption": "auto"}} if zmq.has("curve") else {}),
             store_widget_state=False,
             startup_timeout=options["start_timeout"],
@@ -103,13 +106,6 @@ def _shown_if_it_dies() -> Iterator[IO[str]]:
             stderr.seek(max(0, stderr.seek(0, os.SEEK_END) - LAST_WORDS))
             sys.stderr.write(stderr.read())
             raise
-
-
-def _own_kernel(environment: dict[str, str]) -> type[AsyncKernelManager]:
-    """A kernel of `sys.executable`, whatever kernels are registered, or none."""
-    fixed = {name: value.replace("$", "$$") for name, value in environment.items()}
-    spec = KernelSpec(**{**get_kernel_dict(), "env": fixed})
-    return type("OwnKernel", (AsyncKernelManager,), {"kernel_spec": property(lambda self: spec)})
 
 
 def clean(document: Any) -> None:

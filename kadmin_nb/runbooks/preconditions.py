@@ -99,7 +99,9 @@ def gate(plan: Plan, *, limit: int, changes_id: str = "", require_approval: bool
     Conflict
         Its changes are not the reviewed ones.
     """
-    _refuse_refused(plan)
+    from ..plans.execution.executor import refuse_invalid
+
+    refuse_invalid(plan._refused, len(plan))
     if len(plan) > limit:
         raise PlanRefused(
             f"the plan has {len(plan)} changes, the limit is {limit}", hint="Raise limit if that is intended."
@@ -114,17 +116,3 @@ def gate(plan: Plan, *, limit: int, changes_id: str = "", require_approval: bool
         from ..plans.approval import approval_of
 
         approval_of(plan)
-
-
-def _refuse_refused(plan: Plan) -> None:
-    if not plan._refused:
-        return
-    from ..plans.kinds.registry import refusal_words, remedy
-
-    first = plan._refused[0]
-    raise PlanRefused(
-        refusal_words(plan._refused, f"{len(plan)} changes"),
-        code=first.refusal.code,
-        hint=" ".join(filter(None, ["Nothing was sent.", remedy(first)])),
-        targets=[change.target for change in plan._refused],
-    )

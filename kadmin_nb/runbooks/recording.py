@@ -78,7 +78,9 @@ class Record:
         self.verdicts = Verdicts()
         self._is_finished = self._is_applying = self._has_ended = False
         self.path = _record_path(runbook, namespace)
-        self._processes = [*_launchers(self.path), RunProcess.this()]
+        is_begun = self.path is not None and str(self.path) == os.environ.get(PLACE)
+        begun = RunRecord.read(self.path) if self.path and is_begun else None  # by the launcher, before the kernel
+        self._processes = [*(begun.processes[:1] if begun else ()), RunProcess.this()]
 
     @property
     def syntax(self) -> Runbook:
@@ -278,9 +280,3 @@ def _record_path(runbook: str, namespace: Mapping[str, Any]) -> Path | None:
     if binder.is_databricks_job(namespace):
         return None
     return Path.cwd() / f"{runbook}-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}.json"
-
-
-def _launchers(path: Path | None) -> list[RunProcess]:
-    """The process that has begun the record before the kernel was there, where one has."""
-    begun = RunRecord.read(path) if path is not None and str(path) == os.environ.get(PLACE) else None
-    return begun.processes[:1] if begun else []

@@ -10,7 +10,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.runbooks import binder
-from kadmin_nb.runbooks.parameters_cell import parameters
+from kadmin_nb.runbooks.binder import parameters
 from tests.runbooks.databricks_stand_in import Dbutils, Exit
 
 CELL = """\

@@ -12,7 +12,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb import paths
-from kadmin_nb.runbooks import catalogue, parameters_cell
+from kadmin_nb.runbooks import binder, catalogue
 from kadmin_nb.runbooks.catalogue import SKELETON
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
@@ -169,8 +169,8 @@ def test_a_foreign_runbook_is_shown_and_obeyed_by_no_terminal(tmp_path):
 def test_a_word_of_seven_letters_is_not_what_three_meant() -> None:
     """`-p usr=x` of a runbook without a user asked whether I meant cluster."""
     with pytest.raises(kn.UsageError, match="unknown parameter usr") as refused:
-        parameters_cell.refuse_unknown(["usr"], ("cluster", "clients"))
+        binder.refuse_unknown(["usr"], ("cluster", "clients"))
     assert refused.value.hint == "It takes cluster, clients."
     with pytest.raises(kn.UsageError) as refused:
-        parameters_cell.refuse_unknown(["usr"], ("cluster", "user"))
+        binder.refuse_unknown(["usr"], ("cluster", "user"))
     assert refused.value.hint == "Did you mean user?"
