@@ -144,7 +144,7 @@ def test_a_runbook_refuses_keys_that_are_wrong_together(kafka, topic, tmp_path, 
     pytest.importorskip("papermill")
     monkeypatch.chdir(tmp_path)
     lines = [f"set min.compaction.lag.ms=100 topic={topic}", f"set max.compaction.lag.ms=50 topic={topic}"]
-    with pytest.raises(kn.PlanRefused, match="the broker refuses 2 of 2 changes"):
+    with pytest.raises(kn.PlanRefused, match="the broker refuses 2 of 2 rows"):
         kn.runbooks.run("change_configs", {"cluster": kafka.bootstrap, "changes": lines}, html=False)
 
 

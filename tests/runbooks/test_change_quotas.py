@@ -120,7 +120,7 @@ def test_what_the_broker_refuses_is_in_the_document(
     user = unique("user")
     changes = [f"set producer_byte_rate=5MB/s user={user}", "set message.max.bytes=-5 broker=<default>"]
     given = {"cluster": kafka.bootstrap, "changes": changes, "apply": True}
-    with pytest.raises(kn.PlanRefused, match="the broker refuses 1 of 2 changes"):
+    with pytest.raises(kn.PlanRefused, match="the broker refuses 1 of 2 rows"):
         kn.runbooks.run("change_quotas", given, output="out.ipynb", html=False)
     assert "INVALID_" in outputs(Path("out.ipynb"))
     assert stored(cluster, user) == {}
@@ -168,7 +168,7 @@ def test_papermill_alone_applies_and_records(
         pytest.param(("-p", "apply", "yes"), "apply is declared bool", marks=pytest.mark.long),
         (("-r", "sasl_password", "x"), "its name says that it is a secret"),
         pytest.param(("-r", "changes", '["sett x"]'), "line 1: unknown quota change 'sett'", marks=pytest.mark.long),
-        (("-r", "changes", '["set message.max.bytes=-5 broker=<default>"]'), "the broker refuses 1 of 1 changes"),
+        (("-r", "changes", '["set message.max.bytes=-5 broker=<default>"]'), "the broker refuses 1 of 1 rows"),
     ],
     ids=["misspelt", "007", "nan", "yes", "secret", "grammar", "broker"],
 )

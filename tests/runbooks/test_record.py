@@ -147,7 +147,7 @@ def test_the_gate_refuses_what_the_broker_refuses() -> None:
     """The first hundred changes went through, and then the broker refused the rest."""
     validated = Refusal("INVALID_CONFIG", "no")
     plan = kn.Plan(PlanHead("c", PLAN.head.created), (CHANGE, CHANGE.with_(row=2, validated=validated)))
-    first = f"refuses 1 of 2 changes; the first, user=alice producer_byte_rate: {validated}"
+    first = f"refuses 1 of 2 rows; the first, user=alice producer_byte_rate: {validated}"
     with pytest.raises(kn.PlanRefused, match=first) as refused:
         kn.runbooks.gate(plan, limit=100)
     assert refused.value.code == validated.code
