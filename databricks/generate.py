@@ -17,8 +17,8 @@ SQL = HERE / "sql"
 DASHBOARD, ALERTS = HERE / "kadmin_nb.lvdash.json", HERE / "resources/alerts.yml"
 
 TABLES = (
-    *("quotas_history", "configs_history", "client_configs_history", "snapshots", "planned_changes"),
-    "utilisation_daily",
+    *("quotas_history", "configs_history", "client_configs_history", "credentials_history"),
+    *("snapshots", "planned_changes", "utilisation_daily"),
 )
 SCHEMA = "${var.catalog}.${resources.schemas.kafka.name}"
 WIDTH, HEIGHT = 6, 7

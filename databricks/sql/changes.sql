@@ -12,6 +12,10 @@ WITH recorded AS (
   SELECT 'client_configs', cluster_id, CAST(NULL AS STRING), entity, key, value, CAST(NULL AS STRING),
     valid_from, valid_to
   FROM client_configs_history
+  UNION ALL
+  SELECT 'credentials', cluster_id, CAST(NULL AS STRING), entity, key, CAST(value AS STRING), CAST(NULL AS STRING),
+    valid_from, valid_to
+  FROM credentials_history
 ),
 edges AS (
   SELECT frame, cluster_id, resource_type, resource_name, key, valid_from AS at, CAST(NULL AS STRING) AS before,

@@ -348,8 +348,8 @@ class Cluster:
         return observe(self.port, self.new_stage, seconds, progress, logged, to_read)
 
     def snapshot(self, kinds: Collection[str] | str | None = None) -> Snapshot:
-        """All quotas, every config that is set on topics, groups, client-metrics, brokers and for all brokers, and all
-        dynamic client configs.
+        """All quotas, every config that is set on topics, groups, client-metrics, brokers and for all brokers, all
+        dynamic client configs, and the mechanisms and iterations of all SCRAM users.
 
         `kn.open_history(where).record(…)` records it. It never has the value of a secret. It is not `complete` if a
         resource, or a whole part, could not be read: `unread` has these parts with their reasons, and
@@ -359,8 +359,8 @@ class Cluster:
         Parameters
         ----------
         kinds
-            `quotas`, `configs`, `topic`, `broker`, `client-metrics`, `group`, `client-configs`: nothing else is asked
-            for; default: all.
+            `quotas`, `configs`, `topic`, `broker`, `client-metrics`, `group`, `client-configs`, `credentials`:
+            nothing else is asked for; default: all.
 
         Raises
         ------
@@ -374,7 +374,7 @@ class Cluster:
         from .changes import applied_rows
 
         if kinds is None:
-            kinds = ("quotas", "configs", "client-configs")
+            return snapshot_of(self.port, applied_since=partial(applied_rows, self.id))
         scopes = scopes_of([kinds] if isinstance(kinds, str) else kinds)
         return snapshot_of(self.port, scopes, partial(applied_rows, self.id))
 

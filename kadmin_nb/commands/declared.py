@@ -132,7 +132,7 @@ def _snapshot_to_write(
     from ..state.sides import kept, named
 
     if source is None:
-        return session.cluster.snapshot(kinds)
+        return session.cluster.snapshot(kinds or ("quotas", "configs", "client-configs"))
     found = named(source)
     if found.what not in ("snapshot", "history"):
         raise UsageError(

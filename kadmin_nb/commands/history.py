@@ -49,9 +49,9 @@ _detailed = options.detailed("something differs")
 def record(session: Session, where: str, plans: tuple[str, ...], keep: str | None) -> Any:
     """Record the current cluster.
 
-    All quotas, configs and client configs are recorded. Unchanged rows take no space. A change since the last snapshot
-    is a plan's if the plan has that row, with the value that is there now. Plans that were applied on this machine are
-    known; --plan gives others, and may be repeated."""
+    All quotas, configs, client configs and SCRAM users are recorded, but no secret. Unchanged rows take no space. A
+    change since the last snapshot is a plan's if the plan has that row, with the value that is there now. Plans that
+    were applied on this machine are known; --plan gives others, and may be repeated."""
     from ..plans.journal.store import plan_named
 
     applied = [plan_named(plan) for plan in plans]
@@ -78,6 +78,7 @@ def snapshots(session: Session, where: str, cluster_id: str | None) -> Any:
 @click.option(
     "--client-configs", "kind", flag_value="client_configs", help="Its client configs, instead of its quotas."
 )
+@click.option("--credentials", "kind", flag_value="credentials", help="Its SCRAM users, instead of its quotas.")
 def as_of(session: Session, where: str, time: tuple[str, ...], cluster_id: str | None, kind: str | None) -> Any:
     """Show what was set at TIME.
 

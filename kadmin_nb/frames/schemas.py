@@ -794,12 +794,23 @@ class SNAPSHOT_CLIENT_CONFIGS(_OfCluster, CLIENT_CONFIGS, _Taken, key="snapshot_
     changed_at = Field(MOMENT, "the broker's time", null=True)
 
 
+class _Credential(Frame):
+    entity = ENTITY
+    user = USER
+    key = Field(WORD, "the mechanism", look=KEY_LOOK)
+    value = Field(WHOLE, "the iterations")
+
+
+class SNAPSHOT_CREDENTIALS(_OfCluster, _Credential, _Taken, key="snapshot_id entity key"):
+    """SNAPSHOT: the SCRAM credentials that a cluster held at a time, one row a user and mechanism; never a password."""
+
+
 class SNAPSHOTS(_OfCluster, key="snapshot_id kind"):
     """The snapshots of a history, one row a snapshot and kind."""
 
     taken_at = Field(MOMENT)
     snapshot_id = Field(TEXT)
-    kind = Field(TEXT, "quotas, configs or client_configs")
+    kind = Field(TEXT, "quotas, configs, client_configs or credentials")
     rows = Field(COUNT, "0: nothing was set")
     unchanged = Field(FLAG)
     scopes = Field(TEXT)
@@ -846,10 +857,18 @@ class CLIENT_CONFIGS_HISTORY(_OfCluster, _ClientConfig, _Interval, key="cluster_
     key = KEY.of(TEXT)
 
 
+class CREDENTIALS_HISTORY(_OfCluster, _Credential, _Interval, key="cluster_id entity key valid_from"):
+    """The SCRAM credentials of a history, one row a user, mechanism and time in which its iterations were the same.
+    State at t: `valid_from <= t AND (valid_to IS NULL OR valid_to > t)`. A new password with as many iterations is not
+    seen."""
+
+    key = Field(TEXT, "the mechanism", look=KEY_LOOK)
+
+
 class HISTORY_SNAPSHOTS(_OfCluster, key="cluster_id frame snapshot_id"):
     """The snapshots that a history was recorded from, one row a snapshot and frame."""
 
-    frame = Field(TEXT, "quotas, configs or client_configs")
+    frame = Field(TEXT, "quotas, configs, client_configs or credentials")
     taken_at = Field(MOMENT)
     snapshot_id = Field(TEXT)
     plan_id = Field(TEXT, "the plans that it was recorded with, separated by commas", unit=ID, null=True)
@@ -862,7 +881,7 @@ class PLANNED_CHANGES(_OfCluster, key="cluster_id plan_id frame resource_type re
     """What plans left that a history was recorded with, one row a change of a plan. A change of the history is a
     plan's if its value is this one and it fell in the time in which the plan was applied."""
 
-    frame = Field(TEXT, "quotas, configs or client_configs")
+    frame = Field(TEXT, "quotas, configs, client_configs or credentials")
     taken_at = Field(MOMENT, "the time of the snapshot that was recorded with the plan")
     plan_id = PLAN_ID
     author = Field(TEXT, null=True)
@@ -916,6 +935,7 @@ class DIFF_COUNTS(Frame):
     quotas = Field(COUNT, "rows of quotas")
     configs = Field(COUNT, "rows of configs")
     client_configs = Field(COUNT, "rows of client configs")
+    credentials = Field(COUNT, "rows of SCRAM credentials")
 
 
 # --- rules, checks and runs ---

@@ -21,7 +21,6 @@ from ..model.quota_keys import CALLBACK
 from ..model.resources import Source
 from ..resolution.input_columns import CLUSTER
 from ..resolution.kernel import resolve
-from ..secrets import SHOWN
 from ..state.snapshot_kinds import CLIENT_CONFIGS, CONFIGS, KINDS, QUOTAS, SnapshotKind, title_of_part
 from ..state.snapshots import Snapshot
 from .rules import FRAMES
@@ -227,8 +226,8 @@ def after(kind: SnapshotKind, table: pa.Table, plan: Plan) -> pa.Table:
             rows.append(row)
         elif change.after is None:
             rows += _uncovered(row)
-    texts = {c.target: SHOWN if c.is_secret else c.after for c in changes.values() if c.after is not None}
-    rows += [kind.row(resource, key, text) for (resource, key), text in texts.items()]
+    left = ((change.target, kind.text_after(change)) for change in changes.values())
+    rows += [kind.row(resource, key, text) for (resource, key), text in left if text is not None]
     return schemas.table(kind.schema, rows)
 
 

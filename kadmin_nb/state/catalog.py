@@ -19,7 +19,6 @@ from ..frames.spark import new_table, said_by, spark_session, to_spark
 from .intervals import (
     FRAMES,
     FROM,
-    PLANNED,
     SNAPSHOTS,
     TO,
     Edits,
@@ -64,8 +63,8 @@ class SparkSchema(Place):
 
     @contextmanager
     def recording(self) -> Iterator[None]:
-        if not (self._is_there(SNAPSHOTS) and self._is_there(PLANNED)):
-            for name, frame in FRAMES.items():
+        for name, frame in FRAMES.items():
+            if not self._is_there(name):
                 self._make(name, frame)
         self._changed.clear()
         yield
@@ -84,7 +83,8 @@ class SparkSchema(Place):
         return self._rows(name, self._where(cluster_id, since, until))
 
     def interval_frame(self, kind: SnapshotKind, cluster_id: str | None) -> DataFrame:
-        self._is_there(kind.history_table)
+        if not self._is_there(kind.history_table):
+            return to_spark(stored_schema(kind.history_frame).empty_table(), self._spark)
         return self._spark.sql(f"SELECT * FROM {self._name(kind.history_table)} WHERE {self._where(cluster_id)}")
 
     def read(self, kind: SnapshotKind, cluster_id: str, since: datetime) -> Reading:

@@ -23,10 +23,11 @@ from .snapshots import Snapshot, UnreadPart, refuse_other_than_snapshot, snapsho
 
 # --- the words of a file for what it is about ---
 
-SECTIONS = {kind.section: kind for kind in snapshot_kinds.KINDS.values()}
+SECTIONS = {kind.section: kind for kind in snapshot_kinds.KINDS.values() if kind.is_declared}
 """The kinds of what is declared, each under its own key."""
 
 QUOTAS, CONFIGS, CLIENT_CONFIGS = SECTIONS
+CREDENTIALS = snapshot_kinds.CREDENTIALS.name
 KINDS: dict[str, str] = {
     word: scope
     for section, kind in SECTIONS.items()
@@ -59,15 +60,17 @@ def kinds(words: Iterable[str]) -> tuple[str, ...]:
     return tuple(kind for kind in KINDS if kind in chosen)
 
 
-def scopes_of(words: Iterable[str]) -> tuple[str, ...]:
-    """The parts of a snapshot that have these kinds; levels of loggers are in none.
+def scopes_of(words: Collection[str]) -> tuple[str, ...]:
+    """The parts of a snapshot that have these kinds, or credentials; levels of loggers are in none.
 
     Raises
     ------
     UsageError
         An unknown kind.
     """
-    return tuple(KINDS[kind] for kind in kinds(words) if KINDS[kind] in SCOPES)
+    scopes = {KINDS[kind] for kind in kinds(word for word in words if word != CREDENTIALS)}
+    scopes.update(snapshot_kinds.CREDENTIALS.scopes if CREDENTIALS in words else ())
+    return tuple(scope for scope in SCOPES if scope in scopes)
 
 
 def read_by(scopes: Iterable[str]) -> tuple[str, ...]:
@@ -78,6 +81,11 @@ def read_by(scopes: Iterable[str]) -> tuple[str, ...]:
 def _known(word: str) -> str:
     if word in KINDS:
         return word
+    if word == CREDENTIALS:
+        raise UsageError(
+            "credentials are in no file: brokers show no password, so that no plan could set one from it",
+            hint="diff and history have each user's mechanisms and iterations; scram set changes them.",
+        )
     words = [*KINDS, CONFIGS]
     hint = did_you_mean(word, words, f"One of {', '.join(words)}.")
     raise UsageError(f"unknown kind {word}", hint=hint)
@@ -93,7 +101,7 @@ def held_by(snapshot: Snapshot) -> Held:
     """The dynamic values of the cluster: no defaults, and nothing from a broker's file."""
     return {
         (kind.kind, *words): text
-        for kind in snapshot_kinds.KINDS.values()
+        for kind in SECTIONS.values()
         for words, text in kind.own_texts(snapshot.frames[kind.name].to_arrow()).items()
     }
 

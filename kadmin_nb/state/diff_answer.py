@@ -28,7 +28,7 @@ from ..model.configurable import Configurable
 from ..model.figures import utc
 from ..model.findings import Row
 from ..model.grammar import quote
-from .snapshot_kinds import KINDS, parsed
+from .snapshot_kinds import CREDENTIALS, KINDS, parsed
 from .snapshots import Snapshot
 
 if TYPE_CHECKING:
@@ -327,6 +327,8 @@ def _refusal(row: Row, like: str) -> str | None:
         return _WHY[row["state"]]
     if row["is_sensitive"]:
         return "it is a secret, which cannot be read"
+    if row["kind"] == CREDENTIALS.kind:
+        return "scram set and scram delete alone change it, as brokers show no secret"
     if row["missing"] == _other(like):
         return "no such topic"
     if row["resource"] == ANY_BROKER:

@@ -57,8 +57,8 @@ _TABLE = re.compile(rf"{_PART}(\.{_PART}){{2,}}")
 def open_history(where: object, spark: SparkSession | None = None, keep: str | timedelta | None = None) -> History:
     """The history at a path or in a schema of a catalog; nothing is created before the first snapshot is recorded.
 
-    It is five tables: `quotas_history`, `configs_history` and `client_configs_history`, whose rows hold from
-    `valid_from` up to `valid_to`, `snapshots`, and `planned_changes`, what plans left.
+    It is six tables: `quotas_history`, `configs_history`, `client_configs_history` and `credentials_history`, whose
+    rows hold from `valid_from` up to `valid_to`, `snapshots`, and `planned_changes`, what plans left.
 
     Parameters
     ----------
@@ -189,13 +189,13 @@ class History:
         return tuple(sorted(self._place.clusters()))
 
     def intervals(self, kind: str = "quotas", cluster_id: str | None = None) -> pa.Table | DataFrame:
-        """QUOTAS_HISTORY, CONFIGS_HISTORY or CLIENT_CONFIGS_HISTORY: a row for each interval in which a value stayed
-        the same.
+        """QUOTAS_HISTORY, CONFIGS_HISTORY, CLIENT_CONFIGS_HISTORY or CREDENTIALS_HISTORY: one row for each interval in
+        which a value stayed the same.
 
         Parameters
         ----------
         kind
-            `quotas`, `configs` or `client_configs`.
+            `quotas`, `configs`, `client_configs` or `credentials`.
         cluster_id
             Only this cluster; default: all.
 

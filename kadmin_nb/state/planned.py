@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from ..errors import UsageError, WrongCluster
 from ..model.changes import AppliedRow, Change
 from ..model.findings import Row
+from ..secrets import SHOWN
 from .snapshot_kinds import SnapshotKind, kind_of_scope
 from .snapshots import Snapshot
 
@@ -120,10 +121,10 @@ def _by_place(taken: Snapshot, kind: SnapshotKind) -> dict[_Place, Row]:
 
 def _row_of(change: Change, cluster_id: str, frames: Mapping[str, Mapping[_Place, Row]]) -> Row | None:
     kind = kind_of_scope(change.resource.scope)
-    if kind is None or change.is_secret or change.is_done or change.is_refused:
+    if kind is None or change.is_done or change.is_refused or (left := kind.text_after(change)) == SHOWN:
         return None
-    place = _place(cluster_id, kind, kind.row(change.resource, change.key, change.after or change.old or "0"))
-    value = None if change.after is None else kind.shown_text(change.after, frames.get(kind.name, {}).get(place))
+    place = _place(cluster_id, kind, kind.row(change.resource, change.key, "0"))
+    value = None if left is None else kind.shown_text(left, frames.get(kind.name, {}).get(place))
     return {**dict(zip(("frame", "resource_type", "resource_name", "key"), place[1:], strict=True)), "value": value}
 
 

@@ -19,13 +19,12 @@ from ..frames.answer import Answer
 from ..frames.schema_metadata import CLUSTER_ID
 from ..model.grammar import quote
 from ..model.resources import WORDS, Resource
-from ..secrets import SHOWN
 from .declaration import Declared, read_by
 from .diff_answer import Side
 from .history import open_history
 from .planned import AppliedPlan
 from .reader import load
-from .snapshot_kinds import CONFIGS, KINDS, kind_of, kind_of_scope
+from .snapshot_kinds import CONFIGS, CREDENTIALS, KINDS, kind_of, kind_of_scope
 from .snapshots import SCOPE, SUFFIX, Snapshot, snapshot_of_texts
 from .taking import configs_of
 
@@ -126,9 +125,11 @@ def _live(cluster: Any, says: str, other: Side | None) -> Side:
 
 
 def _kinds_of(file: Side) -> list[str]:
-    """The kinds to read of a cluster beside a declarative file: with configs the brokers', which have the defaults."""
+    """The kinds to read of a cluster beside a declarative file, or a plan: with configs the brokers', which have the
+    defaults."""
     kinds = read_by(file.content.scopes)
-    return [*kinds, *["broker"] * (not {*kinds}.isdisjoint(WORDS))]
+    credentials = not {*CREDENTIALS.scopes}.isdisjoint(file.content.scopes)
+    return [*kinds, *["broker"] * (not {*kinds}.isdisjoint(WORDS)), *[CREDENTIALS.name] * credentials]
 
 
 def kept(source: Any, cluster_id: str | None, other: Side | None = None) -> Side:
@@ -159,7 +160,7 @@ def _of_frame(given: object) -> Snapshot:
         )
     table = given_frames.table_of(given, "the frame")
     kind, marks = kind_of(table), table.schema.metadata or {}
-    table = given_frames.fitted(table, kind.frame.schema, "the frame")
+    table = given_frames.fitted(table, kind.schema, "the frame")
     columns = [table[f.name] if f.name in table.column_names else pa.nulls(len(table), f.type) for f in kind.schema]
     whole = kind.without_secrets(pa.table(columns, kind.schema.names))
     tables = {one: one.schema.empty_table() for one in KINDS.values()} | {kind: whole}
@@ -176,11 +177,11 @@ def _of_frame(given: object) -> Snapshot:
 
 def _left_by(plan: AppliedPlan) -> Side:
     """What a plan leaves, of its own rows alone."""
-    left = [change for change in plan.changes if kind_of_scope(change.resource.scope)]
-    texts = [(c.resource, c.key, SHOWN if c.is_secret else c.after) for c in left if c.after is not None]
-    scopes = {change.resource.scope for change in left}
+    left = [(change, kind) for change in plan.changes if (kind := kind_of_scope(change.resource.scope))]
+    texts = [(c.resource, c.key, text) for c, kind in left if (text := kind.text_after(c)) is not None]
+    scopes = {change.resource.scope for change, _ in left}
     content = snapshot_of_texts(texts, cluster_id=plan.cluster_id, taken_at=datetime.now(UTC), scopes=scopes)
-    only = frozenset((change.resource.kind, str(change.resource), change.key) for change in left)
+    only = frozenset((change.resource.kind, str(change.resource), change.key) for change, _ in left)
     return Side(f"plan {plan.id[:12]}", content, is_declared=True, only=only)
 
 

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..frames import schemas
-from ..frames.frame import Frame
+from ..frames.frame import FRAME, Frame
+from ..model.changes import Change
 from ..model.client_configs import ClientEntity
 from ..model.config_values import ConfigValue
 from ..model.configurable import Configurable
@@ -22,6 +23,7 @@ from ..model.entity import Entity
 from ..model.findings import Row
 from ..model.quota_keys import text_of
 from ..model.resources import WORDS, Resource, Source
+from ..model.scram import Credential, ScramUser
 from ..secrets import SHOWN, is_secret_name
 
 TargetWords = tuple[str, str]
@@ -38,7 +40,6 @@ class SnapshotKind(ABC):
     resources: ClassVar[type[Configurable]]
     """The class of what its values are set on, which names the kind in plans and comparisons."""
 
-    frame: ClassVar[type[Frame]]
     snapshot_frame: ClassVar[type[Frame]]
     scopes: ClassVar[tuple[str, ...]]
     """The parts of it that can be read, or not, by themselves."""
@@ -53,8 +54,11 @@ class SnapshotKind(ABC):
     compared: ClassVar[tuple[str, ...]] = ("value",)
     """The columns by which a row differs from another time or cluster."""
 
-    mark: ClassVar[str]
-    """A column that no other kind has."""
+    mark: ClassVar[str] = ""
+    """A column that no other kind has, if there is one."""
+
+    is_declared: ClassVar[bool] = True
+    """Whether declarative files have it."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -69,8 +73,8 @@ class SnapshotKind(ABC):
     @property
     def schema(self) -> pa.Schema:
         """Its frame in a snapshot, without the columns that say which snapshot that is."""
-        columns = (self.snapshot_frame.schema.field(name) for name in self.frame.names)
-        return pa.schema(columns, self.frame.schema.metadata)
+        columns = (field for field in self.snapshot_frame.schema if field.name not in _OF_SNAPSHOTS)
+        return pa.schema(columns, self.snapshot_frame.schema.metadata)
 
     @property
     def section(self) -> str:
@@ -93,6 +97,11 @@ class SnapshotKind(ABC):
     def set_text(self, row: Row) -> str | None:
         """The same where an alter has set it; None where it is from a broker's file."""
         return self.text(row)
+
+    def text_after(self, change: Change) -> str | None:
+        """The text that a snapshot shows where a row of a plan is applied, None where it removes the value; what nobody
+        can see is `[secure]`."""
+        return SHOWN if change.is_secret and change.after is not None else change.after
 
     def shown_text(self, sent: str, current: Row | None) -> str:
         """The text that a snapshot shows where this one was sent, and this row of its frame is there now."""
@@ -118,7 +127,7 @@ class SnapshotKind(ABC):
 
 class _Quotas(SnapshotKind):
     name, title = "quotas", "quotas"
-    resources, frame, snapshot_frame = Entity, schemas.QUOTAS, schemas.SNAPSHOT_QUOTAS
+    resources, snapshot_frame = Entity, schemas.SNAPSHOT_QUOTAS
     history_frame = schemas.QUOTAS_HISTORY
     scopes = ("QUOTAS",)
     mark = "level"
@@ -138,7 +147,7 @@ class _Quotas(SnapshotKind):
 
 class _Configs(SnapshotKind):
     name, title = "configs", "configs"
-    resources, frame, snapshot_frame = Resource, schemas.CONFIGS, schemas.SNAPSHOT_CONFIGS
+    resources, snapshot_frame = Resource, schemas.SNAPSHOT_CONFIGS
     history_frame = schemas.CONFIGS_HISTORY
     scopes = ("TOPIC", "BROKER", "CLIENT_METRICS", "GROUP")
     identity, order = ("resource_type", "key", "resource_name"), ("resource_type", "resource_name", "key")
@@ -193,7 +202,7 @@ class _Configs(SnapshotKind):
 
 class _ClientConfigs(SnapshotKind):
     name, title = "client_configs", "client configs"
-    resources, frame, snapshot_frame = ClientEntity, schemas.CLIENT_CONFIGS, schemas.SNAPSHOT_CLIENT_CONFIGS
+    resources, snapshot_frame = ClientEntity, schemas.SNAPSHOT_CLIENT_CONFIGS
     history_frame = schemas.CLIENT_CONFIGS_HISTORY
     scopes = (ClientEntity.scope,)
     mark = "revision"
@@ -208,12 +217,32 @@ class _ClientConfigs(SnapshotKind):
         }
 
 
-QUOTAS, CONFIGS, CLIENT_CONFIGS = _Quotas(), _Configs(), _ClientConfigs()
-KINDS: dict[str, SnapshotKind] = {kind.name: kind for kind in (QUOTAS, CONFIGS, CLIENT_CONFIGS)}
+class _Credentials(SnapshotKind):
+    """The iterations of each user's mechanisms: brokers show nothing else, so that no file can set them."""
+
+    name, title = "credentials", "SCRAM credentials"
+    resources, snapshot_frame = ScramUser, schemas.SNAPSHOT_CREDENTIALS
+    history_frame = schemas.CREDENTIALS_HISTORY
+    scopes = (ScramUser.scope,)
+    is_declared = False
+
+    def text(self, row: Row) -> str | None:
+        return str(row["value"])
+
+    def text_after(self, change: Change) -> str | None:
+        return None if change.after is None else str(Credential.parse(change.after).iterations)
+
+    def row(self, resource: ScramUser, key: str, text: str) -> Row:
+        return {"entity": str(resource), "user": resource.name, "key": key, "value": int(text)}
+
+
+_OF_SNAPSHOTS = ("cluster_id", "taken_at", "snapshot_id", "complete")
+QUOTAS, CONFIGS, CLIENT_CONFIGS, CREDENTIALS = _Quotas(), _Configs(), _ClientConfigs(), _Credentials()
+KINDS: dict[str, SnapshotKind] = {kind.name: kind for kind in (QUOTAS, CONFIGS, CLIENT_CONFIGS, CREDENTIALS)}
 """Every kind, by its name, in the order in which they are shown."""
 
 SCOPES = tuple(scope for kind in KINDS.values() for scope in kind.scopes)
-"""The readable state of a cluster: its quotas, the configs of each type of resource, client configs."""
+"""The readable state of a cluster: its quotas, the configs of each type of resource, client configs, credentials."""
 
 _OF_PLANS = {kind.kind: kind for kind in KINDS.values()}
 
@@ -249,6 +278,8 @@ def kind_of(table: pa.Table) -> SnapshotKind:
     UsageError
         It is none; the columns that miss are named.
     """
-    kind = next((kind for kind in KINDS.values() if kind.mark in table.column_names), QUOTAS)
+    name = (table.schema.metadata or {}).get(FRAME, b"").decode()
+    marked = (k for k in KINDS.values() if k.mark in table.column_names or k.snapshot_frame.__name__ == name)
+    kind = next(marked, QUOTAS)
     schemas.require_columns("the rows of quotas, configs or client configs", (*kind.order, "value"), table.column_names)
     return kind

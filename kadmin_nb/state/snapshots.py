@@ -128,6 +128,11 @@ class Snapshot(Display):
         return self.frames["client_configs"]
 
     @property
+    def credentials(self) -> Answer:
+        """SNAPSHOT_CREDENTIALS."""
+        return self.frames["credentials"]
+
+    @property
     def failed(self) -> Answer:
         """The config resources that could not be read, with their errors."""
         return self.configs.failed

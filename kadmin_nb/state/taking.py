@@ -21,8 +21,9 @@ from ..frames import schemas
 from ..model.changes import AppliedRow, Target
 from ..model.client_configs import CONFIGS_TOPIC
 from ..model.resources import Resource, Source
+from ..model.scram import ScramUser
 from ..model.throttles import KEYS, is_throttle
-from .snapshot_kinds import CLIENT_CONFIGS, CONFIGS, QUOTAS, SCOPES
+from .snapshot_kinds import CLIENT_CONFIGS, CONFIGS, CREDENTIALS, QUOTAS, SCOPES
 from .snapshots import Snapshot, UnreadPart, snapshot
 
 _OWN = (Source.TOPIC, Source.GROUP, Source.CLIENT_METRICS)
@@ -34,7 +35,8 @@ def snapshot_of(
     scopes: Collection[str] = SCOPES,
     applied_since: Callable[[datetime], Iterable[AppliedRow]] | None = None,
 ) -> Snapshot:
-    """All quotas, every config that is set somewhere, at the place where it is set, and all dynamic client configs.
+    """All quotas, every config that is set somewhere, at the place where it is set, all dynamic client configs, and the
+    mechanisms and iterations of all SCRAM users.
 
     Parameters
     ----------
@@ -59,6 +61,8 @@ def snapshot_of(
     frames[CONFIGS.name] = configs = reading.configs()
     (scope,) = CLIENT_CONFIGS.scopes
     frames[CLIENT_CONFIGS.name] = reading.table(scope, lambda: client_configs_of(kafka))
+    (scope,) = CREDENTIALS.scopes
+    frames[CREDENTIALS.name] = reading.table(scope, lambda: _credentials_of(kafka))
     read = {name: table for name, table in frames.items() if table is not None}
     if reading.failure is not None and all(map(_has_failed, read.values())):
         raise reading.failure
@@ -155,6 +159,14 @@ def _is_listed(kafka: LiveKafka, topic: str) -> bool | None:
     except NotAuthorized:
         return None
     return None if topics is None else Resource("TOPIC", topic) in topics
+
+
+def _credentials_of(kafka: LiveKafka) -> pa.Table:
+    """The iterations of every user's mechanisms."""
+    rows = kafka.scram.describe().to_pylist()
+    return CREDENTIALS.sorted_rows(
+        CREDENTIALS.row(ScramUser(row["user"]), row["mechanism"], row["iterations"]) for row in rows
+    )
 
 
 # --- configs ---

@@ -112,9 +112,9 @@ def schema() -> str:
 
 
 def unread_of(snapshot: Snapshot, kinds: Collection[str] | None = None) -> list[UnreadPart]:
-    """The parts of these kinds, or of all, that could not be read, and so are not in the file."""
-    scopes = None if kinds is None else declaration.scopes_of(kinds)
-    return [part for part in snapshot.unread if scopes is None or part.scope in scopes]
+    """The parts of these kinds, or of all that a file has, that could not be read, and so are not in the file."""
+    scopes = declaration.scopes_of(declaration.KINDS if kinds is None else kinds)
+    return [part for part in snapshot.unread if part.scope in scopes]
 
 
 def _chosen(snapshot: Snapshot, kinds: Collection[str] | None) -> tuple[str, ...]:

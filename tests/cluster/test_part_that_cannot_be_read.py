@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 import pytest
@@ -107,7 +107,7 @@ def test_a_history_records_all_else(line: Line, tmp_path: Path) -> None:
     lake = str(tmp_path / "lake")
     said = line("history", "record", lake, "--json")
     assert (said.code, said.err.splitlines()[0]) == (1, NAMED)
-    assert [row["kind"] for row in json.loads(said.out)] == ["quotas", "configs"]
+    assert [row["kind"] for row in json.loads(said.out)] == ["quotas", "configs", "credentials"]
     drifted = line("diff", f"history:{lake}", "--json")
     assert drifted.code == 1
     assert [(row["resource"], row["state"]) for row in json.loads(drifted.out)] == [("client configs", "unknown")]
@@ -181,8 +181,8 @@ def test_each_part_fails_alone(scope: str, failure: kn.KadminError, cluster: kn.
     if scope in taking._LISTED:
         monkeypatch.setitem(taking._LISTED, scope, fail)
     else:
-        port = cluster.port.quotas if scope == "QUOTAS" else cluster.port.client_configs
-        monkeypatch.setattr(port, "describe", fail)
+        port = {"QUOTAS": "quotas", "CLIENT_CONFIGS": "client_configs", "SCRAM": "scram"}[scope]
+        monkeypatch.setattr(getattr(cluster.port, port), "describe", fail)
         monkeypatch.setattr(taking, "_is_listed", lambda *_: True)
     part = cluster.snapshot()
     assert (part.complete, part.scopes) == (False, tuple(one for one in SCOPES if one != scope))
@@ -265,8 +265,28 @@ def test_forbidden_client_configs_are_named_where_there_are_some(person, secure_
     assert part.hint == f"It needs DESCRIBE on the topic {CONFIGS_TOPIC}."
 
 
-def _scopes(cluster: kn.Cluster) -> tuple[str, ...]:
+@pytest.mark.secure
+def test_credentials_that_one_may_not_see_are_named(person, tmp_path: Path) -> None:
+    """I may see quotas and configs, not who can log in: nothing was recorded, or every user was said to be gone."""
+    cluster, give = person
+    give(AclOperation.DESCRIBE_CONFIGS)
+    wanted = ["quotas", "broker", "credentials"]
+    eventually(lambda: _scopes(cluster, wanted), ("QUOTAS", "BROKER"))
+    taken = cluster.snapshot(wanted)
+    (part,) = taken.unread
+    assert (part.scope, part.code) == ("SCRAM", "CLUSTER_AUTHORIZATION_FAILED")
+    assert (part.title, part.hint) == ("SCRAM credentials", "It needs DESCRIBE on the cluster.")
+    history = kn.open_history(tmp_path / "lake")
+    assert [row["kind"] for row in history.record(taken)] == ["quotas", "configs"]
+    give(AclOperation.DESCRIBE)
+    eventually(lambda: _scopes(cluster, wanted), ("QUOTAS", "BROKER", "SCRAM"))
+    later = cluster.snapshot(wanted)
+    assert (later.complete, len(later.credentials) > 0) == (True, True)
+    assert [(row["resource"], row["state"]) for row in kn.diff(taken, later)] == [("SCRAM credentials", "unknown")]
+
+
+def _scopes(cluster: kn.Cluster, kinds: Collection[str] = ("quotas",)) -> tuple[str, ...]:
     try:
-        return cluster.snapshot("quotas").scopes
+        return cluster.snapshot(kinds).scopes
     except kn.NotAuthorized:
         return ()

@@ -79,6 +79,7 @@ TABLES = {
         config("two", "orders", "2000", MON),
     ],
     "client_configs_history": [],
+    "credentials_history": [],
     "snapshots": [
         *(snapshot("one", "quotas", at, plan) for at, plan in ((MON, None), (TUE, "3f9a27"), (WED, None))),
         *(snapshot("one", "configs", at) for at in (MON, TUE, WED)),
@@ -103,6 +104,7 @@ FRAMES = {
     "quotas_history": schemas.QUOTAS_HISTORY,
     "configs_history": schemas.CONFIGS_HISTORY,
     "client_configs_history": schemas.CLIENT_CONFIGS_HISTORY,
+    "credentials_history": schemas.CREDENTIALS_HISTORY,
     "snapshots": schemas.HISTORY_SNAPSHOTS,
     "planned_changes": schemas.PLANNED_CHANGES,
     "utilisation_daily": schemas.UTILISATION_DAILY,

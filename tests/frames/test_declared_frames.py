@@ -24,7 +24,10 @@ def test_a_table_carries_the_name_of_its_frame(name):
 
 
 @pytest.mark.parametrize(
-    "name", sorted({*schemas.FRAMES} - {"SNAPSHOT_QUOTAS", "SNAPSHOT_CONFIGS", "SNAPSHOT_CLIENT_CONFIGS"})
+    "name",
+    sorted(
+        {*schemas.FRAMES} - {"SNAPSHOT_QUOTAS", "SNAPSHOT_CONFIGS", "SNAPSHOT_CLIENT_CONFIGS", "SNAPSHOT_CREDENTIALS"}
+    ),
 )
 def test_a_frame_that_lost_its_name_is_known_by_its_columns(name):
     """Through pandas and back, the usage was shown in bytes without their unit."""

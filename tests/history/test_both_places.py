@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -156,6 +157,21 @@ def test_two_times_are_compared_by_diff(history: History, where: str) -> None:
     found = kn.diff(*(f"history:{where}@{at(hour).isoformat()}" for hour in (1, 3)))
     rows = [(row["resource"], row["state"], row["a"], row["b"]) for row in found]
     assert rows == [("user=alice", "changed", "1", "3")]
+
+
+def test_a_table_that_an_older_version_did_not_make_is_made(history: History, where: str, spark: Any) -> None:
+    """The history of last year could not be opened any more: it has no table of credentials."""
+    history.record(taken(1, {"alice": 1.0}))
+    if IN_CATALOG:
+        spark.sql(f"DROP TABLE {where}.credentials_history")
+    else:
+        shutil.rmtree(f"{where}/credentials_history")
+    before = history.intervals("credentials")
+    assert (before if isinstance(before, pa.Table) else before.toArrow()).num_rows == 0
+    assert limits_of(history.as_of(at(1))) == {"alice": 1.0}
+    history.record(taken(2, {"alice": 2.0}))
+    assert limits_of(history.as_of(at(2))) == {"alice": 2.0}
+    assert [row["new"] for row in history.changes((None, None))] == ["2"]
 
 
 def _ask_as_the_docs_do(history: History, query: Callable[[str], list[tuple[Any, ...]]], hours: list[float]) -> None:

@@ -53,7 +53,7 @@ def test_a_snapshot_has_what_is_set_and_where(kafka: LocalKafka, cluster: kn.Clu
     assert before <= taken.taken_at <= datetime.now(UTC)
     assert taken.complete
     assert taken.cluster_id == cluster.id
-    assert taken.scopes == ("QUOTAS", "TOPIC", "BROKER", "CLIENT_METRICS", "GROUP", "CLIENT_CONFIGS")
+    assert taken.scopes == ("QUOTAS", "TOPIC", "BROKER", "CLIENT_METRICS", "GROUP", "CLIENT_CONFIGS", "SCRAM")
     assert _set_on(taken, "TOPIC", name) == {"retention.ms": "1234567"}
     assert _set_on(taken, "GROUP", group) == {"consumer.session.timeout.ms": "47000"}
     assert _set_on(taken, "CLIENT_METRICS", subscription) == {"interval.ms": "60000"}

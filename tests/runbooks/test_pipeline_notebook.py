@@ -42,5 +42,7 @@ def test_the_history_has_both_limits_and_who_set_them(shown: str) -> None:
 
 def test_all_tables_are_there(shown: str) -> None:
     """Half of the cells of a notebook were empty."""
-    tables = "client_configs_history configs_history quotas_history snapshots usage utilisation_daily"
+    tables = (
+        "client_configs_history configs_history credentials_history quotas_history snapshots usage utilisation_daily"
+    )
     assert all(re.search(rf"kafka +{table} ", shown) for table in tables.split())
