@@ -190,7 +190,10 @@ class CompactedTopic:
             The topic is larger than may be read.
         """
         if self.position is None:
-            self.position = self._earliest(until)
+            answer = self._ask(lambda: topics.offsets_request({self.name: [0]}, topics.EARLIEST), until)
+            earliest = answer.topics[0].partitions[0]
+            self._check_reading(earliest.error_code)
+            self.position = int(earliest.offset)
         hurry, bytes_left = time.monotonic() + UNDECIDED, LARGEST_TOPIC
         while True:
             partition = self._fetched(until)
@@ -310,12 +313,6 @@ class CompactedTopic:
             configs=configs_on(brokers, self._configs),
             within=_left(until, topics.CREATED_WITHIN),
         )
-
-    def _earliest(self, until: float) -> int:
-        answer = self._ask(lambda: topics.offsets_request({self.name: [0]}, topics.EARLIEST), until)
-        partition = answer.topics[0].partitions[0]
-        self._check_reading(partition.error_code)
-        return int(partition.offset)
 
     def _fetch(self) -> Any:
         topic = FetchRequest.FetchTopic

@@ -92,6 +92,10 @@ LONGEST_THROTTLE = 600.0
 _STRIDE = 32_768
 _HIGH_BYTES = re.compile(rb"(?<![\x80-\xff])[\x80-\xff]{65536}")
 _TWO_HIGH_BYTES = re.compile(rb"[\x80-\xff]{2}")
+"""A varint that could go on for 65,536 bytes, which the library reads in quadratic time: 2 s for 200 kB.
+
+No string of Kafka's is longer than 32,767 bytes, and what stands between two is not all high bytes.
+"""
 
 
 class AnswerParser(KafkaProtocol):  # type: ignore[misc]
@@ -135,7 +139,7 @@ class AnswerParser(KafkaProtocol):  # type: ignore[misc]
         return frame
 
     def _read(self, frame: KafkaBytes) -> tuple[int, Any]:
-        if _has_an_endless_number(frame):
+        if _TWO_HIGH_BYTES.search(frame[::_STRIDE]) and _HIGH_BYTES.search(frame):
             raise kafka.errors.KafkaProtocolError("a number without an end")
         try:
             return self._answer(frame)
@@ -155,14 +159,6 @@ class AnswerParser(KafkaProtocol):  # type: ignore[misc]
         if getattr(answer, "throttle_time_ms", 0) > LONGEST_THROTTLE * 1000:
             raise kafka.errors.KafkaProtocolError(f"throttled for {answer.throttle_time_ms} ms")
         return number, answer
-
-
-def _has_an_endless_number(frame: KafkaBytes) -> bool:
-    """True if a varint could go on for 65,536 bytes, which the library reads in quadratic time: 2 s for 200 kB.
-
-    No string of Kafka's is longer than 32,767 bytes, and what stands between two is not all high bytes.
-    """
-    return bool(_TWO_HIGH_BYTES.search(frame[::_STRIDE]) and _HIGH_BYTES.search(frame))
 
 
 Node = TypeVar("Node")
@@ -286,8 +282,8 @@ class Manager(KafkaConnectionManager):  # type: ignore[misc]
             metadata = await self.first_of(addresses, lambda one: self._metadata_of(one, within), within)
             self.cluster.update_metadata(metadata)
         finally:
-            for address in addresses:
-                self._close_contact(address)
+            for connection in filter(None, [self._conns.pop(address, None) for address in addresses]):
+                connection.close()
         self.cluster.start_refresh_loop()
         return True
 
@@ -299,11 +295,6 @@ class Manager(KafkaConnectionManager):  # type: ignore[misc]
         if not metadata.brokers:
             raise kafka.errors.KafkaConnectionError(f"{address} knows no brokers")
         return metadata
-
-    def _close_contact(self, address: str) -> None:
-        connection = self._conns.pop(address, None)
-        if connection is not None:
-            connection.close()
 
 
 LARGEST_ANSWER = 1 << 30

@@ -106,8 +106,6 @@ _LONGEST_TEXT = 100
 _PROCESS = uuid.uuid4().hex
 """The beginning of all nonces of this process; one forked from it has another pid."""
 
-_GONE = "another editor took the lease and gave it back, or the topic was emptied"
-
 STEAL = Option("steal", flag="--steal-lock")
 
 
@@ -199,7 +197,10 @@ class Claim:
 
     @classmethod
     def _read(cls, fields: dict[str, Any], appended: int) -> Claim:
-        texts = {name: _safe_text(fields.get(name)) for name in ("holder", "host", "plan", "taken", "nonce", "machine")}
+        texts = {  # whoever may write the topic chose them
+            name: printable(text[:_LONGEST_TEXT]) if isinstance(text := fields.get(name), str) else "?"
+            for name in ("holder", "host", "plan", "taken", "nonce", "machine")
+        }
         process = Process(texts.pop("machine"), _whole(fields.get("pid")), _whole(fields.get("began")))
         given = fields.get("seconds")
         seconds = min(given, _LONGEST) if isinstance(given, int | float) and given > 0 else 0.0
@@ -361,15 +362,13 @@ class HeldLease:
             return
         if claim is None and self._log.newest_offset in self._given_back:  # by us, and the answer was lost
             return
-        raise PlanRefused(self._event(claim), code="FENCED", hint="Resume it when they are done.")
-
-    def _event(self, claim: Claim | None) -> str:
-        """The loss in words, where this is the newest claim; who gave it back is named while the log knows."""
-        last = claim or Claim.of(self._log.last_holder)
+        last = claim or Claim.of(self._log.last_holder)  # who gave it back is named while the log knows
         if last is None or last.nonce == self._claim.nonce:
-            return _GONE
-        gave_back = "" if claim else " and gave it back"
-        return f"{last} took the lease for plan {last.plan[:12]} at {last.taken}{gave_back}"
+            event = "another editor took the lease and gave it back, or the topic was emptied"
+        else:
+            gave_back = "" if claim else " and gave it back"
+            event = f"{last} took the lease for plan {last.plan[:12]} at {last.taken}{gave_back}"
+        raise PlanRefused(event, code="FENCED", hint="Resume it when they are done.")
 
     def _close(self) -> None:
         self._producer = None
@@ -381,11 +380,6 @@ _Judge = Callable[[Claim | None, Callable[[], int]], None]
 
 def _anything(claim: Claim | None, now: Callable[[], int]) -> None:
     """One who steals writes after any claim."""
-
-
-def _safe_text(text: object) -> str:
-    """A text from a record: whoever may write the topic chose it."""
-    return printable(text[:_LONGEST_TEXT]) if isinstance(text, str) else "?"
 
 
 def _whole(number: object) -> int:

@@ -377,8 +377,10 @@ def _entities(entries: ResponseEntries, octets: np.ndarray) -> dict[str, pa.Arra
     strange[entries.part_of[types == _OTHER_TYPE]] = True
     level = np.where(strange, len(LEVELS) + 2, _LEVEL_OF[kinds])
     text = _written(columns, kinds)
-    if strange.any():
-        text = _with_strangers(text, strange, entries, octets)
+    if strange.any():  # with a type that this version does not know: shown, never dropped
+        numbers = map(int, np.flatnonzero(strange))
+        written = pa.array([str(_entity_at(entries, octets, number)) for number in numbers], pa.string())
+        text = pc.replace_with_mask(text, _column(strange), written)
     level_column = pa.DictionaryArray.from_arrays(_column(level.astype(np.int32)), _LEVEL_NAMES)
     return dict(zip(("entity", "level", "user", "client_id", "ip"), (text, level_column, *columns), strict=True))
 
@@ -431,14 +433,6 @@ def _entity_words(kind: str, column: pa.Array) -> pa.Array:
         return words
     written = [format_word(kind, name) for name in column.filter(misread).to_pylist()]
     return pc.replace_with_mask(words, misread, pa.array(written, pa.string()))
-
-
-def _with_strangers(text: pa.Array, strange: np.ndarray, entries: ResponseEntries, octets: np.ndarray) -> pa.Array:
-    """Entities with a type that this version does not know, written one by one: shown, never dropped."""
-    written = pa.array(
-        [str(_entity_at(entries, octets, int(number))) for number in np.flatnonzero(strange)], pa.string()
-    )
-    return pc.replace_with_mask(text, _column(strange), written)
 
 
 def _entity_at(entries: ResponseEntries, octets: np.ndarray, number: int) -> Entity:

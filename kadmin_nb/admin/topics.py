@@ -1,20 +1,27 @@
-"""Topics: they are created, have offsets (ListOffsets, API 2), and take room on disks."""
+"""Topics: they are created, have offsets (ListOffsets, API 2), take room on disks, and are copied.
+
+Copies are under way where partitions are reassigned (API 46, KIP-455), or move between the disks of a broker
+(KIP-113).
+"""
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any, cast
 
 from kafka.protocol.admin.cluster import DescribeLogDirsRequest
-from kafka.protocol.admin.topics import CreateTopicsRequest
+from kafka.protocol.admin.topics import CreateTopicsRequest, ListPartitionReassignmentsRequest
 from kafka.protocol.consumer import IsolationLevel, ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from ..errors import KadminError
 from ..model import rights
-from ..model.resources import Partition
+from ..model.changes import Target
+from ..model.resources import Partition, Resource
+from ..model.throttles import BETWEEN_DISKS
 from . import error_codes
 from .wire import Wire
 
@@ -29,8 +36,14 @@ _EXISTS, _AS_BROKERS_SAY = 36, -1
 CREATED_WITHIN = 30.0
 """Seconds that the making of a topic may take."""
 
+_NAMED = 3
+"""Partitions that a reason names; the others are counted."""
+
 _Partitions = Mapping[str, Collection[int]]
 """Numbers of partitions by topic."""
+
+_Place = tuple[str, int]
+"""A topic, and the number of a partition of it."""
 
 
 def offsets_request(partitions: _Partitions, timestamp: int) -> Any:
@@ -91,12 +104,17 @@ def partitions(wire: Wire, names: Collection[str], timeout: float | None = None)
     parts = [ordered[start : start + _TOPICS_TOGETHER] for start in starts]
     answers = [metadata(wire, part, doing=doing, timeout=timeout) for part in parts]
     found = [topic for answer in answers for topic in answer.topics if not topic.error_code]
-    return [_partition(topic.name, partition) for topic in found for partition in topic.partitions]
-
-
-def _partition(topic: str, found: Any) -> Partition:
-    leader = None if found.leader_id < 0 else found.leader_id
-    return Partition(topic, found.partition_index, leader, tuple(found.replica_nodes), tuple(found.isr_nodes))
+    return [
+        Partition(
+            topic.name,
+            one.partition_index,
+            None if one.leader_id < 0 else one.leader_id,
+            tuple(one.replica_nodes),
+            tuple(one.isr_nodes),
+        )
+        for topic in found
+        for one in topic.partitions
+    ]
 
 
 def stored(wire: Wire, names: Collection[str]) -> dict[str, tuple[int, int]]:
@@ -111,7 +129,8 @@ def stored(wire: Wire, names: Collection[str]) -> dict[str, tuple[int, int]]:
     found: dict[str, tuple[int, int]] = {}
     for leader, parts in _by_leader(partitions(wire, names)).items():
         until = time.monotonic() + wire.timeout
-        sizes = _sizes(wire, leader, parts)
+        on_disks = _on_disks(wire, leader, parts, "reading the sizes of partitions")
+        sizes = {place: one.partition_size for place, one in on_disks if not one.is_future_key}
         begins, ends = (_offsets(wire, leader, parts, timestamp, until) for timestamp in (EARLIEST_LOCAL, LATEST))
         for place in sizes.keys() & begins.keys() & ends.keys():
             records, size = found.get(place[0], (0, 0))
@@ -119,20 +138,15 @@ def stored(wire: Wire, names: Collection[str]) -> dict[str, tuple[int, int]]:
     return found
 
 
-def _sizes(wire: Wire, leader: int, partitions: _Partitions) -> dict[tuple[str, int], int]:
-    """The bytes of each partition on the disks of a broker."""
+def _on_disks(wire: Wire, node: int, partitions: _Partitions | None, doing: str) -> Iterator[tuple[_Place, Any]]:
+    """The partitions on the disks of a broker, of these or of all, each with what the broker tells of it."""
     topic = DescribeLogDirsRequest.DescribableLogDirTopic
-    asked = [topic(topic=name, partitions=[*numbers]) for name, numbers in partitions.items()]
-    doing = "reading the sizes of partitions"
-    answer = wire.ask(lambda: DescribeLogDirsRequest(topics=asked), node=leader, doing=doing)
+    asked = partitions and [topic(topic=name, partitions=[*numbers]) for name, numbers in partitions.items()]
+    answer = wire.ask(lambda: DescribeLogDirsRequest(topics=asked), node=node, doing=doing)
     error_codes.raise_for_error(getattr(answer, "error_code", 0) or 0, None, doing, rights.on_cluster("DESCRIBE"))
-    return {
-        (topic.name, partition.partition_index): partition.partition_size
-        for folder in answer.results
-        for topic in folder.topics
-        for partition in topic.partitions
-        if not partition.is_future_key
-    }
+    for folder in answer.results:
+        for topic in folder.topics:
+            yield from (((topic.name, one.partition_index), one) for one in topic.partitions)
 
 
 def _with_records(wire: Wire, leader: int, partitions: _Partitions, until: float) -> set[str]:
@@ -145,9 +159,7 @@ def _with_records(wire: Wire, leader: int, partitions: _Partitions, until: float
     return {place[0] for place in places if place not in begins or begins[place] != ends.get(place)}
 
 
-def _offsets(
-    wire: Wire, leader: int, partitions: _Partitions, timestamp: int, until: float
-) -> dict[tuple[str, int], int]:
+def _offsets(wire: Wire, leader: int, partitions: _Partitions, timestamp: int, until: float) -> dict[_Place, int]:
     """The offsets of those partitions that have no error."""
     answer = wire.ask(
         lambda: offsets_request(partitions, timestamp), node=leader, doing="reading offsets", timeout=_left(until)
@@ -199,3 +211,58 @@ def create(
     made = answer.topics[0]
     code = 0 if made.error_code == _EXISTS else made.error_code
     error_codes.raise_for_error(code, made.error_message, doing, rights.on_topic("CREATE", name))
+
+
+def reassignments_under_way(wire: Wire) -> list[_Place]:
+    """The partitions that replicas are being added to, or removed from.
+
+    Raises
+    ------
+    NotAuthorized
+        DESCRIBE on the cluster is missing.
+    """
+    doing = "listing reassignments"
+    milliseconds = int(wire.timeout * 1000)
+    answer = wire.ask(lambda: ListPartitionReassignmentsRequest(timeout_ms=milliseconds, topics=None), doing=doing)
+    error_codes.raise_for_error(answer.error_code, answer.error_message, doing, rights.on_cluster("DESCRIBE"))
+    return sorted((topic.name, partition.partition_index) for topic in answer.topics for partition in topic.partitions)
+
+
+def moves_between_disks(wire: Wire, broker: int | None) -> list[_Place]:
+    """The partitions whose replicas move between the disks of a broker, or of any.
+
+    Raises
+    ------
+    NotAuthorized
+        DESCRIBE on the cluster is missing.
+    """
+    doing = "reading the folders of partitions"
+    all_brokers = metadata(wire, [], doing="asking for brokers").brokers if broker is None else ()
+    nodes = [one.node_id for one in all_brokers] if broker is None else [broker]
+    on_disks = (found for node in nodes for found in _on_disks(wire, node, None, doing))
+    return sorted({place for place, one in on_disks if one.is_future_key})
+
+
+def throttling(wire: Wire, throttles: Collection[Target]) -> dict[Target, str]:
+    """The throttles that hold back copies now, or of which that is not known, with the reason; see `ports.Kafka`."""
+    found: dict[Target, str | None] = {}
+    if of_reassignments := [target for target in throttles if target[1] != BETWEEN_DISKS]:
+        reason = _copying("a reassignment is running", partial(reassignments_under_way, wire))
+        found |= dict.fromkeys(of_reassignments, reason)
+    for target in (target for target in throttles if target[1] == BETWEEN_DISKS):
+        broker = cast(Resource, target[0]).broker
+        found[target] = _copying("replicas move between disks", partial(moves_between_disks, wire, broker))
+    return {target: why for target, why in found.items() if why is not None}
+
+
+def _copying(what: str, under_way: Callable[[], list[_Place]]) -> str | None:
+    """The reason where copies are under way, or where nobody can say; None where none are."""
+    try:
+        partitions = under_way()
+    except KadminError as exc:
+        return f"whether {what} is not known: {exc}"
+    if not partitions:
+        return None
+    names = ", ".join(f"{topic}-{number}" for topic, number in partitions[:_NAMED])
+    more = f" and {len(partitions) - _NAMED:,} more" if len(partitions) > _NAMED else ""
+    return f"{what} ({names}{more})"

@@ -82,20 +82,17 @@ class Again:
         """True, after a pause, if the attempt is to be made again."""
         if not isinstance(exc, Exception) or not self._passes(exc):
             return False
-        if time.monotonic() - self._started >= _longest_wait(exc, self._bound):
+        cause, longest = cause_of(exc), self._bound
+        if not isinstance(
+            cause, Throttled | NoAnswerYet
+        ):  # one that is not there is given less than one that throttles
+            longest = min(longest, _UNKNOWN_ID if isinstance(cause, kafka.errors.UnknownBrokerIdError) else _REFUSING)
+        if time.monotonic() - self._started >= longest:
             return False
         self._before_retry(exc)
         time.sleep(self._pause)
         self._pause = min(2 * self._pause, _LONGEST_PAUSE)
         return True
-
-
-def _longest_wait(exc: Exception, bound: float) -> float:
-    """Seconds to try for after this fault: a broker that is not there is given less than one that throttles us."""
-    cause = cause_of(exc)
-    if isinstance(cause, Throttled) or isinstance(exc, NoAnswerYet):
-        return bound
-    return min(bound, _UNKNOWN_ID if isinstance(cause, kafka.errors.UnknownBrokerIdError) else _REFUSING)
 
 
 READ_TIMEOUT = 30.0
@@ -366,8 +363,14 @@ class Wire:
 
     async def _exchange(self, request: Any, node: int | None, timeout: float, hurry: float | None) -> Any:
         """Connect, and only then send: what fails before is known not to have been sent."""
+        within = hurry or timeout
         try:
-            connection = await self._connection_to(node, hurry or timeout)
+            if node is None:  # any will do
+                connection = await self._manager.first_of(
+                    self._ready(), lambda one: self._connected(one, within), within
+                )
+            else:
+                connection = await self._connected(node, within)
         except kafka.errors.KafkaError as exc:
             raise (NoAnswerYet() if hurry and is_late(exc) else NotSent(str(exc))) from exc
         sent = connection.send_request(request, request_timeout_ms=timeout * 1000)
@@ -377,12 +380,6 @@ class Wire:
             raise (NoAnswerYet() if hurry else exc) from exc
         self._answered = connection.node_id
         return answer
-
-    async def _connection_to(self, node: int | None, within: float) -> Any:
-        """A connection to that broker; where any will do, to the first that takes it."""
-        if node is not None:
-            return await self._connected(node, within)
-        return await self._manager.first_of(self._ready(), lambda one: self._connected(one, within), within)
 
     def _ready(self) -> list[int]:
         """The brokers that may take a request, in the order to try them; only the first if it is connected."""

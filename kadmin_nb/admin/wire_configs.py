@@ -172,15 +172,15 @@ def _described(results: Sequence[Any], expected: int) -> list[ConfigRow]:
     """A broker answers for every resource: one that it passes over must not look like one without settings."""
     if len(results) != expected:
         raise ValueError(f"{len(results)} answers to {expected} questions")
-    return [row for result in results for row in _of_resource(result)]
-
-
-def _of_resource(result: Any) -> list[ConfigRow]:
-    resource = Resource(unknown(_TYPE_NAMES, result.resource_type), result.resource_name)
-    if refused := error_codes.refusal(result.error_code, result.error_message):
-        is_too_old = resource.type == "GROUP" and refused.code == "INVALID_REQUEST"
-        return [_failed(resource, _NO_GROUP_CONFIGS if is_too_old else refused)]
-    return [_config_row(resource, entry) for entry in result.configs]
+    rows: list[ConfigRow] = []
+    for result in results:
+        resource = _resource(result)
+        if refused := error_codes.refusal(result.error_code, result.error_message):
+            is_too_old = resource.type == "GROUP" and refused.code == "INVALID_REQUEST"
+            rows.append(_failed(resource, _NO_GROUP_CONFIGS if is_too_old else refused))
+        else:
+            rows += [_config_row(resource, entry) for entry in result.configs]
+    return rows
 
 
 _NO_GROUP_CONFIGS = Refusal("UNSUPPORTED_VERSION", "this broker has no configs of groups: Kafka 4.0 and later have")
@@ -208,13 +208,9 @@ def _config_row(resource: Resource, entry: Any) -> ConfigRow:
         "is_read_only": entry.read_only,
         "is_default": source == Source.BUILT_IN,
         "type": unknown(VALUE_TYPES, entry.config_type) if entry.config_type else None,
-        "synonyms": [_synonym(s) for s in entry.synonyms],
+        "synonyms": [{"source": unknown(SOURCES, s.source), "key": s.name, "value": s.value} for s in entry.synonyms],
         "documentation": entry.documentation,
     }
-
-
-def _synonym(entry: Any) -> ConfigRow:
-    return {"source": unknown(SOURCES, entry.source), "key": entry.name, "value": entry.value}
 
 
 def _alter_request(changes: Mapping[Resource, Sequence[ConfigOperation]], validate_only: bool) -> Callable[[], Any]:

@@ -20,7 +20,7 @@ from ..errors import TimedOut
 from ..model.changes import Target
 from ..model.connection_settings import Settings
 from ..model.resources import Partition, Resource
-from . import acls, copies, error_codes, topics
+from . import acls, error_codes, topics
 from .ports import Broker, Lease
 from .wire import ALTER_TIMEOUT, PATIENCE, READ_TIMEOUT, Wire
 from .wire_configs import WireConfigs
@@ -69,7 +69,11 @@ class WireKafka:
         Fenced brokers, which Metadata leaves out, are included from DescribeCluster 2 on (Kafka 4.0).
         """
         self.wire.refresh()
-        return sorted((_broker(b) for b in self._describe().brokers), key=lambda b: b.id)
+        found = [
+            Broker(one.broker_id, one.host, one.port, one.rack, bool(getattr(one, "is_fenced", False)))
+            for one in self._describe().brokers
+        ]
+        return sorted(found, key=lambda broker: broker.id)
 
     def reach(self, broker: Broker, timeout: float) -> None:
         """Get an answer of this broker, or raise what stands in the way.
@@ -93,9 +97,10 @@ class WireKafka:
         return topics.empty_topics(self.wire, names)
 
     def topic_ids(self, names: Collection[str]) -> dict[str, str]:
-        """The ids of these topics by name; without those that are not there or that we may not describe."""
+        """The ids of these topics by name, as Kafka's tools write them; see `ports.Kafka`."""
         answer = topics.metadata(self.wire, names, doing="asking for the ids of topics")
-        return {topic.name: _id_text(topic.topic_id) for topic in answer.topics if topic.topic_id}
+        ids: dict[str, UUID] = {topic.name: topic.topic_id for topic in answer.topics if topic.topic_id}
+        return {name: base64.urlsafe_b64encode(one.bytes).decode().rstrip("=") for name, one in ids.items()}
 
     def partitions(self, names: Collection[str]) -> list[Partition]:
         """The partitions of these topics; without topics that are not there or that we may not describe."""
@@ -107,14 +112,15 @@ class WireKafka:
 
     def throttling(self, throttles: Collection[Target]) -> dict[Target, str]:
         """The throttles that hold back copies now, with the reason; see `ports.Kafka`."""
-        return copies.throttling(self.wire, throttles)
+        return topics.throttling(self.wire, throttles)
 
     def group_types(self) -> dict[str, str | None]:
         """The groups that we may describe, with their types; each broker is asked for those that it coordinates."""
-        nodes = [broker.id for broker in self.brokers() if not broker.is_fenced]
         patience = min(PATIENCE, self.wire.timeout)  # a frozen broker must not hold up the others
         answers = [
-            self.wire.ask(ListGroupsRequest, node=node, doing="listing groups", timeout=patience) for node in nodes
+            self.wire.ask(ListGroupsRequest, node=broker.id, doing="listing groups", timeout=patience)
+            for broker in self.brokers()
+            if not broker.is_fenced
         ]
         groups = (group for answer in answers for group in answer.groups)
         types = {group.group_id: (getattr(group, "group_type", None) or "").lower() or None for group in groups}
@@ -137,16 +143,15 @@ class WireKafka:
         for name, count in partitions.items():
             topics.create(self.wire, name, partitions=count)
         deadline = time.monotonic() + self.wire.timeout
-        for broker in self.brokers():
-            while not broker.is_fenced and not self._knows(broker, partitions):
+        made = [Resource("TOPIC", name) for name in partitions]
+        for broker in (one for one in self.brokers() if not one.is_fenced):
+            while True:
+                seen = self.configs.describe(made, ["retention.ms"], synonyms=False, node=broker.id)
+                if "UNKNOWN_TOPIC_OR_PARTITION" not in seen["error"].to_pylist():
+                    break
                 if time.monotonic() > deadline:
                     raise TimedOut(f"broker {broker.id} does not know the new topics yet", code="REQUEST_TIMED_OUT")
                 time.sleep(_PAUSE)
-
-    def _knows(self, broker: Broker, names: Iterable[str]) -> bool:
-        topics = [Resource("TOPIC", name) for name in names]
-        table = self.configs.describe(topics, ["retention.ms"], synonyms=False, node=broker.id)
-        return "UNKNOWN_TOPIC_OR_PARTITION" not in table["error"].to_pylist()
 
     def lease(self, plan_id: str, holder: str, *, steal: bool = False) -> Lease:
         """The cluster's one lease between editors; it says in its note where it cannot be had.
@@ -194,12 +199,3 @@ class WireKafka:
         )
         error_codes.raise_for_error(answer.error_code, answer.error_message, "describing the cluster")
         return answer
-
-
-def _id_text(topic_id: UUID) -> str:
-    """As Kafka's tools write it."""
-    return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
-
-
-def _broker(node: Any) -> Broker:
-    return Broker(node.broker_id, node.host, node.port, node.rack, bool(getattr(node, "is_fenced", False)))

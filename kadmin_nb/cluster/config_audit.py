@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 
-from ..admin import copies
+from ..admin import topics
 from ..advice.config_rules import findings, relevant
 from ..advice.findings import ConfigFindings
 from ..client_configs.kafka import LiveKafka
@@ -28,6 +28,6 @@ _NOT_KNOWN = "Whether a reassignment is running is not known: brokers list them 
 def is_reassigning(kafka: LiveKafka) -> bool | None:
     """True if partitions are being moved; None where no broker says so."""
     try:
-        return bool(copies.reassignments_under_way(kafka.wire))
+        return bool(topics.reassignments_under_way(kafka.wire))
     except KadminError:
         return None

@@ -20,7 +20,7 @@ from confluent_kafka.admin import (
 )
 
 import kadmin_nb as kn
-from kadmin_nb.admin import copies, first_contact, topics
+from kadmin_nb.admin import first_contact, topics
 from kadmin_nb.admin.ports import ConfigOperation, CredentialChange
 from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.cluster import permissions
@@ -269,7 +269,7 @@ ATTEMPTS = {
     "altering a logger": alter("broker-logger=1", "kafka.server.KafkaApis", "INFO"),
     "altering client-metrics": alter("client-metrics=m", "interval.ms", "10000"),
     "listing config resources": lambda cluster: cluster.port.configs.resources(["GROUP"]),
-    "listing reassignments": lambda cluster: copies.reassignments_under_way(cluster.port.wire),
+    "listing reassignments": lambda cluster: topics.reassignments_under_way(cluster.port.wire),
     "describing SCRAM users": lambda cluster: cluster.scram.describe(),
     "creating a topic": lambda cluster: topics.create(cluster.port.wire, "made-by-right"),
 }

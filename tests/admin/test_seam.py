@@ -150,7 +150,7 @@ def test_a_request_that_keeps_its_answer_as_bytes():
 
 
 def test_the_library_still_forgets_the_escapes_of_scram_names():
-    """When it learns them, `admin.library_config._username` must stop, or `a=b` logs in as `a=3Db`."""
+    """When it learns them, `admin.connections._username` must stop, or `a=b` logs in as `a=3Db`."""
     client = ScramClient("a=b,c", "secret", "SCRAM-SHA-512")
     assert b"n=a=b,c," in client.first_message()
 

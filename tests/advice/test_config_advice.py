@@ -9,7 +9,7 @@ import pytest
 from kadmin_magics.session import NotebookSession
 
 import kadmin_nb as kn
-from kadmin_nb.admin import copies
+from kadmin_nb.admin import topics
 from kadmin_nb.admin.ports import ConfigOperation
 from kadmin_nb.advice.config_rules import BY_NATURE, findings, findings_frame
 from kadmin_nb.advice.findings import ConfigFindings
@@ -260,10 +260,10 @@ def test_while_partitions_move_a_throttle_is_needed(cluster, unique, monkeypatch
     """It called the throttle of a running rebalance a leftover."""
     topic = unique("topic")
     cluster.port.create_topics({topic: 1})
-    assert copies.reassignments_under_way(cluster.port.wire) == []
+    assert topics.reassignments_under_way(cluster.port.wire) == []
     cluster.port.configs.alter({Resource("TOPIC", topic): [ConfigOperation("set", REPLICAS, "*")]})
     eventually(lambda: seen(cluster.configs.audit(), (topic,)), {("leftover", topic, REPLICAS, TOPIC)})
-    monkeypatch.setattr(copies, "reassignments_under_way", lambda wire: [("t", 0)])
+    monkeypatch.setattr(topics, "reassignments_under_way", lambda wire: [("t", 0)])
     assert seen(cluster.configs.audit(), (topic,)) == set()
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.admin import copies
+from kadmin_nb.admin import topics
 from kadmin_nb.admin.ports import Broker
 from kadmin_nb.advice.config_rules import findings
 from kadmin_nb.cluster.changes import Changes
@@ -388,7 +388,7 @@ def test_whether_a_reassignment_runs_is_not_known_where_no_broker_says_so(error,
     def fails(wire: object) -> None:
         raise error
 
-    monkeypatch.setattr(copies, "reassignments_under_way", fails)
+    monkeypatch.setattr(topics, "reassignments_under_way", fails)
     kafka = FakeKafka()
     kafka.wire = None
     assert is_reassigning(kafka) is None

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kadmin_nb.admin import copies
+from kadmin_nb.admin import topics
 from kadmin_nb.advice.brakes import BITES, MAY_BITE
 from kadmin_nb.cluster.brakes import BrakesAnswer
 from kadmin_nb.cluster.configs import Configs
@@ -70,7 +70,7 @@ class Scene:
                 raise self.reassigning
             return self.reassigning
 
-        monkeypatch.setattr(copies, "reassignments_under_way", under_way)
+        monkeypatch.setattr(topics, "reassignments_under_way", under_way)
         kafka: Any = FakeKafka(3)
         kafka.wire = None
         for target, value in self.set_on.items():
