@@ -29,7 +29,7 @@ test-long: kafkas ## all of what make test samples: every pair of faults, every 
 	@$(RUN) -m pytest tests -m long
 
 test-versions: kafkas ## what each version of Kafka does, on all that we speak to (3 minutes)
-	@$(RUN) -m kadmin_nb.local fetch $(MORE_KAFKAS)
+	@$(RUN) -m tests.kafka_jars $(MORE_KAFKAS)
 	@$(RUN) -m pytest tests/admin -k conformance -m "broker or versions"
 
 pictures: kafka browser ## what people see, as pictures in out/pictures: notebooks in two hosts, two widths, two themes; terminals (4 minutes)
@@ -55,7 +55,7 @@ bench-full: kafka browser ## the same at full size
 install: $(VENV)/installed ## the virtual environment, with everything in it
 
 kafka: install
-	@$(RUN) -m kadmin_nb.local fetch
+	@$(RUN) -m tests.kafka_jars
 
 spark-archive: install # what halves the start of the tests' Sparks
 	@$(RUN) -m tests.spark_archive
@@ -67,7 +67,7 @@ browser: install # a Chromium for the tests of the widgets: the machine's, or on
 	@$(RUN) -m tests.browser.presence
 
 kafkas: install
-	@$(RUN) -m kadmin_nb.local fetch $(KAFKAS)
+	@$(RUN) -m tests.kafka_jars $(KAFKAS)
 
 # pyspark is an sdist: what builds it is locked as well, so it is installed first and used as it is.
 # --require-hashes holds for every package; where they come from is pip's own business (its index, its mirror).

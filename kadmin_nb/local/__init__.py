@@ -5,8 +5,8 @@
 ...     cluster = kafka.connect()
 """
 
+from kadmin_nb.jars import find_jars
 from kadmin_nb.java import Java, find_java, spark_java_home
-from kadmin_nb.local.jars import find_jars
 from kadmin_nb.local.local_kafka import LocalKafka, LocalStatus, find, launch, start, status, stop
 from kadmin_nb.local.node import Node
 from kadmin_nb.local.properties import TlsFiles

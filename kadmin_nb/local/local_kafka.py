@@ -16,22 +16,19 @@ from urllib.parse import quote
 
 from kadmin_nb import files, local_runs
 from kadmin_nb.errors import NotFound, UsageError
-from kadmin_nb.jars import Progress
+from kadmin_nb.jars import Distribution, Progress, find_jars
 from kadmin_nb.java import Java, find_java
-from kadmin_nb.local.jars import Distribution, find_jars
 from kadmin_nb.local.node import Node, log_tail, wait_for
 from kadmin_nb.local.properties import (
     ADMIN,
     ClusterSpec,
     TlsFiles,
     client_properties,
-    dump,
     log4j_flags,
     login,
     server_properties,
     write_log4j_configs,
 )
-from kadmin_nb.local.watchdog import release, watch
 from kadmin_nb.local_runs import Run
 
 from . import runs
@@ -149,7 +146,7 @@ class LocalKafka:
         """End every node at once and remove the data. A second call does nothing."""
         runs.end(self.folder, self._run.run_id)
         if self._watchdog:
-            release(self._watchdog)
+            runs.release(self._watchdog)
 
     def _user_file(self, user: str) -> Path:
         return self.folder / "users" / f"{quote(user, safe=' ')}.properties"
@@ -302,11 +299,15 @@ def _train(flags: Sequence[str], java: Java, jars: Distribution) -> None:
 def _claim_and_start(order: _StartOrder, java: Java, jars: Distribution, flags: Sequence[str]) -> LocalKafka:
     run_id = secrets.token_hex(8)
     with runs.claim(order.name, unique=order.unique) as folder:
-        dog = None if order.outlives else watch(folder, run_id)
+        dog = None if order.outlives else runs.watch(folder, run_id)
         for attempts_left in range(ATTEMPTS - 1, -1, -1):
             kafka = LocalKafka(folder, _run(order, run_id, java, jars, flags), dog)
             try:
-                return _bring_up(kafka, order)
+                kafka._run.save(folder)
+                _write_files(kafka, order.recipe)
+                format_nodes(kafka.nodes, order.timeout, by_recipe=not order.recipe.extra)
+                wait_for({node: node.spawn() for node in kafka.nodes}, order.timeout)
+                return kafka
             except BaseException:
                 runs.kill_nodes(folder)
                 logs = (line for node in kafka.nodes for line in log_tail(node.folder, 2000))
@@ -317,14 +318,6 @@ def _claim_and_start(order: _StartOrder, java: Java, jars: Distribution, flags: 
                     kafka.stop()
                 raise
     raise AssertionError("the last attempt returns or raises")
-
-
-def _bring_up(kafka: LocalKafka, order: _StartOrder) -> LocalKafka:
-    kafka._run.save(kafka.folder)
-    _write_files(kafka, order.recipe)
-    format_nodes(kafka.nodes, order.timeout, by_recipe=not order.recipe.extra)
-    wait_for({node: node.spawn() for node in kafka.nodes}, order.timeout)
-    return kafka
 
 
 def _write_files(kafka: LocalKafka, recipe: ClusterSpec) -> None:
@@ -341,8 +334,10 @@ def _write_files(kafka: LocalKafka, recipe: ClusterSpec) -> None:
 
 def _write_private(file: Path, properties: Mapping[str, str]) -> None:
     """Readable by its owner only, from the first byte on."""
+    import javaproperties  # with it comes an XML parser
+
     file.parent.mkdir(mode=0o700, exist_ok=True)
-    files.write(file, dump(properties), mode=0o600)
+    files.write(file, javaproperties.dumps(properties, timestamp=None), mode=0o600)
 
 
 def _run(order: _StartOrder, run_id: str, java: Java, jars: Distribution, flags: Sequence[str]) -> Run:

@@ -47,7 +47,12 @@ def archive_flags(name: str, classpath: str, java: Java, train: Train, progress:
 def ready_flags(name: str, classpath: str, java: Java) -> tuple[str, ...]:
     """The JVM flags that use the archive, empty where there is none."""
     file = _archive_file(name, classpath, java)
-    return _archive_in_use(file, java) if file.exists() else ()
+    if not file.exists():
+        return ()
+    # an archive that does not fit is passed over, with a warning that nobody needs
+    if java.major >= 25:
+        return (f"-XX:AOTCache={file}", "-Xlog:aot*=off", "-Xlog:cds*=off")
+    return (f"-XX:SharedArchiveFile={file}", "-Xlog:cds*=off")
 
 
 def _archive_file(name: str, classpath: str, java: Java) -> Path:
@@ -78,13 +83,6 @@ def _make_archive(file: Path, java: Java, train: Train, progress: Progress) -> N
             files.write(_failure_file(file), f"{error}\n")
 
 
-def _archive_in_use(file: Path, java: Java) -> tuple[str, ...]:
-    """Quietly: an archive that does not fit is passed over, with a warning nobody needs."""
-    if java.major >= 25:
-        return (f"-XX:AOTCache={file}", "-Xlog:aot*=off", "-Xlog:cds*=off")
-    return (f"-XX:SharedArchiveFile={file}", "-Xlog:cds*=off")
-
-
 EMPTY_LOG = "bootstrap.checkpoint"
 """The empty metadata log that a node starts from: Kafka's tool writes it once a version, later nodes get a copy.
 
@@ -101,7 +99,9 @@ def format_nodes(nodes: Sequence[Node], timeout: float, *, by_recipe: bool) -> N
     ConnectionFailed
         Kafka's own last words, when it refuses the properties.
     """
-    copy = _empty_log_copy(nodes[0].run)
+    run = nodes[0].run
+    jars = hashlib.sha256(run.classpath.encode()).hexdigest()[:12]
+    copy = cache_dir() / "formats" / f"kafka-{run.version}-{jars}"
     if by_recipe and copy.exists():
         for node in nodes:
             _write_empty_log(node, copy)
@@ -109,13 +109,9 @@ def format_nodes(nodes: Sequence[Node], timeout: float, *, by_recipe: bool) -> N
     with ThreadPoolExecutor() as pool:
         list(pool.map(lambda node: node.format(timeout), nodes))
     if by_recipe:
-        _save_empty_log(nodes[0].data / EMPTY_LOG, copy)
-
-
-def _empty_log_copy(run: Run) -> Path:
-    """The place of the copy for exactly these jars."""
-    key = hashlib.sha256(run.classpath.encode()).hexdigest()[:12]
-    return cache_dir() / "formats" / f"kafka-{run.version}-{key}"
+        with suppress(KadminError, OSError):  # without a copy the tool formats again
+            files.make_folder(copy.parent)
+            files.write(copy, (nodes[0].data / EMPTY_LOG).read_bytes())
 
 
 def _write_empty_log(node: Node, copy: Path) -> None:
@@ -123,13 +119,6 @@ def _write_empty_log(node: Node, copy: Path) -> None:
     files.write(node.data / EMPTY_LOG, copy.read_bytes())
     ids = {"version": 1, "cluster.id": node.run.cluster_id, "node.id": node.id, "directory.id": random_id()}
     files.write(node.data / "meta.properties", "".join(f"{name}={value}\n" for name, value in ids.items()))
-
-
-def _save_empty_log(empty_log: Path, copy: Path) -> None:
-    """Nothing depends on it: without it the tool formats again."""
-    with suppress(KadminError, OSError):
-        files.make_folder(copy.parent)
-        files.write(copy, empty_log.read_bytes())
 
 
 def random_id() -> str:

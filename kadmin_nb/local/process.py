@@ -51,7 +51,12 @@ def living(file: Path) -> int | None:
         pid, token = file.read_text().split()
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
-    return int(pid) if token in _command_line(int(pid)) else None
+    if sys.platform == "linux":
+        words = _proc_command_line(int(pid))
+    else:
+        line = ["ps", "-ww", "-o", "command=", "-p", pid]
+        words = subprocess.run(line, capture_output=True, text=True, errors="replace").stdout
+    return int(pid) if token in words else None
 
 
 def send(file: Path, number: signal.Signals) -> bool:
@@ -91,16 +96,11 @@ def kill(files: Sequence[Path], seconds: float = 10.0) -> bool:
     return wait_until_dead(files, seconds)
 
 
-def _command_line(pid: int) -> str:
-    """The words a process was started with; empty when there is none, or only its exit status is left."""
-    if sys.platform == "linux":
-        return _proc_command_line(pid)
-    return subprocess.run(["ps", "-ww", "-o", "command=", "-p", str(pid)], capture_output=True, text=True,
-                          errors="replace").stdout  # fmt: skip
-
-
 def _proc_command_line(pid: int) -> str:
-    """A process that is just becoming another program (exec) has no words for a moment: ask again."""
+    """The words that a process was started with; empty when there is none, or only its exit status is left.
+
+    One that is just becoming another program (exec) has no words for a moment: it is asked again.
+    """
     try:
         for _ in range(100):
             if words := Path(f"/proc/{pid}/cmdline").read_bytes():

@@ -186,25 +186,6 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def dump(properties: Mapping[str, str]) -> str:
-    """The text of a Java properties file."""
-    return "".join(f"{_escaped_key(key)}={_escaped(value)}\n" for key, value in properties.items())
-
-
-def _escaped_key(text: str) -> str:
-    return re.sub(r"[=:#! ]", r"\\\g<0>", _escaped(text))
-
-
-def _escaped(text: str) -> str:
-    """Backslashes, a leading space, line ends, and what is not ASCII (as UTF-16, Java's way)."""
-    text = re.sub(r"\\|^ ", r"\\\g<0>", text).replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
-    return re.sub(r"[^ -~]", lambda match: _utf16(match[0]), text)
-
-
-def _utf16(character: str) -> str:
-    return re.sub(r"(....)", r"\\u\1", character.encode("utf-16-be").hex())
-
-
 def write_log4j_configs(folder: Path) -> None:
     """Write both configurations into a node's folder, where it runs.
 

@@ -8,7 +8,11 @@
 
 from __future__ import annotations
 
+import os
+import select
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -38,7 +42,9 @@ def claim(name: str, *, unique: bool) -> Iterator[Path]:
         if _lives(folder):
             ways = f"kadmin-nb local lists it, or kadmin-nb local stop --name {name}"
             raise UsageError(f"a local Kafka {name!r} runs already", hint=ways)
-        _sweep()
+        for other, run in all_runs():
+            if not run.outlives and not _lives(other):
+                shutil.rmtree(other, ignore_errors=True)
         shutil.rmtree(folder, ignore_errors=True)
         files.make_folder(folder, mode=0o700)
         yield folder
@@ -52,12 +58,6 @@ def _starting(name: str) -> Iterator[None]:
             raise UsageError(f"a local Kafka {name!r} is being started by another process",
                              hint="wait for it, or choose another name")  # fmt: skip
         yield
-
-
-def _sweep() -> None:
-    for folder, run in all_runs():
-        if not run.outlives and not _lives(folder):
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _lives(folder: Path) -> bool:
@@ -107,3 +107,40 @@ def known(name: str) -> tuple[Path, Run]:
         hint = f"there are: {there}" if there else "kadmin-nb local start starts one"
         raise NotFound(f"no local Kafka {name!r}", hint=hint)
     return folder, run
+
+
+_watching: set[subprocess.Popen[bytes]] = set()
+"""Keeps the pipes open when nobody keeps the `LocalKafka`, as in `kn.local.start().bootstrap`."""
+
+
+def watch(folder: Path, run_id: str) -> subprocess.Popen[bytes]:
+    """The process that ends a run when the Python process that started it is gone, however that happened.
+
+    Its standard input is a pipe that only we hold open. The parent's id is looked at too: a forked child of ours may
+    hold the pipe open as well.
+    """
+    root = str(Path(__file__).parents[2])
+    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
+    dog = subprocess.Popen(
+        [sys.executable, "-m", "kadmin_nb.local.runs", str(folder), run_id],
+        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder.parent,
+        env={**os.environ, "PYTHONPATH": path}, start_new_session=True,
+    )  # fmt: skip
+    process.remember(folder / "watchdog", dog.pid, run_id)
+    _watching.add(dog)
+    return dog
+
+
+def release(dog: subprocess.Popen[bytes]) -> None:
+    """Let the watchdog end, after its cluster has."""
+    if dog.stdin:
+        dog.stdin.close()
+    dog.wait(timeout=15)
+    _watching.discard(dog)
+
+
+if __name__ == "__main__":
+    parent, (run_folder_name, its_id) = os.getppid(), sys.argv[1:]
+    while os.getppid() == parent and not select.select([sys.stdin], [], [], 1.0)[0]:
+        pass
+    end(Path(run_folder_name), its_id)

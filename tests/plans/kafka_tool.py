@@ -12,8 +12,8 @@ from typing import Any
 from py4j.java_gateway import CallbackServerParameters, GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JJavaError
 
+from kadmin_nb.jars import find_jars
 from kadmin_nb.java import find_java
-from kadmin_nb.local.jars import find_jars
 
 SHORT_LIVED = ["-Xmx256M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 """Options of a JVM that lives for seconds: C2 would compile for longer than its code runs."""

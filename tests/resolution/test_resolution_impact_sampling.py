@@ -12,8 +12,8 @@ from py4j import java_gateway, protocol
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JJavaError
 
+from kadmin_nb.jars import find_jars
 from kadmin_nb.java import find_java
-from kadmin_nb.local.jars import find_jars
 from kadmin_nb.resolution.sampling import PAST, replay
 
 LIMIT = 1000.0

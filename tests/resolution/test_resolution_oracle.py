@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
+from kadmin_nb.jars import find_jars
 from kadmin_nb.java import find_java
-from kadmin_nb.local.jars import find_jars
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.levels import LEVELS
