@@ -38,7 +38,10 @@ def local(ctx: click.Context) -> Any:
     from ..frames.answer import Answer
     from ..frames.schemas import LOCAL, table
 
-    rows = [{name: getattr(kafka, name) for name in LOCAL.names} for kafka in kn.local.status()]
+    rows = [
+        {name: getattr(kafka, name) for name in LOCAL.names} | {"nodes": len(kafka.nodes)}
+        for kafka in kn.local.status()
+    ]
     return Answer(table(LOCAL, rows))
 
 

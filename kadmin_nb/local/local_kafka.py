@@ -41,28 +41,6 @@ ATTEMPTS = 4
 """Times that new ports are drawn, when another process takes one between the draw and the bind."""
 
 
-@dataclass(frozen=True, slots=True)
-class LocalStatus:
-    """One local cluster. `alive` of `nodes` run; `pids` has one entry a node, None where it does not run."""
-
-    name: str
-    state: str
-    bootstrap: str
-    version: str
-    nodes: int
-    alive: int
-    secure: bool
-    outlives: bool
-    started_at: datetime
-    pids: tuple[int | None, ...]
-    folder: Path
-
-    @property
-    def log(self) -> str:
-        """The path of the log of node 1."""
-        return str(self.folder / "node-1" / "server.log")
-
-
 class LocalKafka:
     """A running local cluster. As a context manager it stops at the end, if it was started with `start`."""
 
@@ -96,6 +74,37 @@ class LocalKafka:
     def secure(self) -> bool:
         """True if it has logins and the authorizer."""
         return self._run.secure
+
+    @property
+    def outlives(self) -> bool:
+        """True if it goes on when the process that started it ends."""
+        return self._run.outlives
+
+    @property
+    def started_at(self) -> datetime:
+        """The time of its start, UTC."""
+        return datetime.fromisoformat(self._run.started_at)
+
+    @property
+    def pids(self) -> tuple[int | None, ...]:
+        """The process id of each node; None of one that does not run."""
+        return tuple(node.pid for node in self.nodes)
+
+    @property
+    def alive(self) -> int:
+        """The number of nodes that run."""
+        return sum(pid is not None for pid in self.pids)
+
+    @property
+    def state(self) -> str:
+        """`running`, `degraded` (some nodes run), or `dead` (none does, and logs are kept)."""
+        alive = self.alive
+        return "dead" if alive == 0 else "running" if alive == len(self.nodes) else "degraded"
+
+    @property
+    def log(self) -> str:
+        """The path of the log of node 1."""
+        return str(self.nodes[0].log_path)
 
     @property
     def cluster_id(self) -> str:
@@ -233,21 +242,9 @@ def stop(name: str = "default") -> None:
     find(name).stop()
 
 
-def status() -> list[LocalStatus]:
-    """Every local Kafka by name; `state`: `running`, `degraded` (some nodes), `dead` (none, logs kept)."""
-    return [_status(folder, run) for folder, run in local_runs.all_runs()]
-
-
-def _status(folder: Path, run: Run) -> LocalStatus:
-    kafka = LocalKafka(folder, run)
-    pids = tuple(node.pid for node in kafka.nodes)
-    alive = sum(pid is not None for pid in pids)
-    state = "dead" if alive == 0 else "running" if alive == len(pids) else "degraded"
-    return LocalStatus(
-        name=run.name, state=state, bootstrap=kafka.bootstrap, version=run.version, nodes=len(pids),
-        alive=alive, secure=run.secure, outlives=run.outlives,
-        started_at=datetime.fromisoformat(run.started_at), pids=pids, folder=folder,
-    )  # fmt: skip
+def status() -> list[LocalKafka]:
+    """The local Kafkas that were started and not stopped, by name, dead ones too."""
+    return [LocalKafka(folder, run) for folder, run in local_runs.all_runs()]
 
 
 @dataclass(frozen=True, slots=True)

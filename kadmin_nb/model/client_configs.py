@@ -106,7 +106,14 @@ def stored_value(key: str, text: str) -> str:
         A key beyond the three, or a value that its clients cannot take.
     """
     refuse_unknown_key(key)
-    return _stored_acks(text) if key == ACKS else str(_milliseconds(key, text))
+    if key == ACKS:
+        if text not in _ACKS:
+            raise Invalid(f"acks={text} is not one of {', '.join(_ACKS)}", code="INVALID_CONFIG")
+        return ALL_REPLICAS[0] if text in ALL_REPLICAS else text
+    is_integer = text.isascii() and text.isdecimal() and len(text) <= len(str(_LARGEST_INTEGER))
+    if not is_integer or not 0 < int(text) <= _LARGEST_INTEGER:
+        raise Invalid(f"{key}={text} is not a number of milliseconds, from 1", code="INVALID_CONFIG")
+    return str(int(text))
 
 
 def refuse_unknown_key(key: str) -> None:
@@ -117,19 +124,6 @@ def refuse_unknown_key(key: str) -> None:
             code="INVALID_CONFIG",
             hint=did_you_mean(key, CLIENT_KEYS, f"One of {', '.join(CLIENT_KEYS)}."),
         )
-
-
-def _stored_acks(text: str) -> str:
-    if text not in _ACKS:
-        raise Invalid(f"acks={text} is not one of {', '.join(_ACKS)}", code="INVALID_CONFIG")
-    return ALL_REPLICAS[0] if text in ALL_REPLICAS else text
-
-
-def _milliseconds(key: str, text: str) -> int:
-    is_integer = text.isascii() and text.isdecimal() and len(text) <= len(str(_LARGEST_INTEGER))
-    if not is_integer or not 0 < int(text) <= _LARGEST_INTEGER:
-        raise Invalid(f"{key}={text} is not a number of milliseconds, from 1", code="INVALID_CONFIG")
-    return int(text)
 
 
 Value = TypeVar("Value")

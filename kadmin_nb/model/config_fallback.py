@@ -7,7 +7,7 @@ of them is set. Topics and groups fall back to keys of the brokers, some of whic
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..hints import nearest
@@ -155,15 +155,12 @@ def fallback(resource_type: str, key: str, synonyms: Iterable[Synonym], source: 
 def synonyms_below(resource_type: str, key: str, synonyms: Iterable[Synonym], source: Source) -> list[Synonym]:
     """The synonyms without the values of the key by this source and by the sources that override it."""
     synonyms, rank = list(synonyms), _RANKS[source]
-    names = _names_down_to(resource_type, key, {synonym.key for synonym in synonyms if synonym.source == source})
-    return [synonym for synonym in synonyms if synonym.key not in names or _RANKS[synonym.source] > rank]
-
-
-def _names_down_to(resource_type: str, key: str, set_keys: Collection[str]) -> Sequence[str]:
-    """The key, and the brokers' names of it down to the first that is set: a broker calls max.message.bytes of a topic
-    message.max.bytes. The other keys that decide of a broker are not its names, but others."""
+    set_keys = {synonym.key for synonym in synonyms if synonym.source == source}
+    # the key, and the brokers' names of it down to the first that is set: a broker calls max.message.bytes of a topic
+    # message.max.bytes. The other keys that decide of a broker are not its names, but others.
     names = deciding_keys(resource_type, key) if resource_type in BROKER_KEYS else (key,)
-    return names[: next((number for number, name in enumerate(names, 1) if name in set_keys), 1)]
+    names = names[: next((number for number, name in enumerate(names, 1) if name in set_keys), 1)]
+    return [synonym for synonym in synonyms if synonym.key not in names or _RANKS[synonym.source] > rank]
 
 
 def in_unit_of(key: str, synonym: Synonym) -> str | None:

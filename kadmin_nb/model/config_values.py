@@ -120,14 +120,11 @@ class BrokerConfigs:
         """Every place where that broker has a value which may decide about a key of such resources, as it reads it."""
         of_keys = (self._by_key.get(name, {}) for name in deciding_keys(resource_type, key))
         values = (values[name] for values in of_keys for name in (broker, "") if name in values)
-        return [synonym for value in values for synonym in _as_read(value)]
-
-
-def _as_read(value: ConfigValue) -> Iterator[Synonym]:
-    """The synonyms, the one that applies with what the broker made of its text."""
-    for synonym in value.synonyms:
-        applies = (synonym.source, synonym.key) == (value.source, value.key)
-        yield replace(synonym, text=value.text) if applies else synonym
+        return [  # the one that applies, with what the broker made of its text
+            replace(synonym, text=value.text) if (synonym.source, synonym.key) == (value.source, value.key) else synonym
+            for value in values
+            for synonym in value.synonyms
+        ]
 
 
 BOOLEAN = ("true", "false")

@@ -132,16 +132,14 @@ def _refuse_torn_name(words: Sequence[str]) -> None:
     whole = _joined(words)
     torn = next((word for word in words if not _is_part(word)), None)
     if torn is not None and len(whole) < len(words):
+        quoted = " ".join(  # doubly, so that single quotes may go around the line, as in YAML
+            f'{kind}="{name}"' if " " in name and '"' not in name else format_word(kind, name)
+            for kind, _, name in (word.partition("=") for word in whole)
+        )
         raise UsageError(
             f"{torn} does not name an entity: a name with spaces needs quotes",
-            hint=f"Write '{' '.join(map(_in_double_quotes, whole))}', with both kinds of quotes.",
+            hint=f"Write '{quoted}', with both kinds of quotes.",
         )
-
-
-def _in_double_quotes(word: str) -> str:
-    """The word with quotes around a name with spaces, so that single ones may go around the line, as in YAML."""
-    kind, _, name = word.partition("=")
-    return f'{kind}="{name}"' if " " in name and '"' not in name else format_word(kind, name)
 
 
 def _joined(words: Sequence[str]) -> list[str]:

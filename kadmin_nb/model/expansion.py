@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from ..errors import UsageError
-from .grammar import BRACED, STRING, Pattern, Special, Value, argument, as_value, balanced, parted_word, text_of_value
+from .grammar import BRACED, STRING, Pattern, Special, argument, as_value, balanced, parted_word, text_of_value
 
 
 class Variables(Protocol):
@@ -67,18 +67,14 @@ def _expanded_word(word: str, variables: Variables) -> list[str]:
     value = expanded_value(right_side, variables)
     if sign == "~=" and not isinstance(value, Pattern):
         return [argument(name, Pattern(as_text(value, right_side)))]
-    meant = _as_value(value, right_side)
+    try:
+        meant = as_value(value)
+    except UsageError as exc:
+        raise exc.within(right_side) from None
     parts = meant if isinstance(meant, tuple) else (meant,)
     if not parts:
         raise UsageError(f"{right_side} is an empty list")
     return [argument(name, part) for part in parts]
-
-
-def _as_value(value: object, typed: str) -> Value:
-    try:
-        return as_value(value)
-    except UsageError as exc:
-        raise exc.within(typed) from None
 
 
 def expanded_value(text: str, variables: Variables) -> object:
@@ -113,18 +109,14 @@ def _value_of(braced: str, variables: Variables) -> object:
         raise UsageError(f"{braced} is not an expression", hint=_CHARACTERS)
     value = variables.value(parted["value"].strip())
     if parted["as"] or parted["format"] is not None:
-        value = _formatted(value, parted["as"], parted["format"], braced, variables)
+        spec = str(expanded_value(parted["format"], variables)) if parted["format"] else ""
+        try:
+            value = format(_CONVERSIONS[parted["as"]](value), spec)
+        except (TypeError, ValueError) as exc:
+            raise UsageError(f"{braced} cannot be formatted: {exc}") from None
     if value is None or (isinstance(value, str) and not value):
         raise UsageError(f"{braced} is empty", hint="For the default entity write <default> or pass kn.DEFAULT.")
     return value
-
-
-def _formatted(value: object, conversion: str | None, spec: str | None, braced: str, variables: Variables) -> str:
-    inner = str(expanded_value(spec, variables)) if spec else ""
-    try:
-        return format(_CONVERSIONS[conversion](value), inner)
-    except (TypeError, ValueError) as exc:
-        raise UsageError(f"{braced} cannot be formatted: {exc}") from None
 
 
 def as_text(value: object, typed: str) -> str:

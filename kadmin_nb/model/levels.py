@@ -68,13 +68,13 @@ IP, DEFAULT_IP, OTHER = "IP", "DEFAULT_IP", "OTHER"
 LEVEL_NAMES: tuple[str, ...] = (*(level.name for level in LEVELS), IP, DEFAULT_IP, OTHER)
 
 
-def _parts_of(level: Level) -> tuple[tuple[str, bool], ...]:
-    """The entity types of a level, and whether each stands there as the default."""
-    parts = (("user", level.user), ("client-id", level.client_id))
-    return tuple((kind, part == "default") for kind, part in parts if part)
-
-
-_BY_PARTS = {_parts_of(level): level.name for level in LEVELS} | {(("ip", False),): IP, (("ip", True),): DEFAULT_IP}
+_BY_PARTS = {
+    tuple(
+        (kind, part == "default") for kind, part in (("user", level.user), ("client-id", level.client_id)) if part
+    ): level.name
+    for level in LEVELS
+} | {(("ip", False),): IP, (("ip", True),): DEFAULT_IP}
+"""The levels by their entity types, and whether each stands there as the default."""
 
 
 def level_of(parts: Iterable[tuple[str, Part]]) -> str:

@@ -112,16 +112,11 @@ def _parse_number(key: str, value: object) -> float:
         raise UsageError(f"{key}={value} is not a {kind}", hint=comma_hint(value) or f"For example {example}.")
     factor = _factor(key, match["unit"], match["rate"])
     try:
-        return float(_decimal(key, match["number"]) * factor)
+        return float(Decimal(match["number"].replace("_", "")) * factor)
     except Overflow:
         return math.inf
-
-
-def _decimal(key: str, text: str) -> Decimal:
-    try:
-        return Decimal(text.replace("_", ""))
     except InvalidOperation:
-        raise UsageError(f"{key}={_shown(key, text)} is not a number") from None
+        raise UsageError(f"{key}={_shown(key, match['number'])} is not a number") from None
 
 
 def _factor(key: str, unit: str, rate: str | None) -> int:

@@ -35,44 +35,15 @@ class Source(StrEnum):
         return cls.UNKNOWN
 
 
-SOURCES = {
-    1: Source.TOPIC,
-    2: Source.BROKER,
-    3: Source.ALL_BROKERS,
-    4: Source.FILE,
-    5: Source.BUILT_IN,
-    6: Source.BROKER_LOGGER,
-    7: Source.CLIENT_METRICS,
-    8: Source.GROUP,
-}
-VALUE_TYPES = {
-    1: "BOOLEAN",
-    2: "STRING",
-    3: "INT",
-    4: "SHORT",
-    5: "LONG",
-    6: "DOUBLE",
-    7: "LIST",
-    8: "CLASS",
-    9: "PASSWORD",
-}
-OWN_SOURCE = {
-    "TOPIC": Source.TOPIC,
-    "BROKER": Source.BROKER,
-    "BROKER_LOGGER": Source.BROKER_LOGGER,
-    "CLIENT_METRICS": Source.CLIENT_METRICS,
-    "GROUP": Source.GROUP,
-}
+_SOURCES = "TOPIC", "BROKER", "ALL_BROKERS", "FILE", "BUILT_IN", "BROKER_LOGGER", "CLIENT_METRICS", "GROUP"
+SOURCES = {number: Source[name] for number, name in enumerate(_SOURCES, 1)}
+_VALUE_TYPES = "BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD"
+VALUE_TYPES = dict(enumerate(_VALUE_TYPES, 1))
+OWN_SOURCE = {kind: Source[kind] for kind in RESOURCE_TYPES}
 """The source that a value set on the resource itself has."""
 
-WORDS = {
-    "topic": "TOPIC",
-    "broker": "BROKER",
-    "broker-logger": "BROKER_LOGGER",
-    "client-metrics": "CLIENT_METRICS",
-    "group": "GROUP",
-}
-"""The words of the grammar for the resource types."""
+WORDS = {kind.lower().replace("_", "-"): kind for kind in RESOURCE_TYPES}
+"""The words of the grammar for the resource types: `topic`, `broker-logger`."""
 
 
 def unknown(names: Mapping[int, str], number: int) -> str:

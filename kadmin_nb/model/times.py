@@ -40,19 +40,13 @@ def is_time(text: str) -> bool:
 def _parse_time(text: str) -> datetime | None:
     if text.strip() == "now":
         return datetime.now(UTC)
-    if day := _beginning_of(text.strip().lower()):
-        return day
+    if day := _date_called(text.strip().lower(), datetime.now(UTC).date()):
+        return datetime(day.year, day.month, day.day, tzinfo=UTC)
     length, ago, after = text.strip().rpartition("ago")
     try:
         return _before(length.strip()) if ago and not after else datetime.fromisoformat(text)
     except (ValueError, OverflowError):
         return None
-
-
-def _beginning_of(word: str) -> datetime | None:
-    """The midnight with which a day began that is called by its word."""
-    day = _date_called(word, datetime.now(UTC).date())
-    return None if day is None else datetime(day.year, day.month, day.day, tzinfo=UTC)
 
 
 def _date_called(word: str, today: date) -> date | None:
