@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from .errors import UsageError
@@ -131,6 +131,13 @@ def from_properties(text: str) -> Iterator[tuple[int, str, str]]:
 
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
+
+
+def as_properties(properties: Mapping[str, str]) -> str:
+    """The text of a Java properties file with these keys and values."""
+    import javaproperties
+
+    return javaproperties.dumps(properties, timestamp=None)
 
 
 class _Ambiguous(ValueError):

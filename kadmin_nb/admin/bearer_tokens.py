@@ -143,12 +143,10 @@ def _request(source: TokenEndpoint) -> urllib.request.Request:
 def _tls(source: TokenEndpoint) -> ssl.SSLContext | None:
     if not source.url.startswith("https:"):
         return None
-    context = ssl.create_default_context(cafile=source.ca_file if source.only_ca_file else None)
-    if source.ca_file and not source.only_ca_file:
-        context.load_verify_locations(source.ca_file)
-    if source.certificate_file:
-        secret = source.key_password
-        context.load_cert_chain(source.certificate_file, source.key_file, secret.reveal() if secret else None)
+    context = ssl.create_default_context(cafile=source.pem.ca_file if source.only_ca_file else None)
+    if source.pem.ca_file and not source.only_ca_file:
+        context.load_verify_locations(source.pem.ca_file)
+    source.pem.show_certificate(context)
     return context
 
 

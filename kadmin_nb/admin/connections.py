@@ -350,23 +350,18 @@ def tls(settings: Settings) -> ssl.SSLContext:
     ConnectionFailed
         One that cannot be read, in librdkafka's words, which are better than Python's.
     """
-    for file in (settings.ca_file, settings.certificate_file, settings.key_file):
+    pem = settings.pem
+    for file in (pem.ca_file, pem.certificate_file, pem.key_file):
         if file and not os.path.isfile(file):
             raise NotFound(f"{settings.source}: no such file: {file}")
     try:
-        return _tls_context(settings)
+        context = ssl.create_default_context(cafile=pem.ca_file)
+        context.check_hostname = settings.check_hostname
+        pem.show_certificate(context)
+        return context
     except (OSError, ValueError):
         raise_cause(settings, AT_ONCE, 0.0, lambda: False)
         raise ConnectionFailed(f"{settings.source}: a PEM file cannot be read", code="INVALID_CONFIG") from None
-
-
-def _tls_context(settings: Settings) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=settings.ca_file)
-    context.check_hostname = settings.check_hostname
-    if settings.certificate_file:
-        secret = settings.key_password
-        context.load_cert_chain(settings.certificate_file, settings.key_file, secret.reveal() if secret else None)
-    return context
 
 
 def raise_cause(settings: Settings, timeout: float, spent: float, is_reached: Callable[[], bool]) -> None:

@@ -125,7 +125,7 @@ def own_certificate(settings: Settings) -> x509.Certificate:
         The file holds none.
     """
     try:
-        return x509.load_pem_x509_certificates(Path(settings.certificate_file or "").read_bytes())[0]
+        return x509.load_pem_x509_certificates(Path(settings.pem.certificate_file or "").read_bytes())[0]
     except (OSError, ValueError, x509.InvalidVersion):
         raise UsageError(f"{settings.source}: the keystore holds no certificate that can be read") from None
 

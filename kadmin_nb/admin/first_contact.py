@@ -37,19 +37,17 @@ def config(settings: Settings) -> dict[str, Any]:
     """librdkafka's configuration for these settings. Raises Unsupported for GSSAPI, which it does not know."""
     if settings.mechanism == GSSAPI:
         raise Unsupported("librdkafka, as Python has it, does not speak GSSAPI")
-    password = settings.password.reveal() if settings.password else None
-    key_password = settings.key_password.reveal() if settings.key_password else None
     values = {
         "bootstrap.servers": settings.bootstrap,
         "client.id": settings.client_id,
         "security.protocol": settings.security_protocol,
         "sasl.mechanism": settings.mechanism,
         "sasl.username": settings.username,
-        "sasl.password": password,
-        "ssl.ca.location": settings.ca_file,
-        "ssl.certificate.location": settings.certificate_file,
-        "ssl.key.location": settings.key_file,
-        "ssl.key.password": key_password,
+        "sasl.password": settings.password.reveal() if settings.password else None,
+        "ssl.ca.location": settings.pem.ca_file,
+        "ssl.certificate.location": settings.pem.certificate_file,
+        "ssl.key.location": settings.pem.key_file,
+        "ssl.key.password": settings.pem.password,
         "ssl.endpoint.identification.algorithm": "https" if settings.check_hostname else "none",
         "oauth_cb": _token_callback(settings.token_login) if settings.token_login else None,
     }

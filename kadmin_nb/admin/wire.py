@@ -283,7 +283,7 @@ class Wire:
             return ConnectionFailed(text, code="BROKER_NOT_AVAILABLE", hint="Start it again, or unregister it.")
         if isinstance(cause, kafka.errors.KafkaConnectionError) and (limited := self._limited(node, doing)):
             return limited
-        is_checked = self.settings.certificate_file or self.settings.mechanism not in (None, GSSAPI)
+        is_checked = self.settings.pem.certificate_file or self.settings.mechanism not in (None, GSSAPI)
         if is_checked and isinstance(cause, _HUNG_UP):
             from . import first_contact
 

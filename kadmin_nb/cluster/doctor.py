@@ -122,7 +122,7 @@ def _connection(settings_of: Callable[[], Settings], longest: float | None) -> I
         return
     timeout = longest or settings.timeout or STEP_TIMEOUT
     yield _settings_check(settings)
-    if settings.uses_tls and settings.certificate_file:
+    if settings.uses_tls and settings.pem.certificate_file:
         fix = "Get a new certificate for this client, and name its store in ssl.keystore.location."
         yield _dated("our certificate", settings.source, lambda: contact.own_certificate(settings), fix)
     addresses = _bootstrap_checks(settings, timeout)
@@ -261,7 +261,7 @@ def _login_words(settings: Settings) -> str:
         return f"{settings.mechanism} with a ticket for {settings.kerberos_service}"
     if settings.uses_sasl:
         return f"{settings.mechanism} as {settings.username}"
-    return "by our certificate" if settings.certificate_file else "not required"
+    return "by our certificate" if settings.pem.certificate_file else "not required"
 
 
 def _broker_checks(kafka: LiveKafka, timeout: float) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from kadmin_nb import files, local_runs
+from kadmin_nb import documents, files, local_runs
 from kadmin_nb.errors import NotFound, UsageError
 from kadmin_nb.jars import Distribution, Progress, find_jars
 from kadmin_nb.java import Java, find_java
@@ -331,10 +331,8 @@ def _write_files(kafka: LocalKafka, recipe: ClusterSpec) -> None:
 
 def _write_private(file: Path, properties: Mapping[str, str]) -> None:
     """Readable by its owner only, from the first byte on."""
-    import javaproperties  # with it comes an XML parser
-
     file.parent.mkdir(mode=0o700, exist_ok=True)
-    files.write(file, javaproperties.dumps(properties, timestamp=None), mode=0o600)
+    files.write(file, documents.as_properties(properties), mode=0o600)
 
 
 def _run(order: _StartOrder, run_id: str, java: Java, jars: Distribution, flags: Sequence[str]) -> Run:

@@ -3,18 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ..secrets import Secret
+
+if TYPE_CHECKING:
+    import ssl
 
 TOKEN_TIMEOUT = 10.0
 """Seconds that a token server may take where nobody says."""
 
 
 @dataclass(frozen=True, slots=True)
+class PemFiles:
+    """The PEM files of TLS: authorities that we trust (None: the machine's own), and our certificate and key."""
+
+    ca_file: str | None = None
+    certificate_file: str | None = None
+    key_file: str | None = None
+    key_password: Secret | None = None
+
+    @property
+    def password(self) -> str | None:
+        """The text of the key's password."""
+        return self.key_password.reveal() if self.key_password else None
+
+    def show_certificate(self, context: ssl.SSLContext) -> None:
+        """Have a TLS context present our certificate, where we have one."""
+        if self.certificate_file:
+            context.load_cert_chain(self.certificate_file, self.key_file, self.password)
+
+
+@dataclass(frozen=True, slots=True)
 class TokenEndpoint:
     """A token server, and the client credentials that it wants (RFC 6749, 4.4).
 
-    `ca_file` are PEM certificates of authorities; with `only_ca_file` the machine's own are not trusted.
+    With `only_ca_file` the machine's own authorities are not trusted beside those of the PEM file.
     `encodes_credentials` writes them as RFC 6749 does, not as most servers read them.
     """
 
@@ -23,11 +47,8 @@ class TokenEndpoint:
     client_secret: Secret
     scope: str | None = None
     encodes_credentials: bool = False
-    ca_file: str | None = None
+    pem: PemFiles = PemFiles()
     only_ca_file: bool = False
-    certificate_file: str | None = None
-    key_file: str | None = None
-    key_password: Secret | None = None
     timeout: float = TOKEN_TIMEOUT
 
     def __str__(self) -> str:
@@ -87,7 +108,7 @@ GSSAPI = "GSSAPI"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """A connection, whatever it was read from. Files are PEM. `source` names where it came from.
+    """A connection, whatever it was read from. `source` names where it came from.
 
     `policy` is the file of rules that every plan there is to keep; `target` the word that means this connection from
     any folder, empty for the one that no word is needed for. `timeout` is the seconds that a call may take, an alter
@@ -99,10 +120,7 @@ class Settings:
     mechanism: str | None = None
     username: str | None = None
     password: Secret | None = None
-    ca_file: str | None = None
-    certificate_file: str | None = None
-    key_file: str | None = None
-    key_password: Secret | None = None
+    pem: PemFiles = PemFiles()
     token_login: TokenLogin | None = None
     kerberos_service: str | None = None
     check_hostname: bool = True

@@ -13,10 +13,10 @@ import re
 import urllib.parse
 import urllib.request
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .. import web
-from ..errors import KadminError, Unsupported, UsageError
+from ..errors import Unsupported, UsageError
 from ..model.connection_settings import TOKEN_TIMEOUT, AwsSigner, TokenEndpoint, TokenFile, TokenLogin, UnsecuredToken
 from ..model.java_text import trimmed
 from ..secrets import Secret
@@ -105,14 +105,9 @@ def _tokens(text: str, at: str) -> Iterator[Token]:
         if not match:
             raise _malformed(at, "a quote is not closed, or a value must be in quotes")
         place = match.end()
-        yield _token(match)
-
-
-def _token(match: re.Match[str]) -> Token:
-    kind = str(match.lastgroup)
-    if kind in ("double", "single"):
-        return "quoted", _ESCAPE.sub(_unescaped, match[kind])
-    return kind, match[kind]
+        kind = str(match.lastgroup)
+        is_quoted = kind in ("double", "single")
+        yield ("quoted", _ESCAPE.sub(_unescaped, match[kind])) if is_quoted else (kind, match[kind])
 
 
 _ESCAPE = re.compile(r"\\([0-3][0-7]{0,2}|[4-7][0-7]?|.)", re.DOTALL)
@@ -130,12 +125,8 @@ def _module_kind(module: Token, at: str) -> str:
         return MODULES[known]
     if not _CLASS_NAME.fullmatch(name):
         raise _malformed(at, "it does not begin with the class name of a login module")
-    raise _refused_module(name, at)
-
-
-def _refused_module(name: str, at: str) -> KadminError:
     supported = ", ".join(module.rpartition(".")[2] for module in MODULES)
-    return Unsupported(f"{at} names {name}, which is refused", hint=f"Supported are {supported}; no class is loaded.")
+    raise Unsupported(f"{at} names {name}, which is refused", hint=f"Supported are {supported}; no class is loaded.")
 
 
 def _options(tokens: Iterator[Token], at: str) -> tuple[dict[str, str], frozenset[str]]:
@@ -287,7 +278,10 @@ def token_login(entries: Entries, module: LoginModule | None, ca_file: str | Non
     """
     options = module.options if module else {}
     if module:
-        _refuse_unknown_options(module)
+        known, beginnings = (*_JAAS_OPTIONS, _LIFETIME), (_EXTENSION, _CLAIM, "ssl.")
+        others = [name for name in options if name not in known and not name.startswith(beginnings)]
+        supported = f"{', '.join(_JAAS_OPTIONS)}, {_EXTENSION}…, ssl.…, {_CLAIM}… and {_LIFETIME}"
+        module.refuse_other_options(others, supported)
     extensions = tuple((name, value) for name, value in _below(_EXTENSION, options).items())
     url = entries.text(URL)
     if not url:
@@ -300,12 +294,6 @@ def token_login(entries: Entries, module: LoginModule | None, ca_file: str | Non
         return TokenLogin(_token_file(parts, entries), extensions)
     _check_url(parts, entries)
     return TokenLogin(_endpoint(url, entries, options, ca_file), extensions)
-
-
-def _refuse_unknown_options(module: LoginModule) -> None:
-    known, beginnings = (*_JAAS_OPTIONS, _LIFETIME), (_EXTENSION, _CLAIM, "ssl.")
-    others = [name for name in module.options if name not in known and not name.startswith(beginnings)]
-    module.refuse_other_options(others, f"{', '.join(_JAAS_OPTIONS)}, {_EXTENSION}…, ssl.…, {_CLAIM}… and {_LIFETIME}")
 
 
 def _below(prefix: str, options: Mapping[str, str]) -> dict[str, str]:
@@ -359,19 +347,14 @@ def _endpoint(url: str, entries: Entries, options: Mapping[str, str], ca_file: s
                               "sasl.jaas.config.")  # fmt: skip
     own = Entries({name: Secret(value) for name, value in options.items() if name.startswith("ssl.")}, entries.source)
     stores = pem.stores(own)
+    timeouts = "sasl.login.connect.timeout.ms", "sasl.login.read.timeout.ms"
     return TokenEndpoint(
         url,
         client_id,
         Secret(secret),
         entries.text("sasl.oauthbearer.scope") or options.get("scope"),
         encodes_credentials=(entries.text("sasl.oauthbearer.header.urlencode") or "").lower() == "true",
-        ca_file=stores.ca_file or ca_file,
+        pem=replace(stores, ca_file=stores.ca_file or ca_file),
         only_ca_file=stores.ca_file is not None,
-        certificate_file=stores.certificate_file,
-        key_file=stores.key_file,
-        key_password=stores.key_password,
-        timeout=sum(entries.seconds(key) or TOKEN_TIMEOUT / len(_TIMEOUTS) for key in _TIMEOUTS),
+        timeout=sum(entries.seconds(key) or TOKEN_TIMEOUT / len(timeouts) for key in timeouts),
     )
-
-
-_TIMEOUTS = ("sasl.login.connect.timeout.ms", "sasl.login.read.timeout.ms")

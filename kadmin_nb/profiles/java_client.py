@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import KadminError, Unsupported, UsageError
 from ..hints import nearest
-from ..model.connection_settings import Settings
+from ..model.connection_settings import PemFiles, Settings
 from . import java_keys, pem
 from .java_properties import Entries
 
@@ -39,16 +39,12 @@ def settings(entries: Entries) -> Settings:
     protocol = _protocol(entries)
     module = _login_module(entries)
     sasl, tls = protocol.startswith("SASL"), protocol.endswith("SSL")
-    stores = pem.stores(entries) if tls else pem.PemStores()
     mechanism = _mechanism(entries, module) if sasl else None
     found = Settings(
         bootstrap=_bootstrap(entries),
         security_protocol=protocol,
         mechanism=mechanism,
-        ca_file=stores.ca_file,
-        certificate_file=stores.certificate_file,
-        key_file=stores.key_file,
-        key_password=stores.key_password,
+        pem=pem.stores(entries) if tls else PemFiles(),
         check_hostname=_check_hostname(entries),
         client_id=entries.text("client.id") or "kadmin_nb",
         timeout=entries.seconds("default.api.timeout.ms"),  # Java's bound on a call with all its attempts
@@ -72,7 +68,7 @@ def _with_login(found: Settings, entries: Entries, module: LoginModule | None) -
         return replace(found, kerberos_service=jaas.kerberos_service_name(entries, module))
     handler = java_keys.class_name(entries.text(java_keys.HANDLER) or "")
     is_msk = found.mechanism == "AWS_MSK_IAM" or handler == java_keys.MSK_HANDLER
-    tokens = jaas.msk_login(entries, module) if is_msk else jaas.token_login(entries, module, found.ca_file)
+    tokens = jaas.msk_login(entries, module) if is_msk else jaas.token_login(entries, module, found.pem.ca_file)
     return replace(found, mechanism="OAUTHBEARER", token_login=tokens)
 
 
@@ -128,22 +124,17 @@ def _protocol(entries: Entries) -> str:
 def _login_module(entries: Entries) -> LoginModule | None:
     """Read also where no SASL is spoken: a class is refused wherever it stands."""
     for key in sorted(java_keys.CLASSES.keys() & entries.values.keys()):
-        _refuse_unknown_class(entries, key)
+        name, understood = java_keys.class_name(entries.text(key) or ""), java_keys.CLASSES[key]
+        if name and name not in understood:  # we cannot stand in for it, and Java would run it
+            supported = ", ".join(dict.fromkeys(known.rpartition(".")[2] for known in understood))
+            raise Unsupported(f"{entries.source}: {key} is refused: no class is loaded",
+                              hint=f"Supported by name: {supported}.")  # fmt: skip
     text = entries.text("sasl.jaas.config")
     if not text:
         return None
     from . import jaas  # its patterns take longer to compile than all else here to load
 
     return jaas.parse(text, entries.source)
-
-
-def _refuse_unknown_class(entries: Entries, key: str) -> None:
-    """Refuse a class that we cannot stand in for: Java would run it."""
-    name, understood = java_keys.class_name(entries.text(key) or ""), java_keys.CLASSES[key]
-    if name and name not in understood:
-        supported = ", ".join(dict.fromkeys(known.rpartition(".")[2] for known in understood))
-        raise Unsupported(f"{entries.source}: {key} is refused: no class is loaded",
-                          hint=f"Supported by name: {supported}.")  # fmt: skip
 
 
 def _mechanism(entries: Entries, module: LoginModule | None) -> str:

@@ -91,7 +91,10 @@ def _unprotected(protected: bytes, password: str) -> bytes:
     salted = _key_octets(protected)
     salt, covered, check = salted[:_HASH_SIZE], salted[_HASH_SIZE:-_HASH_SIZE], salted[-_HASH_SIZE:]
     secret = password.encode("utf-16-be")
-    key = bytes(a ^ b for a, b in zip(covered, _key_stream(secret, salt, len(covered)), strict=False))
+    parts = [_sha1(secret + salt)]
+    while len(parts) * _HASH_SIZE < len(covered):
+        parts.append(_sha1(secret + parts[-1]))
+    key = bytes(a ^ b for a, b in zip(covered, b"".join(parts), strict=False))
     if _sha1(secret + key) != check:
         raise WrongKeyPassword
     return key
@@ -137,28 +140,12 @@ def _key_octets(protected: bytes) -> bytes:
     return octets[2 + (octets[1] & 0x7F if is_long else 0) :]
 
 
-def _key_stream(secret: bytes, salt: bytes, size: int) -> bytes:
-    parts = [_sha1(secret + salt)]
-    while len(parts) * _HASH_SIZE < size:
-        parts.append(_sha1(secret + parts[-1]))
-    return b"".join(parts)
-
-
 def _sha1(content: bytes) -> bytes:
     return hashlib.sha1(content, usedforsecurity=False).digest()
 
 
 MAX_STORE_BYTES = 1 << 22
 _JCEKS = b"\xce\xce\xce\xce"
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """A certificate chain and its private key as PEM, the key encrypted under a password of this process."""
-
-    chain: str
-    key: str
-    password: Secret
 
 
 def trusted_certificates(location: str, password: str | None, store: str) -> str:
@@ -176,8 +163,10 @@ def trusted_certificates(location: str, password: str | None, store: str) -> str
     return _pem(certificates)
 
 
-def identity(location: str, password: str | None, key_password: str | None, store: str) -> Identity:
-    """The key of a keystore and its chain; a key without a password of its own has the store's.
+def identity(location: str, password: str | None, key_password: str | None, store: str) -> tuple[str, str, Secret]:
+    """The chain and the key of a keystore as PEM, and the password of this process that encrypts the key.
+
+    A key without a password of its own has the store's.
 
     Raises
     ------
@@ -187,8 +176,7 @@ def identity(location: str, password: str | None, key_password: str | None, stor
     content = _loaded(location, password, store, key_password or password)
     if content.key is None or not content.chain:
         raise UsageError(f"{location}, named by {store}.location, holds no private key with its certificate")
-    key, cover = _encrypted(content.key)
-    return Identity(_pem(content.chain), key, cover)
+    return _pem(content.chain), *_encrypted(content.key)
 
 
 @functools.cache

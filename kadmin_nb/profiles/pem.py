@@ -9,13 +9,13 @@ import functools
 import hashlib
 import re
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from .. import files
-from ..errors import KadminError, Unsupported, UsageError
+from ..errors import Unsupported, UsageError
 from ..hints import did_you_mean
+from ..model.connection_settings import PemFiles
 from ..secrets import Secret
 from .java_properties import Entries
 
@@ -23,17 +23,7 @@ MAX_PEM_BYTES = 1 << 22
 _STORE_TYPES = ("PEM", "PKCS12", "JKS")
 
 
-@dataclass(frozen=True, slots=True)
-class PemStores:
-    """PEM files: whom we trust, and who we are. None: the machine's own authorities; nobody."""
-
-    ca_file: str | None = None
-    certificate_file: str | None = None
-    key_file: str | None = None
-    key_password: Secret | None = None
-
-
-def stores(entries: Entries) -> PemStores:
+def stores(entries: Entries) -> PemFiles:
     """The stores that `ssl.truststore.*` and `ssl.keystore.*` name.
 
     Raises
@@ -44,7 +34,8 @@ def stores(entries: Entries) -> PemStores:
         No such file; a wrong password; not of its type; parts that cannot be combined.
     """
     identity = _keystore(entries)
-    if identity.key_file and not identity.key_password and _is_encrypted(identity.key_file):
+    if identity.key_file and not identity.key_password and _ENCRYPTED.search(Path(identity.key_file).read_bytes()):
+        # OpenSSL would stop and ask for a password, on a terminal nobody looks at
         raise UsageError(f"{entries.source}: the private key is encrypted and ssl.key.password is missing")
     return replace(identity, ca_file=_truststore(entries))
 
@@ -65,36 +56,23 @@ def _truststore(entries: Entries) -> str | None:
 _PARTS = ("ssl.keystore.certificate.chain", "ssl.keystore.key")
 
 
-def _keystore(entries: Entries) -> PemStores:
+def _keystore(entries: Entries) -> PemFiles:
     """Our certificate chain and key; in a Java client a location is one file with both."""
     present = [part for part in _PARTS if entries.text(part)]
     location = _location(entries, "keystore", present[0] if present else None)
+    password = entries.text("ssl.key.password")
     if present:
-        return _identity_of_texts(entries, present)
+        if len(present) == 1:
+            missing = next(part for part in _PARTS if part not in present)
+            raise UsageError(f"{entries.source}: {present[0]} needs {missing}, too")
+        chain, key = (_as_written(_blocks(entries.text(part) or "", part, entries)) for part in _PARTS)
+        return PemFiles(None, chain, key, Secret(password) if password else None)
     if location is None or _store_type(entries, "keystore") == "PEM":
-        return PemStores(None, location, location, _key_password(entries) if location else None)
-    return _unpacked(location, entries.text("ssl.keystore.password"), entries.text("ssl.key.password"))
-
-
-def _identity_of_texts(entries: Entries, present: Sequence[str]) -> PemStores:
-    if len(present) == 1:
-        missing = next(part for part in _PARTS if part not in present)
-        raise UsageError(f"{entries.source}: {present[0]} needs {missing}, too")
-    chain, key = (_as_written(_blocks(entries.text(part) or "", part, entries)) for part in _PARTS)
-    return PemStores(None, chain, key, _key_password(entries))
-
-
-def _key_password(entries: Entries) -> Secret | None:
-    text = entries.text("ssl.key.password")
-    return Secret(text) if text else None
-
-
-def _unpacked(location: str, password: str | None, key_password: str | None) -> PemStores:
-    """The files of a PKCS12 or JKS keystore, its key encrypted."""
+        return PemFiles(None, location, location, Secret(password) if location and password else None)
     from . import java_stores  # loaded where there is such a store
 
-    identity = java_stores.identity(location, password, key_password, "ssl.keystore")
-    return PemStores(None, _as_written(identity.chain), _as_written(identity.key), identity.password)
+    chain, key, cover = java_stores.identity(location, entries.text("ssl.keystore.password"), password, "ssl.keystore")
+    return PemFiles(None, _as_written(chain), _as_written(key), cover)
 
 
 def _location(entries: Entries, store: str, inline: str | None) -> str | None:
@@ -114,7 +92,12 @@ def _location(entries: Entries, store: str, inline: str | None) -> str | None:
     if entries.text(f"ssl.{store}.password"):
         raise UsageError(f"{entries.source}: ssl.{store}.password does not go with a PEM store",
                          hint="The password of an encrypted key is ssl.key.password.")  # fmt: skip
-    return _checked(location, f"ssl.{store}.location") if location else None
+    if location is None:
+        return None
+    key = f"ssl.{store}.location"
+    if b"-----BEGIN " not in files.read(Path(location), f"the PEM file of {key}", MAX_PEM_BYTES):
+        raise UsageError(f"{location}, named by {key}, is not a PEM file")
+    return str(Path(location).absolute())
 
 
 def _store_type(entries: Entries, store: str) -> str:
@@ -126,21 +109,9 @@ def _store_type(entries: Entries, store: str) -> str:
     text = entries.text(key) or "JKS"
     kind = text if text.upper() == "PEM" else text.upper()
     if kind not in _STORE_TYPES:
-        hint = did_you_mean(kind.upper(), _STORE_TYPES)
+        hint = did_you_mean(text.upper(), _STORE_TYPES)
         raise UsageError(f"{entries.source}: {key} is not PEM, PKCS12 or JKS", hint=hint)
     return kind
-
-
-def _checked(location: str, key: str) -> str:
-    content = files.read(Path(location), f"the PEM file of {key}", MAX_PEM_BYTES)
-    if b"-----BEGIN " not in content:
-        raise UsageError(f"{location}, named by {key}, is not a PEM file")
-    return str(Path(location).absolute())
-
-
-def _is_encrypted(path: str) -> bool:
-    """True if OpenSSL would stop and ask for a password, on a terminal nobody looks at."""
-    return _ENCRYPTED.search(Path(path).read_bytes()) is not None
 
 
 _ENCRYPTED = re.compile(rb"-----BEGIN ENCRYPTED |^Proc-Type: 4,ENCRYPTED", re.MULTILINE)
@@ -172,14 +143,10 @@ def _blocks(text: str, key: str, entries: Entries) -> str:
     expected = _EXPECTED.get(key, "CERTIFICATE")
     blocks = [(label, "".join(body.split())) for label, body in _BLOCK.findall(text) if label.endswith(expected)]
     if not blocks or text.count("-----BEGIN") != len(_BLOCK.findall(text)):
-        raise _no_pem(key, expected, entries)
+        raise UsageError(f"{entries.source}: {key} is not PEM text with a {expected}",
+                         hint="In a properties file every line of a value but its last ends in \\.")  # fmt: skip
     return "".join(_block(label, body) for label, body in blocks)
 
 
 def _block(label: str, body: str) -> str:
     return "\n".join((f"-----BEGIN {label}-----", *re.findall(".{1,64}", body), f"-----END {label}-----", ""))
-
-
-def _no_pem(key: str, expected: str, entries: Entries) -> KadminError:
-    return UsageError(f"{entries.source}: {key} is not PEM text with a {expected}",
-                      hint="In a properties file every line of a value but its last ends in \\.")  # fmt: skip

@@ -100,19 +100,17 @@ def _databricks(name: str, _folder: Path) -> str:
         raise UsageError(f"{reference} is not databricks:SCOPE/KEY")
     if not databricks.is_here():
         raise Unsupported(f"{reference}: this is not Databricks", hint="Use another kind of reference here.")
-    dbutils = _dbutils(reference)
+    # the notebook's own `dbutils`, else the SDK's, which also serves a plain script on the cluster
+    dbutils = getattr(sys.modules["__main__"], "dbutils", None)
+    if not dbutils:
+        dbutils = _imported("databricks.sdk.runtime", reference, "pip install databricks-sdk").dbutils
     return _asked(reference, lambda: dbutils.secrets.get(scope=scope, key=key)) or ""
-
-
-def _dbutils(reference: str) -> Any:
-    """The notebook's own `dbutils`, else the SDK's, which also serves a plain script on the cluster."""
-    injected = getattr(sys.modules["__main__"], "dbutils", None)
-    return injected or _imported("databricks.sdk.runtime", reference, "pip install databricks-sdk").dbutils
 
 
 def _prompt(name: str, _folder: Path) -> str:
     """Typed by a person, twice, and shown nowhere."""
-    if not _somebody_is_here():
+    is_a_kernel = getpass.getpass.__module__ != getpass.__name__  # which puts a function of its own for getpass
+    if not sys.stdin.isatty() and not is_a_kernel:
         raise Unsupported(
             f"prompt:{name}: there is no terminal to ask in", hint=f"Use another kind of reference here: {FORMS}."
         )
@@ -120,11 +118,6 @@ def _prompt(name: str, _folder: Path) -> str:
     if text != _asked(f"prompt:{name}", lambda: getpass.getpass("Repeat it: ")):
         raise UsageError(f"prompt:{name}: the two entries differ", hint="Nothing was sent.")
     return text or ""
-
-
-def _somebody_is_here() -> bool:
-    """True in a terminal, and in a notebook, whose kernel puts a function of its own for getpass."""
-    return sys.stdin.isatty() or getpass.getpass.__module__ != getpass.__name__
 
 
 _SCHEMES: dict[str, Callable[[str, Path], str]] = {

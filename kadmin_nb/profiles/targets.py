@@ -14,7 +14,6 @@ from ..secrets import Secret, is_reference
 from . import java_client, java_keys, java_properties, secret_references, toml
 from .java_properties import Entries
 
-_OVERRIDES = "properties"
 _EXAMPLE = "A broker is host:port, such as localhost:9092."
 
 
@@ -51,7 +50,10 @@ def settings_for(target: str | os.PathLike[str] | None = None, properties: Mappi
 
 def _settings(target: str | None, properties: Mapping[str, str]) -> Settings:
     entries = _entries_of(target)
-    settings = java_client.settings(entries.under(_overrides(properties, entries.source)))
+    for key in properties:
+        java_keys.refuse_unknown_key(key, "properties")
+    overrides = {key: _override(key, value) for key, value in properties.items()}
+    settings = java_client.settings(entries.under(Entries(overrides, entries.source)))
     return replace(settings, target=os.path.abspath(target) if target and os.path.isfile(target) else target or "")
 
 
@@ -87,7 +89,14 @@ def lasting(target: str) -> str:
 
 def _entries_of(target: str | None) -> Entries:
     if target is None:
-        return _default()
+        name = os.environ.get("KADMIN_PROFILE")
+        if name and not toml.is_name(name):
+            return _entries_of(name)
+        profiles = toml.load_profiles()
+        if not name and len(profiles.tables) != 1:
+            raise UsageError(f"no cluster was named, and $KADMIN_PROFILE is not set: {profiles}",
+                             hint=f"Name a profile, a .properties file or host:port. {_EXAMPLE}")  # fmt: skip
+        return toml.profile(name or next(iter(profiles.tables)), profiles)
     if os.path.isfile(target):
         return java_properties.parse_properties(Path(target))
     profiles = toml.load_profiles() if toml.is_name(target) else toml.Profiles()
@@ -98,43 +107,18 @@ def _entries_of(target: str | None) -> Entries:
     raise _nothing_fits(target, profiles)
 
 
-def _default() -> Entries:
-    name = os.environ.get("KADMIN_PROFILE")
-    if name and not toml.is_name(name):
-        return _entries_of(name)
-    profiles = toml.load_profiles()
-    return toml.profile(name or _only(profiles), profiles)
-
-
-def _only(profiles: toml.Profiles) -> str:
-    if len(profiles.tables) != 1:
-        raise UsageError(f"no cluster was named, and $KADMIN_PROFILE is not set: {profiles}",
-                         hint=f"Name a profile, a .properties file or host:port. {_EXAMPLE}")  # fmt: skip
-    return next(iter(profiles.tables))
-
-
 def _nothing_fits(target: str, profiles: toml.Profiles) -> KadminError:
     if "@" in target or "://" in target:
         return UsageError("the target is a URL, or holds a login: it is not shown here", hint=_EXAMPLE)
     if os.sep in target or target.endswith(".properties"):
-        return _no_file(target)
+        if os.path.exists(target):
+            return UsageError(f"{target} is not a file, so it cannot be a Java client properties file")
+        return NotFound(f"{target}, a Java client properties file, does not exist")
     if ":" in target or "," in target:
         return UsageError(f"{quote(target)} is not a file and not host:port[,host:port…]", hint=_EXAMPLE)
     close = profiles.nearest(target)
     hint = f"Did you mean the profile {close}?" if close else _EXAMPLE
     return NotFound(f"{quote(target)} is not a file, not a profile ({profiles}) and not host:port", hint=hint)
-
-
-def _no_file(path: str) -> KadminError:
-    if os.path.exists(path):
-        return UsageError(f"{path} is not a file, so it cannot be a Java client properties file")
-    return NotFound(f"{path}, a Java client properties file, does not exist")
-
-
-def _overrides(properties: Mapping[str, str], source: str) -> Entries:
-    for key in properties:
-        java_keys.refuse_unknown_key(key, _OVERRIDES)
-    return Entries({key: _override(key, value) for key, value in properties.items()}, source)
 
 
 def _override(key: str, value: str) -> str | Secret:

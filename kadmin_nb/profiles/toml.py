@@ -55,7 +55,9 @@ def find_file() -> Path | None:
     upwards = next((path for path in _upwards() if os.path.isfile(path)), None)
     if upwards and upwards.stat().st_uid not in (0, os.geteuid()):
         raise UsageError(f"{upwards} belongs to another user", hint="Set KADMIN_CONFIG to a file that you trust.")
-    base = _config_home()
+    # XDG says that a relative path is to be ignored
+    configured_home, home = Path(os.environ.get("XDG_CONFIG_HOME", "")), files.home()
+    base = configured_home if configured_home.is_absolute() else home and home / ".config"
     personal = base / "kadmin-nb" / NAME if base else None
     return upwards or (personal if personal and os.path.isfile(personal) else None)
 
@@ -66,12 +68,6 @@ def _upwards() -> Iterator[Path]:
     except FileNotFoundError:  # somebody removed it under us
         return iter(())
     return (folder / NAME for folder in (here, *here.parents))
-
-
-def _config_home() -> Path | None:
-    """XDG says that a relative path is to be ignored."""
-    configured, home = Path(os.environ.get("XDG_CONFIG_HOME", "")), files.home()
-    return configured if configured.is_absolute() else home and home / ".config"
 
 
 def load_profiles() -> Profiles:

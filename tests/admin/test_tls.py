@@ -7,7 +7,7 @@ import datetime
 import ipaddress
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,7 @@ import kadmin_nb as kn
 from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.errors import ConnectionFailed, NotFound
 from kadmin_nb.local import LocalKafka, TlsFiles
-from kadmin_nb.model.connection_settings import Settings
+from kadmin_nb.model.connection_settings import PemFiles, Settings
 from kadmin_nb.secrets import Secret
 from tests.admin.idle_connections import idle_out
 from tests.admin.logins import logs_in
@@ -105,9 +105,15 @@ def good(tls_kafka: LocalKafka, authority: Authority) -> dict[str, object]:
     }
 
 
+def settings_of(values: dict[str, object]) -> Settings:
+    """The settings of these values, those of PEM files among them."""
+    files = {field.name: values[field.name] for field in fields(PemFiles) if field.name in values}
+    return Settings(**{name: value for name, value in values.items() if name not in files}, pem=PemFiles(**files))
+
+
 def test_certificates_on_both_sides(good, capfd):
     """Nothing but JKS worked."""
-    kafka = LiveKafka(Settings(**good))
+    kafka = LiveKafka(settings_of(good))
     assert [b.id for b in kafka.brokers()] == [1]
     assert kafka.quotas.describe().num_rows == 0
     kafka.close()
@@ -117,7 +123,7 @@ def test_certificates_on_both_sides(good, capfd):
 def refused(settings: dict[str, object], capfd) -> str:
     started = time.monotonic()
     with pytest.raises(ConnectionFailed) as raised:
-        LiveKafka(Settings(**settings), timeout=30.0)
+        LiveKafka(settings_of(settings), timeout=30.0)
     assert time.monotonic() - started < 25
     assert capfd.readouterr() == ("", "")
     assert "canary" not in f"{raised.value} {raised.value.hint}"
@@ -144,7 +150,7 @@ def test_a_certificate_for_another_host(good, tls_kafka, capfd):
 def test_a_certificate_for_another_host_may_be_allowed(good):
     """`ssl.endpoint.identification.algorithm=` is what our operators have."""
     port = str(good["bootstrap"]).rpartition(":")[2]
-    LiveKafka(Settings(**{**good, "bootstrap": f"localhost:{port}", "check_hostname": False})).close()
+    LiveKafka(settings_of({**good, "bootstrap": f"localhost:{port}", "check_hostname": False})).close()
 
 
 def test_plain_text_to_a_tls_port(good, capfd):
@@ -165,7 +171,7 @@ def test_no_certificate_where_one_is_wanted(good, capfd):
 def test_a_file_that_is_not_there(good, capfd, part):
     """A wrong path was a time-out."""
     with pytest.raises(NotFound, match=r"no such file: /no/such/file\.pem"):
-        LiveKafka(Settings(**{**good, part: "/no/such/file.pem"}))
+        LiveKafka(settings_of({**good, part: "/no/such/file.pem"}))
     assert capfd.readouterr() == ("", "")
 
 
@@ -178,7 +184,7 @@ def test_a_wrong_password_of_the_key(good, capfd):
 def test_a_certificate_that_expires_while_we_are_connected(good, authority):
     """`socket disconnected`, at midnight, when our certificate ended."""
     certificate, key = authority.issue("brief", lifetime=2.5)
-    settings = Settings(**{**good, "certificate_file": str(certificate), "key_file": str(key), "key_password": None})
+    settings = settings_of({**good, "certificate_file": str(certificate), "key_file": str(key), "key_password": None})
     with contextlib.closing(LiveKafka(settings)) as kafka:
         eventually(lambda: logs_in(settings), False)
         idle_out(kafka)

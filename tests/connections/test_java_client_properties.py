@@ -21,7 +21,7 @@ def test_the_usual_file(client, jaas):
     assert found.bootstrap == "a:9093,b:9093"
     assert (found.security_protocol, found.mechanism) == ("SASL_SSL", "SCRAM-SHA-512")
     assert (found.username, found.password) == ("alice", Secret("secret"))
-    assert (found.client_id, found.check_hostname, found.ca_file) == ("loader", True, None)
+    assert (found.client_id, found.check_hostname, found.pem.ca_file) == ("loader", True, None)
     assert found.ignored == ("acks", "retries")
     assert found.source.endswith("client.properties")
 
@@ -182,7 +182,7 @@ def test_what_does_not_count_here_is_listed(client, jaas):
         f"bootstrap.servers=a:1\nsasl.jaas.config={jaas()}\nssl.truststore.location=/none.jks\n"
         "request.timeout.ms=1\nkey.serializer=com.example.Evil\n"))  # fmt: skip
     assert found.ignored == ("key.serializer", "request.timeout.ms", "sasl.jaas.config", "ssl.truststore.location")
-    assert (found.username, found.password, found.ca_file) == (None, None, None)
+    assert (found.username, found.password, found.pem.ca_file) == (None, None, None)
 
 
 def test_what_we_do_anyway_is_ignored_and_not_refused(client):

@@ -73,8 +73,8 @@ def test_a_store_of_keytool_is_read(client, stores, kind):
     """It works in Java, where a PKCS12 file may be called JKS, or nothing."""
     text = lines(stores, kind=kind)
     settings = settings_for(client(TLS + text))
-    context = ssl.create_default_context(cafile=settings.ca_file)
-    context.load_cert_chain(settings.certificate_file, settings.key_file, settings.key_password.reveal())
+    context = ssl.create_default_context(cafile=settings.pem.ca_file)
+    context.load_cert_chain(settings.pem.certificate_file, settings.pem.key_file, settings.pem.key_password.reveal())
     assert len(context.get_ca_certs()) == 1
     assert settings.ignored == ()
     assert settings_for(client(TLS + text)) == settings
@@ -90,10 +90,10 @@ JKS = (
 def test_a_store_of_an_older_keytool_is_read(client, stores, trust):
     """Our stores were made in 2016, and Java reads them, the truststore without a password too."""
     settings = settings_for(client(TLS + JKS.format(stores=stores, trust=trust, key=KEY_PASSWORD)))
-    context = ssl.create_default_context(cafile=settings.ca_file)
-    context.load_cert_chain(settings.certificate_file, settings.key_file, settings.key_password.reveal())
+    context = ssl.create_default_context(cafile=settings.pem.ca_file)
+    context.load_cert_chain(settings.pem.certificate_file, settings.pem.key_file, settings.pem.key_password.reveal())
     assert len(context.get_ca_certs()) == 1
-    assert Path(settings.key_file).read_text().startswith("-----BEGIN ENCRYPTED PRIVATE KEY-----")
+    assert Path(settings.pem.key_file).read_text().startswith("-----BEGIN ENCRYPTED PRIVATE KEY-----")
     assert settings == settings_for(client(TLS + lines(stores)))
 
 
@@ -126,7 +126,7 @@ def test_a_certificate_of_an_unknown_version_is_named_with_its_store(client, sto
 def test_the_key_is_on_no_disk_in_the_clear(client, stores):
     """A private key lay unpacked in /tmp."""
     settings = settings_for(client(TLS + lines(stores)))
-    key = Path(settings.key_file)
+    key = Path(settings.pem.key_file)
     assert key.read_text().startswith("-----BEGIN ENCRYPTED PRIVATE KEY-----")
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     assert stat.S_IMODE(key.parent.stat().st_mode) == 0o700

@@ -49,10 +49,10 @@ def _continued(text):
 
 def _loads(settings):
     """What a client would do with the settings."""
-    context = ssl.create_default_context(cafile=settings.ca_file)
-    if settings.certificate_file:
-        password = settings.key_password.reveal() if settings.key_password else None
-        context.load_cert_chain(settings.certificate_file, settings.key_file, password)
+    context = ssl.create_default_context(cafile=settings.pem.ca_file)
+    if settings.pem.certificate_file:
+        password = settings.pem.key_password.reveal() if settings.pem.key_password else None
+        context.load_cert_chain(settings.pem.certificate_file, settings.pem.key_file, password)
     return context
 
 
@@ -63,8 +63,8 @@ def test_files_are_used_where_they_are(client, here):
     found = settings_for(client(
         f"{TLS}ssl.truststore.type=PEM\nssl.truststore.location=ca.pem\nssl.keystore.type=PEM\n"
         "ssl.keystore.location=me.pem\nssl.key.password=open sesame\n"))  # fmt: skip
-    assert found.ca_file == str(here / "ca.pem")
-    assert found.certificate_file == found.key_file == str(here / "me.pem")
+    assert found.pem.ca_file == str(here / "ca.pem")
+    assert found.pem.certificate_file == found.pem.key_file == str(here / "me.pem")
     assert found.ignored == ()
     assert len(_loads(found).get_ca_certs()) == 1
 
@@ -77,10 +77,10 @@ def test_texts_become_private_files(client, written):
                   f"ssl.keystore.key={written(KEY)}\n")  # fmt: skip
     found = settings_for(path)
     _loads(found)
-    assert Path(found.ca_file).read_text() == CERTIFICATE + CERTIFICATE
-    assert Path(found.key_file).read_text() == KEY
-    assert stat.S_IMODE(Path(found.key_file).stat().st_mode) == 0o600
-    assert stat.S_IMODE(Path(found.key_file).parent.stat().st_mode) == 0o700
+    assert Path(found.pem.ca_file).read_text() == CERTIFICATE + CERTIFICATE
+    assert Path(found.pem.key_file).read_text() == KEY
+    assert stat.S_IMODE(Path(found.pem.key_file).stat().st_mode) == 0o600
+    assert stat.S_IMODE(Path(found.pem.key_file).parent.stat().st_mode) == 0o700
     assert settings_for(path) == found
 
 
@@ -88,7 +88,7 @@ def test_private_files_are_gone_when_python_ends(client):
     """A private key left in /tmp."""
     path = client(f"{TLS}ssl.keystore.type=PEM\nssl.keystore.certificate.chain={_escaped(CERTIFICATE)}\n"
                   f"ssl.keystore.key={_escaped(KEY)}\n")  # fmt: skip
-    code = f"from kadmin_nb.profiles import settings_for; print(settings_for({path!r}).key_file)"
+    code = f"from kadmin_nb.profiles import settings_for; print(settings_for({path!r}).pem.key_file)"
     named = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=_ROOT).stdout
     assert named.strip().endswith(".pem")
     assert not Path(named.strip()).parent.exists()

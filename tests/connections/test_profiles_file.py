@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kadmin_nb.errors import NotFound, UsageError
-from kadmin_nb.model.connection_settings import Settings
+from kadmin_nb.model.connection_settings import PemFiles, Settings
 from kadmin_nb.profiles import profile_names, settings_for
 from kadmin_nb.secrets import Secret
 
@@ -69,7 +69,7 @@ def test_a_profile_of_its_own_words(profiles, here, monkeypatch):
         location = "ca.pem"
         """)
     assert settings_for("prod") == Settings(
-        "a:9093,b:9093", "SASL_SSL", "SCRAM-SHA-512", "alice", Secret("secret"), str(here / "ca.pem"),
+        "a:9093,b:9093", "SASL_SSL", "SCRAM-SHA-512", "alice", Secret("secret"), PemFiles(str(here / "ca.pem")),
         source=f"profile prod in {path}")  # fmt: skip
     assert settings_for("prod").ignored == ("enable.idempotence", "retries")
 
