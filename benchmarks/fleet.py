@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from kadmin_nb.admin.wire_quotas import _request
+from kadmin_nb.admin.wire_kinds import _quotas_request
 from kadmin_nb.cluster import Cluster
 from kadmin_nb.local import find_jars, find_java
 from kadmin_nb.model.entity import Entity
@@ -46,7 +46,7 @@ def fill(cluster: Cluster) -> None:
 
 def recorded(cluster: Cluster) -> bytes:
     """The broker's own answer to a describe of everything, as bytes of version 1."""
-    return bytes(cluster.port.wire.ask(lambda: _request((), False), doing="recording an answer"))
+    return bytes(cluster.port.wire.ask(lambda: _quotas_request((), False), doing="recording an answer"))
 
 
 def config_command(bootstrap: str, *words: str) -> list[str]:

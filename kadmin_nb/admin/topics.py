@@ -20,8 +20,7 @@ from kafka.protocol.metadata import MetadataRequest
 from ..errors import KadminError
 from ..model import rights
 from ..model.changes import Target
-from ..model.resources import Partition, Resource
-from ..model.throttles import BETWEEN_DISKS
+from ..model.resources import BETWEEN_DISKS, Partition, Resource
 from . import error_codes
 from .wire import Wire
 

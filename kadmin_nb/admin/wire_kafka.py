@@ -23,9 +23,7 @@ from ..model.resources import Partition, Resource
 from . import acls, error_codes, topics
 from .ports import Broker, Lease
 from .wire import ALTER_TIMEOUT, PATIENCE, READ_TIMEOUT, Wire
-from .wire_configs import WireConfigs
-from .wire_quotas import WireQuotas
-from .wire_scram import WireScram
+from .wire_kinds import WireConfigs, WireQuotas, WireScram
 
 if TYPE_CHECKING:
     from .lease import LeaseReader

@@ -18,8 +18,7 @@ from ..model.configurable import Configurable
 from ..model.findings import NOT_KNOWN, OK, WARNING, Coverage, Finding
 from ..model.group_configs import applied, has_effect
 from ..model.quota_keys import CALLBACK
-from ..model.resources import Partition, Resource, Source
-from ..model.throttles import BETWEEN_DISKS, RATES, THROTTLES
+from ..model.resources import BETWEEN_DISKS, THROTTLE_RATES, THROTTLES, Partition, Resource, Source
 from .config_rules import fixing_line
 
 BITES, MAY_BITE, STANDS = "bites", "may bite", "stands"
@@ -62,7 +61,7 @@ OVERRIDES = "max.connections.per.ip.overrides"
 CONNECTIONS = ("max.connections", PER_ADDRESS, OVERRIDES, "max.connection.creation.rate")
 MIN_IN_SYNC = "min.insync.replicas"
 
-BROKER_KEYS = (CALLBACK, REMOTE_STORE, *TIERED, *CONNECTIONS, *RATES)
+BROKER_KEYS = (CALLBACK, REMOTE_STORE, *TIERED, *CONNECTIONS, *THROTTLE_RATES)
 """The configs of brokers that are judged."""
 
 LOCKS = "share.partition.max.record.locks"
@@ -281,7 +280,7 @@ def _unlike_peers(broker: Resource, facts: ConfigFacts) -> Iterator[Finding]:
 
 
 def _throttled_replicas(topic: Resource, facts: ConfigFacts) -> Iterator[Finding]:
-    rates = facts.own(*RATES)
+    rates = facts.own(*THROTTLE_RATES)
     for value in facts.own(*THROTTLES["TOPIC"]):
         rate_key = value.key.replace(".replicas", ".rate")
         limited = [rate for rate in rates if rate.key == rate_key and _is_listed(value, rate.resource.name)]
@@ -350,7 +349,7 @@ def _one_leader(topic: Resource, facts: ConfigFacts) -> Iterator[Finding]:
 
 
 def _rates(facts: ConfigFacts) -> Iterator[Finding]:
-    for value in facts.own(*RATES):
+    for value in facts.own(*THROTTLE_RATES):
         what = "moves between its disks" if value.key == BETWEEN_DISKS else "replicas that topics list"
         because = "" if value.key == BETWEEN_DISKS else _REASSIGNING[facts.reassigning]
         message = f"{what} get {_rate(value)} at most{because}"

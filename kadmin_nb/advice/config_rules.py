@@ -26,8 +26,7 @@ from ..model.config_values import BrokerConfigs, ConfigValue
 from ..model.findings import NOT_KNOWN, UNKNOWN, WARNING, Coverage, Finding, Row
 from ..model.grammar import format_word, quote
 from ..model.group_configs import Clamped, clamped, has_effect
-from ..model.resources import OWN_SOURCE, Resource, Source
-from ..model.throttles import BETWEEN_DISKS, THROTTLES
+from ..model.resources import BETWEEN_DISKS, OWN_SOURCE, THROTTLES, Resource, Source
 from ..secrets import is_secret_name
 from . import CLAMPED, DEFAULT, DIFFERS, FINDINGS, INEFFECTIVE, LEFTOVER, REPEATS, THROTTLE, UNREAD
 

@@ -15,8 +15,8 @@ from ..admin import acls, error_codes, topics
 from ..admin.acls import Acl
 from ..admin.compacted_topic import CONFIGS, CompactedTopic, configs_on, replicas_on
 from ..admin.wire import Wire
-from ..admin.wire_configs import WireConfigs
 from ..admin.wire_kafka import WireKafka
+from ..admin.wire_kinds import WireConfigs
 from ..errors import Invalid, KadminError, UsageError
 from ..frames import schemas
 from ..frames.answer import Findings

@@ -16,7 +16,7 @@ import pyarrow as pa
 from ..admin.compacted_topic import CONFIGS, CompactedTopic, appended_at, patiently_read
 from ..admin.ports import UNSIGNED, Signature
 from ..admin.wire import Wire
-from ..admin.wire_configs import WireConfigs
+from ..admin.wire_kinds import WireConfigs
 from ..errors import Invalid, KadminError, TimedOut
 from ..frames import schemas
 from ..model.changes import Refusal

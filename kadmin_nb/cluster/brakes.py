@@ -35,8 +35,7 @@ from ..model.findings import UNKNOWN, Finding, Row
 from ..model.grammar import DEFAULT
 from ..model.levels import DEFAULT_IP
 from ..model.quota_keys import CALLBACK
-from ..model.resources import Partition, Resource
-from ..model.throttles import THROTTLES
+from ..model.resources import THROTTLES, Partition, Resource
 from ..resolution.rules import Stored, on_host_names, resolve_ip, stored_of
 from ..state.snapshots import UnreadPart
 from ..state.taking import client_configs_of

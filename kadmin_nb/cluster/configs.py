@@ -15,8 +15,7 @@ from ..frames.answer import Answer
 from ..frames.schema_metadata import stamped
 from ..model.config_fallback import near_key
 from ..model.grammar import DEFAULT, LEFT_OUT, matcher, selector
-from ..model.resources import WORDS, Resource
-from ..model.throttles import RATES
+from ..model.resources import THROTTLE_RATES, WORDS, Resource
 from . import near_names
 from .near_names import CLIENT_METRICS
 
@@ -200,7 +199,7 @@ class Configs:
 
         A broker lists throttles, and keys of a listener, only while they are set.
         """
-        strange = sorted(key for key in missing if key not in RATES and not key.startswith("listener.name."))
+        strange = sorted(key for key in missing if key not in THROTTLE_RATES and not key.startswith("listener.name."))
         listed = self._listed(resources) if strange else set()
         if listed and (key := next((key for key in strange if key not in listed), None)):
             types = sorted({resource.type for resource in resources})

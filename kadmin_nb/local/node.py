@@ -104,7 +104,10 @@ def format_nodes(nodes: Sequence[Node], timeout: float, *, by_recipe: bool) -> N
     copy = cache_dir() / "formats" / f"kafka-{run.version}-{jars}"
     if by_recipe and copy.exists():
         for node in nodes:
-            _write_empty_log(node, copy)
+            node.data.mkdir()
+            files.write(node.data / EMPTY_LOG, copy.read_bytes())
+            ids = {"version": 1, "cluster.id": run.cluster_id, "node.id": node.id, "directory.id": random_id()}
+            files.write(node.data / "meta.properties", "".join(f"{name}={value}\n" for name, value in ids.items()))
         return
     with ThreadPoolExecutor() as pool:
         list(pool.map(lambda node: node.format(timeout), nodes))
@@ -112,13 +115,6 @@ def format_nodes(nodes: Sequence[Node], timeout: float, *, by_recipe: bool) -> N
         with suppress(KadminError, OSError):  # without a copy the tool formats again
             files.make_folder(copy.parent)
             files.write(copy, (nodes[0].data / EMPTY_LOG).read_bytes())
-
-
-def _write_empty_log(node: Node, copy: Path) -> None:
-    node.data.mkdir()
-    files.write(node.data / EMPTY_LOG, copy.read_bytes())
-    ids = {"version": 1, "cluster.id": node.run.cluster_id, "node.id": node.id, "directory.id": random_id()}
-    files.write(node.data / "meta.properties", "".join(f"{name}={value}\n" for name, value in ids.items()))
 
 
 def random_id() -> str:

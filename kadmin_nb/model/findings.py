@@ -65,11 +65,6 @@ class Coverage:
         return frozenset() if self.brokers is None or self.seen is None else self.seen - self.brokers
 
     @property
-    def has_all_brokers(self) -> bool:
-        """True if the brokers of the cluster are known, and all of them have rows."""
-        return bool(self.brokers) and not self.missing
-
-    @property
     def not_known(self) -> str:
         """What it does not cover, and brokers that the cluster does not have, as the end of a sentence: `; not known
         for broker 3`. Empty where that is nothing."""

@@ -8,7 +8,6 @@ change of that group, too.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from .config_fallback import BROKER_KEYS
 from .config_units import exact_number
@@ -29,21 +28,14 @@ def has_effect(key: str, group_type: str | None) -> bool | None:
     return None if group_type is None else key.partition(".")[0] == group_type
 
 
-class Bounds(NamedTuple):
-    """The brokers' keys with the least and the most that a key of a group may be."""
-
-    least: str | None
-    most: str | None
-
-
-def bounds(key: str) -> Bounds:
-    """The brokers' keys that bound a key of groups; both None for a key without bounds."""
+def bounds(key: str) -> tuple[str | None, str | None]:
+    """The brokers' keys with the least and the most that a key of groups may be; both None for a key without bounds."""
     if key == _STANDBYS:
-        return Bounds(None, _MOST_STANDBYS)
+        return None, _MOST_STANDBYS
     family, _, rest = key.partition(".")
     if family not in FAMILIES or key not in BROKER_KEYS["GROUP"]:
-        return Bounds(None, None)
-    return Bounds(f"group.{family}.min.{rest}", f"group.{family}.max.{rest}")
+        return None, None
+    return f"group.{family}.min.{rest}", f"group.{family}.max.{rest}"
 
 
 BOUND_KEYS = (CLAMPING, *sorted({bound for key in BROKER_KEYS["GROUP"] for bound in bounds(key) if bound}))

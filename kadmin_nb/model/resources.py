@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from ..errors import UsageError
+from .changes import Target
 from .configurable import THE_CLUSTER, AclResource, Configurable
 from .grammar import DEFAULT, format_word, parse_word, split
 
@@ -138,3 +139,28 @@ class Partition:
     leader: int | None
     replicas: tuple[int, ...] = ()
     in_sync: tuple[int, ...] = ()
+
+
+# -- throttles of replication: configs that Kafka's tools set for a while (KIP-73, KIP-113)
+
+THROTTLES = {
+    "TOPIC": ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas"),
+    "BROKER": ("leader.replication.throttled.rate", "follower.replication.throttled.rate"),
+}
+"""The keys that throttle a reassignment, on each type of resource."""
+
+BETWEEN_DISKS = "replica.alter.log.dirs.io.max.bytes.per.second"
+"""Throttles moves between the disks of one broker, which no list of reassignments has."""
+
+THROTTLE_RATES = (*THROTTLES["BROKER"], BETWEEN_DISKS)
+"""The bytes per second of a broker. It knows them and lists them only once they are set."""
+
+THROTTLE_KEYS = frozenset({*THROTTLES["TOPIC"], *THROTTLE_RATES})
+
+NOBODY_LOOKED = "whether a reassignment was running is not known"
+
+
+def is_throttle(target: Target) -> bool:
+    """True of a config that kafka-reassign-partitions sets when a reassignment begins, and removes when it is over."""
+    resource, key = target
+    return key in THROTTLES.get(resource.scope, ()) or (resource.scope == "BROKER" and key == BETWEEN_DISKS)

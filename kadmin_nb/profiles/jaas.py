@@ -291,7 +291,9 @@ def token_login(entries: Entries, module: LoginModule | None, ca_file: str | Non
     except ValueError:
         raise _not_an_address(entries) from None
     if parts.scheme == "file":
-        return TokenLogin(_token_file(parts, entries), extensions)
+        if parts.netloc not in ("", "localhost"):
+            raise UsageError(f"{entries.source}: {URL} names a file of another machine", hint="Write file:///a/path.")
+        return TokenLogin(TokenFile(urllib.request.url2pathname(parts.path)), extensions)
     _check_url(parts, entries)
     return TokenLogin(_endpoint(url, entries, options, ca_file), extensions)
 
@@ -309,12 +311,6 @@ def _unsecured(options: Mapping[str, str], entries: Entries) -> UnsecuredToken:
     if not lifetime.isdecimal():
         raise UsageError(f"{entries.source}: {_LIFETIME} is not a number of seconds")
     return UnsecuredToken(tuple(sorted(claims.items())), float(lifetime))
-
-
-def _token_file(parts: urllib.parse.SplitResult, entries: Entries) -> TokenFile:
-    if parts.netloc not in ("", "localhost"):
-        raise UsageError(f"{entries.source}: {URL} names a file of another machine", hint="Write file:///a/path.")
-    return TokenFile(urllib.request.url2pathname(parts.path))
 
 
 def _check_url(parts: urllib.parse.SplitResult, entries: Entries) -> None:

@@ -168,8 +168,11 @@ def _ignored(entries: Entries, module: LoginModule | None, mechanism: str | None
 
     So are the options of the login module that have no effect, by name.
     """
-    if tls:
-        _check_assurances(entries)
+    for key, enough in _WE_DO_THAT.items() if tls else ():
+        assurances = {value.strip() for value in (entries.text(key) or "").split(",")} - {""}
+        if assurances and not assurances & enough:
+            raise Unsupported(f"{entries.source}: {key} asks for something that kadmin_nb cannot guarantee",
+                              hint=f"{key} may contain {' or '.join(sorted(enough))}, or be left out.")  # fmt: skip
     keys = sorted(key for key in entries.values if not _counts(key, mechanism, tls=tls))
     if module is None or mechanism is None:
         return tuple(keys)
@@ -187,14 +190,6 @@ def _counts(key: str, mechanism: str | None, *, tls: bool) -> bool:
     else:
         spoken = (mechanism is not None or not key.startswith("sasl.")) and (tls or not key.startswith("ssl."))
     return spoken and key in java_keys.USED and key not in _WE_DO_THAT
-
-
-def _check_assurances(entries: Entries) -> None:
-    for key, enough in _WE_DO_THAT.items():
-        assurances = {value.strip() for value in (entries.text(key) or "").split(",")} - {""}
-        if assurances and not assurances & enough:
-            raise Unsupported(f"{entries.source}: {key} asks for something that kadmin_nb cannot guarantee",
-                              hint=f"{key} may contain {' or '.join(sorted(enough))}, or be left out.")  # fmt: skip
 
 
 def _not_one_of(entries: Entries, key: str, allowed: Collection[str]) -> KadminError:

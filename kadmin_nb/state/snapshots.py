@@ -23,8 +23,7 @@ from ..frames.schema_metadata import CLUSTER_ID, TAKEN_AT, stamped
 from ..model.changes import AppliedRow, Target
 from ..model.configurable import Configurable
 from ..model.findings import Row
-from ..model.resources import Resource
-from ..model.throttles import NOBODY_LOOKED, is_throttle
+from ..model.resources import NOBODY_LOOKED, Resource, is_throttle
 from .snapshot_kinds import KINDS, SCOPES, SnapshotKind, kind_of_scope, title_of_part
 
 ID, COMPLETE, SCOPE = "kadmin.snapshot_id", "kadmin.complete", "kadmin.scopes"

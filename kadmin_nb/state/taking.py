@@ -14,15 +14,14 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..admin.wire_configs import RESOURCES_A_CALL, chunks
+from ..admin.wire_kinds import RESOURCES_A_CALL, chunks
 from ..client_configs.kafka import LiveKafka
 from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, NotAuthorized, Unsupported
 from ..frames import schemas
 from ..model.changes import AppliedRow, Target
 from ..model.client_configs import CONFIGS_TOPIC
-from ..model.resources import Resource, Source
+from ..model.resources import THROTTLE_KEYS, Resource, Source, is_throttle
 from ..model.scram import ScramUser
-from ..model.throttles import KEYS, is_throttle
 from .snapshot_kinds import CLIENT_CONFIGS, CONFIGS, CREDENTIALS, QUOTAS, SCOPES
 from .snapshots import Snapshot, UnreadPart, snapshot
 
@@ -80,7 +79,7 @@ def snapshot_of(
 
 def _throttles(configs: pa.Table) -> list[Target]:
     """The throttles that are set; most clusters have none, and then nobody is asked what is copied."""
-    rows = configs.filter(pc.is_in(configs["key"].cast(pa.string()), pa.array(KEYS, pa.string()))).to_pylist()
+    rows = configs.filter(pc.is_in(configs["key"].cast(pa.string()), pa.array(THROTTLE_KEYS, pa.string()))).to_pylist()
     targets: list[Target] = [(Resource(row["resource_type"], row["resource_name"]), row["key"]) for row in rows]
     return [target for target in targets if is_throttle(target)]
 

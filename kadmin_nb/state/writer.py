@@ -10,7 +10,7 @@ from importlib.resources import files
 from ..errors import UsageError, kind_of, printable
 from ..hints import Hint, Option, sentence
 from ..model.changes import Target
-from ..model.throttles import KEYS
+from ..model.resources import THROTTLE_KEYS
 from ..secrets import SHOWN
 from ..version import TOOL
 from . import declaration
@@ -101,7 +101,7 @@ def _set_for_a_while(snapshot: Snapshot, chosen: Collection[str]) -> dict[Target
         return {}
     configs = SECTIONS[declaration.CONFIGS]
     texts = configs.own_texts(snapshot.frames[configs.name].to_arrow())
-    throttles: list[Target] = [(configs.resources.parse(words), key) for words, key in texts if key in KEYS]
+    throttles: list[Target] = [(configs.resources.parse(words), key) for words, key in texts if key in THROTTLE_KEYS]
     wanted = [target for target in throttles if declaration.kind_of(target[0]) in chosen]
     return {target: why for target in wanted if (why := snapshot.set_for_a_while(target)) is not None}
 

@@ -8,7 +8,7 @@ import pytest
 from kafka.protocol.admin.configs import DescribeConfigsResponse, ListConfigResourcesResponse
 
 from kadmin_nb.admin import error_codes
-from kadmin_nb.admin.wire_configs import WireConfigs
+from kadmin_nb.admin.wire_kinds import WireConfigs
 from kadmin_nb.errors import TimedOut
 from kadmin_nb.model.resources import Resource
 

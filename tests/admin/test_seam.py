@@ -77,7 +77,7 @@ MEMBERS = {
 
 @pytest.mark.parametrize(("owner", "names"), MEMBERS.values(), ids=MEMBERS)
 def test_a_member_is_there(owner, names):
-    """Without it `admin.wire` or `admin.wire_quotas` cannot work."""
+    """Without it `admin.wire` or `admin.wire_kinds` cannot work."""
     assert [name for name in names if not hasattr(owner, name)] == []
 
 
@@ -140,9 +140,9 @@ def test_the_calls_take_what_we_give():
 
 def test_a_request_that_keeps_its_answer_as_bytes():
     """The fast decoder lives on a request whose header names our class, and on a fixed version."""
-    from kadmin_nb.admin.wire_quotas import _RawAnswer, _request
+    from kadmin_nb.admin.wire_kinds import _quotas_request, _RawAnswer
 
-    request = _request((), False)
+    request = _quotas_request((), False)
     request.with_header(correlation_id=1, client_id="x")
     assert request.header.get_response_class() is _RawAnswer
     assert (request.API_KEY, request.API_VERSION) == (48, 1)

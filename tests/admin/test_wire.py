@@ -15,7 +15,7 @@ from kafka.protocol.admin.cluster import DescribeClusterRequest
 import kadmin_nb as kn
 from kadmin_nb.admin.ports import EXACT, Component
 from kadmin_nb.admin.wire import Wire
-from kadmin_nb.admin.wire_quotas import WireQuotas
+from kadmin_nb.admin.wire_kinds import WireQuotas
 from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.errors import ConnectionFailed, NotFound, TimedOut
 from kadmin_nb.local import LocalKafka, Node

@@ -38,7 +38,7 @@ def delete(admin) -> None:
 
 
 def described_configs(admin, *keys: str) -> dict[str, str]:
-    from kadmin_nb.admin.wire_configs import WireConfigs
+    from kadmin_nb.admin.wire_kinds import WireConfigs
     from kadmin_nb.model.resources import Resource
 
     rows = WireConfigs(admin.wire).describe([Resource("TOPIC", admin.topic)], keys).to_pylist()

@@ -18,8 +18,7 @@ from kafka.protocol.admin.configs import DescribeConfigsResponse, IncrementalAlt
 from kadmin_nb.admin import error_codes
 from kadmin_nb.admin.connections import LARGEST_ANSWER, AnswerParser
 from kadmin_nb.admin.ports import ConfigOperation
-from kadmin_nb.admin.wire_configs import WireConfigs
-from kadmin_nb.admin.wire_quotas import WireQuotas
+from kadmin_nb.admin.wire_kinds import WireConfigs, WireQuotas
 from kadmin_nb.errors import KadminError, TimedOut
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource

@@ -144,10 +144,10 @@ def test_a_finding_shows_how_much_it_was_read_from():
     begin = datetime(2026, 11, 21, 10, tzinfo=UTC)
     some = Coverage(frozenset({1, 3}), frozenset({1, 2, 3}), begin, begin + timedelta(minutes=15), 42, same_limit=True)
     phrase = "2 of 3 brokers (none of broker 2), 2026-11-21 10:00:00Z to 10:15:00Z, 42 rows, the same limit"
-    assert (str(some), some.missing, some.has_all_brokers) == (phrase, {2}, False)
+    assert (str(some), some.missing) == (phrase, {2})
     assert phrase in repr(ConfigFindings([replace(FINDING, coverage=some)])._in_cell()).replace("\n", " ")
     of_nothing = Coverage(brokers=frozenset({1}))
-    assert (str(of_nothing), of_nothing.missing, Coverage().has_all_brokers) == ("", {1}, False)
+    assert (str(of_nothing), of_nothing.missing) == ("", {1})
     assert str(Coverage(frozenset({1}), None, begin, begin + timedelta(days=1), 1, same_limit=False)) == (
         "1 broker, 2026-11-21 10:00:00Z to 2026-11-22 10:00:00Z, 1 row, the limit changed meanwhile"
     )

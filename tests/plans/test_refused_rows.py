@@ -9,8 +9,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.model.changes import OK, Change, Refusal
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.model.resources import Resource
-from kadmin_nb.model.throttles import RATES
+from kadmin_nb.model.resources import THROTTLE_RATES, Resource
 from kadmin_nb.plans.advice import dangers
 from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.validation import refusals
@@ -100,7 +99,7 @@ def test_a_key_that_kafka_does_not_know_is_not_one_that_it_keeps_secret(cluster,
         stage.plan(allow_unknown=["nosuch.setting"])
 
 
-@pytest.mark.parametrize("key", [*RATES, "remote.log.manager.copy.max.bytes.per.second"])
+@pytest.mark.parametrize("key", [*THROTTLE_RATES, "remote.log.manager.copy.max.bytes.per.second"])
 def test_byte_rates_of_a_broker_take_sizes(cluster, key):
     """`leader.replication.throttled.rate=100kB/s` was refused, as *Not a number of type LONG*."""
     stage = cluster.new_stage()

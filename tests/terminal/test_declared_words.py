@@ -15,8 +15,7 @@ import kadmin_nb as kn
 from kadmin_nb.admin.ports import ConfigOperation
 from kadmin_nb.model.changes import DELETE
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.model.resources import Resource
-from kadmin_nb.model.throttles import KEYS
+from kadmin_nb.model.resources import THROTTLE_KEYS, Resource
 from tests.dangerous_plans import applied
 from tests.hostile_names import HOSTILE
 from tests.waiting import eventually
@@ -202,10 +201,16 @@ def test_a_file_of_another_cluster_is_taken_when_told(live, file):
 def remove_throttles(cluster: kn.Cluster) -> None:
     """Remove those that other tests left: an export of the past leaves them out, and pruning by it removes them."""
     rows = cluster.snapshot().configs.to_arrow().to_pylist()
-    left = [(Resource(row["resource_type"], row["resource_name"]), row["key"]) for row in rows if row["key"] in KEYS]
+    left = [
+        (Resource(row["resource_type"], row["resource_name"]), row["key"])
+        for row in rows
+        if row["key"] in THROTTLE_KEYS
+    ]
     for resource, key in left:
         assert cluster.port.configs.alter({resource: [ConfigOperation(DELETE, key)]}) == {resource: None}
-    eventually(lambda: [r["key"] for r in cluster.snapshot().configs.to_arrow().to_pylist() if r["key"] in KEYS], [])
+    eventually(
+        lambda: [r["key"] for r in cluster.snapshot().configs.to_arrow().to_pylist() if r["key"] in THROTTLE_KEYS], []
+    )
 
 
 def test_what_a_history_held_is_exported(live, kadmin, seeded, cluster, tmp_path):

@@ -8,7 +8,7 @@ from ...admin.ports import Kafka
 from ...model.changes import Change
 from ...model.config_units import exact_number
 from ...model.findings import DANGER, Finding
-from ...model.throttles import RATES, is_throttle
+from ...model.resources import THROTTLE_RATES, is_throttle
 from ..observed_state import ObservedState
 
 THROTTLE = "throttle"
@@ -33,7 +33,7 @@ def _message(change: Change) -> str | None:
     """What the row does to a throttle that is set; None where it takes nothing of it away."""
     if not is_throttle(change.target) or not change.old or change.is_same:
         return None
-    return _of_rate(change) if change.key in RATES else _of_list(change)
+    return _of_rate(change) if change.key in THROTTLE_RATES else _of_list(change)
 
 
 def _of_rate(change: Change) -> str | None:

@@ -17,8 +17,7 @@ from ...model.configurable import Configurable
 from ...model.findings import Finding
 from ...model.grammar import DEFAULT, quote
 from ...model.java_text import CONFIG_TYPES
-from ...model.resources import RESOURCE_TYPES, WORDS, Resource
-from ...model.throttles import RATES
+from ...model.resources import RESOURCE_TYPES, THROTTLE_RATES, WORDS, Resource
 from ...secrets import Secret, is_secret_name
 from .. import stored_values
 from ..advice import throttle_dangers, warnings, weaker_configs
@@ -83,7 +82,7 @@ class ConfigChanges(ChangeKind):
         if edit.value is None or _is_logger(edit.resource):
             return False
         schema = _schema(edit, state)
-        if edit.key in RATES:
+        if edit.key in THROTTLE_RATES:
             return False
         if schema is None:
             return _resource(edit.resource).type == "BROKER" or is_secret_name(edit.key)
@@ -231,7 +230,7 @@ def _schema(edit: Edit, state: ObservedState) -> ObservedValue | None:
 def _is_listed(edit: Edit, state: ObservedState) -> bool:
     """True if the key, or the key without `listener.name.<x>.` and a mechanism, is one the resource lists."""
     listed_keys = state.listed.get(edit.resource, ())
-    if edit.key in RATES and _resource(edit.resource).type == "BROKER":
+    if edit.key in THROTTLE_RATES and _resource(edit.resource).type == "BROKER":
         return True
     return edit.key in listed_keys or _plain_key(edit) in listed_keys
 

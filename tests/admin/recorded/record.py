@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from kadmin_nb import local
-from kadmin_nb.admin.wire_quotas import _request
+from kadmin_nb.admin.wire_kinds import _quotas_request
 from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.model.entity import Entity
@@ -29,5 +29,5 @@ for version in ("4.3.1", "3.9.2"):
     with local.start(version=version) as kafka, contextlib.closing(LiveKafka(Settings(kafka.bootstrap))) as reached:
         reached.quotas.alter(alterations())
         time.sleep(0.5)
-        frame = reached.wire.ask(lambda: _request((), False), doing="recording")
+        frame = reached.wire.ask(lambda: _quotas_request((), False), doing="recording")
         (Path(__file__).parent / f"describe-client-quotas-{version}.bin").write_bytes(frame)

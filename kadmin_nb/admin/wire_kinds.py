@@ -1,0 +1,483 @@
+"""Quotas, configs and SCRAM credentials on the wire: the describe and the alter of each kind of change.
+
+Quotas by DescribeClientQuotas and AlterClientQuotas (KIP-546, APIs 48 and 49); configs by DescribeConfigs (32) and
+IncrementalAlterConfigs (44), KIP-133 and KIP-339: the legacy AlterConfigs replaces everything it is not told, and
+nothing here can send it. SCRAM by APIs 50 and 51 (KIP-554), over kafka-python's messages only: confluent-kafka's
+describe ends the Python process when DESCRIBE on the cluster is missing, and a describe with null users is never
+answered (broker-facts 0).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from hashlib import pbkdf2_hmac
+from itertools import islice
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from kafka.protocol.admin.client_quotas import (
+    AlterClientQuotasRequest,
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+)
+from kafka.protocol.admin.configs import (
+    DescribeConfigsRequest,
+    IncrementalAlterConfigsRequest,
+    ListConfigResourcesRequest,
+)
+from kafka.protocol.admin.users import AlterUserScramCredentialsRequest, DescribeUserScramCredentialsRequest
+from kafka.protocol.api_header import RequestHeader
+
+from ..errors import KadminError, TimedOut, Unsupported
+from ..frames import schemas
+from ..model import rights
+from ..model.changes import Refusal
+from ..model.entity import Entity
+from ..model.resources import OPERATIONS, RESOURCE_TYPES, SOURCES, VALUE_TYPES, Resource, Source, unknown
+from ..model.scram import ScramUser
+from ..secrets import Secret
+from . import error_codes, quota_response
+from .ports import Component, ConfigOperation, CredentialChange, Whose
+from .wire import Wire, understood
+
+T = TypeVar("T")
+Row = dict[str, object]
+"""A row of a frame by the names of its columns."""
+
+
+def _answers(
+    wishes: Iterable[Whose],
+    answers: Iterable[Any],
+    whose: Callable[[Any], Whose],
+    doing: str,
+    *,
+    may_have_happened: bool,
+) -> dict[Whose, Refusal | None]:
+    """The broker's answer for each of these, matched by whose it is: answers come back in another order."""
+    refusals = understood(
+        lambda: {whose(one): error_codes.refusal(one.error_code, one.error_message) for one in answers},
+        doing,
+        may_have_happened=may_have_happened,
+    )
+    return {one: refusals.get(one, error_codes.UNNAMED) for one in wishes}
+
+
+# -- quotas
+
+
+class _Frame(bytes):
+    """An answer as it came: kafka-python hands it over without decoding it."""
+
+    @property
+    def throttle_time_ms(self) -> int:
+        """A method that kafka-python calls on every answer, to hold back a throttled connection."""
+        return int.from_bytes(self[:4], "big", signed=True)
+
+
+class _RawAnswer:
+    """Stands where kafka-python looks for the answer's class, and keeps the bytes."""
+
+    @staticmethod
+    def parse_header(data: Any) -> Any:
+        return DescribeClientQuotasResponse[1].parse_header(data)
+
+    @staticmethod
+    def decode(data: Any) -> _Frame:
+        return _Frame(data.read())
+
+
+class _RawHeader(RequestHeader, init=False):  # type: ignore[misc, call-arg]
+    """A request's header that names our class for the answer."""
+
+    def get_response_class(self) -> type[_RawAnswer]:
+        return _RawAnswer
+
+
+class _RawDescribe(DescribeClientQuotasRequest, init=False):  # type: ignore[misc, call-arg]
+    """DescribeClientQuotas version 1 whose answer stays bytes."""
+
+    header_class = _RawHeader
+
+
+class WireQuotas:
+    """`ports.Quotas` over a connection."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    def describe(
+        self,
+        components: Sequence[Component] = (),
+        *,
+        strict: bool = False,
+        node: int | None = None,
+        timeout: float | None = None,
+    ) -> pa.Table:
+        """QUOTAS for the entities that match every component (KIP-546), one call of at most `timeout` seconds.
+
+        Raises
+        ------
+        NotAuthorized
+            DESCRIBE_CONFIGS on the cluster is missing.
+        Invalid
+            A filter that Kafka refuses, such as ip with user.
+        """
+        frame = self._wire.ask(
+            lambda: _quotas_request(components, strict), node=node, doing=_DESCRIBING, timeout=timeout
+        )
+        return _decoded(frame)
+
+    def describe_each(self, filters: Iterable[tuple[Sequence[Component], bool]]) -> list[pa.Table]:
+        """QUOTAS for each filter, its components and whether it is strict; any brokers answer, side by side.
+
+        Raises as `describe` does.
+        """
+        requests = [partial(_quotas_request, components, strict) for components, strict in filters]
+        return [*map(_decoded, self._wire.ask_each(requests, doing=_DESCRIBING))]
+
+    def alter(
+        self, wishes: Mapping[Entity, Mapping[str, float | None]], *, validate_only: bool = False
+    ) -> dict[Entity, Refusal | None]:
+        """The broker's answer for each entity, matched by entity: answers come back in another order.
+
+        The caller keeps within `ports.LARGEST_ALTER`.
+
+        Raises
+        ------
+        TimedOut
+            No answer; unless `validate_only`, it may have happened.
+        """
+        doing = "validating quotas" if validate_only else "altering quotas"
+        send = self._wire.ask if validate_only else self._wire.tell
+        answer = send(
+            lambda: AlterClientQuotasRequest(
+                entries=[_entry(*wish) for wish in wishes.items()], validate_only=validate_only
+            ),
+            doing=doing,
+        )
+        return _answers(wishes, answer.entries, _entity, doing, may_have_happened=not validate_only)
+
+
+_DESCRIBING = "describing quotas"
+
+
+def _decoded(frame: _Frame) -> pa.Table:
+    """QUOTAS of an answer, or its error."""
+    answer = quota_response.decode(frame)
+    error_codes.raise_for_error(answer.error_code, answer.error_message, _DESCRIBING, rights.to_describe())
+    return quota_response.table(answer)
+
+
+def _quotas_request(components: Sequence[Component], strict: bool) -> _RawDescribe:
+    kind = DescribeClientQuotasRequest.ComponentData
+    parts = [kind(entity_type=c.entity_type, match_type=c.match, match=c.name) for c in components]
+    return _RawDescribe(components=parts, strict=strict, version=1)
+
+
+def _entry(entity: Entity, values: Mapping[str, float | None]) -> Any:
+    kind = AlterClientQuotasRequest.EntryData
+    parts = [kind.EntityData(entity_type=t, entity_name=n) for t, n in entity.wire()]
+    ops = [kind.OpData(key=k, value=v or 0.0, remove=v is None) for k, v in values.items()]
+    return kind(entity=parts, ops=ops)
+
+
+def _entity(entry: Any) -> Entity:
+    return Entity.from_wire((part.entity_type, part.entity_name) for part in entry.entity)
+
+
+# -- configs
+
+RESOURCES_A_CALL = 300
+"""Resources in one describe: with all keys and synonyms about 2 MB of answer."""
+
+_TYPE_NAMES = {number: name for name, number in RESOURCE_TYPES.items()}
+
+
+class WireConfigs:
+    """`ports.Configs` over a connection."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    def describe(
+        self,
+        resources: Iterable[Resource],
+        keys: Sequence[str] | None = None,
+        *,
+        synonyms: bool = True,
+        documentation: bool = False,
+        node: int | None = None,
+        timeout: float | None = None,
+    ) -> pa.Table:
+        """CONFIGS of these resources; one that failed is one row with a null key and its error.
+
+        Broker resources are asked of their broker. A broker that cannot be reached is a failed resource.
+        All calls together take at most `timeout` seconds, each the connection's own unless said.
+        """
+        rows: list[Row] = []
+        deadline = None if timeout is None else time.monotonic() + timeout
+        for target, batch in _batches(resources, node):
+            request = _describe_request(batch, keys, synonyms, documentation)
+            rows += self._rows(batch, request, target, deadline)
+        rows.sort(key=lambda row: (row["resource_type"], row["resource_name"], row.get("key") or ""))
+        return schemas.table(schemas.CONFIGS, rows)
+
+    def _rows(
+        self, batch: Sequence[Resource], request: Callable[[], Any], node: int | None, deadline: float | None
+    ) -> list[Row]:
+        seconds_left = None if deadline is None else max(0.05, deadline - time.monotonic())
+        doing = f"describing configs of {_batch_text(batch)}"
+        try:
+            answer = self._wire.ask(request, node=node, doing=doing, timeout=seconds_left)
+            return understood(lambda: _described(answer.results, len(batch)), doing)
+        except KadminError as exc:
+            if node is None:
+                raise
+            return [_failed(r, Refusal(exc.code or "UNKNOWN_SERVER_ERROR", str(exc))) for r in batch]
+
+    def alter(
+        self, wishes: Mapping[Resource, Sequence[ConfigOperation]], *, validate_only: bool = False
+    ) -> dict[Resource, Refusal | None]:
+        """The broker's answer for each resource; a resource fails or succeeds as a whole.
+
+        REQUEST_TIMED_OUT is not an answer: unless `validate_only`, it may have happened.
+        """
+        answers: dict[Resource, Refusal | None] = {}
+        for target, batch in _batches(wishes, None):
+            request = _alter_request({r: wishes[r] for r in batch}, validate_only)
+            answers |= self._altered(batch, request, target, validate_only)
+        return answers
+
+    def _altered(
+        self, batch: Sequence[Resource], request: Callable[[], Any], node: int | None, validate_only: bool
+    ) -> dict[Resource, Refusal | None]:
+        doing = f"{'validating' if validate_only else 'altering'} configs of {_batch_text(batch)}"
+        send = self._wire.ask if validate_only else self._wire.tell
+        try:
+            answer = send(request, node=node, doing=doing)
+            return _answers(batch, answer.responses, _resource, doing, may_have_happened=not validate_only)
+        except TimedOut as exc:
+            return dict.fromkeys(batch, Refusal("REQUEST_TIMED_OUT", str(exc)))
+        except KadminError as exc:
+            return dict.fromkeys(batch, Refusal(exc.code or "UNKNOWN_SERVER_ERROR", str(exc)))
+
+    def resources(self, kinds: Iterable[str]) -> list[Resource]:
+        """The resources of these types that the cluster knows (KIP-1142, API 74).
+
+        Raises
+        ------
+        NotAuthorized
+            DESCRIBE_CONFIGS on the cluster is missing.
+        Unsupported
+            Another type than CLIENT_METRICS on Kafka before 4.1, which ignores the types it is asked for.
+        """
+        type_codes = {kind: RESOURCE_TYPES[kind] for kind in kinds}
+        answer = self._wire.ask(
+            lambda: ListConfigResourcesRequest(resource_types=list(type_codes.values())),
+            doing="listing config resources",
+        )
+        error_codes.raise_for_error(answer.error_code, None, "listing config resources", rights.to_describe())
+        if answer.API_VERSION == 0 and set(type_codes) != {"CLIENT_METRICS"}:
+            raise Unsupported(
+                "this broker can only list client-metrics",
+                code="UNSUPPORTED_VERSION",
+                hint="Name the resources, or use Kafka 4.1 or later.",
+            )
+        found = ((unknown(_TYPE_NAMES, r.resource_type), r.resource_name) for r in answer.config_resources)
+        return sorted((Resource(kind, name) for kind, name in found), key=str)
+
+
+def _batches(resources: Iterable[Resource], node: int | None) -> Iterable[tuple[int | None, list[Resource]]]:
+    """The resources in calls: each to the broker that can answer it, in handy sizes."""
+    by_node: dict[int | None, list[Resource]] = defaultdict(list)
+    for resource in dict.fromkeys(resources):
+        by_node[resource.broker if resource.broker is not None else node].append(resource)
+    for target, batch in by_node.items():
+        yield from ((target, part) for part in chunks(batch, RESOURCES_A_CALL))
+
+
+def chunks(items: Iterable[T], size: int) -> Iterable[list[T]]:
+    """The items in lists of at most `size`."""
+    remaining = iter(items)
+    while part := list(islice(remaining, size)):
+        yield part
+
+
+def _batch_text(batch: Sequence[Resource]) -> str:
+    return str(batch[0]) + (f" and {len(batch) - 1} more" if len(batch) > 1 else "")
+
+
+_NO_KEY = [""]
+"""No keys at all, which on the wire would mean every key."""
+
+
+def _describe_request(
+    batch: Sequence[Resource], keys: Sequence[str] | None, synonyms: bool, documentation: bool
+) -> Callable[[], Any]:
+    kind = DescribeConfigsRequest.DescribeConfigsResource
+    names = None if keys is None else list(keys) or _NO_KEY
+    return lambda: DescribeConfigsRequest(
+        resources=[
+            kind(resource_type=RESOURCE_TYPES[r.type], resource_name=r.name, configuration_keys=names) for r in batch
+        ],
+        include_synonyms=synonyms,
+        include_documentation=documentation,
+    )
+
+
+def _described(results: Sequence[Any], expected: int) -> list[Row]:
+    """A broker answers for every resource: one that it passes over must not look like one without settings."""
+    if len(results) != expected:
+        raise ValueError(f"{len(results)} answers to {expected} questions")
+    rows: list[Row] = []
+    for result in results:
+        resource = _resource(result)
+        if refused := error_codes.refusal(result.error_code, result.error_message):
+            is_too_old = resource.type == "GROUP" and refused.code == "INVALID_REQUEST"
+            rows.append(_failed(resource, _NO_GROUP_CONFIGS if is_too_old else refused))
+        else:
+            rows += [_config_row(resource, entry) for entry in result.configs]
+    return rows
+
+
+_NO_GROUP_CONFIGS = Refusal("UNSUPPORTED_VERSION", "this broker has no configs of groups: Kafka 4.0 and later have")
+"""An older broker calls the request malformed."""
+
+
+def _failed(resource: Resource, refused: Refusal) -> Row:
+    return {
+        "resource_type": resource.type,
+        "resource_name": resource.name,
+        "error": refused.code,
+        "message": refused.message,
+    }
+
+
+def _config_row(resource: Resource, entry: Any) -> Row:
+    source = unknown(SOURCES, entry.config_source)
+    return {
+        "resource_type": resource.type,
+        "resource_name": resource.name,
+        "key": entry.name,
+        "value": entry.value,
+        "source": source,
+        "is_sensitive": entry.is_sensitive,
+        "is_read_only": entry.read_only,
+        "is_default": source == Source.BUILT_IN,
+        "type": unknown(VALUE_TYPES, entry.config_type) if entry.config_type else None,
+        "synonyms": [{"source": unknown(SOURCES, s.source), "key": s.name, "value": s.value} for s in entry.synonyms],
+        "documentation": entry.documentation,
+    }
+
+
+def _alter_request(changes: Mapping[Resource, Sequence[ConfigOperation]], validate_only: bool) -> Callable[[], Any]:
+    kind = IncrementalAlterConfigsRequest.AlterConfigsResource
+    return lambda: IncrementalAlterConfigsRequest(
+        resources=[
+            kind(
+                resource_type=RESOURCE_TYPES[resource.type],
+                resource_name=resource.name,
+                configs=[
+                    kind.AlterableConfig(name=o.key, config_operation=OPERATIONS[o.op], value=o.text) for o in ops
+                ],
+            )
+            for resource, ops in changes.items()
+        ],
+        validate_only=validate_only,
+    )
+
+
+def _resource(answer: Any) -> Resource:
+    return Resource(unknown(_TYPE_NAMES, answer.resource_type), answer.resource_name)
+
+
+# -- SCRAM credentials
+
+_MECHANISMS = {"SCRAM-SHA-256": (1, "sha256"), "SCRAM-SHA-512": (2, "sha512")}
+_MECHANISM_NAMES = {number: name for name, (number, _) in _MECHANISMS.items()}
+_UNKNOWN = Refusal("UNSUPPORTED_SASL_MECHANISM", "Unknown SCRAM mechanism")
+_SALT_BYTES = 24
+
+
+class WireScram:
+    """`ports.Scram` over a connection."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    def describe(
+        self, users: Iterable[ScramUser] = (), *, node: int | None = None, timeout: float | None = None
+    ) -> pa.Table:
+        """SCRAM of these users, of all when none is named; one that has none is a row with RESOURCE_NOT_FOUND.
+
+        Raises
+        ------
+        NotAuthorized
+            DESCRIBE on the cluster is missing.
+        """
+        kind, doing = DescribeUserScramCredentialsRequest.UserName, "describing SCRAM users"
+        names = sorted({user.name for user in users})
+        answer = self._wire.ask(
+            lambda: DescribeUserScramCredentialsRequest(users=[kind(name=name) for name in names]),
+            node=node,
+            doing=doing,
+            timeout=timeout,
+        )
+        error_codes.raise_for_error(answer.error_code, answer.error_message, doing, rights.on_cluster("DESCRIBE"))
+        rows = understood(lambda: [row for result in answer.results for row in _of_user(result)], doing)
+        return schemas.table(schemas.SCRAM, sorted(rows, key=lambda row: (row["user"], row.get("mechanism") or "")))
+
+    def alter(
+        self, wishes: Mapping[ScramUser, CredentialChange], *, validate_only: bool = False
+    ) -> dict[ScramUser, Refusal | None]:
+        """The broker's answer for each user. There is no validate-only: asked for it, nothing is sent or refused.
+
+        Raises
+        ------
+        TimedOut
+            No answer: it may have happened.
+        """
+        if validate_only:
+            return dict.fromkeys(wishes)
+        sendable = {user: change for user, change in wishes.items() if change.mechanism in _MECHANISMS}
+        answers: dict[ScramUser, Refusal | None] = {}
+        if sendable:
+            doing, request = "altering SCRAM users", _credentials_request(sendable)
+            results = self._wire.tell(lambda: request, doing=doing).results
+            answers = _answers(sendable, results, lambda one: ScramUser(one.user), doing, may_have_happened=True)
+        return {user: answers.get(user, _UNKNOWN) for user in wishes}
+
+
+def _of_user(result: Any) -> Iterable[Row]:
+    if refused := error_codes.refusal(result.error_code, result.error_message):
+        yield {"user": result.user, "error": refused.code, "message": refused.message}
+    for credential in result.credential_infos:
+        name = _MECHANISM_NAMES.get(credential.mechanism, f"UNKNOWN_{credential.mechanism}")
+        yield {"user": result.user, "mechanism": name, "iterations": credential.iterations}
+
+
+def _credentials_request(wishes: Mapping[ScramUser, CredentialChange]) -> Any:
+    """A password is salted and hashed here: it never leaves this machine."""
+    kind = AlterUserScramCredentialsRequest
+    deletions = [
+        kind.ScramCredentialDeletion(name=user.name, mechanism=_MECHANISMS[change.mechanism][0])
+        for user, change in wishes.items()
+        if change.password is None
+    ]
+    upsertions = [
+        kind.ScramCredentialUpsertion(name=user.name, iterations=change.iterations, **_salted(change, change.password))
+        for user, change in wishes.items()
+        if change.password is not None
+    ]
+    return kind(deletions=deletions, upsertions=upsertions)
+
+
+def _salted(change: CredentialChange, password: Secret) -> dict[str, object]:
+    number, digest = _MECHANISMS[change.mechanism]
+    salt = os.urandom(_SALT_BYTES)
+    salted = pbkdf2_hmac(digest, password.reveal().encode(), salt, change.iterations)
+    return {"mechanism": number, "salt": salt, "salted_password": salted}
