@@ -61,7 +61,7 @@ class TokenCache:
         self._lock = threading.Lock()
 
     def token(self, within: float | None = None) -> Token:
-        """A token that is valid, fetched anew where most of the last one's life is over.
+        """A valid token: the one we have, or a new one where most of its life is over.
 
         Raises
         ------
@@ -92,7 +92,7 @@ class TokenCache:
         return self._token
 
     def forget(self) -> None:
-        """Fetch the next one anew: a broker has refused this one."""
+        """Drop the token: a broker has refused it, and the next call fetches another."""
         self._token = None
 
 

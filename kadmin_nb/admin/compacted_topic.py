@@ -140,7 +140,7 @@ class CompactedTopic:
         self._leader = -1
 
     def exists(self, until: float, node: int | None = None) -> bool:
-        """True if the topic is there, as that broker knows it, or any; its leader is known from then on.
+        """True if the topic exists, as that broker, or any, knows it; after that its leader is known.
 
         Raises
         ------
@@ -161,7 +161,7 @@ class CompactedTopic:
             self._pause(until)
 
     def ensure(self, until: float) -> None:
-        """Find the topic's leader; make the topic where there is none.
+        """Find the topic's leader; make the topic where it does not exist.
 
         Raises
         ------

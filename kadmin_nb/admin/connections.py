@@ -242,10 +242,10 @@ def end(net: Loop, connections: Manager) -> None:
 
 
 class Manager(KafkaConnectionManager):  # type: ignore[misc]
-    """The library's manager with our connections, made side by side: one broker that is frozen holds up nobody."""
+    """The library's manager with our connections, made side by side: one frozen broker does not hold up the others."""
 
     def get_connection(self, *args: Any, **options: Any) -> Any:
-        """A connection of ours; the library names its own class where nobody can tell it another."""
+        """A connection of ours; the library names its own class in its code."""
         connection = super().get_connection(*args, **options)
         connection.__class__ = Connection
         return connection
@@ -365,7 +365,7 @@ def tls(settings: Settings) -> ssl.SSLContext:
 
 
 def raise_cause(settings: Settings, timeout: float, spent: float, is_reached: Callable[[], bool]) -> None:
-    """Raise what librdkafka, or the source of tokens, says stands in the way; nothing where neither knows."""
+    """Raise the cause that librdkafka, or the source of tokens, tells; nothing where neither knows."""
     from . import first_contact
 
     no_token = first_contact.token_failure(settings, timeout - spent)
@@ -393,7 +393,7 @@ def _redacted(argument: Any) -> Any:
 
 
 def keep_discreet() -> None:
-    """Nothing is written where nobody listens, and no secret where somebody does."""
+    """Keep the library's log silent unless a program asks for it, and free of secrets."""
     logging.getLogger("kafka").addHandler(logging.NullHandler())
     for name in _SPEAKERS:
         logging.getLogger(name).addFilter(_DISCREET)

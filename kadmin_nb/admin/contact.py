@@ -97,7 +97,7 @@ def connected(host: str, port: int, timeout: float) -> socket.socket:
 
 
 def presented_certificate(settings: Settings, host: str, port: int, timeout: float) -> x509.Certificate:
-    """The certificate that a port presents, whoever signed it: it is only read, and nothing is sent there.
+    """The certificate that a port presents, whoever signed it: it is only read, and nothing is sent to the port.
 
     Raises
     ------

@@ -127,7 +127,7 @@ class _Probe:
 
 
 def token_failure(settings: Settings, within: float) -> KadminError | None:
-    """The reason why there is no token to log in with; fetched before, since librdkafka waits for it in silence."""
+    """The reason why no token can be had; it is fetched first, since librdkafka waits for it in silence."""
     try:
         if settings.token_login:
             tokens_of(settings.token_login).token(within)
@@ -139,7 +139,7 @@ def token_failure(settings: Settings, within: float) -> KadminError | None:
 def cause(
     settings: Settings, timeout: float, *, spent: float = 0.0, is_reached: Callable[[], bool] = lambda: False
 ) -> KadminError | None:
-    """The error that stands in the way of a connection; None where an address answers, or `is_reached` says so.
+    """The reason why no connection is made; None where an address answers, or `is_reached` says so.
 
     Returned, not raised: a traceback would keep the clients and their threads alive.
 

@@ -186,7 +186,7 @@ class Claim:
 
     @classmethod
     def of(cls, record: TopicRecord | None) -> Claim | None:
-        """None where nobody holds the lease: no record, a tombstone, or what is none of ours."""
+        """The claim in a record; None where it holds none: no record, a tombstone, or what is none of ours."""
         if record is None or record.value is None:
             return None
         try:

@@ -158,7 +158,7 @@ class ClientConfigs(Alterable[ClientEntity, Mapping[str, Replacement]], Protocol
     def describe(
         self, users: Collection[str] | None = None, *, node: int | None = None, timeout: float | None = None
     ) -> pa.Table:
-        """CLIENT_CONFIGS of these users, of all unless said, as the leader has them that the broker `node` names.
+        """CLIENT_CONFIGS of these users, or of all, as the leader has them that the broker `node` names.
 
         Its metadata has PASSED_OVER, the number of records that cannot be read, and TOPIC_MISSING where it is.
         """
@@ -230,7 +230,7 @@ class Kafka(Protocol):
         """The answers to questions that do not depend on each other, asked side by side; the first error is raised."""
 
     def brokers(self) -> list[Broker]:
-        """Every registered broker, asked anew, fenced ones included where the version can tell."""
+        """Every registered broker, asked now, fenced ones included where the version can tell."""
 
     def empty_topics(self, names: Iterable[str]) -> set[str]:
         """Those of these topics whose earliest and latest offsets are equal in every partition.
@@ -248,7 +248,7 @@ class Kafka(Protocol):
         """
 
     def topic_ids(self, names: Collection[str]) -> dict[str, str]:
-        """The ids of these topics by name, as Kafka's tools write them; without those that we may not describe.
+        """The ids of these topics by name, as Kafka's tools write them; without topics that we may not describe.
 
         A topic that is deleted and created again has another id. One that is not there has none.
         """
@@ -270,5 +270,5 @@ class Kafka(Protocol):
 
 
 def serving(kafka: Kafka) -> list[Broker]:
-    """The brokers that serve, asked anew; a fenced one is only registered."""
+    """The brokers that serve, asked now; a fenced one is only registered."""
     return [broker for broker in kafka.brokers() if not broker.is_fenced]

@@ -96,7 +96,7 @@ def _by_leader(found: Iterable[Partition]) -> dict[int, dict[str, list[int]]]:
 
 
 def partitions(wire: Wire, names: Collection[str], timeout: float | None = None) -> list[Partition]:
-    """The partitions of these topics; without topics that are not there or that we may not describe."""
+    """The partitions of these topics; without topics that do not exist or that we may not describe."""
     ordered = sorted(names)
     starts = range(0, len(ordered), _TOPICS_TOGETHER)
     doing = "asking for the leaders of topics"
@@ -184,7 +184,7 @@ def create(
     configs: Mapping[str, str] | None = None,
     within: float = CREATED_WITHIN,
 ) -> None:
-    """Make a topic; one that is there already stays as it is.
+    """Make a topic; one that exists already stays as it is.
 
     Raises
     ------

@@ -86,7 +86,7 @@ class FencedWriter:
             raise KeyboardInterrupt from None
 
     def commit(self, until: float) -> None:
-        """Make it count, if nobody has fenced us."""
+        """Make it count, unless another writer has fenced us."""
         _patiently(self._producer.commit_transaction, until)
 
     def abort(self) -> None:
@@ -123,7 +123,7 @@ def error_name(exc: KafkaException) -> str:
 
 
 def error_text(exc: Exception, topic: str) -> str:
-    """One sentence that says what stands in the way of writing to that topic."""
+    """One sentence that says why that topic cannot be written."""
     if not isinstance(exc, KafkaException):
         return str(exc)
     if exc.args[0].code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:

@@ -24,7 +24,7 @@ REFUSALS = (kafka.errors.SaslAuthenticationFailedError, kafka.errors.Unsupported
 
 
 class Throttled(kafka.errors.NodeNotReadyError):  # type: ignore[misc]  # the library has no types
-    """A broker is there, and does not read from this client for a while: its quota is used up."""
+    """A broker is up, and does not read from this client for a while: its quota is used up."""
 
 
 class NotSent(Exception):
@@ -32,7 +32,7 @@ class NotSent(Exception):
 
 
 class NoAnswerYet(Exception):
-    """A broker takes long that any other could stand in for: its answer is no longer waited for."""
+    """A broker takes long where any other could answer: its answer is no longer waited for."""
 
 
 def may_pass(exc: Exception) -> bool:
@@ -110,7 +110,7 @@ PATIENCE = 3.0
 
 
 class Wire:
-    """One bounded connection to a cluster, safe to use from several threads; it ends when nobody refers to it.
+    """One bounded connection to a cluster, safe to use from several threads; it ends when nothing refers to it.
 
     A reading request takes at most `timeout` seconds, an altering one `alter_timeout`, unless its caller says.
     """
@@ -321,7 +321,7 @@ class Wire:
         return ".".join(map(str, self._manager.broker_version or ()))
 
     def refresh(self) -> None:
-        """Learn the brokers' addresses anew: a restarted broker is unknown until then.
+        """Learn the brokers' addresses again: until then a restarted broker is unknown.
 
         Not by the library's own refresh, which waits for one broker although that one may be frozen.
         """

@@ -62,7 +62,7 @@ class WireKafka:
             pool.shutdown(wait=False)
 
     def brokers(self) -> list[Broker]:
-        """Every registered broker, asked anew, sorted by id.
+        """Every registered broker, asked now, sorted by id.
 
         Fenced brokers, which Metadata leaves out, are included from DescribeCluster 2 on (Kafka 4.0).
         """
@@ -74,7 +74,7 @@ class WireKafka:
         return sorted(found, key=lambda broker: broker.id)
 
     def reach(self, broker: Broker, timeout: float) -> None:
-        """Get an answer of this broker, or raise what stands in the way.
+        """Get an answer of this broker, or raise the reason why it gives none.
 
         Raises
         ------
@@ -101,7 +101,7 @@ class WireKafka:
         return {name: base64.urlsafe_b64encode(one.bytes).decode().rstrip("=") for name, one in ids.items()}
 
     def partitions(self, names: Collection[str]) -> list[Partition]:
-        """The partitions of these topics; without topics that are not there or that we may not describe."""
+        """The partitions of these topics; without topics that do not exist or that we may not describe."""
         return topics.partitions(self.wire, names)
 
     def stored(self, names: Collection[str]) -> dict[str, tuple[int, int]]:
@@ -113,7 +113,7 @@ class WireKafka:
         return topics.throttling(self.wire, throttles)
 
     def group_types(self) -> dict[str, str | None]:
-        """The groups that we may describe, with their types; each broker is asked for those that it coordinates."""
+        """The groups that we may describe, with their types; each broker is asked for the groups it coordinates."""
         patience = min(PATIENCE, self.wire.timeout)  # a frozen broker must not hold up the others
         answers = [
             self.wire.ask(ListGroupsRequest, node=broker.id, doing="listing groups", timeout=patience)

@@ -30,7 +30,7 @@ Train = Callable[[Sequence[str]], None]
 
 
 def archive_flags(name: str, classpath: str, java: Java, train: Train, progress: Progress) -> tuple[str, ...]:
-    """The JVM flags that use the archive, which is made first where there is none; empty where none can be made.
+    """The JVM flags that use the archive, which is made first if it is missing; empty where none can be made.
 
     The class-data archive halves the start of a JVM. One that is started for this writes it when it ends politely: with
     `-XX:ArchiveClassesAtExit` on Java 17 to 24 (47 MB for a node of Kafka), with `-XX:AOTCacheOutput` on Java 25
@@ -45,7 +45,7 @@ def archive_flags(name: str, classpath: str, java: Java, train: Train, progress:
 
 
 def ready_flags(name: str, classpath: str, java: Java) -> tuple[str, ...]:
-    """The JVM flags that use the archive, empty where there is none."""
+    """The JVM flags that use the archive, empty without one."""
     file = _archive_file(name, classpath, java)
     if not file.exists():
         return ()

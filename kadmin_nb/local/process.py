@@ -72,7 +72,7 @@ def send(file: Path, number: signal.Signals) -> bool:
 
 
 def freeze(file: Path, seconds: float = 10.0) -> None:
-    """Stop the process in a pid file (SIGSTOP), and wait until it stands: on a busy machine it goes on for a while."""
+    """Freeze the process in a pid file (SIGSTOP), and wait until it is: on a busy machine it goes on for a while."""
     end = time.monotonic() + seconds
     send(file, signal.SIGSTOP)
     while (pid := living(file)) and _state(pid) != "T" and time.monotonic() < end:

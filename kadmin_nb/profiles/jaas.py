@@ -37,7 +37,7 @@ MODULES = {
 
 @dataclass(frozen=True, slots=True)
 class LoginModule:
-    """A login module by the kind of mechanism that it is for; `at` says in errors where it stands.
+    """A login module by the kind of mechanism that it is for; `at` names its place in errors.
 
     An option after a value without quotes is `doubtful`: in `password=a b=c` its name may be part of a password.
     """
@@ -72,7 +72,7 @@ _CLASS_NAME = re.compile(r"(?:[a-z_][A-Za-z0-9_]*\.)+[A-Z][A-Za-z0-9_$]*")
 
 
 def parse(text: str, where: str) -> LoginModule:
-    """The login module that `text` names, with its options; `where` says in errors where the text stands.
+    """The login module that `text` names, with its options; `where` names the place of the text in errors.
 
     Raises
     ------

@@ -147,7 +147,7 @@ BROKER_KEYS = ("process.roles", "node.id", "broker.id", "log.dirs", "log.dir", "
 
 
 def refuse_unknown_key(key: str, where: str, also: Iterable[str] = ()) -> None:
-    """Pass a key that is used or ignored, or one of `also`; `where` says in errors where it stands.
+    """Pass a key that is used or ignored, or one of `also`; `where` names its place in errors.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def refuse_unknown_key(key: str, where: str, also: Iterable[str] = ()) -> None:
 
 
 def refuse_misspelt_key(key: str, where: str) -> None:
-    """Pass a key that is not a Java client's, as Java does; refuse one that is nearly one of those that count.
+    """Pass a key that is not a Java client's, as Java does; refuse one that is nearly a key that counts.
 
     A text that does not look like a key is refused too: a torn line, of a private key say.
 

@@ -23,7 +23,7 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Java keys with their values, `source` in words; `login` stands in for `sasl.jaas.config`.
+    """Java keys with their values, `source` in words; `login` is what `sasl.jaas.config` would say.
 
     `policy` is the path of the rules that plans are to keep.
     """
@@ -41,12 +41,12 @@ class Entries:
         return Entries({**lower, **upper.values}, upper.source, upper.login or login, policy)
 
     def text(self, key: str) -> str | None:
-        """The value as Kafka reads it, trimmed as Java trims; None when the key is not there."""
+        """The value as Kafka reads it, trimmed as Java trims; None without the key."""
         text = revealed(self.values.get(key))
         return None if text is None else trimmed(text)
 
     def seconds(self, key: str) -> float | None:
-        """The seconds of a key in milliseconds; None where it is not there, or blank.
+        """The seconds of a key in milliseconds; None where it is missing or blank.
 
         Raises
         ------

@@ -118,11 +118,11 @@ class _Reader:
         return int.from_bytes(self.take(size))
 
     def block(self, length_bytes: int = 4) -> bytes:
-        """The next bytes, whose length stands before them."""
+        """The next bytes, after their length."""
         return self.take(self.number(length_bytes))
 
     def certificate(self) -> x509.Certificate:
-        """The next certificate, whose format stands before it."""
+        """The next certificate, after the name of its format."""
         self.block(length_bytes=2)
         try:
             return x509.load_der_x509_certificate(self.block())

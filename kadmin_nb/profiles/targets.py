@@ -58,7 +58,7 @@ def _settings(target: str | None, properties: Mapping[str, str]) -> Settings:
 
 
 def profile_names() -> tuple[str, ...]:
-    """The profiles of the `kadmin-nb.toml` in use, as they stand there; none where there is no file.
+    """The names of the profiles in the `kadmin-nb.toml` in use, in its order; none without a file.
 
     Raises
     ------

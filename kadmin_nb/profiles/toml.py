@@ -25,7 +25,7 @@ _PATHS = ("ssl.keystore.location", "ssl.truststore.location")
 
 @dataclass(frozen=True, slots=True)
 class Profiles:
-    """The profiles of one file, as written there; `path` is None where there is no file."""
+    """The profiles of one file, as written in it; `path` is None without a file."""
 
     path: Path | None = None
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -223,7 +223,7 @@ def in_milliseconds(seconds: str, where: str) -> str:
 
 
 def require_references(properties: Mapping[str, str], where: str) -> None:
-    """Refuse secrets that stand where others read them: a command line, a notebook's parameters.
+    """Refuse literal secrets where others read them: on a command line, in a notebook's parameters.
 
     Raises
     ------

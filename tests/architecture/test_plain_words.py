@@ -129,7 +129,7 @@ def _in_rooms() -> Iterator[tuple[str, str]]:
                     yield f"{place_of(source)}:{node.lineno}", " ".join(text.split("\n\n")[0].split())
 
 
-REWRITTEN = {"client_configs", "commands", "kafka_commands", "model"}
+REWRITTEN = {"admin", "client_configs", "commands", "jars", "kafka_commands", "local", "model", "profiles"}
 
 
 def test_first_sentences_of_docstrings_are_plain():
