@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 from ..model import figures
 from ..model.changes import DELETE, Edit
 from ..model.config_units import exact_number
-from ..model.config_values import BrokerConfigs, ConfigValue
+from ..model.config_values import BrokerConfigs, ConfigValue, applied, has_effect
 from ..model.configurable import Configurable
 from ..model.findings import NOT_KNOWN, OK, WARNING, Coverage, Finding
-from ..model.group_configs import applied, has_effect
 from ..model.quota_keys import CALLBACK
 from ..model.resources import BETWEEN_DISKS, THROTTLE_RATES, THROTTLES, Partition, Resource, Source
 from .config_rules import fixing_line

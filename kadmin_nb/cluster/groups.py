@@ -15,8 +15,7 @@ from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
 from ..frames.schema_metadata import stamped
-from ..model.config_values import BrokerConfigs, ConfigValue
-from ..model.group_configs import BOUND_KEYS, applied
+from ..model.config_values import BOUND_KEYS, BrokerConfigs, ConfigValue, applied
 from .resolving import broker_rows, values_of
 
 if TYPE_CHECKING:

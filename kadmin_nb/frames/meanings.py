@@ -19,10 +19,9 @@ import pyarrow as pa
 from ..errors import printable
 from ..model.config_fallback import in_unit_of
 from ..model.config_units import with_unit
-from ..model.config_values import ConfigValue
+from ..model.config_values import ConfigValue, has_effect
 from ..model.figures import milliseconds, moment, percent, seconds, share, size
 from ..model.grammar import DEFAULT, Value, format_word, quote
-from ..model.group_configs import has_effect
 from ..model.levels import SHARED
 from ..model.quota_keys import find, readable, rounded
 from ..model.resources import Resource, Source

@@ -24,11 +24,10 @@ from kadmin_nb.frames import schemas
 from kadmin_nb.frames.spark import to_spark
 from kadmin_nb.model import rights
 from kadmin_nb.model.changes import OK, SET, Change, Refusal
-from kadmin_nb.model.config_values import BrokerConfigs, ConfigValue
+from kadmin_nb.model.config_values import BrokerConfigs, ConfigValue, applied
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.findings import FAILED, SKIPPED, UNKNOWN, Coverage, Finding
 from kadmin_nb.model.findings import OK as FINE
-from kadmin_nb.model.group_configs import applied
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import stalls
 from kadmin_nb.plans.advice.fallback import fallback_values

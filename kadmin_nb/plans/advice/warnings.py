@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 from ...admin.ports import Kafka
 from ...errors import KadminError
 from ...model.changes import Change, SentRows
+from ...model.config_values import has_effect
 from ...model.entity import Entity
 from ...model.findings import WARNING, Finding
 from ...model.grammar import DEFAULT, format_word
-from ...model.group_configs import has_effect
 from ...model.levels import LEVELS, LEVELS_BY_NAME, SHARED, Level
 from ...model.quota_keys import find, readable
 from ...model.resources import Resource
