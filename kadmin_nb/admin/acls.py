@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -68,18 +67,6 @@ def all_acls(wire: Wire) -> list[Acl] | None:
         return None
     error_codes.raise_for_error(answer.error_code, answer.error_message, doing, rights.on_cluster("DESCRIBE"))
     return understood(lambda: [_acl(resource, acl) for resource in answer.resources for acl in resource.acls], doing)
-
-
-def counts_by_principal(wire: Wire) -> Counter[str] | None:
-    """The number of ACLs of each principal, `User:alice` say; None where the brokers have no authorizer.
-
-    Raises
-    ------
-    NotAuthorized
-        DESCRIBE on the cluster is missing.
-    """
-    acls = all_acls(wire)
-    return None if acls is None else Counter(acl.principal for acl in acls)
 
 
 def create(wire: Wire, grants: Sequence[tuple[str, Right]]) -> None:

@@ -126,7 +126,8 @@ class WireKafka:
 
     def acls(self) -> Counter[str] | None:
         """The number of ACLs of each principal, `User:alice` say; None where the brokers have no authorizer."""
-        return acls.counts_by_principal(self.wire)
+        found = acls.all_acls(self.wire)
+        return None if found is None else Counter(acl.principal for acl in found)
 
     def create_topics(self, partitions: Mapping[str, int]) -> None:
         """Make these topics, a number of partitions each, and wait until every broker knows them.

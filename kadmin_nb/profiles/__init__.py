@@ -6,7 +6,6 @@ error repeats one. `docs/connections.md` is the reader's side of this.
 
 from __future__ import annotations
 
-from .targets import lasting, profile_names, settings_for
-from .toml import require_references
+from .targets import lasting, profile_names, require_references, settings_for
 
 __all__ = ["lasting", "profile_names", "require_references", "settings_for"]

@@ -21,7 +21,7 @@ import pytest
 import yaml
 
 import kadmin_nb as kn
-from kadmin_nb.profiles import toml
+from kadmin_nb.profiles import targets
 from kadmin_nb.runbooks.catalogue import Runbook
 
 ROOT = Path(__file__).parents[2]
@@ -227,7 +227,7 @@ def test_the_profile_keeps_its_secret_in_the_scope(monkeypatch):
     """The example had a password in it, and was used as it was."""
     monkeypatch.setenv("KADMIN_CONFIG", str(BUNDLE / "kadmin-nb.toml"))
     text = (BUNDLE / "kadmin-nb.toml").read_text()
-    assert toml.find_file() == BUNDLE / "kadmin-nb.toml"
+    assert targets.find_file() == BUNDLE / "kadmin-nb.toml"
     for one in json.loads(MAIN["variables"]["clusters"]["default"]):
         assert f"[profiles.{one['cluster']}]" in text
     scope = deployed("prod")["secret_scopes"]["kafka"]["name"]
@@ -238,10 +238,10 @@ def test_the_profiles_file_is_a_parameter(monkeypatch, tmp_path):
     """Serverless compute has no environment variables: the job knew no profile."""
     monkeypatch.setenv("KADMIN_CONFIG", os.devnull)
     kn.runbooks.use_profiles("")
-    assert toml.find_file() is None
+    assert targets.find_file() is None
     (tmp_path / "ours.toml").write_text('[profiles.prod]\nbootstrap = "127.0.0.1:9092"\n')
     kn.runbooks.use_profiles(str(tmp_path / "ours.toml"))
-    assert toml.find_file() == tmp_path / "ours.toml"
+    assert targets.find_file() == tmp_path / "ours.toml"
 
 
 # --- the dashboard and the alerts ---

@@ -20,13 +20,13 @@ from kadmin_nb.commands import terminal
 from kadmin_nb.frames import files as frames
 from kadmin_nb.plans.journal import hash_chain
 from kadmin_nb.policy import rules_of
-from kadmin_nb.profiles import toml
+from kadmin_nb.profiles import targets
 from kadmin_nb.runbooks import catalogue
 
 
 def profiles(place: Path) -> object:
     os.environ["KADMIN_CONFIG"] = str(place)
-    return toml.load_profiles()
+    return targets.load_profiles()
 
 
 READERS: dict[str, tuple[str, Callable[[Path], object]]] = {

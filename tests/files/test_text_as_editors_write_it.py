@@ -19,7 +19,7 @@ from kadmin_nb.commands.runbook import _parameters_in
 from kadmin_nb.frames import files as frames
 from kadmin_nb.plans.journal import hash_chain
 from kadmin_nb.policy import rules_of
-from kadmin_nb.profiles import settings_for, toml
+from kadmin_nb.profiles import settings_for, targets
 from kadmin_nb.profiles.secret_references import read_reference
 from kadmin_nb.runbooks import catalogue
 from kadmin_nb.usage.log_files import local_files
@@ -38,7 +38,7 @@ class Reader(NamedTuple):
 
 def profiles(place: Path) -> object:
     os.environ["KADMIN_CONFIG"] = str(place)
-    return toml.load_profiles().tables
+    return targets.load_profiles().tables
 
 
 READERS = {

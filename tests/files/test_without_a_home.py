@@ -14,7 +14,7 @@ from kadmin_nb.commands import terminal
 from kadmin_nb.local import runs
 from kadmin_nb.plans.approval import author
 from kadmin_nb.plans.outcomes import _from_home
-from kadmin_nb.profiles import toml
+from kadmin_nb.profiles import targets
 from kadmin_nb.runbooks import run_record
 
 
@@ -66,7 +66,7 @@ def test_what_keeps_none_works_without_a_home(monkeypatch, tmp_path):
     assert author().startswith("uid 54321@")
     assert _from_home("/x/journal.jsonl") == "/x/journal.jsonl"
     assert run_record.without_home('{"place": "/x"}') == '{"place": "/x"}'
-    assert toml.load_profiles().path is None
+    assert targets.load_profiles().path is None
     with pytest.raises(kn.errors.ConnectionFailed):
         kn.connect("localhost:1", timeout=5)
     monkeypatch.setenv("KADMIN_STATE", str(tmp_path))
@@ -81,7 +81,7 @@ def test_a_tilde_that_stands_for_nothing(path, monkeypatch):
         files.expanded(path)
     monkeypatch.setenv("KADMIN_CONFIG", path)
     with pytest.raises(kn.UsageError, match="not known here"):
-        toml.find_file()
+        targets.find_file()
 
 
 @pytest.mark.parametrize("state", ["/proc/kadmin-nb", "file"])
