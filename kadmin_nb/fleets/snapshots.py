@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -14,17 +10,10 @@ from ..errors import UsageError
 from ..frames import schemas
 from ..model import resources
 from ..resolution.input_columns import CLUSTER
-from .workers import Batches, of_each_group
+from .workers import of_whole_groups
 
 _SNAPSHOT, _TAKEN = "snapshot_id", "taken_at"
 _OTHERS = ("is_sensitive", "is_read_only", "is_default", "type", "synonyms", "error", "message")
-
-
-def _columns_of(frame: Any, frame_name: str) -> list[str]:
-    if not isinstance(frame, DataFrame):
-        raise UsageError(f"{frame_name} are a {type(frame).__name__}, not a Spark DataFrame")
-    columns: list[str] = frame.columns
-    return columns
 
 
 def config_findings(configs: DataFrame) -> DataFrame:
@@ -51,9 +40,10 @@ def config_findings(configs: DataFrame) -> DataFrame:
     pyspark.errors.PythonException
         When the result is read: a resource and key twice, in clusters that cannot be distinguished.
     """
-    columns = _columns_of(configs, "the configs")
-    schemas.require_columns("the configs", COLUMNS, columns)
-    names = [name for name in (CLUSTER, *COLUMNS, *_OTHERS, _TAKEN, _SNAPSHOT) if name in columns]
+    if not isinstance(configs, DataFrame):
+        raise UsageError(f"the configs are a {type(configs).__name__}, not a Spark DataFrame")
+    schemas.require_columns("the configs", COLUMNS, configs.columns)
+    names = [name for name in (CLUSTER, *COLUMNS, *_OTHERS, _TAKEN, _SNAPSHOT) if name in configs.columns]
     by = [name for name in (CLUSTER, _SNAPSHOT) if name in names]
     own_sources = [
         source for kind, source in resources.OWN_SOURCE.items() if kind in ("TOPIC", "GROUP", "CLIENT_METRICS")
@@ -61,11 +51,6 @@ def config_findings(configs: DataFrame) -> DataFrame:
     is_relevant = (F.col("resource_type") == "BROKER") | F.col("source").isin(own_sources)
     if "error" in names:
         is_relevant |= F.col("error").isNotNull()
-    rows = configs.select(*names).where(is_relevant)
-    return of_each_group(rows.groupBy(*by), _found, None, schema_of(names))
-
-
-def _found(_nothing: None, sides: Batches) -> Iterator[pa.RecordBatch]:
-    (configs,) = sides
-    table = findings_frame(configs)
-    yield from table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
+    rows, schema = configs.select(*names).where(is_relevant), schema_of(names)
+    found: DataFrame = of_whole_groups(rows, by or [F.lit(0)], findings_frame, (), schema)
+    return found

@@ -13,16 +13,13 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from ..errors import KadminError
 from ..frames import spark
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, GroupedData
 
 Batches = Iterable[pa.RecordBatch]
 Work = Callable[[Any, Batches], Iterator[pa.RecordBatch]]
@@ -43,12 +40,12 @@ def of_rows(frame: Any, kernel: Kernel, arguments: tuple[Any, ...], schema: pa.S
     if not spark.is_spark(frame):
         return _fitted(kernel(frame, *arguments), schema)
     plain = spark.plain_schema(schema)
-    work = by_value(_some_at_a_time, (kernel, arguments, plain))
+    work = by_value(_part_by_part, (kernel, arguments, plain, False))
     return frame.mapInArrow(work, spark.spark_schema(plain))
 
 
 def of_whole_groups(
-    frame: Any, names: Sequence[str], kernel: Kernel, arguments: tuple[Any, ...], schema: pa.Schema
+    frame: Any, names: Sequence[Any], kernel: Kernel, arguments: tuple[Any, ...], schema: pa.Schema
 ) -> Any:
     """`kernel(table, *arguments)` of tables that have all rows of each group, and many groups; on Spark lazy.
 
@@ -58,31 +55,17 @@ def of_whole_groups(
     if not spark.is_spark(frame):
         return _fitted(kernel(frame, *arguments), schema)
     plain = spark.plain_schema(schema)
-    work = by_value(_part_by_part, (kernel, arguments, plain))
+    work = by_value(_part_by_part, (kernel, arguments, plain, True))
     return spark.group_after_group(frame, names, GROUP).mapInArrow(work, spark.spark_schema(plain))
 
 
-def of_each_group(groups: GroupedData, work: Work, argument: Any, schema: pa.Schema) -> DataFrame:
-    """`work(argument, (rows,))` of the rows of each group by itself, as a table."""
-    run: Any = by_value(work, argument)
-
-    def of_group(group: pa.Table) -> pa.Table:
-        import pyarrow
-
-        return pyarrow.Table.from_batches([*run((group,))])
-
-    return groups.applyInArrow(of_group, spark.spark_schema(schema))
+Job = tuple[Kernel, tuple[Any, ...], pa.Schema, bool]
+"""A kernel, its arguments, the columns of its result, and whether it needs whole groups."""
 
 
-def _some_at_a_time(job: tuple[Kernel, tuple[Any, ...], pa.Schema], batches: Batches) -> Iterator[pa.RecordBatch]:
-    kernel, arguments, schema = job
-    for batch in batches:
-        yield from _fitted(kernel(pa.Table.from_batches([batch]), *arguments), schema).combine_chunks().to_batches()
-
-
-def _part_by_part(job: tuple[Kernel, tuple[Any, ...], pa.Schema], batches: Batches) -> Iterator[pa.RecordBatch]:
-    kernel, arguments, schema = job
-    for part in _whole_groups(batches):
+def _part_by_part(job: Job, batches: Batches) -> Iterator[pa.RecordBatch]:
+    kernel, arguments, schema, of_groups = job
+    for part in _whole_groups(batches) if of_groups else (pa.Table.from_batches([batch]) for batch in batches):
         yield from _fitted(kernel(part, *arguments), schema).combine_chunks().to_batches()
 
 

@@ -232,7 +232,7 @@ def through_a_generator(frame: DataFrame, beside: Sequence[str], inside: Sequenc
     return frame.select(*beside, F.inline(F.array(F.struct(*inside))))
 
 
-def group_after_group(frame: DataFrame, names: Sequence[str], group: str) -> DataFrame:
+def group_after_group(frame: DataFrame, names: Sequence[Column | str], group: str) -> DataFrame:
     """The rows of each group one after the other, all in one partition, with a number that they share.
 
     Two groups may share it, too; the order of such numbers is cheaper than that of texts.

@@ -65,8 +65,11 @@ def local_files(paths: Iterable[str], names: str | None = None) -> list[Path]:
         called = f" is called {names}" if names else ""
         raise NotFound(f"no file below {', '.join(paths)}{called}")
     for file in fitting:
-        _refuse_endless(file)
-        _refuse_other_format(file)
+        if not stat.S_ISREG(file.stat().st_mode):
+            raise UsageError(f"{file} is not a file", hint="A pipe or a device may never end.")
+        if file.suffix not in (*_OPENERS, *_ELSEWHERE) and os.access(file, os.R_OK):
+            with file.open("rb") as stream:  # the lines of UTF-16 would be a quarantine of nonsense
+                refuse_strange_format(stream.read(_FIRST_BYTES), str(file), "a request log")
     return fitting
 
 
@@ -82,11 +85,8 @@ def is_readable(file: Path) -> bool:
 
 def address(file: Path) -> str:
     """The file's address as Spark writes it."""
-    return "file:" + _address_text(str(file.absolute()))
-
-
-def _address_text(path: str) -> str:
-    return _LEGAL.sub(lambda match: quote(match[0]) if match[0].isascii() else match[0], path)
+    path = _LEGAL.sub(lambda match: quote(match[0]) if match[0].isascii() else match[0], str(file.absolute()))
+    return f"file:{path}"
 
 
 def _places(path: str) -> Sequence[Path]:
@@ -111,19 +111,6 @@ def _is_seen(name: str) -> bool:
     return not name.startswith((".", "_"))
 
 
-def _refuse_endless(file: Path) -> None:
-    if not stat.S_ISREG(file.stat().st_mode):
-        raise UsageError(f"{file} is not a file", hint="A pipe or a device may never end.")
-
-
-def _refuse_other_format(file: Path) -> None:
-    """Refuse a zip archive, UTF-16 and the like: their lines would be a quarantine of nonsense."""
-    if file.suffix in (*_OPENERS, *_ELSEWHERE) or not os.access(file, os.R_OK):
-        return
-    with file.open("rb") as stream:
-        refuse_strange_format(stream.read(_FIRST_BYTES), str(file), "a request log")
-
-
 @dataclass
 class LogLines:
     """The lines of local files. `damaged` are the addresses of those that could not be read to their end, so far."""
@@ -133,12 +120,12 @@ class LogLines:
     progress: ReadSoFar | None = None
     damaged: list[str] = field(default_factory=list)
 
-    def batches(self) -> Iterator[tuple[str, pa.Array]]:
+    def batches(self) -> Iterator[tuple[pa.Array, pa.Array]]:
         """The address of a file and some of its lines, as bytes; `progress` hears of each batch after it was used."""
         sizes = [file.stat().st_size for file in self.files]
         for file, before in zip(self.files, accumulate(sizes, initial=0), strict=False):
             for lines, position in self._lines(file):
-                yield address(file), lines
+                yield pa.repeat(address(file), len(lines)), lines
                 if self.progress:
                     self.progress(min(before + position, sum(sizes)), sum(sizes))
 
@@ -150,14 +137,11 @@ class LogLines:
             with file.open("rb") as packed, _OPENERS.get(file.suffix, nullcontext)(packed) as stream:
                 yield from ((lines, packed.tell()) for lines in _in_lines(stream))
         except _DAMAGE as error:
-            self._refuse_damaged(file, error)
-
-    def _refuse_damaged(self, file: Path, error: Exception) -> None:
-        if file.suffix not in _OPENERS:
-            raise Invalid(f"{file} cannot be read: {error}") from None
-        if self.strict:
-            raise Invalid(f"{address(file)} cannot be read to its end", hint=TORN) from None
-        self.damaged.append(address(file))
+            if file.suffix not in _OPENERS:
+                raise Invalid(f"{file} cannot be read: {error}") from None
+            if self.strict:
+                raise Invalid(f"{address(file)} cannot be read to its end", hint=TORN) from None
+            self.damaged.append(address(file))
 
 
 def _in_lines(stream: IO[bytes]) -> Iterator[pa.Array]:

@@ -14,11 +14,10 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .wrapped_lines import MarkedLines, Rows, json_rows, unwrapped
+from .container_lines import MarkedLines, Rows, json_rows, unwrapped
 from .written_times import written_times
 
 OLD = (b"RequestHeader(", b"{api_key=", b"Name:")
@@ -114,85 +113,54 @@ _SUMS = {
 
 
 def parsed_columns(lines: pa.Array) -> tuple[pa.Array, dict[str, pa.Array]]:
-    """The lines as text, and the columns parsed from them; null where a line is not a request.
+    """The lines as text, and the columns parsed from them; null where a line is not a request, or its document broken.
 
     `written` is the time in front of the mark, "" for none; `is_old`: an old Kafka wrote it, which wrote no JSON.
     """
-    texts = _readable_strings(lines)
-    batch = LineBatch(unwrapped(texts))
-    return texts, {"written": batch.written(), "is_old": batch.is_old(), **batch.columns()}
-
-
-def _readable_strings(column: pa.Array) -> pa.Array:
-    """With a sign instead of bytes that are not UTF-8, which a file may have and no string; "" for null."""
     try:
-        return column.cast(pa.binary()).cast(pa.string()).fill_null("")
-    except pa.ArrowInvalid:
-        lines = column.cast(pa.binary()).fill_null(b"").to_pylist()
-        return pa.array([line.decode(errors="replace") for line in lines], pa.string())
+        texts = lines.cast(pa.binary()).cast(pa.string()).fill_null("")
+    except pa.ArrowInvalid:  # bytes that are not UTF-8, which a file may have and no string: with a sign instead
+        each = lines.cast(pa.binary()).fill_null(b"").to_pylist()
+        texts = pa.array([line.decode(errors="replace") for line in each], pa.string())
+    marked = unwrapped(texts)
+    end = _end_of_most(marked)
+    is_usual = np.asarray(pc.ends_with(marked.line, "}" + end))[marked.requests]
+    usual, odd = marked.requests[is_usual], marked.requests[~is_usual]
+    documents = pa.concat_tables([*_together(marked, usual, len(end.encode())), _one_by_one(marked, odd)])
+    rows = np.concatenate([usual, odd])
+    columns = {"written": written_times(marked.fronts(rows)), **_columns(documents)}
+    return texts, {"is_old": _is_old(marked), **_spread(columns, rows, len(texts))}
 
 
-class LineBatch:
-    """The lines of a batch: where the document of each begins, and the rows that look as most do, or odd."""
-
-    def __init__(self, marked: MarkedLines) -> None:
-        self.marked, self.line, self.requests = marked, marked.line, marked.requests
-        self.end = self._end()
-        is_usual = np.asarray(pc.ends_with(self.line, "}" + self.end))[self.requests]
-        self.usual, self.odd = self.requests[is_usual], self.requests[~is_usual]
-
-    def _end(self) -> str:
-        """The end of most lines, behind the document, by the brokers' pattern; a cut line ends otherwise."""
-        some = self.line.take(pa.array(self.requests[:SAMPLE])).to_pylist()
-        return max(Counter(line.rpartition("}")[2] for line in some).items(), key=itemgetter(1), default=("", 0))[0]
-
-    def written(self) -> pa.Array:
-        """The time in front of each mark, "" where there is none."""
-        found = written_times(self.marked.fronts(self.requests))
-        return _spread({"written": found}, self.requests, len(self.line))["written"]
-
-    def is_old(self) -> pa.Array:
-        """Did an old Kafka write it, which wrote no JSON?"""
-        rows, old = self.marked.without_document(), np.zeros(len(self.line), bool)
-        texts = self.marked.slices(self.marked.begins[rows], self.marked.stops[rows])
-        old[rows] = [bytes(text[:20]).startswith(OLD) for text in texts]
-        return pa.array(old)
-
-    def columns(self) -> dict[str, pa.Array]:
-        """The fields of the documents; null where a document is missing or broken."""
-        found = _columns(pa.concat_tables([*self._together(self.usual), self._one_by_one(self.odd)]))
-        return _spread(found, np.concatenate([self.usual, self.odd]), len(self.line))
-
-    def _together(self, rows: Rows) -> Iterator[pa.Table]:
-        """The documents of these usual lines, read at once; where one is broken, in ever smaller parts."""
-        if not len(rows):
-            return
-        documents = json_rows(self._documents(rows), _DOCUMENT)
-        if documents is not None and documents.num_rows == len(rows):
-            yield documents
-        elif len(rows) <= FEW:
-            yield self._one_by_one(rows)
-        else:
-            for half in np.array_split(rows, 2):
-                yield from self._together(half)
-
-    def _documents(self, rows: Rows) -> bytearray:
-        """The documents of these usual lines, a line each."""
-        ends = self.marked.stops[rows] - len(self.end.encode())
-        text = bytearray(b"\n").join(self.marked.slices(self.marked.begins[rows], ends))
-        _rename_untold(text)
-        return text
-
-    def _one_by_one(self, rows: Rows) -> pa.Table:
-        texts = map(bytes, self.marked.slices(self.marked.begins[rows], self.marked.stops[rows]))
-        return pa.Table.from_pylist([_leading_document(text.decode()) for text in texts], _DOCUMENT)
+def _end_of_most(marked: MarkedLines) -> str:
+    """The end of most lines, behind the document, by the brokers' pattern; a cut line ends otherwise."""
+    some = marked.line.take(pa.array(marked.requests[:SAMPLE])).to_pylist()
+    return max(Counter(line.rpartition("}")[2] for line in some).items(), key=itemgetter(1), default=("", 0))[0]
 
 
-def _rename_untold(text: bytearray) -> None:
-    """Make fields that nobody asks for of a request and a response whose value is "": `reques-` and `respons-`."""
+def _is_old(marked: MarkedLines) -> pa.Array:
+    rows, old = marked.without_document(), np.zeros(len(marked.line), bool)
+    texts = marked.slices(marked.begins[rows], marked.stops[rows])
+    old[rows] = [bytes(text[:20]).startswith(OLD) for text in texts]
+    return pa.array(old)
+
+
+def _together(marked: MarkedLines, rows: Rows, behind: int) -> Iterator[pa.Table]:
+    """The documents of these lines, with so many bytes behind them, read at once; of a broken one in smaller parts."""
+    if not len(rows):
+        return
+    text = bytearray(b"\n").join(marked.slices(marked.begins[rows], marked.stops[rows] - behind))
     for value in _empty_strings(text):
         if text.endswith(_UNTOLD, 0, value):
-            text[value - len('t":')] = ord("-")
+            text[value - len('t":')] = ord("-")  # nobody asks for fields that are called `reques-` and `respons-`
+    documents = json_rows(text, _DOCUMENT)
+    if documents is not None and documents.num_rows == len(rows):
+        yield documents
+    elif len(rows) <= FEW:
+        yield _one_by_one(marked, rows)
+    else:
+        for half in np.array_split(rows, 2):
+            yield from _together(marked, half, behind)
 
 
 def _empty_strings(text: bytearray) -> Iterator[int]:
@@ -202,13 +170,16 @@ def _empty_strings(text: bytearray) -> Iterator[int]:
         yield from (start + np.flatnonzero(is_quote[:-1] & is_quote[1:])).tolist()
 
 
-def _leading_document(text: str) -> dict[str, Any]:
-    """The document that a text begins with, as far as it is one of Kafka's; what follows is passed over."""
-    try:
-        document, _ = json.JSONDecoder().raw_decode(text)
-    except (ValueError, RecursionError):
-        return {}
-    return _fit(document, pa.struct(_DOCUMENT)) or {}
+def _one_by_one(marked: MarkedLines, rows: Rows) -> pa.Table:
+    """The documents that the lines begin with, as far as they are Kafka's; what follows them is passed over."""
+    documents = []
+    for text in marked.slices(marked.begins[rows], marked.stops[rows]):
+        try:
+            document, _ = json.JSONDecoder().raw_decode(bytes(text).decode())
+        except (ValueError, RecursionError):
+            document = None
+        documents.append(_fit(document, pa.struct(_DOCUMENT)) or {})
+    return pa.Table.from_pylist(documents, _DOCUMENT)
 
 
 def _fit(value: Any, kind: pa.DataType) -> Any:
@@ -255,7 +226,8 @@ def _acquired(topics: pa.Array) -> pa.Array:
     """Lists of ACQUIRED: a share consumer gets records from their first to their last offset, batch by batch."""
     answered, partitions = topics.flatten(), pc.struct_field(topics.flatten(), "partitions")
     batches = pc.struct_field(partitions.flatten(), "acquiredRecords")
-    first, last = (_floats(pc.struct_field(batches.flatten(), name)) for name in ("firstOffset", "lastOffset"))
+    ends = (pc.struct_field(batches.flatten(), name) for name in ("firstOffset", "lastOffset"))
+    first, last = (np.asarray(pc.fill_null(end.cast(pa.float64(), safe=False), np.nan)) for end in ends)
     counts = np.where(last >= first, last - first + 1, np.nan)
     of_topic = np.asarray(pc.list_parent_indices(partitions))[np.asarray(pc.list_parent_indices(batches))]
     sums = np.zeros(len(answered))
@@ -277,11 +249,6 @@ def _lists_as(others: pa.Array, values: pa.Array) -> pa.Array:
     lengths = np.asarray(pc.fill_null(pc.list_value_length(others), 0))
     offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
     return pa.ListArray.from_arrays(offsets, values, mask=others.is_null())
-
-
-def _floats(numbers: pa.Array) -> npt.NDArray[np.float64]:
-    """The numbers, NaN for null."""
-    return np.asarray(pc.fill_null(numbers.cast(pa.float64(), safe=False), np.nan))
 
 
 def _spread(columns: dict[str, pa.Array], rows: Rows, count: int) -> dict[str, pa.Array]:

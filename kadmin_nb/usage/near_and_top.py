@@ -301,7 +301,7 @@ def alerts(
     words = words_of(rows)
     limited = having(in_buckets(with_limits(among(rows, "key", chosen), stored, chosen), by), "limit")
     if is_stream(rows):
-        from .streams import timed_as
+        from .spark_lines import timed_as
 
         limited = timed_as(limited, "end", usage, late)
     buckets = [*by, "key", "bucket_user", "bucket_client_id", "level", "limit", "start", "end"]

@@ -11,23 +11,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
+from itertools import starmap
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import Invalid, UsageError
+from ..errors import UsageError
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.display import Display
 from ..frames.relational import Frame, Measure, added_up, appended, each_once, select, with_columns, words_of
 from ..frames.schema_metadata import stamped
 from ..frames.spark import is_spark, is_stream
+from ..model.findings import Row
 from ..model.grammar import ANY, LEFT_OUT
 from ..resolution.input_columns import CLUSTER
-from .cut_lines import CutLines
-from .log_files import TORN, LogLines, ReadSoFar, address, local_files
+from .container_lines import whole_lines
+from .log_files import LogLines, ReadSoFar, address, local_files
 from .request_rows import (
     ALL,
     DAMAGED,
@@ -44,9 +46,9 @@ from .request_rows import (
     broker_names,
     is_chosen,
     listeners_pattern,
-    no_request,
     record_sizes_of,
     refuse_sample,
+    refuse_without_requests,
 )
 from .written_times import check_zone
 
@@ -94,12 +96,15 @@ class Counts:
         rows = [row for row in rows if row["lines"]]
         good = [row for row in rows if row["fault"] is None]
         of_clients = [row for row in good if row["reason"] is None]
+        quarantined = Counter({DAMAGED: len(damaged)} if damaged else {})
+        for row in (row for row in rows if row["fault"] is not None):
+            quarantined[row["fault"]] += row["lines"]
         return cls(
             lines=_total(rows, "lines") + len(damaged),
             requests=_total(of_clients, "requests"),
             duplicates=_total(good, "lines") - _total(good, "requests"),
             left_out={row["reason"]: row["requests"] for row in good if row["reason"] is not None},
-            quarantined=_quarantined(rows, damaged),
+            quarantined=quarantined,
             ambiguous=_total(of_clients, "ambiguous"),
             unsized=_total(of_clients, "unsized"),
             damaged=tuple(damaged),
@@ -259,7 +264,7 @@ def in_time(rows: Frame, late: str = LATE) -> Frame:
     """Requests, of which those of a stream may be so late."""
     if not is_stream(rows):
         return rows
-    from .streams import watermarked
+    from .spark_lines import watermarked
 
     return watermarked(rows, "time", late)
 
@@ -339,23 +344,16 @@ def requests(
     check_zone(tz)
     sizes = record_sizes_of(record_sizes)
     reader = LogReader(broker_names(broker), tz, listeners_pattern(inter_broker), cluster_id, sizes)
+    places: Any = lines
+    if not is_spark(lines):
+        places = [str(path) for path in ([lines] if isinstance(lines, str | PathLike) else lines)]
     if is_spark(lines) or spark is not None:
         from .spark_lines import spark_lines
 
-        places: Any = lines if is_spark(lines) else _texts(lines)
         return Requests(spark_lines(places, spark or places.sparkSession, reader, names, strict), reader, dedupe)
-    read = LogLines(local_files(_texts(lines), names), strict, progress)
-    reader.broker.check(map(address, read.files))
-    reading = _Reading(reader)
-    for file, texts in read.batches():
-        reading.add(file, texts)
-    reading.end()
-    reading.refuse_without_requests(read, ", ".join(_texts(lines)))
-    return Requests(reading.lines(tuple(read.damaged)), reader, dedupe)
-
-
-def _texts(paths: Any) -> list[str]:
-    return [str(path) for path in ([paths] if isinstance(paths, str | PathLike) else paths)]
+    files = LogLines(local_files(places, names), strict, progress)
+    reader.broker.check(map(address, files.files))
+    return Requests(_lines_here(files, reader, ", ".join(places)), reader, dedupe)
 
 
 @dataclass(frozen=True)
@@ -380,56 +378,28 @@ class _LinesHere:
         return rows
 
 
-class _Reading:
-    """Lines that are being read."""
-
-    def __init__(self, reader: LogReader) -> None:
-        self._good: list[pa.RecordBatch] = []
-        self._bad: list[pa.RecordBatch] = []
-        self._reader, self._sample = reader, list[dict[str, Any]]()
-        self._kept = [name for name in reader.columns if name not in ("path", "line")]
-        self._first: tuple[str, str] | None = None
-        self._cut = CutLines()
-
-    def add(self, file: str, texts: pa.Array) -> None:
-        """The lines of a file."""
-        self._keep(*self._cut.joined(pa.repeat(file, len(texts)), texts))
-
-    def end(self) -> None:
-        """All files are read."""
-        self._keep(*self._cut.rest())
-
-    def _keep(self, paths: pa.Array, texts: pa.Array) -> None:
-        rows = self._reader.rows(paths, texts)
-        if len(self._sample) < SAMPLE:
-            self._look_at(rows)
+def _lines_here(files: LogLines, reader: LogReader, source: str) -> _LinesHere:
+    """The lines of local files; refused where the first requests, or none at all, can be read."""
+    kept = [name for name in reader.columns if name not in ("path", "line")]
+    good, bad, sampled, first = list[pa.RecordBatch](), list[pa.RecordBatch](), list[Row](), list[Row]()
+    for rows in starmap(reader.rows, whole_lines(files.batches())):
+        if len(sampled) < SAMPLE:
+            is_request = pc.fill_null(pc.not_equal(rows["fault"], NOT_KAFKA), True)
+            some = rows.filter(is_request).slice(0, SAMPLE - len(sampled))
+            sampled += some.select(["path", "connection", "fault"]).to_pylist()
+            if len(sampled) == SAMPLE:
+                refuse_sample(sampled)
+        if not first:
+            first = rows.filter(pc.not_equal(pc.utf8_trim_whitespace(rows["line"]), "")).slice(0, 1).to_pylist()
         is_bad = rows["fault"].is_valid()
-        self._good.append(rows.select(self._kept).filter(pc.invert(is_bad)))
-        self._bad.append(rows.select(_REJECTED).filter(is_bad))
-
-    def lines(self, damaged: tuple[str, ...]) -> _LinesHere:
-        """All that were read."""
-        good, bad = (pa.schema([SCHEMA.field(name) for name in names]) for names in (self._kept, _REJECTED))
-        return _LinesHere(pa.Table.from_batches(self._good, good), pa.Table.from_batches(self._bad, bad), damaged)
-
-    def refuse_without_requests(self, lines: LogLines, source: str) -> None:
-        """Refuse a log of which no request could be read."""
-        if self._sample:
-            refuse_sample(self._sample)
-        elif self._first is None and lines.damaged:
-            raise Invalid(f"{lines.damaged[0]} cannot be read", hint=TORN)
-        else:
-            raise no_request(self._first, source)
-
-    def _look_at(self, rows: pa.RecordBatch) -> None:
-        """The first requests, read well or not; as soon as there are enough of them they are judged."""
-        is_request = pc.fill_null(pc.not_equal(rows["fault"], NOT_KAFKA), True)
-        requests = rows.filter(is_request).slice(0, SAMPLE - len(self._sample))
-        self._sample += requests.select(["path", "connection", "fault"]).to_pylist()
-        if len(self._sample) == SAMPLE:
-            refuse_sample(self._sample)
-        texts = rows.filter(pc.not_equal(pc.utf8_trim_whitespace(rows["line"]), "")).slice(0, 1)
-        self._first = self._first or next(((row["path"], row["line"]) for row in texts.to_pylist()), None)
+        good.append(rows.select(kept).filter(pc.invert(is_bad)))
+        bad.append(rows.select(_REJECTED).filter(is_bad))
+    refuse_without_requests(sampled, first[0] if first else None, files, source)
+    tables = (
+        pa.Table.from_batches(batches, pa.schema([SCHEMA.field(name) for name in names]))
+        for batches, names in ((good, kept), (bad, _REJECTED))
+    )
+    return _LinesHere(*tables, tuple(files.damaged))
 
 
 _REJECTED = ["path", "line", "fault"]
@@ -437,15 +407,6 @@ _REJECTED = ["path", "line", "fault"]
 
 def _total(rows: Iterable[Mapping[str, Any]], column: str) -> int:
     return sum(row[column] for row in rows)
-
-
-def _quarantined(rows: Iterable[Mapping[str, Any]], damaged: Sequence[str]) -> Counter[str]:
-    """The lines that could not be read, by what is wrong with them."""
-    quarantined = Counter({DAMAGED: len(damaged)} if damaged else {})
-    for row in rows:
-        if row["fault"] is not None:
-            quarantined[row["fault"]] += row["lines"]
-    return quarantined
 
 
 def record_sizes(cluster: Any, topic: object = ANY) -> Answer:

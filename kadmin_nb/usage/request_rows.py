@@ -16,10 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import Invalid, KadminError, NotFound, UsageError, printable
+from ..errors import Invalid, NotFound, UsageError, printable
 from ..frames import schemas
 from ..resolution.input_columns import CLUSTER, read_columns
-from .cut_lines import is_part
+from .container_lines import is_part
+from .log_files import TORN
 from .log_lines import parsed_columns
 from .rules import LARGEST, SHARE_FETCH
 from .written_times import READ_FORMATS, Times, is_dated, times
@@ -234,14 +235,20 @@ class LogReader:
         """The lines as SCHEMA has them; the cluster's id only where there is one."""
         texts, parsed = parsed_columns(lines)
         columns = {"path": paths, "line": texts, **self._request_columns(paths, parsed)}
-        columns["fault"] = _with_cut(columns["fault"], texts)
-        return pa.RecordBatch.from_arrays(
-            [columns[name] for name in self.columns], schema=pa.schema([SCHEMA.field(name) for name in self.columns])
-        )
+        is_broken = pc.fill_null(pc.equal(columns["fault"], BROKEN), False)
+        if pc.any(is_broken).as_py():
+            of_parts = pc.if_else(is_part(texts.filter(is_broken)), CUT, BROKEN)
+            columns["fault"] = pc.replace_with_mask(columns["fault"], is_broken, of_parts)
+        schema = pa.schema([SCHEMA.field(name) for name in self.columns])
+        return pa.RecordBatch.from_arrays([columns[name] for name in self.columns], schema=schema)
 
     def _request_columns(self, paths: pa.Array, parsed: dict[str, pa.Array]) -> dict[str, pa.Array]:
         client_id, api = pc.fill_null(parsed["client_id"], ""), parsed["api"]
         clock = times(parsed["written"], self.tz)
+        bytes_out = pc.if_else(pc.equal(api, "FETCH"), parsed["fetched"], None)
+        if self.record_sizes:
+            estimate = estimated_bytes(parsed["acquired"], self.record_sizes)
+            bytes_out = pc.if_else(pc.equal(api, SHARE_FETCH), estimate, bytes_out)
         columns = {
             **parsed,
             "time": clock.instants,
@@ -250,7 +257,7 @@ class LogReader:
             "client_id": client_id,
             "deprecated": pc.fill_null(parsed["deprecated"], False),
             "bytes_in": pc.if_else(pc.equal(api, "PRODUCE"), parsed["produced"], None),
-            "bytes_out": self._bytes_out(api, parsed),
+            "bytes_out": bytes_out,
             "topics": pc.if_else(pc.is_in(api, value_set=_SIZED), parsed["topics"], None),
             "ambiguous": clock.is_ambiguous,
         }
@@ -261,29 +268,20 @@ class LogReader:
         )
         return {**columns, CLUSTER: pa.repeat(self.cluster_id or "", len(paths))}
 
-    def _bytes_out(self, api: pa.Array, parsed: dict[str, pa.Array]) -> pa.Array:
-        """The bytes in the answer to a FETCH; of a SHARE_FETCH an estimate, where the sizes of records are known."""
-        fetched = pc.if_else(pc.equal(api, "FETCH"), parsed["fetched"], None)
-        if not self.record_sizes:
-            return fetched
-        estimate = estimated_bytes(parsed["acquired"], self.record_sizes)
-        return pc.if_else(pc.equal(api, SHARE_FETCH), estimate, fetched)
-
     def _reasons(self, columns: dict[str, pa.Array]) -> pa.Array:
-        api = columns["api"]
+        """Why each is none of a client's; null where it is one."""
+        api, listeners = columns["api"], columns["listener"].dictionary_encode()
+        between_brokers = [re.search(self.inter_broker, name) is not None for name in listeners.dictionary.to_pylist()]
         by_replica = pc.greater_equal(pc.coalesce(columns["replica"], columns["old_replica"]), 0)
         is_fetcher = pc.coalesce(by_replica, pc.match_substring_regex(columns["client_id"], _FETCHER))
         cases = {
             FORWARDED: _any(columns["forwarded"], pc.equal(api, "ENVELOPE")),
-            OF_BROKERS: _any(self._is_inter_broker(columns["listener"]), pc.is_in(api, value_set=_ONLY)),
+            OF_BROKERS: _any(
+                pa.array(between_brokers, pa.bool_()).take(listeners.indices), pc.is_in(api, value_set=_ONLY)
+            ),
             OF_FOLLOWERS: _all(pc.equal(api, "FETCH"), is_fetcher),
         }
         return _first_case(cases)
-
-    def _is_inter_broker(self, listeners: pa.Array) -> pa.Array:
-        each, pattern = listeners.dictionary_encode(), re.compile(self.inter_broker)
-        answers = [pattern.search(name) is not None for name in each.dictionary.to_pylist()]
-        return pa.array(answers, pa.bool_()).take(each.indices)
 
 
 def estimated_bytes(acquired: pa.Array, record_sizes: Mapping[str, float]) -> pa.Array:
@@ -349,15 +347,6 @@ def _faults(columns: dict[str, pa.Array], clock: Times, tz: str | None) -> pa.Ar
     return _first_case(cases)
 
 
-def _with_cut(faults: pa.Array, lines: pa.Array) -> pa.Array:
-    """The faults; of what is broken because it is a part of a line, that."""
-    is_broken = pc.fill_null(pc.equal(faults, BROKEN), False)
-    if not pc.any(is_broken).as_py():
-        return faults
-    parts = pc.if_else(is_part(lines.filter(is_broken)), CUT, BROKEN)
-    return pc.replace_with_mask(faults, is_broken, parts)
-
-
 def _first_case(cases: dict[str, pa.Array]) -> pa.Array:
     """The name of the first case that holds, null where none does."""
     conditions = pa.StructArray.from_arrays(list(cases.values()), names=[str(number) for number in range(len(cases))])
@@ -414,11 +403,24 @@ _WRITTEN_AT = (
 )
 
 
-def no_request(first: tuple[str, str] | None, source: str) -> KadminError:
-    """The error of a log without a request: the path and text of its first line, or that there is none."""
-    if first is None:
-        return NotFound(f"no line in {source}", hint=_WRITTEN_AT)
-    path, line = first
-    return Invalid(
-        f"{path} is not a request log of Kafka: {printable(line[:80])}", hint="kafka.request.logger writes it."
-    )
+def refuse_without_requests(
+    sampled: Sequence[Mapping[str, Any]], first: Mapping[str, Any] | None, lines: Any, source: str
+) -> None:
+    """Refuse a log without a request that can be read, by its first requests, its first line, and what is `damaged`.
+
+    Raises
+    ------
+    UsageError, Invalid
+        As `refuse_sample`; the `path` and `line` of its first line are not of a request log; it cannot be read.
+    NotFound
+        It has no line.
+    """
+    if sampled:
+        refuse_sample(sampled)
+    elif first is not None:
+        problem = f"{first['path']} is not a request log of Kafka: {printable(first['line'][:80])}"
+        raise Invalid(problem, hint="kafka.request.logger writes it.")
+    elif lines.damaged:
+        raise Invalid(f"{lines.damaged[0]} cannot be read", hint=TORN)
+    else:
+        raise NotFound(f"no line in {source}", hint=_WRITTEN_AT)

@@ -6,9 +6,10 @@ Workers of Python read the lines. A compressed file that ends before its time is
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cached_property
 from typing import Any
 from urllib.parse import unquote
@@ -21,7 +22,8 @@ from ..errors import Invalid, KadminError, NotFound, UsageError
 from ..fleets.workers import Batches, by_value
 from ..frames.relational import TEXT, of_kinds
 from ..frames.spark import missing_package_named, spark_schema
-from .cut_lines import CutLines
+from ..model.times import length_of_time
+from .container_lines import MARK, whole_lines
 from .log_files import LONGEST_LINE, TORN
 from .request_rows import (
     ALL,
@@ -34,13 +36,13 @@ from .request_rows import (
     BrokerInPath,
     LogReader,
     is_chosen,
-    no_request,
-    refuse_sample,
+    refuse_without_requests,
 )
-from .streams import with_counts
-from .wrapped_lines import MARK
 
 _LABEL = "the lines"
+OBSERVED = "request_log"
+"""The name of the lines' counts among the `observedMetrics` of a query's progress."""
+
 FIRST_LINES = 1_000
 """Lines that are looked at where all of the first requests are cut."""
 
@@ -64,7 +66,13 @@ class SparkLines:
         Of a stream they hand out all lines of which clients' are meant, as its query counts them.
         """
         if which == OF_CLIENTS and self.text.isStreaming:
-            counted = with_counts(_read(self.text, self.reader, [*names, "fault", "reason"], ALL, self.is_in_order))
+            read = _read(self.text, self.reader, [*names, "fault", "reason"], ALL, self.is_in_order)
+            counted = read.observe(
+                OBSERVED,
+                F.count("*").alias("lines"),
+                F.count_if(F.isnotnull("fault")).alias("quarantined"),
+                F.count_if(F.isnull("fault") & F.isnotnull("reason")).alias("left_out"),
+            )
             return counted.where(F.isnull("fault") & F.isnull("reason")).select(*names)
         return _read(self.text, self.reader, names, which, self.is_in_order)
 
@@ -85,12 +93,7 @@ class SparkLines:
         if sampled and all(row["fault"] == CUT for row in sampled):  # the other parts have no mark
             sampled = self._sampled(self.text.limit(FIRST_LINES)) or sampled
         first = [] if sampled else self.listed(self.text.where(F.trim("line") != "").limit(1))
-        if sampled:
-            refuse_sample(sampled)
-        elif not first and self.damaged:
-            raise Invalid(f"{self.damaged[0]} cannot be read", hint=TORN)
-        else:
-            raise no_request((first[0]["path"], first[0]["line"]) if first else None, source)
+        refuse_without_requests(sampled, first[0] if first else None, self, source)
 
     def _sampled(self, text: DataFrame) -> list[dict[str, Any]]:
         """The requests among these lines, read well or not."""
@@ -115,27 +118,20 @@ def spark_lines(
     """
     if isinstance(lines, DataFrame):
         read = SparkLines(_of_frame(lines), reader, None)
+        is_told_by_path = isinstance(reader.broker, BrokerInPath)
         if lines.isStreaming:
-            _refuse_untold_broker(lines, reader)
+            if is_told_by_path and "path" not in lines.columns:
+                raise UsageError("the lines have no column path, which should name the broker", hint=BROKER_HINT)
             return read
-    else:
-        files = LogFiles(spark, lines, names, strict)
-        read = SparkLines(files.lines(), reader, files)
-    reader.broker.check(read.files.paths if read.files else _paths_in(read.text, reader))
-    read.look(_LABEL if isinstance(lines, DataFrame) else ", ".join(lines))
+        if is_told_by_path:
+            reader.broker.check(row.path for row in read.text.select("path").distinct().collect())
+        read.look(_LABEL)
+        return read
+    files = LogFiles(spark, lines, names, strict)
+    reader.broker.check(files.paths)
+    read = SparkLines(files.lines(), reader, files)
+    read.look(", ".join(lines))
     return read
-
-
-def _paths_in(text: DataFrame, reader: LogReader) -> Iterable[str]:
-    """The paths of lines, where the broker is told by them."""
-    if not isinstance(reader.broker, BrokerInPath):
-        return ()
-    return [row.path for row in text.select("path").distinct().collect()]
-
-
-def _refuse_untold_broker(lines: DataFrame, reader: LogReader) -> None:
-    if isinstance(reader.broker, BrokerInPath) and "path" not in lines.columns:
-        raise UsageError("the lines have no column path, which should name the broker", hint=BROKER_HINT)
 
 
 def _of_frame(lines: DataFrame) -> DataFrame:
@@ -158,22 +154,11 @@ def _read(text: DataFrame, reader: LogReader, names: Sequence[str], which: str, 
 def rows_of_batches(job: tuple[LogReader, tuple[str, ...], str, bool], batches: Batches) -> Iterator[pa.RecordBatch]:
     """These columns of the lines that are meant; Spark's workers run it."""
     reader, names, which, is_in_order = job
-    for paths, lines in _whole_lines(batches) if is_in_order else map(_columns_of, batches):
+    pairs = ((batch.column("path"), batch.column("line")) for batch in batches)
+    for paths, lines in whole_lines(pairs) if is_in_order else pairs:
         rows = reader.rows(paths, lines)
         chosen = rows.select(list(names))
         yield chosen if which == ALL else chosen.filter(is_chosen(rows["fault"], rows["reason"], which))
-
-
-def _whole_lines(batches: Batches) -> Iterator[tuple[pa.Array, pa.Array]]:
-    """The lines of a partition, of which a container runtime may have cut some."""
-    cut = CutLines()
-    for batch in batches:
-        yield cut.joined(*_columns_of(batch))
-    yield cut.rest()
-
-
-def _columns_of(batch: pa.RecordBatch) -> tuple[pa.Array, pa.Array]:
-    return batch.column("path"), batch.column("line")
 
 
 COMPRESSED = (".gz", ".bz2", ".deflate", ".lz4", ".snappy", ".zst")
@@ -313,3 +298,39 @@ def _translated(text: str) -> KadminError | None:
 
 
 _ELSEWHERE = "Logs are on storage that all machines of this Spark see, under one path. Or was the file just removed?"
+
+
+# --- requests and usage that keep coming, in Structured Streaming: a window closes once the watermark is past it ---
+
+_MARK = "spark.watermarkDelayMs"
+"""The metadata by which Spark knows the time of an event."""
+
+
+def watermarked(rows: DataFrame, time: str, late: str) -> DataFrame:
+    """The rows, whose `time` tells how late they are.
+
+    Raises
+    ------
+    UsageError
+        `late` is not a length.
+    """
+    length = length_of_time(late)
+    if length is None:
+        raise UsageError(f"late={late} is not a length of time", hint="For example '10 minutes'.")
+    return rows.withWatermark(time, f"{length // timedelta(milliseconds=1)} milliseconds")
+
+
+def window_ends(totals: DataFrame, window: str) -> dict[str, Column]:
+    """`window_start` and `window_end` of a window, by whose end Spark goes on to tell how late a row is."""
+    mark = {_MARK: totals.schema[window].metadata[_MARK]}
+    start, end = (F.col(window).getField(name) for name in ("start", "end"))
+    return {"window_start": start, "window_end": end.alias("window_end", metadata=mark)}
+
+
+def timed_as(rows: DataFrame, end: str, usage: DataFrame, late: str) -> DataFrame:
+    """The rows of a usage, late by their `end`: as the usage is, and where it comes out of a table, by so much."""
+    mark = usage.schema["window_end"].metadata.get(_MARK)
+    if mark is None:
+        return watermarked(rows, end, late)
+    others = [name for name in rows.columns if name != end]
+    return rows.select(*others, F.col(end).alias(end, metadata={_MARK: mark}))  # withColumn of Connect would forget it

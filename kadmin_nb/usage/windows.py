@@ -110,9 +110,9 @@ def client_columns(by_cluster: bool) -> list[str]:
 def in_windows(rows: Frame, length: int) -> Frame:
     """Requests with the `start` of their window, in microseconds, as `length` is; those of a stream with the window."""
     if spark.is_stream(rows):
-        from .streams import window_of
+        from pyspark.sql import functions as F
 
-        return with_further(rows, {"start": window_of("time", length)})
+        return with_further(rows, {"start": F.window("time", f"{length} microseconds")})
     words = words_of(rows)
     return with_columns(rows, {"start": window_start(words, words.column("time"), length)})
 
@@ -135,22 +135,20 @@ def window_totals(rows: Frame, by: Sequence[str], more: Mapping[str, Measure] | 
 def usage_rows(totals: Frame, length: int, by_cluster: bool, ends: Mapping[str, Any] | None = None) -> Frame:
     """USAGE out of what `window_totals` has added up. `ends` of a batch are given where Spark may be asked nothing."""
     words, clients, ends = words_of(totals), client_columns(by_cluster), ends or _window_ends(totals, length)
-    rows = [(_is_used(words, of), _of_key(words, of, length)) for of in RATES]
+    column, rows = words.column, []
+    for of in RATES:
+        is_used = ~words.is_null(column(of.total))
+        is_alone = True if of.unless is None else words.is_null(column(of.unless))
+        rows.append((is_used & is_alone, _of_key(words, of, length)))
     spread = stacked(with_further(totals, ends), [*clients, *ends], rows)
     order = [(name, "ascending") for name in ("window_start", *clients)]
     return framed(spread, led(schemas.USAGE.schema, clients), order)
 
 
-def _is_used(words: Any, of: Rate) -> Any:
-    """Was there any use of a key?"""
-    is_used = ~words.is_null(words.column(of.total))
-    return is_used if of.unless is None else is_used & words.is_null(words.column(of.unless))
-
-
 def _window_ends(totals: Frame, length: int) -> dict[str, Any]:
     """`window_start` and `window_end`, out of the `start` of `in_windows`."""
     if spark.is_stream(totals):
-        from .streams import window_ends
+        from .spark_lines import window_ends
 
         return window_ends(totals, "start")
     return batch_ends(words_of(totals), length)

@@ -30,12 +30,13 @@ _TIME = r"(?P<time>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)"
 _ZONE = r"(?P<zone>\s?(?:Z|(?:GMT|UTC)?[+-]\d\d(?::?\d\d)?)|\s(?:[A-Z]{3,5}|[A-Z][A-Za-z]+/[A-Z]\w+))?(?:\W|$)"
 """An offset, or a word that may be the name of a zone."""
 _ISO = rf"(?P<written>\d{{4}}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{{1,9}})?){_ZONE}"
-_SLASHES = rf"(?P<year>\d{{4}})[/.](?P<month>\d\d)[/.](?P<day>\d\d)[ T-]{_TIME}{_ZONE}"
-_MONTH_NAMES = rf"(?P<day>\d\d)[ /-](?P<month>[A-Z][a-z]{{2}})[ /-](?P<year>\d{{4}})[ :]{_TIME}{_ZONE}"
-_PACKED = (
-    r"(?:^|\D)(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)T?(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)"
-    rf"[.,]?(?P<fraction>\d{{3,9}}){_ZONE}"
+_DATED = (
+    rf"(?P<year>\d{{4}})[/.](?P<month>\d\d)[/.](?P<day>\d\d)[ T-]{_TIME}{_ZONE}",
+    rf"(?P<day>\d\d)[ /-](?P<month>[A-Z][a-z]{{2}})[ /-](?P<year>\d{{4}})[ :]{_TIME}{_ZONE}",
+    rf"(?:^|\D)(?P<year>\d{{4}})(?P<month>\d\d)(?P<day>\d\d)T?(?P<time>\d{{6}}[.,]?\d{{3,9}}){_ZONE}",
 )
+"""With slashes, with the name of a month, and COMPACT, which is the basic form of ISO 8601 too."""
+_PACKED = r"^(\d\d)(\d\d)(\d\d)[.,]?(\d+)$"
 _SINCE_1970 = r"^\W*(?P<number>\d{10}(?:\d{3})?)(?:\W|$)"
 _TIME_OF_DAY = rf"(?:^|\D){_TIME}"
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -47,11 +48,13 @@ def written_times(fronts: pa.Array) -> pa.Array:
 
     Of a time of day without a date, only that.
     """
-    found = _iso(fronts)
-    for of_format in (_slashes, _month_names, _packed, _since_1970, _time_of_day):
+    parts = _parts(fronts, _ISO)
+    iso = pc.replace_substring(parts("written"), ",", ".")
+    found = pc.fill_null(pc.binary_join_element_wise(iso, _zone(parts), ""), "")
+    for pattern in (*_DATED, _SINCE_1970, _TIME_OF_DAY):
         missing = pc.equal(found, "")
         if pc.any(missing).as_py():
-            found = pc.replace_with_mask(found, missing, of_format(fronts.filter(missing)))
+            found = pc.replace_with_mask(found, missing, _of_pattern(fronts.filter(missing), pattern))
     return found
 
 
@@ -60,40 +63,18 @@ def is_dated(written: pa.Array) -> pa.Array:
     return pc.greater_equal(pc.utf8_length(written), len("2026-11-26 11:15:22"))
 
 
-def _iso(fronts: pa.Array) -> pa.Array:
-    parts = _parts(fronts, _ISO)
-    written = pc.replace_substring(parts("written"), ",", ".")
-    return pc.fill_null(pc.binary_join_element_wise(written, _zone(parts), ""), "")
-
-
-def _slashes(fronts: pa.Array) -> pa.Array:
-    parts = _parts(fronts, _SLASHES)
-    return _joined(pc.binary_join_element_wise(parts("year"), parts("month"), parts("day"), "-"), parts)
-
-
-def _month_names(fronts: pa.Array) -> pa.Array:
-    parts = _parts(fronts, _MONTH_NAMES)
-    number = pc.add(pc.index_in(parts("month"), pa.array(_MONTHS)), 1)
-    month = pc.utf8_lpad(number.cast(pa.string()), 2, "0")
-    return _joined(pc.binary_join_element_wise(parts("year"), month, parts("day"), "-"), parts)
-
-
-def _packed(fronts: pa.Array) -> pa.Array:
-    """COMPACT, and the basic form of ISO 8601."""
-    parts = _parts(fronts, _PACKED)
-    date = pc.binary_join_element_wise(parts("year"), parts("month"), parts("day"), "-")
-    clock = pc.binary_join_element_wise(parts("hour"), parts("minute"), parts("second"), ":")
-    time = pc.binary_join_element_wise(clock, parts("fraction"), ".")
+def _of_pattern(fronts: pa.Array, pattern: str) -> pa.Array:
+    """The times in texts by one of the patterns, "" for none."""
+    parts = _parts(fronts, pattern)
+    if pattern == _SINCE_1970:
+        return instants_text(parts("number").cast(pa.float64()))
+    if pattern == _TIME_OF_DAY:
+        return pc.fill_null(parts("time"), "")
+    number = pc.add(pc.index_in(parts("month"), pa.array(_MONTHS)), 1).cast(pa.string())
+    month = pc.if_else(pc.ascii_is_alpha(parts("month")), pc.utf8_lpad(number, 2, "0"), parts("month"))
+    date = pc.binary_join_element_wise(parts("year"), month, parts("day"), "-")
+    time = pc.replace_substring(pc.replace_substring_regex(parts("time"), _PACKED, r"\1:\2:\3.\4"), ",", ".")
     return pc.fill_null(pc.binary_join_element_wise(date, " ", time, _zone(parts), ""), "")
-
-
-def _since_1970(fronts: pa.Array) -> pa.Array:
-    """UNIX and UNIX_MILLIS."""
-    return instants_text(_parts(fronts, _SINCE_1970)("number").cast(pa.float64()))
-
-
-def _time_of_day(fronts: pa.Array) -> pa.Array:
-    return pc.fill_null(_parts(fronts, _TIME_OF_DAY)("time"), "")
 
 
 def instants_text(numbers: pa.Array) -> pa.Array:
@@ -112,11 +93,6 @@ def instants_text(numbers: pa.Array) -> pa.Array:
 def _parts(fronts: pa.Array, pattern: str) -> Callable[[str], pa.Array]:
     groups = pc.extract_regex(fronts, pattern)
     return lambda name: pc.struct_field(groups, name)
-
-
-def _joined(date: pa.Array, parts: Callable[[str], pa.Array]) -> pa.Array:
-    time = pc.replace_substring(parts("time"), ",", ".")
-    return pc.fill_null(pc.binary_join_element_wise(date, " ", time, _zone(parts), ""), "")
 
 
 def _zone(parts: Callable[[str], pa.Array]) -> pa.Array:
@@ -210,14 +186,9 @@ def _parsed(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     try:
         return texts.cast(kind)
     except pa.ArrowInvalid:
-        return pa.concat_arrays([_parsed_alone(text, kind) for text in texts])
-
-
-def _parsed_alone(text: pa.Scalar, kind: pa.DataType) -> pa.Array:
-    try:
-        return pa.array([text.cast(kind)], kind)
-    except pa.ArrowInvalid:
-        return pa.nulls(1, kind)
+        if len(texts) == 1:
+            return pa.nulls(1, kind)
+        return pa.concat_arrays([_parsed(texts.slice(place, 1), kind) for place in range(len(texts))])
 
 
 def _with_offsets(texts: pa.Array, tz: str | None) -> pa.Array:
@@ -233,29 +204,25 @@ def _with_offsets(texts: pa.Array, tz: str | None) -> pa.Array:
     return texts
 
 
+_ZONE_NAMES: dict[str, set[str]] = {}
+"""The offsets that the short names of all zones stand for, filled at the first use. No `lru_cache`: one does not travel
+to Spark's workers by value."""
+
+
 def _offset_of(name: str, tz: str | None) -> str | None:
     """The offset that a zone's name stands for, in tz first; "" where it is no such name, None where it is unclear."""
     if "/" in name:
         return "" if name == tz or name not in available_timezones() else None
     if tz is not None and not _FIXED.fullmatch(tz) and (own := _names_of(tz).get(name)):
         return own
-    offsets = _zone_names().get(name, ())
+    if not _ZONE_NAMES:
+        for zone in available_timezones():
+            for short, offset in _names_of(zone).items():
+                _ZONE_NAMES.setdefault(short, set()).add(offset)
+    offsets = _ZONE_NAMES.get(name, set())
     if len(offsets) > 1:
         return None
     return next(iter(offsets), "")
-
-
-_ZONE_NAMES: dict[str, set[str]] = {}
-"""Filled at the first use. No `lru_cache`: one does not travel to Spark's workers by value."""
-
-
-def _zone_names() -> dict[str, set[str]]:
-    """The offsets that the short names of all zones stand for."""
-    if not _ZONE_NAMES:
-        for zone in available_timezones():
-            for name, offset in _names_of(zone).items():
-                _ZONE_NAMES.setdefault(name, set()).add(offset)
-    return _ZONE_NAMES
 
 
 def _names_of(zone: str) -> dict[str, str]:

@@ -83,10 +83,9 @@ assert callable(work)
 """
 
 WORKS = (
+    "advice.config_rules.findings_frame",
     "fleets.resolving.on_workers",
-    "fleets.snapshots._found",
     "fleets.workers._part_by_part",
-    "fleets.workers._some_at_a_time",
     "resolution.demand.judged",
     "sql.data_source.ClusterFrames",
     "sql.functions.effective_rows",

@@ -55,7 +55,7 @@ JOBS = {
 }
 of_batch, kernel, arguments = JOBS[sys.argv[1]]
 first = next(batches(of_batch))
-job = (kernel, arguments, kernel(pa.Table.from_batches([first]).drop_columns([workers.GROUP]), *arguments).schema)
+job = (kernel, arguments, kernel(pa.Table.from_batches([first]).drop_columns([workers.GROUP]), *arguments).schema, True)
 before = peak()
 print(sum(batch.num_rows for batch in workers._part_by_part(job, batches(of_batch))), peak() - before)
 """
