@@ -16,7 +16,7 @@ __all__ = ["config_findings", "resolve"]
 
 
 def __getattr__(name: str) -> Any:
-    """Each function is imported on first use, as PySpark is not always there."""
+    """Each function is imported on first use, as PySpark is not always installed."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if find_spec("pyspark") is None:

@@ -133,16 +133,12 @@ def bound(rows: DataFrame, quotas: DataFrame | pa.Table, keys: Sequence[str], ov
     stored = SplitQuotas.of(quotas, rows.sparkSession, len(keys))
     joined_rows = rows if stored.joined is None else stored.join_to(rows, keys)
     tables = Index.of(stored.sent, keys, overridden=overridden).tables
-    schema = StructType([*rows.schema, *_result_fields(len(keys), overridden)])
+    kinds = {"value": DoubleType(), **({"overridden": OVERRIDDEN} if overridden else {})}
+    fields = [StructField(f"{name} {number}", kind) for number in range(len(keys)) for name, kind in kinds.items()]
+    levels = [StructField(f"levels {number}", IntegerType()) for number in range(0, len(keys), IN_A_WORD)]
+    schema = StructType([*rows.schema, *fields, *levels])
     work = by_value(on_workers, (tables, stored.levels, rows.columns, schema.names))
     return ResolvedRows(joined_rows.mapInArrow(work, schema), rows.columns, keys, overridden)
-
-
-def _result_fields(keys: int, overridden: bool) -> list[StructField]:
-    """`value i` and perhaps `overridden i` for the i-th key, and `levels i` for it and those after it."""
-    kinds = {"value": DoubleType(), **({"overridden": OVERRIDDEN} if overridden else {})}
-    fields = [StructField(f"{name} {number}", kind) for number in range(keys) for name, kind in kinds.items()]
-    return [*fields, *(StructField(f"levels {number}", IntegerType()) for number in range(0, keys, IN_A_WORD))]
 
 
 @dataclass(frozen=True)
@@ -173,9 +169,13 @@ class ResolvedRows:
         return rows.select(*self.names, "limit", *_level_and_bucket("level"))
 
     def long(self) -> DataFrame:
-        """EFFECTIVE, a row a key: the answers of a row, one below the other."""
+        """EFFECTIVE, one row per key: the answers of a row, one below the other."""
         items = F.array(*(self._row(number) for number in range(len(self.keys))))
-        rows = self.found.select(*self.names, F.inline(items if self.keys else items.cast(self._no_rows())))
+        if not self.keys:
+            kinds: dict[str, DataType] = {"key": StringType(), "value": DoubleType(), "level": IntegerType()}
+            kinds |= {"overridden": OVERRIDDEN} if self.overridden else {}
+            items = items.cast(ArrayType(StructType([StructField(name, kind) for name, kind in kinds.items()])))
+        rows = self.found.select(*self.names, F.inline(items))
         extra_columns = ["overridden"] if self.overridden else []
         return rows.select(*self.names, "key", "value", *_level_and_bucket("level"), *extra_columns)
 
@@ -184,12 +184,6 @@ class ResolvedRows:
         if self.overridden:
             columns["overridden"] = F.col(f"overridden {number}")
         return F.struct(*(column.alias(name) for name, column in columns.items()))
-
-    def _no_rows(self) -> ArrayType:
-        kinds: dict[str, DataType] = {"key": StringType(), "value": DoubleType(), "level": IntegerType()}
-        if self.overridden:
-            kinds["overridden"] = OVERRIDDEN
-        return ArrayType(StructType([StructField(name, kind) for name, kind in kinds.items()]))
 
 
 def _level(number: int) -> str:
@@ -206,15 +200,10 @@ def _level_and_bucket(level: str) -> list[Column]:
     users = [a_level.number for a_level in LEVELS if a_level.user]
     clients = [a_level.number for a_level in LEVELS if a_level.client_id]
     return [
-        F.expr(f"{_level_name(level)} as level"),
+        F.expr(f"get({_NAMES}, {level}) as level"),  # null for `NO_LEVEL`, which is past the end of the names
         F.expr(f"{_shared('user', level, users)} as bucket_user"),
         F.expr(f"{_shared('client_id', level, clients)} as bucket_client_id"),
     ]
-
-
-def _level_name(level: str) -> str:
-    """Null for `NO_LEVEL`, which is past the end of the names."""
-    return f"get({_NAMES}, {level})"
 
 
 def _shared(name: str, level: str, levels: Sequence[int]) -> str:
@@ -250,7 +239,11 @@ def _answers(carried: Carried, batch_list: list[pa.RecordBatch]) -> Iterator[pa.
     """The batches put together, looked up at once, and taken apart again."""
     tables, joined, kept, names = carried
     table = pa.Table.from_batches(batch_list)
-    texts = {name: _as_strings(table.column(name)) for name in ("user", "client_id", "cluster_id") if name in kept}
+    texts = {
+        name: pa.chunked_array([table.column(name).cast(pa.string()).combine_chunks()], pa.string())
+        for name in ("user", "client_id", "cluster_id")
+        if name in kept
+    }
     answers, levels = [], []
     for number, (value, level, _, _, *overridden) in enumerate(look_up(tables, *texts.values())):
         level_numbers = np.asarray(level.indices.fill_null(NO_LEVEL))
@@ -313,11 +306,6 @@ def _packed(levels: list[Ints]) -> list[pa.Array]:
     """The numbers of levels, several in a word: columns are what takes time here."""
     words = [levels[first : first + IN_A_WORD] for first in range(0, len(levels), IN_A_WORD)]
     return [pa.array(sum((n << (BITS * place) for place, n in enumerate(word)), start=np.int32(0))) for word in words]
-
-
-def _as_strings(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The names as one array of the strings that the look-ups take."""
-    return pa.chunked_array([column.cast(pa.string()).combine_chunks()], pa.string())
 
 
 @dataclass(frozen=True)

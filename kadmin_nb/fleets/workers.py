@@ -70,7 +70,7 @@ def _part_by_part(job: Job, batches: Batches) -> Iterator[pa.RecordBatch]:
 
 
 def _whole_groups(batches: Batches) -> Iterator[pa.Table]:
-    """The rows, in tables that end where a group does, without the column that tells the groups apart."""
+    """The rows, in tables that end where a group does, without the column that identifies the groups."""
     held: list[pa.RecordBatch] = []
     for batch in batches:
         ends = np.flatnonzero(np.diff(np.asarray(batch[GROUP]))) + 1
@@ -163,7 +163,7 @@ class Tracebacks:
 
     @staticmethod
     def print_exc() -> None:
-        """Of any error but a hang-up. No other connection than Spark's is used by the code that asks for it."""
+        """Print any error but a hang-up. No other connection than Spark's is used by the code that asks for it."""
         if not _is_hang_up():
             traceback.print_exc()
 

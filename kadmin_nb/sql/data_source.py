@@ -1,13 +1,14 @@
 """The data source `kadmin_nb`: frames of clusters as tables of Spark's, a partition a cluster.
 
-All here travels by value: beside a Connect server, and on the workers, PySpark may be all there is. The wheel is needed
-where a partition is read.
+The source travels by value: beside a Connect server, and on the workers, PySpark may be all there is. The wheel is
+needed where a partition is read, by `rows`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -15,11 +16,16 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from ..cluster import Cluster, connect
 from ..errors import Unsupported, UsageError
 from ..fleets.workers import silence, travelling, with_message_alone
+from ..frames import schemas
+from ..frames.frame import TEXT
+from ..frames.given_frames import plain
 from ..frames.spark import spark_schema
 from ..hints import did_you_mean
-from .reading import FRAMES, columns_of
+from ..model.grammar import ANY, LEFT_OUT
+from ..state.taking import configs_of, listed_resources
 
 NAME = "kadmin_nb"
 SEPARATOR = ";"
@@ -32,6 +38,24 @@ NARROWING = ("user", "client_id", "ip", "resource_type", "resource_name")
 OPTIONS = (FRAME, CLUSTER, *NARROWING, PUSHDOWN)
 
 WHEEL = "Install it where Spark's workers run, as a library of the cluster or the environment; docs/sql.md."
+
+Asked = Mapping[str, Sequence[str]]
+"""The names that are asked for, by column; all where it has none."""
+
+FRAMES = {
+    "quotas": schemas.QUOTAS,
+    "configs": schemas.CONFIGS,
+    "brokers": schemas.BROKERS,
+    "users": schemas.USERS,
+    "client_configs": schemas.CLIENT_CONFIGS,
+}
+
+
+def columns_of(frame: str) -> pa.Schema:
+    """The columns of a frame of clusters: the cluster as it was named, its id, and the frame's own."""
+    leading = [pa.field(name, TEXT, False) for name in ("cluster", "cluster_id")]
+    return plain(pa.schema([*leading, *FRAMES[frame].schema]).empty_table()).schema
+
 
 COLUMNS = {name: spark_schema(columns_of(name)) for name in FRAMES}
 """The columns of each frame, as Spark has them."""
@@ -117,7 +141,7 @@ class FrameReader(DataSourceReader):
         if partition.value is None:  # PySpark's own, where no cluster is asked for
             return iter(())
         try:
-            from kadmin_nb.sql.reading import rows
+            from kadmin_nb.sql.data_source import rows
         except ImportError as error:
             raise with_message_alone(Unsupported(f"kadmin_nb is not on Spark's workers: {error}", hint=WHEEL)) from None
         try:
@@ -162,3 +186,53 @@ def register_source(spark: SparkSession) -> None:
     """Make the data source known to a session."""
     with travelling():
         spark.dataSource.register(ClusterFrames)
+
+
+# --- read where Spark reads ---
+
+
+def rows(frame: str, target: str, asked: Asked) -> pa.Table:
+    """The frame of a cluster, of the names that are asked for and perhaps others.
+
+    Raises
+    ------
+    KadminError
+        As of `connect`, and of the verb that reads the frame.
+    """
+    with connect(target) as cluster:
+        table = plain(_READERS[frame](cluster, asked))
+        leading = {"cluster": pa.repeat(target, len(table)), "cluster_id": pa.repeat(cluster.id, len(table))}
+    return pa.table({**leading, **{name: table[name] for name in table.column_names}}).cast(columns_of(frame))
+
+
+def _quotas(cluster: Cluster, asked: Asked) -> pa.Table:
+    user, client_id, ip = (list(asked.get(name, ())) or LEFT_OUT for name in ("user", "client_id", "ip"))
+    return cluster.quotas.describe(user=user, client_id=client_id, ip=ip).to_arrow()
+
+
+def _configs(cluster: Cluster, asked: Asked) -> pa.Table:
+    """All configs of the resources that a cluster lists, the values that hold by default too."""
+    types, names = asked.get("resource_type"), asked.get("resource_name")
+    resources = [
+        resource
+        for resource in chain.from_iterable(listed_resources(cluster.port).values())
+        if (types is None or resource.type in types) and (names is None or resource.name in names)
+    ]
+    return configs_of(cluster.port, resources)
+
+
+def _users(cluster: Cluster, asked: Asked) -> pa.Table:
+    return cluster.users(user=list(asked.get("user", ())) or ANY).to_arrow()
+
+
+def _client_configs(cluster: Cluster, asked: Asked) -> pa.Table:
+    return cluster.client_configs.describe(user=list(asked.get("user", ())) or ANY).to_arrow()
+
+
+_READERS: Mapping[str, Callable[[Cluster, Asked], pa.Table]] = {
+    "quotas": _quotas,
+    "configs": _configs,
+    "brokers": lambda cluster, _: cluster.brokers.to_arrow(),
+    "users": _users,
+    "client_configs": _client_configs,
+}

@@ -20,10 +20,9 @@ from ..frames.spark import errors_in_one_line, plain_schema, spark_schema, spark
 from ..model.quota_keys import readable
 from ..resolution.input_columns import CLUSTER, led
 from ..resolution.kernel import Index
-from ..usage.request_rows import INTER_BROKER, LogReader, broker_names, listeners_pattern
+from ..usage.request_rows import INTER_BROKER, LogReader
 from ..usage.rules import window_start
 from ..usage.windows import batch_ends, client_columns, length_of, usage_rows, window_totals
-from ..usage.written_times import check_zone
 from .data_source import register_source
 
 if TYPE_CHECKING:
@@ -178,8 +177,7 @@ def _missing() -> Unsupported | None:
 def _request(
     broker: Any, tz: str | None, cluster_id: str | None, inter_broker: str | Iterable[str]
 ) -> UserDefinedFunction:
-    check_zone(tz)
-    reader = LogReader(broker_names(broker), tz, listeners_pattern(inter_broker), cluster_id)
+    reader = LogReader.of(broker, tz, cluster_id, inter_broker)
     return _scalar(by_value(_told(request_structs), reader), pa.struct(reader.request_schema))
 
 
@@ -237,7 +235,7 @@ def _few(quotas: Any) -> Any:
 
 
 def _told(work: Work) -> Work:
-    """The work, of whose errors the message is all that is shown: nobody who reads SQL needs a traceback."""
+    """The work, of whose errors only the message is shown: who reads SQL needs no traceback."""
 
     def run(argument: Any, batches: Batches) -> Iterator[Any]:
         try:
@@ -249,7 +247,7 @@ def _told(work: Work) -> Work:
 
 
 def values_for_people(_: None, columns: Iterable[tuple[pa.Array, pa.Array]]) -> Iterator[pa.Array]:
-    """The values of quotas' keys as people read them; null where there is none."""
+    """The values of quotas' keys as people read them; null for null."""
     texts: dict[tuple[str | None, float | None], str | None] = {}
     for keys, values in columns:
         pairs = list(zip(keys.to_pylist(), values.cast(pa.float64()).to_pylist(), strict=True))

@@ -13,47 +13,50 @@ from typing import TYPE_CHECKING, Any
 from ..errors import Unsupported
 
 if TYPE_CHECKING:
-    from .backtesting import backtest
-    from .broker_utilisation import UtilisationDifferences, utilisation_differences
-    from .covered import coverage
-    from .limits_used import known_clients, over_days, utilisation, utilisation_daily
-    from .log_days import LogDay, log_day
-    from .metrics import usage_from_metrics
-    from .near_and_top import alerts, near, top
-    from .prometheus_api import prometheus
-    from .request_log import Requests, record_sizes, requests
-    from .request_rows import LOWEST_VERSIONS
-    from .tables import check_tables, store_usage, store_utilisation
-    from .touched_clients import impact
-    from .usage_totals import totals
-    from .windows import usage
+    from .backtesting import backtest as backtest
+    from .covered import LogDay as LogDay
+    from .covered import coverage as coverage
+    from .covered import log_day as log_day
+    from .limits_used import known_clients as known_clients
+    from .limits_used import over_days as over_days
+    from .limits_used import utilisation as utilisation
+    from .limits_used import utilisation_daily as utilisation_daily
+    from .metrics import UtilisationDifferences as UtilisationDifferences
+    from .metrics import usage_from_metrics as usage_from_metrics
+    from .metrics import utilisation_differences as utilisation_differences
+    from .near_and_top import alerts as alerts
+    from .near_and_top import near as near
+    from .near_and_top import top as top
+    from .prometheus_api import prometheus as prometheus
+    from .request_log import Requests as Requests
+    from .request_log import record_sizes as record_sizes
+    from .request_log import requests as requests
+    from .request_rows import LOWEST_VERSIONS as LOWEST_VERSIONS
+    from .tables import check_tables as check_tables
+    from .tables import store_usage as store_usage
+    from .tables import store_utilisation as store_utilisation
+    from .touched_clients import impact as impact
+    from .windows import totals as totals
+    from .windows import usage as usage
 
 _NAMES = {
     "backtesting": "backtest",
-    "broker_utilisation": "UtilisationDifferences utilisation_differences",
-    "covered": "coverage",
+    "covered": "LogDay coverage log_day",
     "limits_used": "known_clients over_days utilisation utilisation_daily",
-    "log_days": "LogDay log_day",
-    "metrics": "usage_from_metrics",
+    "metrics": "UtilisationDifferences usage_from_metrics utilisation_differences",
     "near_and_top": "alerts near top",
     "prometheus_api": "prometheus",
     "request_log": "Requests record_sizes requests",
     "request_rows": "LOWEST_VERSIONS",
     "tables": "check_tables store_usage store_utilisation",
     "touched_clients": "impact",
-    "usage_totals": "totals",
-    "windows": "usage",
+    "windows": "totals usage",
 }
 """The verbs and answers, by the module that each is in."""
 
 _PLACES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
-__all__ = [
-    "LOWEST_VERSIONS", "LogDay", "Requests", "UtilisationDifferences", "alerts", "backtest", "check_tables",
-    "coverage", "impact", "known_clients", "log_day", "near", "over_days", "prometheus", "record_sizes", "requests",
-    "store_usage", "store_utilisation", "top", "totals", "usage", "usage_from_metrics", "utilisation",
-    "utilisation_daily", "utilisation_differences",
-]  # fmt: skip
+__all__ = sorted(_PLACES)
 
 
 def __getattr__(name: str) -> Any:

@@ -182,7 +182,7 @@ def replayed(quotas: Any, usage: Any, keys: str | Iterable[str] | None = None) -
 
 
 def _added_up_by_second(rows: Frame, names: Sequence[str]) -> Frame:
-    """The rows, those of a bucket and second as one without a client, and one without a window for each of its clients.
+    """The rows, of each bucket and second one without a client, and one without a window for each client.
 
     Other windows may overlap: they stay as they are.
     """

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,9 @@ BUCKET = ("key", "bucket_user", "bucket_client_id", "user", "client_id", "level"
 """The columns that tell a broker's buckets from each other; one whose limit moved is one for each limit."""
 
 MICROSECONDS = 1e6
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DAY = 86_400_000_000
 """A day in microseconds."""
-_ONE_LENGTH = "they must have one length"
 
 Watched = Mapping[tuple[str | None, int], Longs] | bool
 """The times that brokers are known to be watched, by cluster and broker: beginnings, and ends, in microseconds. True:
@@ -47,9 +48,10 @@ def bucket_figures(rows: pa.Table, by: Sequence[str]) -> pa.Table:
     """
     sums, windows, groups = _sums(rows, by)
     used = np.nan_to_num(_doubles(windows["used"]))
-    return sums.append_column(
-        "p95", pa.array(_p95(used, np.asarray(sums["windows"]), groups), mask=np.asarray(sums["peak"].is_null()))
-    )
+    most_first = used[np.lexsort([-used, groups.of_row])]
+    place = np.asarray(sums["windows"]) // 20  # of all windows, those without use included
+    p95 = np.where(place < groups.sizes, most_first[groups.firsts + np.minimum(place, groups.sizes - 1)], 0.0)
+    return sums.append_column("p95", pa.array(p95, mask=np.asarray(sums["peak"].is_null())))
 
 
 def bucket_days(rows: pa.Table, by: Sequence[str]) -> pa.Table:
@@ -69,8 +71,8 @@ def bucket_days(rows: pa.Table, by: Sequence[str]) -> pa.Table:
 
 
 def days_together(rows: pa.Table, by: Sequence[str]) -> pa.Table:
-    """The sums of buckets out of those of their days, `p95` out of their histograms, and from when to when these days
-    are; `fault` of those that differ.
+    """The sums of buckets over their days, `p95` out of their histograms, and from when to when these days are; the
+    `fault` of a bucket whose days differ.
 
     Parameters
     ----------
@@ -95,8 +97,7 @@ def days_together(rows: pa.Table, by: Sequence[str]) -> pa.Table:
 
 
 def watched_windows(times: pa.Table, by: Sequence[str], unwatched_after: float, watched: Watched) -> pa.Table:
-    """The number of `windows` that each broker was watched for, and their `length`; or the `fault` for which nobody can
-    tell.
+    """The number of `windows` that each broker was watched for, and their `length`; or the `fault` that hides them.
 
     They are those from the first to the last, `since` and `until`, less what nobody watched: `watched_s` are left. Of
     metrics they are those that there are, and how long these stand for is not known.
@@ -135,7 +136,7 @@ def _seen(axes: Sequence[Axis], groups: Groups, times: tuple[Longs, Longs], brok
 
 @dataclass(frozen=True)
 class Axis:
-    """The windows of a broker that were watched, in order: `before` are how many there are before each span."""
+    """The windows of a broker that were watched, in order; `before` counts the windows before each span."""
 
     begins: Longs
     ends: Longs
@@ -144,7 +145,7 @@ class Axis:
 
     @classmethod
     def of(cls, begins: Longs, ends: Longs, length: int) -> Axis:
-        """Of spans that do not overlap, in the order of time."""
+        """The axis of spans that do not overlap, in the order of time."""
         counts = -(-(ends - begins) // max(length, 1))
         return cls(begins, ends, np.concatenate([[0], np.cumsum(counts)]), length)
 
@@ -185,13 +186,13 @@ def axes_of(
 
 
 def _whole(known: Longs, start: int, length: int) -> Longs:
-    """Times, cut to whole windows of those that begin at `start`."""
+    """Times, cut to whole windows; one of these begins at `start`."""
     begins, ends = -(-(known[0] - start) // length), (known[1] - start) // length
     return np.stack([begins, np.maximum(begins, ends)]) * length + start
 
 
 def _joined(spans: Longs, others: Longs) -> Longs:
-    """Both kinds of spans, those that touch as one."""
+    """Both kinds of spans; spans that touch are one."""
     begins, ends = np.concatenate([spans, others], axis=1)
     order = np.argsort(begins, kind="stable")
     begins, ends = begins[order], np.maximum.accumulate(ends[order])
@@ -201,21 +202,24 @@ def _joined(spans: Longs, others: Longs) -> Longs:
 
 def _faults(brokers: Sequence[int], shortest: Doubles, longest: Doubles) -> pa.Array:
     """The fault of each broker whose windows differ in their seconds, or have none."""
-    spans = zip(brokers, shortest, longest, strict=True)
-    return pa.array([_fault(broker, least, most) for broker, least, most in spans], pa.string())
-
-
-def _fault(broker: int, shortest: float, longest: float) -> str | None:
-    if shortest <= 0:
-        return f"broker {broker} has a window whose end is not after its start, as after a clock that ran back"
-    if shortest == longest:
-        return None
-    return f"broker {broker} has windows of {shortest} s and of {longest} s: {_ONE_LENGTH}"
+    faults: list[str | None] = []
+    for broker, least, most in zip(brokers, shortest, longest, strict=True):
+        if least <= 0:
+            problem = "has a window whose end is not after its start, as after a clock that ran back"
+        else:
+            problem = f"has windows of {least} s and of {most} s: they must have one length"
+        faults.append(None if 0 < least == most else f"broker {broker} {problem}")
+    return pa.array(faults, pa.string())
 
 
 def micros(times: pa.ChunkedArray) -> Longs:
     """Times as microseconds since 1970."""
     return np.asarray(times.cast(pa.int64()))
+
+
+def micros_of(time: datetime) -> int:
+    """A time as microseconds since 1970."""
+    return (time - EPOCH) // timedelta(microseconds=1)
 
 
 def _sums(rows: pa.Table, by: Sequence[str]) -> tuple[pa.Table, pa.Table, Groups]:
@@ -229,14 +233,16 @@ def _sums(rows: pa.Table, by: Sequence[str]) -> tuple[pa.Table, pa.Table, Groups
     buckets = windows.select([*names, "windows", "brokers", "length"]).take(pa.array(groups.firsts))
     sums = {name: buckets[name] for name in buckets.column_names}
     sums |= {name: _put_together(groups, BUCKET_SUMS[name], its) for name, its in _of_windows(windows, groups).items()}
-    sums["clients"] = _client_counts(buckets, clients, names)
+    codes, of_client = codes_of_both(buckets, clients, names)
+    sharing = np.bincount(of_client, minlength=len(codes) + len(of_client))[codes]
+    sums["clients"] = pa.array(np.maximum(sharing, 1), mask=np.asarray(buckets["measured"]))
     if "first" in rows.column_names:
         sums["windows"] = pa.array(np.maximum(_windows_in_force(buckets, marks, names), groups.sizes))
     return pa.table(sums), windows, groups
 
 
 def _of_windows(windows: pa.Table, groups: Groups) -> dict[str, Doubles]:
-    """What each window counts for in BUCKET_SUMS, NaN where that is unknown, or there is no limit."""
+    """What each window counts for in BUCKET_SUMS, NaN where that is unknown, or without a limit."""
     used, throttle_ms, limit = (_doubles(windows[name]) for name in ("used", "throttle_ms", "limit"))
     is_judged = np.asarray(windows["limit"].is_valid()) & ~np.isnan(used)
     is_throttled = np.where(np.isnan(throttle_ms), np.nan, throttle_ms > 0)
@@ -271,13 +277,6 @@ def _run_seconds(windows: pa.Table, groups: Groups, is_above: Flags) -> Doubles:
     return np.where(is_above, (end - start[began]) / MICROSECONDS, 0.0)
 
 
-def _p95(used: Doubles, count: Longs, groups: Groups) -> Doubles:
-    """The use that 95 % of all windows, those without use included, do not exceed."""
-    in_order = used[np.lexsort([-used, groups.of_row])]
-    at = count // 20
-    return np.where(at < groups.sizes, in_order[groups.firsts + np.minimum(at, groups.sizes - 1)], 0.0)
-
-
 def _histogram(used: Doubles, groups: Groups) -> pa.Array:
     """The windows of each group by the bin of their use; those without use are in none."""
     is_used = used > 0
@@ -308,13 +307,6 @@ def _p95_of_bins(histograms: pa.ChunkedArray, groups: Groups, count: Doubles, pe
     return pa.array(np.where(is_used, np.minimum(middle, peak), 0.0), mask=np.isnan(peak))
 
 
-def _client_counts(buckets: pa.Table, clients: pa.Table, names: Sequence[str]) -> pa.Array:
-    """The number of clients that share each bucket; null where the broker measured it."""
-    codes, of_client = codes_of_both(buckets, clients, names)
-    sharing = np.bincount(of_client, minlength=len(codes) + len(of_client))[codes]
-    return pa.array(np.maximum(sharing, 1), mask=np.asarray(buckets["measured"]))
-
-
 def _windows_in_force(buckets: pa.Table, marks: pa.Table, names: Sequence[str]) -> Longs:
     """The number of windows in which the limit of each bucket was in force for one of its clients at least."""
     codes, of_mark = codes_of_both(buckets, marks, names)
@@ -328,7 +320,7 @@ def _windows_in_force(buckets: pa.Table, marks: pa.Table, names: Sequence[str]) 
 
 
 def _idle(sums: pa.Table, marks: pa.Table, names: Sequence[str]) -> pa.Table:
-    """The buckets that were in force and that nobody used: they are not in the sums."""
+    """The buckets that were in force without any use: they are not in the sums."""
     codes, of_mark = codes_of_both(sums, marks, names)
     firsts = np.unique(of_mark, return_index=True)[1]
     firsts = firsts[~np.isin(of_mark[firsts], codes)]

@@ -6,12 +6,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..fleets.workers import of_rows
 from ..frames import frame as types
@@ -20,6 +19,7 @@ from ..frames.frame import MOMENT
 from ..frames.relational import Expression, Frame, Measure, added_up, in_arrow, members, where, with_further, words_of
 from ..model.findings import Row
 from ..resolution.rules import Effective
+from .bucket_figures import EPOCH, micros_of
 from .limits_over_time import UNKNOWN, LimitsOverTime, limits_at
 from .limits_used import measured_rows
 from .rules import SHARE_BYTES, SHARE_ESTIMATE, draws, names_one_client
@@ -77,13 +77,11 @@ def limits_then(limits: LimitsOverTime, now: Sequence[Effective], span: Span, re
     moments = pa.array(times * len(keys), pa.int64()).cast(MOMENT)
     rows = limits_at(pa.table({**columns, "start": moments}), limits).to_pylist()
     ends = dict(pairwise([*times, span[1]]))
-    then = [_limit_then(row, time, ends[time]) for row, time in zip(rows, times * len(keys), strict=True)]
+    then = []
+    for row, time in zip(rows, times * len(keys), strict=True):
+        bucket = None if row["bucket_user"] is None else (row["bucket_user"], row["bucket_client_id"])
+        then.append(LimitThen(row["key"], (time, ends[time]), row["level"], bucket, row["limit"]))
     return _together(_known(one, now, recorded) for one in then)
-
-
-def _limit_then(row: Row, since: int, until: int) -> LimitThen:
-    bucket = None if row["bucket_user"] is None else (row["bucket_user"], row["bucket_client_id"])
-    return LimitThen(row["key"], (since, until), row["level"], bucket, row["limit"])
 
 
 def _known(one: LimitThen, now: Iterable[Effective], recorded: int | None) -> LimitThen:
@@ -157,7 +155,10 @@ class ClientUse:
     @property
     def times(self) -> tuple[datetime, datetime] | tuple[None, None]:
         """The first and the last moment of the usage."""
-        return (_moment(self.span[0]), _moment(self.span[1])) if self.span else (None, None)
+        if self.span is None:
+            return None, None
+        since, until = (EPOCH + timedelta(microseconds=end) for end in self.span)
+        return since, until
 
     def limits_of(self, key: str) -> list[LimitThen]:
         """The limits of a key in their order."""
@@ -187,7 +188,7 @@ def client_use(usage: Any, limits: LimitsOverTime, now: Sequence[Effective], rec
     brokers = _listed(added_up(rows, ["broker"], ends))
     if not brokers:
         return ClientUse()
-    span = _micros(min(row["since"] for row in brokers)), _micros(max(row["until"] for row in brokers))
+    span = micros_of(min(row["since"] for row in brokers)), micros_of(max(row["until"] for row in brokers))
     then = limits_then(limits, now, span, recorded)
     near = _near(rows, now[0])
     counts = _own(near)
@@ -283,7 +284,7 @@ def _throttles(rows: Frame, then: Sequence[LimitThen]) -> list[Throttled]:
     if not found:
         return []
     before = _before(windows, where(windows, is_throttled))
-    later = _later(windows, {row["number"]: _micros(row["until"]) for row in found})
+    later = _later(windows, {row["number"]: micros_of(row["until"]) for row in found})
     used = _used_while_throttled(rows, where(windows, is_throttled))
     return [
         Throttled(
@@ -364,12 +365,3 @@ def _used_while_throttled(rows: Frame, throttled: Frame) -> dict[int, dict[tuple
 def _listed(frame: Frame) -> list[Row]:
     rows: list[Row] = in_arrow(frame, task=_TASK).to_pylist()
     return rows
-
-
-def _micros(time: datetime) -> int:
-    micros: int = pc.cast(pa.scalar(time, MOMENT), pa.int64()).as_py()
-    return micros
-
-
-def _moment(micros: int) -> datetime:
-    return datetime.fromtimestamp(micros / 1e6, UTC)

@@ -64,7 +64,7 @@ class MarkedLines:
         return rows
 
     def fronts(self, rows: Rows) -> pa.Array:
-        """What stands in front of the mark."""
+        """The text in front of the mark."""
         return pa.array(map(bytes, self.slices(self.starts[rows], self.marks[rows])), pa.string())
 
     def slices(self, starts: Any, stops: Any) -> Iterator[memoryview]:
@@ -73,7 +73,7 @@ class MarkedLines:
 
 
 def unwrapped(line: pa.Array, deep: int = OBJECTS_DEEP) -> MarkedLines:
-    """The lines as Kafka wrote them; those that are in no object, or in a broken one, as they are.
+    """The lines as Kafka wrote them; lines in no object, or in a broken one, as they are.
 
     In front stands what stood in front of the object, and the object's time where the line has no date of its own.
     """
@@ -127,7 +127,7 @@ def _contents(objects: list[bytes]) -> tuple[pa.Array, pa.Array]:
 
 @dataclass(frozen=True)
 class _Layout:
-    """The place of the line in an object, and those of its time, which are parts of one number if there are two."""
+    """The place of the line in an object, and the places of its time, of which two are parts of one number."""
 
     line: _Path
     times: tuple[_Path, ...]
@@ -164,7 +164,7 @@ def _fields(kinds: dict[_Path, pa.DataType]) -> list[pa.Field]:
 
 
 def _time_texts(parts: Sequence[pa.Array], count: int) -> pa.Array:
-    """The times as text: those that are numbers as instants."""
+    """The times as text: numbers as instants."""
     if not parts:
         return pa.nulls(count, pa.string())
     if pa.types.is_string(parts[0].type):
@@ -179,7 +179,7 @@ def _time_texts(parts: Sequence[pa.Array], count: int) -> pa.Array:
 
 
 def _document_of(text: bytes) -> Any:
-    """The object that a text begins with; None where there is none."""
+    """The object that a text begins with, if any."""
     try:
         return json.JSONDecoder().raw_decode(text.decode(errors="replace"))[0]
     except (ValueError, RecursionError):
@@ -283,8 +283,8 @@ def _has_tag(head: pa.Array, tail: pa.Array, tag: str = "") -> pa.Array:
 
 
 def whole_lines(batches: Iterable[PathsAndLines]) -> Iterator[PathsAndLines]:
-    """The lines, of whose parts, which may lie in several batches, the last gives way to the whole; a part whose last
-    one never came stands at the end, as it was."""
+    """The lines, each that was cut whole where its last part was, maybe in a later batch; parts without a last one at
+    the end, as they were."""
     cut = _CutLines()
     for paths, lines in batches:
         if cut.open or cut.has_parts(paths, lines):
@@ -363,7 +363,7 @@ class _CutLines:
 
 
 def _piece_of(line: bytes, has_ends: bool) -> _Piece | None:
-    """What a line of a container's file holds; None for others. `has_ends`: a line break ends whole lines there."""
+    """What a line of a container's file holds; None for others. `has_ends`: a line break ends whole lines."""
     if found := _CRI.match(line):
         return _Piece(line, found[2], line[found.end() :], found[3] == b"F", (found[1], found[4]))
     try:

@@ -59,10 +59,11 @@ class LogEngine:
             There is no such path, or no file below it.
         """
         refuse_unknown(engine)
-        if engine == SPARK or (engine is None and any(map(_is_elsewhere, paths))):
-            return cls(
-                paths, names, True, "added up on Spark" + (", as asked" if engine else ": not files of this machine")
-            )
+        # an address, and a pattern with alternatives, are paths that only Spark knows
+        is_elsewhere = any(not Path(path).exists() and (":/" in path or "{" in path) for path in paths)
+        if engine == SPARK or (engine is None and is_elsewhere):
+            reason = ", as asked" if engine else ": not files of this machine"
+            return cls(paths, names, True, f"added up on Spark{reason}")
         files = log_files.local_files(paths, names)
         size = log_files.size_of(files)
         if engine is None and (size > ARROW_LOG_BYTES or not all(map(log_files.is_readable, files))):
@@ -151,8 +152,3 @@ class Usage(Placed):
     def of_cluster(self, cluster_id: str) -> Usage:
         """The rows of one cluster, without the column that names it; all of them where none does."""
         return replace(self, frame=relational.of_cluster(self.frame, cluster_id))
-
-
-def _is_elsewhere(path: str) -> bool:
-    """Does only Spark know such a path? It is an address, or a pattern with alternatives."""
-    return not Path(path).exists() and (":/" in path or "{" in path)

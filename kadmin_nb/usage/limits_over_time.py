@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from ..resolution.input_columns import CLUSTER, QUOTA_COLUMNS
 from ..resolution.kernel import Index
 from ..resolution.lookup import Doubles, Flags, Longs, Tables
 from ..resolution.lookup import resolve as look_up
-from .bucket_figures import DAY, Groups, Watched, axes_of, codes_of_both, micros
+from .bucket_figures import DAY, EPOCH, Groups, Watched, axes_of, codes_of_both, micros
 
 UNKNOWN = "UNKNOWN"
 """The `level` of a client at a time of which the history does not know the limits: before it begins."""
@@ -87,7 +87,7 @@ class Versions:
 
 @dataclass(frozen=True)
 class LimitsOverTime:
-    """The limits of clients at all times, of some keys. `since` are the times from which on those of a cluster are
+    """The limits of clients at all times, of some keys. `since` are the times from which on the limits of a cluster are
     known, or None: always."""
 
     keys: tuple[str, ...]
@@ -106,7 +106,7 @@ class LimitsOverTime:
         return [part.at(part.groups_of(clients), times) for part in self.parts]
 
     def at(self, clients: Sequence[pa.ChunkedArray], versions: Sequence[Longs]) -> tuple[Doubles, Longs]:
-        """The limit of each client in its versions, and the number of its level, both a row a key."""
+        """The limit of each client in its versions, and the number of its level, both one row per key."""
         users, client_ids = clients[1:]
         shape = max(len(self.keys), 1), len(users)
         values, levels = np.zeros(shape), np.full(shape, _NOTHING)
@@ -281,7 +281,7 @@ def _codes(known: Sequence[pa.Array], columns: Sequence[pa.ChunkedArray]) -> Lon
 
 
 def _place(values: Longs, wanted: Longs) -> Longs:
-    """The place of each wanted one in sorted values, -1 where it is not there."""
+    """The place of each wanted one in sorted values, -1 where it is missing."""
     places = np.minimum(np.searchsorted(values, wanted), len(values) - 1)
     return np.where(values[places] == wanted, places, -1)
 
@@ -306,7 +306,7 @@ def _with_times(history: pa.Table) -> pa.Table:
 
 
 def _refuse_overlaps(rows: pa.Table) -> None:
-    """Refuse two intervals of an entity and key that overlap: which limit was in force then, nobody can say."""
+    """Refuse two intervals of an entity and key that overlap: which limit was in force at that time is not known."""
     identity = [CLUSTER, "level", "user", "client_id", "key"]
     codes, _ = numbered(rows, identity)
     start, end = np.asarray(rows["start"]), np.asarray(rows["end"])
@@ -316,7 +316,7 @@ def _refuse_overlaps(rows: pa.Table) -> None:
         row = rows.slice(int(order[1:][wrong][0]), 1).to_pylist()[0]
         names = ", ".join(f"{name} {row[name]}" for name in identity[2:4] if row[name] is not None)
         whose = f"{row['level']}{f' ({names})' if names else ''}{f' in cluster {row[CLUSTER]}' if row[CLUSTER] else ''}"
-        begin = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=max(row["start"], 0))
+        begin = EPOCH + timedelta(microseconds=max(row["start"], 0))
         raise Invalid(
             f"{row['key']} of {whose} has two limits at {utc(begin)} in the history",
             hint="Intervals of one entity and key may not overlap.",

@@ -288,13 +288,16 @@ def _windows_of(
     watched: Any,
     days: tuple[date, date] | None = None,
 ) -> tuple[Frame, list[str], Frame]:
-    """The windows of each bucket beside those of its broker, of some days; the columns that identify a broker, and its
-    day where days are given; and what `watched_spans` says of the brokers."""
+    """The windows of each bucket beside the windows of its broker, of some days; the columns that identify a broker,
+    and its day where days are given; and what `watched_spans` says of the brokers."""
     chosen, (stored, is_history, snapshots) = asked_keys(keys), _limits_of(quotas)
     rows, cluster = measured_rows(usage)
     check_clusters(cluster, USAGE_LABEL, bool(cluster_of(stored)))
     by, seen = [*cluster, "broker", "measured"], _watched_times(watched, cluster)
-    asked_for = select(_of_keys(rows, chosen), [*by, *_CLIENT, *_WINDOW])  # workers are sent no more
+    words = words_of(rows)
+    key = words.column("key")  # null of other keys: they only tell which windows a broker has
+    asked_for = with_columns(rows, {"key": words.when(key.isin(list(chosen)), key)})
+    asked_for = select(asked_for, [*by, *_CLIENT, *_WINDOW])  # workers are sent no more
     if not is_history and days is None:
         limited, of_windows = with_limits(asked_for, stored, chosen), by
     else:
@@ -410,13 +413,6 @@ def measured_rows(usage: Any) -> tuple[Frame, list[str]]:
     return select(with_columns(told, columns), [*kept, "unknown", "start", "end"]), cluster
 
 
-def _of_keys(rows: Frame, keys: Sequence[str]) -> Frame:
-    """`key` is null of other keys: they only tell which windows a broker has."""
-    words = words_of(rows)
-    key = words.column("key")
-    return with_columns(rows, {"key": words.when(key.isin(list(keys)), key)})
-
-
 def with_limits(rows: Frame, quotas: Frame, keys: Sequence[str]) -> Frame:
     """The rows with `limit`, `level`, `bucket_user` and `bucket_client_id` of their own client and `key`."""
     if sparks.is_spark(rows):
@@ -431,7 +427,7 @@ def with_limits(rows: Frame, quotas: Frame, keys: Sequence[str]) -> Frame:
 
 
 def in_buckets(rows: Frame, by: Sequence[str]) -> Frame:
-    """With the names of the client only where nothing binds it; those who share a bucket are `its_user` and so on."""
+    """The rows, with names of the client only where nothing binds it; who shares a bucket is `its_user` and so on."""
     words = words_of(rows)
     column = words.column
     measured, names = column("measured"), (column("user"), column("client_id"))

@@ -113,7 +113,7 @@ def _is_seen(name: str) -> bool:
 
 @dataclass
 class LogLines:
-    """The lines of local files. `damaged` are the addresses of those that could not be read to their end, so far."""
+    """The lines of local files. `damaged` are the addresses of files that could not be read to their end, so far."""
 
     files: Sequence[Path]
     strict: bool = False

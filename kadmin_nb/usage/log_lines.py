@@ -123,26 +123,18 @@ def parsed_columns(lines: pa.Array) -> tuple[pa.Array, dict[str, pa.Array]]:
         each = lines.cast(pa.binary()).fill_null(b"").to_pylist()
         texts = pa.array([line.decode(errors="replace") for line in each], pa.string())
     marked = unwrapped(texts)
-    end = _end_of_most(marked)
+    some = marked.line.take(pa.array(marked.requests[:SAMPLE])).to_pylist()
+    ends = Counter(line.rpartition("}")[2] for line in some)
+    end = max(ends.items(), key=itemgetter(1), default=("", 0))[0]  # by the brokers' pattern; a cut line ends otherwise
     is_usual = np.asarray(pc.ends_with(marked.line, "}" + end))[marked.requests]
     usual, odd = marked.requests[is_usual], marked.requests[~is_usual]
     documents = pa.concat_tables([*_together(marked, usual, len(end.encode())), _one_by_one(marked, odd)])
     rows = np.concatenate([usual, odd])
     columns = {"written": written_times(marked.fronts(rows)), **_columns(documents)}
-    return texts, {"is_old": _is_old(marked), **_spread(columns, rows, len(texts))}
-
-
-def _end_of_most(marked: MarkedLines) -> str:
-    """The end of most lines, behind the document, by the brokers' pattern; a cut line ends otherwise."""
-    some = marked.line.take(pa.array(marked.requests[:SAMPLE])).to_pylist()
-    return max(Counter(line.rpartition("}")[2] for line in some).items(), key=itemgetter(1), default=("", 0))[0]
-
-
-def _is_old(marked: MarkedLines) -> pa.Array:
-    rows, old = marked.without_document(), np.zeros(len(marked.line), bool)
-    texts = marked.slices(marked.begins[rows], marked.stops[rows])
-    old[rows] = [bytes(text[:20]).startswith(OLD) for text in texts]
-    return pa.array(old)
+    others, is_old = marked.without_document(), np.zeros(len(texts), bool)
+    begins = marked.slices(marked.begins[others], marked.stops[others])
+    is_old[others] = [bytes(text[:20]).startswith(OLD) for text in begins]
+    return texts, {"is_old": pa.array(is_old), **_spread(columns, rows, len(texts))}
 
 
 def _together(marked: MarkedLines, rows: Rows, behind: int) -> Iterator[pa.Table]:
@@ -205,7 +197,7 @@ def _columns(documents: pa.Table) -> dict[str, pa.Array]:
 
 
 def _sum(documents: pa.Array, path: tuple[str, ...]) -> pa.Array:
-    """Of the sizes in a list of lists, row by row; null where one of the lists is."""
+    """The sums of the sizes in lists of lists, row by row; null where one of the lists is."""
     (*place, partitions, size) = path
     topics = pc.struct_field(documents, place)
     of_topic, of_row = pc.struct_field(topics.flatten(), partitions), pc.list_parent_indices(topics)

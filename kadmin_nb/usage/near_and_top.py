@@ -1,4 +1,4 @@
-"""The clients near a limit or over it, the worst first; and those that use most, with the time that was watched."""
+"""The clients near a limit or over it, the worst first; and who uses most, with the time that was watched."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ MOST = 10
 
 
 class NearAnswer(Answer):
-    """NEAR: a row a bucket and broker, the worst first. `limits` is how many were looked at, `unknown` of how many of
-    them it is unknown how much was used, in full or in part.
+    """NEAR: one row per bucket and broker, the worst first. `limits` is how many were looked at, `unknown` of how many
+    of them it is unknown how much was used, in full or in part.
 
     `coverage` says which brokers the usage has, and from when to when. `unjudged` are buckets that were used before the
     history of their limits begins, `unused` quotas whose use is not in the usage at all. `are_of_now` says that the
@@ -204,8 +204,7 @@ def near(
     schema = led(schemas.NEAR.schema, cluster)
     nearest = limited.filter(is_near).sort_by(order).select(schema.names).cast(schema)
     unknown = pc.sum(pc.greater(limited["windows_unknown"], 0)).as_py() or 0
-    coverage = Coverage() if cluster else _coverage_of(rows, judged, brokers)
-    by_cluster = _coverage_of_each(rows) if cluster else {}
+    coverage, by_cluster = _coverage_of(rows, judged, brokers)
     nearest, unjudged = schemas.marked(nearest, kadmin_metadata(utilisation)), len(judged) - len(limited)
     unused = () if quotas is None else _unused(quotas, limited)
     return NearAnswer(nearest, len(limited), percent, unknown, coverage, unjudged, are_of_now, unused, by_cluster)
@@ -232,22 +231,19 @@ def _by_quota(rows: pa.Table, names: Mapping[str, str]) -> pa.Table:
     return pa.table(columns)
 
 
-def _coverage_of(rows: Frame, judged: pa.Table, brokers: Iterable[int] | None) -> Coverage:
-    """The coverage of UTILISATION of one cluster; of its rows some are here already."""
+_SPAN = ["broker", "since", "until", "watched_s"]
+
+
+def _coverage_of(rows: Frame, judged: pa.Table, brokers: Iterable[int] | None) -> tuple[Coverage, dict[str, Coverage]]:
+    """The coverage of UTILISATION, some of whose rows are here already; of several clusters that of each, by name."""
+    if cluster := cluster_of(rows):  # which brokers they have nobody says
+        spans = in_arrow(each_once(rows, [*cluster, *_SPAN]), task="Spark looks for the brokers")
+        names = sorted(pc.unique(spans[CLUSTER]).to_pylist())
+        return Coverage(), {name: of_brokers(spans.filter(pc.equal(spans[CLUSTER], name))) for name in names}
     spans = each_once(judged, _SPAN)
     if pc.max(judged["brokers"]).as_py() != pc.count_distinct(spans["broker"]).as_py():  # no client of one has a limit
         spans = in_arrow(each_once(rows, _SPAN), task="Spark looks for the brokers")
-    return of_brokers(spans, brokers)
-
-
-def _coverage_of_each(rows: Frame) -> dict[str, Coverage]:
-    """The coverage of each of the clusters of UTILISATION, by name; which brokers they have nobody says."""
-    spans = in_arrow(each_once(rows, [CLUSTER, *_SPAN]), task="Spark looks for the brokers")
-    names = sorted(pc.unique(spans[CLUSTER]).to_pylist())
-    return {name: of_brokers(spans.filter(pc.equal(spans[CLUSTER], name))) for name in names}
-
-
-_SPAN = ["broker", "since", "until", "watched_s"]
+    return of_brokers(spans, brokers), {}
 
 
 def _bucket_sentence(row: Mapping[str, Any]) -> str:
@@ -319,7 +315,7 @@ def alerts(
 
 
 class TopAnswer(Answer):
-    """TOP: a row a key and client, the most first.
+    """TOP: one row per key and client, the most first.
 
     `watched` says of what time, which brokers, and by what; `warnings` name the clients whose use is unknown, and the
     brokers whose log lacks a part of it. `coverage` says which brokers were seen, of which.
@@ -403,29 +399,23 @@ def top(
     words, by = words_of(rows), [*cluster, "broker", "measured"]
     spans = watched_spans(rows, cluster, UNWATCHED_AFTER)
     of_each = in_arrow(members(added_up(rows, [*by, "source"], _ENDS), spans, by), task=_TASK)
-    if time is not None:
-        spans = with_columns(spans, {"windows": words.literal(_windows_in(of_each, *time), pa.int64())})
+    coverage = of_brokers(of_each, brokers)
+    if time is not None:  # all that were watched were seen for all of it
+        windows = math.ceil((time[1] - time[0]) / timedelta(microseconds=pc.max(of_each["length"]).as_py() or 1))
+        spans = with_columns(spans, {"windows": words.literal(windows, pa.int64())})
+        seen = (coverage.seen or frozenset()) | frozenset(watched)
+        coverage = replace(coverage, seen=seen, since=time[0], until=time[1], in_part=frozenset())
     asked = rows if keys is None else among(rows, "key", [*keys])
     parts = members(asked, select(spans, [*by, "windows"]), by)
     parts = with_columns(parts, {"mean": words.column("value") / words.number(words.column("windows"))})
     ranked = _ranked(in_arrow(added_up(parts, ["key", "user", "client_id"], _OF_CLIENT), task=_TASK))
-    firsts = schemas.marked(_first_of_each_key(ranked, most), kadmin_metadata(usage))
-    coverage = _coverage_of_top(of_each, time, brokers, watched)
+    codes = np.asarray(pc.dictionary_encode(ranked["key"].cast(pa.string())).combine_chunks().indices)
+    places = np.arange(len(codes)) - np.searchsorted(codes, codes)
+    firsts = schemas.marked(ranked.filter(pa.array(places < most)), kadmin_metadata(usage))
     sentence = _watched_sentence(of_each, time, coverage)
     missing = remarks(coverage) if coverage.missing and time is None else ()  # an observation says why it has none
     warnings = [*_unknown_sentences(ranked), *missing]
     return TopAnswer(firsts, sentence, warnings, coverage)
-
-
-def _coverage_of_top(
-    of_each: pa.Table, time: tuple[datetime, datetime] | None, brokers: Iterable[int] | None, watched: Iterable[int]
-) -> Coverage:
-    """The coverage of what was seen of each broker; all that were watched were seen for all of an observation."""
-    coverage = of_brokers(of_each, brokers)
-    if time is None:
-        return coverage
-    seen = (coverage.seen or frozenset()) | frozenset(watched)
-    return replace(coverage, seen=seen, since=time[0], until=time[1], in_part=frozenset())
 
 
 def kadmin_metadata(usage: Any) -> dict[bytes, bytes]:
@@ -437,13 +427,8 @@ def kadmin_metadata(usage: Any) -> dict[bytes, bytes]:
     return {name: text for name, text in (metadata or {}).items() if name.startswith(b"kadmin.")}
 
 
-def _windows_in(watched: pa.Table, first: datetime, last: datetime) -> int:
-    """The number of windows that a broker has in this time."""
-    return math.ceil((last - first) / timedelta(microseconds=pc.max(watched["length"]).as_py() or 1))
-
-
 def _ranked(sums: pa.Table) -> pa.Table:
-    """A row a key and client, the most of each key first, and last those whose use is unknown."""
+    """One row per key and client, the most of each key first, and last the clients whose use is unknown."""
     joined = sums.join(added_up(sums, ["key"], {"of_key": ("full_sum", "mean")}), "key")
     total = pc.if_else(pc.equal(joined["of_key"], 0), None, joined["of_key"])
     shares = joined.append_column("share", pc.multiply(pc.divide(joined["mean"], total), 100.0))
@@ -459,13 +444,6 @@ def _unknown_sentences(ranked: pa.Table) -> Iterator[str]:
         names = [meanings.client(row["user"], row["client_id"]) for row in rows.slice(0, NAMED).to_pylist()]
         more = f" and {len(rows) - NAMED:,} more" if len(rows) > NAMED else ""
         yield f"The {key} of {', '.join(names)}{more} is unknown. {WHY_UNKNOWN}"
-
-
-def _first_of_each_key(ranked: pa.Table, most: int) -> pa.Table:
-    """The first rows of each key."""
-    codes = np.asarray(pc.dictionary_encode(ranked["key"].cast(pa.string())).combine_chunks().indices)
-    firsts = np.searchsorted(codes, codes) if len(codes) else codes
-    return ranked.filter(pa.array(np.arange(len(codes)) - firsts < most))
 
 
 def _watched_sentence(watched: pa.Table, time: tuple[datetime, datetime] | None, coverage: Coverage) -> str:

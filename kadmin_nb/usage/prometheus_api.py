@@ -211,29 +211,21 @@ def _authorization(parts: urllib.parse.SplitResult, token: Secret | str | None) 
 
 
 def _sample_rows(series: dict[str, Any], broker: _BrokerLabel) -> Iterator[dict[str, object]]:
-    """A row a sample of a series; none where it is another metric."""
+    """One row per sample of a series; none where it is another metric."""
     labels = series["metric"]
     match = _NAME.search(labels.get("__name__", ""))
-    kind, user = _quota_type_and_user(labels, match[1] if match else None)
-    if match is None or kind is None:
+    tagged = _TAGGED.match((match and match[1]) or _first_label(labels, _TYPE) or "")
+    if match is None or tagged is None or tagged["type"].title() not in _QUOTA_TYPES:
         return
     same = {
         "broker": broker.of(labels),
-        "type": kind,
-        "user": user,
+        "type": tagged["type"].title(),
+        "user": labels.get("user", tagged["user"]),  # a common rule of jmx_exporter's leaves it in the type
         "client_id": _first_label(labels, _CLIENT),
         "name": match[2].lower().replace("_", "-"),
     }
     for at, value in series["values"]:
         yield {**same, "time": datetime.fromtimestamp(float(at), UTC), "value": float(value)}
-
-
-def _quota_type_and_user(labels: Mapping[str, str], metric_type: str | None) -> tuple[str | None, str | None]:
-    """Produce, Fetch or Request, and the user; a common rule of jmx_exporter's leaves the user in the type."""
-    match = _TAGGED.match(metric_type or _first_label(labels, _TYPE) or "")
-    if match is None or match["type"].title() not in _QUOTA_TYPES:
-        return None, None
-    return match["type"].title(), labels.get("user", match["user"])
 
 
 def _first_label(labels: Mapping[str, str], names: Sequence[str]) -> str | None:

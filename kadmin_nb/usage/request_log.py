@@ -1,4 +1,4 @@
-"""Kafka's request log as a frame: what `kafka.request.logger` writes at DEBUG, a line a request.
+"""Kafka's request log as a frame: what `kafka.request.logger` writes at DEBUG, one line per request.
 
 A line is a prefix of log4j's, which has the time, `Completed request:`, and one JSON document; what follows it is
 passed over. `request_rows` reads the lines, here and on Spark's workers.
@@ -43,14 +43,10 @@ from .request_rows import (
     SAMPLE,
     SCHEMA,
     LogReader,
-    broker_names,
     is_chosen,
-    listeners_pattern,
-    record_sizes_of,
     refuse_sample,
     refuse_without_requests,
 )
-from .written_times import check_zone
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -261,7 +257,7 @@ _PROGRESS = "The progress of its query has them, as observedMetrics['request_log
 
 
 def in_time(rows: Frame, late: str = LATE) -> Frame:
-    """Requests, of which those of a stream may be so late."""
+    """Requests; a stream's may be so late."""
     if not is_stream(rows):
         return rows
     from .spark_lines import watermarked
@@ -341,9 +337,7 @@ def requests(
     A stream has no first lines: what cannot be read of it is counted by the progress of its query, in
     `observedMetrics["request_log"]`: `lines`, and of these the `quarantined` and those `left_out`.
     """
-    check_zone(tz)
-    sizes = record_sizes_of(record_sizes)
-    reader = LogReader(broker_names(broker), tz, listeners_pattern(inter_broker), cluster_id, sizes)
+    reader = LogReader.of(broker, tz, cluster_id, inter_broker, record_sizes)
     places: Any = lines
     if not is_spark(lines):
         places = [str(path) for path in ([lines] if isinstance(lines, str | PathLike) else lines)]
@@ -365,7 +359,7 @@ class _LinesHere:
     damaged: tuple[str, ...]
 
     def rows(self, names: Sequence[str], which: str) -> pa.Table:
-        """These columns, of the lines that are meant; of others than requests there is only their text and fault."""
+        """These columns, of the lines that are meant; of faulty lines only the text and fault is known."""
         if which == FAULTY:
             return self.bad.select(names)
         if which == ALL:
@@ -395,11 +389,9 @@ def _lines_here(files: LogLines, reader: LogReader, source: str) -> _LinesHere:
         good.append(rows.select(kept).filter(pc.invert(is_bad)))
         bad.append(rows.select(_REJECTED).filter(is_bad))
     refuse_without_requests(sampled, first[0] if first else None, files, source)
-    tables = (
-        pa.Table.from_batches(batches, pa.schema([SCHEMA.field(name) for name in names]))
-        for batches, names in ((good, kept), (bad, _REJECTED))
-    )
-    return _LinesHere(*tables, tuple(files.damaged))
+    schemas_of = (pa.schema([SCHEMA.field(name) for name in names]) for names in (kept, _REJECTED))
+    requests, others = map(pa.Table.from_batches, (good, bad), schemas_of)
+    return _LinesHere(requests, others, tuple(files.damaged))
 
 
 _REJECTED = ["path", "line", "fault"]

@@ -23,7 +23,7 @@ from .container_lines import is_part
 from .log_files import TORN
 from .log_lines import parsed_columns
 from .rules import LARGEST, SHARE_FETCH
-from .written_times import READ_FORMATS, Times, is_dated, times
+from .written_times import READ_FORMATS, Times, check_zone, is_dated, times
 
 INTER_BROKER = r"(?i)^(CONTROLLER|CONTROLPLANE|REPLICATION|INTER[-_]?BROKER)"
 """The listeners that are not for clients, unless somebody says which: a regular expression of their names."""
@@ -221,6 +221,22 @@ class LogReader:
     cluster_id: str | None = None
     record_sizes: Mapping[str, float] = field(default_factory=dict)
 
+    @classmethod
+    def of(
+        cls, broker: Any, tz: str | None, cluster_id: str | None, inter_broker: str | Iterable[str], sizes: Any = None
+    ) -> LogReader:
+        """The reader that the options of `requests` ask for; `inter_broker` names listeners, or is a pattern of theirs.
+
+        Raises
+        ------
+        UsageError
+            Not a time zone; no broker is named, or in a frame that is none; the `sizes` are not RECORD_SIZES.
+        """
+        check_zone(tz)
+        if not isinstance(inter_broker, str):
+            inter_broker = "^(" + "|".join(map(re.escape, inter_broker)) + ")$"
+        return cls(broker_names(broker), tz, inter_broker, cluster_id, record_sizes_of(sizes))
+
     @property
     def columns(self) -> list[str]:
         """The names of the columns that it gives, in their order."""
@@ -232,7 +248,7 @@ class LogReader:
         return pa.schema([SCHEMA.field(name) for name in self.columns if name not in ("path", "line")])
 
     def rows(self, paths: pa.Array, lines: pa.Array) -> pa.RecordBatch:
-        """The lines as SCHEMA has them; the cluster's id only where there is one."""
+        """The lines as SCHEMA has them; the cluster's id only where it is known."""
         texts, parsed = parsed_columns(lines)
         columns = {"path": paths, "line": texts, **self._request_columns(paths, parsed)}
         is_broken = pc.fill_null(pc.equal(columns["fault"], BROKEN), False)
@@ -316,17 +332,10 @@ _ONLY = pa.array(BROKERS_ONLY, pa.string())
 
 
 def is_chosen(fault: pa.Array, reason: pa.Array, which: str) -> pa.Array:
-    """Is the line one of those that are meant?"""
+    """Is the line one that is meant?"""
     if which == FAULTY:
         return fault.is_valid()
     return pc.and_(fault.is_null(), reason.is_null() if which == OF_CLIENTS else reason.is_valid())
-
-
-def listeners_pattern(inter_broker: str | Iterable[str]) -> str:
-    """One regular expression for the names of listeners, or the one that there is."""
-    if isinstance(inter_broker, str):
-        return inter_broker
-    return "^(" + "|".join(map(re.escape, inter_broker)) + ")$"
 
 
 def _faults(columns: dict[str, pa.Array], clock: Times, tz: str | None) -> pa.Array:

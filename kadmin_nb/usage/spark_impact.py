@@ -1,4 +1,4 @@
-"""Whom a change of quotas touches, among clients in Spark: the rules of `resolution.impact`, by a plan of Spark's."""
+"""Which clients in Spark a change of quotas touches: the rules of `resolution.impact`, by a plan of Spark's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..frames import schemas
 from ..frames.relational import cluster_of, read_columns
 from ..model.levels import LEVELS
 from ..resolution.impact import BY_CLIENT, BY_USER, EFFECTS, SAME, SAME_VALUE, SHARING, effect_cases, sharing_cases
-from ..resolution.input_columns import CLUSTER, QUOTA_COLUMNS, QUOTAS_LABEL, check_clusters
+from ..resolution.input_columns import QUOTA_COLUMNS, QUOTAS_LABEL, check_clusters
 from ..resolution.kernel import PAIRS, asked_keys
 
 SIDES = ("before", "after")
@@ -37,19 +37,22 @@ def touched(before: Any, after: Any, pairs: DataFrame, keys: str | Iterable[str]
     clients = names_of(pairs, PAIRS, by_cluster).distinct()
     both_sides = clients
     for side, quotas in zip(SIDES, sides, strict=True):
-        both_sides = bound(both_sides, quotas, chosen).wide().toDF(*both_sides.columns, *_place_columns(side, chosen))
-    rows = _long(both_sides, clients.columns, chosen)
-    for side in SIDES:
-        rows = _with_clients(rows, clients.columns, side)
-    return _touched_rows(rows, clients.columns)
-
-
-def _place_columns(side: str, keys: Sequence[str]) -> list[str]:
-    return [f"{side} {number}" for number in range(len(keys))]
+        places = (f"{side} {number}" for number in range(len(chosen)))
+        both_sides = bound(both_sides, quotas, chosen).wide().toDF(*both_sides.columns, *places)
+    rows, cluster = _long(both_sides, clients.columns, chosen), cluster_of(clients)
+    for side in SIDES:  # how many share the bucket; who has none is by itself
+        free = F.isnull(f"level_{side}")
+        bucket = [F.coalesce(f"bucket_{name}_{side}", name) for name in ("user", "client_id")]
+        sharing = Window.partitionBy(*cluster, "key", free, *bucket)
+        rows = rows.withColumn(f"clients_{side}", F.when(~free, F.count("*").over(sharing)))
+    judged = rows.withColumns({"effect": _effect(), "sharing": _sharing()})
+    is_same = (F.col("effect") == SAME_VALUE) & (F.coalesce("sharing", F.lit(SAME)) == SAME)
+    touched = judged.where(~(is_same & F.col("level_before").eqNullSafe(F.col("level_after"))))
+    return touched.select(*cluster, *schemas.IMPACT.names)
 
 
 def _long(wide: DataFrame, names: Sequence[str], keys: Sequence[str]) -> DataFrame:
-    """A row a client and key: `value_before`, …, `bucket_client_id_after`."""
+    """One row per client and key: `value_before`, …, `bucket_client_id_after`."""
     both = [
         F.struct(F.lit(key).alias("key"), *(F.col(f"{side} {number}").alias(side) for side in SIDES))
         for number, key in enumerate(keys)
@@ -57,23 +60,6 @@ def _long(wide: DataFrame, names: Sequence[str], keys: Sequence[str]) -> DataFra
     rows = wide.select(*names, F.inline(F.array(*both)))
     side_columns = [F.col(f"{side}.{name}").alias(f"{name}_{side}") for side in SIDES for name in _BOUND]
     return rows.select(*names, "key", *side_columns)
-
-
-def _with_clients(rows: DataFrame, names: Sequence[str], side: str) -> DataFrame:
-    """With `clients_before` or `clients_after`: how many share the bucket; who has none is by itself."""
-    free = F.isnull(f"level_{side}")
-    bucket = [F.coalesce(f"bucket_{name}_{side}", name) for name in ("user", "client_id")]
-    sharing = Window.partitionBy(*(name for name in names if name == CLUSTER), "key", free, *bucket)
-    return rows.withColumn(f"clients_{side}", F.when(~free, F.count("*").over(sharing)))
-
-
-def _touched_rows(rows: DataFrame, names: Sequence[str]) -> DataFrame:
-    """IMPACT out of both sides, without whom it does not touch."""
-    effect, sharing = _effect(), _sharing()
-    judged = rows.withColumns({"effect": effect, "sharing": sharing})
-    is_same = (F.col("effect") == SAME_VALUE) & (F.coalesce("sharing", F.lit(SAME)) == SAME)
-    touched = judged.where(~(is_same & F.col("level_before").eqNullSafe(F.col("level_after"))))
-    return touched.select(*(name for name in names if name == CLUSTER), *schemas.IMPACT.names)
 
 
 def _effect() -> Column:
@@ -84,14 +70,14 @@ def _effect() -> Column:
 
 
 def _sharing() -> Column:
-    was, will = (_bucket_kind(F.col(f"level_{side}")) for side in SIDES)
+    was, will = (
+        F.when(level.isin(*_BY_USER), BY_USER)
+        .when(level.isin(*_BY_CLIENT), BY_CLIENT)
+        .when(level.isNotNull(), BY_USER + BY_CLIENT)
+        for level in (F.col(f"level_{side}") for side in SIDES)
+    )
     cases = sharing_cases(was, will, F.col("clients_before"), F.col("clients_after"))
     return F.when(was.isNotNull() & will.isNotNull(), _first_case(cases, SHARING))
-
-
-def _bucket_kind(level: Column) -> Column:
-    by_one = F.when(level.isin(*_BY_USER), BY_USER).when(level.isin(*_BY_CLIENT), BY_CLIENT)
-    return by_one.when(level.isNotNull(), BY_USER + BY_CLIENT)
 
 
 def _first_case(cases: Sequence[Column], words: Sequence[str]) -> Column:

@@ -88,7 +88,7 @@ class SparkLines:
             return [row.asDict() for row in frame.collect()]
 
     def look(self, source: str) -> None:
-        """Read the first requests, and no line more; complain where there are none, or none can be read."""
+        """Read the first requests, and no line more; refuse a log without any, or of which none can be read."""
         sampled = self._sampled(self.text.where(F.contains("line", F.lit(MARK.decode()))).limit(SAMPLE))
         if sampled and all(row["fault"] == CUT for row in sampled):  # the other parts have no mark
             sampled = self._sampled(self.text.limit(FIRST_LINES)) or sampled
@@ -135,7 +135,7 @@ def spark_lines(
 
 
 def _of_frame(lines: DataFrame) -> DataFrame:
-    """The lines of a table, where somebody has put them, or of a source of Spark's: a topic of Kafka has bytes."""
+    """The lines of a table that has them, or of a source of Spark's: a topic of Kafka has bytes."""
     if "line" not in lines.columns:
         lines = lines.withColumnRenamed("value", "line")
     if dict(lines.dtypes).get("line") == "binary":
@@ -211,7 +211,7 @@ class LogFiles:
         return tuple(found)
 
     def _first_damaged(self, known: Sequence[str]) -> str | None:
-        """One more than those that are known. Spark tells by the error that it fails with."""
+        """One more damaged file than is known. Spark tells by the error that it fails with."""
         others = [_literal(file) for file in self._compressed if file not in known]
         if not others:
             return None

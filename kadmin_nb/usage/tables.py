@@ -76,8 +76,11 @@ def check_tables(spark: SparkSession, **tables: str) -> None:
         One is not the name of a table, or two are the same table.
     """
     purposes: dict[tuple[str, ...], str] = {}
-    for purpose, table in tables.items():
-        if table and (other := purposes.setdefault(_full_name(spark, table), purpose)) != purpose:
+    for purpose, table in ((purpose, table) for purpose, table in tables.items() if table):
+        parts = _name_parts(table)
+        here = (spark.catalog.currentCatalog(), spark.catalog.currentDatabase()) if len(parts) < 3 else ()
+        full_name = tuple(part.casefold() for part in (*here[: 3 - len(parts)], *parts))  # as Spark takes them
+        if (other := purposes.setdefault(full_name, purpose)) != purpose:
             raise UsageError(f"{other} and {purpose} are both {table}", hint="Give each a table of its own.")
 
 
@@ -160,11 +163,15 @@ def store_utilisation(daily: DataFrame, table: str) -> None:
 
 @contextmanager
 def _stored(windows: DataFrame, table: str) -> Iterator[DataFrame]:
-    """The windows in a table of this run's own, for as long as it takes; those of runs that were killed are dropped."""
+    """The windows in a table of this run's own, for as long as it takes; what killed runs left is dropped."""
     spark, now = windows.sparkSession, datetime.now(UTC)
-    for suffix in suffixes(spark, table, rf"{INCOMING}\d{{14}}_[0-9a-f]{{12}}"):
-        if suffix < f"{INCOMING}{now - _LEFT_BEHIND:{_TIME}}":
-            spark.sql(f"DROP TABLE IF EXISTS {beside(table, suffix)}")
+    *schema, name = _name_parts(table)
+    place = f" IN {'.'.join(map(_quoted, schema))}" if schema else ""
+    of_a_run = re.compile(rf"{re.escape(name.lower())}({INCOMING}\d{{14}}_[0-9a-f]{{12}})")
+    for row in spark.sql(f"SHOW TABLES{place}").collect():
+        found = of_a_run.fullmatch(row.tableName.lower())
+        if found and found[1] < f"{INCOMING}{now - _LEFT_BEHIND:{_TIME}}":
+            spark.sql(f"DROP TABLE IF EXISTS {beside(table, found[1])}")
     incoming = beside(table, f"{INCOMING}{now:{_TIME}}_{uuid4().hex[:12]}")
     try:
         windows.writeTo(incoming).using("delta").create()
@@ -185,7 +192,7 @@ def _of_clients(requests: Requests, windows: DataFrame, length: int) -> DataFram
 
 
 def _windows(requests: Requests, length: int) -> DataFrame:
-    """A row a client and window; and a row for all lines of one fault, which have no time of their own."""
+    """One row per client and window; and one for all lines of one fault, which have no time of their own."""
     lines = requests.tallied(USAGE_COLUMNS)
     timed = with_columns(lines, {"time": F.coalesce("time", F.timestamp_micros(F.lit(0)))})
     by = ["fault", "reason", *client_columns(requests.cluster_id is not None)]
@@ -271,15 +278,6 @@ def beside(table: str, suffix: str) -> str:
     return ".".join(map(_quoted, (*schema, f"{name}{suffix}")))
 
 
-def suffixes(spark: SparkSession, table: str, pattern: str) -> list[str]:
-    """The suffixes of this pattern that tables beside another have, in small letters."""
-    *schema, name = _name_parts(table)
-    place = f" IN {'.'.join(map(_quoted, schema))}" if schema else ""
-    names = [row.tableName.lower() for row in spark.sql(f"SHOW TABLES{place}").collect()]
-    found = (re.fullmatch(f"{re.escape(name.lower())}({pattern})", other) for other in names)
-    return [match[1] for match in found if match]
-
-
 @contextmanager
 def writing(table: str) -> Iterator[None]:
     """Around what reads files and writes a table: what Spark cannot do is said in one line that names the table.
@@ -296,7 +294,7 @@ def writing(table: str) -> Iterator[None]:
 
 
 def make(spark: SparkSession, table: str, rows: DataFrame, frame: type[Frame]) -> None:
-    """An empty Delta table for these rows of a frame, unless it is there; one that is there is checked.
+    """An empty Delta table for these rows of a frame, unless it exists; one that exists is checked.
 
     Raises
     ------
@@ -312,12 +310,17 @@ def make(spark: SparkSession, table: str, rows: DataFrame, frame: type[Frame]) -
     using = f"USING delta PARTITIONED BY ({', '.join(partitions)})"
     _alone(table, lambda: _create(spark, new_table(table, rows, frame, using), table))
     _check_columns(table, spark.table(table), rows)
-    _check_provider(spark, table)
-    _check_partitions(spark, table, partitions)
+    [detail] = spark.sql(f"DESCRIBE DETAIL {table}").collect()
+    if detail.format != "delta":
+        raise UsageError(f"{table} is not a Delta table", hint="Name another; it is made where there is none.")
+    if [*detail.partitionColumns] != partitions:
+        had, wanted = (", ".join(names) or "nothing" for names in (detail.partitionColumns, partitions))
+        hint = f"Name another; one that is made here is by {wanted}, so that runs do not rewrite each other's."
+        raise UsageError(f"{table} is partitioned by {had}", hint=hint)
 
 
 def _create(spark: SparkSession, statement: str, table: str) -> None:
-    """Make the table, unless it is there. A folder that is not a Delta table may be another run's, which makes it."""
+    """Make the table, unless it exists. A folder that is not a Delta table may be another run's, which makes it."""
     for number in range(CREATIONS):
         try:
             spark.sql(statement)
@@ -343,22 +346,6 @@ def _check_columns(table: str, stored: DataFrame, rows: DataFrame) -> None:
             raise UsageError(f"{name} of {table} is {types[name]}, not {kind}", hint="Name another table.")
 
 
-def _check_provider(spark: SparkSession, table: str) -> None:
-    described = {row[0]: str(row[1]) for row in spark.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()}
-    if described.get("Provider", "").lower() != "delta":
-        raise UsageError(f"{table} is not a Delta table", hint="Name another; it is made where there is none.")
-
-
-def _check_partitions(spark: SparkSession, table: str, wanted: list[str]) -> None:
-    [detail] = spark.sql(f"DESCRIBE DETAIL {table}").collect()
-    if [*detail.partitionColumns] != wanted:
-        had = ", ".join(detail.partitionColumns) or "nothing"
-        hint = (
-            f"Name another; one that is made here is by {', '.join(wanted)}, so that runs do not rewrite each other's."
-        )
-        raise UsageError(f"{table} is partitioned by {had}", hint=hint)
-
-
 def _text(value: str) -> str:
     """A text in SQL; MERGE takes no parameters."""
     return "'{}'".format(value.replace("\\", "\\\\").replace("'", "\\'"))
@@ -366,13 +353,6 @@ def _text(value: str) -> str:
 
 def _quoted(part: str) -> str:
     return "`{}`".format(part.replace("`", "``"))
-
-
-def _full_name(spark: SparkSession, table: str) -> tuple[str, ...]:
-    """Catalog, schema and table, in small letters: Spark takes large ones for the same."""
-    parts = _name_parts(table)
-    here = (spark.catalog.currentCatalog(), spark.catalog.currentDatabase()) if len(parts) < 3 else ()
-    return tuple(part.casefold() for part in (*here[: 3 - len(parts)], *parts))
 
 
 def _name_parts(table: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The impact of a change of quotas on clients: whom it touches. Counts come first."""
+"""The impact of a change of quotas on clients: which ones it touches. Counts come first."""
 
 from __future__ import annotations
 
@@ -62,14 +62,6 @@ class ImpactAnswer(Answer):
         none = f"no known client is affected{self.coverage.not_known}"
         return "\n".join(lines or [none if counted else f"{NOT_KNOWN} which clients are affected: none is known"])
 
-    def _shadowed_lines(self) -> list[str]:
-        """The shadowed quotas, a line each."""
-        lines = (
-            f"shadowed: {r['entity']} {r['key']} {readable(r['key'], r['value'])} ({r['shadowed_by']} wins)"
-            for r in self.shadowed.to_arrow().to_pylist()
-        )
-        return list(map(printable, lines))
-
     def _remarks(self) -> Iterator[str]:
         """What the impact was read from, and what is not known."""
         yield from remarks(self.coverage)
@@ -90,7 +82,13 @@ class ImpactAnswer(Answer):
         from ..frames.blocks import Listing
 
         if len(self.shadowed):
-            yield Listing(self._shadowed_lines(), QUOTAS_SHOWN, "that are shadowed", ".shadowed")
+            lines = [
+                printable(
+                    f"shadowed: {r['entity']} {r['key']} {readable(r['key'], r['value'])} ({r['shadowed_by']} wins)"
+                )
+                for r in self.shadowed.to_arrow().to_pylist()
+            ]
+            yield Listing(lines, QUOTAS_SHOWN, "that are shadowed", ".shadowed")
         if len(self):
             yield self._table
 
@@ -98,7 +96,8 @@ class ImpactAnswer(Answer):
         said = [*self._remarks()]
         yield from said
         for title, answer in self._sections():
-            yield from ("", title, *(block for block in answer._blocks(page) if not _is_said(block, said)))
+            further = (block for block in answer._blocks(page) if not (isinstance(block, str) and block in said))
+            yield from ("", title, *further)
 
     def _folded(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The impact, the backtest and the stalls, each behind its finding."""
@@ -110,11 +109,6 @@ class ImpactAnswer(Answer):
             yield Folded(
                 f"{heading.partition(',')[0]}: {answer._short_form()}", [*answer._content(page), *answer._footer(page)]
             )
-
-
-def _is_said(block: Block, said: Sequence[str]) -> bool:
-    """True of a sentence that is one of these."""
-    return isinstance(block, str) and block in said
 
 
 def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | None = None) -> ImpactAnswer | DataFrame:
@@ -158,7 +152,7 @@ def impact(before: Any, after: Any, pairs: Any, *, keys: str | Iterable[str] | N
 
 
 def _counted(key: str, rows: Sequence[dict[str, Any]]) -> str:
-    """The counts of one key in a line; nothing where it touches nobody."""
+    """The counts of one key in a line; nothing where it touches no client."""
     if all(row["effect"] == comparing.UNCHANGED for row in rows):
         return ""
     effects = _summed(rows, "effect", (*comparing.EFFECTS, comparing.UNCHANGED))

@@ -210,7 +210,7 @@ to Spark's workers by value."""
 
 
 def _offset_of(name: str, tz: str | None) -> str | None:
-    """The offset that a zone's name stands for, in tz first; "" where it is no such name, None where it is unclear."""
+    """The offset of a zone's name, in tz first; "" where it is no such name, None where it is unclear."""
     if "/" in name:
         return "" if name == tz or name not in available_timezones() else None
     if tz is not None and not _FIXED.fullmatch(tz) and (own := _names_of(tz).get(name)):

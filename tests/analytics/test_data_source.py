@@ -12,7 +12,7 @@ import kadmin_nb as kn
 from kadmin_nb.admin.ports import EXACT
 from kadmin_nb.frames.given_frames import plain
 from kadmin_nb.local.local_kafka import _free_ports
-from kadmin_nb.sql import reading
+from kadmin_nb.sql import data_source
 from tests.analytics.conftest import CONNECT
 from tests.analytics.fleets import rows
 
@@ -53,7 +53,7 @@ def _verbs(cluster: kn.Cluster) -> dict[str, kn.Answer]:
 
 @needs_wheel
 @pytest.mark.broker
-@pytest.mark.parametrize("frame", reading.FRAMES)
+@pytest.mark.parametrize("frame", data_source.FRAMES)
 def test_a_frame_is_what_its_verb_gives(read, stored, frame):
     """SQL showed other quotas than the notebook above it."""
     address, cluster = stored
@@ -87,8 +87,8 @@ def test_options_reach_the_broker(spark, read, stored, monkeypatch):
     asked = []
     monkeypatch.setattr(type(cluster.port.quotas), "describe", _noting(asked, type(cluster.port.quotas).describe))
     monkeypatch.setattr(type(cluster.port.configs), "describe", _noting(asked, type(cluster.port.configs).describe))
-    reading.rows("quotas", address, {"user": ["sql-bob"]})
-    reading.rows("configs", address, {"resource_type": ["BROKER"], "resource_name": ["1"]})
+    data_source.rows("quotas", address, {"user": ["sql-bob"]})
+    data_source.rows("configs", address, {"resource_type": ["BROKER"], "resource_name": ["1"]})
     (component,), (broker,) = asked
     assert (component.match, component.name) == (EXACT, "sql-bob")
     assert (broker.type, broker.name) == ("BROKER", "1")
@@ -192,7 +192,7 @@ def test_references_are_resolved_where_the_reader_runs(tmp_path, monkeypatch):
     )
     monkeypatch.setenv("KADMIN_CONFIG", str(profiles))
     with pytest.raises(kn.NotFound, match="env:NOBODY_HAS_SET_IT: the environment variable is not set"):
-        reading.rows("quotas", "prod", {})
+        data_source.rows("quotas", "prod", {})
 
 
 def test_workers_without_the_wheel_say_so(spark, read):

@@ -10,7 +10,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.model import times
-from kadmin_nb.usage import log_days
+from kadmin_nb.usage import covered
 
 LOS_ANGELES, AUCKLAND = "America/Los_Angeles", "Pacific/Auckland"
 FOUR_O_CLOCK = datetime(2026, 11, 26, 4, tzinfo=UTC)
@@ -111,7 +111,7 @@ def test_utilisation_of_a_day_of_logs_counts_what_could_be_read(tz, wanted) -> N
 def test_what_is_no_day_and_no_zone_is_named(day: str, tz: str | None, says: str) -> None:
     """ValueError: Invalid isoformat string."""
     with pytest.raises(kn.UsageError, match=says):
-        log_days.log_day(day, tz)
+        covered.log_day(day, tz)
 
 
 @pytest.mark.spark
