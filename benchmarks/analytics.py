@@ -210,13 +210,13 @@ _at_hand = cache(parquet.read_table)
 
 def _of_many(limit: int, pairs: str) -> Callable[..., Any]:
     def resolved(spark: Any, place: Path, millions: str) -> Any:
-        from kadmin_nb.fleets import resolving
+        from kadmin_nb.fleets import fleet_resolving
 
-        resolving.SENT_BYTES = limit
+        fleet_resolving.SENT_BYTES = limit
         try:
             return _resolved(spark, place / "quotas-of-many.parquet", place / f"{pairs}.parquet")
         finally:
-            resolving.SENT_BYTES = 256 << 20
+            fleet_resolving.SENT_BYTES = 256 << 20
 
     return resolved
 

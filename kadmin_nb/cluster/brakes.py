@@ -39,7 +39,7 @@ from ..model.resources import THROTTLES, Partition, Resource
 from ..resolution.rules import Stored, on_host_names, resolve_ip, stored_of
 from ..state.snapshots import UnreadPart
 from ..state.taking import client_configs_of
-from ..usage.windows import in_windows
+from ..usage.usage_windows import in_windows
 from .config_audit import is_reassigning
 from .groups import bounds_of, group_types
 from .observation import notes_left_on

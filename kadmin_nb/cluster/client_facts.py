@@ -19,7 +19,7 @@ from ..resolution.shadows import Quota
 from ..usage.client_use import BYTE_KEYS, ClientUse
 from ..usage.engines import Usage
 from ..usage.limits_over_time import UNKNOWN
-from ..usage.windows import in_windows
+from ..usage.usage_windows import in_windows
 from . import near_names
 from .bucket_usage import BucketUsage
 from .observed_requests import Observed

@@ -30,8 +30,8 @@ from ..plans.journal.replay import JournalState
 from ..plans.journal.store import journals
 from ..plans.plan import Plan
 from ..state.snapshot_kinds import KINDS
+from ..usage.broker_metrics import DIFFERS, Place, utilisation_differences
 from ..usage.engines import Usage
-from ..usage.metrics import DIFFERS, Place, utilisation_differences
 from . import resolving
 from .exposition import (
     FIGURES,

@@ -25,10 +25,10 @@ from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers
 from ..resolution.rules import Effective, Stored, explain, stored_of
 from ..resolution.shadows import Lift, Quota, lifts, only_without
 from ..state.snapshots import PartlyRead
+from ..usage.arithmetic import WHY_UNKNOWN
 from ..usage.covered import remarks
 from ..usage.engines import Usage
-from ..usage.rules import WHY_UNKNOWN
-from ..usage.windows import usage as request_usage
+from ..usage.usage_windows import usage as request_usage
 from . import brakes, bucket_usage, client_facts, resolve_engines, resolving
 from .brakes import BrakesAnswer
 from .bucket_usage import BucketUsage

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import Unsupported
 
 if TYPE_CHECKING:
-    from .resolving import resolve
-    from .snapshots import config_findings
+    from .fleet_configs import config_findings
+    from .fleet_resolving import resolve
 
 __all__ = ["config_findings", "resolve"]
 
@@ -21,4 +21,4 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if find_spec("pyspark") is None:
         raise Unsupported("pyspark is not installed", hint="pip install 'kadmin_nb[spark]'")
-    return getattr(import_module(".resolving" if name == "resolve" else ".snapshots", __name__), name)
+    return getattr(import_module(".fleet_resolving" if name == "resolve" else ".fleet_configs", __name__), name)

@@ -20,9 +20,9 @@ from ..frames.spark import errors_in_one_line, plain_schema, spark_schema, spark
 from ..model.quota_keys import readable
 from ..resolution.input_columns import CLUSTER, led
 from ..resolution.kernel import Index
+from ..usage.arithmetic import window_start
 from ..usage.request_rows import INTER_BROKER, LogReader
-from ..usage.rules import window_start
-from ..usage.windows import batch_ends, client_columns, length_of, usage_rows, window_totals
+from ..usage.usage_windows import batch_ends, client_columns, length_of, usage_rows, window_totals
 from .data_source import register_source
 
 if TYPE_CHECKING:

@@ -14,6 +14,9 @@ from ..errors import Unsupported
 
 if TYPE_CHECKING:
     from .backtesting import backtest as backtest
+    from .broker_metrics import UtilisationDifferences as UtilisationDifferences
+    from .broker_metrics import usage_from_metrics as usage_from_metrics
+    from .broker_metrics import utilisation_differences as utilisation_differences
     from .covered import LogDay as LogDay
     from .covered import coverage as coverage
     from .covered import log_day as log_day
@@ -21,9 +24,6 @@ if TYPE_CHECKING:
     from .limits_used import over_days as over_days
     from .limits_used import utilisation as utilisation
     from .limits_used import utilisation_daily as utilisation_daily
-    from .metrics import UtilisationDifferences as UtilisationDifferences
-    from .metrics import usage_from_metrics as usage_from_metrics
-    from .metrics import utilisation_differences as utilisation_differences
     from .near_and_top import alerts as alerts
     from .near_and_top import near as near
     from .near_and_top import top as top
@@ -36,21 +36,21 @@ if TYPE_CHECKING:
     from .tables import store_usage as store_usage
     from .tables import store_utilisation as store_utilisation
     from .touched_clients import impact as impact
-    from .windows import totals as totals
-    from .windows import usage as usage
+    from .usage_windows import totals as totals
+    from .usage_windows import usage as usage
 
 _NAMES = {
     "backtesting": "backtest",
+    "broker_metrics": "UtilisationDifferences usage_from_metrics utilisation_differences",
     "covered": "LogDay coverage log_day",
     "limits_used": "known_clients over_days utilisation utilisation_daily",
-    "metrics": "UtilisationDifferences usage_from_metrics utilisation_differences",
     "near_and_top": "alerts near top",
     "prometheus_api": "prometheus",
     "request_log": "Requests record_sizes requests",
     "request_rows": "LOWEST_VERSIONS",
     "tables": "check_tables store_usage store_utilisation",
     "touched_clients": "impact",
-    "windows": "totals usage",
+    "usage_windows": "totals usage",
 }
 """The verbs and answers, by the module that each is in."""
 

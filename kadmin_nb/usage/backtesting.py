@@ -40,9 +40,9 @@ from ..model.quota_keys import readable
 from ..resolution import demand
 from ..resolution.input_columns import CLUSTER, QUOTA_COLUMNS, QUOTAS_LABEL, check_clusters, led, stamp
 from ..resolution.kernel import asked_keys
+from .arithmetic import is_measured
 from .covered import coverage, remarks
 from .limits_used import USAGE_LABEL, usage_columns, with_limits
-from .rules import is_measured
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from ..frames.frame import MOMENT
 from ..resolution.demand import numbered
 from ..resolution.lookup import Doubles, Flags, Longs
-from .rules import BINS, BROKER_SUMS, BUCKET_SUMS, SUM
+from .arithmetic import BINS, BROKER_SUMS, BUCKET_SUMS, SUM
 
 BUCKET = ("key", "bucket_user", "bucket_client_id", "user", "client_id", "level", "limit")
 """The columns that tell a broker's buckets from each other; one whose limit moved is one for each limit."""

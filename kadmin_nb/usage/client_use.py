@@ -19,10 +19,10 @@ from ..frames.frame import MOMENT
 from ..frames.relational import Expression, Frame, Measure, added_up, in_arrow, members, where, with_further, words_of
 from ..model.findings import Row
 from ..resolution.rules import Effective
+from .arithmetic import SHARE_BYTES, SHARE_ESTIMATE, draws, names_one_client
 from .bucket_figures import EPOCH, micros_of
 from .limits_over_time import UNKNOWN, LimitsOverTime, limits_at
 from .limits_used import measured_rows
-from .rules import SHARE_BYTES, SHARE_ESTIMATE, draws, names_one_client
 
 BYTE_KEYS = ("producer_byte_rate", "consumer_byte_rate")
 

@@ -21,11 +21,11 @@ from ..frames.schema_metadata import CLUSTER_ID, TAKEN_AT, now
 from ..model import figures
 from ..resolution.input_columns import CLUSTER
 from . import log_files
+from .broker_metrics import usage_from_metrics
 from .limits_used import known_clients, utilisation
 from .log_files import ReadSoFar
-from .metrics import usage_from_metrics
 from .request_log import Requests, requests
-from .windows import usage
+from .usage_windows import usage
 
 ARROW_LOG_BYTES = 200_000_000
 """Bytes of request log that this process reads, in some ten seconds and half a GB; Spark's are more."""

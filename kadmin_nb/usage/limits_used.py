@@ -52,6 +52,16 @@ from ..frames.relational import (
 )
 from ..resolution.input_columns import CLUSTER, QUOTA_COLUMNS, QUOTAS_LABEL, check_clusters, led
 from ..resolution.kernel import Index, asked_keys
+from .arithmetic import (
+    BUCKET_SUMS,
+    BUCKET_TOTALS,
+    draws,
+    is_measured,
+    is_shared,
+    names_one_client,
+    ratios,
+    window_start,
+)
 from .bucket_figures import BUCKET, DAY, Watched, bucket_days, bucket_figures, days_together, watched_windows
 from .limits_over_time import (
     UNKNOWN,
@@ -62,7 +72,6 @@ from .limits_over_time import (
     limits_over_time,
     times_in_force,
 )
-from .rules import BUCKET_SUMS, BUCKET_TOTALS, draws, is_measured, is_shared, names_one_client, ratios, window_start
 
 USAGE_LABEL = "the usage's rows"
 """The word for USAGE in messages."""
@@ -416,9 +425,9 @@ def measured_rows(usage: Any) -> tuple[Frame, list[str]]:
 def with_limits(rows: Frame, quotas: Frame, keys: Sequence[str]) -> Frame:
     """The rows with `limit`, `level`, `bucket_user` and `bucket_client_id` of their own client and `key`."""
     if sparks.is_spark(rows):
-        from ..fleets import resolving
+        from ..fleets import fleet_resolving
 
-        return resolving.bound(rows, quotas, keys).of_key()
+        return fleet_resolving.bound(rows, quotas, keys).of_key()
     names = [*cluster_of(rows), *_CLIENT]
     bound = Index.of(quotas, keys).resolve(each_once(rows, names))
     texts = {name: bound[name].cast(pa.string()) for name in (*names, "key", *_BINDING)}

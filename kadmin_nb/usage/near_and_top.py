@@ -44,6 +44,7 @@ from ..model.levels import LEVELS, LEVELS_BY_NAME
 from ..model.quota_keys import USER_CLIENT_KEYS, readable
 from ..resolution.input_columns import CLUSTER, QUOTA_COLUMNS, QUOTAS_LABEL, check_clusters, led
 from ..resolution.kernel import asked_keys
+from .arithmetic import BUCKET_TOTALS, WHY_UNKNOWN
 from .covered import NAMED, of_brokers, remarks
 from .limits_over_time import UNKNOWN
 from .limits_used import (
@@ -55,7 +56,6 @@ from .limits_used import (
     with_limits,
 )
 from .request_log import LATE
-from .rules import BUCKET_TOTALS, WHY_UNKNOWN
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block

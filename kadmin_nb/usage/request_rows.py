@@ -19,10 +19,10 @@ import pyarrow.compute as pc
 from ..errors import Invalid, NotFound, UsageError, printable
 from ..frames import schemas
 from ..resolution.input_columns import CLUSTER, read_columns
+from .arithmetic import LARGEST, SHARE_FETCH
 from .container_lines import is_part
 from .log_files import TORN
 from .log_lines import parsed_columns
-from .rules import LARGEST, SHARE_FETCH
 from .written_times import READ_FORMATS, Times, check_zone, is_dated, times
 
 INTER_BROKER = r"(?i)^(CONTROLLER|CONTROLPLANE|REPLICATION|INTER[-_]?BROKER)"

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ..fleets.resolving import bound, names_of
+from ..fleets.fleet_resolving import bound, names_of
 from ..frames import schemas
 from ..frames.relational import cluster_of, read_columns
 from ..model.levels import LEVELS

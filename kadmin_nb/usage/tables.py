@@ -27,7 +27,7 @@ from ..resolution.input_columns import CLUSTER
 from .bucket_figures import DAY
 from .request_log import TALLY, Counts, Requests
 from .spark_lines import in_one_line
-from .windows import USAGE_COLUMNS, client_columns, every_of, in_windows, length_of, usage_rows, window_totals
+from .usage_windows import USAGE_COLUMNS, client_columns, every_of, in_windows, length_of, usage_rows, window_totals
 
 INCOMING = "_incoming_"
 """The suffix of a run's own table, which holds the windows of a log until they are all read; a time in UTC follows."""

@@ -14,7 +14,7 @@ from pyspark.errors import SparkRuntimeException
 from pyspark.sql import functions as F
 
 import kadmin_nb as kn
-from kadmin_nb.fleets import resolving, workers
+from kadmin_nb.fleets import fleet_resolving, workers
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.quota_keys import USER_CLIENT_KEYS
 from kadmin_nb.resolution.kernel import Index
@@ -40,20 +40,20 @@ def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
     """Whether quotas are sent to the workers, fetched at once or packed, or as if too many joined to the pairs: those
     of exact pairs, or all that have names."""
     if request.param == "packed":
-        monkeypatch.setattr(resolving, "PLAIN_BYTES", -1)
+        monkeypatch.setattr(fleet_resolving, "PLAIN_BYTES", -1)
     if request.param == "exact":
         too_many_exact_pairs(monkeypatch)
     if request.param == "joined":
-        monkeypatch.setattr(resolving, "SENT_BYTES", -1)
-        monkeypatch.setattr(resolving, "JOINED_BYTES", 8_000)
+        monkeypatch.setattr(fleet_resolving, "SENT_BYTES", -1)
+        monkeypatch.setattr(fleet_resolving, "JOINED_BYTES", 8_000)
     return request.param
 
 
 def too_many_exact_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes = {level: 30_000 * (level == resolving.PAIR) for level in resolving.NAMED}
-    monkeypatch.setattr(resolving, "_measured", lambda *_: sizes)
-    monkeypatch.setattr(resolving, "SENT_BYTES", 0)
-    monkeypatch.setattr(resolving, "JOINED_BYTES", 8_000)
+    sizes = {level: 30_000 * (level == fleet_resolving.PAIR) for level in fleet_resolving.NAMED}
+    monkeypatch.setattr(fleet_resolving, "_measured", lambda *_: sizes)
+    monkeypatch.setattr(fleet_resolving, "SENT_BYTES", 0)
+    monkeypatch.setattr(fleet_resolving, "JOINED_BYTES", 8_000)
 
 
 def frame(spark, table: pa.Table):
@@ -159,7 +159,7 @@ def test_no_keys_is_an_empty_frame(spark) -> None:
 
 def test_batches_of_any_size(spark, monkeypatch) -> None:
     """The last rows of a large frame were missing, and quotas of the second batch."""
-    monkeypatch.setattr(resolving, "ROWS", 500)
+    monkeypatch.setattr(fleet_resolving, "ROWS", 500)
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "300")
     try:
         found = kn.fleets.resolve(frame(spark, QUOTAS), frame(spark, PAIRS), shape="wide").toArrow()
@@ -310,7 +310,7 @@ def test_workers_need_no_kadmin_nb(spark) -> None:
     """On the cluster every task died of `No module named 'kadmin_nb'`; over Connect the workers here have none."""
     index = Index.of(QUOTAS, "producer_byte_rate")
     kept, names = ["user", "client_id"], ["user", "client_id", "value", "level"]
-    work = workers.by_value(resolving.on_workers, (index.tables, (), kept, names))
+    work = workers.by_value(fleet_resolving.on_workers, (index.tables, (), kept, names))
     given = pa.table({"user": ["alice"], "client_id": ["app"]})
     packed = pickle.dumps((cloudpickle.dumps(work), given.to_batches()))
     done = subprocess.run([sys.executable, "-c", ELSEWHERE], input=packed, capture_output=True, check=True)

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.fleets import resolving
+from kadmin_nb.fleets import fleet_resolving
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import DELETE, SET, Change
 from kadmin_nb.model.entity import Entity
@@ -32,8 +32,8 @@ AFTER = merged(BEFORE.slice(60), quotas_of_a_fleet(3, 60))
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether quotas of exact pairs are sent to the workers, or joined to the pairs as if they were too many."""
     if request.param == "joined":
-        monkeypatch.setattr(resolving, "SENT_BYTES", -1)
-        monkeypatch.setattr(resolving, "JOINED_BYTES", 8_000)
+        monkeypatch.setattr(fleet_resolving, "SENT_BYTES", -1)
+        monkeypatch.setattr(fleet_resolving, "JOINED_BYTES", 8_000)
 
 
 def frame(spark, table: pa.Table):

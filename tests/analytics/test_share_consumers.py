@@ -22,8 +22,8 @@ from kadmin_nb.frames.spark import to_spark
 from kadmin_nb.jars import find_jars
 from kadmin_nb.java import find_java
 from kadmin_nb.local import LocalKafka
+from kadmin_nb.usage.arithmetic import RECORD_BYTES, SHARE_BYTES, SHARE_ESTIMATE
 from kadmin_nb.usage.near_and_top import near
-from kadmin_nb.usage.rules import RECORD_BYTES, SHARE_BYTES, SHARE_ESTIMATE
 from tests.logged_requests import requests_of
 from tests.plans.kafka_tool import SHORT_LIVED
 from tests.waiting import eventually

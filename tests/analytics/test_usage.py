@@ -12,7 +12,7 @@ from kadmin_nb.frames import schemas
 from kadmin_nb.frames.schemas import OF_BUCKETS
 from kadmin_nb.frames.spark import to_spark
 from kadmin_nb.usage import request_rows
-from kadmin_nb.usage.rules import IO_THREADS, RECORD_BYTES
+from kadmin_nb.usage.arithmetic import IO_THREADS, RECORD_BYTES
 from tests.analytics.traffic import FREE, READER, TIGHT
 
 pytestmark = pytest.mark.spark

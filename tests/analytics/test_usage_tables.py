@@ -8,7 +8,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.usage.tables import beside
-from kadmin_nb.usage.windows import every_of, length_of
+from kadmin_nb.usage.usage_windows import every_of, length_of
 
 pytestmark = pytest.mark.spark
 

@@ -84,7 +84,7 @@ assert callable(work)
 
 WORKS = (
     "advice.config_rules.findings_frame",
-    "fleets.resolving.on_workers",
+    "fleets.fleet_resolving.on_workers",
     "fleets.workers._part_by_part",
     "resolution.demand.judged",
     "sql.data_source.ClusterFrames",
@@ -93,8 +93,8 @@ WORKS = (
     "sql.functions.values_for_people",
     "usage.bucket_figures.bucket_figures",
     "usage.bucket_figures.watched_windows",
-    "usage.metrics.bucket_rates",
-    "usage.metrics.quota_samples",
+    "usage.broker_metrics.bucket_rates",
+    "usage.broker_metrics.quota_samples",
     "usage.spark_lines.rows_of_batches",
 )
 """What is sent to workers: all that it uses has to arrive, also where there is nothing to do."""

@@ -19,7 +19,7 @@ from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.findings import NOT_KNOWN
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.resources import Partition
-from kadmin_nb.usage.windows import usage as usage_of
+from kadmin_nb.usage.usage_windows import usage as usage_of
 from tests.double import FakeKafka
 
 BEGIN, SECONDS = datetime(2026, 11, 21, 10, tzinfo=UTC), 30

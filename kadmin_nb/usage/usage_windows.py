@@ -27,9 +27,9 @@ from ..frames.relational import (
 from ..hints import did_you_mean
 from ..model.times import length_of_time, length_text
 from ..resolution.input_columns import CLUSTER, led
+from .arithmetic import RATES, REQUEST_TOTALS, SHARE_FETCH, Rate, amount, rate, throttle_conditions, whole, window_start
 from .limits_used import KINDS, USAGE_LABEL, usage_columns
 from .request_log import LATE, Requests, in_time
-from .rules import RATES, REQUEST_TOTALS, SHARE_FETCH, Rate, amount, rate, throttle_conditions, whole, window_start
 
 USAGE_COLUMNS = ("time", "broker", "user", "client_id", "api", "bytes_in", "bytes_out", "io_ms", "throttle_ms")
 """The columns of REQUESTS that are read."""
