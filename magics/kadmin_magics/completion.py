@@ -58,7 +58,7 @@ class Completion:
         return {"completions": completions, "matched_fragment": offers.fragment, "suppress": offers.is_ours}
 
     def begin(self) -> None:
-        """Ask the current cluster for its names before anybody presses Tab."""
+        """Ask the current cluster for its names before the first Tab."""
         self._values.begin()
 
     @cached_property
@@ -70,7 +70,7 @@ class Completion:
 
 @dataclass(frozen=True)
 class Offers:
-    """The word that was begun on a line, and what may stand for it; whether the line is ours to complete."""
+    """The word that was begun on a line, and its candidates; whether the line is ours to complete."""
 
     fragment: str
     matches: list[str]
@@ -109,14 +109,7 @@ def _offered(magic: str, line: str, values: Values | None) -> Offers:
     from .verbs import entry_point
 
     matches = complete(words, begun, magic, entry_point(magic), values)
-    return Offers(begun, _that_a_lab_shows(begun, matches), True)
-
-
-def _that_a_lab_shows(begun: str, matches: list[str]) -> list[str]:
-    """The candidates, with the word itself where all of them go on with `<`.
-
-    JupyterLab compares what candidates have in common with texts that are escaped for its page: where that ended with
-    `user=<` it showed none of them, and took no further Tab.
-    """
+    # JupyterLab compares what candidates have in common with texts that are escaped for its page: where that ended with
+    # `user=<` it showed none of them, and took no further Tab. With the word itself they have less in common.
     is_lost = begun and "<" not in begun and all(match.startswith(f"{begun}<") for match in matches)
-    return [begun, *matches] if is_lost and matches else matches
+    return Offers(begun, [begun, *matches] if is_lost and matches else matches, True)

@@ -36,16 +36,17 @@ class Frames:
         formatter: Any = shell.display_formatter
         formatters, self._widgets = formatter.formatters, formatter.ipython_display_formatter
         self._with: list[tuple[BaseFormatter, Callable[..., Any], Callable[..., Any]]] = [
-            (formatters["text/plain"], _print_plain, _print_answer),
-            (formatters["text/html"], _html, _answer_html),
+            (formatters["text/plain"], _print_plain, lambda frame, *printer: frame._repr_pretty_(*printer)),
+            (formatters["text/html"], _html, lambda frame: frame._repr_html_()),
         ]
 
     def register(self) -> None:
-        """Show frames our way where nobody else has said how; pandas is not imported for it."""
+        """Show frames our way where no other way is registered; pandas is not imported for it."""
         for formatter, plain, answer in self._with:
             formatter.for_type_by_name(*_ANSWERS, answer)  # type: ignore[no-untyped-call]
             for home in _HOMES:
-                _offer(formatter, home, plain)
+                if formatter.for_type_by_name(home, "DataFrame") is None:  # type: ignore[no-untyped-call]
+                    formatter.for_type_by_name(home, "DataFrame", plain)  # type: ignore[no-untyped-call]
         self._widgets.for_type_by_name(*_ANSWERS, _show_frame)
         for name in _LONG:
             self._widgets.for_type_by_name(*name, _show_long)
@@ -56,11 +57,6 @@ class Frames:
             for printers in (formatter.deferred_printers, formatter.type_printers):
                 for kind in [kind for kind, printer in printers.items() if printer in ours]:
                     del printers[kind]
-
-
-def _offer(formatter: Any, home: str, ours: Callable[..., Any]) -> None:
-    if formatter.for_type_by_name(home, "DataFrame") is None:
-        formatter.for_type_by_name(home, "DataFrame", ours)
 
 
 def _show_frame(frame: Any) -> None:
@@ -88,15 +84,6 @@ def _show_long(value: Any, *page: Any) -> None:
         panel._ipython_display_()
     except KadminError:  # no widgets are installed, or its rows cannot be read, which the text will say
         raise NotImplementedError from None
-
-
-def _print_answer(frame: Any, printer: Any, cycle: bool) -> None:
-    """All of it, or a line within a list, tuple or dictionary."""
-    frame._repr_pretty_(printer, cycle)
-
-
-def _answer_html(frame: Any) -> str | None:
-    return frame._repr_html_()  # type: ignore[no-any-return]
 
 
 def _print_plain(frame: Any, printer: Any, cycle: bool) -> None:

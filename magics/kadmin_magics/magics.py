@@ -74,7 +74,10 @@ class KAdmin(Magics):
         self._frames.unregister()
         atexit.unregister(self._leave)
         if not is_reload:
-            self._say_what_is_lost()
+            session: NotebookSession | None = self.__dict__.get("session")
+            connected = session.connected if session is not None and session.owns else None
+            if session is not None and connected is not None and (count := len(connected.stage)):
+                session.warn(f"{count} staged change{'s' * (count != 1)} on cluster {connected.id} dropped")
             self._leave()
 
     @no_var_expand
@@ -143,7 +146,10 @@ class KAdmin(Magics):
             result = None
             try:
                 result = run(words, self.session, typed, entry_point(typed))
-                self._name_ahead()
+                connected = self.session.connected
+                if connected is not None and connected is not self._named_cluster:  # the first Tab has its names
+                    self._named_cluster = connected
+                    self._completion.begin()
                 return self._handed(result, name)
             except (KadminError, Interrupted) as exc:
                 exc.syntax = hints.magic
@@ -151,12 +157,6 @@ class KAdmin(Magics):
                 raise
             finally:
                 self.session.variables = self.session.frames = None  # they hold the caller's frame
-
-    def _name_ahead(self) -> None:
-        """Have the names of a cluster that is new here fetched in the background: the first Tab has them."""
-        if self.session.connected is not None and self.session.connected is not self._named_cluster:
-            self._named_cluster = self.session.connected
-            self._completion.begin()
 
     def _handed(self, result: Result, name: str | None) -> Any:
         """The value in its form; into its variable when it has one. What is raised where it is not ok, is."""
@@ -185,14 +185,6 @@ class KAdmin(Magics):
         if form := result.form or (self.frame if self.frame != ANSWER and getattr(value, "_is_frame", False) else None):
             return formed(value, form)
         return value._at(hints.magic)._in_cell() if isinstance(value, Display) else value
-
-    def _say_what_is_lost(self) -> None:
-        """Name the changes that are staged on a connection that ends; a Cluster of somebody's own keeps its stage."""
-        session: NotebookSession | None = self.__dict__.get("session")
-        if session is None or not session.owns or (connected := session.connected) is None:
-            return
-        if count := len(connected.stage):
-            session.warn(f"{count} staged change{'s' * (count != 1)} on cluster {connected.id} dropped")
 
     def _leave(self) -> None:
         if "session" in self.__dict__:

@@ -40,7 +40,8 @@ class NotebookSession(Session):
     emptied: int = 0
 
     def warn(self, line: str) -> None:
-        _below_the_cell(line)
+        """Say it below the cell: a notebook's own line of notes is gone when the cell has run, standard error stays."""
+        print(line, file=sys.stderr)
 
     @contextmanager
     def at(self, target: object, properties: Mapping[str, str]) -> Iterator[Session]:
@@ -48,7 +49,7 @@ class NotebookSession(Session):
             with self._at_cluster(target, properties) as session:
                 yield session
             return
-        if self._is_current(target, properties):
+        if not properties and (target is None or (target == self.target and not self.properties)):
             yield self
             return
         if target is None and self.target is None and self.connected is not None:
@@ -72,17 +73,8 @@ class NotebookSession(Session):
         yield other
 
     def _other(self, target: str | None, properties: Mapping[str, str]) -> NotebookSession:
-        return NotebookSession(
-            target,
-            properties,
-            self.variables,
-            self.frames,
-            self.progress,
-            self.note,
-            self.watch,
-            self.cell,
-            has_stage=False,
-        )
+        told = (self.variables, self.frames, self.progress, self.note, self.watch, self.cell)
+        return NotebookSession(target, properties, *told, has_stage=False)
 
     def use(self, target: str | Cluster, properties: Mapping[str, str] | None = None) -> Cluster:
         """Make another cluster the current one; the one before is closed unless a variable holds it, or its plan.
@@ -98,17 +90,18 @@ class NotebookSession(Session):
         same = target is self.connected or (target, overrides) == (self.target, self.properties)
         if self.connected is not None and same:
             return self.connected
-        self._refuse_to_lose_the_stage()
+        before, variables = self.connected, self.variables
+        if before is not None and (count := len(before.stage)):
+            raise UsageError(
+                f"{count} changes are staged on cluster {before.id}", hint="%kquota apply or %kquota discard first."
+            )
         fresh = self._reached(target, overrides) if isinstance(target, str) else target
-        self.owns = self.owns and not self._is_held()
+        if before is not None and variables is not None and variables.hold(before.port):
+            self.owns = False  # a variable leads to it: the Cluster, a plan, a stage, an editor
         self.close()
         self.target, self.properties = (target, overrides) if isinstance(target, str) else (None, {})
         self.connected, self.owns = fresh, isinstance(target, str)
         return fresh
-
-    def _is_held(self) -> bool:
-        """Does a variable lead to the current connection: the Cluster, a plan, a stage, an editor?"""
-        return self.connected is not None and self.variables is not None and self.variables.hold(self.connected.port)
 
     def close(self) -> None:
         self._forget()
@@ -127,7 +120,7 @@ class NotebookSession(Session):
             raise UsageError(f"{name} is not a variable name", hint=f"A file ends in {', '.join(FILES)}.")
 
     def use_line(self, target: str) -> str:
-        return _use_line(target)
+        return f"%kadmin use {quote(braces_doubled(target))}"
 
     def started_local(self, name: str, target: str) -> str:
         return self.use_line(target)
@@ -143,7 +136,7 @@ class NotebookSession(Session):
         return stage
 
     def with_policies(self, options: ApplyOptions) -> ApplyOptions:
-        """With those that were named since the stage was empty."""
+        """The options, with the policies that were named since the stage was empty."""
         staged = self._staged.policies if self.has_stage else ()
         return replace(options, policy=tuple(dict.fromkeys((*staged, *options.policy))))
 
@@ -168,7 +161,7 @@ class NotebookSession(Session):
         if not self.has_stage:
             raise UsageError(
                 "the stage and reviews are of the current cluster; --cluster, --property or --timeout opens another",
-                hint=f"{_use_line(self.target or 'TARGET')} makes it the current one; "
+                hint=f"{self.use_line(self.target or 'TARGET')} makes it the current one; "
                 "set … --apply changes it without staging it.",
             )
 
@@ -212,16 +205,6 @@ class NotebookSession(Session):
     def _forget(self) -> None:
         self.reason, self.allowed = None, frozenset()
 
-    def _is_current(self, target: str | None, properties: Mapping[str, str]) -> bool:
-        return not properties and (target is None or (target == self.target and not self.properties))
-
-    def _refuse_to_lose_the_stage(self) -> None:
-        if self.connected is not None and len(self.connected.stage):
-            raise UsageError(
-                f"{len(self.connected.stage)} changes are staged on cluster {self.connected.id}",
-                hint="%kquota apply or %kquota discard first.",
-            )
-
     def _shown(self, plan_id: str | None) -> Plan:
         """The plan that was last shown, if it still is what is staged."""
         from kadmin_nb.plans.stage import origin_of
@@ -237,10 +220,6 @@ class NotebookSession(Session):
         return plan
 
 
-def _use_line(target: str) -> str:
-    return f"%kadmin use {quote(braces_doubled(target))}"
-
-
 def _target(named: object) -> str | Cluster:
     """What a line names: a word, or what a variable holds."""
     from kadmin_nb.cluster import Cluster
@@ -250,11 +229,6 @@ def _target(named: object) -> str | Cluster:
     if isinstance(named, Path):
         return str(named)
     raise UsageError(f"a {type(named).__name__} is neither a text nor a Cluster")
-
-
-def _below_the_cell(line: str) -> None:
-    """A notebook's own line of notes is gone when the cell has run; its standard error stays."""
-    print(line, file=sys.stderr)
 
 
 def _summary(cluster: Cluster) -> str:

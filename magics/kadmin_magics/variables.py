@@ -19,7 +19,7 @@ from kadmin_nb.model.grammar import split
 
 
 def destination(line: str) -> tuple[str | None, list[str]]:
-    """The variable named by `name <<` and the words after it; None and all words where there is none.
+    """The variable named by `name <<` and the words after it; None and all words without it.
 
     Raises
     ------

@@ -144,11 +144,9 @@ def _cell(kind: str | None) -> click.Command:
 
 def _line(kind: str | None) -> click.Command:
     """The verbs that a line of such a cell may begin with; they complete and do nothing."""
-    return Verbs("line", commands={verb: _completing(verb, offer) for verb, offer in _OFFERS[kind].items()})
-
-
-def _completing(verb: str, offer: Offers) -> click.Command:
-    return click.Command(verb, params=[click.Argument(["words"], nargs=-1, type=Words(offer))], add_help_option=False)
+    words = {verb: click.Argument(["words"], nargs=-1, type=Words(offer)) for verb, offer in _OFFERS[kind].items()}
+    commands = {verb: click.Command(verb, params=[its], add_help_option=False) for verb, its in words.items()}
+    return Verbs("line", commands=commands)
 
 
 _QUOTA: dict[str, Offers] = {"set": completions.quota_settings, "remove": completions.quota_removals}
