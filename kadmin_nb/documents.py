@@ -9,15 +9,12 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
-from .errors import UsageError
-
 MOST_DOTS = 16
 """In a line of TOML, outside of texts. The time and memory of a dotted key grow with the square of its parts."""
 
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.?)*(?:"|$)|\'[^\']*(?:\'|$)|#.*')
 _LONG_QUOTES = ('"""', "'''")
 
-_TWICE = re.compile(r"Cannot overwrite a value \(at line (\d+)")
 _TOO_DEEP, _TOO_LONG = "Nested too deeply", "A number with too many digits"
 
 
@@ -88,22 +85,6 @@ def as_type(value: object, kind: type[T], place: str = "") -> T:
         problem, _, path = str(error).replace("`", "").partition(" - at $")
         where = f"{place}{path}".removeprefix(".")
         raise ValueError(f"{where}{': ' if where else ''}{problem[0].lower()}{problem[1:]}") from None
-
-
-def table_of(text: str, source: str) -> dict[str, Any]:
-    """The table of a TOML text; `source` is how messages name it.
-
-    Raises
-    ------
-    UsageError
-        It is not TOML, or has a key twice.
-    """
-    try:
-        return from_toml(text)
-    except ValueError as error:
-        twice = _TWICE.search(str(error))
-        problem = f"{source} is not TOML: {str(error).splitlines()[0]}"
-        raise UsageError(f"{source}:{twice[1]}: a key is there twice" if twice else problem) from None
 
 
 def from_properties(text: str) -> Iterator[tuple[int, str, str]]:

@@ -366,14 +366,14 @@ def check(place: Path, what: str, most: int, *, missing: str | None = None) -> N
         raise UsageError(f"{place} is larger than {most:,} bytes, so it cannot be {what}")
 
 
-def read_stdin(what: str, most: int) -> bytes:
-    """Standard input to its end, as `read` reads a file; a person who types may take their time."""
+def read_stdin(what: str, most: int) -> str:
+    """The text of standard input to its end, as `read_text` reads a file; a person who types may take their time."""
     name, stream = "standard input", sys.stdin.buffer
     try:
-        handle = stream.fileno()
+        content = _content(stream.fileno(), name, what, most, pipe=True, patience=PATIENCE)
     except io.UnsupportedOperation:  # a text that stands for it
-        return _within(stream.read(most + 1), name, what, most)
-    return _content(handle, name, what, most, pipe=True, patience=PATIENCE)
+        content = _within(stream.read(most + 1), name, what, most)
+    return text_of(content, name, what)
 
 
 def _content(handle: int, name: str, what: str, most: int, *, pipe: bool, patience: float) -> bytes:

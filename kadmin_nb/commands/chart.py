@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +13,15 @@ from ..frames.blocks import NOTEBOOK, Page
 from ..frames.display import Display
 from . import options
 from .click_glue import FRAME, Verb
-from .session import PlanOptions, Session, frame_in_arrow, frame_or_file, usage_frame
+from .session import PlanOptions, Session, frame_in_arrow, read_frame, usage_frame
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
 
 ENDINGS = (".svg", ".png", ".html", ".json")
 """The files that a chart can be written to."""
+
+NAMES = ("effective", "hierarchy", "history", "plan", "usage")
 
 
 class ChartAnswer(Display):
@@ -41,73 +42,38 @@ class ChartAnswer(Display):
         return self.chart
 
 
-@dataclass(frozen=True)
-class ChartSource:
-    """The options that say what a chart is of."""
-
-    session: Session
-    usage: Any
-    pairs: Any
-    frame: Any
-    of: str | None
-
-    def read_usage(self) -> Any:
-        """The USAGE frame of `--usage`."""
-        if self.usage is None:
-            raise UsageError("--usage is required", hint="--usage NAME, a USAGE frame: a variable, or a file.")
-        return usage_frame(self.session, self.usage)
-
-    def read_frame(self) -> Any:
-        """The frame of `--frame`; a Spark DataFrame stays in Spark."""
-        from ..frames.files import read_table
-
-        frame = frame_or_file(self.session, self.frame)
-        return read_table(frame) if isinstance(frame, Path) else frame
-
-    def history(self) -> str:
-        """The place of the history that `--of` names."""
-        if self.of is None:
-            raise UsageError("--of is required", hint="--of WHERE, a history; or --frame NAME, its changes.")
-        return self.of
-
-    @property
-    def quotas(self) -> Any:
-        """The quotas of the current cluster."""
-        return self.session.cluster.quotas
+NEEDED = {
+    "effective": ("--pairs", "--pairs NAME, a frame with user and client_id, or --usage NAME."),
+    "history": ("--of", "--of WHERE, a history; or --frame NAME, its changes."),
+    "usage": ("--usage", "--usage NAME, a USAGE frame: a variable, or a file."),
+}
+"""The option by which each of these charts gets its frame, where `--frame` names none."""
 
 
-def _effective(source: ChartSource) -> Any:
-    clients = source.usage if source.pairs is None else source.pairs
-    if clients is None:
-        raise UsageError("--pairs is required", hint="--pairs NAME, a frame with user and client_id, or --usage NAME.")
-    return source.quotas.resolve(pairs=frame_in_arrow(source.session, clients))
+def _rows(session: Session, name: str, usage: Any, pairs: Any, of: str | None) -> Any:
+    """The frame that the chart of that name shows, out of the cluster, a plan or a history."""
+    if name == "hierarchy":
+        return session.cluster.quotas.describe()
+    if name == "plan":
+        from ..plans.journal.store import plan_named
 
-
-def _plan(source: ChartSource) -> Any:
-    from ..plans.journal.store import plan_named
-
-    return source.session.plan(PlanOptions()) if source.of is None else plan_named(source.of)
-
-
-def _history(source: ChartSource) -> Any:
+        return session.plan(PlanOptions()) if of is None else plan_named(of)
+    clients = usage if pairs is None else pairs
+    if {"usage": usage, "history": of, "effective": clients}[name] is None:
+        option, hint = NEEDED[name]
+        raise UsageError(f"{option} is required", hint=hint)
+    if name == "effective":
+        return session.cluster.quotas.resolve(pairs=frame_in_arrow(session, clients))
+    if name == "usage":
+        return usage_frame(session, usage)
     from ..state import open_history
 
-    return open_history(source.history()).changes((None, None))
-
-
-READERS: Mapping[str, Callable[[ChartSource], Any]] = {
-    "effective": _effective,
-    "hierarchy": lambda source: source.quotas.describe(),
-    "history": _history,
-    "plan": _plan,
-    "usage": ChartSource.read_usage,
-}
-"""The reader of each chart's frame, where `--frame` names none."""
+    return open_history(str(of)).changes((None, None))
 
 
 @click.command(cls=Verb)
 @options.connecting
-@click.argument("name", metavar="NAME", type=click.Choice([*READERS]))
+@click.argument("name", metavar="NAME", type=click.Choice(NAMES))
 @click.option("--usage", metavar="NAME", type=FRAME, help="A USAGE frame: a variable, or a Parquet or CSV file.")
 @click.option(
     "--pairs", metavar="NAME", type=FRAME, help="A frame with user and client_id: a variable, or a Parquet or CSV file."
@@ -150,9 +116,8 @@ def chart(
 
     if place is not None and not place.endswith(ENDINGS):
         raise UsageError(f"--out {place} does not end in {', '.join(ENDINGS)}")
-    source = ChartSource(session, usage, pairs, frame, of)
-    rows = READERS[name](source) if frame is None else source.read_frame()
-    limits = [source.quotas.describe()] if name == "usage" and frame is None else []
+    rows = _rows(session, name, usage, pairs, of) if frame is None else read_frame(session, frame)
+    limits = [session.cluster.quotas.describe()] if name == "usage" and frame is None else []
     drawn = getattr(charts, name)(rows, *limits)
     if width is not None:
         drawn = drawn.properties(width=width)

@@ -42,7 +42,8 @@ _LIKENESS = 0.75
 def suggestion(ctx: click.Context, typed: str) -> str | None:
     """The hint for a word that is unknown where `ctx` is: what another tool's word is here, or where the word is."""
     name = typed.removeprefix("--")
-    if name in (*TYPES, *WORDS) and not _takes_options_alone(ctx.command):
+    takes_words = any(isinstance(param.type, GrammarWords) for param in ctx.command.params)  # a drop-in has its tool's
+    if name in (*TYPES, *WORDS) and (takes_words or isinstance(ctx.command, click.Group)):
         return f"Did you mean {name}=…?"
     known = OTHER_TOOLS.get(name.removeprefix("kafka-"))
     meant = known or (name,)
@@ -52,12 +53,6 @@ def suggestion(ctx: click.Context, typed: str) -> str | None:
         if paths := [path for verb in meant for path in all_paths if path.endswith(f" {verb}")]:
             return f"Did you mean {' or '.join(paths)}?"
     return f"Did you mean {known[0]}?" if known and typed.startswith("--") else None
-
-
-def _takes_options_alone(command: click.Command) -> bool:
-    """True of a command without words such as user=alice; a drop-in has the words of its tool."""
-    is_group = isinstance(command, click.Group)
-    return not is_group and not any(isinstance(param.type, GrammarWords) for param in command.params)
 
 
 def _paths(ctx: click.Context, command: click.Command, path: str = "") -> Iterator[str]:
@@ -184,14 +179,14 @@ class _HelpAtWidth(click.Command):
 
     def get_help_option(self, ctx: click.Context) -> click.Option:
         """`--help` whose text comes back as a value instead of being printed."""
+
+        def show(ctx: click.Context, option: click.Parameter, is_asked: bool) -> None:
+            if is_asked and not ctx.resilient_parsing:
+                raise HelpAsked(ctx.get_help())
+
         return click.Option(
-            ["--help", "-h"], is_flag=True, expose_value=False, is_eager=True, callback=_help, help="Show this text."
+            ["--help", "-h"], is_flag=True, expose_value=False, is_eager=True, callback=show, help="Show this text."
         )
-
-
-def _help(ctx: click.Context, option: click.Parameter, asked: bool) -> None:
-    if asked and not ctx.resilient_parsing:
-        raise HelpAsked(ctx.get_help())
 
 
 class Verb(_HelpAtWidth):
@@ -262,22 +257,13 @@ class LazyVerbs(Verbs):
 def as_ours(exc: click.ClickException, words: Sequence[str]) -> UsageError:
     """click's complaint about these words as our one line, with the nearest word."""
     if isinstance(exc, click.NoSuchOption):
-        return UsageError(exc.message.rstrip("."), hint=_option_instead(exc))
-    return UsageError(_without_values(exc.format_message(), words).rstrip("."))
-
-
-def _without_values(message: str, words: Sequence[str]) -> str:
-    """The message without the words that may be a secret, where one of them names a secret."""
-    if not any(map(mentions_secret, words)):
-        return message
-    values = [word for word in words if word and not word.startswith("-")]
-    return reduce(lambda text, word: text.replace(word, SHOWN), sorted(values, key=len, reverse=True), message)
-
-
-def _option_instead(exc: click.NoSuchOption) -> str | None:
-    if exc.ctx is not None and (hint := suggestion(exc.ctx, exc.option_name)):
-        return hint
-    return f"Did you mean {' or '.join(exc.possibilities)}?" if exc.possibilities else None
+        near = f"Did you mean {' or '.join(exc.possibilities)}?" if exc.possibilities else None
+        return UsageError(exc.message.rstrip("."), hint=(exc.ctx and suggestion(exc.ctx, exc.option_name)) or near)
+    message = exc.format_message()
+    if any(map(mentions_secret, words)):  # then no value is repeated
+        values = [word for word in words if word and not word.startswith("-")]
+        message = reduce(lambda text, word: text.replace(word, SHOWN), sorted(values, key=len, reverse=True), message)
+    return UsageError(message.rstrip("."))
 
 
 Offers = Callable[[Sequence[str]], Iterable[str]]
@@ -299,7 +285,10 @@ class Completing:
 
 
 class Words(click.ParamType):  # type: ignore[type-arg]  # generic only in newer clicks
-    """Words of the grammar, taken as they are; completion offers names left of the `=`, and values right of it."""
+    """Words of the grammar, taken as they are; completion offers names left of the `=`, and values right of it.
+
+    A value that cannot be shown is not offered.
+    """
 
     name = "words"
 
@@ -309,22 +298,13 @@ class Words(click.ParamType):  # type: ignore[type-arg]  # generic only in newer
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         before = [str(word) for word in ctx.params.get("words") or ()]
         name, sign, _ = incomplete.partition("=")
-        offers = _with_values(ctx, name, before) if sign else self.offers(before)
-        return _candidates(offers, incomplete)
-
-
-def _with_values(ctx: click.Context, name: str, before: Sequence[str]) -> Iterable[str]:
-    """`name=value` for each value that is known; one that cannot be shown is not offered."""
-    completing = ctx.find_object(Completing)
-    if completing is None:
-        return ()
-    values = completing.values(name, ctx.meta.get("cluster"), before)
-    return (completing.write(name, value) for value in values)
-
-
-def _candidates(offers: Iterable[str], incomplete: str) -> list[CompletionItem]:
-    fitting = (offer for offer in offers if offer.startswith(incomplete) and offer.isprintable())
-    return [CompletionItem(offer) for offer in islice(fitting, MOST_OFFERED)]
+        completing = ctx.find_object(Completing)
+        offers: Iterable[str] = () if sign else self.offers(before)
+        if sign and completing is not None:
+            values = completing.values(name, ctx.meta.get("cluster"), before)
+            offers = (completing.write(name, value) for value in values)
+        fitting = (offer for offer in offers if offer.startswith(incomplete) and offer.isprintable())
+        return [CompletionItem(offer) for offer in islice(fitting, MOST_OFFERED)]
 
 
 class GrammarWords(Words):

@@ -68,7 +68,9 @@ def forget(session: Session, words: tuple[str, ...]) -> Any:
 
     They are those of a user, or of one of its client-ids. Clients that are alive register again.
     """
-    count = session.cluster.client_configs.forget(**_one_entity(session, words))
+    chosen = read_selectors(words, _SELECTORS)
+    one = {name: values[0] if len(values) == 1 else values for name, values in chosen.items()}
+    count = session.cluster.client_configs.forget(**{"user": None, **one})
     removed = counted_nouns(count, "registration", "registrations")
     return Text(f"{removed} removed; live clients register again within their interval.")
 
@@ -94,9 +96,3 @@ def init(session: Session, apply: bool, clients: tuple[str, ...], admin: str | N
     cluster = session.cluster_to_change if apply else session.cluster
     setup = cluster.client_configs.setup(clients=clients, admin=admin)
     return setup.apply() if apply else setup
-
-
-def _one_entity(session: Session, words: tuple[str, ...]) -> dict[str, Any]:
-    """One user, and one client-id where it is named."""
-    chosen = read_selectors(words, _SELECTORS)
-    return {"user": None} | {name: values[0] if len(values) == 1 else values for name, values in chosen.items()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,20 +26,19 @@ _KINDS_OPTION = CommaSeparated(lambda before: ("quotas", "configs", *WORDS, "cli
 _FILES = {".yaml": "yaml", ".yml": "yaml", ".json": "json"}
 
 
-def _bind_out(ctx: click.Context, session: Session, params: dict[str, Any]) -> None:
+def _leave_out(session: Session, out: str | None) -> None:
     """Leave an `--out` that does not name one of our files to the entry point: in a notebook it is a variable."""
-    out = params["out"]
     if out is None or Path(out).suffix in _FILES:
         return
     try:
         session.refuse_out(out)
     except UsageError as exc:
         raise UsageError(f"--out {out} is not a .yaml or .json file", hint=str(exc)) from None
-    ctx.meta["out"] = out
+    click.get_current_context().meta["out"] = out
 
 
 @click.command(cls=Verb)
-@partial(options.connecting, bind=_bind_out)
+@options.connecting
 @click.argument("source", metavar="[SOURCE]", required=False)
 @click.option("--out", metavar="NAME", help="Write it to this .yaml or .json file; in a notebook also a variable.")
 @click.option(
@@ -74,6 +72,7 @@ def export(
     from .. import state
     from ..state.snapshots import error_of
 
+    _leave_out(session, out)
     if schema:
         return _written(Text(state.schema().rstrip()), out)
     form, chosen = _form(form, out), options.keys_of(kinds)
@@ -104,7 +103,12 @@ def plan_from(
     """
     from .. import state
 
-    wished = state.load(file) if file != "-" else state.read(_standard_input(), "standard input")
+    if file == "-":
+        from ..state.reader import MAX_DECLARATION_BYTES, WHAT
+
+        wished = state.read(files.read_stdin(WHAT, MAX_DECLARATION_BYTES), "standard input")
+    else:
+        wished = state.load(file)
     plan = session.cluster.plan_from(
         wished,
         prune=prune,
@@ -156,9 +160,3 @@ def _written(text: Text, out: str | None) -> Any:
     if isinstance(text, TextInPart):
         raise text.error
     return None
-
-
-def _standard_input() -> str:
-    from ..state.reader import MAX_DECLARATION_BYTES, WHAT
-
-    return files.text_of(files.read_stdin(WHAT, MAX_DECLARATION_BYTES), "standard input", WHAT)

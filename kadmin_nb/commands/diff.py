@@ -59,7 +59,8 @@ def diff(
     answer = compared(*sources, everything=everything, cluster_id=cluster_id)
     if onto is None:
         return answer
-    _refuse_another(answer, which)
+    if which and (len(which) < 6 or not answer.id.startswith(which)):
+        raise Conflict(f"this is diff {answer.id}, not {which}: the differences changed since", hint="Run it again.")
     return _staged(session, answer, onto.lower(), numbers, sources, plan_options)
 
 
@@ -94,12 +95,6 @@ def _two(session: Session, sides: Sequence[Any]) -> tuple[Any, Any]:
     return (sides[0], sides[1] if len(sides) == 2 else session.cluster)
 
 
-def _refuse_another(answer: Diff, which: str) -> None:
-    """Refuse rows that were chosen out of another answer."""
-    if which and (len(which) < 6 or not answer.id.startswith(which)):
-        raise Conflict(f"this is diff {answer.id}, not {which}: the differences changed since", hint="Run it again.")
-
-
 def _staged(
     session: Session, answer: Diff, onto: str, rows: str, sources: tuple[Any, Any], plan_options: PlanOptions
 ) -> Any:
@@ -121,15 +116,10 @@ def _staged(
                 f"side {onto} is not the current cluster, and the stage has changes of that one only",
                 hint=f"%kadmin use {quote(target)} first; or --save FILE, or --apply.",
             )
-        _refuse_another_cluster(there, answer, onto)
+        side = answer.a if onto == "a" else answer.b
+        if side is not None and there.cluster.id != side.cluster_id:  # the address leads elsewhere by now
+            raise WrongCluster(f"side {onto} was {side}, but now it is cluster {there.cluster.id}")
         return there.change(edits, plan_options)
-
-
-def _refuse_another_cluster(there: Session, answer: Diff, onto: str) -> None:
-    """Refuse an address that leads elsewhere by now."""
-    side = answer.a if onto == "a" else answer.b
-    if side is not None and there.cluster.id != side.cluster_id:
-        raise WrongCluster(f"side {onto} was {side}, but now it is cluster {there.cluster.id}")
 
 
 def _refuse_what_stays(target: Any, onto: str) -> None:

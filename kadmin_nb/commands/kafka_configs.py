@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,23 +14,21 @@ import click
 from ..errors import KadminError, Unsupported, UsageError
 from ..kafka_commands import configs_lines
 from ..kafka_commands.configs_arguments import (
+    CHANGING,
     FLAGS,
+    FROM_FILE,
     WITH_DEFAULT,
     Arguments,
     NamedType,
+    Wishes,
+    are_credentials,
     changed_entities,
+    client_names,
+    config_edits_of,
     entities,
     names_of_type,
     quota_entities,
     resource,
-)
-from ..kafka_commands.configs_edits import (
-    CHANGING,
-    FROM_FILE,
-    Wishes,
-    are_credentials,
-    client_names,
-    config_edits_of,
     scram_edits_of,
     user_edits_of,
     wishes,
@@ -45,6 +43,7 @@ from ..secrets import is_secret_name
 from . import kafka_tool
 from .click_glue import Verb
 from .kafka_tool import TABLE, TEXT
+from .options import Command
 from .session import PlanOptions, Session, planned
 
 if TYPE_CHECKING:
@@ -53,21 +52,16 @@ if TYPE_CHECKING:
     from ..cluster import Cluster
     from ..plans.plan import Plan
 
-Command = Callable[..., Any]
 _ADDITION = "Kafka's own tool has no such option."
 
 
 def _flag_options(command: Command) -> Command:
     """A flag for each type of entity, and one for each type that has a default; all may be repeated."""
     for flag, entity_type in reversed(FLAGS.items()):
-        name = f"--{flag.replace('_', '-')}"
-        if flag.endswith("_defaults"):
-            described = f"Short for --entity-type {entity_type} --entity-default."
-            option = click.option(name, flag, is_flag=True, help=described)
-        else:
-            described = f"Short for --entity-type {entity_type} --entity-name NAME."
-            option = click.option(name, flag, multiple=True, metavar="NAME", help=described)
-        command = option(command)
+        is_default = flag.endswith("_defaults")
+        described = f"Short for --entity-type {entity_type} --entity-{'default' if is_default else 'name NAME'}."
+        how: dict[str, Any] = {"is_flag": True} if is_default else {"multiple": True, "metavar": "NAME"}
+        command = click.option(f"--{flag.replace('_', '-')}", flag, help=described, **how)(command)
     return command
 
 
@@ -113,7 +107,10 @@ def kafka_configs(session: Session, output: str, plan_options: PlanOptions, **pa
     {here} --bootstrap-server localhost:9092 --alter --user alice --add-config producer_byte_rate=5000000
     {here} --bootstrap-server localhost:9092 --alter --topic a --topic b --delete-config retention.ms --dry-run
     """
-    arguments = _arguments(params)
+    flags = {flag: ("",) if params[flag] is True else params[flag] for flag in FLAGS if params[flag]}
+    typed = {option: texts for option in CHANGING if (texts := params[option.replace("-", "_")])}
+    others = {name: params[name] for name in ("alter", "describe", "all", "entity_types", "entity_names")}
+    arguments = Arguments(**others, flags=flags, changes=typed)
     chosen = entities(arguments)
     _refuse_addresses(chosen)
     if arguments.describe:
@@ -122,13 +119,6 @@ def kafka_configs(session: Session, output: str, plan_options: PlanOptions, **pa
     if removes_registrations and chosen[-1][0] in ("users", "clients"):
         return _registrations_removed(session, replace(arguments, changes=changes), chosen, output, plan_options)
     return _carried_out(session, arguments, chosen, output, plan_options)
-
-
-def _arguments(params: Mapping[str, Any]) -> Arguments:
-    flags = {flag: ("",) if params[flag] is True else params[flag] for flag in FLAGS if params[flag]}
-    changes = {option: texts for option in CHANGING if (texts := params[option.replace("-", "_")])}
-    taken = {name: params[name] for name in ("alter", "describe", "all", "entity_types", "entity_names")}
-    return Arguments(**taken, flags=flags, changes=changes)
 
 
 def _refuse_addresses(chosen: Sequence[NamedType]) -> None:
@@ -149,8 +139,10 @@ def _carried_out(
 
     plan = _planned(session, arguments, chosen, plan_options)
     kafka_tool.refuse_absent(plan)
-    if dangers_of(plan) and not _refuses_dangers(session, plan, plan_options):
-        plan, plan_options = _let_through(session, plan, plan_options)
+    if dangers_of(plan):
+        judged = session.cluster.plans.guard(plan, session.with_policies(plan_options.apply_options).policy)
+        if judged is None or not judged.dangers(plan):  # a danger by a rule of a policy is confirmed here, too
+            plan, plan_options = _let_through(session, plan, plan_options)
     outcomes = kafka_tool.carry_out(session, plan, plan_options, output)
     if not plan_options.apply:
         return outcomes
@@ -163,12 +155,6 @@ def _carried_out(
 
 _UNCONFIRMED = "kafka-configs, which asks for no confirmation"
 """The reason of a dangerous plan that was typed without one."""
-
-
-def _refuses_dangers(session: Session, plan: Plan, plan_options: PlanOptions) -> bool:
-    """True if a rule of a policy, whose breach is a danger, finds something in the plan: it is confirmed here, too."""
-    judged = session.cluster.plans.guard(plan, session.with_policies(plan_options.apply_options).policy)
-    return judged is not None and bool(judged.dangers(plan))
 
 
 def _let_through(session: Session, plan: Plan, plan_options: PlanOptions) -> tuple[Plan, PlanOptions]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,10 +14,10 @@ from ..errors import Interrupted, Invalid, KadminError, UsageError
 from ..model.changes import DELETE
 from ..plans.apply_options import ApplyOptions
 from .answer_formats import as_csv, as_json, as_lines
-from .change_options import allow_unknown, negated, reason, taken
+from .change_options import allow_unknown, negated, reason
 from .click_glue import EndedBadly, HelpAsked, Words
 from .completions import dangerous
-from .options import cluster, pair
+from .options import Command, cluster, pair, taken, with_session
 from .session import PlanOptions, Session
 
 if TYPE_CHECKING:
@@ -29,33 +29,73 @@ if TYPE_CHECKING:
 TEXT, TABLE, JSON, CSV = "text", "table", "json", "csv"
 OUTPUTS = (TEXT, TABLE, JSON, CSV)
 
-Command = Callable[..., Any]
+
+def _version(ctx: click.Context, option: click.Parameter, is_typed: bool) -> None:
+    if is_typed and not ctx.resilient_parsing:
+        from importlib.metadata import version
+
+        raise HelpAsked(f"kadmin_nb {version('kadmin_nb')}, with the arguments of Kafka 4.3")
+
+
+_CONNECTION = ("bootstrap_server", "bootstrap_controller", "zookeeper", "command_config", "adminclient_property")
+_NOT_KAFKAS = "Kafka's own tool has no such option."
 
 
 def kafka_tool(command: Command) -> Command:
-    """The shared options, for a command that takes the session, the form of the answer and PlanOptions first.
+    """The shared options, for a command that takes the session, and the form of the answer and PlanOptions by name.
 
     Kafka's own tools do not have the latter two.
     """
-    for option in reversed(_OPTIONS):
-        command = option(command)
 
+    @cluster
+    @click.option(
+        "--output",
+        type=click.Choice(OUTPUTS),
+        default=TEXT,
+        help="Kafka's own output, or the table, JSON or CSV of KIP-248.",
+    )
+    @click.option(
+        "--dry-run",
+        "apply",
+        is_flag=True,
+        callback=negated,
+        help=f"Plan and validate --alter, and change nothing. {_NOT_KAFKAS}",
+    )
+    @click.option("--allow", multiple=True, metavar="KEY", type=Words(dangerous), help="Allow a dangerous change.")
+    @allow_unknown
+    @reason
+    @click.option("--policy", multiple=True, metavar="FILE", help="Refuse a change that breaks a rule of this policy.")
+    @click.option("--lock", is_flag=True, help="Hold the cluster's lease while changing it.")
+    @click.option(
+        "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version."
+    )
     @functools.wraps(command)
-    @click.pass_context
-    def run(ctx: click.Context, /, **params: Any) -> Any:
+    def run(session: Session, /, **params: Any) -> Any:
         plan_options = taken(PlanOptions, params, apply_options=taken(ApplyOptions, params))
-        output = params.pop("output")
-        with ctx.obj.at(*_connection(ctx, params)) as session:
-            return command(session, output, plan_options, **params)
+        return command(session, plan_options=plan_options, **params)
 
-    return run
+    return kafka_connection(with_session(run))
 
 
 def kafka_connection(command: Command) -> Command:
     """`--bootstrap-server` and its kin, for a command that has `--cluster` already and the session by it."""
-    for option in reversed(_CONNECTING):
-        command = option(command)
 
+    @click.option("--bootstrap-server", metavar="HOST:PORT", help="The brokers to connect to.")
+    @click.option(
+        "--command-config",
+        "--adminclient.config",
+        "command_config",
+        metavar="FILE",
+        help="A properties file of a Java client.",
+    )
+    @click.option(
+        "--adminclient-property",
+        multiple=True,
+        metavar="KEY=VALUE,…",
+        help=f"Client properties that override the file (KIP-248). {_NOT_KAFKAS}",
+    )
+    @click.option("--bootstrap-controller", metavar="HOST:PORT", hidden=True)
+    @click.option("--zookeeper", metavar="URL", hidden=True)
     @functools.wraps(command)
     @click.pass_context
     def run(ctx: click.Context, /, **params: Any) -> Any:
@@ -83,16 +123,14 @@ def _connection(ctx: click.Context, params: dict[str, Any]) -> tuple[str | None,
     bootstrap, file = chosen["bootstrap_server"], chosen["command_config"]
     if bootstrap and target:
         raise UsageError("--bootstrap-server and --cluster both name the brokers", hint="Use one of them.")
-    may_be_unnamed = target or _has_current(ctx.obj) or not any(map(params.get, _ALTERING))
-    if not bootstrap:
-        _refuse_without_brokers(file, may_be_unnamed)
-    properties = _properties(chosen["adminclient_property"])
+    is_current = ctx.obj.connected or ctx.obj.target or os.environ.get("KADMIN_PROFILE")  # not by an earlier line
+    may_be_unnamed = target or is_current or not any(map(params.get, _ALTERING))
+    if not bootstrap and (file or not may_be_unnamed):
+        also = "" if file else " Or use --cluster TARGET or $KADMIN_PROFILE: a line that alters names its cluster."
+        raise UsageError("--bootstrap-server is required", hint=f"For example --bootstrap-server localhost:9092.{also}")
+    parts = (part for text in chosen["adminclient_property"] for part in _NEXT_PROPERTY.split(text))
+    properties = dict(pair(part, "--adminclient-property") for part in parts)
     return (file, {**properties, "bootstrap.servers": bootstrap}) if file else (bootstrap or target, properties)
-
-
-def _properties(texts: Iterable[str]) -> dict[str, str]:
-    parts = (part for text in texts for part in _NEXT_PROPERTY.split(text))
-    return dict(pair(part, "--adminclient-property") for part in parts)
 
 
 def _refuse_others_than_brokers(chosen: Mapping[str, Any]) -> None:
@@ -103,17 +141,6 @@ def _refuse_others_than_brokers(chosen: Mapping[str, Any]) -> None:
             "--bootstrap-controller: kadmin_nb connects to brokers only",
             hint="--bootstrap-server with a broker's address.",
         )
-
-
-def _refuse_without_brokers(file: str | None, may_be_unnamed: object) -> None:
-    if file or not may_be_unnamed:
-        also = "" if file else " Or use --cluster TARGET or $KADMIN_PROFILE: a line that alters names its cluster."
-        raise UsageError("--bootstrap-server is required", hint=f"For example --bootstrap-server localhost:9092.{also}")
-
-
-def _has_current(session: Session) -> bool:
-    """True if the notebook or the environment names the cluster; one that an earlier line chose does not count."""
-    return bool(session.connected or session.target or os.environ.get("KADMIN_PROFILE"))
 
 
 _ALTERING = ("alter", "add", "deleted")
@@ -148,9 +175,8 @@ def shown(table: pa.Table, output: str) -> Any:
     """Rows as JSON, as CSV, or as the terminal shows them."""
     from ..frames.answer import Answer
 
-    forms = {JSON: as_json, CSV: as_csv}
     answer = Answer(table)
-    return forms[output](answer) if output in forms else answer
+    return as_json(answer) if output == JSON else as_csv(answer) if output == CSV else answer
 
 
 def refuse_absent(plan: Plan) -> None:
@@ -173,57 +199,3 @@ def refuse_absent(plan: Plan) -> None:
 def lines(texts: Iterable[str]) -> PlanText | None:
     """Lines to print, as they are for a program, escaped on a screen; None without lines."""
     return as_lines(texts) or None
-
-
-def _version(ctx: click.Context, option: click.Parameter, is_typed: bool) -> None:
-    if is_typed and not ctx.resilient_parsing:
-        from importlib.metadata import version
-
-        raise HelpAsked(f"kadmin_nb {version('kadmin_nb')}, with the arguments of Kafka 4.3")
-
-
-_CONNECTION = ("bootstrap_server", "bootstrap_controller", "zookeeper", "command_config", "adminclient_property")
-_NOT_KAFKAS = "Kafka's own tool has no such option."
-_CONNECTING: tuple[Callable[[Command], Command], ...] = (
-    click.option("--bootstrap-server", metavar="HOST:PORT", help="The brokers to connect to."),
-    click.option(
-        "--command-config",
-        "--adminclient.config",
-        "command_config",
-        metavar="FILE",
-        help="A properties file of a Java client.",
-    ),
-    click.option(
-        "--adminclient-property",
-        multiple=True,
-        metavar="KEY=VALUE,…",
-        help=f"Client properties that override the file (KIP-248). {_NOT_KAFKAS}",
-    ),
-    click.option("--bootstrap-controller", metavar="HOST:PORT", hidden=True),
-    click.option("--zookeeper", metavar="URL", hidden=True),
-)
-_OPTIONS: tuple[Callable[[Command], Command], ...] = (
-    *_CONNECTING,
-    cluster,
-    click.option(
-        "--output",
-        type=click.Choice(OUTPUTS),
-        default=TEXT,
-        help="Kafka's own output, or the table, JSON or CSV of KIP-248.",
-    ),
-    click.option(
-        "--dry-run",
-        "apply",
-        is_flag=True,
-        callback=negated,
-        help=f"Plan and validate --alter, and change nothing. {_NOT_KAFKAS}",
-    ),
-    click.option("--allow", multiple=True, metavar="KEY", type=Words(dangerous), help="Allow a dangerous change."),
-    allow_unknown,
-    reason,
-    click.option("--policy", multiple=True, metavar="FILE", help="Refuse a change that breaks a rule of this policy."),
-    click.option("--lock", is_flag=True, help="Hold the cluster's lease while changing it."),
-    click.option(
-        "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version."
-    ),
-)

@@ -148,19 +148,16 @@ class NamesOfThread:
 
     def __call__(self, word: str, target: str | None, before: Sequence[str]) -> Iterable[Value]:
         yield from fixed_values(word, before)
-        if word in LISTED:
-            yield from self._fresh(target).get(word, ())
+        if word in LISTED and not self._is_fresh(target):
+            self._asking(target).join(WAIT)
+        if word in LISTED and self._is_fresh(target):
+            yield from self._known[target][1].get(word, ())
 
     def begin(self) -> None:
         """Ask the current cluster, which was another one before, without waiting: the first Tab has names."""
         self._known.pop(None, None)
         self._threads.pop(None, None)
         self._asking(None)
-
-    def _fresh(self, target: str | None) -> Mapping[str, tuple[str, ...]]:
-        if not self._is_fresh(target):
-            self._asking(target).join(WAIT)
-        return self._known[target][1] if self._is_fresh(target) else {}
 
     def _is_fresh(self, target: str | None) -> bool:
         return target in self._known and time.monotonic() - self._known[target][0] < FRESH

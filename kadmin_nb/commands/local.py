@@ -107,7 +107,10 @@ def demo(keep: bool = False) -> Text:
     finally:
         if not keep:
             kafka.stop()
-    return Text(_goodbye(kafka, keep))
+    if keep:
+        return Text(f"\nIt keeps running at {kafka.bootstrap}. To stop it: kadmin-nb local stop --name demo")
+    stopped = "The local Kafka is stopped; kadmin-nb demo --keep leaves it running."
+    return Text(f"\n{stopped}\nIn a notebook: notebooks/tour.ipynb.")
 
 
 def _walk(kafka: LocalKafka) -> None:
@@ -117,7 +120,8 @@ def _walk(kafka: LocalKafka) -> None:
     session = Session(target=kafka.bootstrap)
     try:
         for step in steps(kafka):
-            _run_step(step, session)
+            print(f"\n== {step.heading}\n$ kadmin-nb {shlex.join(step.words)}", flush=True)
+            print(*fitted_lines(run(step.words, session).value, sys.stdout), sep="\n", flush=True)
     finally:
         session.close()
 
@@ -144,18 +148,5 @@ def steps(kafka: LocalKafka) -> Iterator[Step]:
 _KEYS = "retention.ms,cleanup.policy,min.insync.replicas"
 
 
-def _run_step(step: Step, session: Session) -> None:
-    print(f"\n== {step.heading}\n$ kadmin-nb {shlex.join(step.words)}", flush=True)
-    print(*fitted_lines(run(step.words, session).value, sys.stdout), sep="\n", flush=True)
-
-
 def _print_note(text: str) -> None:
     print(f"   {text}", file=sys.stderr, flush=True)
-
-
-def _goodbye(kafka: LocalKafka, keep: bool) -> str:
-    if keep:
-        return f"\nIt keeps running at {kafka.bootstrap}. To stop it: kadmin-nb local stop --name demo"
-    return (
-        "\nThe local Kafka is stopped; kadmin-nb demo --keep leaves it running.\nIn a notebook: notebooks/tour.ipynb."
-    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from ipaddress import ip_address
 from threading import Event
 from typing import Any
@@ -15,14 +14,14 @@ from ..errors import UsageError
 from . import options
 from .click_glue import Text, Verb
 from .session import Session
-from .usage import UsageSource, bind_source, source
+from .usage import UsageSource, source
 
 LISTEN, MOST = "127.0.0.1:9649", 50
 """As of `cluster.exposition`, which help does not load."""
 
 
 @click.command(cls=Verb)
-@partial(options.connecting, bind=bind_source)
+@options.connecting
 @source
 @click.option("--listen", default=LISTEN, show_default=True, metavar="HOST:PORT", help="Where to serve the metrics.")
 @click.option("--host", multiple=True, metavar="NAME", help="A name by which it may be asked, beside addresses.")

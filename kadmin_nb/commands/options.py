@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, TypeVar
 
 import click
 
@@ -72,14 +73,15 @@ def read_selectors(
     return chosen
 
 
+def refuse_together(typed: Mapping[str, object]) -> None:
+    """Refuse options of which one line may have one, each with whether it was typed."""
+    names = [name for name, is_typed in typed.items() if is_typed]
+    if len(names) > 1:
+        raise UsageError(f"{' and '.join(names)} cannot be combined", hint="Use one, then the other.")
+
+
 Command = Callable[..., Any]
-Bind = Callable[[click.Context, Session, dict[str, Any]], None]
-"""Takes options out of a verb's parameters and puts in what is made of them."""
-
-
-def no_binding(ctx: click.Context, session: Session, params: dict[str, Any]) -> None:
-    """The options as they are."""
-
+T = TypeVar("T")
 
 _MORE_WORDS = "kadmin.words"
 
@@ -98,33 +100,34 @@ def keys_of(text: tuple[str, ...]) -> list[str] | None:
     return keys or None
 
 
-def reading(command: Command, bind: Bind = no_binding) -> Command:
-    """The options of every verb that returns a frame: `--cluster`, `--as`, `--out`, `--json` and more.
-
-    `bind` replaces options of the verb by the object that the command takes.
-    """
-    for option in (_no_pager, _no_color, _json, _raw, _out, _form, _timeout, _property, cluster):
+def reading(command: Command) -> Command:
+    """The options of every verb that returns a frame: `--cluster`, `--as`, `--out`, `--json` and more."""
+    for option in (_no_pager, _no_color, _json, _raw, _out, _form):
         command = option(command)
-    return _with_session(command, bind)
+    return connecting(command)
 
 
-def connecting(command: Command, bind: Bind = no_binding) -> Command:
+def connecting(command: Command) -> Command:
     """`--cluster`, `--property`, `--timeout` alone: for a verb whose answer is not a frame."""
-    return _with_session(cluster(_property(_timeout(command))), bind)
+    return with_session(cluster(_property(_timeout(command))))
 
 
-def _with_session(command: Command, bind: Bind) -> Command:
+def with_session(command: Command) -> Command:
     """Give the command the session, at the cluster that the options name; the entry point handles the answer.
 
-    This is the one place between click and a command: whatever options mean together is made of them here.
+    A group of options that mean something together is a decorator between: it takes them, and gives the command what
+    is made of them.
     """
 
     @functools.wraps(command)
     @click.pass_context
     def run(ctx: click.Context, /, **params: Any) -> Any:
-        _refuse_output(ctx)
+        out = ctx.meta.get("out", "")
+        if out:
+            ctx.obj.refuse_out(out)
+        if "raw" in ctx.meta and not out.endswith(".csv"):
+            raise UsageError("--raw is for --out FILE.csv")
         with ctx.obj.at(ctx.meta.get("cluster"), _properties(ctx)) as session:
-            bind(ctx, session, params)
             if "words" in params:
                 params["words"] += ctx.meta.get(_MORE_WORDS, ())
             value = command(session, **params)
@@ -141,18 +144,10 @@ def _properties(ctx: click.Context) -> dict[str, str]:
     return typed if seconds is None else {**typed, "default.api.timeout.ms": str(round(seconds * 1000))}
 
 
-def _refuse_output(ctx: click.Context) -> None:
-    out = ctx.meta.get("out", "")
-    if out:
-        ctx.obj.refuse_out(out)
-    if "raw" in ctx.meta and not out.endswith(".csv"):
-        raise UsageError("--raw is for --out FILE.csv")
-
-
-def _remember(ctx: click.Context, option: click.Parameter, value: object) -> None:
-    """Keep it for the entry point. Options before a sub-command hold for it too."""
-    if value is not None and not (isinstance(value, str | bool | tuple) and not value):
-        ctx.meta[str(option.name)] = value
+def taken(kind: type[T], params: dict[str, Any], **more: Any) -> T:
+    """The options of this kind, made of those parameters that are named as its fields; they leave the others."""
+    names = [field.name for field in fields(kind) if field.name in params]  # type: ignore[arg-type]
+    return kind(**{name: params.pop(name) for name in names}, **more)
 
 
 def pair(text: str, option: str = "--property", form: str = "key=value") -> tuple[str, str]:
@@ -174,23 +169,16 @@ class _Types(click.Choice[str]):
 def types(*names: str) -> Callable[[Command], Command]:
     """`--default TYPE` and `--any TYPE`, for shells that eat the `<` of `<default>`; the command sees words."""
 
+    def add_words(ctx: click.Context, option: click.Parameter, kinds: tuple[str, ...]) -> None:
+        ctx.meta[_MORE_WORDS] = (*ctx.meta.get(_MORE_WORDS, ()), *(f"{kind}=<{option.name}>" for kind in kinds))
+
     def decorate(command: Command) -> Command:
+        how: dict[str, Any] = {"multiple": True, "type": _Types(names), "expose_value": False, "callback": add_words}
         for name in ("any", "default"):
-            command = click.option(
-                f"--{name}",
-                multiple=True,
-                type=_Types(names),
-                expose_value=False,
-                callback=_add_words,
-                help=f"The same as TYPE=<{name}>.",
-            )(command)
+            command = click.option(f"--{name}", help=f"The same as TYPE=<{name}>.", **how)(command)
         return command
 
     return decorate
-
-
-def _add_words(ctx: click.Context, option: click.Parameter, kinds: tuple[str, ...]) -> None:
-    ctx.meta[_MORE_WORDS] = (*ctx.meta.get(_MORE_WORDS, ()), *(f"{kind}=<{option.name}>" for kind in kinds))
 
 
 def keys(offers: Offers) -> Callable[[Command], Command]:
@@ -209,8 +197,13 @@ TARGET = Objects(lambda before: profiles())
 
 
 def _remembered(*names: str, **more: Any) -> Callable[[Command], Command]:
-    """An option that the entry point reads, and no command."""
-    return click.option(*names, expose_value=False, callback=_remember, **more)
+    """An option that the entry point reads, and no command. One before a sub-command holds for it too."""
+
+    def remember(ctx: click.Context, option: click.Parameter, value: object) -> None:
+        if value is not None and not (isinstance(value, str | bool | tuple) and not value):
+            ctx.meta[str(option.name)] = value
+
+    return click.option(*names, expose_value=False, callback=remember, **more)
 
 
 _shared = functools.partial(_remembered, cls=SharedOption)
@@ -255,14 +248,8 @@ def impact(command: Command) -> Command:
 
     @functools.wraps(command)
     def run(session: Session, impact: Any, **params: Any) -> Any:
-        if impact is None:
-            return command(session, impact=None, **params)
-        if "plan_options" in params and params["plan_options"].apply:
-            raise UsageError("--impact and --apply cannot be combined", hint="Use one, then the other.")
-        if params.get("told"):
-            raise UsageError(f"--impact and --{params['told']} cannot be combined", hint="Use one, then the other.")
-        if params.get("usage") is not None:
-            raise UsageError("--impact includes --usage of the same frame", hint="One of them.")
+        is_applied = "plan_options" in params and params["plan_options"].apply
+        refuse_together({"--impact": impact is not None, "--apply": is_applied})
         return command(session, impact=usage_frame(session, impact), **params)
 
     return _impact(run)

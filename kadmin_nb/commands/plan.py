@@ -88,17 +88,15 @@ def show(session: Session, which: str, usage: Any, impact: Any, told: str | None
     """Show a plan.
 
     PLAN is its file or id. Only --usage, --impact and --rights connect to the cluster."""
-    if rights and (told or usage is not None or impact is not None):
-        raise UsageError("--rights cannot be combined with what else a plan shows", hint="Use one, then the other.")
-    if rights:
-        return session.cluster.permissions(load_plan(which))
-    if told and usage is not None:
-        raise UsageError(f"--usage and --{told} cannot be combined", hint="Use one, then the other.")
-    if told:
-        return getattr(load_plan(which), told)()
-    if impact is not None:
-        return session.cluster.plans.bind(load_plan(which)).impact(impact)
+    of_frames = {"--usage": usage is not None, "--impact": impact is not None}
+    options.refuse_together({"--rights": rights, f"--{told}": told, **of_frames})
     plan = load_plan(which)
+    if rights:
+        return session.cluster.permissions(plan)
+    if told:
+        return getattr(plan, told)()
+    if impact is not None:
+        return session.cluster.plans.bind(plan).impact(impact)
     return plan if usage is None else session.cluster.plans.stalls(plan, usage_frame(session, usage))
 
 
@@ -179,8 +177,7 @@ def load_plan(plan_or_id: str) -> Plan:
 
 
 def _change_lines_in(file: str | Path) -> str:
-    place, bounds, is_stdin = Path(file), ("a file of lines", _LARGEST), file == "-"
-    missing = f"{file} cannot be read: No such file or directory"
-    if is_stdin:
-        return files.text_of(files.read_stdin(*bounds), "standard input", "a file of lines")
-    return files.read_text(place, *bounds, pipe=True, missing=missing)
+    what, missing = "a file of lines", f"{file} cannot be read: No such file or directory"
+    if file == "-":
+        return files.read_stdin(what, _LARGEST)
+    return files.read_text(Path(file), what, _LARGEST, pipe=True, missing=missing)

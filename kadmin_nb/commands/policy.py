@@ -47,7 +47,7 @@ def check(session: Session, file: Path, target: Any, pairs: Any) -> Any:
     from ..policy import rules_of
 
     rules = rules_of(file)
-    clients = None if pairs is None else frame_in_arrow(session, pairs)
+    clients = frame_in_arrow(session, pairs)
     found = _target(session, target)
     if isinstance(found, str):
         with session.at(found, {}):

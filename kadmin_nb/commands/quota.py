@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -58,7 +58,9 @@ def describe(
 
     All of them, or those of user=…, client-id=… or ip=…; also user~=team-*.
     """
-    whom = _whom_of_any_type(words, session)
+    whom: dict[str, Any] = read_selectors(words, TYPES, entity_type)
+    if later_types := {kind: whom.pop(kind) for kind in [*whom] if kind not in ARGUMENTS}:  # than this version
+        whom["entity"] = later_types
     answer = session.cluster.quotas.describe(**whom, keys=options.keys_of(keys), strict=strict)
     if not len(answer):
         answer.hint = session.cluster.quotas.near_miss(**whom)
@@ -130,34 +132,22 @@ def why(
     {here} user=alice client-id=app --usage usage.parquet --history lake/kafka
     {here} user=alice client-id=app --to producer_byte_rate=20MB/s --stage 1
     """
-    if usage is not None and seconds is not None:
-        raise UsageError("--for and --usage cannot be combined", hint="Use one of them.")
+    options.refuse_together({"--for": seconds is not None, "--usage": usage is not None})
     used = usage_frame(session, usage)
     if seconds is not None:
-        used = _observed(session, seconds)
+        try:
+            used = session.cluster.observe(seconds, to_read=True, progress=session.progress).requests()
+        except (ConnectionFailed, TimedOut) as error:  # the limits are worth showing
+            note(session, [f"WARNING: nothing was observed: {error}"])
+    key, value = (None, "") if to is None else options.pair(to, "--to")
     answer = session.cluster.quotas.why(
         **{"user": None, **read_selectors(words, TYPES)},
         keys=options.keys_of(keys),
         usage=used,
-        to=None if to is None else _wanted_limit(to),
+        to=None if key is None else (key, parse_value(key, value)),
         history=history_at(where),
     )
     return answer if number is None else session.change([answer.edit(number)], PlanOptions())
-
-
-def _observed(session: Session, seconds: float) -> Any:
-    """The requests of that time; None, with a note, where the connection is lost: the limits are worth showing."""
-    try:
-        return session.cluster.observe(seconds, to_read=True, progress=session.progress).requests()
-    except (ConnectionFailed, TimedOut) as error:
-        note(session, [f"WARNING: nothing was observed: {error}"])
-        return None
-
-
-def _wanted_limit(text: str) -> tuple[str, float]:
-    """The key and the value of `--to`."""
-    key, value = options.pair(text, "--to")
-    return key, parse_value(key, value)
 
 
 @quota.command()
@@ -197,7 +187,7 @@ def audit(
     {here} --only unlimited --clients clients.csv --keys producer_byte_rate
     """
     is_changing = plan_options.asks_for_change(stage)
-    known = None if clients is None else frame_in_arrow(session, clients)
+    known = frame_in_arrow(session, clients)
     found = session.cluster.quotas.audit(known, keys=options.keys_of(keys), assume_default=assume_default).only(*only)
     edits = found.edits() if is_changing else []
     return session.change(edits, plan_options) if edits else found
@@ -248,10 +238,3 @@ def _edits(verb: str, words: Sequence[str], pairs: Any, session: Session, plan_o
 
 for more in (chart, near, top, usage):
     quota.add_command(more)
-
-
-def _whom_of_any_type(words: Iterable[str], session: Session) -> dict[str, Any]:
-    """The entities; types that this version does not know are in `entity`."""
-    whom = read_selectors(words, TYPES, entity_type)
-    entity = {kind: whom.pop(kind) for kind in [*whom] if kind not in ARGUMENTS}
-    return {**whom, "entity": entity} if entity else whom

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -99,17 +100,12 @@ def _parameters_in(place: Path) -> dict[str, Any]:
     """The parameters of a file: a JSON object, or a mapping of YAML, in which all is the text that stands there."""
     text = files.read_text(place, "a file of parameters", _LARGEST_FILE)
     is_yaml = place.suffix in (".yaml", ".yml") or (place.suffix != ".json" and text.lstrip()[:1] != "{")
-    values = _of_yaml(text, place) if is_yaml else _of_json(text)
+    values = None
+    with suppress(ValueError):
+        values = _of_yaml(text, place) if is_yaml else documents.from_json(text)
     if not isinstance(values, dict):
         raise Invalid(f"{place} is not a {'YAML mapping' if is_yaml else 'JSON object'} of parameters")
     return values
-
-
-def _of_json(text: str) -> Any:
-    try:
-        return documents.from_json(text)
-    except ValueError:
-        return None
 
 
 def _of_yaml(text: str, place: Path) -> Any:

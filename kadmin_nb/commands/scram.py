@@ -95,12 +95,9 @@ def scram_credentials(
     {here} --bootstrap-server localhost:9092 --delete SCRAM-SHA-512 --username alice
     """
     typed = {"--describe": is_described, "--add": add is not None, "--delete": deleted is not None}
-    actions = [action for action, is_typed in typed.items() if is_typed]
-    if len(actions) != 1:
-        together = f"{' and '.join(actions)} cannot be combined"
-        raise UsageError(
-            together if actions else f"one of {', '.join(typed)} is required", hint="Use one action in each call."
-        )
+    options.refuse_together(typed)
+    if not any(typed.values()):
+        raise UsageError(f"one of {', '.join(typed)} is required")
     if is_described:
         return session.cluster.scram.describe(**({"user": username} if username else {})).raise_for_errors()
     if username is None:

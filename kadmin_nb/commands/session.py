@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -219,7 +218,10 @@ class Session:
         """Save a plan, apply it, or show it with its impact on clients; one that breaks a policy is refused."""
         chosen = self.with_policies(plan_options.apply_options)
         if not plan_options.apply:
-            self._guarded(plan, chosen)
+            judged = self.cluster.plans.guard(plan, chosen.policy)
+            if judged is not None and self.note is not None:
+                for remark in judged.remarks:
+                    self.note(remark)
         plan = self._with_impact(plan, impact)
         save(plan, plan_options)
         if not plan_options.apply:
@@ -229,23 +231,17 @@ class Session:
     def applied(self, apply: Callable[..., Outcomes], plan: Any, options: ApplyOptions) -> Outcomes:
         """Apply a plan; a person is asked before another editor's lease is waited for."""
         if self.ask is not None and options.wait_lease is None:
-            options = replace(options, wait_lease=partial(self._seconds_to_wait, self.ask))
-        return apply(plan, options, progress=self.progress)
+            ask = self.ask
 
-    @staticmethod
-    def _seconds_to_wait(ask: Callable[[str], bool], held: Locked) -> float:
-        return WAIT_LEASE if ask(f"{held}. Wait for it, {WAIT_LEASE:.0f} s at most?") else 0.0
+            def seconds_to_wait(held: Locked) -> float:
+                return WAIT_LEASE if ask(f"{held}. Wait for it, {WAIT_LEASE:.0f} s at most?") else 0.0
+
+            options = replace(options, wait_lease=seconds_to_wait)
+        return apply(plan, options, progress=self.progress)
 
     def _with_impact(self, plan: Plan, impact: Any) -> Plan:
         """The plan with its impact on these clients, and the dangers that they tell of; without clients as it is."""
         return plan if impact is None else plan._with_impact(self.cluster.plans.bind(plan).impact(impact))
-
-    def _guarded(self, plan: Plan, options: ApplyOptions) -> None:
-        """Refuse a plan that breaks a policy; what policies say besides is noted."""
-        answer = self.cluster.plans.guard(plan, options.policy)
-        if answer is not None and self.note is not None:
-            for line in answer.remarks:
-                self.note(line)
 
     def with_policies(self, options: ApplyOptions) -> ApplyOptions:
         """The options with all policies that this entry point was told of."""
@@ -313,30 +309,32 @@ FRAME_FILES = (".parquet", ".csv")
 
 def frame_or_file(session: Session, name: Any) -> Any:
     """The path of an existing Parquet or CSV file; otherwise the frame of that name. An object is itself."""
-    if isinstance(name, Path):
-        return existing_file(name)
-    if not isinstance(name, str):
-        return name
-    place = Path(name)
-    return place if place.suffix in FRAME_FILES and place.exists() else session.find_frame(name)
+    if isinstance(name, str):
+        place = Path(name)
+        return place if place.suffix in FRAME_FILES and place.exists() else session.find_frame(name)
+    if isinstance(name, Path) and name.suffix not in FRAME_FILES:  # the text of a variable names nothing else
+        raise UsageError(f"{name} is neither a frame nor a {' or '.join(FRAME_FILES)} file")
+    if isinstance(name, Path) and not name.exists():
+        raise NotFound(f"no such file: {name}")
+    return name
 
 
-def existing_file(place: Path) -> Path:
-    """The file of a frame, which must exist: a text out of a variable names nothing else."""
-    if place.suffix not in FRAME_FILES:
-        raise UsageError(f"{place} is neither a frame nor a {' or '.join(FRAME_FILES)} file")
-    if not place.exists():
-        raise NotFound(f"no such file: {place}")
-    return place
+def read_frame(session: Session, name: Any, kind: type[Frame] | None = None) -> Any:
+    """The frame of that name; a file is read, with the types of its kind if one is given. None without a name."""
+    from ..frames import files
+
+    frame = None if name is None else frame_or_file(session, name)
+    if isinstance(frame, Path):
+        table = files.read_table(frame)
+        return table if kind is None else files.typed(table, kind.schema)
+    return frame
 
 
 def frame_in_arrow(session: Session, name: Any) -> Any:
-    """A frame or file of that name, in this process: a Spark DataFrame is read whole."""
-    from ..frames import files, spark
+    """A frame or file of that name, in this process: a Spark DataFrame is read whole. None without a name."""
+    from ..frames import spark
 
-    frame = frame_or_file(session, name)
-    if isinstance(frame, Path):
-        return files.read_table(frame)
+    frame = read_frame(session, name)
     return frame.toArrow() if spark.is_spark(frame) else frame
 
 
@@ -344,15 +342,7 @@ def usage_frame(session: Session, name: Any) -> Any:
     """USAGE of that name: a file is read with its types; None where none is named."""
     from ..frames import schemas
 
-    return None if name is None else typed_frame(session, name, schemas.USAGE)
-
-
-def typed_frame(session: Session, name: Any, kind: type[Frame]) -> Any:
-    """The frame of that name; a file is read with the types of its kind."""
-    from ..frames import files
-
-    frame = frame_or_file(session, name)
-    return files.typed(files.read_table(frame), kind.schema) if isinstance(frame, Path) else frame
+    return read_frame(session, name, schemas.USAGE)
 
 
 @contextmanager
@@ -369,35 +359,22 @@ def spark_for(session: Session, engine: str | None) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def where_spark_is(session: Session, is_spark: bool) -> Iterator[None]:
+def where_spark_is(session: Session, is_spark: bool) -> AbstractContextManager[None]:
     """Around a verb of either engine; with a Spark session only where it is Spark's."""
-    if not is_spark:
-        yield
-        return
-    with spark_for(session, "spark"):
-        yield
-
-
-def spark_answer(frame: Any, session: Session) -> Any:
-    """A Spark DataFrame as an answer."""
-    from ..frames.lazy_answer import SparkAnswer
-
-    return with_progress(SparkAnswer(frame), session)
+    return spark_for(session, "spark") if is_spark else nullcontext()
 
 
 def with_progress(answer: Any, session: Session) -> Any:
     """The answer; one that is lazy tells who looks how far Spark is when it is looked at."""
     from ..frames.lazy_answer import SparkAnswer
 
+    @contextmanager
+    def around(what: str) -> Iterator[None]:
+        from ..usage.spark_lines import in_one_line
+
+        with session.at_work(what), in_one_line():
+            yield
+
     if isinstance(answer, SparkAnswer):
-        answer.around = functools.partial(_reporting_progress, session)
+        answer.around = around
     return answer
-
-
-@contextmanager
-def _reporting_progress(session: Session, what: str) -> Iterator[None]:
-    from ..usage.spark_lines import in_one_line
-
-    with session.at_work(what), in_one_line():
-        yield

@@ -8,11 +8,12 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from importlib.machinery import ModuleSpec, PathFinder
 from itertools import takewhile
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO
 
 from .. import files
 from ..errors import ExitState, Hinted, Interrupted, KadminError, NotFound, UsageError, printable
@@ -20,7 +21,7 @@ from ..frames.blocks import ROWS
 from ..frames.colours import DIM, RED, inked
 from ..hints import terminal
 from . import Result, run
-from .session import Note, Session
+from .session import Session
 from .windows import PAGED_ROWS, StatusLine, can_ask, can_colour, can_page, fitted_lines, show_in_pager
 
 if TYPE_CHECKING:
@@ -110,21 +111,23 @@ def _exit_code(words: list[str], ended: int) -> int:
 
 def run_line(words: list[str]) -> int:
     """Run the words; how that ends."""
-    status = StatusLine(sys.stderr, f"{' '.join(takewhile(_is_verb, words))} …")
-    note = _note_above(status)
-    watch = status.watch
+    verbs = takewhile(lambda word: word.replace("-", "").isalpha() and not word.startswith("-"), words)  # may-i, say
+    status = StatusLine(sys.stderr, f"{' '.join(verbs)} …")
     session = Session(
         frames=frame_in_file,
         progress=status.progress,
-        note=note,
-        watch=watch,
+        note=partial(_note_above, status),
+        watch=status.watch,
         remember=_remembered,
         ask=_asking(status) if can_ask(sys.stdin, sys.stderr) else None,
     )
     colour = "--no-color" not in words and words[:1] not in [[tool] for tool in KAFKA_TOOLS]
     try:
-        _refuse_broken_text(words)
-        with _warnings_as_notes(note):
+        for number, word in enumerate(words, 1):
+            if any("\ud800" <= c <= "\udfff" for c in word):
+                raise UsageError(f"word {number} of the line is not UTF-8")
+        with warnings.catch_warnings():
+            warnings.showwarning = partial(_show_warning, status)
             with status:
                 result = run(words or ["--help"], session)
             if session.connected is not None:
@@ -161,21 +164,10 @@ def _remembered() -> str | None:
     return default_target()
 
 
-def _is_verb(word: str) -> bool:
-    """True for `quota` and `may-i`, not for an option or what is asked about."""
-    return word.replace("-", "").isalpha() and not word.startswith("-")
-
-
 def _close(session: Session) -> None:
     """The answer was given; a connection that ends badly changes nothing."""
     with contextlib.suppress(KadminError):
         session.close()
-
-
-def _refuse_broken_text(words: list[str]) -> None:
-    for number, word in enumerate(words, 1):
-        if any("\ud800" <= c <= "\udfff" for c in word):
-            raise UsageError(f"word {number} of the line is not UTF-8")
 
 
 def _print_result(result: Result, colour: bool) -> ExitState:
@@ -183,14 +175,16 @@ def _print_result(result: Result, colour: bool) -> ExitState:
     value, error = result.value, result.error
     if value is None:
         return ExitState.DONE
-    unprinted = None if _is_printed(result, colour) else _unprinted(value)
+    is_lost = not _is_printed(result, colour)
+    if is_lost and _has_changed(value):
+        _print_note(f"Changes already made stay: {printable(value._short_form())}")
     if error is None and isinstance(value, str):  # a text, help say, has no rows: nothing need be loaded to see that
         error = getattr(value, "error", None)
     if error is not None:
         _say(error, colour)
         return error.exit_state
-    if unprinted is not None:
-        return unprinted
+    if is_lost:
+        return ExitState.PARTLY if _has_changed(value) else ExitState.FAILED
     return ExitState.DONE if isinstance(value, str) else _ended(value, result.detailed, colour)
 
 
@@ -214,24 +208,13 @@ def _is_printed(result: Result, colour: bool) -> bool:
     return True
 
 
-def _unprinted(value: object) -> ExitState:
-    """The end of a line whose answer could not be printed or written; where it changed something, a line says what."""
-    if not _has_changed(value):
-        return ExitState.FAILED
-    _print_note(f"Changes already made stay: {printable(cast('Display', value)._short_form())}")
-    return ExitState.PARTLY
-
-
 def _has_changed(value: object) -> bool:
     return bool(getattr(value, "_anything_changed", False))
 
 
-@contextlib.contextmanager
-def _warnings_as_notes(note: Note) -> Iterator[None]:
-    """Each warning as one line on standard error, without the line of code that it came from."""
-    with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_, **__: note(f"Note: {printable(str(message))}")
-        yield
+def _show_warning(status: StatusLine, message: Warning | str, *_: object, **__: object) -> None:
+    """Show a warning as one line on standard error, without the line of code that it came from."""
+    _note_above(status, f"Note: {printable(str(message))}")
 
 
 def _show(value: object, colour: bool, *, may_page: bool) -> bool:
@@ -305,14 +288,10 @@ def _print_note(text: str) -> None:
     _write_lines(sys.stderr, [text])
 
 
-def _note_above(status: StatusLine) -> Note:
-    """Prints a line that stays, where the line of the status was."""
-
-    def note(text: str) -> None:
-        status.close()
-        _print_note(text)
-
-    return note
+def _note_above(status: StatusLine, text: str) -> None:
+    """Print a line that stays, where the line of the status was."""
+    status.close()
+    _print_note(text)
 
 
 def frame_in_file(name: str) -> Any:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import timedelta
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +22,7 @@ from .session import (
     FRAME_FILES,
     Note,
     Session,
-    spark_answer,
-    typed_frame,
+    read_frame,
     usage_frame,
     where_spark_is,
     with_progress,
@@ -132,7 +133,7 @@ class UsageSource:
         if self.record_sizes is not None:
             how["record_sizes"] = self._record_sizes(session)
         with session.watch() as tell:
-            return log.requests(None if tell is None else _Reading(tell), **how)
+            return log.requests(None if tell is None else _telling(tell), **how)
 
     def _record_sizes(self, session: Session) -> Any:
         """Those of the current cluster, or a frame."""
@@ -142,7 +143,7 @@ class UsageSource:
             return record_sizes(session.cluster)
         from ..frames import schemas
 
-        return typed_frame(session, self.record_sizes, schemas.RECORD_SIZES)
+        return read_frame(session, self.record_sizes, schemas.RECORD_SIZES)
 
     def metrics(self) -> Answer:
         """METRICS out of Prometheus."""
@@ -152,36 +153,27 @@ class UsageSource:
 
         token = read_reference(self.token, Path.cwd()) if self.token else None
         first, last = map(moment, self.between or LAST_HOUR)
-        return prometheus(str(self.url), first, last, step=self._step(), token=token, **self._labels())
-
-    def _step(self) -> float:
-        """Seconds between samples."""
-        if self.every is None:
-            return SAMPLING
-        if (length := length_of_time(self.every)) is None:
+        between_samples = timedelta(seconds=SAMPLING) if self.every is None else length_of_time(self.every)
+        if between_samples is None:
             raise UsageError(f"{self.every} is not the time between samples", hint="For example --every 30s.")
-        return length.total_seconds()
+        step = between_samples.total_seconds()
+        return prometheus(str(self.url), first, last, step=step, token=token, **self._labels())
 
     def _labels(self) -> dict[str, Any]:
         """The label that names the broker, and the brokers that its values mean, out of `LABEL` and `VALUE=ID`."""
         labels = [text for text in self.broker if "=" not in text]
         if len(labels) > 1:
             raise UsageError(f"{' and '.join(labels)} are two labels of the broker", hint="Name one.")
-        brokers = dict(_value_and_broker(text) for text in self.broker if "=" in text)
+        named = [text.rpartition("=") for text in self.broker if "=" in text]
+        if wrong := ["".join(parts) for parts in named if not parts[0] or not parts[2].isdecimal()]:
+            raise UsageError(f"{wrong[0]} is not VALUE=ID", hint="For example --broker kafka-a:9404=3.")
+        brokers = {value: int(broker) for value, _, broker in named}
         return {"brokers": brokers, **({"broker": labels[0]} if labels else {})}
 
 
 def is_url(source: object) -> bool:
     """True of the address of a Prometheus."""
     return isinstance(source, str) and source.startswith(("http://", "https://"))
-
-
-def _value_and_broker(text: str) -> tuple[str, int]:
-    """A value of the label and the broker that it means, out of `VALUE=ID`."""
-    value, _, broker = text.rpartition("=")
-    if not value or not broker.isdecimal():
-        raise UsageError(f"{text} is not VALUE=ID", hint="For example --broker kafka-a:9404=3.")
-    return value, int(broker)
 
 
 class _Source(FrameName):
@@ -192,32 +184,19 @@ class _Source(FrameName):
         return value if is_url(value) else super().given(value)
 
 
-class _Reading:
+def _telling(tell: Note) -> Callable[[int, int], None]:
     """Tells how far a log is read, now and then, once it takes long."""
+    when = time.monotonic() + QUIET
 
-    def __init__(self, tell: Note) -> None:
-        self._tell, self._next = tell, time.monotonic() + QUIET
-
-    def __call__(self, done: int, size: int) -> None:
+    def reading(done: int, size: int) -> None:
+        nonlocal when
         from ..model import figures
 
-        if time.monotonic() < self._next:
-            return
-        self._next = time.monotonic() + REPEAT
-        self._tell(f"reading the log: {figures.size(done)} of {figures.size(size)}, {figures.share(done / size)}")
+        if time.monotonic() >= when:
+            when = time.monotonic() + REPEAT
+            tell(f"reading the log: {figures.size(done)} of {figures.size(size)}, {figures.share(done / size)}")
 
-
-def source(command: Any) -> Any:
-    """The options that say where usage comes from; the command gets a `UsageSource` as its `source`."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
-
-def bind_source(ctx: click.Context, session: Session, params: dict[str, Any]) -> None:
-    """Those options as one object."""
-    names = UsageSource.__dataclass_fields__
-    params["source"] = UsageSource(**{name: params.pop(name) for name in names if name in params})
+    return reading
 
 
 def note(session: Session, warnings: Iterable[str]) -> None:
@@ -227,36 +206,42 @@ def note(session: Session, warnings: Iterable[str]) -> None:
             session.note(warning)
 
 
-_OPTIONS = (
-    click.argument("sources", nargs=-1, metavar="[SOURCE]...", type=_Source()),
-    click.option(
+def source(command: options.Command) -> options.Command:
+    """The options that say where usage comes from; the command gets a `UsageSource` as its `source`."""
+
+    @click.argument("sources", nargs=-1, metavar="[SOURCE]...", type=_Source())
+    @click.option(
         "--broker",
         metavar="WHO",
         multiple=True,
         help=r"Whose log it is: an id, a pattern such as 'broker-(\d+)/', or cluster. Of a Prometheus: the label that "
         "names the broker, or VALUE=ID of a value without its number.",
-    ),
-    click.option("--tz", metavar="ZONE", help="The brokers' time zone, such as Europe/Berlin, if times have none."),
-    click.option("--names", metavar="PATTERN", help="Only files with names like this: '*request*'."),
-    click.option(
+    )
+    @click.option("--tz", metavar="ZONE", help="The brokers' time zone, such as Europe/Berlin, if times have none.")
+    @click.option("--names", metavar="PATTERN", help="Only files with names like this: '*request*'.")
+    @click.option(
         "--record-sizes",
         metavar="NAME",
         type=FRAME,
         help="Estimate the bytes of share consumers, by the current cluster (cluster), or a RECORD_SIZES frame.",
-    ),
-    click.option("--strict", is_flag=True, help="Fail on a damaged compressed file, instead of warning."),
-    click.option(
+    )
+    @click.option("--strict", is_flag=True, help="Fail on a damaged compressed file, instead of warning.")
+    @click.option(
         "--every",
         metavar="LENGTH",
         help=f"The windows of a log (default: {EVERY}); the time between samples of a Prometheus "
         f"({SAMPLING:.0f} seconds).",
-    ),
-    click.option(
+    )
+    @click.option(
         "--between", nargs=2, metavar="FROM TO", help=f"The range of a Prometheus; default: '{LAST_HOUR[0]}' now."
-    ),
-    click.option("--token", metavar="REFERENCE", help="A bearer token: env:NAME, file:PATH, keyring:NAME."),
-    options.engine("The engine; default: by the size."),
-)
+    )
+    @click.option("--token", metavar="REFERENCE", help="A bearer token: env:NAME, file:PATH, keyring:NAME.")
+    @options.engine("The engine; default: by the size.")
+    @wraps(command)
+    def run(session: Session, /, **params: Any) -> Any:
+        return command(session, source=options.taken(UsageSource, params), **params)
+
+    return run
 
 
 _FORMS = {"json", "out", "form"}
@@ -269,12 +254,8 @@ def _note_unless_shown(session: Session, warnings: Iterable[str]) -> None:
         note(session, warnings)
 
 
-def _reading(command: Any) -> Any:
-    return options.reading(command, bind_source)
-
-
 @click.command(cls=Verb)
-@_reading
+@options.reading
 @source
 @click.option(
     "--utilisation", is_flag=True, help="Compare with the current cluster's limits, a row for each broker and bucket."
@@ -296,20 +277,21 @@ def usage(
     {here} logs --broker 'broker-(\\d+)/' --tz UTC --every '1 minute' --out usage.parquet
     {here} http://prometheus:9090 --between '2h ago' now --utilisation
     """
-    if utilisation + clients + lines + quarantine > 1:
-        raise UsageError(
-            "--utilisation, --clients, --lines and --quarantine cannot be combined", hint="Use one at a time."
-        )
+    options.refuse_together(
+        {"--utilisation": utilisation, "--clients": clients, "--lines": lines, "--quarantine": quarantine}
+    )
     source.check(lines or quarantine)
     if lines or quarantine:
         return _of_lines(session, source, quarantine)
     used = source.read(session)
     with where_spark_is(session, used.is_on_spark):
-        return with_progress(_answer(session, used, utilisation, clients, assume_default), session)
+        if utilisation:
+            return with_progress(session.cluster.quotas.utilisation(used, assume_default=assume_default), session)
+        return with_progress(used.clients() if clients else used.answer(), session)
 
 
 @click.command(cls=Verb)
-@_reading
+@options.reading
 @options.detailed("a limit is near, 1 when that is not known")
 @source
 @options.keys(completions.quota_keys)
@@ -346,7 +328,7 @@ def near(
 
 
 @click.command(cls=Verb)
-@_reading
+@options.reading
 @source
 @options.keys(completions.quota_keys)
 @click.option("--most", type=int, default=10, show_default=True, help="The number of clients of each key.")
@@ -376,7 +358,7 @@ def top(session: Session, source: UsageSource, keys: tuple[str, ...], most: int,
         return top_of(used.answer(), **more)
 
 
-def _of_lines(session: Session, source: UsageSource, quarantine: bool) -> Answer:
+def _of_lines(session: Session, source: UsageSource, quarantine: bool) -> Any:
     """The lines of a request log, counted, or those in quarantine."""
     from ..frames.answer import Answer
 
@@ -385,7 +367,11 @@ def _of_lines(session: Session, source: UsageSource, quarantine: bool) -> Answer
         requests = source.requests(session, log)
         if not quarantine:
             return _counted(requests.counts, session)
-        return spark_answer(requests.quarantine, session) if log.is_spark else Answer(requests.quarantine)
+        if log.is_spark:
+            from ..frames.lazy_answer import SparkAnswer
+
+            return with_progress(SparkAnswer(requests.quarantine), session)
+        return Answer(requests.quarantine)
 
 
 def _counted(counts: Counts, session: Session) -> Answer:
@@ -401,9 +387,3 @@ def _counted(counts: Counts, session: Session) -> Answer:
     rows += [("left out", reason, lines) for reason, lines in counts.left_out.items()]
     rows += [("quarantined", reason, lines) for reason, lines in counts.quarantined.items()]
     return Answer(table(LOG_LINES, (dict(zip(LOG_LINES.names, row, strict=True)) for row in rows)))
-
-
-def _answer(session: Session, used: Usage, utilisation: bool, clients: bool, assume_default: bool) -> Answer:
-    if utilisation:
-        return session.cluster.quotas.utilisation(used, assume_default=assume_default)
-    return used.clients() if clients else used.answer()

@@ -62,19 +62,20 @@ class Words:
 
     def parts(self) -> dict[str, Part]:
         """The entity types that are named, each with its name or DEFAULT."""
-        return _union(_named_parts(self.names), dict.fromkeys(_comma_separated(self.defaults), DEFAULT))
+        named, defaults = _named_parts(self.names), _comma_separated(self.defaults)
+        _refuse_twice(named, defaults)
+        return {**named, **dict.fromkeys(defaults, DEFAULT)}
 
     def prefixes(self) -> dict[str, str]:
         """The beginnings of names, by entity type; none of a type that has a name too."""
         prefixes = _named_parts(self.prefix, "--prefix")
-        _union(self.parts(), prefixes)
+        _refuse_twice(self.parts(), prefixes)
         return prefixes
 
 
-def _union(first: Mapping[str, Part], second: Mapping[str, Part]) -> dict[str, Part]:
-    if repeated := next((kind for kind in second if kind in first), None):
+def _refuse_twice(named: Mapping[str, Part], further: Iterable[str]) -> None:
+    if repeated := next((kind for kind in further if kind in named), None):
         raise UsageError(f"{repeated} is named twice")
-    return {**first, **second}
 
 
 def _comma_separated(texts: Iterable[str]) -> list[str]:
@@ -89,12 +90,9 @@ def _named_parts(texts: Iterable[str], option: str = "--names") -> dict[str, str
             kind, sign, name = word.partition("=")
             if not sign or not kind or not name:
                 raise UsageError(f"{option} takes type=name, not {word}")
-            parts = _strings(_union(parts, {kind: name}))
+            _refuse_twice(parts, [kind])
+            parts[kind] = name
     return parts
-
-
-def _strings(parts: Mapping[str, Part]) -> dict[str, str]:
-    return {kind: str(name) for kind, name in parts.items()}
 
 
 def _split(text: str, used: Iterable[str]) -> list[str]:
@@ -130,24 +128,18 @@ def _pair(word: str) -> tuple[str, str]:
 
 def in_braces(entity: Entity) -> str:
     """`{user=alice, client-id=<default>}`, names as Kafka's Sanitizer writes them, so that none looks like another."""
-    return "{" + ", ".join(f"{kind}={_sanitized(name)}" for kind, name in entity.parts) + "}"
-
-
-def _sanitized(name: Part) -> str:
-    return name.value if isinstance(name, Special) else quote(name, safe="").replace("~", "%7E")
+    words = ((kind, name.value if isinstance(name, Special) else quote(name, safe="")) for kind, name in entity.parts)
+    return "{" + ", ".join(f"{kind}={word.replace('~', '%7E')}" for kind, word in words) + "}"
 
 
 def quota_blocks(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """The quotas of each entity below its name, defaults last, a blank line between."""
     blocks = [(Entity.parse(text), [*mine]) for text, mine in groupby(rows, itemgetter("entity"))]
-    for number, (entity, mine) in enumerate(sorted(blocks, key=lambda block: _defaults_last(block[0]))):
+    blocks.sort(key=lambda block: [(name is DEFAULT, str(name)) for _, name in block[0].parts])
+    for number, (entity, mine) in enumerate(blocks):
         yield from [""] * bool(number)
         yield in_braces(entity)
         yield from (f"{row['key']}={text_of(row['value'])}" for row in mine)
-
-
-def _defaults_last(entity: Entity) -> list[tuple[bool, str]]:
-    return [(name is DEFAULT, str(name)) for _, name in entity.parts]
 
 
 def has_prefixes(entity: Entity, prefixes: Mapping[str, str]) -> bool:

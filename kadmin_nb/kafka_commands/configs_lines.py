@@ -12,6 +12,7 @@ from ..model.entity import Entity
 from ..model.grammar import DEFAULT
 from ..model.java_text import double_text, singular
 from ..model.resources import Resource
+from ..secrets import SHOWN
 from .configs_arguments import NamedType
 
 Row = Mapping[str, Any]
@@ -21,13 +22,8 @@ Row = Mapping[str, Any]
 def completed(chosen: Sequence[NamedType]) -> list[str]:
     """The lines after a change, one for each name of the first type."""
     entity_type, names = chosen[0]
-    return [_completed(entity_type, name) for name in names]
-
-
-def _completed(entity_type: str, name: str) -> str:
-    if not name:
-        return f"Completed updating default config for {entity_type} in the cluster."
-    return f"Completed updating config for {singular(entity_type)} {name}."
+    default = f"Completed updating default config for {entity_type} in the cluster."
+    return [f"Completed updating config for {singular(entity_type)} {name}." if name else default for name in names]
 
 
 def missing(entity_type: str, name: str) -> str:
@@ -42,12 +38,8 @@ def own_rows(entity_type: str, resource: Resource, rows: Iterable[Row]) -> list[
 
 def config_lines(entity_type: str, name: str, rows: Iterable[Row], *, is_all: bool) -> Iterator[str]:
     """The configs of one resource, below its heading."""
-    kind = "All" if is_all else "Dynamic"
-    yield (
-        f"{kind} configs for {singular(entity_type)} {name} are:"
-        if name
-        else f"Default configs for {entity_type} in the cluster are:"
-    )
+    default = f"Default configs for {entity_type} in the cluster are:"
+    yield f"{'All' if is_all else 'Dynamic'} configs for {singular(entity_type)} {name} are:" if name else default
     for row in rows:
         synonyms = ", ".join(f"{s['source']}:{s['key']}={_java(s['value'])}" for s in row["synonyms"] or ())
         sensitive = str(bool(row["is_sensitive"])).lower()
@@ -94,11 +86,8 @@ _NOUNS = {"user": "user-principal", "client-id": "client-id", "ip": "ip"}
 
 
 def _in_words(entity: Entity) -> str:
-    return ", ".join(_part_in_words(_NOUNS.get(kind, kind), name) for kind, name in entity.parts)
-
-
-def _part_in_words(noun: str, name: object) -> str:
-    return f"the default {noun}" if name is DEFAULT else f"{noun} '{name}'"
+    nouns = ((_NOUNS.get(kind, kind), name) for kind, name in entity.parts)
+    return ", ".join(f"the default {noun}" if name is DEFAULT else f"{noun} '{name}'" for noun, name in nouns)
 
 
 def source_in_words(name: str | None) -> str:
@@ -129,13 +118,12 @@ def organised_configs(entity_type: str, name: str, rows: Iterable[Row]) -> Itera
     """The table of one resource."""
     noun = singular(entity_type).upper()
     title = f"CONFIGS FOR {noun} {name}" if name else f"DEFAULT CONFIGS FOR {entity_type.upper()}"
-    yield from organised(title, [_config_cells(row) for row in rows])
-
-
-def _config_cells(row: Row) -> tuple[str, ...]:
-    value = "[secure]" if row["is_sensitive"] else row["value"] or ""
-    flags = (str(bool(row[name])).lower() for name in ("is_sensitive", "is_read_only"))
-    return (row["key"], value, *flags, source_in_words(row["source"]))
+    cells = []
+    for row in rows:
+        flags = (str(bool(row[name])).lower() for name in ("is_sensitive", "is_read_only"))
+        value = SHOWN if row["is_sensitive"] else row["value"] or ""
+        cells.append([row["key"], value, *flags, source_in_words(row["source"])])
+    yield from organised(title, cells)
 
 
 def organised_quotas(rows: Iterable[Row]) -> Iterator[str]:

@@ -114,7 +114,7 @@ def of_a_pipe(content: bytes) -> BinaryIO:
 def test_standard_input(source, monkeypatch):
     """`yes | kadmin-nb plan -f -` took all memory."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(source(b"x" * 100)))
-    assert files.read_stdin("lines", 100) == b"x" * 100
+    assert files.read_stdin("lines", 100) == "x" * 100
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(source(b"x" * 101)))
     with pytest.raises(kn.UsageError, match="standard input is larger than 100 bytes"):
         files.read_stdin("lines", 100)

@@ -9,7 +9,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.charts.showing import headline
-from kadmin_nb.commands.chart import READERS
+from kadmin_nb.commands.chart import NAMES
 from tests.charts import charted_frames
 from tests.terminal.conftest import Kadmin
 
@@ -66,7 +66,7 @@ def test_what_a_chart_needs_is_named(kadmin: Kadmin, words: tuple[str, ...], lin
 
 def test_every_chart_has_a_word() -> None:
     """One of the charts could be made in Python only."""
-    assert {*READERS} == {*kn.charts.__all__}
+    assert {*NAMES} == {*kn.charts.__all__}
 
 
 @pytest.mark.parametrize("name", ["history", "plan", "usage", "effective", "hierarchy"])

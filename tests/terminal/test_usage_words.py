@@ -269,7 +269,7 @@ SLIPS = {
     "quota usage z.csv --every 5m": "--every is for a request log or a Prometheus",
     "quota usage z.csv --broker 1": "--broker is for a request log or a Prometheus",
     "quota usage z.csv --lines": "only a request log has lines",
-    "quota usage z.csv --lines --clients": "Use one at a time",
+    "quota usage z.csv --lines --clients": "--clients and --lines cannot be combined",
     "quota usage x/y --utilization": "--utilisation",
     "usage logs": "kadmin-nb quota usage",
     "quota resolve --pairs p --engine flink": "flink",
