@@ -142,7 +142,7 @@ class Parameter:
         return replace(made, default=made.bind(default))
 
     def bind(self, value: object) -> object:
-        """A given value, or what this text stands for, as the declared type; there is no truthiness and no rounding.
+        """A given value, or the value that this text means, as the declared type, without truthiness or rounding.
 
         Raises
         ------
@@ -317,7 +317,7 @@ def is_databricks_job(namespace: Mapping[str, Any]) -> bool:
 
 
 def databricks_values(dbutils: Any, declared: Iterable[Parameter]) -> dict[str, str]:
-    """The text of each parameter's widget, which is made with the default if there is none yet.
+    """The text of each parameter's widget, made with the default where it does not exist yet.
 
     Raises
     ------

@@ -45,7 +45,7 @@ class Engine(NBClientEngine):  # type: ignore[misc]
 
     @classmethod
     def execute_notebook(cls, nb: Any, kernel_name: str, output_path: str | None = None, **options: Any) -> Any:
-        """Clean the document before its first save: a killed run leaves it as it is then."""
+        """Clean the document before its first save: a killed run leaves it in that state."""
         clean(nb)
         return super().execute_notebook(nb, kernel_name, output_path, **options)
 
@@ -117,7 +117,7 @@ def clean(document: Any) -> None:
 
 
 class Documents(LocalHandler):  # type: ignore[misc]
-    """Files in which `~` stands for the home folder, at every save: parameters, outputs, tracebacks, metadata."""
+    """Files with `~` in place of the home folder, at every save: in parameters, outputs, tracebacks, metadata."""
 
     def write(self, buf: str, path: str) -> None:
         files.write(Path(path.removeprefix(SCHEME)), run_record.without_home(buf))

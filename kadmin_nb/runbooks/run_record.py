@@ -79,20 +79,20 @@ class RunError:
 
     @classmethod
     def of(cls, exc: BaseException) -> RunError:
-        """This error; of one that is not ours there is neither code nor hint."""
+        """This error; one that is not ours has neither code nor hint."""
         code, hint = (exc.code, exc.hint) if isinstance(exc, KadminError) else (None, None)
         return cls(type(exc).__name__, str(exc), code, None if hint is None else str(hint))
 
     @property
     def kind(self) -> builtins.type[KadminError] | None:
-        """Our class of that name; None where the error is somebody else's."""
+        """Our class of that name; None where the error is not one of ours."""
         kind = getattr(errors, self.type, None)
         return kind if isinstance(kind, type) and issubclass(kind, KadminError) else None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class RunRecord(Display):
-    """What is known of a run: ids, PLAN and OUTCOMES rows, the error if there is one, versions.
+    """What is known of a run: ids, PLAN and OUTCOMES rows, the error if it has one, versions.
 
     `processes` write it, `ok` is None until the run has ended, `changed` is None while nobody knows.
     """
@@ -122,7 +122,7 @@ class RunRecord(Display):
 
     @classmethod
     def read(cls, path: Path) -> Self | None:
-        """The record in this file; None where there is none.
+        """The record in this file; None without a file.
 
         Raises
         ------
@@ -164,7 +164,9 @@ class RunRecord(Display):
             return f"It expired {utc(self.expires)}: plan again, unless it was started before that"
         if self._lacks_reason and REASON.name not in self.parameters:
             return "It is dangerous, and can only be applied with a reason: plan again with one"
-        instead = " ".join(self._parameters_instead())
+        # in place of others: none may be given twice, and the plan of the run before was saved
+        allowing = self._allowing() if self.parameters.get("allow") else ()
+        instead = " ".join([*allowing, *["-p save="] * bool(self.parameters.get("save"))])
         in_place = f", and in place of yours {instead}" if instead else ""
         return f"To apply it, run it again with {' '.join(self._further_parameters())}{in_place}"
 
@@ -177,13 +179,6 @@ class RunRecord(Display):
             yield from self._allowing()
         if self._lacks_reason:
             yield Runbook(self.parameters)(REASON) or ""
-
-    def _parameters_instead(self) -> Iterator[str]:
-        """Those that take the place of others: none may be given twice, and the plan of the run before was saved."""
-        if self.parameters.get("allow"):
-            yield from self._allowing()
-        if self.parameters.get("save"):
-            yield "-p save="
 
     def _allowing(self) -> Iterator[str]:
         """The `allow` for every danger; nothing where the run had it, or has no such parameter."""
@@ -202,7 +197,7 @@ class RunRecord(Display):
 
     @property
     def tone(self) -> str:
-        """`good`, `fair` (somebody should look, or was refused), `bad`, or nothing."""
+        """`good`, `fair` (needs a look, or was refused), `bad`, or nothing."""
         if self.error and self.error.type == WITHOUT_A_WORD:
             return "bad"
         if self.state == FAILED:
@@ -212,7 +207,9 @@ class RunRecord(Display):
         return "good" if self.state == APPLIED or self._count(OK) else ""
 
     def _title(self) -> str:
-        return f"{self.runbook}: {'; '.join(filter(None, (self._state(), self._checks(), self._change_counts())))}"
+        planned = f"{len(self.plan)} change{'s' * (len(self.plan) != 1)}, nothing was changed"
+        changes = counted_states(self.outcomes) or (planned if self.state == PLANNED else "")
+        return f"{self.runbook}: {'; '.join(filter(None, (self._state(), self._checks(), changes)))}"
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The checks of a report; else the outcome of each row, or the rows that were planned."""
@@ -229,7 +226,7 @@ class RunRecord(Display):
         return Answer(schemas.table(schemas.PLAN, self.plan).select([*_CHANGE, "validated", "note"]))
 
     def verdict_html(self) -> str:
-        """The beginning of the page of the run. Planned rows stand further down in it."""
+        """The beginning of the page of the run. Planned rows are further down in it."""
         from ..frames.blocks import Title
         from ..frames.markup import document
 
@@ -255,13 +252,6 @@ class RunRecord(Display):
         ok = f"{made} checks are ok" if made else ""
         finding = f"{looks} of {made} checks need{'s' * (looks == 1)} a look" if looks else ok
         return ", ".join(filter(None, (finding, f"{skipped} skipped" if skipped else "")))
-
-    def _change_counts(self) -> str:
-        """The number of rows that were planned, or the numbers of their outcomes."""
-        if self.outcomes:
-            return counted_states(self.outcomes)
-        changes = f"{len(self.plan)} change{'s' * (len(self.plan) != 1)}, nothing was changed"
-        return changes if self.state == PLANNED else ""
 
     def _count(self, verdict: str) -> int:
         return sum(row["verdict"] == verdict for row in self.verdicts)

@@ -130,8 +130,8 @@ def _in_rooms() -> Iterator[tuple[str, str]]:
 
 
 REWRITTEN = {
-    "admin", "client_configs", "commands", "fleets", "jars", "kafka_commands", "local", "model", "profiles", "sql",
-    "usage",
+    "admin", "client_configs", "commands", "fleets", "jars", "kadmin_magics", "kafka_commands", "local", "model",
+    "profiles", "runbooks", "sql", "usage",
 }  # fmt: skip
 
 
