@@ -106,7 +106,7 @@ def _offered(magic: str, line: str, values: Values | None) -> Offers:
     _, words = destination(earlier)
     from kadmin_nb.commands import complete
 
-    from .verbs import entry_point
+    from .notebook_verbs import entry_point
 
     matches = complete(words, begun, magic, entry_point(magic), values)
     # JupyterLab compares what candidates have in common with texts that are escaped for its page: where that ended with

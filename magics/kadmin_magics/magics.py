@@ -1,14 +1,20 @@
-"""The magics: split the line, run the same command as the terminal, hand its value back. They print nothing."""
+"""The magics: split the line, run the same command as the terminal, hand its value back.
+
+They print nothing but one line that tells how far a long call is, where a person watches.
+"""
 
 from __future__ import annotations
 
 import atexit
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
@@ -17,10 +23,10 @@ from traitlets import Enum
 from kadmin_nb import hints
 from kadmin_nb.errors import Interrupted, KadminError, printable
 from kadmin_nb.frames import FORMS
+from kadmin_nb.plans.execution.progress import Advance
 
 from .completion import Completion
 from .frames import Frames
-from .progress import Line
 from .variables import CallersVariables, caller, destination
 
 if TYPE_CHECKING:
@@ -28,7 +34,7 @@ if TYPE_CHECKING:
     from kadmin_nb.commands import Result
     from kadmin_nb.commands.session import Note
 
-    from .session import NotebookSession
+    from .notebook_session import NotebookSession
 
 
 ANSWER = "answer"
@@ -121,7 +127,7 @@ class KAdmin(Magics):
     @cached_property
     def session(self) -> NotebookSession:
         """The state that the magics of this shell share."""
-        from .session import NotebookSession
+        from .notebook_session import NotebookSession
 
         return NotebookSession(watch=self._watch)
 
@@ -135,7 +141,7 @@ class KAdmin(Magics):
         """The value of one line or cell; nothing when it goes into a variable."""
         from kadmin_nb.commands import run
 
-        from .verbs import entry_point
+        from .notebook_verbs import entry_point
 
         name, words = destination(line)
         variables = CallersVariables(self._shell, caller())
@@ -231,3 +237,66 @@ def _show_text(text: str) -> None:
     from IPython.display import display
 
     display({"text/plain": text}, raw=True)  # type: ignore[no-untyped-call]
+
+
+QUIET = 1.0
+"""Seconds before anything is shown."""
+
+
+class Line:
+    """An updating line of text: a display in a notebook, standard error in a terminal.
+
+    papermill and nbclient send no input, so nobody watches there, and documents stay as they are.
+    """
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        self._kernel = getattr(shell, "kernel", None)
+        self._since = time.monotonic()
+        self._handle: Any = None
+
+    @property
+    def watched(self) -> bool:
+        """True if a person can see it."""
+        if self._kernel is None:
+            return sys.stderr.isatty()
+        return bool(getattr(self._kernel, "_allow_stdin", False))
+
+    def progress(self, advance: Advance) -> None:
+        """Say how many rows are done."""
+        if time.monotonic() - self._since >= QUIET:
+            self._say(str(advance))
+
+    def note(self, text: str) -> None:
+        """Say what takes long."""
+        self._say(text)
+
+    def _say(self, text: str) -> None:
+        if not self.watched:
+            return
+        if self._kernel is None:
+            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+            self._handle = self._handle or True
+        else:
+            self._display(text)
+
+    def _display(self, text: str) -> None:
+        from IPython.display import display
+
+        plain = {"text/plain": text}
+        if self._handle is None:
+            self._handle = display(plain, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+        else:
+            self._handle.update(plain, raw=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._handle is None:
+            return
+        if self._kernel is None:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        else:
+            self._display("")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 import pytest
-from kadmin_magics.session import NotebookSession
+from kadmin_magics.notebook_session import NotebookSession
 
 import kadmin_nb as kn
 from kadmin_nb.admin import topics

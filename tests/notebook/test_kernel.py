@@ -120,9 +120,9 @@ def test_papermill_stops_and_says_why(kafka, tmp_path):
 
 
 WAITS = """
-from kadmin_magics.progress import Line
-import kadmin_magics.progress
-kadmin_magics.progress.QUIET = 0.0
+from kadmin_magics.magics import Line
+import kadmin_magics.magics
+kadmin_magics.magics.QUIET = 0.0
 %load_ext kadmin_nb
 """
 

@@ -26,7 +26,7 @@ from kadmin_nb.errors import UsageError
 from kadmin_nb.model.entity import TYPES
 from kadmin_nb.plans.apply_options import ApplyOptions
 
-from .session import NotebookSession
+from .notebook_session import NotebookSession
 
 
 @click.command("plan", cls=Verb)
