@@ -101,7 +101,7 @@ def test_why_observes_and_explains_in_one_line(live, unique):
     assert live("quota", "set", f"{PRODUCE}=1MB/s", f"user={user}", "--apply").code == 0
     assert f"user={user}" in live("quota", "why", f"user={user}", "--for", "1s").out
     refused = live("quota", "why", f"user={user}", "--for", "1s", "--usage", "used.parquet")
-    assert (refused.code, "Use one of them" in refused.err) == (2, True)
+    assert (refused.code, "--for and --usage cannot be combined" in refused.err) == (2, True)
 
 
 def test_a_file_of_limits_is_set_client_by_client(live, unique, tmp_path):
