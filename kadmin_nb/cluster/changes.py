@@ -25,7 +25,7 @@ from ..frames.display import Display
 from ..hints import Hint, Verb, plan_verb, sentence
 from ..model.changes import UNVERIFIED, VERIFIED, AppliedRow, Change, Edit, SentRows, Target, refuse_secret_text
 from ..model.findings import WARNING, Finding
-from ..plans import LAG, QUIET_PERIOD, gradual, plan, planning, sending, stalls, validation
+from ..plans import LAG, QUIET_PERIOD, plan, planning, sending, stalls
 from ..plans.advice.dangers import advice_on
 from ..plans.advice.warnings import CALLBACK, OF_PRECEDENCE, behind
 from ..plans.apply_options import ApplyOptions
@@ -35,12 +35,10 @@ from ..plans.execution.executor import Hooks, safe_waves
 from ..plans.execution.plan_lock import LOST
 from ..plans.execution.preflight import Gate
 from ..plans.execution.progress import Progress, Stopped, heard_between_requests, never, silent
-from ..plans.journal import replay
-from ..plans.journal.hash_chain import Journal
+from ..plans.journal import Journal, replay
 from ..plans.journal.replay import JournalState
 from ..plans.journal.store import StoredJournal, journals
-from ..plans.kinds import registry
-from ..plans.kinds.registry import quiet_period
+from ..plans.kinds import quiet_period, take
 from ..plans.observed_state import ObservedState
 from ..plans.outcomes import ApplyResult, Outcomes
 from ..plans.plan import Follower, Plan, bound, dangers_of, with_head
@@ -361,7 +359,7 @@ class Changes:
         in_doubt = [change for change in undone.changes if change.row in state.in_doubt]
         seconds = state.quiet_until(self._kafka.now(), quiet_period(in_doubt, QUIET_PERIOD))
         rollback.refuse_unsettled(found, state, seconds)
-        rows = validation.validated(self._kafka, rollback.changes(found))
+        rows = sending.validated(self._kafka, rollback.changes(found))
         return self._made(rows, rollback.reason(found), undoes=undone.id)._with_warnings(rollback.warnings(found))
 
     def stalls(self, plan: Plan, usage: object) -> Answer:
@@ -387,12 +385,12 @@ class Changes:
             ),
         )
 
-    def _in_steps(self, most: float, usage: object) -> Callable[[Sequence[Change]], list[gradual.Wave]]:
+    def _in_steps(self, most: float, usage: object) -> Callable[[Sequence[Change]], list[sending.Wave]]:
         """The waves that keep every predicted stall below `most` seconds."""
 
-        def waves(changes: Sequence[Change]) -> list[gradual.Wave]:
+        def waves(changes: Sequence[Change]) -> list[sending.Wave]:
             stored, cluster_id = self._kafka.quotas.describe(), self._kafka.id
-            return gradual.schedule(sending.waves(changes), stored, usage, most, cluster_id=cluster_id)
+            return stalls.schedule(sending.waves(changes), stored, usage, most, cluster_id=cluster_id)
 
         return waves
 
@@ -413,7 +411,7 @@ class Changes:
         self, edits: list[Edit], reason: str | None, allow_unknown: Collection[str], lifetime: timedelta | None
     ) -> Plan:
         planning.refuse_long_names(edits)
-        state = registry.take(self._kafka, [e.target for e in edits], whole=True, topic_ids=True)
+        state = take(self._kafka, [e.target for e in edits], whole=True, topic_ids=True)
         near = near_names.resources(self._kafka, filter(state.absence, state.errors))
         try:
             rows = planning.changes(edits, state, allow_unknown)
@@ -421,7 +419,7 @@ class Changes:
             exc.hint = " ".join([*(name.hint for name in islice(near.values(), 1)), *filter(None, [exc.hint])])
             raise
         rows = [near[change.resource].noted(change) if change.resource in near else change for change in rows]
-        rows = with_follower_notes(self._kafka, validation.validated(self._kafka, rows, asking_once()))
+        rows = with_follower_notes(self._kafka, sending.validated(self._kafka, rows, asking_once()))
         sent = self._sent_lately([change.target for change in rows], False)
         plan = self._made(rows, reason, lifetime, state=state)._with_warnings(list(behind(rows, sent)))
         return plan._with_warnings(self._by_classes(plan))

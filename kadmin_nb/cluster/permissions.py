@@ -31,10 +31,10 @@ from ..model.findings import NOT_KNOWN
 from ..model.resources import Resource
 from ..model.scram import ScramUser
 from ..plans.approval import PLATFORM
-from ..plans.kinds.registry import by_kind, rights_to_apply, take
-from ..plans.kinds.registry import kind_of as change_kind_of
+from ..plans.kinds import by_kind, rights_to_apply, take
+from ..plans.kinds import kind_of as change_kind_of
 from ..plans.plan import Plan
-from ..plans.validation import validated
+from ..plans.sending import validated
 from .changes import secret
 
 NOBODY = "User:NAME"
@@ -122,10 +122,10 @@ def _altering(kafka: LiveKafka, changes: Sequence[Change]) -> Iterator[Probe]:
     judged = validated(kafka, [change for change in changes if change_kind_of(change).can_validate], secret)
     refused: dict[int, Refusal | None] = {change.row: change.refusal for change in judged if change.has_refusal}
     for change in changes:
-        kind, resource = change_kind_of(change), change.resource
-        if not kind.can_validate:
+        resource = change.resource
+        if not change_kind_of(resource).can_validate:
             refused[change.row] = _asked(partial(_never, kafka, resource), [resource])[resource]
-        yield Probe(f"change {_things_of(resource)}", kind.needed_right(resource), refused.get(change.row))
+        yield Probe(f"change {_things_of(resource)}", rights.to_alter(resource), refused.get(change.row))
 
 
 def _never(kafka: LiveKafka, resource: Configurable) -> Mapping[Configurable, Refusal | None]:

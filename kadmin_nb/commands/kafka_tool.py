@@ -187,7 +187,7 @@ def refuse_absent(plan: Plan) -> None:
     Invalid
         A quota, a client config or a credential that is not set. A config is taken away without a word.
     """
-    from ..plans.kinds.registry import kind_of
+    from ..plans.kinds import kind_of
 
     removals = (change for change in plan.changes if change.op == DELETE)
     absent = [c for c in removals if kind_of(c).is_absent(c) and not kind_of(c).tool_deletes_absent]

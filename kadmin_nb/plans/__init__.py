@@ -11,3 +11,6 @@ WAIT_LEASE = 150.0
 
 LAG = 1.0
 """Seconds within which a broker that serves shows what another does (kafka-facts 3.1: 0.65 after a large batch)."""
+
+SHORTEST_ID = 6
+"""Characters of a plan's id that name it."""

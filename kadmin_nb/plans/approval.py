@@ -80,7 +80,7 @@ BROKER, PLATFORM = "User:", "databricks:"
 
 
 def author(named: str | None = None) -> str:
-    """`User:alice (login@host)`, or `login@host` of somebody whom nobody else has named.
+    """`User:alice (login@host)`, or `login@host` where no broker or platform named the user.
 
     A login without a name is its number.
     """

@@ -17,11 +17,8 @@ from ..model.entity import ARGUMENTS, Entity
 from ..model.expansion import Expand, literal_words
 from ..model.grammar import open_quote, split
 from .change_words import names_a_user
+from .kinds import CLIENT_CONFIGS, CONFIGS, KINDS, QUOTAS
 from .kinds.change_kind import ChangeKind, FrameRow, is_null
-from .kinds.client_configs import CLIENT_CONFIGS
-from .kinds.configs import CONFIGS
-from .kinds.quotas import QUOTAS
-from .kinds.registry import KINDS
 
 
 def edits(
@@ -45,19 +42,14 @@ def edits(
     parsed: list[Edit] = []
     for number, words in _split_lines(text):
         try:
-            _refuse_single_word(words)
+            if len(words) == 1 and words[0] not in _VERBS:
+                # it is not repeated: below a line with a credential it may be the password
+                example = "For example set producer_byte_rate=5MB/s user=alice, in one line."
+                raise UsageError("a single word is not a change", hint=example)
             parsed += line(expand(words), kind, allow_unknown)
         except KadminError as exc:
             raise exc.within(f"line {number}") from None
     return parsed
-
-
-def _refuse_single_word(words: Sequence[str]) -> None:
-    """Refuse a word that stands alone. It is not repeated: below a line with a credential it may be the password."""
-    if len(words) == 1 and words[0] not in _VERBS:
-        raise UsageError(
-            "a single word is not a change", hint="For example set producer_byte_rate=5MB/s user=alice, in one line."
-        )
 
 
 _VERBS = {verb for kind in KINDS.values() for verb in kind.verbs.values()}
@@ -96,17 +88,14 @@ def _split_lines(text: str) -> Iterator[tuple[int, list[str]]]:
             words, pending = split(pending), ""
             if words:
                 yield start, words
-        elif not _begins_a_part(pending, quote):
-            break
+        elif quote > 0 and pending[quote - 1] not in _BEFORE_A_PART:
+            break  # a quote within a word, `o'brien`, is a slip that must not swallow the lines below
     if pending:
         raise UsageError(f"line {start}: a quote is never closed", hint="Put the whole name into the other quotes.")
 
 
-def _begins_a_part(text: str, at: int) -> bool:
-    """True if a quote opens a name, or a piece of one. One within a word, `o'brien`, is a slip that must not
-    swallow the lines below."""
-    return at == 0 or text[at - 1] in "= \t\r\n'\""
-
+_BEFORE_A_PART = "= \t\r\n'\""
+"""Characters after which a quote opens a name, or a piece of one."""
 
 _FRAME = "the frame"
 _MIXED = ("value", "resource_name")

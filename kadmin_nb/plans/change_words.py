@@ -26,7 +26,7 @@ USER_CONFIG_VERBS = {"set": SET, "reset": DELETE}
 
 
 def sent_again(edits: Iterable[Edit]) -> list[Edit]:
-    """The edits, those of a broker's stores sent even where their values are set already."""
+    """The edits; the keys of a broker's stores are sent even where their values are set already."""
     return [replace(edit, again=edit.again or edit.resource.reloads(edit.key)) for edit in edits]
 
 
@@ -78,7 +78,7 @@ def _resources(words: Sequence[Word], keys: Iterable[Word]) -> list[Resource]:
 
 
 def choices(value: Value) -> tuple[Choice, ...]:
-    """The one, or the several, that stand right of a sign."""
+    """The one or several values right of a sign."""
     return value if isinstance(value, tuple) else (value,)
 
 
@@ -108,7 +108,7 @@ def user_edits(verb: str, words: Sequence[str], allow_unknown: Collection[str] =
 
 
 def _refuse_strange_keys(quotas: Sequence[Word], allow_unknown: Collection[str], *, are_beside: bool) -> None:
-    """Refuse slips, keys that are none, and quotas that stand beside no client config."""
+    """Refuse slips, words that are not keys, and quotas without a client config beside them."""
     for name in (word.name for word in quotas):
         _refuse_secret(name)
         _refuse_near_miss(name, allow_unknown)
@@ -119,7 +119,7 @@ def _refuse_strange_keys(quotas: Sequence[Word], allow_unknown: Collection[str],
 
 
 def _client_entity(parts: Mapping[str, Part]) -> ClientEntity:
-    """The entity of client configs of these parts. Raises Invalid where there is none."""
+    """The entity of client configs of these parts. Raises Invalid where they are not one."""
     if strange := parts.keys() - {*_CLIENT_PARTS}:
         raise UsageError(f"{min(strange)}=… has no client configs", hint="For example user=alice client-id=app.")
     return ClientEntity.of(parts.get("user"), parts.get("client-id"))
@@ -203,21 +203,17 @@ def _which_resource(names: Iterable[str]) -> str | Hint:
 
 
 def _op(verb: str, verbs: dict[str, str], kind: str) -> str:
-    if verb not in verbs:
-        raise UsageError(f"unknown {kind} change '{verb.partition('=')[0]}'", hint=_which_verb(verb, verbs, kind))
-    return verbs[verb]
+    if verb in verbs:
+        return verbs[verb]
+    hint = did_you_mean(verb, [*verbs, *_FIRST_WORDS], f"One of {', '.join(verbs)}.")
+    if verb in {"quota": CONFIG_VERBS, "config": QUOTA_VERBS}.get(kind, {}):
+        config_verb = verb if kind == "quota" else "reset"
+        hint = f"For a quota: remove KEY user=NAME. For a config: {config_verb} KEY topic=NAME."
+    raise UsageError(f"unknown {kind} change '{verb.partition('=')[0]}'", hint=hint)
 
 
 _FIRST_WORDS = ("quota", "config", "scram")
 """The words that a line may begin with, before its verb."""
-
-
-def _which_verb(verb: str, verbs: dict[str, str], kind: str) -> str:
-    other = {"quota": CONFIG_VERBS, "config": QUOTA_VERBS}.get(kind, {})
-    if verb in other:
-        config_verb = verb if kind == "quota" else "reset"
-        return f"For a quota: remove KEY user=NAME. For a config: {config_verb} KEY topic=NAME."
-    return did_you_mean(verb, [*verbs, *_FIRST_WORDS], f"One of {', '.join(verbs)}.")
 
 
 def _apart(
@@ -227,7 +223,7 @@ def _apart(
     bare_keys: bool,
     takes_empty: bool = False,
 ) -> tuple[list[Word], list[Word]]:
-    """The words that are keys, and those that say whom: those of whose name `type_of` knows the type."""
+    """The words that are keys, and the words that name an entity or resource, by types that `type_of` knows."""
     parsed = read_words(words, bare_keys=bare_keys, takes_empty=takes_empty)
     keys = [word for word in parsed if type_of(word.name) is None]
     _refuse_values(keys if bare_keys else ())

@@ -18,8 +18,8 @@ from ..model.grammar import DEFAULT, format_word, quote
 from ..model.java_text import trimmed
 from ..model.resources import WORDS
 from ..secrets import is_secret_name
+from .kinds import by_kind, kind_of
 from .kinds.change_kind import ChangeKind, ToolWords
-from .kinds.registry import by_kind, kind_of
 from .sending import grouped, waves
 
 
@@ -58,7 +58,7 @@ def note(text: str) -> str:
 
 @dataclass(frozen=True)
 class Subject:
-    """Changes to show. Of wishes alone `is_seen` is False, and nothing is known of what was there.
+    """Changes to show. Of wishes alone `is_seen` is False, and no values before are known.
 
     `head` is what to say above them, name by name: the plan's id, its cluster, its reason; `told` are the dangers and
     warnings, a line each.
@@ -108,6 +108,7 @@ def in_words(changes: Sequence[Change]) -> str:
 
 
 _KEY = re.compile(r"[^\s=~'\"#;{}]+")
+_BARE = "a secret is not written down"
 
 
 def as_cell(subject: Subject) -> PlanText:
@@ -118,7 +119,11 @@ def as_cell(subject: Subject) -> PlanText:
     """
     head = [comment(line) for line in (*subject.title, _where(subject.changes))]
     cell_lines = [_cell_line(change) for change in subject.changes]
-    return PlanText(lines([*head, *cell_lines]), lines([*head, *map(_printable_line, cell_lines)]))
+    shown = (
+        line if line.isprintable() else comment(f"take this one from str() or a file: {printable(line)}")
+        for line in cell_lines
+    )
+    return PlanText(lines([*head, *cell_lines]), lines([*head, *shown]))
 
 
 def change_lines(changes: Sequence[Change]) -> list[str]:
@@ -155,27 +160,21 @@ def _cell_line(change: Change) -> str:
 def _problem(change: Change) -> str | None:
     """The reason why the grammar cannot say it."""
     if is_bare_secret(change):
-        return "a secret is not written down"
+        return _BARE
     if not _KEY.fullmatch(change.key) or change.key in WORDS or entity_type(change.key):
         return "no line can name this key"
     return None
-
-
-def _printable_line(line: str) -> str:
-    return line if line.isprintable() else comment(f"take this one from str() or a file: {printable(line)}")
 
 
 def as_python(subject: Subject) -> PlanText:
     """Its changes, one a line, in their order."""
     head = [comment(line) for line in (*subject.title, "stage = cluster.new_stage()")]
     again = [comment("stage.plan(again=True)")] * any(change.is_again for change in subject.changes)
-    return PlanText(lines(["import kadmin_nb as kn", "", *head, *map(_stage_line, subject.changes), *again]))
-
-
-def _stage_line(change: Change) -> str:
-    if is_bare_secret(change):
-        return note(f"{what(change)}: a secret is not written down")
-    return f"stage.{kind_of(change).python_call(change)}"
+    calls = (
+        note(f"{what(change)}: {_BARE}") if is_bare_secret(change) else f"stage.{kind_of(change).python_call(change)}"
+        for change in subject.changes
+    )
+    return PlanText(lines(["import kadmin_nb as kn", "", *head, *calls, *again]))
 
 
 _SEEN = ("row", "op", "resource", "key", "old", "after", "level", "validated", "note")
@@ -185,7 +184,7 @@ _PLAIN_TEXT = re.compile(r"[A-Za-z0-9 ,;%'()-]*")
 
 
 def as_markdown(subject: Subject) -> PlanText:
-    """Its changes as a table; of a plan, what was there before and what will be.
+    """Its changes as a table; of a plan, with the values before and after.
 
     Every name is hostile. A plain one stands in a code span, in which neither HTML nor a link is read; any other in
     `<code>`, with all but letters, digits and spaces as numeric references, which Markdown never takes for its own
@@ -197,12 +196,9 @@ def as_markdown(subject: Subject) -> PlanText:
     rows += [_table_row([_CELLS[column](change) for column in columns]) for change in subject.changes]
     remarks = [f"- {said(line)}" for line in subject.told]
     below = [*[""] * bool(remarks), *remarks]
-    return PlanText(lines([f"**{_title(subject)}**", "", *head, *[""] * bool(head), *rows, *below]))
-
-
-def _title(subject: Subject) -> str:
     count = len(subject.changes)
-    return f"{'Plan' if subject.is_seen else 'Stage'} of {count:,} change{'s' * (count != 1)}"
+    title = f"**{'Plan' if subject.is_seen else 'Stage'} of {count:,} change{'s' * (count != 1)}**"
+    return PlanText(lines([title, "", *head, *[""] * bool(head), *rows, *below]))
 
 
 def _table_row(cells: tuple[str, ...] | list[str]) -> str:
@@ -222,16 +218,8 @@ def said(text: str) -> str:
     return text if _PLAIN_TEXT.fullmatch(text) else code(text)
 
 
-def _old(change: Change) -> str:
-    if not change.old_known:
-        return "sensitive"
-    return "not set" if change.old is None else code(change.old)
-
-
-def _new(value: str | None, change: Change, nothing: str) -> str:
-    if value is None:
-        return nothing
-    return "secret" if is_bare_secret(change) else code(value)
+def _value(value: str | None, nothing: str = "not set") -> str:
+    return nothing if value is None else code(value)
 
 
 _CELLS: Mapping[str, Callable[[Change], str]] = {
@@ -239,10 +227,10 @@ _CELLS: Mapping[str, Callable[[Change], str]] = {
     "op": lambda change: said(word(change.op)),
     "resource": lambda change: code(str(change.resource)),
     "key": lambda change: code(change.key),
-    "old": _old,
-    "after": lambda change: _new(change.after, change, "not set"),
-    "wanted": lambda change: _new(change.wanted, change, ""),
-    "level": lambda change: code(change.level) if change.level else "",
+    "old": lambda change: _value(change.old) if change.old_known else "sensitive",
+    "after": lambda change: "secret" if is_bare_secret(change) else _value(change.after),
+    "wanted": lambda change: "secret" if is_bare_secret(change) else _value(change.wanted, ""),
+    "level": lambda change: _value(change.level, ""),
     "validated": lambda change: said(str(change.validated)),
     "note": lambda change: said(change.note or ""),
 }
@@ -258,7 +246,9 @@ def as_kafka_configs(subject: Subject, bootstrap: str | None, command_config: st
     bracket and the space around a value, takes letters, digits, `.`, `_` and `-` in a key, knows no APPEND and no
     SUBTRACT, and fails when a quota to delete is not set.
     """
-    start = " ".join(_start(bootstrap, command_config))
+    server = shell(bootstrap) if bootstrap else '"$BOOTSTRAP"'
+    properties = f" --command-config {shell(command_config)}" if command_config else ""
+    start = f"kafka-configs.sh --bootstrap-server {server}{properties} --alter"
     tool_lines = [
         line
         for wave in waves(subject.changes)
@@ -266,16 +256,6 @@ def as_kafka_configs(subject: Subject, bootstrap: str | None, command_config: st
         for line in _entity_lines(start, group, subject.is_seen)
     ]
     return PlanText(lines([*map(comment, (*subject.title, *_warnings(subject, tool_lines, bootstrap))), *tool_lines]))
-
-
-def _start(bootstrap: str | None, command_config: str | None) -> Iterator[str]:
-    yield f"kafka-configs.sh --bootstrap-server {shell(bootstrap) if bootstrap else _BOOTSTRAP}"
-    if command_config:
-        yield f"--command-config {shell(command_config)}"
-    yield "--alter"
-
-
-_BOOTSTRAP = '"$BOOTSTRAP"'
 
 
 def _warnings(subject: Subject, tool_lines: Sequence[str], bootstrap: str | None) -> Iterator[str]:
@@ -305,7 +285,8 @@ def _entity_lines(start: str, group: Sequence[Change], is_seen: bool) -> Iterato
         yield from (note(f"{what(change)}: {text}") for text in ([problem] if problem else _remarks(change)))
         if problem is None:
             sayable.append(change)
-    whom = _whom(names or ())
+    of_names = (f"--entity-type {kind} {_name_option(name)}" for kind, name in names or ())
+    whom = " ".join(of_names)
     for options in _options(sayable, is_seen):
         yield f"{start} {whom} {options}"
 
@@ -332,10 +313,6 @@ def _names(resource: Configurable) -> ToolWords | None:
     return None if words is None or any(name is not DEFAULT and "\0" in str(name) for _, name in words) else words
 
 
-def _whom(names: ToolWords) -> str:
-    return " ".join(f"--entity-type {kind} {_name_option(name)}" for kind, name in names)
-
-
 def _name_option(name: object) -> str:
     return "--entity-default" if name is DEFAULT else f"--entity-name {shell(str(name))}"
 
@@ -344,14 +321,13 @@ def shell(text: str) -> str:
     """One word of a shell, on one line: what does not print is spelled in octal, `$'\\033'`, as bash reads it."""
     if text.isprintable():
         return shlex.quote(text)
-    return f"$'{''.join(_ESCAPES.get(c) or (c if c.isprintable() else _octal(c)) for c in text)}'"
+    escapes: dict[str, str | int | None] = {
+        c: "".join(f"\\{byte:03o}" for byte in c.encode("utf-8", "surrogatepass")) for c in text if not c.isprintable()
+    }
+    return f"$'{text.translate(str.maketrans(escapes | _ESCAPES))}'"
 
 
-_ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\t": "\\t"}
-
-
-def _octal(character: str) -> str:
-    return "".join(f"\\{byte:03o}" for byte in character.encode("utf-8", "surrogatepass"))
+_ESCAPES: dict[str, str | int | None] = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\t": "\\t"}
 
 
 def _tool_problem(change: Change, is_seen: bool) -> str | None:
@@ -363,7 +339,7 @@ def _tool_problem(change: Change, is_seen: bool) -> str | None:
         is_failing = is_seen and _may_fail(change) and kind.is_absent(change)
         return "it is not set, and the tool would fail" if is_failing else None
     if is_bare_secret(change):
-        return "a secret is not written down"
+        return _BARE
     if is_secret(change) and change.reference is not None:
         return "the tool takes no references: write the secret itself here, or into an --add-config-file"
     if change.op in (APPEND, SUBTRACT) and not is_seen:

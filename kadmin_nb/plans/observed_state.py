@@ -1,18 +1,22 @@
-"""The observed state: the current values of some targets, as one look at the cluster shows them; how they are read."""
+"""The observed state: the current values of some targets, as one look at the cluster shows them; how they are read.
+
+Also QUOTAS as they are when changes are done.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..admin.ports import DEFAULT_MATCH, EXACT, Component, Kafka, serving
 from ..errors import NotFound, kind_of
+from ..frames import schemas
 from ..model import rights
-from ..model.changes import Refusal, Target
+from ..model.changes import Change, Refusal, Target
 from ..model.config_values import ConfigValue
 from ..model.configurable import Configurable
 from ..model.entity import Entity
@@ -91,12 +95,12 @@ class ObservedState:
         return self.values.get(target, ABSENT)
 
     def absence(self, resource: Configurable) -> Refusal | None:
-        """The refusal of a resource that is not there; None of one that is, or that could not be read."""
+        """The refusal of a resource that does not exist; None of one that exists, or that could not be read."""
         failed = self.errors.get(resource)
         return failed if failed and kind_of(failed.code) is NotFound else None
 
     def refuse_unreadable(self, targets: Iterable[Target]) -> None:
-        """Raise for the first target that could not be read: nobody can say what it holds.
+        """Raise for the first target that could not be read: its value is not known.
 
         Raises
         ------
@@ -156,6 +160,21 @@ def of_place(quotas: pa.Table, level: str, key: str) -> pa.Table:
     return quotas.filter(pc.and_(*is_there))
 
 
+def table_after(quotas: pa.Table, changes: Sequence[Change]) -> pa.Table:
+    """QUOTAS after these changes; unsorted."""
+    rows = [change for change in changes if change.resource.kind == Entity.kind]
+    identities = pc.binary_join_element_wise(quotas["entity"], quotas["key"].cast(pa.string()), "\n")
+    gone = pc.is_in(identities, pa.array([f"{change.resource}\n{change.key}" for change in rows], pa.string()))
+    quotas_set: Iterable[dict[str, object]] = (
+        {**cast(Entity, change.resource).columns(), "key": change.key, "value": float(change.after)}
+        for change in rows
+        if change.after is not None
+    )
+    new = schemas.table(schemas.QUOTAS, quotas_set)
+    unchanged = quotas.filter(pc.invert(gone)).select(schemas.QUOTAS.names).cast(schemas.QUOTAS.schema)
+    return pa.concat_tables([unchanged.replace_schema_metadata(), new]).unify_dictionaries()
+
+
 def add_configs(
     state: ObservedState, kafka: Kafka, targets: Collection[tuple[Resource, str]], look: LookOptions
 ) -> None:
@@ -177,8 +196,10 @@ def add_configs(
 
 
 def _list_broker_keys(kafka: Kafka, state: ObservedState, resources: Iterable[Resource]) -> None:
-    """The keys, types and defaults of any broker: the cluster-wide default lists only what is set on it, and a broker
-    that is not there nothing."""
+    """Add the keys, types and defaults of any broker.
+
+    The cluster-wide default lists only what is set on it, and a broker that does not exist lists nothing.
+    """
     unlisted = [r for r in resources if r.is_default_broker or (r.type == "BROKER" and state.absence(r))]
     broker = next(iter(serving(kafka)), None) if unlisted else None
     rows = kafka.configs.describe([broker.resource]).to_pylist() if broker else []
@@ -200,7 +221,7 @@ def observed(config: ConfigValue) -> ObservedValue:
 
 
 def _unset(config: ConfigValue) -> ObservedValue:
-    """The key as it is wherever nobody has set it: its type and Kafka's default."""
+    """The key as it is where it is not set: its type and Kafka's default."""
     return ObservedValue(
         base=config.built_in,
         type=config.type,

@@ -22,14 +22,14 @@ from ..frames.schema_metadata import now, stamped
 from ..frames.views import counted_nouns
 from ..hints import Hint, Sentence, Syntax, Verb, plan_verb, python, sentence
 from ..model import rights
-from ..model.changes import FAILED, UNCHANGED, UNKNOWN, UNVERIFIED, VERIFIED, Outcome, Target
+from ..model.changes import FAILED, SKIPPED, UNCHANGED, UNKNOWN, UNVERIFIED, VERIFIED, Outcome, Target
 from .advice import same_stores
-from .kinds.registry import KINDS
+from .kinds import KINDS
 from .plan_file import columns_of
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
-    from .journal.hash_chain import Journal
+    from .journal import Journal
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Outcomes(Answer):
 
     @cached_property
     def _table(self) -> pa.Table:
-        """Made when somebody looks."""
+        """The table, made when it is first asked for."""
         return self._source() if callable(self._source) else self._source
 
     @property
@@ -158,15 +158,14 @@ class Outcomes(Answer):
             )
         if not self.ok:
             first = self.failed.to_arrow().slice(0, 1).to_pylist()[0]
-            kind = KINDS[first["kind"]]
-            about = kind.resources.parse(first["resource"])
+            about = KINDS[first["kind"]].resources.parse(first["resource"])
             raise PartlyFailed(
                 f"{len(self.failed)} of {len(self)} changes are not verified; the first, {first['resource']} "
                 f"{first['key']}, is {first['state']}: {first['message'] or first['error'] or ''}",
                 outcomes=self,
                 code=first["error"],
                 targets=[(about, first["key"])],
-                hint=rights.hint(first["error"], kind.needed_right(about)) or self._ways_on(),
+                hint=rights.hint(first["error"], rights.to_alter(about)) or self._ways_on(),
             )
         return self
 
@@ -184,12 +183,8 @@ class Outcomes(Answer):
     def _exit_state(self, detailed: bool = False) -> ExitState:
         if self.ok:
             return ExitState.DONE
-        return ExitState.PARTLY if self._anything_changed else ExitState.FAILED
-
-    @property
-    def _anything_changed(self) -> bool:
-        """True if the cluster may differ from before."""
-        return any(state not in (UNCHANGED, FAILED, "skipped") for state in self._table["state"].to_pylist())
+        may_differ = {*self._table["state"].to_pylist()} - {UNCHANGED, FAILED, SKIPPED}
+        return ExitState.PARTLY if may_differ else ExitState.FAILED
 
     def _failing(self) -> pa.Array:
         return pc.invert(pc.is_in(self._table["state"], pa.array([UNCHANGED, VERIFIED], pa.string())))
@@ -209,7 +204,7 @@ class Outcomes(Answer):
         return [*left_lines, brief.filter(failing), *to_do, *folded]
 
     def _complaint(self) -> str:
-        """Nothing: it stands below the rows that are not good."""
+        """Nothing: the rows that are not good have it below them."""
         return ""
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
@@ -229,7 +224,7 @@ class Outcomes(Answer):
 
     @cached_property
     def _agreeing(self) -> int | None:
-        """The number of brokers, where each of them holds every row; the title says it then."""
+        """The number of brokers, where each of them holds every row and the title says so."""
         counts = {count for name in ("brokers", "brokers_agreeing") for count in self._table[name].unique().to_pylist()}
         return counts.pop() if len(counts) == 1 else None
 

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack
 import pyarrow as pa
 from msgspec import structs
 
-from .. import documents, hints
-from ..errors import ExitState, Invalid, UsageError, printable
+from .. import documents, files, hints
+from ..errors import ExitState, Invalid, KadminError, UsageError, printable
 from ..frames import schemas
 from ..frames.answer import Tabular
 from ..frames.blocks import NOTEBOOK, Aside, Page
 from ..frames.schema_metadata import stamped
-from ..hints import Syntax
+from ..hints import Hint, Option, Syntax, sentence
 from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Change, refuse_secret_text
 from ..model.figures import utc
 from ..model.findings import Finding
@@ -30,7 +30,7 @@ from .advice import Advice, answer, dangers
 from .apply_options import ApplyOptions, GivenOptions, shows_options, with_arguments
 from .execution.progress import Progress, Stopped, never, silent
 from .formats import PrintFormats, Subject
-from .kinds.registry import remedy, rights_to_apply
+from .kinds import remedy, rights_to_apply
 from .plan_file import PlanHead, columns_of, row_of
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def at_rest() -> Iterator[None]:
-    """No collections of garbage in this block, if there were any before it; reference counting goes on.
+    """No collection of garbage in this block, unless it was off before; reference counting goes on.
 
     A plan of 10,000 changes makes some 400,000 small objects that all stay alive and form no cycles. The collector
     walks them again and again as they grow: planned and applied they take 1.04 s of CPU, and took 1.41 s. (Mercurial
@@ -68,7 +68,7 @@ class Follower(Protocol):
 
 
 class LiveCluster(Protocol):
-    """The cluster that a plan may be bound to: what carries it out there, and goes on from it."""
+    """The cluster that a plan may be bound to: it carries the plan out, and goes on from it."""
 
     target: str
     """The word by which another session reaches it."""
@@ -133,7 +133,7 @@ class Plan(PrintFormats, Tabular):
 
     @cached_property
     def _body(self) -> str:
-        """All that the id stands for, as canonical JSON."""
+        """All that the id is the hash of, as canonical JSON."""
         with at_rest():
             return plan_file.body(self.head, self._rows())
 
@@ -232,7 +232,7 @@ class Plan(PrintFormats, Tabular):
         """
         from ..frames.relational import of_cluster
         from ..resolution import input_columns
-        from .quotas_after import table_after
+        from .observed_state import table_after
 
         quotas = input_columns.read_columns(self._before(before), schemas.QUOTAS.names, input_columns.QUOTAS_LABEL)
         return table_after(of_cluster(quotas, self.cluster_id), self.changes)
@@ -252,7 +252,7 @@ class Plan(PrintFormats, Tabular):
         UsageError
             A column is missing; the quotas are missing, and the plan is bound to no cluster.
         """
-        from .impact import of_changes  # its kernels take as long to load as all else here
+        from .plan_impact import of_changes  # its kernels take as long to load as all else here
 
         brokers = None if self._live is None else self._live.brokers()
         return of_changes(self.changes, self.cluster_id, self._before(quotas), clients, brokers)
@@ -291,7 +291,7 @@ class Plan(PrintFormats, Tabular):
 
     @cached_property
     def _told(self) -> Advice:
-        """The advice, with dangers that the rows tell although somebody took the note away."""
+        """The advice, with the dangers that rows tell by themselves even if the note was removed."""
         rows = {danger.row for danger in self._advice.dangers}
         missing = [danger for danger in dangers.certain(self.changes) if danger.row not in rows]
         return self._advice.with_dangers(missing) if missing else self._advice
@@ -320,8 +320,9 @@ class Plan(PrintFormats, Tabular):
         """
         place = Path(path)
         if not overwrite:
-            plan_file.refuse_to_replace(place, self.id, self.notes, Plan.load)
-        return plan_file.write(place, document_of(self))
+            _refuse_to_replace(place, self)
+        files.write(place, document_of(self) + "\n")
+        return place
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:
@@ -334,7 +335,9 @@ class Plan(PrintFormats, Tabular):
         UsageError
             Its reason has a secret in it.
         """
-        plan = read_plan(plan_file.text_of(Path(path)), str(path))
+        missing = f"no such plan file: {path}"
+        text = files.read_text(Path(path), "a plan file", _LARGEST_FILE, pipe=True, missing=missing)
+        plan = read_plan(text, str(path))
         refuse_secret_text(f"the reason in {path}", plan.reason or "")
         return plan
 
@@ -437,7 +440,7 @@ class Plan(PrintFormats, Tabular):
 
     @property
     def _counts(self) -> str:
-        """The number of changes of each sort, and of those that want a look: `3 to set, 1 to remove; 2 dangerous`."""
+        """The number of changes of each sort, and of changes that want a look: `3 to set, 1 to remove; 2 dangerous`."""
         sorts = Counter(AGAIN if change.is_again else TO_DO[change.op] for change in self.changes)
         to_do = ", ".join(f"{sorts[sort]:,} {sort}" for sort in (*TO_DO.values(), AGAIN) if sorts[sort])
         wants_a_look = {
@@ -498,6 +501,27 @@ def with_note(plan: Plan, text: str, *, author: str, at: str, kind: str = "note"
     return replace(plan, notes=(*plan.notes, note))
 
 
+_LARGEST_FILE = 1 << 29
+"""Bytes of a plan file: more than a million changes."""
+
+
+def _refuse_to_replace(place: Path, plan: Plan) -> None:
+    """Refuse where another plan or file, or notes of this plan, would be lost; a file without content is none."""
+    if not place.is_file() or not place.stat().st_size:
+        return
+    try:
+        there = Plan.load(place)
+        why = f"it holds another plan, {there.id[:12]}" if there.id != plan.id else ""
+        if not why and any(note not in plan.notes for note in there.notes):
+            why = "the same plan there has notes that this one lacks"
+    except KadminError:
+        why = "it is not a plan that can be read"
+    if why:
+        replaces = sentence("{} replaces the file.", Option("overwrite", flag="--force"))
+        hint = Hint("Save the plan under another name.", replaces)
+        raise UsageError(f"{place} was not overwritten: {why}", hint=hint)
+
+
 def document_of(plan: Plan) -> str:
     """The text that `Plan.save` writes."""
     notes = [*plan.notes, *({**note, "plan_id": plan.id} for note in plan._told.notes())]
@@ -507,8 +531,8 @@ def document_of(plan: Plan) -> str:
 @at_rest()
 def read_plan(text: str, where: str) -> Plan:
     """The plan of what `document_of` wrote; `where` is named when it is none."""
-    content = plan_file.content_of(text, where)
-    plan = Plan(content.head, content.changes, content.notes, _advice=content.advice)
-    if plan.id != content.plan_id:
+    plan_id, head, changes, notes, told = plan_file.content_of(text, where)
+    plan = Plan(head, changes, notes, _advice=told)
+    if plan.id != plan_id:
         raise Invalid(f"{where} was changed after it was saved: its id does not match", code="CORRUPT_PLAN")
     return plan

@@ -7,20 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import compress
-from operator import attrgetter
 
 from ..errors import Invalid, KadminError
 from ..hints import Hint, Option, did_you_mean, sentence
 from ..model.changes import DELETE, OK, Change, Edit, Refusal, refuse_long
 from ..secrets import FORMS, SHOWN, Secret, asks_somebody, holds_secret, is_secret_name
-from .kinds.registry import by_kind, kind_of
+from .kinds import kind_of
 from .observed_state import ObservedState, ObservedValue
 from .secret_resolver import ReferenceRequired
 from .stored_values import same
 
 
 def let_through(changes: Iterable[Change]) -> set[str]:
-    """The keys that nobody knows, and that the plan of these rows was allowed to have."""
+    """The unknown keys that the plan of these rows was allowed to have."""
     return {change.key for change in changes if change.is_let_through}
 
 
@@ -43,17 +42,15 @@ def changes(edits: Sequence[Edit], state: ObservedState, allow_unknown: Collecti
     NotAuthorized, NotFound, TimedOut, ConnectionFailed
         A resource that could not be read; NotFound only where none of them is there.
     """
-    _refuse_what_cannot_be_judged(edits, state, allow_unknown)
     secret = [kind_of(edit).is_secret(edit, state) for edit in edits]
-    _refuse_bare([edit for edit in compress(edits, secret) if edit.reference is None], state)
-    _refuse_secret_texts(edit for edit, is_secret in zip(edits, secret, strict=True) if not is_secret)
+    _refuse(edits, secret, state, allow_unknown)
     _refuse_each(edits, _refuse_long_value)
     rows = enumerate(zip(edits, secret, strict=True), 1)
-    return _noted([_plan_row(n, edit, state, allow_unknown, is_secret) for n, (edit, is_secret) in rows], state)
+    return [_plan_row(n, edit, state, allow_unknown, is_secret) for n, (edit, is_secret) in rows]
 
 
 def wishes(edits: Iterable[Edit]) -> list[Change]:
-    """The rows of edits before anybody has looked at the cluster: as if nothing was set there."""
+    """The rows of edits before the cluster was asked, as if nothing was set on it."""
     return [_wish(row, edit) for row, edit in enumerate(edits, 1)]
 
 
@@ -62,7 +59,7 @@ def judged(edits: Sequence[Edit], state: ObservedState) -> list[Change]:
 
     A target that is `unread` is a row of `wishes`.
     """
-    return _noted([_judged_row(row, edit, state) for row, edit in enumerate(edits, 1)], state)
+    return [_judged_row(row, edit, state) for row, edit in enumerate(edits, 1)]
 
 
 def _judged_row(row: int, edit: Edit, state: ObservedState) -> Change:
@@ -71,9 +68,7 @@ def _judged_row(row: int, edit: Edit, state: ObservedState) -> Change:
         return _wish(row, edit, is_secret).with_(old_known=False)
     try:
         edit.refuse_long_names()
-        _refuse_what_cannot_be_judged([edit], state, ())
-        _refuse_bare([edit] if is_secret and edit.reference is None else [], state)
-        _refuse_secret_texts([] if is_secret else [edit])
+        _refuse([edit], [is_secret], state, ())
         _refuse_long_value(edit)
     except KadminError as exc:
         refusal = Refusal(exc.code or "REFUSED", exc.in_one_line())
@@ -82,28 +77,29 @@ def _judged_row(row: int, edit: Edit, state: ObservedState) -> Change:
 
 
 def judged_by_kind(change: Change) -> Change:
-    """The change, refused where its kind says that no broker takes its key there."""
+    """The change, refused where its kind says that no broker takes its key."""
     misfit = None if change.is_refused else kind_of(change).misfit(change)
     return change if misfit is None else change.with_(validated=misfit)
 
 
-def _noted(plan_rows: Sequence[Change], state: ObservedState) -> list[Change]:
-    """The rows with the notes that take all of them to write."""
-    noted = [change for kind, mine in by_kind(plan_rows).items() for change in kind.noted(mine, state)]
-    return sorted(noted, key=attrgetter("row"))
+def _refuse(
+    edits: Sequence[Edit], secret: Sequence[bool], state: ObservedState, allow_unknown: Collection[str]
+) -> None:
+    """Refuse resources that could not be read, unknown keys, and secrets that are not references.
 
-
-def _refuse_what_cannot_be_judged(edits: Sequence[Edit], state: ObservedState, allow_unknown: Collection[str]) -> None:
-    """Refuse resources that could not be read, where any is there to be judged, and keys that nobody knows."""
-    there = [edit for edit in edits if state.absence(edit.resource) is None]
-    state.refuse_unreadable(edit.target for edit in there or edits)
+    Of several edits, those of resources that do not exist are rows of their own, as long as there are others.
+    """
+    existing = [edit for edit in edits if state.absence(edit.resource) is None]
+    state.refuse_unreadable(edit.target for edit in existing or edits)
     for edit in edits:
         if edit.key not in allow_unknown and (edit.resource in state.listed or not state.absence(edit.resource)):
             _refuse_unknown(edit, state)
+    _refuse_bare([edit for edit in compress(edits, secret) if edit.reference is None], state)
+    _refuse_secret_texts(edit for edit, is_secret in zip(edits, secret, strict=True) if not is_secret)
 
 
 def _wish(row: int, edit: Edit, is_secret: bool = False) -> Change:
-    """An edit as a row before anybody has looked. It has no value that may be a secret itself."""
+    """An edit as a row before the cluster was asked. It has no value that may be a secret itself."""
     may_be_secret = edit.value is not None and kind_of(edit).may_be_secret(edit.resource)
     is_secret = is_secret or (may_be_secret and (is_secret_name(edit.key) or isinstance(edit.value, Secret)))
     wanted = SHOWN if is_secret and edit.value is not None and edit.reference is None else edit.text
@@ -218,14 +214,9 @@ def _refuse_long_value(edit: Edit) -> None:
 
 
 def _refuse_unknown(edit: Edit, state: ObservedState) -> None:
-    if edit.target in state.values:
+    known_keys = None if edit.target in state.values else kind_of(edit).known_keys(edit, state)
+    if known_keys is None:
         return
-    known_keys = kind_of(edit).known_keys(edit, state)
-    if known_keys is not None:
-        _refuse_unknown_key(edit, known_keys)
-
-
-def _refuse_unknown_key(edit: Edit, known_keys: Sequence[str]) -> None:
     raise Invalid(
         f"unknown key {edit.key}: neither Kafka nor {edit.resource} knows it",
         code="INVALID_CONFIG",

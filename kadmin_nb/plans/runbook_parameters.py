@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .. import files, paths
 from ..errors import UsageError
 from . import formats
-from .kinds.configs import CONFIGS
-from .kinds.registry import by_kind
+from .kinds import CONFIGS, by_kind
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -108,10 +107,7 @@ def runbook_parameters(
 
 def _json_for_yaml(values: Mapping[str, Any]) -> str:
     """JSON that papermill, which reads it as YAML, reads alike; it is safe to show."""
-    return "".join(map(_escaped_for_yaml, json.dumps(values, indent=1, ensure_ascii=False))) + "\n"
-
-
-def _escaped_for_yaml(character: str) -> str:
-    """A character as YAML reads it too: what does not print is an escape, of which both have the short ones alone."""
-    is_plain = character.isprintable() or character == "\n" or ord(character) > 0xFFFF
-    return character if is_plain else f"\\u{ord(character):04x}"
+    text = json.dumps(values, indent=1, ensure_ascii=False)
+    # what does not print is an escape, of which both have the short ones alone
+    escaped = (c if c.isprintable() or c == "\n" or ord(c) > 0xFFFF else f"\\u{ord(c):04x}" for c in text)
+    return "".join(escaped) + "\n"

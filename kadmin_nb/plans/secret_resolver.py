@@ -25,7 +25,7 @@ class ReferenceRequired(UsageError):
 
 
 def nowhere(reference: str) -> Secret:
-    """The resolver where nobody gave one."""
+    """The resolver where none was given."""
     raise UsageError(f"{reference} cannot be looked up here", hint="Cluster.apply looks secrets up.")
 
 

@@ -1,17 +1,22 @@
-"""Changes as requests: in the safe order, merged so that nothing is named twice, in batches the controller takes."""
+"""Changes as requests: in the safe order, merged so that nothing is named twice, in batches that the controller takes.
+
+At the end: the broker's answer for each row when it only validates.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..admin.ports import LARGEST_ALTER, UNSIGNED, Kafka, Signature
 from ..errors import AuthenticationFailed, ConnectionFailed, KadminError, NotAuthorized, Unsupported
-from ..model.changes import Change, Refusal
+from ..model.changes import NOT_POSSIBLE, OK, Change, Refusal
 from ..model.configurable import Configurable
+from ..secrets import asks_somebody
+from .kinds import by_kind, kind_of
 from .kinds.change_kind import Answers, Groups
-from .kinds.registry import by_kind, kind_of
+from .planning import judged_by_kind
 from .secret_resolver import MISSING, Resolver, found, nowhere, scrubbed
 
 UNKNOWN_OUTCOME = "REQUEST_TIMED_OUT"
@@ -26,7 +31,7 @@ _CERTAIN: dict[type[KadminError], str] = {
 
 
 def is_doubtful(code: str | None) -> bool:
-    """True if after this answer nobody knows if the change was made."""
+    """True if after this answer it is not known whether the change was made."""
     return code in _DOUBTFUL
 
 
@@ -46,7 +51,7 @@ def is_of_the_whole(code: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Changes of one kind for one request, by whom they are about; nobody is in two batches."""
+    """Changes of one kind for one request, by entity or resource; none of these is in two batches."""
 
     groups: Groups
 
@@ -88,18 +93,13 @@ class Batch:
             wishes = {whose: kind.wish(changes, secrets) for whose, changes in self.groups.items()}
             answers = kind.alter(kafka, signature)(wishes, validate_only=validate_only)
         except KadminError as exc:
-            answers = dict.fromkeys(self.groups, _refusal_of_all(exc))
+            code = next((code for kind, code in _CERTAIN.items() if isinstance(exc, kind)), UNKNOWN_OUTCOME)
+            answers = dict.fromkeys(self.groups, Refusal(code, str(exc)))
         return {whom: scrubbed(refusal, secrets) for whom, refusal in answers.items()} if secrets else answers
 
 
-def _refusal_of_all(exc: KadminError) -> Refusal:
-    """The answer for each row that an error of the whole request is about."""
-    code = next((code for kind, code in _CERTAIN.items() if isinstance(exc, kind)), UNKNOWN_OUTCOME)
-    return Refusal(code, str(exc))
-
-
 def batches(changes: Iterable[Change], largest: int = LARGEST_ALTER) -> Iterator[Batch]:
-    """The changes in batches, in their order, those of each kind apart; those of an atomic kind in one."""
+    """The changes in batches, in their order, each kind in its own; an atomic kind has one batch."""
     for kind, mine in by_kind(changes).items():
         yield from _filled(grouped(mine), len(mine) if kind.is_atomic else largest)
 
@@ -126,6 +126,17 @@ def grouped(changes: Iterable[Change]) -> dict[Configurable, list[Change]]:
     return groups
 
 
+@dataclass(frozen=True, slots=True)
+class Wave:
+    """Changes to be sent together, and how many seconds to wait before the next wave.
+
+    A step on the way is the plan's row as a `set` of an intermediate value, under the same row number.
+    """
+
+    changes: tuple[Change, ...]
+    pause: float = 0.0
+
+
 def waves(changes: Iterable[Change]) -> list[list[Change]]:
     """The changes in waves, each to be sent, and answered, before the next; rows keep their order within one.
 
@@ -146,3 +157,77 @@ def divided(changes: Iterable[Change]) -> dict[Configurable, list[list[Change]]]
         for resource, group in grouped(wave).items():
             parts[resource].append(group)
     return {resource: several for resource, several in parts.items() if len(several) > 1}
+
+
+# -- only validated
+
+
+def validated(kafka: Kafka, changes: Sequence[Change], resolver: Resolver = nowhere) -> list[Change]:
+    """The changes with `validated` filled in, row by row.
+
+    A broker answers for a whole entity or resource. Where one with several keys is refused, its keys are asked
+    one by one, so that the row at fault is named and its neighbours are not. The keys that pass alone are then asked
+    together: where the broker refuses the combination, each of them has that refusal. A row that is refused already is
+    not asked about.
+
+    Raises
+    ------
+    NotFound, Unsupported, UsageError
+        A secret that cannot be looked up; nothing was asked.
+    """
+    changes = [judged_by_kind(change) for change in changes]
+    open_rows = [change for change in changes if not change.is_refused]
+    # nobody types a secret for a row that no broker validates
+    found((c for c in open_rows if kind_of(c).can_validate or not asks_somebody(c.reference)), resolver)
+    askable = [c for kind, mine in by_kind(open_rows).items() if kind.can_validate for c in mine]
+    answers = _ask(kafka, askable, resolver)
+    refused = grouped(change for change in askable if answers.get(change.resource))
+    doubtful = [change for group in refused.values() if len(group) > 1 for change in group]
+    alone = _ask_singly(kafka, doubtful, resolver)
+    together = _ask(kafka, [c for c in doubtful if alone[c.row] is None], resolver)
+    judged = {c.row: _judged(c, answers, alone, together) for c in askable}
+    return [c if c.is_refused else judged.get(c.row) or c.with_(validated=NOT_POSSIBLE) for c in changes]
+
+
+def refusals(kafka: Kafka, changes: Sequence[Change], resolver: Resolver = nowhere) -> list[Change]:
+    """The changes that the broker would refuse us now, whatever it said to whoever planned them."""
+    unjudged = [c.with_(validated=NOT_POSSIBLE) if c.has_refusal else c for c in changes]
+    return [c for c in validated(kafka, unjudged, resolver) if c.has_refusal]
+
+
+_COMBINATION = "accepted alone, but refused together with the other keys of {}"
+
+
+def _judged(change: Change, answers: Answers, alone: Mapping[int, Refusal | None], together: Answers) -> Change:
+    if change.row not in alone:
+        return _with_verdict(change, answers.get(change.resource, _NO_ANSWER))
+    if (refused := alone[change.row]) is not None:
+        return _with_verdict(change, refused)
+    judged = _with_verdict(change, together.get(change.resource, _NO_ANSWER))
+    return judged.noted(_COMBINATION.format(change.resource)) if judged.is_refused else judged
+
+
+def _with_verdict(change: Change, refused: Refusal | None) -> Change:
+    verdict = OK if refused is None else NOT_POSSIBLE if refused.code == UNKNOWN_OUTCOME else refused
+    return change if change.validated is verdict else change.with_(validated=verdict)
+
+
+_NO_ANSWER = Refusal("UNKNOWN_SERVER_ERROR", "the broker did not answer for it")
+
+
+def _ask(kafka: Kafka, changes: Sequence[Change], resolver: Resolver) -> Answers:
+    answers: Answers = {}
+    for batch in batches(changes):
+        answers |= batch.send(kafka, validate_only=True, resolver=resolver)
+    return answers
+
+
+def _ask_singly(kafka: Kafka, changes: Sequence[Change], resolver: Resolver) -> dict[int, Refusal | None]:
+    """The answer for each row alone: in every round, one key of each entity."""
+    answers: dict[int, Refusal | None] = {}
+    rounds = list(grouped(changes).values())
+    for turn in range(max(map(len, rounds), default=0)):
+        askable = [group[turn] for group in rounds if turn < len(group)]
+        refusals = _ask(kafka, askable, resolver)
+        answers |= {c.row: refusals.get(c.resource, _NO_ANSWER) for c in askable}
+    return answers

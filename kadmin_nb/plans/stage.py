@@ -15,7 +15,7 @@ from ..errors import UsageError
 from ..frames import schemas
 from ..frames.answer import Tabular
 from ..frames.blocks import NOTEBOOK, Page
-from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Change, Edit, Target, given_key
+from ..model.changes import APPEND, DELETE, SET, SUBTRACT, Edit, Target, given_key
 from ..model.client_configs import ClientEntity
 from ..model.config_units import stored_text
 from ..model.entity import TYPES, Entity, named
@@ -27,8 +27,8 @@ from ..secrets import Secret, covered
 from . import change_lines, stored_values
 from .change_words import client_config_edit, sent_again
 from .formats import PrintFormats, Subject
-from .kinds.configs import value_text
-from .kinds.registry import kind_of
+from .kinds import kind_of
+from .kinds.config_changes import value_text
 from .plan_file import columns_of
 from .planning import wishes
 from .secret_resolver import ReferenceRequired
@@ -93,8 +93,9 @@ class StagedEdits:
         with self._lock:
             wishes: dict[Target, Edit] = {}
             for edit in edits:
-                earlier = wishes.get(edit.target) or self._edits.get(edit.target)
-                wishes[edit.target] = _joined(earlier, _covered(edit))
+                earlier, edit = wishes.get(edit.target) or self._edits.get(edit.target), _covered(edit)
+                # the last wish for a target wins or joins the earlier one, and says so
+                wishes[edit.target] = edit if earlier is None else _covered(_merged(earlier, edit))
                 added.append(wishes[edit.target])
             self._edits |= wishes
         self._changed()
@@ -138,12 +139,15 @@ class StagedEdits:
     def discard(self, rows: Iterable[int] | None = None) -> None:
         """Forget the rows of these numbers (from 1), or all."""
         with self._lock:
-            remaining = [] if rows is None else _without(list(self._edits.values()), set(rows))
-            self._edits = {edit.target: edit for edit in remaining}
+            of_all, gone = len(self._edits), None if rows is None else {*rows}
+            if gone and (strange := gone - {*range(1, of_all + 1)}):
+                raise UsageError(f"no such staged row: {min(strange)}", hint=f"There are {of_all}, from 1.")
+            numbered = enumerate(self._edits.items(), 1)
+            self._edits = {} if gone is None else dict(item for number, item in numbered if number not in gone)
         self._changed()
 
     def settle(self, edits: Mapping[Target, Edit]) -> None:
-        """Forget those of these edits that are still staged as they are here; they are in force."""
+        """Forget the edits that are still staged as they are here; they are in force."""
         with self._lock:
             self._edits = {target: edit for target, edit in self._edits.items() if edits.get(target) != edit}
         self._changed()
@@ -151,11 +155,13 @@ class StagedEdits:
     def hide(self, targets: Iterable[Target]) -> None:
         """Hide the values of these: they are secrets."""
         with self._lock:
-            hidden = {target: self._edits[target] for target in targets if target in self._edits}
-            self._edits |= {target: _hidden(edit) for target, edit in hidden.items()}
+            edits = {target: self._edits[target] for target in targets if target in self._edits}
+            # a reference may be seen
+            hidden = {target: edit for target, edit in edits.items() if edit.text is not None and not edit.reference}
+            self._edits |= {target: replace(edit, value=Secret(edit.text or "")) for target, edit in hidden.items()}
 
     def _changed(self) -> None:
-        """Count the change and tell those who watch."""
+        """Count the change and tell the listeners."""
         self.version += 1
         if not self._edits:
             self.emptied, self.shown, self.policies = self.emptied + 1, None, ()
@@ -393,7 +399,9 @@ class Stage(PrintFormats, Tabular):
 
     def to_arrow(self) -> pa.Table:
         """PLAN's columns for the staged edits; columns that only the cluster knows are null."""
-        return _unseen(wishes(self._edits.staged().values()))
+        rows = wishes(self._edits.staged().values())
+        unknown: dict[str, list[object]] = {"after": [None] * len(rows), "old_known": [False] * len(rows)}
+        return schemas.from_columns(schemas.PLAN, columns_of(rows) | unknown)
 
     def _subject(self) -> Subject:
         return Subject(wishes(self._edits.staged().values()), is_seen=False)
@@ -408,20 +416,9 @@ class Stage(PrintFormats, Tabular):
         return f"{len(self)} staged change{'s' * (len(self) != 1)}"
 
 
-def _unseen(rows: list[Change]) -> pa.Table:
-    """PLAN of wishes."""
-    unknown: dict[str, list[object]] = {"after": [None] * len(rows), "old_known": [False] * len(rows)}
-    return schemas.from_columns(schemas.PLAN, columns_of(rows) | unknown)
-
-
 def edits_of(stage: Stage) -> StagedEdits:
-    """The edits of a stage, for those who edit them, or follow what becomes of them."""
+    """The edits of a stage, for editors and for whatever follows them."""
     return stage._edits
-
-
-def _joined(earlier: Edit | None, edit: Edit) -> Edit:
-    """The last wish for a target wins or joins the earlier one, and says so."""
-    return edit if earlier is None else _covered(_merged(earlier, edit))
 
 
 @dataclass(frozen=True)
@@ -434,7 +431,7 @@ class Origin:
 
     @property
     def staged(self) -> StagedEdits:
-        """What is staged there by now."""
+        """What is staged on it by now."""
         return edits_of(self.stage)
 
     @property
@@ -443,11 +440,11 @@ class Origin:
         return self.staged.version == self.version
 
     def show(self, plan: Plan) -> None:
-        """Note that somebody looks at a plan: `apply` without a name means it for as long as nothing else is staged."""
+        """Note that a plan is looked at: `apply` without a name means it for as long as nothing else is staged."""
         self.staged.shown = plan
 
     def applied(self, outcomes: Outcomes) -> None:
-        """The plan was applied: nobody means it any more, and what of it is in force is no longer staged."""
+        """The plan was applied: `apply` no longer means it, and what of it is in force is no longer staged."""
         self.staged.shown = None
         in_force = outcomes.in_force
         self.staged.settle({target: edit for target, edit in self.edits.items() if target in in_force})
@@ -484,17 +481,6 @@ def _covered(edit: Edit) -> Edit:
     if not isinstance(edit.value, str) or edit.reference is not None or not kind_of(edit).may_be_secret(edit.resource):
         return edit
     return replace(edit, value=covered(edit.key, edit.value))
-
-
-def _hidden(edit: Edit) -> Edit:
-    """The edit with a value that is not shown; a reference may be seen."""
-    return edit if edit.text is None or edit.reference is not None else replace(edit, value=Secret(edit.text))
-
-
-def _without(edits: list[Edit], rows: set[int]) -> list[Edit]:
-    if strange := rows - set(range(1, len(edits) + 1)):
-        raise UsageError(f"no such staged row: {min(strange)}", hint=f"There are {len(edits)}, from 1.")
-    return [edit for n, edit in enumerate(edits, 1) if n not in rows]
 
 
 def _entity_of(user: object, client_id: object, ip: object, entity: Entity | Mapping[str, object] | None) -> Entity:

@@ -69,18 +69,11 @@ def same(left: str | None, right: str | None, kind: str | None) -> bool:
     return read(left) == read(right)
 
 
-def _number_or_text(text: str) -> object:
-    number = decimal_of(text)
-    return text if number is None else number
-
-
-def _trimmed_items(text: str) -> list[str]:
-    return [item.strip() for item in text.split(",")]
-
-
 _READERS: dict[str, Callable[[str], object]] = {
-    **dict.fromkeys(("INT", "SHORT", "LONG", "DOUBLE"), _number_or_text),
-    "LIST": _trimmed_items,
+    **dict.fromkeys(
+        ("INT", "SHORT", "LONG", "DOUBLE"), lambda text: text if (number := decimal_of(text)) is None else number
+    ),
+    "LIST": lambda text: [item.strip() for item in text.split(",")],
     "BOOLEAN": lambda text: text.strip().lower(),
     **dict.fromkeys(("STRING", "CLASS"), str.strip),
 }

@@ -28,8 +28,7 @@ from ..model.grammar import DEFAULT
 from ..model.levels import LEVELS_BY_NAME
 from ..model.quota_keys import USER_CLIENT_KEYS
 from ..model.resources import WORDS
-from ..plans.kinds.configs import CONFIGS
-from ..plans.kinds.registry import by_kind
+from ..plans.kinds import CONFIGS, by_kind
 from ..plans.sending import grouped
 from ..resolution.kernel import resolve
 from ..resolution.rules import entity_at

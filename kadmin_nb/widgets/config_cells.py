@@ -18,7 +18,7 @@ from ..model.config_values import ConfigValue
 from ..model.configurable import Configurable
 from ..model.resources import Source
 from ..plans import stored_values
-from ..plans.kinds.configs import CONFIGS
+from ..plans.kinds import CONFIGS
 from ..plans.observed_state import ObservedState, ObservedValue, observed
 from ..secrets import FORMS, SHOWN, is_reference
 from .sheet import DANGER, REFUSED, STAGED, CellEditor, Mark

@@ -13,7 +13,7 @@ from ..frames.blocks import BADGE, NAME
 from ..frames.blocks import KEY as KEY_LOOK
 from ..frames.meanings import word
 from ..model.resources import Resource
-from ..plans.kinds.configs import CONFIGS
+from ..plans.kinds import CONFIGS
 from ..plans.observed_state import ObservedState
 from ..plans.stage import Stage
 from .config_cells import ConfigCell, ShownState, row_name

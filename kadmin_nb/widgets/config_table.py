@@ -21,7 +21,7 @@ from ..model.config_fallback import in_effect, in_unit_of, synonyms_below
 from ..model.config_values import ConfigValue
 from ..model.resources import OWN_SOURCE, Resource, Source
 from ..plans.advice.fallback import Values, fallback_texts, fallback_values, own_keys
-from ..plans.kinds.configs import ROOT_LOGGER
+from ..plans.kinds.config_changes import ROOT_LOGGER
 from ..plans.observed_state import ObservedState, observed
 from .config_cells import ConfigCell, row_name
 

@@ -18,9 +18,8 @@ from ..model.grammar import DEFAULT, quote
 from ..model.levels import LEVELS, LEVELS_BY_NAME, SHARED, Level
 from ..model.quota_keys import IP_KEYS, readable
 from ..plans.advice import dangers
-from ..plans.kinds.quotas import QUOTAS
-from ..plans.observed_state import ObservedState
-from ..plans.quotas_after import table_after
+from ..plans.kinds import QUOTAS
+from ..plans.observed_state import ObservedState, table_after
 from ..resolution.rules import Effective, Name, entity_at, reaches, resolve_client, resolve_ip, stored_of
 
 APPLIES, BUCKET, OVERRIDES, CLOSER = "applies", "bucket", "overrides", "closer"

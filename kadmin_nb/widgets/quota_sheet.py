@@ -14,7 +14,7 @@ from ..frames.meanings import word
 from ..model.changes import DELETE, SET, Edit
 from ..model.entity import Entity
 from ..model.quota_keys import find, parse_value, readable, text_of
-from ..plans.kinds.quotas import QUOTAS
+from ..plans.kinds import QUOTAS
 from ..plans.observed_state import ObservedState, ObservedValue
 from ..plans.stage import Stage
 from .quota_table import ENTITY, LEVEL, QuotaRows, StoredQuotas, differences, keys_of, shadowed_rows, shadowers_of

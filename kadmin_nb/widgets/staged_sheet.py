@@ -14,8 +14,8 @@ from ..model.changes import Change, Edit, Target
 from ..model.configurable import Configurable
 from ..plans import planning
 from ..plans.advice import dangers
+from ..plans.kinds import kind_of
 from ..plans.kinds.change_kind import ChangeKind
-from ..plans.kinds.registry import kind_of
 from ..plans.observed_state import ObservedState
 from ..plans.stage import Listener, Listeners, Stage, edits_of
 from .edit_history import EditHistory, Moved

@@ -30,7 +30,7 @@ from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.model.scram import MECHANISMS, ScramUser
-from kadmin_nb.plans.kinds.registry import remedy
+from kadmin_nb.plans.kinds import remedy
 from kadmin_nb.secrets import Secret
 from kadmin_nb.state.taking import snapshot_of
 from kadmin_nb.usage.request_log import sizes_of

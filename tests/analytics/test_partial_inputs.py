@@ -33,8 +33,8 @@ from kadmin_nb.plans import stalls
 from kadmin_nb.plans.advice.fallback import fallback_values
 from kadmin_nb.plans.advice.warnings import _protocols
 from kadmin_nb.plans.apply_options import ApplyOptions
-from kadmin_nb.plans.impact import of_changes
-from kadmin_nb.plans.quotas_after import table_after
+from kadmin_nb.plans.observed_state import table_after
+from kadmin_nb.plans.plan_impact import of_changes
 from kadmin_nb.runbooks.report_checks import Verdicts
 from kadmin_nb.usage.covered import coverage
 from tests.double.kafka import FakeKafka

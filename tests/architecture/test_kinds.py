@@ -13,7 +13,7 @@ from tests.architecture.sources import IN_PACKAGE, PACKAGE, nodes_of
 CLASSES = {"Entity", "Resource"}
 NAMES = {"quota", "config"}
 
-KIND_FILES = ("plans/kinds/quotas.py", "plans/kinds/configs.py")
+KIND_FILES = ("plans/kinds/quota_changes.py", "plans/kinds/config_changes.py")
 
 LEFT_IN_PLANS = {"plans/stage.py": 1, "plans/change_words.py": 1}
 """An argument that already is an entity; the hint that names the verbs of both."""

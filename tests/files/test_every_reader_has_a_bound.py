@@ -18,7 +18,7 @@ import kadmin_nb as kn
 from kadmin_nb import files, state
 from kadmin_nb.commands import terminal
 from kadmin_nb.frames import files as frames
-from kadmin_nb.plans.journal import hash_chain
+from kadmin_nb.plans.journal import read_records
 from kadmin_nb.policy import rules_of
 from kadmin_nb.profiles import targets
 from kadmin_nb.runbooks import catalogue
@@ -41,7 +41,7 @@ READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "pairs, Parquet": ("pairs.parquet", frames.read_table),
     "pairs, CSV": ("pairs.csv", frames.read_table),
     "a notebook": ("n.ipynb", catalogue.Runbook.read),
-    "a journal": ("j.jsonl", hash_chain.read_records),
+    "a journal": ("j.jsonl", read_records),
     "a PEM file": ("ca.pem", lambda place: kn.connect("localhost:1", properties=trusting(place))),
     "a secret": ("secret", lambda place: kn.connect("localhost:1", properties=signing_in(place))),
 }

@@ -17,7 +17,7 @@ from kadmin_nb import state
 from kadmin_nb.commands.plan import _change_lines_in
 from kadmin_nb.commands.runbook import _parameters_in
 from kadmin_nb.frames import files as frames
-from kadmin_nb.plans.journal import hash_chain
+from kadmin_nb.plans.journal import read_records
 from kadmin_nb.policy import rules_of
 from kadmin_nb.profiles import settings_for, targets
 from kadmin_nb.profiles.secret_references import read_reference
@@ -44,7 +44,7 @@ def profiles(place: Path) -> object:
 READERS = {
     "a plan": Reader("p.json", (SAVED / "applied.json").read_text(), lambda place: kn.Plan.load(place).id),
     "a journal": Reader(
-        "j.jsonl", (SAVED / "applied.jsonl").read_text(), lambda place: hash_chain.read_records(place).records
+        "j.jsonl", (SAVED / "applied.jsonl").read_text(), lambda place: read_records(place).records
     ),
     "parameters": Reader("p.json", '{"changes": ["set producer_byte_rate=1 user=a"]}', _parameters_in),
     "lines": Reader(

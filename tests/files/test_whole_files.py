@@ -14,7 +14,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb import files
-from kadmin_nb.plans.journal.hash_chain import Journal
+from kadmin_nb.plans.journal import Journal
 from kadmin_nb.plans.journal.storage import opened
 from tests.full_disk import killed_before_call, no_more_than, small_disk
 

@@ -16,8 +16,8 @@ from kadmin_nb.cluster.resolve_engines import pairs_of
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.given_frames import fitted, table_of
 from kadmin_nb.plans.change_lines import frame_edits
-from kadmin_nb.plans.kinds.configs import CONFIGS as CONFIG_KIND
-from kadmin_nb.plans.kinds.quotas import QUOTAS as QUOTA_KIND
+from kadmin_nb.plans.kinds import CONFIGS as CONFIG_KIND
+from kadmin_nb.plans.kinds import QUOTAS as QUOTA_KIND
 from kadmin_nb.resolution.kernel import resolve
 from kadmin_nb.resolution.tree import tree
 from kadmin_nb.runbooks import cells

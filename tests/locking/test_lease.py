@@ -25,7 +25,7 @@ from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.errors import PlanRefused, TimedOut
 from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.plans.execution import executor
-from kadmin_nb.plans.journal.hash_chain import Journal
+from kadmin_nb.plans.journal import Journal
 from kadmin_nb.processes import Process
 from kadmin_nb.secrets import Secret
 from tests.persons import give_password

@@ -60,7 +60,7 @@ def job_without_locks(kafka) -> Callable[..., subprocess.Popen[str]]:
 STOPS_ITSELF = """
 import os, signal
 from kadmin_nb.commands import main
-from kadmin_nb.plans.journal.hash_chain import Journal
+from kadmin_nb.plans.journal import Journal
 real = Journal.write
 def write(journal, kind, **says):
     real(journal, kind, **says)

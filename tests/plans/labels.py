@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
-from kadmin_nb.model import rights
 from kadmin_nb.model.changes import DELETE, SET, Change, Edit, Refusal, Target
 from kadmin_nb.model.configurable import Configurable
 from kadmin_nb.model.findings import DANGER, WARNING, Finding
@@ -26,6 +25,7 @@ class Labelled(Configurable):
 
     kind: ClassVar[str] = "label"
     scope: ClassVar[str] = "LABELS"
+    alter_operation: ClassVar[str] = "ALTER"
     name: str
 
     @classmethod
@@ -95,9 +95,6 @@ class LabelChanges(ChangeKind):
 
     def wish(self, changes: Sequence[Change], secrets: object) -> dict[str, str | None]:
         return {c.key: c.after for c in changes}
-
-    def needed_right(self, resource: Configurable) -> rights.Right:
-        return rights.on_cluster("ALTER")
 
     def undo_notes(self, change: Change) -> Iterable[str]:
         yield "a label was worn"

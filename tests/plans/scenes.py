@@ -11,9 +11,10 @@ from kadmin_nb.model.changes import Change
 from kadmin_nb.model.client_configs import ClientEntity, Replacement
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.plans import gradual, sending
-from kadmin_nb.plans.gradual import Wave
+from kadmin_nb.plans import sending
+from kadmin_nb.plans.sending import Wave
 from kadmin_nb.plans.stage import Stage
+from kadmin_nb.plans.stalls import schedule
 from tests.double import FakeKafka
 from tests.plans.simulation import Scene
 
@@ -112,7 +113,7 @@ def in_steps(kafka: FakeKafka):
         quotas = kafka.quotas.describe()
         asked = tuple(changes), str(quotas.to_pylist())
         if asked not in SCHEDULES:
-            SCHEDULES[asked] = gradual.schedule(sending.waves(changes), quotas, USED, 60.0, request=1e4)
+            SCHEDULES[asked] = schedule(sending.waves(changes), quotas, USED, 60.0, request=1e4)
         return SCHEDULES[asked]
 
     return waves

@@ -18,19 +18,17 @@ from kadmin_nb.errors import KadminError
 from kadmin_nb.model.changes import DELETE, FAILED, SKIPPED, UNCHANGED, VERIFIED, Change, Outcome
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.plans import planning, validation
+from kadmin_nb.plans import journal, kinds, planning, sending
 from kadmin_nb.plans.apply_options import ApplyOptions
 from kadmin_nb.plans.execution import executor, rollback
 from kadmin_nb.plans.execution.executor import Hooks
-from kadmin_nb.plans.gradual import Wave
-from kadmin_nb.plans.journal import hash_chain, replay
-from kadmin_nb.plans.journal.hash_chain import Journal
+from kadmin_nb.plans.journal import Journal, replay
 from kadmin_nb.plans.journal.replay import JournalState
-from kadmin_nb.plans.kinds import registry
 from kadmin_nb.plans.outcomes import ApplyResult
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.plan_file import PlanHead
 from kadmin_nb.plans.secret_resolver import Resolver, nowhere
+from kadmin_nb.plans.sending import Wave
 from kadmin_nb.plans.stage import Stage
 from tests.double import Crash, FakeKafka
 from tests.double.calls import Call
@@ -102,11 +100,11 @@ class Pages:
     def opened(self) -> Journal:
         """A journal over these lines, its chain checked."""
         self.is_full = False
-        real, hash_chain.opened = hash_chain.opened, lambda place: self
+        real, journal.opened = journal.opened, lambda place: self
         try:
             return Journal.open(self.place)
         finally:
-            hash_chain.opened = real
+            journal.opened = real
 
 
 @dataclass(frozen=True)
@@ -143,8 +141,8 @@ def plan_of(kafka: FakeKafka, stage: Callable[[Stage], None], resolver: Resolver
     """What `Cluster.new_stage().plan()` makes of it."""
 
     def planned(edits, reason, allow_unknown, *_) -> Plan:
-        seen = registry.take(kafka, [edit.target for edit in edits], whole=True, topic_ids=True)
-        rows = validation.validated(kafka, planning.changes(edits, seen, allow_unknown), resolver)
+        seen = kinds.take(kafka, [edit.target for edit in edits], whole=True, topic_ids=True)
+        rows = sending.validated(kafka, planning.changes(edits, seen, allow_unknown), resolver)
         return Plan(PlanHead(kafka.id, kafka.now().isoformat(), reason), tuple(rows))
 
     wishes = Stage(planned)

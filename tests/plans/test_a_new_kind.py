@@ -9,13 +9,12 @@ import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import DELETE, SET, VERIFIED, Edit, Refusal
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.plans import change_lines
+from kadmin_nb.plans import change_lines, kinds
 from kadmin_nb.plans.advice.dangers import advice_on
 from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.execution.preflight import Gate
 from kadmin_nb.plans.journal.replay import JournalState
-from kadmin_nb.plans.kinds import registry
-from kadmin_nb.plans.kinds.registry import remedy
+from kadmin_nb.plans.kinds import remedy
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.secret_resolver import nowhere
 from kadmin_nb.plans.stage import Stage
@@ -32,7 +31,7 @@ ALICE, LOCAL = Labelled("alice"), Labelled("local")
 @pytest.fixture
 def kafka(monkeypatch: pytest.MonkeyPatch) -> FakeKafka:
     """Three brokers that know labels, and plans that do."""
-    monkeypatch.setitem(registry.KINDS, LABELS.name, LABELS)
+    monkeypatch.setitem(kinds.KINDS, LABELS.name, LABELS)
     kafka = FakeKafka()
     kafka.labels = Labels(kafka)  # type: ignore[attr-defined]
     kafka.cluster.write((ALICE, "old"), "yes")  # type: ignore[arg-type]
@@ -87,7 +86,7 @@ def test_its_file_is_read_back(plan, tmp_path, monkeypatch):
     """A saved plan of labels could be opened by nobody, not even by us."""
     again = Plan.load(plan.save(tmp_path / "p.json"))
     assert (again, again.id, again.changes) == (plan, plan.id, plan.changes)
-    monkeypatch.delitem(registry.KINDS, LABELS.name)
+    monkeypatch.delitem(kinds.KINDS, LABELS.name)
     with pytest.raises(kn.Invalid, match="does not know changes of kind label"):
         Plan.load(tmp_path / "p.json")
 

@@ -18,8 +18,7 @@ from kadmin_nb.commands import terminal
 from kadmin_nb.errors import PlanRefused
 from kadmin_nb.plans import sending
 from kadmin_nb.plans.execution import executor
-from kadmin_nb.plans.journal import hash_chain, replay
-from kadmin_nb.plans.journal.hash_chain import Journal
+from kadmin_nb.plans.journal import Journal, read_records, replay
 from kadmin_nb.plans.journal.storage import folder_of
 from kadmin_nb.plans.journal.store import journals
 from kadmin_nb.plans.outcomes import ApplyResult
@@ -63,7 +62,7 @@ def sizes(journal: bytes, step: int) -> list[int]:
 
 
 def journalled(place: Path) -> replay.JournalState:
-    return replay.replayed(hash_chain.read_records(place).records)
+    return replay.replayed(read_records(place).records)
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import Change
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.plans import gradual, sending
+from kadmin_nb.plans import sending
 from kadmin_nb.plans.sending import batches
-from kadmin_nb.plans.stalls import stalls
+from kadmin_nb.plans.stalls import schedule, stalls
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
@@ -181,7 +181,7 @@ def _foretold(plan: kn.Plan, quotas: pa.Table, usage: pa.Table, windows: int) ->
 def _the_steps_keep_the_bound(cluster, quotas, producer, windows, bound) -> None:
     plan, start = lowering(cluster, client_id="in-steps"), time.monotonic()
     seen, safe = used("in-steps"), sending.waves(plan.changes)
-    waves = gradual.schedule(safe, quotas, seen, bound, windows=windows, request=BATCH)
+    waves = schedule(safe, quotas, seen, bound, windows=windows, request=BATCH)
     assert len(waves) >= 3
     for wave in waves:
         at = time.monotonic()

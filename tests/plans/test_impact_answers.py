@@ -11,8 +11,8 @@ import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import OK, SET, Change
 from kadmin_nb.model.entity import Entity
+from kadmin_nb.plans.observed_state import table_after
 from kadmin_nb.plans.plan_file import PlanHead
-from kadmin_nb.plans.quotas_after import table_after
 
 KEY = "producer_byte_rate"
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)

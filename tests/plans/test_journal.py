@@ -16,8 +16,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb import files
-from kadmin_nb.plans.journal import hash_chain, replay, storage
-from kadmin_nb.plans.journal.hash_chain import Journal
+from kadmin_nb.plans.journal import Journal, JournalRecord, read_records, replay, storage
 from kadmin_nb.plans.journal.storage import folder_of
 from tests.full_disk import no_more_than
 from tests.waiting import eventually, state_of_process
@@ -37,13 +36,13 @@ def written(place: Path) -> bytes:
 
 
 def kinds(place: Path) -> list[str]:
-    return [record.kind for record in hash_chain.read_records(place).records]
+    return [record.kind for record in read_records(place).records]
 
 
 def test_what_was_written_is_read(place):
     """The journal said less than had been done."""
     written(place)
-    records = hash_chain.read_records(place).records
+    records = read_records(place).records
     assert [(r.line, r.kind) for r in records] == [(1, "intent"), (2, "outcome"), (3, "end")]
     assert records[1].says == {"refused": {"2": "INVALID_CONFIG: naïve \ud800 \n"}}
 
@@ -57,13 +56,13 @@ def test_any_edited_byte_names_its_line(place):
         place.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
         line = good[:at].count(b"\n") + 1
         with pytest.raises(kn.Invalid, match=rf"line {line} of the journal .* was edited"):
-            hash_chain.read_records(place)
+            read_records(place)
         with pytest.raises(kn.Invalid, match=rf"line {line} "):
             Journal.open(place)
     for gone in range(2):
         place.write_bytes(b"\n".join([*lines[:gone], *lines[gone + 1 :]]))
         with pytest.raises(kn.Invalid, match=rf"line {gone + 1} "):
-            hash_chain.read_records(place)
+            read_records(place)
 
 
 @pytest.mark.slow
@@ -73,11 +72,11 @@ def test_any_byte_that_is_not_utf_8_names_its_line(place):
     for at in range(len(good) - 1):
         place.write_bytes(good[:at] + b"\xff" + good[at + 1 :])
         line = good[:at].count(b"\n") + 1
-        for look in (hash_chain.read_records, Journal.open):
+        for look in (read_records, Journal.open):
             with pytest.raises(kn.Invalid, match=rf"line {line} of the journal .* was edited"):
                 look(place)
     place.write_bytes(good[:-1] + b"\xff")
-    assert hash_chain.read_records(place).torn == [3]
+    assert read_records(place).torn == [3]
 
 
 @pytest.mark.parametrize(
@@ -97,12 +96,12 @@ def test_a_line_under_a_right_hash_that_is_not_a_record_is_named(record, told, p
         book.write("intent", rows="1")
         book.write_text(record)
     with pytest.raises(kn.Invalid, match=f"line 2 of the journal is not a record of kadmin_nb: {told}"):
-        hash_chain.read_records(place)
+        read_records(place)
 
 
 def test_a_field_of_a_record_that_is_wrong_is_named():
     """The journal could not be replayed, and nothing said where."""
-    record = hash_chain.JournalRecord(3, "intent", {"at": "2026-08-01T12:00:00+00:00", "rows": 7})
+    record = JournalRecord(3, "intent", {"at": "2026-08-01T12:00:00+00:00", "rows": 7})
     with pytest.raises(kn.Invalid) as refused:
         replay.replayed([record])
     assert str(refused.value) == "line 3 of the journal is not a record of kadmin_nb: rows: expected str, got int"
@@ -111,9 +110,9 @@ def test_a_field_of_a_record_that_is_wrong_is_named():
 def test_lines_cut_off_the_end_are_seen_against_the_head_that_was_kept(place):
     """The last line was gone, and the rest of the chain was whole."""
     good = written(place)
-    head = hash_chain.read_records(place).head
+    head = read_records(place).head
     place.write_bytes(b"\n".join(good.split(b"\n")[:2]) + b"\n")
-    assert hash_chain.read_records(place).head != head
+    assert read_records(place).head != head
 
 
 @pytest.mark.slow
@@ -123,7 +122,7 @@ def test_a_torn_last_line_is_passed_over_and_told_of(place):
     for end in range(len(good)):
         place.write_bytes(good[:end])
         whole = good[: end + 1].count(b"\n") if good[end : end + 1] == b"\n" else good[:end].count(b"\n")
-        assert len(hash_chain.read_records(place).records) == whole
+        assert len(read_records(place).records) == whole
         with Journal.open(place) as book:
             assert len(book.before) == whole
             book.write("run", run=2)
@@ -163,7 +162,7 @@ def test_where_nothing_can_be_appended_each_record_is_a_file(place, monkeypatch)
     assert kinds(place) == ["intent", "outcome"]
     (folder_of(place) / "000001.json").write_text("{}\n")
     with pytest.raises(kn.Invalid, match="line 1 "):
-        hash_chain.read_records(place)
+        read_records(place)
 
 
 def test_threads_that_begin_at_once_have_files_and_one_journal_each(tmp_path):
@@ -207,7 +206,7 @@ def test_a_journal_taken_away_by_its_last_writer_is_opened_anew(place, monkeypat
 def test_a_second_process_is_refused_while_the_first_writes(place):
     """Two jobs resumed the same plan at the same time."""
     opening = f"Journal.open(Path({str(place)!r}))"
-    program = f"from kadmin_nb.plans.journal.hash_chain import Journal; from pathlib import Path; {opening}"
+    program = f"from kadmin_nb.plans.journal import Journal; from pathlib import Path; {opening}"
     with Journal.open(place) as book:
         book.write("run", run=1)
         ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
@@ -220,7 +219,7 @@ def test_a_second_process_is_refused_while_the_first_writes(place):
 def test_a_zombie_keeps_nobody_out(place):
     """The container has no init: the run was killed, nobody asked how it ended, and its plan was 'being applied'."""
     program = f"import sys; book = Journal.open(Path({str(place)!r})); print(flush=True); sys.stdin.read()"
-    modules = "from kadmin_nb.plans.journal.hash_chain import Journal; from pathlib import Path"
+    modules = "from kadmin_nb.plans.journal import Journal; from pathlib import Path"
     words = [sys.executable, "-c", f"{modules}; {program}"]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as killed:
         assert killed.stdout.readline()
@@ -288,7 +287,7 @@ def test_the_time_of_a_row_ends_when_brokers_show_it():
     ]
     hours = [datetime(2026, 11, 1, hour, tzinfo=UTC) for hour in range(11)]
     records = [
-        hash_chain.JournalRecord(line, kind, {**says, "at": hours[hour].isoformat()})
+        JournalRecord(line, kind, {**says, "at": hours[hour].isoformat()})
         for line, (kind, hour, says) in enumerate(texts, 1)
     ]
     state = replay.replayed(records)

@@ -14,7 +14,7 @@ from kadmin_nb.model.changes import OK, Change, Refusal
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.plans.kinds.registry import remedy
+from kadmin_nb.plans.kinds import remedy
 from kadmin_nb.plans.plan import Plan, with_head
 from kadmin_nb.plans.plan_file import PlanHead
 from tests.double import FakeKafka

@@ -17,8 +17,8 @@ from kadmin_nb.model.changes import OK, Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans import plan_file
-from kadmin_nb.plans.journal import hash_chain, store
-from kadmin_nb.plans.kinds.registry import KINDS
+from kadmin_nb.plans.journal import Journal, store
+from kadmin_nb.plans.kinds import KINDS
 from kadmin_nb.plans.plan import Plan, document_of, read_plan, with_note
 from kadmin_nb.plans.plan_file import PlanHead
 from tests.architecture.sources import ROOT
@@ -337,7 +337,7 @@ def test_a_journal_holds_a_plan_of_the_same_shape(tmp_path):
         if name in LAWFUL or number % 7:
             continue
         place = tmp_path / "cluster" / f"{number:064}.jsonl"
-        with hash_chain.Journal.open(place) as journal:
+        with Journal.open(place) as journal:
             journal.write("plan", plan=document)
         for look in (lambda j: j.plan, lambda j: j.to_arrow(), lambda j: j.state and j.plan):
             with pytest.raises(kn.KadminError):

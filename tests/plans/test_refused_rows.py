@@ -12,7 +12,7 @@ from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import THROTTLE_RATES, Resource
 from kadmin_nb.plans.advice import dangers
 from kadmin_nb.plans.execution import executor
-from kadmin_nb.plans.validation import refusals
+from kadmin_nb.plans.sending import refusals
 from tests.double import FakeKafka
 from tests.plans.plan_rows import rows
 

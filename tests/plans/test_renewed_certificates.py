@@ -15,10 +15,9 @@ from kadmin_nb.commands import terminal
 from kadmin_nb.errors import PlanRefused
 from kadmin_nb.local import LocalKafka, TlsFiles
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.plans import planning, validation
+from kadmin_nb.plans import kinds, planning, sending
 from kadmin_nb.plans.apply_options import ApplyOptions
 from kadmin_nb.plans.execution import executor
-from kadmin_nb.plans.kinds import registry
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.plan_file import PlanHead
 from kadmin_nb.plans.stage import Stage
@@ -201,8 +200,8 @@ def again(kafka: FakeKafka) -> Plan:
     kafka.cluster.settle()
 
     def planned(edits, reason, allow_unknown, *_) -> Plan:
-        seen = registry.take(kafka, [edit.target for edit in edits], whole=True)
-        changes = validation.validated(kafka, planning.changes(edits, seen, allow_unknown))
+        seen = kinds.take(kafka, [edit.target for edit in edits], whole=True)
+        changes = sending.validated(kafka, planning.changes(edits, seen, allow_unknown))
         return Plan(PlanHead(kafka.id, kafka.now().isoformat(), reason), tuple(changes))
 
     stage = Stage(planned)

@@ -12,11 +12,10 @@ from kadmin_nb.errors import Conflict, KadminError
 from kadmin_nb.model.changes import OK, Change, Refusal
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.resources import Resource
-from kadmin_nb.plans import planning, secret_resolver, validation
+from kadmin_nb.plans import kinds, planning, secret_resolver, sending
 from kadmin_nb.plans.apply_options import ApplyOptions
 from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.execution.executor import Hooks
-from kadmin_nb.plans.kinds import registry
 from kadmin_nb.plans.outcomes import ApplyResult
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.plan_file import PlanHead
@@ -39,8 +38,8 @@ def plan_of(kafka: FakeKafka) -> Plan:
     kafka.cluster.settle()
 
     def planned(edits, reason, allow_unknown, *_) -> Plan:
-        seen = registry.take(kafka, [edit.target for edit in edits], whole=True)
-        rows = validation.validated(kafka, planning.changes(edits, seen, allow_unknown), HOOKS.resolver)
+        seen = kinds.take(kafka, [edit.target for edit in edits], whole=True)
+        rows = sending.validated(kafka, planning.changes(edits, seen, allow_unknown), HOOKS.resolver)
         return Plan(PlanHead(kafka.id, kafka.now().isoformat(), reason), tuple(rows))
 
     stage = Stage(planned)

@@ -12,9 +12,9 @@ import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.changes import DELETE, SET, Change
 from kadmin_nb.model.entity import Entity
-from kadmin_nb.plans import gradual, sending
-from kadmin_nb.plans.quotas_after import table_after
-from kadmin_nb.plans.stalls import stalls
+from kadmin_nb.plans import sending
+from kadmin_nb.plans.observed_state import table_after
+from kadmin_nb.plans.stalls import schedule, stalls, steps
 
 MB = 1e6
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -180,11 +180,11 @@ def test_a_frame_without_the_columns_is_refused():
         stalls([change(1, "user=alice", None, 1)], NOTHING, pd.DataFrame({"user": ["alice"], "clientid": ["app"]}))
 
 
-def waves_of(plan: list[Change], before: pa.Table, seen: pa.Table, bound: float = 15.0) -> list[gradual.Wave]:
-    return gradual.schedule(sending.waves(plan), before, seen, bound)
+def waves_of(plan: list[Change], before: pa.Table, seen: pa.Table, bound: float = 15.0) -> list[sending.Wave]:
+    return schedule(sending.waves(plan), before, seen, bound)
 
 
-def values(waves: list[gradual.Wave], row: int) -> list[str | None]:
+def values(waves: list[sending.Wave], row: int) -> list[str | None]:
     return [c.after for wave in waves for c in wave.changes if c.row == row]
 
 
@@ -201,7 +201,7 @@ def test_a_tenfold_lowering_goes_down_in_steps():
 def test_small_requests_need_fewer_steps():
     """Our clients send 16 kB at a time, and it went down as if each sent a megabyte."""
     plan, before = [change(1, "user=alice", 5 * MB, MB / 10)], stored({"user=alice": 5 * MB})
-    waves = gradual.schedule([plan], before, usage(("alice", "app", MB)), request=16_384)
+    waves = schedule([plan], before, usage(("alice", "app", MB)), request=16_384)
     assert values(waves, 1) == ["486835", "238028", "117394", "100000"]
 
 
@@ -266,4 +266,4 @@ def _held(row: dict) -> float:
 def test_a_bound_that_no_broker_can_keep_is_refused(bound):
     """--gradual 0 made ten thousand steps."""
     with pytest.raises(kn.UsageError, match="is too short"):
-        gradual.steps([], schemas.STALLS.empty(), bound)
+        steps([], schemas.STALLS.empty(), bound)

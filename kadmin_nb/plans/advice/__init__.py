@@ -6,9 +6,8 @@ them as notes. What `apply` refuses does not depend on them: it judges anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -31,26 +30,22 @@ SHOWN = 20
 
 @dataclass(frozen=True)
 class Advice:
-    """The dangers of a plan, and its warnings, which are worked out when first asked for.
+    """The dangers of a plan, and its warnings.
 
     `needs_allowing` is False where dangers are said and let through: in kafka-configs.
     """
 
     dangers: tuple[Finding, ...] = ()
-    warn: Callable[[], Sequence[Finding]] = field(default=lambda: (), repr=False)
+    warnings: tuple[Finding, ...] = ()
     needs_allowing: bool = True
-
-    @cached_property
-    def warnings(self) -> tuple[Finding, ...]:
-        return tuple(self.warn())
 
     def with_dangers(self, more: Iterable[Finding]) -> Advice:
         """The same with some more."""
-        return Advice(in_order([*self.dangers, *more]), lambda: self.warnings, self.needs_allowing)
+        return replace(self, dangers=in_order([*self.dangers, *more]))
 
     def with_warnings(self, more: Collection[Finding]) -> Advice:
         """The same with some more."""
-        return replace(self, warn=lambda: (*self.warnings, *more))
+        return replace(self, warnings=(*self.warnings, *more))
 
     def refusal_lines(
         self, reason: str | None, syntax: Syntax, shown: int | None = SHOWN, *, is_applicable: bool = True
@@ -75,13 +70,14 @@ class Advice:
         """What a rollback leaves as it is, a line each."""
         return _head([warning for warning in self.warnings if warning.code == LEFT], None)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickled, it is worked out."""
-        return _kept, (self.dangers, self.warnings)
-
     def notes(self) -> list[dict[str, str]]:
-        """As they stand beside a plan's body."""
-        return [_note(finding) for finding in (*self.dangers, *self.warnings)]
+        """The notes of a plan's file that say it."""
+        of_notes = ("row", "resource", "key", "message")
+        rows = [(f.severity, row_of(f, (f.severity, *of_notes))) for f in (*self.dangers, *self.warnings)]
+        return [
+            {"kind": severity, **{name: str(value) for name, value in row.items() if value is not None}}
+            for severity, row in rows
+        ]
 
 
 def advice_of_notes(notes: Iterable[Mapping[str, str]]) -> Advice:
@@ -93,11 +89,8 @@ def advice_of_notes(notes: Iterable[Mapping[str, str]]) -> Advice:
         They are none.
     """
     several = [_finding(note) for note in notes]
-    return _kept(*(tuple(f for f in several if f.severity == severity) for severity in (DANGER, WARNING)))
-
-
-def _kept(dangers: tuple[Finding, ...], warnings: tuple[Finding, ...]) -> Advice:
-    return Advice(dangers, lambda: warnings)
+    dangers, warnings = (tuple(f for f in several if f.severity == severity) for severity in (DANGER, WARNING))
+    return Advice(dangers, warnings)
 
 
 def in_order(dangers: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -140,11 +133,6 @@ def same_stores(changes: Iterable[Change]) -> Sentence | None:
 def answer(schema: pa.Schema, findings: Iterable[Finding]) -> Answer:
     """DANGERS or WARNINGS."""
     return Answer(findings_table(schema, findings))
-
-
-def _note(finding: Finding) -> dict[str, str]:
-    row = row_of(finding, (finding.severity, "row", "resource", "key", "message"))
-    return {"kind": finding.severity, **{name: str(value) for name, value in row.items() if value is not None}}
 
 
 def _finding(note: Mapping[str, str]) -> Finding:

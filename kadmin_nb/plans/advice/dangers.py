@@ -9,7 +9,7 @@ from ...model.changes import Change
 from ...model.configurable import Configurable
 from ...model.findings import WARNING, Finding
 from .. import sending
-from ..kinds.registry import by_kind, kind_of
+from ..kinds import by_kind, kind_of
 from ..observed_state import ObservedState
 from ..secret_resolver import Resolver
 from . import Advice, in_order
@@ -22,7 +22,7 @@ def found(
     resolver: Resolver | None = None,
     state: ObservedState | None = None,
 ) -> tuple[Finding, ...]:
-    """The dangers of these rows on the cluster as it is; most plans have none, and then nobody is asked.
+    """The dangers of these rows on the cluster as it is; most plans have none, and ask no broker.
 
     A row that the broker refuses changes nothing, and so has none.
 
@@ -60,7 +60,7 @@ IN_PARTS = "in parts"
 
 
 def advice_on(kafka: Kafka, changes: Sequence[Change], state: ObservedState | None, resolver: Resolver) -> Advice:
-    """Dangers, judged now, and warnings, worked out when they are asked for; of rows that are not refused.
+    """Dangers and warnings of the rows that are not refused, judged now.
 
     Parameters
     ----------
@@ -72,11 +72,9 @@ def advice_on(kafka: Kafka, changes: Sequence[Change], state: ObservedState | No
     groups = by_kind(changes)
     for kind, mine in groups.items():
         kind.read_for_warnings(kafka, mine, facts)
-
-    def warn() -> list[Finding]:
-        return [*(warned for kind, mine in groups.items() for warned in kind.warnings(mine, facts)), *in_parts(changes)]
-
-    return Advice(found(kafka, changes, resolver, facts), warn)
+    all_dangers = found(kafka, changes, resolver, facts)
+    warnings = (warning for kind, mine in groups.items() for warning in kind.warnings(mine, facts))
+    return Advice(all_dangers, (*warnings, *in_parts(changes)))
 
 
 def in_parts(changes: Iterable[Change]) -> Iterator[Finding]:

@@ -28,26 +28,22 @@ _Configs = Mapping[str, ConfigValue]
 
 
 def fallback_values(kafka: Kafka, targets: Iterable[Target]) -> Values:
-    """The values below these configs; below the default for all brokers, one of every broker that serves."""
+    """The values below these configs.
+
+    Below the default for all brokers it is one of every broker that serves; none where one of them does not say.
+    """
     configs = [(cast(Resource, resource), key) for resource, key in targets]
     of_all = [key for resource, key in configs if resource.is_default_broker]
     of_resources = [(resource, key) for resource, key in configs if not resource.is_default_broker]
-    values = {**_of_all_brokers(kafka, of_all), **_of_each(kafka, of_resources)}
+    of_brokers = _of_brokers(kafka, set(of_all)).values()
+    values: dict[Target, Collection[str | None]] = {
+        (_ALL_BROKERS, key): {text for shown in of_brokers for text in fallback_texts(_ALL_BROKERS, key, shown)}
+        for key in of_all
+    }
+    own_rows = _configs(kafka, {resource for resource, _ in of_resources}, {key for _, key in of_resources})
+    values |= {(r, key): fallback_texts(r, key, own_rows.get(r, {})) for r, key in of_resources}
     topics = [(r, key) for r, key in of_resources if r.type == "TOPIC" and not values[r, key]]
     return {**values, **_of_topics(kafka, topics)}
-
-
-def _of_each(kafka: Kafka, targets: Sequence[tuple[Resource, str]]) -> dict[Target, Collection[str | None]]:
-    """The fallbacks that the resources' own rows name."""
-    configs = _configs(kafka, {resource for resource, _ in targets}, {key for _, key in targets})
-    return {(r, key): fallback_texts(r, key, configs.get(r, {})) for r, key in targets}
-
-
-def _of_all_brokers(kafka: Kafka, keys: Collection[str]) -> dict[Target, Collection[str | None]]:
-    """The fallbacks of the default for all brokers, one of each; none where one of them does not say."""
-    configs = _of_brokers(kafka, set(keys))
-    texts = {key: [fallback_texts(_ALL_BROKERS, key, values) for values in configs.values()] for key in keys}
-    return {(_ALL_BROKERS, key): {text for of_broker in texts[key] for text in of_broker} for key in keys}
 
 
 def _of_topics(kafka: Kafka, topics: Sequence[tuple[Resource, str]]) -> Values:
@@ -72,7 +68,7 @@ def _of_brokers(kafka: Kafka, keys: Collection[str]) -> Mapping[Resource, _Confi
 
 
 def _configs(kafka: Kafka, resources: Collection[Resource], keys: Collection[str]) -> Mapping[Resource, _Configs]:
-    """The configs by resource and key, with those that stand in; what cannot be read is not among them."""
+    """The configs by resource and key, with their substitutes; what cannot be read is left out."""
     names = sorted({name for key in keys for name in own_keys(key)})
     configs: dict[Resource, dict[str, ConfigValue]] = {resource: {} for resource in resources}
     for row in kafka.configs.describe(resources, names).to_pylist() if resources else ():
@@ -85,12 +81,12 @@ def _configs(kafka: Kafka, resources: Collection[Resource], keys: Collection[str
 
 
 def _synonyms(key: str, configs: _Configs) -> list[Synonym]:
-    """Every place where a resource has a value for the key, or for one that stands in."""
+    """Every place where a resource has a value for the key, or for a substitute of it."""
     return [synonym for name in own_keys(key) if name in configs for synonym in configs[name].synonyms]
 
 
 def own_keys(key: str) -> tuple[str, ...]:
-    """The key and those of the same resource that stand in for it."""
+    """The key and its substitutes on the same resource."""
     return deciding_keys("BROKER", key)
 
 

@@ -60,13 +60,18 @@ def dangers(changes: Sequence[Change], state: ObservedState) -> Iterator[Finding
     current_limits = {target: now.value for target, now in observed.items() if target[0] in everyones}
     before = {**current_limits, **{change.target: change.old for change in quotas}}
     after = {**current_limits, **{change.target: change.after for change in quotas}}
-    yield from _lifted(for_everyone, before, after)
+    for change in for_everyone:
+        level, key = change.level or "", change.key
+        was, will = _limit(before, level, key), _limit(after, level, key)
+        is_lower_beside = None not in (change.old, change.after) and float(change.after or 0) <= float(change.old or 0)
+        if was is not None and not is_lower_beside and (message := _lift_message(key, was, will)):
+            yield Finding.about(change, DANGER, QUOTA, message)
     if emptying and state.quotas is not None:
         yield from _emptied(emptying, after, state.quotas)
 
 
 def _lifting(changes: Iterable[Change]) -> list[Change]:
-    """The rows that may lift a limit: removals, and those of the levels of everyone."""
+    """The rows that may lift a limit: removals, and all rows of the levels of everyone."""
     return [c for c in changes if c.level and (c.after is None or c.level in EVERYONE) and not c.is_same]
 
 
@@ -87,19 +92,6 @@ def _limit(current_limits: Limits, level: str, key: str) -> float | None:
     return next((float(text) for text in texts if text is not None), None)
 
 
-def _lifted(changes: Iterable[Change], before: Limits, after: Limits) -> Iterator[Finding]:
-    for change in changes:
-        level, key = change.level or "", change.key
-        was, will = _limit(before, level, key), _limit(after, level, key)
-        if was is not None and (message := _lift_message(key, was, will)) and _takes_part(change):
-            yield Finding.about(change, DANGER, QUOTA, message)
-
-
-def _takes_part(change: Change) -> bool:
-    """True if it removes or raises a limit, rather than sets a lower one beside."""
-    return change.after is None or change.old is None or float(change.after) > float(change.old)
-
-
 def _lift_message(key: str, was: float, will: float | None) -> str | None:
     if will is None:
         consequence = "with no other limit behind it: clients without a quota of their own are unlimited"
@@ -111,7 +103,7 @@ def _lift_message(key: str, was: float, will: float | None) -> str | None:
 
 
 def _emptied(removed: Sequence[Change], after: Limits, stored: pa.Table) -> Iterator[Finding]:
-    """Rows that leave none of a level, where everyone is unlimited then."""
+    """Rows that remove all quotas of a level, so that everyone is unlimited."""
     for group in dict.fromkeys(map(_group, removed)):
         rows = [change for change in removed if _group(change) == group]
         level, key = group

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import cast
 
@@ -23,9 +24,9 @@ from ...model.grammar import DEFAULT, format_word
 from ...model.levels import LEVELS, LEVELS_BY_NAME, SHARED, Level
 from ...model.quota_keys import find, readable
 from ...model.resources import Resource
-from ...resolution.shadows import COMES_BEFORE, COMES_FIRST, Quota, comes_first, firsts, only_without
-from ..observed_state import ObservedState, of_place
-from ..quotas_after import Limits, limits_after, newly_shadowed
+from ...resolution.rules import Stored, stored_of
+from ...resolution.shadows import COMES_BEFORE, COMES_FIRST, Quota, comes_first, firsts, only_without, shadows_of_added
+from ..observed_state import ObservedState, of_place, table_after
 
 SHADOWS, SHADOWED, REACH, BLANK = "shadows", "shadowed", "reach", "blank client-id"
 OF_PRECEDENCE = (SHADOWS, SHADOWED, REACH, BLANK)
@@ -78,7 +79,7 @@ def behind(changes: Iterable[Change], sent: SentRows) -> Iterator[Finding]:
 
 
 def _protocols(kafka: Kafka) -> frozenset[str]:
-    """The protocols of the listeners for clients, of all brokers; none where those of one cannot be seen."""
+    """The protocols of all brokers' listeners for clients; none where one broker's cannot be seen."""
     brokers = kafka.brokers()
     if any(broker.is_fenced for broker in brokers):
         return frozenset()
@@ -86,27 +87,24 @@ def _protocols(kafka: Kafka) -> frozenset[str]:
     for row in kafka.configs.describe([broker.resource for broker in brokers], _LISTENERS).to_pylist():
         if row["key"] is not None:
             values[row["resource_name"]][row["key"]] = row["value"] or ""
-    protocols = list(map(_protocols_of, values.values()))
-    return frozenset().union(*protocols) if all(protocols) else frozenset()
-
-
-def _protocols_of(values: Mapping[str, str]) -> frozenset[str]:
-    """The protocols of one broker's listeners for clients; none where it does not say."""
-    listed, protocols, of_controllers = (values.get(key, "") for key in _LISTENERS)
-    protocol_of = dict(item.split(":", 1) for item in protocols.split(",") if ":" in item)
-    listeners = {listener.split("://")[0].strip() for listener in listed.split(",") if "://" in listener}
-    return frozenset(protocol_of.get(listener, listener) for listener in listeners - {*of_controllers.split(",")})
+    of_each = []
+    for of_broker in values.values():
+        listed, protocols, of_controllers = (of_broker.get(key, "") for key in _LISTENERS)
+        protocol_of = dict(item.split(":", 1) for item in protocols.split(",") if ":" in item)
+        listeners = {listener.split("://")[0].strip() for listener in listed.split(",") if "://" in listener}
+        of_each.append({protocol_of.get(name, name) for name in listeners - {*of_controllers.split(",")}})
+    return frozenset().union(*of_each) if all(of_each) else frozenset()
 
 
 def warnings(changes: Sequence[Change], state: ObservedState) -> list[Finding]:
-    """The warnings of these rows, few however many rows there are."""
+    """The warnings of these rows, few even for many rows."""
     quotas = [change for change in changes if change.level and not change.is_same]
     sets = [change for change in quotas if change.after is not None]
     if not quotas or state.quotas is None:
         return []
     levels = _Levels.of(state.quotas, quotas)
     return [
-        *_shadowing(quotas, state.quotas),
+        *_shadowing(quotas, levels),
         *_coming_late(sets, levels),
         *_escaping(sets, levels),
         *_sharing(sets, levels),
@@ -156,10 +154,21 @@ def several(names: Collection[object]) -> str:
 # -- what always comes first
 
 
-def _shadowing(changes: Sequence[Change], quotas: pa.Table) -> Iterator[Finding]:
-    shadowed_by_change = newly_shadowed(changes, quotas)
-    for change in changes if shadowed_by_change else ():
-        if shadowed := shadowed_by_change.get(change.target):
+_SHADOWING_LEVELS = sorted({level for levels in COMES_BEFORE.values() for level in levels})
+
+
+def _shadowing(changes: Sequence[Change], levels: _Levels) -> Iterator[Finding]:
+    """New quotas that shadow others, which can then never apply."""
+    if not any(c.level in _SHADOWING_LEVELS and c.old is None and c.after for c in changes):
+        return
+    names = pa.array([*COMES_BEFORE, *_SHADOWING_LEVELS], pa.string())
+    before, after = (
+        stored_of(quotas.filter(pc.is_in(quotas["level"].cast(pa.string()), names)).to_pylist())
+        for quotas in (levels.quotas_before, levels.quotas_after)
+    )
+    shadowed_by_change = shadows_of_added(before, after)
+    for change in changes:
+        if shadowed := shadowed_by_change.get((_entity(change), change.key)):
             who = f"{change.resource} {change.key} shadows {len(shadowed):,} quota{'s' * (len(shadowed) != 1)}"
             yield Finding.about(change, WARNING, SHADOWS, f"{who}, which can never apply any more: {several(shadowed)}")
 
@@ -168,11 +177,18 @@ def _coming_late(sets: Sequence[Change], levels: _Levels) -> Iterator[Finding]:
     """Quotas that reach no client with a client-id, as others come first for all of these."""
     shadowed: dict[tuple[Entity, str], list[Change]] = defaultdict(list)
     reaching: dict[Place, list[tuple[Change, Quota]]] = defaultdict(list)
-    for change, first, limit in _with_firsts(sets, levels):
-        if change.level in COMES_BEFORE:
+    rows = [c for c in sets if any(levels.after[first, c.key] > 0 for first in COMES_FIRST.get(c.level or "", ()))]
+    stored: Stored = {}
+    if rows:
+        names = pa.array({str(first) for c in rows for first in firsts(_entity(c))}, pa.string())
+        stored = stored_of(levels.quotas_after.filter(pc.is_in(levels.quotas_after["entity"], names)).to_pylist())
+    for change in rows:
+        first = comes_first(stored, _entity(change), change.key)
+        if first and change.level in COMES_BEFORE:
             shadowed[first, change.key].append(change)
-        else:
-            reaching[change.level or "", change.key].append((change, Quota(first, change.key, limit)))
+        elif first:
+            limit = Quota(first, change.key, stored[first, change.key])
+            reaching[change.level or "", change.key].append((change, limit))
     for (first, key), late in shadowed.items():
         message = f"{key} of {several([c.resource for c in late])} can never apply: {first} always wins"
         yield Finding.about(late[0], WARNING, SHADOWED, message)
@@ -180,24 +196,6 @@ def _coming_late(sets: Sequence[Change], levels: _Levels) -> Iterator[Finding]:
         limits = dict.fromkeys(limit for _, limit in pairs)
         whose, reach = several([c.resource for c, _ in pairs]), only_without(several(limits))
         yield Finding.about(pairs[0][0], WARNING, REACH, f"{key} of {whose} reaches {reach}")
-
-
-def _with_firsts(sets: Iterable[Change], levels: _Levels) -> Iterator[tuple[Change, Entity, float]]:
-    """The changes for whose clients with a client-id another quota comes first when the plan is done, with that one."""
-    rows = [c for c in sets if any(levels.after[first, c.key] > 0 for first in COMES_FIRST.get(c.level or "", ()))]
-    stored = _quotas_after(levels, {first for c in rows for first in firsts(_entity(c))}) if rows else {}
-    for change in rows:
-        if first := comes_first(stored, _entity(change), change.key):
-            yield change, first, stored[first, change.key]
-
-
-def _quotas_after(levels: _Levels, entities: Collection[Entity]) -> Limits:
-    """The quotas of these entities when the plan is done."""
-    by_text = {str(entity): entity for entity in entities}
-    rows = levels.stored.filter(pc.is_in(levels.stored["entity"], pa.array(by_text, pa.string())))
-    columns = (rows["entity"].to_pylist(), rows["key"].cast(pa.string()).to_pylist(), rows["value"].to_pylist())
-    before = {(by_text[entity], key): value for entity, key, value in zip(*columns, strict=True)}
-    return limits_after(before, (change for change in levels.changes if change.resource in entities))
 
 
 # -- levels, before and after
@@ -208,11 +206,11 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True)
 class _Levels:
-    """Counts of the quotas of each key and level, before and after; of each entity, where that is asked."""
+    """The number of quotas of each key and level, before and after; all QUOTAS, where that is asked."""
 
     before: Counter[Place]
     after: Counter[Place]
-    stored: pa.Table
+    quotas_before: pa.Table
     changes: Sequence[Change]
 
     @classmethod
@@ -223,15 +221,10 @@ class _Levels:
         after.subtract((c.level or "", c.key) for c in changes if c.old is not None and c.after is None)
         return cls(before, after, quotas, changes)
 
-    def names(self, level: str, key: str, kind: str, *, after: bool) -> set[str]:
-        """The users, or client-ids, that have a quota of their own at a level."""
-        rows = of_place(self.stored, level, key)
-        names = {*rows["client_id" if kind == "client-id" else kind].to_pylist()}
-        if after:
-            names |= {
-                _part_name(c, kind) for c in self.changes if (c.level, c.key) == (level, key) and c.after is not None
-            }
-        return names
+    @cached_property
+    def quotas_after(self) -> pa.Table:
+        """All QUOTAS after the changes: few warnings need them."""
+        return table_after(self.quotas_before, self.changes)
 
 
 def _counts(quotas: pa.Table) -> Counter[Place]:
@@ -239,6 +232,11 @@ def _counts(quotas: pa.Table) -> Counter[Place]:
     places = pa.table({name: quotas[name].cast(pa.string()) for name in ("level", "key")})
     counts = places.group_by(["level", "key"]).aggregate([([], "count_all")])
     return Counter({(row["level"], row["key"]): row["count_all"] for row in counts.to_pylist()})
+
+
+def _names(quotas: pa.Table, level: str, key: str, kind: str) -> set[str]:
+    """The users, or client-ids, that have a quota of their own at a level."""
+    return {*of_place(quotas, level, key)["client_id" if kind == "client-id" else kind].to_pylist()}
 
 
 def _part_name(change: Change, kind: str) -> str:
@@ -249,13 +247,13 @@ _FOR_ANY_CLIENT = ("DEFAULT_CLIENT_OF_USER", "DEFAULT_CLIENT_OF_DEFAULT_USER", "
 
 
 def _escaping(sets: Sequence[Change], levels: _Levels) -> Iterator[Finding]:
-    """A quota for any client-id looks as if nobody could escape it."""
+    """A quota for any client-id, which clients without a client-id escape."""
     groups: dict[Place, list[Change]] = defaultdict(list)
     for change in sets:
         if change.level in _FOR_ANY_CLIENT and levels.after["DEFAULT_USER", change.key] <= 0:
             groups[change.level, change.key].append(change)
     for (level, key), changes in groups.items():
-        bound = levels.names("USER", key, "user", after=True) if level == _FOR_ANY_CLIENT[0] else set()
+        bound = _names(levels.quotas_after, "USER", key, "user") if level == _FOR_ANY_CLIENT[0] else set()
         free = [change for change in changes if _part_name(change, "user") not in bound]
         if free:
             whose = f"{several([change.resource for change in free])} {key}"
@@ -293,22 +291,18 @@ def _taken_from(level: Level, key: str, changes: Sequence[Change], levels: _Leve
     """The closest broader level that bound some of the same clients from buckets of another kind."""
     for broader in LEVELS[level.number + 1 :]:
         if levels.before[broader.name, key] > 0 and _meet(broader, key, changes, levels):
-            if _part_presence(broader) != _part_presence(level):
+            if (bool(broader.user), bool(broader.client_id)) != (bool(level.user), bool(level.client_id)):
                 return broader
             if broader.name in _COVERS_ALL:
                 return None
     return None
 
 
-def _part_presence(level: Level) -> tuple[bool, bool]:
-    return bool(level.user), bool(level.client_id)
-
-
 def _meet(broader: Level, key: str, changes: Sequence[Change], levels: _Levels) -> bool:
     """True if some client fits both: where both name a user, or a client-id, it is the same."""
     for kind, presence in (("user", broader.user), ("client-id", broader.client_id)):
         mine = {_part_name(c, kind) for c in changes if isinstance(_entity(c).get(kind), str)}
-        if presence == "name" and mine and not mine & levels.names(broader.name, key, kind, after=False):
+        if presence == "name" and mine and not mine & _names(levels.quotas_before, broader.name, key, kind):
             return False
     return True
 
@@ -358,31 +352,23 @@ def _adding_up(sets: Sequence[Change], brokers: int) -> Iterator[Finding]:
 # -- names that look right and that no client ever has: as Kafka calls a user, so must its quota
 
 
-@dataclass(frozen=True, slots=True)
-class NameCheck:
-    """The oddities of a name: whether it is so, and what somebody should know."""
-
-    is_so: Callable[[str], bool]
-    says: str
-
-
-ODDITIES = (
-    NameCheck(
+ODDITIES: tuple[tuple[Callable[[str], bool], str], ...] = (
+    (
         lambda name: name.startswith("User:"),
         "a quota names the principal without its type: a client's name is what follows User:",
     ),
-    NameCheck(lambda name: name != name.strip(), "the name begins or ends with a space, which the clients' does not"),
-    NameCheck(
+    (lambda name: name != name.strip(), "the name begins or ends with a space, which the clients' does not"),
+    (
         lambda name: re.search(r"%(?:3D|2C|20|40|2F|3A)", name, re.IGNORECASE) is not None and " " not in name,
         "this is how metrics write a name; a quota takes the name itself, with = instead of %3D",
     ),
-    NameCheck(lambda name: name in ("*", "<any>"), "this is a name and not a pattern: <default> means everyone"),
-    NameCheck(
+    (lambda name: name in ("*", "<any>"), "this is a name and not a pattern: <default> means everyone"),
+    (
         lambda name: name != ANONYMOUS and name.upper() == ANONYMOUS,
         "Kafka calls a client without a login ANONYMOUS, in capitals",
     ),
 )
-"""The first that a name has is told."""
+"""Whether a name is odd, and what somebody should know; the first that a name has is told."""
 
 _SUSPECT = r"(?i)^User:|^\pZ|^\s|\pZ$|\s$|%[0-9a-f]{2}|^\*$|^<any>$|^anonymous$"
 """A character that every odd name has, and almost no other."""
@@ -403,5 +389,5 @@ def oddities(users: Mapping[str, int], protocols: Collection[str]) -> Iterator[t
     for name in sorted(suspects, key=lambda name: users[name]):
         if name == ANONYMOUS and protocols and not UNAUTHENTICATED & {*protocols}:
             yield name, users[name], _ALL_LOG_IN
-        elif odd := next((oddity for oddity in ODDITIES if oddity.is_so(name)), None):
-            yield name, users[name], odd.says
+        elif says := next((says for is_so, says in ODDITIES if is_so(name)), None):
+            yield name, users[name], says

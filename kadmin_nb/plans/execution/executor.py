@@ -19,17 +19,14 @@ from ...model.changes import FAILED, VERIFIED, Change, Outcome, Refusal
 from .. import LAG, VERIFY_TIMEOUT, sending
 from ..apply_options import ApplyOptions
 from ..approval import author
-from ..gradual import Wave
-from ..journal import replay
-from ..journal.hash_chain import Journal
+from ..journal import Journal, replay
 from ..journal.replay import JournalState, SentLately, nothing_sent
+from ..kinds import by_kind, kind_of, quiet_period, remedy, take
 from ..kinds.change_kind import Answers
-from ..kinds.registry import kind_of, quiet_period, refusal_words, remedy, take
 from ..outcomes import ApplyResult
 from ..plan import Plan, document_of
 from ..secret_resolver import Resolver, nowhere, refuse_missing
-from ..sending import Batch, batches, is_doubtful, is_of_the_whole
-from ..validation import refusals
+from ..sending import Batch, Wave, batches, is_doubtful, is_of_the_whole, refusals
 from . import row_states
 from .plan_lock import LOST, PAUSE, PlanLock
 from .preflight import HIDDEN, ComparedRows, classed, conflict, told_apart
@@ -130,9 +127,11 @@ def refuse_expired(kafka: Kafka, plan: Plan) -> None:
 def refuse_invalid(refused: Sequence[Change], of: int) -> None:
     """Refuse a plan with rows that the validation refused."""
     if refused:
-        first = refused[0]
+        judges = dict.fromkeys(kind.judge for kind in by_kind(refused))
+        first, verb = refused[0], "refuses" if len(judges) == 1 else "refuse"
+        counted = f"{' and '.join(judges)} {verb} {len(refused)} of {of} rows"
         raise PlanRefused(
-            refusal_words(refused, f"{of} rows"),
+            f"{counted}; the first, {first.resource} {first.key}: {first.validated}",
             code=first.refusal.code,
             hint=f"Nothing was sent. {remedy(first) or 'Fix or discard those rows, and plan again.'}",
             targets=[change.target for change in refused],
@@ -200,7 +199,9 @@ class _Run:
         """The rows that the cluster does not have yet, as it is now."""
         self.facts.skipped.clear()  # what a look before this one has skipped may be as the plan saw it now
         classified = self._look(self.plan.changes)
-        self._refuse_moved(classified)
+        if classified.moved and not self.options.skip_conflicts:
+            raise conflict(classified.moved, len(self.plan))
+        self._skip_moved(classified)
         self.done_before = classified.done
         return classified.pending
 
@@ -247,22 +248,14 @@ class _Run:
         has_ids = any(change.topic_id for change in changes)
         state = take(self.kafka, [change.target for change in changes], topic_ids=has_ids)
         found = told_apart(classed(changes, state, self.ours, self.before.verified), state, self.hooks.sent)
-        if self.plan.head.undoes:
-            self._doubt_what_is_undone(found)
+        if self.plan.head.undoes and found.done:
+            # rows that only look undone, as a broker that lags has not heard yet of what is undone, are sent
+            sightings = verify(self.kafka, found.done, self.brokers, 0.0)
+            seen_elsewhere = {row for row, sighting in sightings.items() if sighting.behind}
+            found.pending += [change for change in found.done if change.row in seen_elsewhere]
+            found.done = [change for change in found.done if change.row not in seen_elsewhere]
         self.look_age = max(LOOK_AGE, LOOKS_APART * (self.kafka.monotonic() - self.looked_at))
         return found
-
-    def _doubt_what_is_undone(self, found: ComparedRows) -> None:
-        """Rows that only look undone, as a broker that lags has not heard yet of what is undone, are sent."""
-        sightings = verify(self.kafka, found.done, self.brokers, 0.0) if found.done else {}
-        seen_elsewhere = {row for row, sighting in sightings.items() if sighting.behind}
-        found.pending += [change for change in found.done if change.row in seen_elsewhere]
-        found.done = [change for change in found.done if change.row not in seen_elsewhere]
-
-    def _refuse_moved(self, classified: ComparedRows) -> None:
-        if classified.moved and not self.options.skip_conflicts:
-            raise conflict(classified.moved, len(self.plan))
-        self._skip_moved(classified)
 
     def _skip_moved(self, classified: ComparedRows) -> None:
         for moved in classified.moved:
@@ -313,7 +306,8 @@ class _Run:
                 yield number, request.wave, batch, [c for c in batch.changes if later[c.row]]
             last = number if self.sent > sent_before else last
             left = None if self.halted else seconds_left(began, self.kafka.monotonic(), self.sent, of)
-            self.hooks.progress(Advance("sent", self.sent, of, last, len(requests), left, self._so_far(request)))
+            so_far = (row_states.outcome_so_far(change, self.facts) for change in request.batch.changes)
+            self.hooks.progress(Advance("sent", self.sent, of, last, len(requests), left, so_far))
 
     def _before_sending(self, pending: Collection[int]) -> Iterator[Outcome]:
         """Every row as it is when a run begins: what another run left behind is not its state any more."""
@@ -324,9 +318,6 @@ class _Run:
                 yield Outcome(change, SENT)
             else:
                 yield row_states.outcome(change, self.facts)
-
-    def _so_far(self, request: _Request) -> Iterator[Outcome]:
-        return (row_states.outcome_so_far(change, self.facts) for change in request.batch.changes)
 
     def _wait(self, seconds: float, of: int) -> None:
         until = self.kafka.monotonic() + seconds
@@ -353,7 +344,7 @@ class _Run:
         return lost
 
     def _without_held_back(self, request: _Request) -> Batch:
-        """Without rows that were to come after one that is not there: the order is what shields clients.
+        """The batch without rows that come after one that was not applied: the order is what shields clients.
 
         The other rows of their entity wait with them: it is changed as a whole or not at all.
         """
@@ -464,7 +455,7 @@ class _Run:
             self.halted = Refusal("UNSETTLED", "not sent, as the outcome of earlier rows is unknown")
 
     def _until_landed(self, changes: Sequence[Change], seconds: float) -> set[int]:
-        """The rows that some broker holds within that time. One that nobody can see to be changed is not waited for."""
+        """The rows that some broker holds within that time. One whose change cannot be seen is not waited for."""
         visible = [c for c in changes if c.is_visible]
 
         def report(round: Round) -> None:
@@ -536,7 +527,7 @@ class _Run:
         return (overtaken, overtaken) if made else (self.lock.note, None)
 
     def _look_again(self, rows: Collection[int]) -> None:
-        """Look once more at rows that were looked at; one that is still there keeps when it was first seen."""
+        """Look once more at rows that were looked at; one that still holds keeps the time when it was first seen."""
         before = self.facts.sightings
         self._look_everywhere([c for c in self.plan.changes if c.row in rows and c.row in before], LAG)
         still = {r: s for r, s in before.items() if s.is_complete and self.facts.sightings[r].is_complete}
@@ -600,14 +591,13 @@ def check(
 
 
 def newly_seen(state: JournalState, done: ApplyResult) -> set[int]:
-    """The rows that we have sent and nobody had seen on every broker yet, and now somebody has.
+    """The rows that we have sent and that every broker shows for the first time.
 
     One that is in doubt and is a secret, or the same value again, is left out: nobody could tell it from the old one.
     """
     seen = (outcome.change for outcome in done.outcomes if outcome.state == VERIFIED)
-    return {c.row for c in seen if c.row in state.unsettled and not (_looks_the_same(c) and c.row in state.in_doubt)}
-
-
-def _looks_the_same(change: Change) -> bool:
-    """True if brokers show the same before and after it."""
-    return change.is_secret or change.is_again
+    return {
+        c.row
+        for c in seen
+        if c.row in state.unsettled and not (c.row in state.in_doubt and (c.is_secret or c.is_again))
+    }

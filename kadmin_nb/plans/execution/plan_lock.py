@@ -24,7 +24,7 @@ _AGAIN = 0.5, 1.0
 
 
 class PlanLock:
-    """The lease of the cluster, where one is wanted; it is asked for when there is something to send.
+    """The lease of the cluster, where one is wanted; it is asked for before the first request.
 
     `unproven` are rows that were sent since it was last known to be ours.
     """
@@ -95,5 +95,5 @@ class PlanLock:
         return self._lease.release() if self._lease is not None else None
 
     def close(self) -> None:
-        """Give it back, where nobody did."""
+        """Give it back, where that was not done."""
         self.give_back()

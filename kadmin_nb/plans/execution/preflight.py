@@ -15,6 +15,7 @@ from ...frames.meanings import in_unit
 from ...hints import Hint, Option, Sentence, Verb, nearest, sentence
 from ...model.changes import Change, SentRow, SentRows
 from ...model.findings import DANGER, Finding
+from .. import SHORTEST_ID
 from ..advice import REASON, allowing, answer, dangers, lifted
 from ..advice.config_dangers import QUOTA
 from ..journal.replay import JournalState, SentLately
@@ -44,6 +45,11 @@ class MovedRow:
     behind: SentRow | None = None
     by_us: SentRow | None = None
 
+    def columns(self) -> dict[str, object]:
+        """The row of CONFLICTS."""
+        names = {"row": self.change.row, "resource": str(self.change.resource), "key": self.change.key}
+        return {**names, "old": self.change.old, "now": _value_text(self.now), "wanted": self.change.after}
+
     def __str__(self) -> str:
         if self.is_of_new_topic:
             return _MADE_ANEW
@@ -72,8 +78,10 @@ class ComparedRows:
 def classed(
     changes: Iterable[Change], state: ObservedState, ours: Ours, verified: Collection[int] = ()
 ) -> ComparedRows:
-    """Each row where it belongs. A secret that we have set is done for as long as something is set there; a value that
-    was the same before, once we have sent it.
+    """The rows as done, pending or moved.
+
+    A secret that we have set is done for as long as its key has a value; a value that was the same before, once we have
+    sent it.
 
     Raises
     ------
@@ -105,7 +113,7 @@ def _is_made(now: ObservedValue, change: Change, verified: Collection[int]) -> b
 
 
 def told_apart(rows: ComparedRows, state: ObservedState, sent: SentLately) -> ComparedRows:
-    """The same rows, where those that a broker shows as before another plan of ours are told from changes of others.
+    """The same rows, with the values before another plan of ours told from changes of others.
 
     A row that is done only because the broker has yet to show what that plan has sent is pending.
     """
@@ -120,7 +128,7 @@ def told_apart(rows: ComparedRows, state: ObservedState, sent: SentLately) -> Co
 
 
 def _before(now: ObservedValue, sent: Sequence[SentRow]) -> SentRow | None:
-    """The row before which this value was there."""
+    """The row that replaced this value."""
     return next((row for row in sent if is_as_before(now, row.change)), None)
 
 
@@ -132,7 +140,7 @@ def _explained(moved: MovedRow, on_the_way: SentRows, ours: SentRows) -> MovedRo
 
 
 def is_of_new_topic(change: Change, state: ObservedState) -> bool:
-    """True if the plan saw another topic of this name; where either id may not be seen, nobody can say."""
+    """True if the plan saw another topic of this name; False where either id may not be seen."""
     return change.topic_id is not None and state.topic_ids.get(change.resource, change.topic_id) != change.topic_id
 
 
@@ -145,7 +153,7 @@ def conflict(moved: Sequence[MovedRow], of: int) -> Conflict:
 
 def conflict_rows(moved: Iterable[MovedRow]) -> Answer:
     """CONFLICTS, of these rows."""
-    return Answer(schemas.table(schemas.CONFLICTS, map(_conflict_row, moved)))
+    return Answer(schemas.table(schemas.CONFLICTS, (row.columns() for row in moved)))
 
 
 def _conflict_text(moved: Sequence[MovedRow], of: int) -> str:
@@ -156,14 +164,11 @@ def _conflict_text(moved: Sequence[MovedRow], of: int) -> str:
     behind, by_us = Counter(str(m.behind) for m in moved if m.behind), Counter(str(m.by_us) for m in moved if m.by_us)
     parts = [f"{count:,} of {of:,} rows {_BEHIND.format('have', plan)}" for plan, count in behind.items()]
     parts += [f"{count:,} of {of:,} rows {_BY_US.format(plan, 'have')}" for plan, count in by_us.items()]
-    return "; ".join([*parts, *_changed_text([m for m in moved if not m.behind and not m.by_us], of)])
-
-
-def _changed_text(moved: Sequence[MovedRow], of: int) -> Iterable[str]:
-    if moved:
-        first = moved[0].change
-        more = f" and {len(moved) - 1:,} more of {of:,} rows" if len(moved) > 1 else ""
-        yield f"{first.resource} {first.key}{more} changed since the plan: {moved[0]}"
+    if by_others := [m for m in moved if not m.behind and not m.by_us]:
+        first = by_others[0].change
+        more = f" and {len(by_others) - 1:,} more of {of:,} rows" if len(by_others) > 1 else ""
+        parts.append(f"{first.resource} {first.key}{more} changed since the plan: {by_others[0]}")
+    return "; ".join(parts)
 
 
 def _ways_on(moved: Sequence[MovedRow]) -> Hint:
@@ -191,12 +196,6 @@ def _in_words(key: str, value: str | None) -> str:
 def _value_text(now: ObservedValue) -> str | None:
     """The value of a target, as far as it may be seen."""
     return now.value if now.is_known else HIDDEN
-
-
-def _conflict_row(moved: MovedRow) -> dict[str, object]:
-    change = moved.change
-    names = {"row": change.row, "resource": str(change.resource), "key": change.key}
-    return {**names, "old": change.old, "now": _value_text(moved.now), "wanted": change.after}
 
 
 @dataclass(frozen=True)
@@ -262,13 +261,9 @@ def _refuse_dangers(dangers: Sequence[Finding], plan: Plan) -> None:
     raise error
 
 
-_SHORTEST = 6
-"""Characters of a plan's id that name it."""
-
-
 def _names(word: str, plan_id: str) -> bool:
     """True if this word is the id of a plan, or its beginning."""
-    return len(word) >= _SHORTEST and plan_id.startswith(word)
+    return len(word) >= SHORTEST_ID and plan_id.startswith(word)
 
 
 def _refuse_undone(plan: Plan, before: JournalState, allow: Collection[str]) -> None:

@@ -70,7 +70,7 @@ def never() -> bool:
 
 @contextmanager
 def heard_between_requests(stop: Stopped = never) -> Iterator[Stopped]:
-    """A function that says whether somebody has asked to stop, by Ctrl-C or by `stop`.
+    """A function that says whether to stop, asked by Ctrl-C or by `stop`.
 
     The first Ctrl-C stops a plan between two requests, the second at once.
 
@@ -78,7 +78,9 @@ def heard_between_requests(stop: Stopped = never) -> Iterator[Stopped]:
     PySpark's.
     """
     before = signal.getsignal(signal.SIGINT)
-    if not _raises_keyboard_interrupt(before) or threading.current_thread() is not threading.main_thread():
+    # Python's handler raises KeyboardInterrupt; PySpark's, which a session sets, does so after cancelling its jobs
+    raises = before is signal.default_int_handler or getattr(before, "__module__", "") == "pyspark.core.context"
+    if not raises or threading.current_thread() is not threading.main_thread():
         yield stop
         return
     stop_requested = threading.Event()
@@ -92,8 +94,3 @@ def heard_between_requests(stop: Stopped = never) -> Iterator[Stopped]:
         yield lambda: stop_requested.is_set() or stop()
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _raises_keyboard_interrupt(handler: object) -> bool:
-    """Python's handler does; PySpark's, which a session sets, does so after it has cancelled its jobs."""
-    return handler is signal.default_int_handler or getattr(handler, "__module__", "") == "pyspark.core.context"

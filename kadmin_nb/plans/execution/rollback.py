@@ -18,7 +18,7 @@ from ...model.findings import WARNING, Finding
 from .. import VERIFY_TIMEOUT
 from ..advice import LEFT
 from ..journal.replay import JournalState
-from ..kinds.registry import kind_of, take
+from ..kinds import kind_of, take
 from ..observed_state import ObservedState, ObservedValue
 from ..outcomes import Left
 from ..plan import Plan
@@ -88,15 +88,12 @@ class Remains:
         elif _OTHER in marks:
             self.changed.append(MovedRow(_undone(change.row, change), marks[_OTHER]))
         elif _NEW in marks or _ON_THE_WAY in marks:
-            self._note_there(change if _NEW in marks else change.with_(after=marks[_ON_THE_WAY].value), _OLD in marks)
+            there = change if _NEW in marks else change.with_(after=marks[_ON_THE_WAY].value)
+            (self.to_undo if there.old_known else self.hidden).append(there)
+            if _OLD in marks:
+                self.arriving.add(change.row)
         elif is_open or (_OLD not in marks and _GONE not in marks):
             self.unread.append(change)
-
-    def _note_there(self, change: Change, is_arriving: bool) -> None:
-        """A row of ours that is on the cluster."""
-        (self.to_undo if change.old_known else self.hidden).append(change)
-        if is_arriving:
-            self.arriving.add(change.row)
 
 
 _LEFT_ALONE = (
@@ -220,7 +217,7 @@ def refuse_unsettled(found: Remains, state: JournalState, seconds: float) -> Non
 
 
 def changes(found: Remains) -> list[Change]:
-    """The rows that undo what is there of a plan, last first; those that cannot be restored are left out.
+    """The rows that undo a plan, last first, without the rows that cannot be restored.
 
     Raises
     ------
@@ -278,7 +275,7 @@ def left(found: Remains, undoing: Plan, *, is_whole: bool) -> Left | None:
 
 
 def unseen(plan_id: str, why: str) -> Left:
-    """What is said where nobody can say what is left."""
+    """The answer where it is not known what is left."""
     return Left(0, Hint(f"Whether anything of plan {plan_id[:12]} is left on the cluster is not known: {why}."))
 
 

@@ -49,7 +49,7 @@ def outcome(change: Change, facts: Facts) -> Outcome:
 
 
 def outcome_so_far(change: Change, facts: Facts) -> Outcome:
-    """The outcome of a row in the middle of a run: one that was accepted is `SENT` until somebody has looked."""
+    """The outcome of a row in the middle of a run: one that was accepted is `SENT` until it is looked for."""
     so_far = outcome(change, facts)
     is_sent = so_far.state == UNCHANGED and change.row in facts.answered
     return Outcome(change, SENT) if is_sent else so_far
@@ -103,7 +103,7 @@ def _seen(change: Change, facts: Facts, sighting: BrokerAgreement) -> Outcome:
 
 
 def _state(row: int, facts: Facts, sighting: BrokerAgreement) -> str:
-    """An error beside a change that is there, and a change that is not there without an error, are both told."""
+    """The state of a row that was looked for; an error and what brokers show are both told."""
     if sighting.is_complete:
         return VERIFIED
     if row in facts.unknown:

@@ -88,7 +88,7 @@ _ALL = object()
 
 
 class Overlap:
-    """The ranks of changes by key and by whom they concern; of these keys only.
+    """The ranks of changes of these keys, by key and by the users and client-ids that they concern.
 
     A user and a client-id that are not named, absent or the default, fit everyone. So do entities of other types:
     a host name and an address may be the same.
@@ -104,13 +104,10 @@ class Overlap:
 
     def ranks(self, change: Change) -> set[int]:
         """The ranks of all changes of its key that fit a client which it fits; its rank among them."""
-        fitting = product(*map(_meeting, _client_names(change.resource)))
+        # a name meets itself and no name; no name meets all
+        meeting = ((_ALL,) if name is None else (name, None) for name in _client_names(change.resource))
+        fitting = product(*meeting)
         return set().union(*(self._ranks.get((change.key, user, client_id), ()) for user, client_id in fitting))
-
-
-def _meeting(name: str | None) -> Sequence[object]:
-    """A name meets itself and no name; no name meets all."""
-    return (_ALL,) if name is None else (name, None)
 
 
 def _client_names(resource: Configurable) -> tuple[str | None, str | None]:
@@ -123,7 +120,7 @@ _EVERYONE = Resource("BROKER", "")
 
 
 def config_waves(changes: Sequence[Change]) -> list[list[Change]]:
-    """Shields up; the cluster-wide default; shields down. Without the default there is nothing to be shielded from.
+    """Shields up; the cluster-wide default; shields down. Without the default nothing needs a shield.
 
     What shields from the cluster-wide broker default goes up before that default moves, and comes down after it. The
     keys of one resource are checked together by the broker, so they stay together, but for a removal of a key that the
@@ -131,14 +128,14 @@ def config_waves(changes: Sequence[Change]) -> list[list[Change]]:
     """
     default = [change for change in changes if change.resource == _EVERYONE]
     shields = [change for change in changes if change.resource != _EVERYONE]
-    down = _coming_down(shields, {change.key for change in default}) if default else []
-    late = set(map(id, down))
-    up = [change for change in shields if id(change) not in late]
-    return [wave for wave in (up, default, down) if wave]
-
-
-def _coming_down(shields: Sequence[Change], moved_keys: set[str]) -> list[Change]:
-    """The removals of keys that the default changes too, and of resources of which no key stays."""
+    if not default:
+        return [shields] if shields else []
+    # removals come down last: those of keys that the default changes too, and of resources of which no key stays
+    moved_keys = {change.key for change in default}
     still_set = {change.resource for change in shields if change.op != DELETE}
-    removals = (change for change in shields if change.op == DELETE)
-    return [change for change in removals if change.key in moved_keys or change.resource not in still_set]
+    up: list[Change] = []
+    down: list[Change] = []
+    for change in shields:
+        is_late = change.op == DELETE and (change.key in moved_keys or change.resource not in still_set)
+        (down if is_late else up).append(change)
+    return [wave for wave in (up, default, down) if wave]

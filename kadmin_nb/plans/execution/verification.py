@@ -14,7 +14,7 @@ from operator import attrgetter
 from ...admin.ports import Broker, Kafka
 from ...errors import KadminError
 from ...model.changes import Change
-from ..kinds.registry import kind_of, take
+from ..kinds import kind_of, take
 from ..observed_state import ObservedValue
 from ..stored_values import same
 from .progress import Stopped, never
@@ -68,12 +68,12 @@ class BrokerAgreement:
 
     def missing(self) -> str:
         """The brokers that do not agree, and why."""
-        brokers = sorted(self.expected - self.seen)
-        return f"not seen on every broker: {'; '.join(f'broker {b} {self._reason(b)}' for b in brokers)}"
-
-    def _reason(self, broker: int) -> str:
-        answer = "still shows the old value" if broker in self.behind else "shows another value"
-        return self.unreachable.get(broker, answer)
+        answers = {
+            b: "still shows the old value" if b in self.behind else "shows another value"
+            for b in sorted(self.expected - self.seen)
+        }
+        reasons = (f"broker {b} {self.unreachable.get(b, answer)}" for b, answer in answers.items())
+        return f"not seen on every broker: {'; '.join(reasons)}"
 
 
 Sightings = Mapping[int, BrokerAgreement]
@@ -148,11 +148,9 @@ class _Arrivals:
         if not behind:
             return None
         last = min(behind, key=lambda broker: (shown[broker] / expected[broker], broker))
-        return BrokerBehind(last, shown[last], expected[last], self._pace(last), now - self._last)
-
-    def _pace(self, broker: int) -> float:
-        (first, before), (last, now) = self._looks[0], self._looks[-1]
-        return (now[broker] - before[broker]) / (last - first) if last > first else 0.0
+        since, before = self._looks[0]
+        pace = (shown[last] - before[last]) / (now - since) if now > since else 0.0
+        return BrokerBehind(last, shown[last], expected[last], pace, now - self._last)
 
 
 def verify(
@@ -184,9 +182,14 @@ def verify(
     arrivals, pause = _Arrivals(kafka, timeout), FIRST_PAUSE
     brokers = _brokers(kafka, list(known))
     everyone = frozenset(b.id for b in brokers)
-    sightings = _unseen(changes, everyone)
+    alone = {c.row: frozenset([c.resource.broker]) for c in changes if c.resource.broker is not None}
+    sightings = {c.row: BrokerAgreement(alone.get(c.row, everyone)) for c in changes}
     while True:
-        _ask_all(kafka, brokers, changes, sightings, arrivals.deadline)
+        for turn, broker in enumerate(brokers):
+            # one that does not answer uses up its share of the time and no other's
+            share = (arrivals.deadline - kafka.monotonic()) / (len(brokers) - turn)
+            asked = [c for c in changes if sightings[c.row].awaits(broker.id)]
+            _look(kafka, broker, asked, sightings, max(share, PATIENCE + PATIENCE_PER_CHANGE * len(asked)))
         satisfied, behind = sum(map(enough, sightings.values())), arrivals.count(sightings)
         report(Round(satisfied, sightings, behind, max(0.0, arrivals.deadline - kafka.monotonic())))
         if satisfied == len(sightings) or arrivals.is_over or stopped():
@@ -198,32 +201,12 @@ def verify(
 
 
 def _brokers(kafka: Kafka, last_known: list[Broker]) -> list[Broker]:
-    """The brokers as they are now; those that are known and gone count as fenced."""
+    """The brokers as they are now; known ones that are gone count as fenced."""
     try:
         now = kafka.brokers()
     except KadminError:
         return last_known
     return now + [replace(b, is_fenced=True) for b in last_known if b.id not in {n.id for n in now}]
-
-
-def _ask_all(
-    kafka: Kafka,
-    brokers: Sequence[Broker],
-    changes: Sequence[Change],
-    sightings: Sightings,
-    deadline: float,
-) -> None:
-    """One round. A broker that does not answer uses up its share of the time and no other's."""
-    for turn, broker in enumerate(brokers):
-        share = (deadline - kafka.monotonic()) / (len(brokers) - turn)
-        asked = [c for c in changes if sightings[c.row].awaits(broker.id)]
-        _look(kafka, broker, asked, sightings, max(share, PATIENCE + PATIENCE_PER_CHANGE * len(asked)))
-
-
-def _unseen(changes: Sequence[Change], everyone: frozenset[int]) -> dict[int, BrokerAgreement]:
-    """Sightings to begin with: the brokers that must agree are all of them, or the one where a change is seen."""
-    alone = {change.row: frozenset([broker]) for change in changes if (broker := change.resource.broker) is not None}
-    return {change.row: BrokerAgreement(alone.get(change.row, everyone)) for change in changes}
 
 
 @lru_cache

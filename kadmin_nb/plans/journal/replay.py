@@ -12,7 +12,7 @@ from msgspec import Struct
 from ... import documents
 from ...model.changes import FAILED, UNKNOWN, UNVERIFIED, VERIFIED, Refusal, SentRows, Target
 from ..sending import is_certain, is_doubtful
-from .hash_chain import JournalRecord, malformed
+from . import JournalRecord, malformed
 
 PLAN, RUN, INTENT, OUTCOME, SETTLED, END = "plan", "run", "intent", "outcome", "settled", "end"
 SEEN, UNDONE = "seen", "undone"
@@ -27,7 +27,7 @@ class Run(Struct):
 
 
 class Intent(Struct):
-    """Rows that are about to be sent; `values` are those of rows on their way, by number."""
+    """Rows that are about to be sent; `values` has the values of rows on their way, by number."""
 
     rows: str
     at: datetime
@@ -186,7 +186,7 @@ class JournalState:
             times[-1] = began, ended or at
 
     def _not_changed(self, rows: Iterable[int]) -> None:
-        """These rows were sent, and are not there."""
+        """These rows were sent, and were not made."""
         for times in filter(None, map(self.times.get, rows)):
             if times[-1][1] is None:
                 times.pop()
@@ -238,9 +238,5 @@ def ranges_text(rows: Iterable[int]) -> str:
 
 def parse_ranges(text: str) -> list[int]:
     """The rows that `ranges_text` wrote."""
-    return [row for part in text.split(",") if part for row in _range(part)]
-
-
-def _range(part: str) -> range:
-    first, _, last = part.partition("-")
-    return range(int(first), int(last or first) + 1)
+    ranges = (part.partition("-") for part in text.split(",") if part)
+    return [row for first, _, last in ranges for row in range(int(first), int(last or first) + 1)]

@@ -14,7 +14,6 @@ import errno
 import io
 import os
 from pathlib import Path
-from typing import Protocol
 from uuid import uuid4
 
 from ... import files
@@ -31,37 +30,7 @@ MAX_JOURNAL_BYTES = 1 << 30
 """Bytes of a journal that are read; 100,000 changes have some 40 MB."""
 
 
-class JournalFile(Protocol):
-    """Lines that can be read, and added to by one process at a time.
-
-    `is_locked` is False where there are no locks, so that others can open them as well.
-    """
-
-    place: Path
-    is_locked: bool
-
-    def texts(self) -> list[str]:
-        """The lines, with their ends."""
-        ...
-
-    def append(self, text: str, *, after_torn: bool = False) -> None:
-        """Add a line, perhaps after a torn one; it is on the disk when this returns.
-
-        Raises
-        ------
-        OSError, Locked
-            It cannot be written; another process, which no lock keeps out, has written.
-        """
-        ...
-
-    def is_whole(self) -> bool:
-        """True if there is what was there and what was added since, no byte less: nobody removed or cut it."""
-        ...
-
-    def close(self) -> None: ...
-
-
-def opened(place: Path) -> JournalFile:
+def opened(place: Path) -> AppendedFile | FolderOfRecords:
     """The lines at `place`, to be written by this process alone.
 
     Raises
@@ -74,11 +43,12 @@ def opened(place: Path) -> JournalFile:
         in_folder = folder_of(place).is_dir() or not (place.exists() or _can_append(place.parent))
         return FolderOfRecords(place) if in_folder else AppendedFile(place)
     except OSError as exc:
-        raise unwritable(place, exc, is_begun=_has_records(place)) from None
+        has_records = os.path.isdir(folder_of(place)) or (os.path.isfile(place) and os.path.getsize(place) > 0)
+        raise unwritable(place, exc, is_begun=has_records) from None
 
 
 def unwritable(place: Path, exc: OSError, *, is_begun: bool) -> PlanRefused:
-    """The error of a journal that takes no record; one that was begun in that folder can only be carried on there."""
+    """The error of a journal that takes no record; one that was begun is carried on only in its folder."""
     elsewhere = "KADMIN_STATE names another folder."
     here = "Free space there, or allow us to write, and try again: the plan was started with this journal."
     return PlanRefused(
@@ -89,7 +59,7 @@ def unwritable(place: Path, exc: OSError, *, is_begun: bool) -> PlanRefused:
 
 
 def stored_at(place: Path) -> list[str] | None:
-    """The lines at `place`, read only; None where there are none.
+    """The lines at `place`, read only; None without a journal.
 
     Raises
     ------
@@ -102,12 +72,12 @@ def stored_at(place: Path) -> list[str] | None:
 
 
 def folder_of(place: Path) -> Path:
-    """The folder that stands for the file `place` where nothing can be appended."""
+    """The folder that replaces the file `place` where nothing can be appended."""
     return place.with_name(place.name + FOLDER)
 
 
 class AppendedFile:
-    """One file; every line is appended and synced."""
+    """One file; every line is appended and synced. `is_locked` is False without locks, so that others can open it."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -120,10 +90,17 @@ class AppendedFile:
             raise
 
     def texts(self) -> list[str]:
+        """The lines, with their ends."""
         return _of_file(self.place)
 
     def append(self, text: str, *, after_torn: bool = False) -> None:
-        """The missing end of the line before is written with it."""
+        """Add a line, with the missing end of the line before; it is on the disk when this returns.
+
+        Raises
+        ------
+        OSError, Locked
+            It cannot be written; another process, which no lock keeps out, has written.
+        """
         self._refuse_others()
         size = os.fstat(self._file).st_size
         lacks_end = size > 0 and os.pread(self._file, 1, size - 1) != END.encode()
@@ -136,6 +113,7 @@ class AppendedFile:
             raise _in_use(f"has written to {self.place}, or removed it")
 
     def is_whole(self) -> bool:
+        """True if it has all that it had and all that was added since: it was not removed or cut."""
         return _is_at(self.place, self._file) and os.fstat(self._file).st_size == self._size
 
     def close(self) -> None:
@@ -150,7 +128,7 @@ class AppendedFile:
 
 
 class FolderOfRecords:
-    """A folder with a file a line, numbered."""
+    """A folder with one numbered file per line; its methods are as in `AppendedFile`."""
 
     def __init__(self, place: Path) -> None:
         self.place = folder_of(place)
@@ -182,11 +160,6 @@ class FolderOfRecords:
 
     def close(self) -> None:
         os.close(self._lock)
-
-
-def _has_records(place: Path) -> bool:
-    """True if something was written there; False too where the folder cannot be looked at."""
-    return os.path.isdir(folder_of(place)) or (os.path.isfile(place) and os.path.getsize(place) > 0)
 
 
 def _of_file(place: Path) -> list[str]:
@@ -228,8 +201,12 @@ def _opened(place: Path) -> tuple[int, bool, bool]:
 
     One that its last writer took away meanwhile is opened anew.
     """
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
     while True:
-        file, is_made = _made_or_opened(place)
+        try:
+            file, is_made = os.open(place, flags | os.O_EXCL, 0o600), True
+        except FileExistsError:
+            file, is_made = os.open(place, flags, 0o600), False
         try:
             is_locked = _lock(file, place)
             if _is_at(place, file):
@@ -240,14 +217,6 @@ def _opened(place: Path) -> tuple[int, bool, bool]:
         os.close(file)
 
 
-def _made_or_opened(place: Path) -> tuple[int, bool]:
-    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
-    try:
-        return os.open(place, flags | os.O_EXCL, 0o600), True
-    except FileExistsError:
-        return os.open(place, flags, 0o600), False
-
-
 def _is_at(place: Path, file: int) -> bool:
     try:
         return os.path.samestat(os.stat(place), os.fstat(file))
@@ -256,7 +225,7 @@ def _is_at(place: Path, file: int) -> bool:
 
 
 def _lock(file: int, place: Path) -> bool:
-    """Keep other writers out for as long as the file is open; False where there are no locks."""
+    """Keep other writers out for as long as the file is open; False without locks."""
     is_locked = files.lock_open_file(file)
     if is_locked is False:
         raise _in_use(f"has {place} open")
@@ -272,7 +241,7 @@ def _in_use(how: str) -> Locked:
 
 
 def _can_append(folder: Path) -> bool:
-    """True if a file there, closed and opened again, can be added to. Each call has a file of its own."""
+    """True if a file in that folder, closed and opened again, can be added to. Each call has a file of its own."""
     probe = folder / f".probe-{uuid4().hex}"
     try:
         for _ in range(2):

@@ -20,23 +20,22 @@ from ...errors import Invalid, KadminError, NotFound, UsageError
 from ...frames import schemas
 from ...frames.schema_metadata import stamped
 from ...hints import Hint, Verb, sentence
-from ...model.changes import UNKNOWN, UNVERIFIED, AppliedRow, Change, SentRow, SentRows, Target
+from ...model.changes import UNKNOWN, UNVERIFIED, AppliedRow, SentRow, SentRows, Target
 from ...paths import journal_dir
+from .. import SHORTEST_ID
 from ..formats import in_words
 from ..plan import Plan, read_plan
-from . import hash_chain, replay
-from .hash_chain import Chain, Journal, JournalRecord
+from . import Chain, Journal, JournalRecord, malformed, read_records, replay
 from .storage import FOLDER, folder_of, stored_at
 
 _SUFFIX = ".jsonl"
-_SHORTEST = 6
 _CLOCKS_DIFFER = 86_400.0
 """Seconds that the clock of a file system may be behind ours: a journal that is older than this is not read."""
 
 
 @dataclass(frozen=True)
 class StoredJournal:
-    """A journal that is there, proven by its chain."""
+    """A journal that exists, proven by its chain."""
 
     place: Path
     chain: Chain
@@ -60,7 +59,7 @@ class StoredJournal:
         try:
             text = documents.to_json(first.says["plan"])
         except (ValueError, RecursionError):
-            raise hash_chain.malformed(first.line) from None
+            raise malformed(first.line) from None
         return read_plan(text, str(self.place))
 
     @cached_property
@@ -87,7 +86,7 @@ class Journals:
         return Journal.open(self._place(plan.cluster_id, plan.id))
 
     def of(self, plan: Plan) -> StoredJournal | None:
-        """The journal of this plan, where there is one."""
+        """The journal of this plan; None without one."""
         try:
             return self._kept(self._place(plan.cluster_id, plan.id))
         except NotFound:
@@ -101,8 +100,8 @@ class Journals:
         UsageError, NotFound
             Fewer than six characters, or several plans that begin so; none.
         """
-        if len(plan_id) < _SHORTEST:
-            raise UsageError(f"{plan_id} is too short for a plan's id", hint=f"At least {_SHORTEST} characters.")
+        if len(plan_id) < SHORTEST_ID:
+            raise UsageError(f"{plan_id} is too short for a plan's id", hint=f"At least {SHORTEST_ID} characters.")
         places = [place for place in self._places() if place.name.startswith(plan_id)]
         if len(places) > 1:
             raise UsageError(f"several plans begin with {plan_id}", hint="Write more of the id.")
@@ -116,7 +115,12 @@ class Journals:
     def to_arrow(self, cluster_id: str | None = None) -> pa.Table:
         """PLANS, the oldest first, of this cluster or of all; a broken journal is a row with the error."""
         folders = [folder for folder in self._folders() if cluster_id in (None, _cluster_id(folder))]
-        rows = [row for folder in folders for row in self._summaries(folder)]
+        rows: list[dict[str, object]] = []
+        for folder in folders:
+            try:
+                rows += map(self._summary, _places(folder))
+            except KadminError as exc:
+                rows.append(_broken("", folder, exc))
         return schemas.table(schemas.PLANS, sorted(rows, key=lambda row: str(row["created"])))
 
     def begun(self, cluster_id: str) -> tuple[list[tuple[Plan, replay.JournalState]], int]:
@@ -131,7 +135,7 @@ class Journals:
         return found, unread
 
     def sent_lately(self, cluster_id: str, since: float, targets: Collection[Target], *, settled: bool) -> SentRows:
-        """The rows of these targets that plans for this cluster have sent, by journals that were written since then.
+        """The rows of these targets that plans for this cluster have sent, by journals written since a time.
 
         Parameters
         ----------
@@ -152,12 +156,14 @@ class Journals:
                 journal = self._kept(place)
                 rows = journal.state.unsettled | (journal.state.verified if settled else set())
                 for change in journal.plan.changes:
-                    if change.row in rows and change.target in wanted and _can_be_told(change):
+                    # a value that was the same before, or hidden, shows nothing of it
+                    is_visible = change.old_known and change.old != change.after
+                    if change.row in rows and change.target in wanted and is_visible:
                         sent[change.target].append(SentRow(journal.plan.id, change, journal.state.last_sent))
         return sent
 
     def applied(self, cluster_id: str, since: datetime) -> list[AppliedRow]:
-        """The rows that plans have changed on this cluster, in the order of time, of plans at work since then.
+        """The rows that plans at work since a time have changed on this cluster, in the order of time.
 
         Refused rows are not there, nor those that nothing was sent for. A journal that cannot be read has none.
         """
@@ -172,12 +178,6 @@ class Journals:
         """The ids of all plans with a journal, in no order; nothing is read but the names of files."""
         return [_text(place.name.removesuffix(_SUFFIX)) for place in self._places()]
 
-    def _summaries(self, folder: Path) -> list[dict[str, object]]:
-        try:
-            return [self._summary(place) for place in _places(folder)]
-        except KadminError as exc:
-            return [_broken("", folder, exc)]
-
     def _summary(self, place: Path) -> dict[str, object]:
         try:
             return _summary(self._kept(place))
@@ -185,7 +185,7 @@ class Journals:
             return _broken(_text(place.name.removesuffix(_SUFFIX)), place.parent, exc)
 
     def _kept(self, place: Path) -> StoredJournal:
-        return StoredJournal(place, hash_chain.read_records(place))
+        return StoredJournal(place, read_records(place))
 
     def _place(self, cluster_id: str, plan_id: str) -> Path:
         return self.folder / quote(cluster_id, safe="") / f"{plan_id}{_SUFFIX}"
@@ -211,13 +211,8 @@ def _applied_rows(journal: StoredJournal, since: datetime) -> Iterator[AppliedRo
                 yield AppliedRow(plan.id, plan.head.author, change, began, until)
 
 
-def _can_be_told(change: Change) -> bool:
-    """True if brokers that have made this change show another value than before."""
-    return change.old_known and change.old != change.after
-
-
 def _stat_of(place: Path) -> os.stat_result:
-    """The state of a journal's file, or of the folder that stands for it."""
+    """The state of a journal's file, or of the folder that replaces it."""
     folder = folder_of(place)
     return (folder if folder.is_dir() else place).stat()
 
@@ -230,13 +225,13 @@ def _ended_well(place: Path, written: int, size: int) -> bool:
 
 
 def _places(folder: Path) -> list[Path]:
-    """Every journal of a cluster by the name of its file, whether it is one or the folder that stands for it."""
+    """Every journal of a cluster by the name of its file, even where a folder replaces that."""
     files = {place.with_name(place.name.removesuffix(FOLDER)) for place in _entries(folder)}
     return sorted(place for place in files if place.name.endswith(_SUFFIX))
 
 
 def _entries(folder: Path) -> list[Path]:
-    """The paths in a folder, none where there is no such folder.
+    """The paths in a folder; none without the folder.
 
     Raises
     ------

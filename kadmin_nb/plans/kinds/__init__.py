@@ -1,1 +1,86 @@
-"""The kinds of changes: a file each, and the registry that names them."""
+"""The kinds that plans know. To add one: a file beside this one, and its object in `KINDS`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from ...admin.ports import Kafka
+from ...model import rights
+from ...model.changes import Change, Edit, Target
+from ...model.configurable import Configurable
+from ..observed_state import LookOptions, ObservedState
+from .change_kind import ChangeKind, meant_unit
+from .client_config_changes import CLIENT_CONFIGS as CLIENT_CONFIGS
+from .config_changes import CONFIGS as CONFIGS
+from .credential_changes import CREDENTIALS
+from .quota_changes import QUOTAS as QUOTAS
+
+KINDS: dict[str, ChangeKind] = {kind.name: kind for kind in (CLIENT_CONFIGS, QUOTAS, CONFIGS, CREDENTIALS)}
+"""Each kind by the name that it has in plans, in the order in which their changes are sent: first those that are
+made all or none, and can be undone exactly."""
+
+
+def kind_of(thing: Edit | Change | Configurable) -> ChangeKind:
+    """The kind of an edit, a change, or an entity or resource."""
+    return KINDS[thing.kind]
+
+
+def quiet_period(changes: Iterable[Change], longest: float) -> float:
+    """Seconds, at most `longest`, in which any of these may land whose answers were lost."""
+    return min(longest, max((kind_of(change).longest_doubt for change in changes), default=0.0))
+
+
+def remedy(change: Change) -> str | None:
+    """The hint for a row that the validation refused: the right that is missing, what was meant, the key's units."""
+    if not change.has_refusal:
+        return None
+    missing = rights.hint(change.refusal.code, rights.to_alter(change.resource))
+    return missing or (f"Did you mean {change.meant}?" if change.meant else meant_unit(change))
+
+
+def rights_to_apply(changes: Iterable[Change]) -> dict[rights.Right, Change]:
+    """The rights that whoever applies these changes needs, each with the first change that it is for."""
+    needed: dict[rights.Right, Change] = {}
+    for change in changes:
+        needed.setdefault(rights.to_alter(change.resource), change)
+    return needed
+
+
+def by_kind(changes: Iterable[Change]) -> dict[ChangeKind, list[Change]]:
+    """The changes of each kind, in their order; kinds without any are left out."""
+    groups: dict[str, list[Change]] = {name: [] for name in KINDS}
+    for change in changes:
+        groups[change.resource.kind].append(change)
+    return {KINDS[name]: group for name, group in groups.items() if group}
+
+
+def take(
+    kafka: Kafka,
+    targets: Collection[Target],
+    *,
+    node: int | None = None,
+    whole: bool = False,
+    topic_ids: bool = False,
+    within: float | None = None,
+) -> ObservedState:
+    """The observed state of these targets, from one broker's metadata, or from any broker.
+
+    Parameters
+    ----------
+    whole
+        Keep the table of all quotas and list every key of the resources, as planning needs it.
+    topic_ids
+        Ask for the ids of the topics: one request for all of them.
+    within
+        Seconds that it may take; each call takes its own time unless said.
+    """
+    deadline = None if within is None else kafka.monotonic() + within
+
+    def time_left() -> float | None:
+        return None if deadline is None else max(0.05, deadline - kafka.monotonic())
+
+    state, look = ObservedState(), LookOptions(node, whole, topic_ids, time_left)
+    for kind in KINDS.values():
+        if mine := [target for target in targets if target[0].kind == kind.name]:
+            kind.read(kafka, mine, state, look)
+    return state

@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from typing import Any, ClassVar
 
 from ...admin.ports import Alterable, Kafka, Signature
-from ...model import rights
 from ...model.changes import DELETE, SET, Change, Edit, Refusal, Target, given_key
 from ...model.config_units import units_hint
 from ...model.configurable import Configurable
@@ -32,7 +31,7 @@ ToolWords = Sequence[tuple[str, str | Special]]
 
 
 def is_null(value: object) -> bool:
-    """True if nothing is there: None, or the NaN that stands for it in pandas."""
+    """True of a missing value: None, or the NaN that pandas has for it."""
     return value is None or value != value
 
 
@@ -106,7 +105,7 @@ class ChangeKind(ABC):
     # -- plan
 
     def may_be_secret(self, resource: Configurable) -> bool:
-        """True if any value there can be a secret."""
+        """True if any of its values can be a secret."""
         return False
 
     def is_secret(self, edit: Edit, state: ObservedState) -> bool:
@@ -140,10 +139,6 @@ class ChangeKind(ABC):
     def notes(self, edit: Edit, now: ObservedValue, state: ObservedState) -> Iterable[str]:
         """Notes on the row, beside its columns."""
         return ()
-
-    def noted(self, changes: Sequence[Change], state: ObservedState) -> list[Change]:
-        """The changes with notes that take all of them to write."""
-        return list(changes)
 
     # -- order, send, verify, undo
 
@@ -180,10 +175,6 @@ class ChangeKind(ABC):
     def refusal_of_right(self, kafka: Kafka, resource: Configurable) -> Refusal | None:
         """The broker's refusal of a change that it can never make, for kinds of which it validates none."""
         return None
-
-    @abstractmethod
-    def needed_right(self, resource: Configurable) -> rights.Right:
-        """The right to change it: `ALTER_CONFIGS on the cluster`."""
 
     def check_values(self, change: Change) -> None:
         """Refuse the values of a loaded change that no change of this kind has: Invalid or UsageError."""
@@ -244,12 +235,12 @@ class ChangeKind(ABC):
         return None
 
     def tool_takes(self, change: Change) -> bool:
-        """True if kafka-configs.sh takes its key there."""
+        """True if kafka-configs.sh takes its key on that entity or resource."""
         return True
 
     tool_deletes_absent: ClassVar[bool] = True
     """True if kafka-configs.sh takes a key away that is not set, without a word; False if it fails."""
 
     def is_absent(self, change: Change) -> bool:
-        """True if there was nothing that could be taken away."""
+        """True if nothing was set that could be removed."""
         return change.old_known and change.old is None

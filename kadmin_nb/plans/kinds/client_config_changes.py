@@ -9,13 +9,12 @@ from typing import Any, ClassVar, cast
 from ...admin.ports import LONGEST_TRANSACTION, ClientConfigs, Kafka, Signature
 from ...frames.schema_metadata import mark
 from ...frames.schemas import TOPIC_MISSING
-from ...model import rights
 from ...model.changes import DELETE, SET, Change, Edit, Refusal, Target, given_key
 from ...model.client_configs import CONFIGS_TOPIC, ClientEntity, Replacement
 from ...model.configurable import Configurable
 from ...model.findings import WARNING, Finding
 from ...secrets import Secret
-from ..advice import weaker_configs
+from ..advice import config_dangers
 from ..change_words import USER_CONFIG_VERBS, client_config_edit, user_edits
 from ..observed_state import LookOptions, ObservedState, ObservedValue
 from ..secret_resolver import Resolver
@@ -70,18 +69,15 @@ class ClientConfigChanges(ChangeKind):
         """All changes are one transaction, whose entries show the signature."""
         return partial(self.port(kafka).alter, signature=signature)
 
-    def needed_right(self, resource: Configurable) -> rights.Right:
-        return rights.to_alter(resource)
-
     def read_for_dangers(self, kafka: Kafka, changes: Sequence[Change], state: ObservedState) -> None:
-        if lowering := weaker_configs.may_lower_acks(changes):
+        if lowering := config_dangers.may_lower_acks(changes):
             self.read(kafka, [change.target for change in lowering], state, LookOptions())
 
     def dangers(self, changes: Sequence[Change], state: ObservedState, resolver: Resolver | None) -> Iterable[Finding]:
-        return weaker_configs.acks_dangers(changes, state)
+        return config_dangers.acks_dangers(changes, state)
 
     def certain_dangers(self, changes: Sequence[Change]) -> Iterable[Finding]:
-        return weaker_configs.certain_acks_dangers(changes)
+        return config_dangers.certain_acks_dangers(changes)
 
     def read_for_warnings(self, kafka: Kafka, changes: Sequence[Change], state: ObservedState) -> None:
         state.lacks_client_configs = mark(kafka.client_configs.describe(()), TOPIC_MISSING) is not None

@@ -9,7 +9,6 @@ from typing import ClassVar, cast
 from ...admin.ports import Kafka, Quotas
 from ...errors import Invalid, UsageError
 from ...hints import did_you_mean
-from ...model import rights
 from ...model.changes import DELETE, SET, Change, Edit, Refusal, Target, given_key
 from ...model.config_units import exact_number
 from ...model.configurable import Configurable
@@ -25,7 +24,6 @@ from ..advice import quota_dangers, warnings
 from ..change_words import QUOTA_VERBS, quota_edits
 from ..execution import safe_order
 from ..observed_state import LookOptions, ObservedState, ObservedValue, add_quotas
-from ..quotas_after import with_shadow_notes
 from ..secret_resolver import Resolver
 from .change_kind import ChangeKind, FrameRow, ToolWords, is_null
 
@@ -79,9 +77,6 @@ class QuotaChanges(ChangeKind):
         if edit.text is not None and find(edit.key):
             yield f"{readable(edit.key, float(edit.text))} on each broker"
 
-    def noted(self, changes: Sequence[Change], state: ObservedState) -> list[Change]:
-        return with_shadow_notes(changes, state.quotas)
-
     def waves(self, changes: Sequence[Change]) -> list[list[Change]]:
         return safe_order.waves(changes)
 
@@ -90,9 +85,6 @@ class QuotaChanges(ChangeKind):
 
     def wish(self, changes: Sequence[Change], secrets: Mapping[str, Secret]) -> dict[str, float | None]:
         return {c.key: None if c.op == DELETE else float(c.after or "nan") for c in changes}
-
-    def needed_right(self, resource: Configurable) -> rights.Right:
-        return rights.to_alter()
 
     def read_for_dangers(self, kafka: Kafka, changes: Sequence[Change], state: ObservedState) -> None:
         quota_dangers.add_everyones(state, kafka, changes)

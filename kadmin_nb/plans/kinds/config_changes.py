@@ -9,7 +9,6 @@ from ...admin.ports import ConfigOperation, Configs, Kafka
 from ...errors import UsageError
 from ...frames.given_frames import cell_text
 from ...frames.meanings import word
-from ...model import rights
 from ...model.changes import APPEND, DELETE, SET, SUBTRACT, Change, Edit, Target, given_key
 from ...model.config_fallback import behind_listener, near_key
 from ...model.config_units import with_unit
@@ -20,7 +19,7 @@ from ...model.java_text import CONFIG_TYPES
 from ...model.resources import RESOURCE_TYPES, THROTTLE_RATES, WORDS, Resource
 from ...secrets import Secret, is_secret_name
 from .. import stored_values
-from ..advice import throttle_dangers, warnings, weaker_configs
+from ..advice import config_dangers, warnings
 from ..change_words import CONFIG_VERBS, config_edits
 from ..execution import safe_order
 from ..observed_state import LookOptions, ObservedState, ObservedValue, add_configs
@@ -64,7 +63,8 @@ class ConfigChanges(ChangeKind):
         key = given_key(row["key"])
         if not is_null(row["value"]):
             return Edit(SET, resource, key, value_text(key, row["value"]))
-        if _is_hidden(row, key):
+        is_sensitive = row.get("is_sensitive")  # the broker's word; without it, whether the key is called so
+        if is_secret_name(key) if is_sensitive is None else is_sensitive:
             raise UsageError(
                 f"{resource} {key} is a secret, and brokers do not show its value: its null does not remove it",
                 hint="Nothing was staged. Leave out the rows that are sensitive; reset_config removes a secret.",
@@ -122,7 +122,8 @@ class ConfigChanges(ChangeKind):
         """The resulting list of an append. A logger has always a level: reset, it has the root's."""
         if edit.op in (APPEND, SUBTRACT):
             join = stored_values.append if edit.op == APPEND else stored_values.subtract
-            return join(_first_list(state.of(edit.target)), edit.text or "")
+            now = state.of(edit.target)
+            return join(now.base if now.value is None else now.value, edit.text or "")
         if edit.op == DELETE and _is_logger(edit.resource):
             return state.of((edit.resource, ROOT_LOGGER)).value
         return edit.text
@@ -140,22 +141,18 @@ class ConfigChanges(ChangeKind):
     def wish(self, changes: Sequence[Change], secrets: Mapping[str, Secret]) -> list[ConfigOperation]:
         return [ConfigOperation(c.op, c.key, secrets.get(c.wanted or "") if c.is_secret else c.wanted) for c in changes]
 
-    def needed_right(self, resource: Configurable) -> rights.Right:
-        return rights.to_alter(resource)
-
     def undo_notes(self, change: Change) -> Iterable[str]:
         if _is_logger(change.resource):
             yield "logger levels are in the broker's memory: a restart loses them"
 
     def certain_dangers(self, changes: Sequence[Change]) -> Iterable[Finding]:
-        return weaker_configs.certain(changes)
+        return config_dangers.certain(changes)
 
     def read_for_dangers(self, kafka: Kafka, changes: Sequence[Change], state: ObservedState) -> None:
-        weaker_configs.add_fallbacks(state, kafka, changes)
-        throttle_dangers.add_copies(state, kafka, changes)
+        config_dangers.add_facts(state, kafka, changes)
 
     def dangers(self, changes: Sequence[Change], state: ObservedState, resolver: Resolver | None) -> Iterable[Finding]:
-        return [*weaker_configs.dangers(changes, state, resolver), *throttle_dangers.dangers(changes, state)]
+        return config_dangers.dangers(changes, state, resolver)
 
     def read_for_warnings(self, kafka: Kafka, changes: Sequence[Change], state: ObservedState) -> None:
         warnings.add_group_types(state, kafka, changes)
@@ -203,23 +200,12 @@ def _row_resource(row: FrameRow) -> Resource:
     return resource
 
 
-def _is_hidden(row: FrameRow, key: str) -> bool:
-    """True if the value is hidden rather than absent; without the broker's word, whether the key is called so."""
-    is_sensitive = row.get("is_sensitive")
-    return is_secret_name(key) if is_sensitive is None else bool(is_sensitive)
-
-
 def _resource(resource: Configurable) -> Resource:
     return cast(Resource, resource)
 
 
 def _is_logger(resource: Configurable) -> bool:
     return _resource(resource).type == _LOGGER
-
-
-def _first_list(now: ObservedValue) -> str | None:
-    """The list that an APPEND or SUBTRACT starts from: the override, else the schema's default."""
-    return now.value if now.value is not None else now.base
 
 
 def _schema(edit: Edit, state: ObservedState) -> ObservedValue | None:

@@ -22,7 +22,7 @@ from ..usage import backtesting
 from ..usage.limits_used import known_clients
 from ..usage.touched_clients import ImpactAnswer
 from . import stalls
-from .quotas_after import table_after
+from .observed_state import table_after
 
 _OF_ADDRESSES = ("IP", DEFAULT_IP)
 _MEASURED = {"broker", "key", "window_start", "window_end", "value"}
@@ -43,9 +43,8 @@ def of_changes(
     before = of_cluster(stored, cluster_id)
     after = table_after(before, changes)
     measured = is_usage(clients)
-    read = input_columns.read_columns(
-        clients, ("user", "client_id", *(_columns_of(clients) if measured else ())), PAIRS
-    )
+    of_usage = (*sorted(_MEASURED | {"source"}), *({"throttle_ms"} & _names_of(clients))) if measured else ()
+    read = input_columns.read_columns(clients, ("user", "client_id", *of_usage), PAIRS)
     clients_read = of_cluster(read, cluster_id)
     known = known_clients(clients_read) if measured else clients_read
     compared = comparing.compare(before, after, known)
@@ -62,11 +61,6 @@ def of_changes(
     return ImpactAnswer(stamped(compared.rows, cluster_id), compared.counts, compared.shadowed, **parts)
 
 
-def _columns_of(usage: Any) -> list[str]:
-    """The columns of a USAGE that are read beside its names."""
-    return [*sorted(_MEASURED | {"source"}), *({"throttle_ms"} & _names_of(usage))]
-
-
 def unseen(changes: Sequence[Change], clients: pa.Table) -> list[str]:
     """The entities of these changes of quotas that name a user or a client-id which no known client has, each once."""
     quotas = (change for change in changes if change.level and change.level not in _OF_ADDRESSES)
@@ -76,15 +70,14 @@ def unseen(changes: Sequence[Change], clients: pa.Table) -> list[str]:
         named = [(kind, str(name)) for kind, name in cast(Entity, entity).parts if name is not DEFAULT]
         kinds = tuple(kind.replace("-", "_") for kind, _ in named)
         by_parts.setdefault(kinds, []).append((str(entity), *(name for _, name in named)))
-    return [text for kinds, rows in by_parts.items() if kinds for text in _without(kinds, rows, clients)]
-
-
-def _without(kinds: tuple[str, ...], rows: Sequence[tuple[str, ...]], clients: pa.Table) -> list[str]:
-    """The entities, the first of each row, whose names no client has."""
-    columns = zip(("entity", *kinds), zip(*rows, strict=True), strict=True)
-    named = pa.table({name: pa.array(texts, pa.string()) for name, texts in columns})
-    known = pa.table({kind: clients[kind].cast(pa.string()) for kind in kinds})
-    return sorted(others(named, known, list(kinds))["entity"].to_pylist())
+    by_parts.pop((), None)
+    found: list[str] = []
+    for kinds, rows in by_parts.items():
+        columns = zip(("entity", *kinds), zip(*rows, strict=True), strict=True)
+        with_names = pa.table({name: pa.array(texts, pa.string()) for name, texts in columns})
+        known = pa.table({kind: clients[kind].cast(pa.string()) for kind in kinds})
+        found += sorted(others(with_names, known, list(kinds))["entity"].to_pylist())
+    return found
 
 
 def is_usage(frame: Any) -> bool:

@@ -7,7 +7,6 @@ from typing import ClassVar, cast
 
 from ...admin.ports import CredentialChange, Kafka, Scram
 from ...errors import NotAuthorized, kind_of
-from ...model import rights
 from ...model.changes import DELETE, SET, Change, Edit, Refusal, Target
 from ...model.configurable import Configurable
 from ...model.findings import WARNING, Finding
@@ -64,7 +63,8 @@ class ScramChanges(ChangeKind):
 
     def waves(self, changes: Sequence[Change]) -> list[list[Change]]:
         """Kafka takes one change of a user in a request. Deletions come last: who gets another login keeps one."""
-        waves = [[c for c in changes if (c.op, c.key) == (op, key)] for op in (SET, DELETE) for key in _keys(changes)]
+        keys = dict.fromkeys([*MECHANISMS, *(change.key for change in changes)])
+        waves = [[c for c in changes if (c.op, c.key) == (op, key)] for op in (SET, DELETE) for key in keys]
         return [wave for wave in waves if wave]
 
     def order_key(self, change: Change) -> ScramUser:
@@ -86,11 +86,8 @@ class ScramChanges(ChangeKind):
         refusal = kafka.scram.alter({nobody: CredentialChange(MECHANISMS[0])})[nobody]
         return refusal if refusal and kind_of(refusal.code) is NotAuthorized else None
 
-    def needed_right(self, resource: Configurable) -> rights.Right:
-        return rights.to_alter(resource)
-
     def warnings(self, changes: Sequence[Change], state: ObservedState) -> Iterable[Finding]:
-        """Of the first row that it is about."""
+        """The warnings, each on the first row that it is about."""
         for change in changes:
             if change.op == DELETE and not change.is_done:
                 text = "a deleted credential cannot be restored: it cannot be read, so no rollback"
@@ -121,10 +118,6 @@ def _user(resource: Configurable) -> ScramUser:
 
 def _credential(change: Change) -> Credential:
     return Credential.parse(change.wanted or "")
-
-
-def _keys(changes: Sequence[Change]) -> Sequence[str]:
-    return [*dict.fromkeys([*MECHANISMS, *(change.key for change in changes)])]
 
 
 CREDENTIALS = ScramChanges()
