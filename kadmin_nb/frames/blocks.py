@@ -69,15 +69,10 @@ BINDS, LOST, STANDING = "applies", "lost", "standing"
 prose is sentences and lines to type; a branch begins with its indent in a tree. A limit that binds is bold, one that
 lost is struck through; a standing is a limit and, behind a comma, whether it *applies* or is *overridden*.
 
-They are the one rule of widths too, of text, HTML and the widgets' grids. What identifies a row gets room first; then
-numbers and badges, whole; texts and prose share what is left, wrap, and give way first. A long badge is a text, and
-short prose, too."""
+They are the one rule of widths too, of text, HTML and the widgets' grids."""
 
 IDENTIFYING = (NAME, KEY, BRANCH)
-"""The looks of columns that say which row it is: never cut while another column has room to spare."""
-
-LONGEST_NAME = 300
-"""Characters up to which a cell of such a column is shown whole, on as many lines as it needs."""
+"""The looks of columns that say which row it is: of a long name the middle is left out."""
 
 
 class Title(str):

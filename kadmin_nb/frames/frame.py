@@ -67,8 +67,13 @@ class Frame:
 
     `key` names the columns by which its rows differ, no two being the same in all of them. An underscore at the end of
     a column keeps it apart from Python's words.
+
+    `shown` are the parts of a row that people see, in their order; nothing is each of its columns. In a window that is
+    too narrow they give way from the right, and those with a `!` only after all others. `nouns` are its row, and rows.
     """
 
+    shown: ClassVar[str] = ""
+    nouns: ClassVar[tuple[str, str]] = ("", "")
     fields: ClassVar[dict[str, Field]] = {}
     key_columns: ClassVar[Sequence[str]] = ()
     schema: ClassVar[pa.Schema]

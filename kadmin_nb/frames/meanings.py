@@ -36,12 +36,16 @@ Texts = Callable[[pa.Table], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A column as people see it: made of the columns `sources` of a table, of those that it has."""
+    """A column as people see it: made of the columns `sources` of a table, of those that it has.
+
+    Where a window is too narrow, columns that `stay` give way after the others.
+    """
 
     heading: str
     sources: Sequence[str]
     texts: Texts
     look: str = TEXT
+    stays: bool = False
 
 
 def part(name: str, table: pa.Table) -> Part:
@@ -317,7 +321,7 @@ _HEADINGS = {
     "client_id": "client-id",
     "headroom_percent": "headroom",
     "cluster_id": "cluster",
-    "longest_above_100_s": "longest above limit",
+    "longest_above_100_s": "longest over",
 }
 
 

@@ -1,12 +1,11 @@
 """Text, and HTML by `markup`, out of what a value shows. Every name in it is hostile.
 
-A client-id is chosen by whoever connects. Controls and bidi marks are shown as escapes in both forms, and every text
-and name is escaped in HTML.
+A table is a table at every width: one line a row, columns aligned. In a window the columns that give way are named
+below it. Controls and bidi marks are shown as escapes in both forms, and every text and name is escaped in HTML.
 """
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -21,12 +20,10 @@ from .blocks import (
     BRANCH,
     IDENTIFYING,
     KEY,
-    LONGEST_NAME,
     NAME,
     NOTEBOOK,
     NUMBER,
     PROSE,
-    TEXT,
     Aside,
     Block,
     Folded,
@@ -46,18 +43,26 @@ GAP = "  "
 PADDED = 80
 """The width up to which a column is aligned: one cell of a megabyte must not make every row as long."""
 
-
 CUT = "shortened"
 """The remark on shortened cells."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The texts of one column, and how they are set."""
+    """A part of a table and its texts."""
 
-    name: str
+    part: Part
     cells: Sequence[str]
-    look: str = TEXT
+
+    @property
+    def name(self) -> str:
+        """Its heading."""
+        return self.part.heading
+
+    @property
+    def look(self) -> str:
+        """How it is set."""
+        return self.part.look
 
     @property
     def is_number(self) -> bool:
@@ -65,29 +70,19 @@ class Column:
         return self.look in (NUMBER, BINDS)
 
     @property
-    def is_prose(self) -> bool:
-        """True if nothing of it is ever cut."""
-        return self.look == PROSE
-
-    @property
     def identifies(self) -> bool:
         """True if it says which row it is."""
         return self.look in IDENTIFYING
 
     @property
-    def is_of_few(self) -> bool:
-        """True if most of its cells are empty. A tree has a name once, for all rows of it."""
-        return self.look != BRANCH and sum(map(bool, self.cells)) * 2 < len(self.cells)
-
-    @property
-    def widest(self) -> int:
-        """The width of its widest cell."""
-        return max(map(self._width_of, self.cells), default=0)
+    def is_said(self) -> bool:
+        """True of sentences that are never cut."""
+        return self.look == PROSE and self.part.stays
 
     @property
     def natural(self) -> int:
         """The width that shows it whole, its name too."""
-        return max(width_of(self.name), self.widest)
+        return max(width_of(self.name), max(map(self._width_of, self.cells), default=0))
 
     @property
     def _width_of(self) -> Callable[[str], int]:
@@ -100,12 +95,10 @@ class Column:
             return (text.rjust(width) if self.is_number else text.ljust(width) for text in self.cells)
         return (padded(text, width, right=self.is_number) for text in self.cells)
 
-    def shortened(self, longest: int) -> Column:
-        """With no cell longer than that; sentences stay whole, as do names of any ordinary length."""
-        longest = max(longest, LONGEST_NAME) if self.identifies else longest
-        if self.is_prose or all(len(text) <= longest for text in self.cells):
-            return self
-        return replace(self, cells=[t if len(t) <= longest else f"{t[: longest - 1]}…" for t in self.cells])
+    def shortened(self, width: int) -> Column:
+        """With no cell wider than that: a name without its middle, any other text without its end."""
+        shorter = middle if self.identifies else beginning
+        return replace(self, cells=[shorter(text, width) for text in self.cells])
 
 
 Chunk = Sequence[Column]
@@ -125,7 +118,7 @@ def aligned(chunks: Callable[[], Iterable[Chunk]]) -> Iterator[str]:
         widths = [max(pair) for pair in zip(widths or found, found, strict=True)]
     for number, columns in enumerate(chunks()):
         if not number:
-            yield _line([padded(c.name, w, right=c.is_number) for c, w in zip(columns, widths, strict=True)])
+            yield _line(padded(c.name, w, right=c.is_number) for c, w in zip(columns, widths, strict=True))
         cells = [column.padded(width) for column, width in zip(columns, widths, strict=True)]
         yield from map(_line, zip(*cells, strict=True))
 
@@ -150,74 +143,77 @@ def width_of(text: str) -> int:
     return width if width >= 0 else len(text)
 
 
-LINES = 3
-"""Lines of its column that a text may fill, more or less: words do not break where they need not."""
+def beginning(text: str, width: int) -> str:
+    """A text, or of one that is wider than that its beginning and an ellipsis."""
+    if width_of(text) <= width:
+        return text
+    return f"{_start(text, width - 1)}…"
 
-BESIDE = 30
-"""The width that a sentence needs beside other columns."""
 
-NARROW, LONGEST_WORD = 18, 40
-"""The width down to which texts are wrapped, and that of a word that is not broken where anything else can give way."""
+def _start(text: str, width: int) -> str:
+    """The longest beginning of a text that fits into that width."""
+    start = text[: max(0, width)]
+    while width_of(start) > width:
+        start = start[:-1]
+    return start
 
-GIVING_WAY = ((TEXT, PROSE), (BADGE,), (NAME, BRANCH))
-"""The looks of columns that wrap where a row is too wide, in the order in which they do."""
 
-INDENT = " " * 4
+def middle(text: str, width: int) -> str:
+    """A name, or of one that is wider than that what it begins and ends with: the one tells it from others as often."""
+    if width_of(text) <= width:
+        return text
+    room = (width - 1) // 2
+    end = text[len(text) - room :]
+    while width_of(end) > room:
+        end = end[1:]
+    return beginning(text, width - width_of(end)) + end
+
+
+ROOM = {PROSE: 30, KEY: 48, NUMBER: PADDED, BINDS: PADDED}
+"""The width that a column of a look needs where it would be wider: less is not worth showing. A number is never cut."""
+
+ROOM_OF_TEXT, ROOM_OF_SAID = 32, 20
+"""The same of other looks, and of sentences that are never cut, which go on below themselves."""
 
 
 def fitted(columns: Sequence[Column], width: int, *, colour: bool = False) -> tuple[list[str], list[str]]:
     """The lines of a table for a window of that width, and remarks on what of it they do not show.
 
-    What identifies a row gets room first; numbers and keys are never broken. Texts wrap, and end in … after some lines.
-    Sentences and errors are never cut: they wrap whole beside the other columns, or stand below their row, as do
-    columns that find no room.
+    Columns give way from the right: those that `stay` after the others, and after names have a third of the window. A
+    sentence that stays, such as a broker's refusal, goes on below itself in its column; any other row is one line.
     """
-    shown = [by_width(column) for column in columns]
-    beside, below = _parted(shown, width)
-    widths = _shared(beside, width - len(GAP) * (len(beside) - 1))
-    table = [column.shortened(LINES * w) for column, w in zip(beside, widths, strict=True)]
-    under = [column.shortened(LINES * width) for column in below]
-    names = [wrapped(column.name, w, _Names) for column, w in zip(beside, widths, strict=True)]
-    lines = [*_row(names, beside, widths, [DIM if colour else ""] * len(beside))]
-    for number in range(len(columns[0].cells)):
-        cells = [_cell(column, number, w) for column, w in zip(table, widths, strict=True)]
-        inks = [ink(column.cells[number]) if colour and column.look == BADGE else "" for column in beside]
-        lines += [*_row(cells, beside, widths, inks), *_details_below(under, number, width)]
-    return lines, [CUT] if [*table, *under] != [*beside, *below] else []
+    ranked = sorted(range(len(columns)), key=lambda number: not columns[number].part.stays)
+    names = width // 2
+    while len(ranked) > 1 and _total(least(columns[number], names) for number in ranked) > width:
+        if columns[ranked[-1]].part.stays and names == width // 2:
+            names = width // 3
+        else:
+            ranked.pop()
+    whole = [columns[number] for number in sorted(ranked)]
+    widths = _widths(whole, width, names)
+    shown = [c if c.is_said else c.shortened(w) for c, w in zip(whole, widths, strict=True)]
+    heads = (padded(beginning(c.name, w), w, right=c.is_number) for c, w in zip(shown, widths, strict=True))
+    gone = ", ".join(column.name for number, column in enumerate(columns) if number not in ranked)
+    lines = [_line(inked(name, DIM if colour else "") for name in heads)]
+    for number in range(len(shown[0].cells)):
+        lines += _row([column.cells[number] for column in shown], shown, widths, colour)
+    return lines, [*[CUT] * (shown != whole), *[f"not shown: {gone}"] * bool(gone)]
 
 
-def by_width(column: Column) -> Column:
-    """The column; short sentences, and badges that are sentences, are texts as others are."""
-    is_text = (column.is_prose and column.widest <= NARROW) or (column.look == BADGE and column.widest > BESIDE)
-    return replace(column, look=TEXT) if is_text else column
+def _row(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int], colour: bool) -> Iterator[str]:
+    """The lines of a row: one, or as many as its longest sentence that stays takes."""
+    texts = [wrapped(t, w) if c.is_said else [t] for t, c, w in zip(cells, columns, widths, strict=True)]
+    for line in zip_longest(*texts, fillvalue=""):
+        parts = (padded(t, w, right=c.is_number) for t, c, w in zip(line, columns, widths, strict=True))
+        yield _line(inked(t, ink(t.strip()) if colour and c.look == BADGE else "")
+                    for t, c in zip(parts, columns, strict=True))  # fmt: skip
 
 
-def _parted(columns: Sequence[Column], width: int) -> tuple[Sequence[Column], Sequence[Column]]:
-    """The columns of the table, and those that stand below each row."""
-    if _total(column.natural for column in columns) <= width:
-        return columns, []
-    of_few = [column for column in columns if column.is_prose and column.is_of_few]
-    of_most = [column for column in columns if column not in of_few]
-    if of_few and of_most and _total(column.natural for column in of_most) <= width:
-        return of_most, of_few
-    prose = [column for column in columns if column.is_prose]
-    others = [column for column in columns if not column.is_prose]
-    room = width - _total(column.natural for column in others)
-    if others and room >= len(prose) * (BESIDE + len(GAP)):
-        return columns, []
-    table, below = (others, prose) if others else (prose, [])
-    kept = _fitting(table, width)
-    return [c for c in table if c in kept], [*(c for c in table if c not in kept), *below]
-
-
-def _fitting(columns: Sequence[Column], width: int) -> Sequence[Column]:
-    """The first columns that fit, those that identify a row before the others; one does in any case.
-
-    What few rows have is the last: below the others it takes no line.
-    """
-    by_rank = sorted(columns, key=lambda column: (column.is_of_few, not column.identifies))
-    fit = (n for n in range(len(by_rank), 1, -1) if _total(map(least, by_rank[:n])) <= width)
-    return by_rank[: next(fit, 1)]
+def least(column: Column, names: int) -> int:
+    """The width below which a column is not worth showing, of names at most that width."""
+    if column.look in (NAME, BRANCH):
+        return min(column.natural, names)
+    return min(column.natural, ROOM_OF_SAID if column.is_said else ROOM.get(column.look, ROOM_OF_TEXT))
 
 
 def _total(widths: Iterable[int]) -> int:
@@ -225,66 +221,22 @@ def _total(widths: Iterable[int]) -> int:
     return sum(width + len(GAP) for width in widths) - len(GAP)
 
 
-def least(column: Column) -> int:
-    """The width below which a column is not worth showing: numbers, keys and words are not broken."""
-    if column.look in (NUMBER, KEY):
-        return max(column.widest, _longest_word([column.name]))
-    words = min(_longest_word(column.cells), BESIDE) if column.is_prose else _longest_word(column.cells)
-    return max(words, min(column.widest, NARROW), _longest_word([column.name]))
-
-
-def _longest_word(texts: Iterable[str]) -> int:
-    """The width of the longest word that is not too long to be whole, with the indent of its text."""
-    words = ((len(text) - len(text.lstrip(" ")), word) for text in texts for word in _glued(text).split())
-    widths = (indent + width_of(word) for indent, word in words)
-    return max((width for width in widths if width <= LONGEST_WORD), default=0)
-
-
-def _shared(columns: Sequence[Column], room: int) -> list[int]:
-    """The widths of the columns: names break before cells do; texts give way first, and of those the widest."""
-    lows = [*map(least, columns)]
-    widths = [max(column.widest, _longest_word([column.name])) for column in columns]
-    for looks in GIVING_WAY:
-        for cap in range(max(widths), 0, -1):
-            if sum(widths) <= room:
-                return _widened(columns, widths, room)
-            both = zip(columns, lows, widths, strict=True)
-            widths = [max(low, min(width, cap)) if column.look in looks else width for column, low, width in both]
-    while sum(widths) > room and max(widths) > 1:
-        widths[widths.index(max(widths))] -= 1
+def _widths(columns: Sequence[Column], width: int, names: int) -> list[int]:
+    """The width of each column: what it needs, and its share of what is left; names, and what is never cut, before
+    others."""
+    widths = [min(width, least(column, names)) for column in columns]
+    left = width - _total(widths)
+    for rank in range(3):
+        wanting = [n for n, column in enumerate(columns) if _rank(column) == rank]
+        while left and (wanting := [n for n in wanting if widths[n] < columns[n].natural]):
+            for number in wanting:
+                more = min(left, max(1, left // len(wanting)), columns[number].natural - widths[number])
+                widths[number], left = widths[number] + more, left - more
     return widths
 
 
-def _widened(columns: Sequence[Column], widths: Sequence[int], room: int) -> list[int]:
-    """The widths with what room is left given to names that are broken, the first ones first."""
-    wide, left = list(widths), room - sum(widths)
-    for number, column in enumerate(columns):
-        missing = width_of(column.name) - wide[number]
-        if 0 < missing <= left:
-            wide[number], left = wide[number] + missing, left - missing
-    return wide
-
-
-def _row(
-    cells: Sequence[Sequence[str]], columns: Sequence[Column], widths: Sequence[int], inks: Sequence[str]
-) -> Iterator[str]:
-    """The lines of one row, as many as its tallest cell has."""
-    for texts in zip_longest(*cells, fillvalue=""):
-        line = [padded(t, w, right=c.is_number) for t, c, w in zip(texts, columns, widths, strict=True)]
-        line[-1] = line[-1].rstrip()
-        yield GAP.join(map(inked, line, inks)).rstrip()
-
-
-def _cell(column: Column, number: int, width: int) -> list[str]:
-    return wrapped(column.cells[number], width, textwrap.TextWrapper if column.is_prose else _Names)
-
-
-def _details_below(columns: Sequence[Column], number: int, width: int) -> Iterator[str]:
-    """The lines below a row: its other values in a paragraph, each sentence in one of its own."""
-    texts = [(column.is_prose, f"{column.name}: {column.cells[number]}") for column in columns if column.cells[number]]
-    values = GAP.join(text for is_prose, text in texts if not is_prose)
-    for paragraph in filter(None, [values, *(text for is_prose, text in texts if is_prose)]):
-        yield from (f"{INDENT}{line}" for line in wrapped(paragraph, width - len(INDENT)))
+def _rank(column: Column) -> int:
+    return 0 if column.identifies else 1 if column.is_said else 2
 
 
 def paragraph(text: str, width: int, indent: str = "") -> list[str]:
@@ -298,62 +250,22 @@ def paragraph(text: str, width: int, indent: str = "") -> list[str]:
 def _words(line: str, width: int, indent: str) -> list[str]:
     if width_of(line) <= width:
         return [line]
-    own, words = _indent_and_words(line, width)
+    words = line.lstrip(" ")
+    own = " " * min(len(line) - len(words), width // 2)  # textwrap drops an indent before a long word
     later = own + indent if indent else ""
     return textwrap.wrap(
         words, width, initial_indent=own, subsequent_indent=later, break_on_hyphens=False, break_long_words=False
     )
 
 
-def _indent_and_words(text: str, width: int) -> tuple[str, str]:
-    """The indent of a text, at most half of that width, and the text: textwrap drops an indent before a long word."""
-    words = text.lstrip(" ")
-    return " " * min(len(text) - len(words), width // 2), words
-
-
-END_OF_WORD = re.compile(r"(?<=_)(?=\w)|(?<=\w\w/)(?=\w)|(?<=\D:)(?=\w)|(?<=[.,])(?=[^\W\d])|(?<=\D[.,])(?=\d)")
-"""The places where a key, an entity, an address or a list may be broken; a number and a time are not."""
-
-AMOUNT = re.compile(r"(?:(?<=\d) (?=(?:[kKMGTP]i?)?B\b|%|(?:ms|s|min|h|d)\b)|(?<=-\d\d) (?=\d\d:))")
-"""The blank between a number and its unit, and between a day and its time."""
-
-_GLUE = "\x01"
-
-
-def _glued(text: str) -> str:
-    """The text with numbers and their units as one word: by a control, which no text that is shown has."""
-    return AMOUNT.sub(_GLUE, text)
-
-
-class _Names(textwrap.TextWrapper):
-    """Breaks at blanks, and after the signs that part the words of keys, entities and addresses."""
-
-    wordsep_simple_re = re.compile(rf"([ \t]+)|{END_OF_WORD.pattern}")
-
-
-def wrapped(text: str, width: int, wrapper: type[textwrap.TextWrapper] = textwrap.TextWrapper) -> list[str]:
-    """The text in lines of that width, all with its indent, broken between words where that is possible."""
-    width = max(1, width)
-    if width_of(text) <= width:
-        return [text]
-    indent, words = _indent_and_words(text, width)
-    if all(width_of(word) <= width - len(indent) for word in _glued(words).split(" ")):
-        wrapper = textwrap.TextWrapper  # no word needs to be broken
-    if words.isascii() or all(width_of(character) == 1 for character in words):
-        made = wrapper(width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
-        return [line.replace(_GLUE, " ") for line in made.wrap(_glued(words))]
-    return [f"{indent}{line}" for line in _folded(words, width - len(indent))]
-
-
-def _folded(text: str, width: int) -> Iterator[str]:
-    """The same for texts with characters of two columns, or of none, which textwrap counts as one."""
-    line = ""
-    for character in text:
-        if line and width_of(line + character) > width:
-            yield line
-            line = ""
-        line += character
-    yield line
+def wrapped(text: str, width: int) -> Iterator[str]:
+    """The text in lines of that width, broken between words where that is possible."""
+    for line in textwrap.wrap(text, width, break_on_hyphens=False):
+        while width_of(line) > width:  # characters of two columns
+            start = _start(line, width) or line[0]
+            yield start
+            line = line[len(start) :]
+        yield line
 
 
 def text_of_blocks(*blocks: Block, page: Page = NOTEBOOK) -> str:
@@ -458,7 +370,7 @@ def _chunks(table: pa.Table, parts: Sequence[Part]) -> Iterator[Chunk]:
 
 def columns(table: pa.Table, parts: Sequence[Part]) -> list[Column]:
     """The parts of a table as texts; pandas, which a terminal would wait for, is not needed for them."""
-    return [Column(part.heading, _safe(part.texts(table)), part.look) for part in parts]
+    return [Column(part, _safe(part.texts(table))) for part in parts]
 
 
 def _safe(texts: Sequence[str | None]) -> list[str]:
@@ -468,9 +380,9 @@ def _safe(texts: Sequence[str | None]) -> list[str]:
 
 
 def shortened(shown: list[Column], page: Page) -> list[Column]:
-    """The columns with no cell longer than the page has them."""
+    """The columns with no cell longer than the page has them; names and sentences stay whole."""
     longest = page.longest
-    return shown if longest is None else [column.shortened(longest) for column in shown]
+    return [c if longest is None or c.identifies or c.look == PROSE else c.shortened(longest) for c in shown]
 
 
 def engine_line(table: pa.Table) -> str:
@@ -491,6 +403,6 @@ def count(block: pa.Table | Head, page: Page, remarks: Sequence[str], title: str
     if is_head and isinstance(block, Head):
         return f"the first {page.rows} rows shown, in Spark; {page.lazy_rest}"
     missing = [*([f"the first {page.rows} shown"] if is_head else []), *remarks]
-    if title and not missing:
-        return ""
-    return ", ".join([counted(total), *missing]) + (f"; {page.rest}" if missing else "")
+    if title and not is_head:
+        return "; ".join([*missing, page.rest]) if missing else ""
+    return "; ".join([", ".join([counted(total), *missing]), *[page.rest] * bool(missing)])

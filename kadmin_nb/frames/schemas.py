@@ -142,6 +142,8 @@ class _Also(_OfCluster, _Taken):
 class QUOTAS(Frame, key="entity key"):
     """One row an entity and key, sorted by both. `user` is null both for default and for absent: `level` tells."""
 
+    shown = "who! key! value! level"
+    nouns = "quota", "quotas"
     entity = ENTITY
     level = LEVEL
     user = USER.or_null
@@ -154,6 +156,7 @@ class QUOTAS(Frame, key="entity key"):
 class PAIRS(Frame):
     """Clients to resolve. A null client-id counts as empty."""
 
+    shown = "who!"
     user = USER
     client_id = CLIENT_ID.or_null
 
@@ -162,6 +165,8 @@ class EFFECTIVE(_Client):
     """The effective quota of each client and key. A null value, level and bucket mean unlimited. A null user or
     client-id stands for each that no quota names, as does null in its bucket."""
 
+    shown = "client! key! value! level shared"
+    nouns = "client", "clients"
     key = KEY
     value = VALUE.or_null
     level = LEVEL.or_null
@@ -171,6 +176,8 @@ class EFFECTIVE(_Client):
 class EFFECTIVE_IP(Frame):
     """The effective connection quota of each address."""
 
+    shown = "who! key! value! level"
+    nouns = "address", "addresses"
     ip = Field(TEXT)
     key = KEY
     value = VALUE.or_null
@@ -181,6 +188,8 @@ class WHY(EFFECTIVE):
     """EFFECTIVE of one client, and what there is to know of each limit. The last columns are from USAGE, null without
     it."""
 
+    shown = "key! binding! total set_on! level shared overrides clients peak! utilisation! throttle_ms! share_throttled"
+    nouns = "", ""
     entity = Field(TEXT, "where it is stored", null=True)
     brokers = Field(WHOLE)
     total = Field(NUMBER, "what it adds up to on all brokers", unit=OF_KEY, null=True)
@@ -195,9 +204,11 @@ class WHY(EFFECTIVE):
 class LIFTS(Frame, key="number"):
     """Changes that would lift a limit of one client."""
 
+    shown = "number! line! limit reach consequence"
+    nouns = "change", "changes"
     number = Field(WHOLE)
     key = KEY
-    line = Field(TEXT, "what to type after `quota`")
+    line = Field(TEXT, "what to type after `quota`", look=PROSE)
     limit = Field(NUMBER, "the client's limit then", unit=OF_KEY, null=True)
     reach = Field(TEXT, "the clients that the change limits")
     consequence = Field(TEXT, "its side effects", look=PROSE)
@@ -216,6 +227,8 @@ class LEADERS(Frame, key="topic partition"):
 class BRAKES(Frame, key="number"):
     """What slows a client, a topic, a broker or a group, those that bite first."""
 
+    shown = "number brake! culprit! key state! throttle_ms share_throttled since message! coverage fix!"
+    nouns = "brake", "brakes"
     number = Field(WHOLE)
     brake = Field(TEXT, look=BADGE)
     culprit = Field(TEXT, "who or what causes it, as it would be typed", look=NAME, null=True)
@@ -232,6 +245,8 @@ class BRAKES(Frame, key="number"):
 class TREE(Frame, key="entity key"):
     """The hierarchy of quotas."""
 
+    shown = "branch! key! value! level shadowed_by!"
+    nouns = "quota", "quotas"
     entity = ENTITY
     parent = Field(TEXT, null=True)
     level = LEVEL.of(TEXT)
@@ -246,6 +261,8 @@ class TREE(Frame, key="entity key"):
 class CONFIGS(Frame, key="resource_type resource_name key"):
     """One row a resource and key; a resource that failed is one row with a null key and its error."""
 
+    shown = "resource_of! key! config_value! source instead_of documentation error! message!"
+    nouns = "config", "configs"
     resource_type = RESOURCE_TYPE
     resource_name = RESOURCE_NAME
     key = KEY.of(TEXT).or_null
@@ -263,6 +280,7 @@ class CONFIGS(Frame, key="resource_type resource_name key"):
 class GROUP_CONFIGS(CONFIGS):
     """CONFIGS of groups, with the type of each group and what its brokers apply."""
 
+    shown = "resource_of! group_type key! config_value! applied_text source instead_of documentation error! message!"
     group_type = Field(WORD, "classic, consumer, share or streams; null: no group yet, or not known", null=True)
     applied = Field(TEXT, "null: no effect on a group of this type, or not known", unit=OF_KEY, null=True)
 
@@ -271,6 +289,7 @@ class FINDINGS(Frame):
     """Configs or quotas that need a look. A null key: about all keys, or it could not be read, for the `error` of that
     name. Of quotas `resource_type` is QUOTA, and `resource_name` an entity, clients, or a pattern of client-ids."""
 
+    shown = "finding! resource_of! key! value source expected message! coverage op fix! error!"
     finding = Field(TEXT, look=BADGE)
     resource_type = RESOURCE_TYPE.of(TEXT)
     resource_name = RESOURCE_NAME
@@ -298,6 +317,8 @@ class SCRAM(Frame, key="user mechanism"):
     """One row a user and mechanism, sorted by both: all that brokers show of a credential. A user that failed, or has
     none (RESOURCE_NOT_FOUND), is one row with a null mechanism."""
 
+    shown = "user! mechanism! iterations error! message!"
+    nouns = "credential", "credentials"
     user = USER
     mechanism = Field(WORD, null=True)
     iterations = Field(WHOLE, null=True)
@@ -310,6 +331,8 @@ class USERS(Frame, key="user"):
     not given is null. `finding` is orphaned-quotas, orphaned-acls or orphaned-credentials where nothing else names the
     user; no-quotas where the usage names a user that no quota names."""
 
+    shown = "who! mechanisms quotas_by_level! acls last_use finding!"
+    nouns = "user", "users"
     user = USER
     mechanisms = Field(TEXT, "of the credentials", null=True)
     quotas = Field(COUNT, "how many", null=True)
@@ -326,6 +349,8 @@ class USER_CONFIGS(Frame):
     are the versions of software that follow client configs there, and the keys that they follow. What may not be seen
     is a row with an error."""
 
+    shown = "resource! kind key! value! error! message!"
+    nouns = "config of users", "configs of users"
     resource = RESOURCE
     kind = Field(TEXT)
     key = KEY.of(TEXT).or_null
@@ -337,6 +362,7 @@ class USER_CONFIGS(Frame):
 class PERMISSIONS(Frame):
     """The rights that some changes need."""
 
+    shown = "action! operation resource! allowed! note!"
     action = Field(TEXT)
     operation = Field(TEXT, "Kafka's name")
     resource = RESOURCE
@@ -359,6 +385,8 @@ class _ClientConfig(Frame):
 class CLIENT_CONFIGS(_ClientConfig, key="user client_id key"):
     """One row an entity and key of dynamic client configs (KIP-649), sorted by user, client-id and key."""
 
+    shown = "who! key! value! revision author plan_id changed_at"
+    nouns = "client config", "client configs"
     revision = REVISION
     author = Field(TEXT)
     plan_id = PLAN_ID
@@ -368,6 +396,8 @@ class CLIENT_CONFIGS(_ClientConfig, key="user client_id key"):
 class EFFECTIVE_CLIENT_CONFIGS(_Client):
     """One row a key that is set for a client."""
 
+    shown = "client! key! value! entity overridden revision"
+    nouns = "client config", "client configs"
     key = KEY
     value = Field(TEXT, "the value that holds", unit=OF_KEY)
     entity = Field(TEXT, "the entity that it is set on")
@@ -380,6 +410,7 @@ class STATUS(_Client):
     refuses, with a reason; behind: it has another value than the entry, or there is none any more; static, with a null
     key: no entry is about it; or silent: it never said."""
 
+    shown = "who! key! value! state! reason! revision at instance"
     instance = Field(TEXT)
     revision = REVISION.or_null
     key = KEY.or_null
@@ -393,6 +424,7 @@ class FOLLOWERS(_Client):
     """The registered clients that are alive, as they call themselves, and whether they follow a new value of the key.
     One that is only seen in usage has no software, version, instance, group, keys or time."""
 
+    shown = "who! key follows! reason! software version instance supported_keys group_id seen_at"
     software = SOFTWARE.or_null
     version = Field(TEXT, null=True)
     instance = Field(TEXT, null=True)
@@ -410,6 +442,7 @@ class FOLLOWERS(_Client):
 class PLAN(_Row, key="row"):
     """One row a change, before and after."""
 
+    shown = "row op! resource! key! old after! level validated! note"
     kind = Field(TEXT)
     op = OP
     resource = RESOURCE
@@ -426,6 +459,7 @@ class PLAN(_Row, key="row"):
 class OUTCOMES(PLAN):
     """PLAN plus what became of each row."""
 
+    shown = "row op! resource! key! old after! state! error! message! brokers_agreeing brokers lag_ms validated note"
     state = STATE
     error = ERROR.or_null
     message = MESSAGE.or_null
@@ -437,6 +471,7 @@ class OUTCOMES(PLAN):
 class CONFLICTS(_Row, key="row"):
     """The rows of a plan that somebody else has moved since it was made."""
 
+    nouns = "row has changed", "rows have changed"
     resource = RESOURCE
     key = KEY.of(TEXT)
     old = OLD.or_null
@@ -449,6 +484,7 @@ class DANGERS(_Row, key="row"):
     login, address, code, access, encryption, quota, unit or stop; or rolled back, of the whole plan, and then its key
     is the id of the plan that did so."""
 
+    shown = "row! resource! key! danger! message!"
     resource = RESOURCE
     key = KEY.of(TEXT)
     danger = Field(TEXT, look=BADGE)
@@ -460,6 +496,7 @@ class WARNINGS(Frame):
     sharing, principal, per broker, left or in parts; `row`, `resource` and `key` are the first that it is about, null
     where it is about all of it."""
 
+    shown = "warning! row resource key message!"
     warning = Field(TEXT, look=BADGE)
     row = ROW.or_null
     resource = RESOURCE.or_null
@@ -470,6 +507,8 @@ class WARNINGS(Frame):
 class JOURNAL(Frame, key="line"):
     """The records of a plan's journal."""
 
+    shown = "line! at! what_was_done!"
+    nouns = "record", "records"
     line = Field(WHOLE)
     at = Field(TEXT, unit=ISO_TIME, null=True)
     run = Field(WHOLE, null=True)
@@ -482,6 +521,8 @@ class JOURNAL(Frame, key="line"):
 class PLANS(Frame, key="plan_id"):
     """The plans that have a journal here; a broken one has an error."""
 
+    shown = "plan_id! created author what came_to reason cluster_id error! message!"
+    nouns = "plan with a journal here", "plans with a journal here"
     plan_id = PLAN_ID
     cluster_id = CLUSTER_ID.or_null
     created = Field(TEXT, unit=ISO_TIME, null=True)
@@ -502,6 +543,9 @@ class IMPACT(_Client, key="user client_id key"):
     """The clients that a change of quotas touches, a row a client and key. A null value, level and bucket are
     unlimited."""
 
+    shown = (
+        "who! key! effect! value_before! value_after! level_before level_after sharing clients_before clients_after "
+    )
     key = KEY
     effect = Field(WORD, look=BADGE)
     sharing = Field(WORD, "null: no bucket on both sides", look=BADGE, null=True)
@@ -524,6 +568,7 @@ class IMPACT_COUNTS(Frame):
 class SHADOWED(Frame, key="entity key"):
     """The quotas that a change leaves shadowed, those that are new included."""
 
+    nouns = "shadowed quota", "shadowed quotas"
     entity = ENTITY
     key = KEY.of(TEXT)
     value = VALUE
@@ -533,6 +578,7 @@ class SHADOWED(Frame, key="entity key"):
 class STALLS(_ClientOfBroker):
     """The seconds for which a plan throttles each client that it touches. A null limit is unlimited."""
 
+    shown = "row broker who! key! stall_s! limit_before limit_after bucket rate bucket_rate"
     row = ROW.or_null
     limit_before = limit_after = Field(NUMBER, unit=OF_KEY, null=True)
     bucket_user = bucket_client_id = BUCKET.of(TEXT).or_null
@@ -543,6 +589,7 @@ class STALLS(_ClientOfBroker):
 class BACKTEST(_BucketOfBroker, key="broker key bucket_user bucket_client_id"):
     """The effect that limits would have had on a usage, a row a broker, key and bucket."""
 
+    shown = "broker bucket! key! limit! throttled_s! throttled_share longest_s delay_s first_throttled clients level"
     bucket_user = bucket_client_id = BUCKET.of(TEXT)
     clients = SHARING_CLIENTS
     windows = Field(COUNT, "the seconds that it was active in")
@@ -560,6 +607,10 @@ class BACKTEST(_BucketOfBroker, key="broker key bucket_user bucket_client_id"):
 class REQUESTS(Frame):
     """One row a request that a broker has answered."""
 
+    shown = (
+        "time broker listener who! api! api_version deprecated bytes_in bytes_out queue_ms io_ms total_ms"
+        " throttle_ms software_name software_version connection correlation_id topics"
+    )
     time = Field(MOMENT)
     broker = BROKER
     listener = Field(TEXT, null=True)
@@ -585,6 +636,8 @@ class REQUESTS(Frame):
 class RECORD_SIZES(Frame, key="topic"):
     """What the records of a topic take on disk, as they are stored: compressed, and sent so to consumers."""
 
+    shown = "topic! records bytes mean_bytes!"
+    nouns = "topic", "topics"
     topic = Field(TEXT, look=NAME)
     topic_id = Field(TEXT, "as Kafka's tools write it")
     records = Field(COUNT, "offsets from the first to the last; a compacted topic has fewer records")
@@ -603,6 +656,7 @@ class LOG_LINES(Frame):
 class METRICS(Frame):
     """Samples of `kafka.server:type=…,user=…,client-id=…`, the tags as JMX writes them, null where one is absent."""
 
+    shown = "time broker type who! name! value!"
     time = Field(MOMENT)
     broker = BROKER
     type = Field(TEXT, "Produce, Fetch or Request")
@@ -618,6 +672,7 @@ class USAGE(_ClientOfBroker, key="broker user client_id key window_start"):
     """The use of a key by each client on each broker, over a window of time. A null value is unknown:
     of a share consumer a request log tells the throttles, and no bytes."""
 
+    shown = "broker who! key! used! window throttle_ms source"
     window_start = window_end = Field(MOMENT)
     value = Field(NUMBER, "in the unit of the key; null is unknown", unit=OF_KEY, null=True)
     throttle_ms = THROTTLE_MS.or_null
@@ -650,6 +705,7 @@ class UTILISATION(_Used):
     """The use of each bucket on each broker beside its limit. Without a limit a row is a client's, named by `user` and
     `client_id`, which are null otherwise. Shares are fractions of `windows`."""
 
+    shown = "broker bucket! key! limit! peak! p95 utilisation! share_throttled clients level"
     brokers = Field(WHOLE)
     limit_x_brokers = Field(NUMBER, unit=OF_KEY, null=True)
     clients = SHARING_CLIENTS.or_null
@@ -671,6 +727,7 @@ class UTILISATION(_Used):
 class UTILISATION_DIFFERENCES(Frame, key="broker subject key"):
     """Buckets of which a broker measures another use than its rate and the limit that applies make."""
 
+    shown = "broker subject! key! limit utilisation! measured! enforced message!"
     finding = Field(TEXT, look=BADGE)
     broker = BROKER
     subject = Field(TEXT, "the bucket, as it would be typed")
@@ -687,6 +744,10 @@ class UTILISATION_DAILY(_OfDay, _Used):
     """UTILISATION of each day in UTC, as figures that add up: a longer time is the sum or the maximum of its days. A
     bucket whose limit moved has a row for each limit. `clients` is null where the broker measured the bucket itself."""
 
+    shown = (
+        "day broker bucket! key! level limit! windows windows_seen windows_unknown windows_above_80 windows_above_100"
+        " windows_throttled used_sum peak! longest_above_100_s throttle_ms"
+    )
     level = Field(WORD, "KIP-248's level; UNKNOWN: before the history begins", look=BADGE, null=True)
     window_s = Field(NUMBER, "the length of a window", unit=S)
     brokers = Field(WHOLE, "of the cluster, as the usage has them; a longer time has the most of a day")
@@ -716,6 +777,7 @@ class NEAR(_BucketOfBroker, key="broker key bucket_user bucket_client_id"):
     """The buckets that are near their limit on a broker, over it, or throttled, the worst first: columns of
     UTILISATION."""
 
+    shown = "broker bucket! key! peak! limit! utilisation! longest_above_100_s throttle_ms! level"
     windows_unknown = WINDOWS_UNKNOWN
     peak = PEAK
     utilisation = Field(NUMBER, unit=PERCENT, null=True)
@@ -728,6 +790,7 @@ class ALERTS(_BucketOfBroker, key="broker key bucket_user bucket_client_id windo
     """The windows in which a bucket was near its limit on a broker, over it, or throttled. In a stream each comes once,
     when no request of it can come any more."""
 
+    shown = "broker bucket! key! limit! utilisation! throttle_ms window used unknown level"
     window_start = window_end = Field(MOMENT)
     used = Field(NUMBER, "as far as it is known; null is unknown", unit=OF_KEY, null=True)
     unknown = Field(FLAG, "a part of the use is unknown: it is a lower bound")
@@ -739,6 +802,7 @@ class TOP(Frame, key="key user client_id"):
     """The clients that used most of each key, the most first. Of usage from metrics the names are a bucket's. Clients
     whose use is unknown come last, with nulls; there are no shares then."""
 
+    shown = "key! who! mean! share! peak throttle_ms brokers"
     key = KEY
     user = USER
     client_id = CLIENT_ID
@@ -753,6 +817,10 @@ class USAGE_TOTALS(Frame, key="day"):
     """What was used in a month or a day. The columns that it was added up by come first, and are a part of its key. All
     figures add up over rows."""
 
+    shown = (
+        "day cluster_id broker user! client_id! key! source bytes_in bytes_out request_s throttled_s windows"
+        " windows_unknown"
+    )
     day = Field(DAY, "the day in UTC, of a month its first; a window counts on the day on which it begins")
     bytes_in = bytes_out = Field(COUNT, "of producers, and to consumers", unit=BYTES)
     request_s = Field(NUMBER, "time of threads that worked for requests", unit=S)
@@ -765,6 +833,7 @@ class OBSERVED(Frame):
     """The request logger of each broker after an observation. `state` is restored, kept (on already before), moved
     (somebody set another level), left (still on) or skipped (not observed)."""
 
+    shown = "broker! state! message! level_before level_after since until logs complete"
     broker = BROKER
     state = STATE
     level_before = level_after = Field(TEXT, look=BADGE, null=True)
@@ -808,6 +877,8 @@ class SNAPSHOT_CREDENTIALS(_OfCluster, _Credential, _Taken, key="snapshot_id ent
 class SNAPSHOTS(_OfCluster, key="snapshot_id kind"):
     """The snapshots of a history, one row a snapshot and kind."""
 
+    shown = "taken_at! kind! rows! unchanged! scopes plan_id author snapshot_id cluster_id"
+    nouns = "part of a snapshot", "parts of snapshots"
     taken_at = Field(MOMENT)
     snapshot_id = Field(TEXT)
     kind = Field(TEXT, "quotas, configs, client_configs or credentials")
@@ -849,11 +920,14 @@ class CONFIGS_HISTORY(_OfCluster, _ConfigsKept, _Interval, key="cluster_id resou
     """The configs of a history, one row a resource, key and time in which all of it was the same. State at t:
     `valid_from <= t AND (valid_to IS NULL OR valid_to > t)`."""
 
+    shown = "resource_of! key! config_value! source valid_from! valid_to! is_read_only is_default type synonyms"
+
 
 class CLIENT_CONFIGS_HISTORY(_OfCluster, _ClientConfig, _Interval, key="cluster_id entity key valid_from"):
     """The dynamic client configs of a history, one row an entity, key and time in which its value was the same. State
     at t: `valid_from <= t AND (valid_to IS NULL OR valid_to > t)`."""
 
+    shown = "who! key! value! valid_from! valid_to!"
     key = KEY.of(TEXT)
 
 
@@ -881,6 +955,7 @@ class PLANNED_CHANGES(_OfCluster, key="cluster_id plan_id frame resource_type re
     """What plans left that a history was recorded with, one row a change of a plan. A change of the history is a
     plan's if its value is this one and it fell in the time in which the plan was applied."""
 
+    shown = "frame taken_at plan_id! author resource_of! key! value! applied_from applied_until"
     frame = Field(TEXT, "quotas, configs, client_configs or credentials")
     taken_at = Field(MOMENT, "the time of the snapshot that was recorded with the plan")
     plan_id = PLAN_ID
@@ -896,6 +971,8 @@ class PLANNED_CHANGES(_OfCluster, key="cluster_id plan_id frame resource_type re
 class HISTORY_CHANGES(_OfCluster):
     """Changes between a snapshot and the next; `plan_id` and `author` where a plan left that value."""
 
+    shown = "taken_at! kind resource! key! state! old! new! author! plan_id! source since cluster_id"
+    nouns = "change", "changes"
     since = Field(MOMENT, "the time of the snapshot before")
     taken_at = Field(MOMENT)
     snapshot_id = Field(TEXT)
@@ -917,6 +994,7 @@ class DIFF(_Row, key="row"):
     same value from elsewhere), default (set on one side to what is the default on the other, or two defaults), or
     unknown (one side could not be read; the key is null)."""
 
+    shown = "row kind resource! key! state! a! b! source_a source_b note"
     kind = Field(TEXT)
     resource = RESOURCE
     key = KEY.of(TEXT).or_null
@@ -946,6 +1024,7 @@ class POLICY(Frame):
     `state` is kept, broken, unknown (what it is about could not be read), no plan (it is about one), or, of a plan, as
     before: broken without it too, and no worse."""
 
+    shown = "rule! severity state! resource! key message! value ok reason! row"
     rule = Field(TEXT, "the name of its function")
     severity = Field(TEXT, "error or danger", look=BADGE)
     state = STATE
@@ -963,6 +1042,8 @@ class CHECKS(Frame):
     """Checks of a connection, in the order in which they were made. `state` is ok, warning, failed, unknown (no broker
     answered), absent (an extra or a feature that is not set up) or skipped (what it stands on failed)."""
 
+    shown = "check! subject state! note! fix!"
+    nouns = "check", "checks"
     check = Field(WORD)
     subject = Field(TEXT)
     state = STATE.of(WORD)
@@ -973,6 +1054,7 @@ class CHECKS(Frame):
 class VERDICTS(Frame, key="check"):
     """The checks of a report."""
 
+    shown = "check! verdict! found message! coverage"
     check = Field(TEXT)
     verdict = Field(TEXT, "ok, look (needs a look), or not looked", look=BADGE)
     found = Field(COUNT, "rows", null=True)
@@ -983,6 +1065,7 @@ class VERDICTS(Frame, key="check"):
 class RUNBOOKS(Frame, key="name"):
     """The runbooks that come with kadmin_nb."""
 
+    shown = "name! description!"
     name = Field(TEXT)
     description = Field(TEXT, look=PROSE)
 
@@ -990,6 +1073,7 @@ class RUNBOOKS(Frame, key="name"):
 class SUMMARY(Frame, key="of"):
     """The record of a runbook's run, in a few lines."""
 
+    shown = "of! is!"
     of = Field(TEXT)
     is_ = Field(TEXT, look=PROSE)
 
@@ -1000,6 +1084,8 @@ class SUMMARY(Frame, key="of"):
 class BROKERS(Frame, key="id"):
     """The brokers of a cluster, fenced ones included."""
 
+    shown = "id host port rack"
+    nouns = "broker", "brokers"
     id = Field(WHOLE)
     host = Field(TEXT)
     port = Field(WHOLE)
@@ -1010,6 +1096,8 @@ class BROKERS(Frame, key="id"):
 class LOCAL(Frame, key="name"):
     """The local Kafkas."""
 
+    shown = "name! state! bootstrap! version nodes alive secure started_at log"
+    nouns = "local Kafka", "local Kafkas"
     name = Field(TEXT)
     state = STATE
     bootstrap = Field(TEXT)
@@ -1066,7 +1154,7 @@ def from_columns(of: type[Frame] | pa.Schema, columns: Mapping[str, Sequence[obj
 def frame_of(table: pa.Table) -> type[Frame] | None:
     """The frame that a table is: by the name that it carries or, where that is lost, by its columns and their types."""
     names = frozenset(table.column_names)
-    named = FRAMES.get((table.schema.metadata or {}).get(FRAME, b"").decode())
+    named = named_frame(table)
     if named is not None and names.issuperset(named.names):
         return named
     alike = (frame for frame in FRAMES.values() if names - ALSO == frozenset(frame.names) - ALSO)
@@ -1080,11 +1168,16 @@ def _has_numbers_of(table: pa.Table, frame: type[Frame]) -> bool:
 
 
 def field_of(table: pa.Table, name: str) -> Field:
-    """The column of that name: as its frame declares it, or else as the first that has one."""
+    """The column of that name: as the frame that the table is, or is a part of, declares it; else without a unit."""
     plain = Field(table.schema.field(name).type, name=name)
-    frames: list[type[Frame]] = [frame_of(table) or _Also, _Also, *FRAMES.values()]
-    declared = (frame.fields[name] for frame in frames if name in frame.fields)
+    frames: list[type[Frame] | None] = [frame_of(table), named_frame(table), _Also]
+    declared = (frame.fields[name] for frame in frames if frame is not None and name in frame.fields)
     return next((field for field in declared if field.is_number == plain.is_number), plain).of(plain.type)
+
+
+def named_frame(table: pa.Table) -> type[Frame] | None:
+    """The frame whose name a table carries, though it may have lost some of its columns."""
+    return FRAMES.get((table.schema.metadata or {}).get(FRAME, b"").decode())
 
 
 def marked(table: pa.Table, marks: Mapping[Any, Any] | None) -> pa.Table:

@@ -1,6 +1,6 @@
-"""Views: the columns that people see of each frame, in their order, and how many rows make which title. All as data.
+"""Views: what people see of each frame, as the frame declares it, and which title some rows make.
 
-A frame that no view is declared for shows all of its columns. A column that is empty in every row is left out: of the
+A table of somebody else shows its columns as they are. A column that is empty in every row is left out: of the
 view, never of the frame.
 """
 
@@ -35,7 +35,7 @@ class View:
     others, which stand below them, and `groups` has a heading for each of those where there are many.
     """
 
-    names: Sequence[str]
+    names: Sequence[str] = ()
     nouns: tuple[str, str] = ("", "")
     finding: Callable[[pa.Table], str] | None = None
     split: Callable[[pa.Table], tuple[pa.Table, pa.Table]] | None = None
@@ -70,9 +70,10 @@ class View:
 
     def parts(self, table: pa.Table) -> list[Part]:
         """The parts of this table that are not empty in every row."""
-        names = [name for name in self.names if _is_there(name, table)]
-        there = [part(name, table) for name in names or table.column_names]
-        return [one for one in there if not _is_empty(one, table)] or there
+        rows = self.ordered(table)
+        names = [name for name in self.names if _is_there(name.rstrip("!"), table)] or self.names
+        there = [replace(part(name.rstrip("!"), table), stays=name.endswith("!")) for name in names]
+        return [one for one in there if not _is_empty(one, rows)] or there
 
 
 FOLDED_FROM, MOST_HEADINGS = 20, 20
@@ -92,33 +93,27 @@ def counted_nouns(count: int, one: str, many: str) -> str:
 
 
 def view_of(table: pa.Table) -> View:
-    """The view of a table's frame; some columns may lead or follow those that the frame declares."""
-    frame = schemas.frame_of(table)
-    view = next((VIEWS[base] for base in frame.__mro__ if base in VIEWS), None) if frame else None
-    if frame is None or view is None:
-        return View([*dict.fromkeys(_part_names(table.column_names))])
-    leading, following = ([name for name in some if name in table.column_names] for some in (LEADING, FOLLOWING))
-    others = [name for name in table.column_names if name not in schemas.ALSO.union(frame.names)]
-    return replace(view, names=[*dict.fromkeys([*leading, *view.names, *following, *others])])
+    """The view of a table's frame; some columns may lead or follow those that the frame declares.
 
+    A table of somebody else, or of some columns of a frame, shows them in their order.
+    """
+    frame, columns = schemas.frame_of(table), table.column_names
+    if frame is None:
+        part_of = schemas.named_frame(table)
+        said = part_of.shown.split() if part_of else ()
+        declared = {name.rstrip("!"): name for name in (*(f"{name}!" for name in FOLLOWING), *said)}
+        return View([declared.get(name, name) for name in columns])
+    titled = next((TITLED[base] for base in frame.__mro__ if base in TITLED), View())
+    shown = frame.shown.split() or frame.names
+    marked = {name.rstrip("!") for name in shown}
+    leading, following = ([n for n in some if n in columns and n not in marked] for some in (LEADING, FOLLOWING))
+    others = [name for name in columns if name not in schemas.ALSO.union(frame.names)]
+    names = [*leading, *shown, *(f"{name}!" for name in following), *others]
+    return replace(titled, names=names, nouns=frame.nouns)
 
-def _part_names(names: Sequence[str]) -> Iterator[str]:
-    """The parts of a table that no view is declared for: who and what a row is about in one column each."""
-    has_entity = "entity" in names
-    for name in names:
-        if has_entity and name in PARTS["who"].sources:
-            yield "who"
-        elif name in _TOGETHER:
-            yield _TOGETHER[name]
-        else:
-            yield name
-
-
-_TOGETHER = {source: name for name in ("who", "resource_of", "bucket_before", "bucket_after")
-             for source in PARTS[name].sources} | dict.fromkeys(PARTS["bucket"].sources[:2], "bucket")  # fmt: skip
 
 LEADING, FOLLOWING = ("cluster_id", "taken_at"), ("overrides", "why", "error", "message")
-"""Columns that stand first, or last, where a table has them."""
+"""Columns that stand first, or last, where a table has them. Reasons and errors give way to nothing."""
 
 
 def _is_there(name: str, table: pa.Table) -> bool:
@@ -140,9 +135,8 @@ _OF_LIMITS = frozenset({"level", "line"})
 
 
 def _is_empty(one: Part, table: pa.Table) -> bool:
-    """True where no row has a text in it; most often the first rows tell."""
-    starts = range(0, max(table.num_rows, 1), ROWS_AT_ONCE)
-    return not any(any(one.texts(table.slice(start, ROWS_AT_ONCE))) for start in starts)
+    """True where no row has a text in it. Of very many rows the first tell, and what they leave open is shown."""
+    return table.num_rows <= ROWS_AT_ONCE and not any(one.texts(table))
 
 
 ROWS_AT_ONCE = 4096
@@ -271,116 +265,18 @@ def _followers_finding(table: pa.Table) -> str:
     return f"{pc.sum(table['follows']).as_py()} of {known} would follow a new {keys[0]}"
 
 
-VIEWS: Mapping[type, View] = {
-    schemas.QUOTAS: View(("who", "key", "value", "level"), ("quota", "quotas"), _quotas_finding),
-    schemas.EFFECTIVE: View(("client", "key", "value", "level", "shared"), ("client", "clients"), _limits_finding),
-    schemas.EFFECTIVE_IP: View(("who", "key", "value", "level"), ("address", "addresses"), _limits_finding),
-    schemas.CONFIGS: View(
-        ("resource_of", "key", "config_value", "source", "instead_of", "documentation", "error", "message"),
-        ("config", "configs"),
-        _configs_finding,
-        _own_and_defaults,
-        _config_groups,
-    ),
-    schemas.RECORD_SIZES: View(("topic", "records", "bytes", "mean_bytes"), ("topic", "topics")),
-    schemas.GROUP_CONFIGS: View(
-        (
-            *("resource_of", "group_type", "key", "config_value", "applied_text", "source", "instead_of"),
-            *("documentation", "error", "message"),
-        ),
-        ("config", "configs"),
-        _group_configs_finding,
-        _own_and_defaults,
-        _config_groups,
-    ),
-    schemas.SCRAM: View(schemas.SCRAM.names, ("credential", "credentials")),
-    schemas.USER_CONFIGS: View(schemas.USER_CONFIGS.names, ("config of users", "configs of users")),
-    schemas.USERS: View(
-        ("who", "mechanisms", "quotas_by_level", "acls", "last_use", "finding"),
-        ("user", "users"),
-        _users_finding,
-        _with_findings_first,
-    ),
-    schemas.CLIENT_CONFIGS: View(
-        ("who", "key", "value", "revision", "author", "plan_id", "changed_at"), ("client config", "client configs")
-    ),
-    schemas.EFFECTIVE_CLIENT_CONFIGS: View(
-        ("client", "key", "value", "entity", "overridden", "revision"), ("client config", "client configs")
-    ),
-    schemas.STATUS: View(
-        ("who", "key", "value", "state", "reason", "revision", "at", "instance"), finding=_status_finding
-    ),
-    schemas.FOLLOWERS: View(
-        ("who", "key", "follows", "reason", "software", "version", "instance", "supported_keys", "group_id", "seen_at"),
-        finding=_followers_finding,
-    ),
-    schemas.WHY: View(
-        (
-            *("key", "binding", "total", "set_on", "level", "shared", "overrides"),
-            *("clients", "peak", "utilisation", "throttle_ms", "share_throttled"),
-        )
-    ),
-    schemas.BRAKES: View(
-        (
-            *("number", "brake", "culprit", "key", "state", "throttle_ms", "share_throttled", "since", "message"),
-            *("coverage", "fix"),
-        ),
-        ("brake", "brakes"),
-    ),
-    schemas.LIFTS: View(("number", "line", "limit", "reach", "consequence"), ("change", "changes")),
-    schemas.PERMISSIONS: View(("action", "operation", "resource", "allowed", "note")),
-    schemas.CHECKS: View(("check", "subject", "state", "note", "fix"), ("check", "checks")),
-    schemas.PLANS: View(
-        ("plan_id", "created", "author", "what", "came_to", "reason", "error", "message"),
-        ("plan with a journal here", "plans with a journal here"),
-        _plans_finding,
-    ),
-    schemas.JOURNAL: View(("line", "at", "what_was_done"), ("record", "records")),
-    schemas.LOCAL: View(
-        ("name", "state", "bootstrap", "version", "nodes", "alive", "secure", "started_at", "log"),
-        ("local Kafka", "local Kafkas"),
-    ),
-    schemas.SNAPSHOTS: View(
-        ("kind", "rows", "unchanged", "scopes", "plan_id", "author", "snapshot_id"),
-        ("part of a snapshot", "parts of snapshots"),
-    ),
-    schemas.HISTORY_CHANGES: View(
-        ("kind", "resource", "key", "state", "old", "new", "source", "since", "plan_id", "author"),
-        ("change", "changes"),
-    ),
-    schemas.CONFLICTS: View(schemas.CONFLICTS.names, ("row has changed", "rows have changed")),
-    schemas.SHADOWED: View(schemas.SHADOWED.names, ("shadowed quota", "shadowed quotas")),
-    schemas.BROKERS: View(("id", "host", "port", "rack"), ("broker", "brokers"), _brokers_finding),
-    schemas.USAGE: View(("broker", "who", "key", "used", "window", "throttle_ms", "source")),
-    schemas.UTILISATION: View(
-        ("broker", "bucket", "key", "limit", "peak", "p95", "utilisation", "share_throttled", "clients", "level")
-    ),
-    schemas.UTILISATION_DIFFERENCES: View(
-        ("broker", "subject", "key", "limit", "utilisation", "measured", "enforced", "message")
-    ),
-    schemas.USAGE_TOTALS: View(
-        (
-            *("day", "cluster_id", "broker", "user", "client_id", "key", "source"),
-            *("bytes_in", "bytes_out", "request_s", "throttled_s", "windows", "windows_unknown"),
-        )
-    ),
-    schemas.TREE: View(("branch", "key", "value", "level", "shadowed_by"), ("quota", "quotas"), _tree_finding),
-    schemas.DIFF: View(("row", "kind", "resource", "key", "state", "a", "b", "source_a", "source_b", "note")),
-    schemas.NEAR: View(
-        ("broker", "bucket", "key", "peak", "limit", "utilisation", "longest_above_100_s", "throttle_ms", "level")
-    ),
-    schemas.TOP: View(("key", "who", "mean", "share", "peak", "throttle_ms", "brokers")),
-    schemas.IMPACT: View(
-        (
-            *("who", "key", "effect", "value_before", "value_after", "level_before", "level_after"),
-            *("sharing", "clients_before", "clients_after"),
-        )
-    ),
-    schemas.BACKTEST: View(
-        (
-            *("broker", "bucket", "key", "limit", "throttled_s", "throttled_share", "longest_s", "delay_s"),
-            *("first_throttled", "clients", "level"),
-        )
-    ),
+TITLED: Mapping[type, View] = {
+    schemas.QUOTAS: View(finding=_quotas_finding),
+    schemas.EFFECTIVE: View(finding=_limits_finding),
+    schemas.EFFECTIVE_IP: View(finding=_limits_finding),
+    schemas.WHY: View(),
+    schemas.CONFIGS: View(finding=_configs_finding, split=_own_and_defaults, groups=_config_groups),
+    schemas.GROUP_CONFIGS: View(finding=_group_configs_finding, split=_own_and_defaults, groups=_config_groups),
+    schemas.USERS: View(finding=_users_finding, split=_with_findings_first),
+    schemas.STATUS: View(finding=_status_finding),
+    schemas.FOLLOWERS: View(finding=_followers_finding),
+    schemas.PLANS: View(finding=_plans_finding),
+    schemas.BROKERS: View(finding=_brokers_finding),
+    schemas.TREE: View(finding=_tree_finding),
 }
-"""The views, by their frames."""
+"""The frames whose title is more than a number of rows, and those with rows that matter before others."""

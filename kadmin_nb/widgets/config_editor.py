@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import printable, printable_lines
+from ..frames import schemas
 from ..frames.blocks import NOTEBOOK, Block, Page, Title
 from ..hints import magic
 from ..model.changes import SET, Change
@@ -63,10 +64,9 @@ def _sentences(cell: ConfigCell, state: ShownState) -> Iterator[str]:
 
 def _synonyms_table(cell: ConfigCell) -> Iterator[Block]:
     """Every place with a value, the one that applies first; of a secret the places alone."""
-    rows = [{"source": s.source, "key": s.key, "value": s.text} for s in cell.config.synonyms]
+    rows: list[dict[str, object]] = [{"source": s.source, "key": s.key, "value": s.text} for s in cell.config.synonyms]
     if rows:
-        schema = pa.schema([(name, pa.string()) for name in ("source", "key", "value")])
-        yield pa.Table.from_pylist(rows, schema=schema)
+        yield schemas.table(schemas.CONFIGS, rows).select(["source", "key", "value"])
 
 
 class ReadsConfigs(Protocol):

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from tests.browser.conftest import Open
+from kadmin_nb.frames.answer import Answer
+from tests.browser.conftest import Open, new_page
 from tests.browser.lab import Lab, Notebook, document
 from tests.browser.test_accessibility import assert_nothing
 from tests.browser.test_hosts import outputs_of, run
+from tests.widgets.stored_quotas import quotas
 
 pytestmark = pytest.mark.slow
 
@@ -81,3 +85,32 @@ def test_an_executed_document_has_text_and_html_alone(tmp_path: Path) -> None:
     [[output]] = outputs_of(tmp_path / "done.ipynb")
     assert (output["output_type"], sorted(output["data"])) == ("execute_result", ["text/html", "text/plain"])
     assert "the DataFrame has all of it" in "".join(output["data"]["text/html"])
+
+
+NARROW = """box => {
+  const [name, key] = ["name", "key"].map(kind => box.querySelector(`td.kadmin-${kind}`)), before = name.offsetLeft;
+  box.scrollLeft = 1000;
+  const copied = document.createRange();
+  copied.selectNodeContents(name);
+  getSelection().addRange(copied);
+  const page = document.documentElement, place = (cell) => cell.getBoundingClientRect().left;
+  return {
+    page: page.scrollWidth - page.clientWidth, box: box.scrollLeft > 0,
+    half: name.offsetWidth <= box.offsetWidth / 2 + 1,
+    name: place(name) - place(box) < 4, key: place(key) < place(name), copied: getSelection().toString(),
+    line: new Set([...box.querySelectorAll("tr")].map(row => row.offsetHeight)).size <= 2,
+  };
+}"""
+
+
+def test_a_narrow_page_scrolls_the_box_of_a_table_and_the_name_stays(browser: Any) -> None:
+    """On half of my screen each row took five lines, and the page went sideways with all of its text."""
+    name = f"user='CN={'app' * 30}, OU=Shop'"
+    said = Answer(quotas({name: "1MB/s", "user=bob": "2MB/s"}).append_column("why", pa.array(["because " * 20] * 2)))
+    page = new_page(browser, 560, 400)
+    page.set_content(said.as_html())
+    found = page.locator(".kadmin-rows").evaluate(NARROW)
+    copied = found.pop("copied")
+    assert found == {"page": 0, "box": True, "half": True, "name": True, "key": True, "line": True}
+    assert copied.endswith(name)
+    page.close()

@@ -6,12 +6,12 @@ from typing import Any
 
 
 def cut_names(area: Any) -> list[str]:
-    """The cells of who and key in AREA that are cut while another column of their line has 24 pixels to spare."""
+    """The cells of who and key in grids of AREA that are cut while another column has 24 pixels to spare."""
     return [str(text) for text in area.evaluate(_CUT)]
 
 
 def beyond(area: Any) -> int:
-    """The pixels of AREA, its tables and grids and its page that one has to scroll sideways to see."""
+    """The pixels of AREA, its grids and its page that one has to scroll sideways to see; a table has its own box."""
     return int(area.evaluate(_BEYOND))
 
 
@@ -23,7 +23,7 @@ _CUT = """area => {
     return range.getBoundingClientRect().width;
   };
   const cut = [];
-  for (const table of area.querySelectorAll("table.dataframe, .kg-grid")) {
+  for (const table of area.querySelectorAll(".kg-grid")) {
     const all = [...table.querySelectorAll("tr, .kg-row")].map((row) => [...row.children]);
     const rows = all.filter((row) => row.some((cell) => cell.offsetParent));
     if (!rows.length) continue;
@@ -36,5 +36,5 @@ _CUT = """area => {
   }
   return cut;
 }"""
-_BEYOND = """area => Math.max(...[area, document.documentElement, ...area.querySelectorAll(".kadmin-rows, .kg-scroll")]
+_BEYOND = """area => Math.max(...[area, document.documentElement, ...area.querySelectorAll(".kg-scroll")]
   .map((part) => part.scrollWidth - part.clientWidth))"""

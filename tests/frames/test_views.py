@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -15,8 +16,8 @@ from kadmin_nb.cluster.resolving import EffectiveAnswer, TreeAnswer, reasons
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.blocks import WHOLE, window
 from kadmin_nb.frames.markup import document
-from kadmin_nb.frames.meanings import _instead_of, client, in_unit, limit, used, word
-from kadmin_nb.frames.render import paragraph, wrapped
+from kadmin_nb.frames.meanings import PARTS, _instead_of, client, in_unit, limit, used, word
+from kadmin_nb.frames.render import middle, paragraph, wrapped
 from kadmin_nb.model.config_fallback import BROKER_KEYS, Synonym
 from kadmin_nb.model.config_units import with_unit
 from kadmin_nb.model.config_values import ConfigValue
@@ -256,15 +257,22 @@ def test_its_style_reaches_nothing_else():
     assert all(selector.startswith(".kadmin") for selector in selectors)
 
 
-def test_a_shortened_name_is_whole_where_the_mouse_rests():
+def test_a_shortened_name_is_whole_where_the_mouse_rests_and_in_what_is_copied():
     """Three certificates began alike, and I could not tell them apart."""
-    long, longer = (f"CN={'x' * length}<b>" for length in (100, 400))
-    page = kn.Answer(quotas(*(({"user": name}, RATE, 1.0) for name in (long, longer)))).as_html()
-    assert f">user=CN={'x' * 100}&lt;b&gt;</span>" in page
-    assert f'title="user=CN={"x" * 400}&lt;b&gt;"' in page
+    names = [f"CN={'x' * length}<b>,OU=Shop" for length in (5, 100, 400)]
+    page = kn.Answer(quotas(*(({"user": name}, RATE, 1.0) for name in names))).as_html()
+    cells = re.findall(r'<td class="kadmin-name kadmin-first"([^>]*)>(.*?)</td>', page)
+    for name, (more, cell) in zip(names, cells, strict=True):
+        whole = html.escape(client(name, None))
+        assert re.sub("<.*?>", "", cell) == f"3 {whole}"
+        assert (f'title="{whole}"' in more) is (len(name) > 30)
+    assert "<b>" not in page
+    seen = re.sub('<span class="kadmin-middle">.*?</span>', "…", cells[2][1])
+    assert "xxxx…xxxx" in seen
+    assert html.unescape(seen).rstrip("'").endswith("OU=Shop")
 
 
-def test_a_wrap_keeps_the_indent_of_a_tree():
+def test_a_narrow_window_keeps_the_indent_of_a_tree():
     """At 80 columns client-id=notebook stood below user=alice without its indent: a client-id of everybody."""
     stored = quotas(
         (ALICE, RATE, 5e5),
@@ -273,62 +281,100 @@ def test_a_wrap_keeps_the_indent_of_a_tree():
         ({"client-id": "mirror-maker"}, RATE, 3e6),
         ({"user": DEFAULT}, RATE, 2e6),
     )
-    for width in range(30, 81):
+    for width in range(60, 121):
         lines = TreeAnswer(tree(stored)).as_text(window(width, "a pipe")).splitlines()
         roots = [line.split("  ")[0] for line in lines if line.startswith(("user=", "client-id="))]
-        assert [root[:16] for root in roots] == ["user=alice", "user=<default>", "client-id=mirror"]
-        assert sum(line.startswith("  client-id=") for line in lines) == 2
+        assert [root[:6] for root in roots] == ["user=a", "user=<", "client"]
+        assert sum(line.startswith("  client") for line in lines) == 2
 
 
 def test_every_line_of_a_wrapped_text_has_its_indent():
     """The blanks before a long word were dropped with it."""
-    assert wrapped("  client-id=notebook", 18) == ["  client-id=notebo", "  ok"]
-    assert wrapped("  日本語日本語", 10) == ["  日本語日", "  本語"]
-    assert wrapped("  a b", 4) == ["  a", "  b"]
-    assert wrapped(" " * 300 + "a", 8) == [" " * 4 + "a"]
     assert paragraph("    /a/path/that/is/long", 10) == ["    /a/path/that/is/long"]
+    assert [*wrapped("日本語日本語", 8)] == ["日本語日", "本語"]
 
 
-def test_a_tree_has_a_line_a_quota_in_80_columns() -> None:
-    """Each quota took two lines, and a name was broken before its last letter."""
+def test_a_long_name_keeps_its_beginning_and_its_end():
+    """Two certificates ended in …, both at the same word."""
+    assert middle("user=CN=app-of-the-online-Shop", 18) == "user=CN=a…ine-Shop"
+    assert middle("user=日本語のクライアント", 14) == "user=日…アント"
+    assert (middle("user=a", 6), middle("user=a", 1)) == ("user=a", "…")
+
+
+def test_a_table_is_a_table_at_every_width() -> None:
+    """At 80 columns each quota took two lines, and what shadowed it stood in a line below."""
     batch = {"user": DEFAULT, "client-id": "spark-batch"}
     stored = quotas(
         ({"user": DEFAULT}, RATE, 2e6), (batch, RATE, 256 * 1024.0), (batch, "controller_mutation_rate", 20.0),
-        ({"user": "team-clickstream"}, RATE, 3e6), ({"user": "team-orders"}, RATE, 4e6), (ALICE, RATE, 5e6),
-        ({"client-id": "mirror-maker"}, RATE, 3e6), ({"client-id": DEFAULT}, RATE, 1e6),
+        ({"client-id": "mirror-maker"}, RATE, 3e6),
     )  # fmt: skip
-    lines = TreeAnswer(tree(stored)).as_text(window(80, "a pipe")).splitlines()
-    assert lines[1].split() == ["entity", "key", "value", "level"]
-    assert [line for line in lines if line.startswith("  client-id=spark-batch  ")] != []
-    below = [line.strip() for line in lines if line.startswith("    ") and "shadowed" in line]
-    assert below == ["shadowed by: user=<default>"] * 2
+    answer = TreeAnswer(tree(stored))
+    assert answer.as_text(window(80, "--json shows everything")).splitlines() == [
+        "4 quotas on 3 entities; 1 can never apply",
+        "entity                   key                           value  shadowed by",
+        "user=<default>           producer_byte_rate           2 MB/s",
+        "  client-id=spark-batch  controller_mutation_rate       20/s",
+        "                         producer_byte_rate        256 KiB/s",
+        "client-id=mirror-maker   producer_byte_rate           3 MB/s  user=<default>",
+        "not shown: level; --json shows everything",
+    ]
+    assert len(answer.as_text(window(120, "")).splitlines()) == 6
+    assert "not shown" not in answer.as_text(window(120, ""))
 
 
-def test_a_row_of_a_tree_has_its_name_on_a_narrow_page() -> None:
-    """A limit stood alone: the user was in the row above, and what shadowed it looked like another user."""
-    html = document(tree(quotas((ALICE, RATE, 1.0), (ALICE, SHARE, 5.0), ({**ALICE, "client-id": "a"}, SHARE, 2.0))))
-    names = re.findall(r'<td class="kadmin-branch"[^>]*>(.*?)</td>', html)
-    assert names == ["user=alice", '<span class="kadmin-again">user=alice</span>', "  client-id=a"]
-    assert "--kadmin-2: &quot;key" not in html
-    shadowed = document(tree(quotas(({"user": DEFAULT}, RATE, 1.0), ({"client-id": "a"}, RATE, 2.0))))
-    assert ": &quot;shadowed by &quot;" in shadowed
+def test_without_styles_a_tree_keeps_its_indent_and_a_number_its_side() -> None:
+    """On GitHub, which takes styles away, client-id=a stood as a root, and looked like a client-id of everybody."""
+    page = document(tree(quotas((ALICE, RATE, 1.0), (ALICE, SHARE, 5.0), ({**ALICE, "client-id": "a"}, SHARE, 2.0))))
+    cells = re.findall(r'<td class="kadmin-branch kadmin-first">(.*?)</td>', page)
+    assert [re.sub("<.*?>", "", cell) for cell in cells] == ["3 user=alice", "", "1 &emsp;&emsp;client-id=a"]
+    assert page.count('<td class="kadmin-number" align="right">') == 3
 
 
-def test_a_badge_that_is_a_sentence_wraps_and_a_time_is_whole() -> None:
+def test_a_level_is_a_number_before_the_name_and_its_words_are_where_the_mouse_rests() -> None:
+    """The longest words of the table said where in Kafka's order an entity stands, and pushed its limit out."""
+    page = kn.Answer(STORED).as_html()
+    levels = re.findall(r'<span class="kadmin-level" title="(.*?)">(.*?)</span>', page)
+    assert levels == [
+        ("level 3 of 8: user", "3"),
+        *[("level 2 of 8: default client of user", "2")] * 2,
+        ("default ip", "ip"),
+    ]
+    assert "<th>level" not in page
+    assert ">level</th>" not in page
+
+
+def test_columns_give_way_from_the_right_and_a_number_is_never_cut() -> None:
     """A row of `usage` took three lines, since its source was one long badge."""
     at = datetime(2026, 11, 21, 11, tzinfo=UTC)
-    row = {"broker": 1, "user": "admin", "client_id": "slow", "key": RATE, "value": 27.9, "throttle_ms": 0.0,
+    row = {"broker": 1, "user": "admin", "client_id": "slow", "key": RATE, "value": 27.9, "throttle_ms": 1.0,
            "window_start": at, "window_end": at + timedelta(hours=1),
            "source": "request log: I/O-thread time, an estimate"}  # fmt: skip
     used = kn.Answer(schemas.table(schemas.USAGE, [row]))
-    names, first, second = used.as_text(window(120, "a pipe")).splitlines()[:3]
-    assert names.split() == ["broker", "who", "key", "used", "window", "throttle", "source"]
-    assert "2026-11-21 11:00:00 " in first
-    assert second.split()[:2] == ["to", "12:00:00"]
-    assert int(re.findall(r"kadmin-(\d+)", used.as_html())[0]) < 100
+    columns = ["broker", "who", "key", "used", "window", "throttle", "source"]
+    for width in range(70, 160):
+        names, values, *below = used.as_text(window(width, "a pipe")).splitlines()
+        gone = below[-1].rpartition("not shown: ")[2].partition(";")[0].split(", ") if len(names.split()) < 7 else []
+        assert sorted([*names.split(), *gone]) == sorted(columns)
+        assert f"user=admin client-id=slow  {RATE}  27.9 B/s" in values
+    assert used.as_text(window(90, "a pipe")).splitlines()[-1] == "1 row, not shown: window, throttle, source; a pipe"
 
 
-def test_a_line_to_type_is_broken_between_its_words() -> None:
-    """The page had `user=` at the end of a line, and `<default>` at the beginning of the next."""
-    html = document(pa.table({"line": ["set request_percentage=100% user=<default> client-id=app"]}))
-    assert '<span class="kadmin-short">user=&lt;default&gt;</span> <span class="kadmin-short">client-id=app' in html
+def test_of_a_very_long_table_only_what_is_shown_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table of 165,000 configs was text as a whole, so that I saw sixty rows of it."""
+    part, written = PARTS["instead_of"], []
+    monkeypatch.setitem(
+        PARTS, "instead_of", replace(part, texts=lambda rows: written.append(len(rows)) or [""] * len(rows))
+    )
+    chain = [{"source": "DEFAULT_CONFIG", "key": "a", "value": "1"}]
+    one = configs(config("a", "1", synonyms=chain)).to_arrow()
+    kn.Answer(one.take(pa.array([0] * 20_000))).as_text(window(120, "a pipe"))
+    assert written == [60]
+
+
+def test_a_table_of_somebody_else_has_no_unit_of_ours() -> None:
+    """My share of 0.5 was shown as 0.5 %: a column of that name is in percent in another table."""
+    assert shown(kn.Answer(pa.table({"share": [0.5], "throttle_ms": [1500.0]}))) == [
+        ["share", "throttle ms"],
+        ["0.5", "1500"],
+        ["1 row"],
+    ]

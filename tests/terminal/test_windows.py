@@ -108,7 +108,9 @@ def test_a_plan_fits_eighty_columns(in_window, unique):
     code, said = in_window(80, *words)
     assert code == 0
     assert max(map(len, said)) <= 80
-    assert "    note: 8 MB/s on each broker" in map(str.rstrip, said)
+    assert [line.split()[0] for line in said[1:3]] == ["op", "set"]
+    assert said[2].split()[-4:] == ["producer_byte_rate", "8", "MB/s", "ok"]
+    assert "not shown: " in said[3]
 
 
 @pytest.mark.broker
@@ -120,25 +122,21 @@ def test_a_brokers_refusal_is_never_cut(in_window, columns):
     assert "Invalid value many for configuration min.insync.replicas: Not a number of type INT" in flat(said)
 
 
-def test_sentences_wrap_beside_the_table_or_below_their_row():
+def test_a_sentence_that_matters_goes_on_in_its_column_and_any_other_is_cut():
     """The reason stood in a column of twelve characters."""
     reason = "because the broker says so and goes on to say so for quite a while"
-    rows = [{"key": "retention.ms", "message": reason}, {"key": "k", "message": None}]
-    assert at(60, pa.Table.from_pylist(rows)) == [
-        "key           message",
-        "retention.ms  because the broker says so and goes on to say",
-        "              so for quite a while",
-        "k",
-        "2 rows",
+    row = {"row": 1, "op": "set", "resource": "user=a", "key": "k", "after": "1", "validated": reason, "note": reason}
+    assert at(60, schemas.table(schemas.PLAN, [row]).select(["row", "resource", "key", "after", "validated"])) == [
+        "row  resource  key  after  validated",
+        "  1  user=a    k    1      because the broker says so and",
+        "                           goes on to say so for quite a",
+        "                           while",
+        "1 row",
     ]
-    rows = [{**row, "value": "v" * 30} for row in rows]
-    assert at(60, pa.Table.from_pylist(rows)) == [
-        "key           value",
-        f"retention.ms  {'v' * 30}",
-        "    message: because the broker says so and goes on to say",
-        "    so for quite a while",
-        f"k             {'v' * 30}",
-        "2 rows",
+    assert at(60, schemas.table(schemas.PLAN, [row]).select(["row", "resource", "key", "note"])) == [
+        "row  resource  key  note",
+        "  1  user=a    k    because the broker says so and goes on …",
+        "1 row, shortened; --json shows everything",
     ]
 
 
@@ -146,23 +144,19 @@ def test_a_long_value_ends_in_an_ellipsis_and_says_so():
     """A certificate filled the screen."""
     assert at(40, pa.table({"key": ["chain"], "value": ["x" * 5000]})) == [
         "key    value",
-        f"chain  {'x' * 33}",
-        f"       {'x' * 33}",
-        f"       {'x' * 32}…",
+        f"chain  {'x' * 32}…",
         "1 row, shortened; --json shows",
         "everything",
     ]
 
 
-def test_columns_that_find_no_room_stand_below_their_row():
+def test_columns_that_find_no_room_are_named_below():
     """The last columns, the ones that I wanted, were not there."""
     table = pa.table({name: [f"{name} of the only row"] for name in ("first", "second", "third")})
-    assert at(44, table) == [
+    assert at(50, table) == [
         "first                  second",
-        "first of the only row  second of the only",
-        "                       row",
-        "    third: third of the only row",
-        "1 row",
+        "first of the only row  second of the only row",
+        "1 row, not shown: third; --json shows everything",
     ]
 
 
