@@ -316,20 +316,17 @@ def _unsecured(options: Mapping[str, str], entries: Entries) -> UnsecuredToken:
 def _check_url(parts: urllib.parse.SplitResult, entries: Entries) -> None:
     if parts.username is not None or not parts.hostname or parts.scheme not in ("http", "https"):
         raise _not_an_address(entries)
-    if parts.scheme == "http" and not _is_loopback(parts.hostname):
+    try:
+        is_loopback = ipaddress.ip_address(parts.hostname).is_loopback
+    except ValueError:
+        is_loopback = parts.hostname == "localhost"
+    if parts.scheme == "http" and not is_loopback:
         raise Unsupported(f"{entries.source}: {URL} is http://, which would send the client's secret in the clear",
                           hint="Write https://; http:// is for a token server on this machine.")  # fmt: skip
 
 
 def _not_an_address(entries: Entries) -> UsageError:
     return UsageError(f"{entries.source}: {URL} is not an https:// address without a login, nor file:///…")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _endpoint(url: str, entries: Entries, options: Mapping[str, str], ca_file: str | None) -> TokenEndpoint:
