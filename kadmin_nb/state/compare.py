@@ -26,10 +26,9 @@ from ..model.configurable import Configurable
 from ..model.findings import Row
 from ..model.resources import Resource, Source
 from ..secrets import SHOWN
-from .contents import content_of, difference, within
 from .diff_answer import ANY_BROKER, APART, EACH, NATURE, TEMPORARY, Diff, Side
 from .sides import Connect, read_sides
-from .snapshot_kinds import CONFIGS, SCOPES, SnapshotKind, kind_of_scope, parsed
+from .snapshot_kinds import CONFIGS, SCOPES, SnapshotKind, content_of, difference, kind_of_scope, parsed, within
 from .snapshots import Snapshot
 
 _EACH = Resource("BROKER", EACH)

@@ -27,7 +27,6 @@ from ..model.figures import utc
 from ..model.findings import Row
 from ..model.resources import Resource
 from ..model.times import length_of_time, moment
-from .contents import content_of, difference, within
 from .intervals import (
     FROM,
     PLANNED,
@@ -43,7 +42,7 @@ from .intervals import (
     taken_until_alone,
 )
 from .planned import AppliedPlan, PlannedChanges, not_yet_kept, plans_of, rows_applied, rows_of_plans
-from .snapshot_kinds import CONFIGS, KINDS, SnapshotKind
+from .snapshot_kinds import CONFIGS, KINDS, SnapshotKind, content_of, difference, within
 from .snapshots import PartlyRead, Snapshot, UnreadPart, refuse_other_than_snapshot, snapshot
 
 if TYPE_CHECKING:
@@ -249,14 +248,20 @@ class History:
             frames[kind.name] = frame_of(state, kind)
         newest = rows.filter(pc.equal(rows["taken_at"], pc.max(rows["taken_at"])))
         last = max(newest.to_pylist(), key=itemgetter("snapshot_id"))
-        last_read = _last_read(rows)
+        last_read = {  # the parts that these snapshots have read, and when each was read last
+            scope: row["taken_at"]
+            for row in rows.select(["taken_at", "scopes"]).sort_by("taken_at").to_pylist()
+            for scope in row["scopes"].split()
+        }
+        older = {scope: at for scope, at in last_read.items() if at < last["taken_at"]}
+        reason = "the last snapshot has not read it; it is shown as of "
         return snapshot(
             frames,
             cluster_id=whose,
             taken_at=last["taken_at"],
             snapshot_id=last["snapshot_id"],
             scopes=last_read,
-            unread=[_older_part(scope, at) for scope, at in last_read.items() if at < last["taken_at"]],
+            unread=[UnreadPart(scope, None, f"{reason}{utc(at)}") for scope, at in older.items()],
         )
 
     def changes(self, between: Sequence[object], cluster_id: str | None = None) -> Answer:
@@ -371,17 +376,6 @@ def _only_one(clusters: Collection[str], where: str, cluster_id: str | None) -> 
 
 _Change = tuple[Row, Row | None, Row | None]
 """A row of HISTORY_CHANGES that says nothing of a plan, and the rows before and after it."""
-
-
-def _last_read(snapshots: pa.Table) -> dict[str, datetime]:
-    """The parts that these snapshots have read, and when each was read last."""
-    rows = snapshots.select(["taken_at", "scopes"]).sort_by("taken_at").to_pylist()
-    return {scope: row["taken_at"] for row in rows for scope in row["scopes"].split()}
-
-
-def _older_part(scope: str, at: datetime) -> UnreadPart:
-    """A part that is as it was at an earlier time than the rest."""
-    return UnreadPart(scope, None, f"the last snapshot has not read it; it is shown as of {utc(at)}")
 
 
 def _snapshot_row(taken: Snapshot, kind: SnapshotKind, rows: int, authors: Mapping[str, str]) -> Row:

@@ -25,8 +25,7 @@ from ..frames import schemas
 from ..frames.frame import Frame
 from ..model.figures import utc
 from ..model.findings import Row
-from .contents import difference, identities, named_twice
-from .snapshot_kinds import KINDS, SCOPES, SnapshotKind
+from .snapshot_kinds import KINDS, SCOPES, SnapshotKind, difference, identities, named_twice
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -297,19 +296,15 @@ def _edits(
         lasts = pc.or_kleene(pc.is_null(gone[TO]), pc.greater(gone[TO], moment_of(until)))
         put.append(_with(gone.filter(lasts), FROM, until))
     opened = _opened(new, kind, cluster_id, at, until)
-    neighbours = rows.filter(_touches(rows, at, until))
+    # the rows that end where others may begin, or begin where others may end
+    touches = pc.fill_null(pc.equal(rows[TO], moment_of(at)), False)
+    neighbours = rows.filter(touches if until is None else pc.or_(touches, pc.equal(rows[FROM], moment_of(until))))
     if len(neighbours) and len(opened):
         opened, joined = _with_neighbours(opened, neighbours, kind, at, until)
         removed = pa.concat_tables([removed, joined])
     whole = pa.concat_tables([*put, opened])
     kept = pc.is_in(_row_keys(removed, kind), value_set=_row_keys(whole, kind))
     return Edits(whole, removed.filter(pc.invert(kept)))
-
-
-def _touches(rows: pa.Table, at: datetime, until: datetime | None) -> pa.ChunkedArray:
-    """The rows that end where others may begin, or begin where others may end."""
-    ends = pc.fill_null(pc.equal(rows[TO], moment_of(at)), False)
-    return ends if until is None else pc.or_(ends, pc.equal(rows[FROM], moment_of(until)))
 
 
 def _with_neighbours(

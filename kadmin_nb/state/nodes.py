@@ -91,20 +91,16 @@ def _fill(document: Node, events: Iterable[Any]) -> None:
             is_text = isinstance(event, yaml.ScalarEvent)
             mark, value = event.start_mark, event.value if is_text else []
             node = Node(mark.line + 1, mark.column + 1, value, is_text and not event.style)
-            _refuse_what_is_not_needed(node, event)
+            if event.anchor is not None:
+                node.refuse("anchors and aliases (&name, *name) are not read", "Write the value itself.")
+            if event.tag is not None:
+                node.refuse(f"the tag {event.tag} is not read", "Write the text without a tag: every value is text.")
             if len(opened) + 1 > _DEEPEST and not is_text:
                 node.refuse("nested too deeply")
             opened[-1].value.append(node)
             opened += [] if is_text else [node]
         elif isinstance(event, yaml.DocumentStartEvent) and document.value:
             Node(event.start_mark.line + 1, 1, "").refuse("a second document begins", "A file has one document.")
-
-
-def _refuse_what_is_not_needed(node: Node, event: Any) -> None:
-    if event.anchor is not None:
-        node.refuse("anchors and aliases (&name, *name) are not read", "Write the value itself.")
-    if event.tag is not None:
-        node.refuse(f"the tag {event.tag} is not read", "Write the text without a tag: every value is text.")
 
 
 def _paired(nodes: Iterable[Node]) -> dict[str, tuple[Node, Node]]:

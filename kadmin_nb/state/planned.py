@@ -93,10 +93,16 @@ def rows_of_plans(applied: Iterable[AppliedRow], taken: Snapshot) -> list[Row]:
 
     A row that changes nothing is not there, nor a secret, whose value nobody can see.
     """
-    frames = {kind.name: _by_place(taken, kind) for kind in taken.kinds}
+    frames = {
+        kind.name: {
+            _place(taken.cluster_id, kind, row): row for row in taken.frames[kind.name] if row["key"] is not None
+        }
+        for kind in taken.kinds
+    }
     same = {"cluster_id": taken.cluster_id, "taken_at": taken.taken_at}
     return [
-        {**same, **row, "plan_id": of.plan_id, "author": of.author or None, **_time_of(of)}
+        {**same, **row, "plan_id": of.plan_id, "author": of.author or None}
+        | {"applied_from": of.began, "applied_until": of.ended}
         for of in applied
         if (row := _row_of(of.change, taken.cluster_id, frames)) is not None
     ]
@@ -109,14 +115,6 @@ def not_yet_kept(rows: Iterable[Row], kept: Iterable[Row]) -> list[Row]:
 
 
 _KEPT_ONCE = ("plan_id", "frame", "resource_type", "resource_name", "key", "applied_from", "applied_until")
-
-
-def _time_of(row: AppliedRow) -> Row:
-    return {"applied_from": row.began, "applied_until": row.ended}
-
-
-def _by_place(taken: Snapshot, kind: SnapshotKind) -> dict[_Place, Row]:
-    return {_place(taken.cluster_id, kind, row): row for row in taken.frames[kind.name] if row["key"] is not None}
 
 
 def _row_of(change: Change, cluster_id: str, frames: Mapping[str, Mapping[_Place, Row]]) -> Row | None:

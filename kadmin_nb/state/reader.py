@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -78,7 +78,9 @@ def _declared(root: Node | None, where: str) -> Declared:
     spoken_of = {kind_of(entry.resource) for entry in entries} | ({*SECTIONS} - {CONFIGS}).intersection(head)
     if "kinds" in header:
         _refuse_half_a_file(head, header["kinds"])
-        _refuse_outside(entries, header["kinds"])
+        if outside := next((entry for entry in entries if kind_of(entry.resource) not in header["kinds"]), None):
+            named = ", ".join(header["kinds"])
+            outside.node.refuse(f"{outside.resource} is not of the kinds that the file names: {named}")
     return Declared(
         tuple(entries),
         header.get("kinds", kinds(spoken_of)),
@@ -221,9 +223,3 @@ def _refuse_half_a_file(head: _Items, sections: Collection[str]) -> None:
                 f"kinds names {kind} without {section}:",
                 f"Remove {kind} from kinds, or write {section}: {{}} for none.",
             )
-
-
-def _refuse_outside(entries: Iterable[Entry], sections: Collection[str]) -> None:
-    for entry in entries:
-        if kind_of(entry.resource) not in sections:
-            entry.node.refuse(f"{entry.resource} is not of the kinds that the file names: {', '.join(sections)}")

@@ -85,7 +85,9 @@ def read_sides(a: object, b: object, connect: Connect, cluster_id: str | None) -
             else:
                 sides[place] = _live(source, source.settings.bootstrap, other)
         both = [sides[0], sides[1]]
-        _refuse_one_cluster(*both)
+        if all(side.is_live for side in both) and sides[0].cluster_id == sides[1].cluster_id:
+            says = f"{sides[0].says} and {sides[1].says}, are the cluster {sides[0].cluster_id} as it is now"
+            raise UsageError(f"both sides, {says}", hint="history:WHERE@TIME names an earlier state.")
         both = [_with_synonyms(side, other) for side, other in zip(both, reversed(both), strict=True)]
     return [side if side.cluster is a or side.cluster is b else replace(side, cluster=None) for side in both]
 
@@ -96,14 +98,6 @@ def _is_cluster(source: Any) -> bool:
 
 def _when(source: Any) -> int:
     return 1 if _is_cluster(source) else 2 if isinstance(source, Named) and source.what == "history" else 0
-
-
-def _refuse_one_cluster(a: Side, b: Side) -> None:
-    if a.is_live and b.is_live and a.cluster_id == b.cluster_id:
-        raise UsageError(
-            f"both sides, {a.says} and {b.says}, are the cluster {a.cluster_id} as it is now",
-            hint="history:WHERE@TIME names an earlier state.",
-        )
 
 
 def _reached(target: str, connect: Connect) -> AbstractContextManager[Any]:

@@ -149,13 +149,11 @@ def _json(head: Mapping[str, str], chosen: Collection[str], complete: bool, sect
     document = {"kadmin": int(FORMAT), **head, "kinds": [*chosen], **half, **sections}
     if QUOTAS in sections:
         numbers = sections[QUOTAS].items()
-        document[QUOTAS] = {whom: {key: _json_number(text) for key, text in keys.items()} for whom, keys in numbers}
+        document[QUOTAS] = {
+            whom: {key: json.loads(text) if _NUMBER.fullmatch(text) else text for key, text in keys.items()}
+            for whom, keys in numbers
+        }
     return json.dumps(document, indent=2)
-
-
-def _json_number(text: str) -> object:
-    """A number that JSON has, else the text."""
-    return json.loads(text) if _NUMBER.fullmatch(text) else text
 
 
 def _yaml(

@@ -18,7 +18,7 @@ from deltalake.exceptions import CommitFailedError
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
-from kadmin_nb.state import addresses, delta
+from kadmin_nb.state import delta
 from kadmin_nb.state.snapshot_kinds import QUOTAS
 from kadmin_nb.state.snapshots import UnreadPart, snapshot
 from tests.full_disk import no_more_than, small_disk
@@ -414,7 +414,7 @@ def test_a_store_without_credentials_asks_nobody_for_some(monkeypatch, tmp_path,
 def test_a_store_whose_credentials_are_configured_is_asked(monkeypatch, tmp_path, settings) -> None:
     """The role of my machine in AWS, which I had switched on, was refused."""
     _only(monkeypatch, tmp_path, settings)
-    addresses.check_credentials("s3://bucket/x")
+    delta.check_credentials("s3://bucket/x")
 
 
 def _only(monkeypatch: pytest.MonkeyPatch, home: Path, settings: dict[str, str]) -> None:
