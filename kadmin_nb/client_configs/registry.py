@@ -150,9 +150,13 @@ class WireClientRegistry:
 
         Nothing else tells the time of a cluster without writing: the leader has always just caught up with itself.
         """
+        topic = DescribeQuorumRequest.TopicData
+        asked = topic(topic_name=_METADATA_LOG, partitions=[topic.PartitionData(partition_index=0)])
         try:
             answer = self._wire.ask(
-                _quorum_request, doing="asking for the brokers' time", timeout=max(0.1, until - time.monotonic())
+                lambda: DescribeQuorumRequest(topics=[asked]),
+                doing="asking for the brokers' time",
+                timeout=max(0.1, until - time.monotonic()),
             )
         except KadminError:
             return 0
@@ -164,12 +168,6 @@ class WireClientRegistry:
 def _order(client: RegisteredClient) -> tuple[str, ...]:
     name = client.name
     return name.user, name.client_id, name.software, name.version, name.instance
-
-
-def _quorum_request() -> DescribeQuorumRequest:
-    topic = DescribeQuorumRequest.TopicData
-    partition = topic.PartitionData(partition_index=0)
-    return DescribeQuorumRequest(topics=[topic(topic_name=_METADATA_LOG, partitions=[partition])])
 
 
 # --- the clients that a plan's client configs are about: who will follow, and, after applying, who says so ---

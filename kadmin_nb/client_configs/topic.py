@@ -95,11 +95,15 @@ def refusals(stored: Entries, wishes: Replacements, bounds: SessionBounds | None
     """The entities whose new values cannot be stored: a bad value, out of range, or no heartbeat fits a session."""
     refused = {entity: refusal for entity in wishes if (refusal := _bad_value(entity, wishes[entity], bounds))}
     after = {**stored, **{entity: _after(stored.get(entity, {}), wishes[entity]) for entity in wishes}}
-    for entity in _affected(after, wishes):
-        if timeouts_contradict(values := merged(after.get(level, {}) for level in entity.levels)):
-            to_blame = (level for level in entity.levels if not wishes.get(level, {}).keys().isdisjoint(_TIMEOUTS))
-            for changed in to_blame:
-                refused.setdefault(changed, _contradiction(entity, values))
+    changed = {entity for entity, values in wishes.items() if not values.keys().isdisjoint(_TIMEOUTS)}
+    for entity in after:
+        to_blame = [level for level in entity.levels if level in changed]
+        if to_blame and timeouts_contradict(values := merged(after.get(level, {}) for level in entity.levels)):
+            heartbeat, session = values[HEARTBEAT_INTERVAL], values[SESSION_TIMEOUT]
+            both = f"{HEARTBEAT_INTERVAL}={heartbeat} is not below {SESSION_TIMEOUT}={session}"
+            refusal = Refusal("INVALID_CONFIG", f"clients of {entity} would take neither: {both}")
+            for level in to_blame:
+                refused.setdefault(level, refusal)
     return refused
 
 
@@ -159,18 +163,7 @@ def _after(values: Mapping[str, str], wishes: Mapping[str, Replacement]) -> dict
     return kept | {key: value.new for key, value in wishes.items() if value.new is not None}
 
 
-def _affected(after: Entries, wishes: Replacements) -> Iterator[ClientEntity]:
-    """The entities whose merged timeouts the wishes may change: their own, and the client-ids of their users."""
-    changed = {entity for entity, values in wishes.items() if not values.keys().isdisjoint(_TIMEOUTS)}
-    yield from (entity for entity in after if changed.intersection(entity.levels))
-
-
 _TIMEOUTS = {SESSION_TIMEOUT, HEARTBEAT_INTERVAL}
-
-
-def _contradiction(entity: ClientEntity, values: Mapping[str, str]) -> Refusal:
-    both = f"{HEARTBEAT_INTERVAL}={values[HEARTBEAT_INTERVAL]} is not below {SESSION_TIMEOUT}={values[SESSION_TIMEOUT]}"
-    return Refusal("INVALID_CONFIG", f"clients of {entity} would take neither: {both}")
 
 
 def _in_words(value: str | None) -> str:

@@ -318,14 +318,11 @@ class DynamicConsumer(Followed[Consumer], Consumer):
         finally:  # a callback of the application may raise
             self._is_closing = False
             self._client = candidate.client
-            self._resume_from(takeover)
+            if self._subscription is None:
+                self._take_over(takeover, takeover.partitions)
+            else:
+                self._rejoin(takeover)
             self._follower.applied(candidate)
-
-    def _resume_from(self, takeover: Takeover) -> None:
-        if self._subscription is None:
-            self._take_over(takeover, takeover.partitions)
-        else:
-            self._rejoin(takeover)
 
     def _rejoin(self, takeover: Takeover) -> None:
         """Join again, and wait for the partitions: a call of the application between would have none."""

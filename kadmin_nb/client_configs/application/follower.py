@@ -43,18 +43,13 @@ SOFTWARE = "kadmin_nb"
 _WRITER = {"acks": "all", "allow.auto.create.topics": False, "log_level": 0}
 
 
-def _instance() -> str:
-    """A name for one client object of this process, which people can trace back to it."""
-    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
-
-
 @dataclass(frozen=True, slots=True)
 class Reporter:
-    """One client as it calls itself in its records."""
+    """One client as it calls itself in its records; `instance` is a name that people can trace back to this process."""
 
     settings: ClientSettings
     keys: Sequence[str]
-    instance: str = field(default_factory=_instance)
+    instance: str = field(default_factory=lambda: f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}")
 
     def report(self, status: Status | None, timeout: float) -> None:
         """Register again, and write the status if it is a new one.
@@ -90,16 +85,14 @@ class Reporter:
     def _records(self, status: Status | None) -> list[tuple[str, Document, Document]]:
         user, client_id = self.settings.entity.user, str(self.settings.entity.client_id)
         registration_key = RegistrationKey(user, client_id, SOFTWARE, VERSION, self.instance)
-        records: list[tuple[str, Document, Document]] = [(REGISTRATIONS_TOPIC, registration_key, self._registration())]
-        if status is not None:
-            records.append((STATUS_TOPIC, StatusKey(user, client_id, self.instance), status))
-        return records
-
-    def _registration(self) -> Registration:
         interval_ms = int(self.settings.refresh_interval * 1000)
         group = self.settings.config.get("group.id")
         protocol = str(self.settings.config.get("group.protocol", "classic")) if group else None
-        return Registration(list(self.keys), interval_ms, group, protocol)
+        registration = Registration(list(self.keys), interval_ms, group, protocol)
+        records: list[tuple[str, Document, Document]] = [(REGISTRATIONS_TOPIC, registration_key, registration)]
+        if status is not None:
+            records.append((STATUS_TOPIC, StatusKey(user, client_id, self.instance), status))
+        return records
 
 
 def _refuse_missing(producer: Producer, topics: Sequence[str], timeout: float) -> None:
@@ -406,16 +399,13 @@ class ConfigReader:
         try:
             with closing(Consumer(connection | _READER)) as consumer:
                 _check_topic(consumer, max(0.0, until - time.monotonic()))
-                self._read_on(consumer, until)
+                if abs(time.time() - self._whole_at) > _WHOLE_AGAIN or not self._is_same_log(consumer, until):
+                    self._log, self._mark, self._whole_at = ClientConfigLog(self.entity.levels), None, time.time()
+                    self._take_all(_records(consumer, 0, until))
         except KafkaException as exc:
             raise _reading_failed(exc.args[0]) from None
         entries = self._log.entries
         return [entries.get(level, {}) for level in self.entity.levels]
-
-    def _read_on(self, consumer: Consumer, until: float) -> None:
-        if abs(time.time() - self._whole_at) > _WHOLE_AGAIN or not self._is_same_log(consumer, until):
-            self._log, self._mark, self._whole_at = ClientConfigLog(self.entity.levels), None, time.time()
-            self._take_all(_records(consumer, 0, until))
 
     def _is_same_log(self, consumer: Consumer, until: float) -> bool:
         """True after reading on from a log that still has the mark; False, with nothing read, from another."""
@@ -452,7 +442,8 @@ def _records(consumer: Consumer, offset: int, until: float) -> Iterator[Message]
         if message is not None and (error := message.error()) is not None:
             if error.code() == KafkaError._PARTITION_EOF:
                 return
-            _raise_final(error)
+            if error.code() in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.UNKNOWN_TOPIC_OR_PART):
+                raise _reading_failed(error)  # librdkafka recovers from others by itself; the group is not ours to use
         elif message is not None:
             size += len(message)
             yield message
@@ -469,12 +460,6 @@ def _check_topic(consumer: Consumer, timeout: float) -> None:
         raise _reading_failed(topic.error)
     if (count := len(topic.partitions)) != 1:
         raise Invalid(f"the topic {CONFIGS_TOPIC} cannot be read: it has {count} partitions, and kadmin_nb's has one")
-
-
-def _raise_final(error: KafkaError) -> None:
-    """Errors of the topic; librdkafka recovers from all others by itself, and the group is not ours to use."""
-    if error.code() in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.UNKNOWN_TOPIC_OR_PART):
-        raise _reading_failed(error)
 
 
 _ERRORS: dict[int, type[KadminError]] = {

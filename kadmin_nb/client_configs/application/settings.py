@@ -179,17 +179,11 @@ def _reason_against(key: str, text: str) -> str | None:
 
 
 def _producer_refuses(values: Mapping[str, str], static: Static) -> Mapping[str, str]:
-    because = _requires_all_replicas(static)
+    is_idempotent = str(static.get("enable.idempotence", "")).lower() == "true"
+    because = "transactional.id" if static.get("transactional.id") else "enable.idempotence" if is_idempotent else None
     if because is None or values.get(ACKS, ALL_REPLICAS[0]) == ALL_REPLICAS[0]:
         return {}
     return {ACKS: f"acks={values[ACKS]} is ignored: {because} requires acks=all"}
-
-
-def _requires_all_replicas(static: Static) -> str | None:
-    """The setting for which a producer may take no other `acks`."""
-    if static.get("transactional.id"):
-        return "transactional.id"
-    return "enable.idempotence" if str(static.get("enable.idempotence", "")).lower() == "true" else None
 
 
 def _consumer_refuses(values: Mapping[str, str], static: Static) -> Mapping[str, str]:
