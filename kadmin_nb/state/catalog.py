@@ -97,7 +97,9 @@ class SparkSchema(Place):
         return Reading(rows, self._rows(SNAPSHOTS, of_kind), version)
 
     def change(self, kind: SnapshotKind, cluster_id: str, edits: Edits, since: datetime, reading: Reading) -> int:
-        """By a MERGE that fails where other rows are there than were read, or another number of snapshots."""
+        """The version after one MERGE, which fails if other rows or another number of snapshots are found than were
+        read.
+        """
         name, columns = self._name(kind.history_table), kind.history_frame.names
         chosen = self._where(cluster_id, since)
         mark = "SELECT struct(count(*), bit_xor(xxhash64(*)))"
@@ -149,7 +151,7 @@ class SparkSchema(Place):
         return f"{self.where}.{table}"
 
     def _is_there(self, table: str) -> bool:
-        """True if the table is there; one of another shape is refused."""
+        """True if the table exists; one of another shape is refused."""
         name = self._name(table)
         if not self._spark.catalog.tableExists(name):
             return False

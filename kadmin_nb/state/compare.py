@@ -103,7 +103,7 @@ def _asked(snapshot: Snapshot) -> set[str]:
 
 
 def _secrets(snapshot: Snapshot) -> set[tuple[str, ...]]:
-    """The configs whose values nobody can see."""
+    """The configs with secret values."""
     configs = snapshot.configs.to_arrow()
     hidden = configs.filter(pc.fill_null(configs["is_sensitive"], False))
     return set(zip(*(hidden[name].to_pylist() for name in ("resource_type", "resource_name", "key")), strict=True))
@@ -164,7 +164,7 @@ def _read_by_both(content: pa.Table, scopes: Collection[str], unread: Collection
 
 
 def _row(old: Row | None, new: Row | None, kind: SnapshotKind, defaults: Defaults | None) -> Row:
-    """A row of DIFF; `defaults` are those of the side that does not have it."""
+    """One row of DIFF; `defaults` belong to the side without the key."""
     one = new or old or {}
     is_default = bool(one.get("is_default")) or one.get("source") == Source.BUILT_IN
     by_default = (old is None or new is None) and (is_default or (defaults is not None and defaults.has(one)))
@@ -218,7 +218,7 @@ def _set_for_a_while(resource: Configurable, row: Row, a: Side, b: Side) -> str 
 
 
 def _targets(resource: Configurable, row: Row, snapshot: Snapshot) -> Iterable[Target]:
-    """The target of a row; of what brokers have in common, those of each broker."""
+    """The target of a row; for a common value of brokers, one target per broker."""
     if resource != _EACH:
         return [(resource, row["key"])]
     return [target for target in snapshot.throttling or () if target[1] == row["key"] and target[0].scope == "BROKER"]
@@ -240,7 +240,7 @@ _COLUMNS = ["resource_type", "resource_name", "key", "value", "source", "synonym
 
 
 def _defaults(content: pa.Table, unread: Iterable[Resource]) -> Defaults | None:
-    """The brokers' configs of a content; None where there are none, or one of them could not be read."""
+    """The brokers' configs of a content; None if it has none, or one of them could not be read."""
     if "synonyms" not in content.column_names or any(resource.type == "BROKER" for resource in unread):
         return None
     return Defaults(content)

@@ -49,7 +49,7 @@ def section_of(kind: str) -> str:
 
 
 def kinds(words: Iterable[str]) -> tuple[str, ...]:
-    """The kinds that these words name, in our order; `configs` are those of all types of resources.
+    """The kinds that these words name, in our order; `configs` names all types of resources.
 
     Raises
     ------
@@ -107,8 +107,9 @@ def held_by(snapshot: Snapshot) -> Held:
 
 
 def unread_among(snapshot: Snapshot, kinds: Collection[str]) -> tuple[str, str] | None:
-    """The Kafka name of the error of the first resource of these kinds that could not be read, and a line that names it
-    and says how many more there are; None where all could be read."""
+    """Kafka's name of the first error among the resources of these kinds, and a line that names the resource and
+    counts the others; None if all could be read.
+    """
     rows = [(Resource(row["resource_type"], row["resource_name"]), row["error"]) for row in snapshot.failed]
     failed = [(resource, error) for resource, error in rows if kind_of(resource) in kinds]
     if not failed:
@@ -293,7 +294,7 @@ class Declared:
         return PurePath(self.where).name
 
     def _edit(self, entry: Entry, held: Held, allow_unknown: Collection[str]) -> Edit | None:
-        """The edit that an entry needs, if any; a placeholder changes nothing, and is one of a secret that is there."""
+        """The edit that an entry needs, if any; a placeholder changes nothing, and needs a secret on the cluster."""
         is_set, current = entry.words in held, held.get(entry.words)
         if entry.is_placeholder and (current is not None or not is_set):
             entry.node.refuse(
@@ -312,7 +313,7 @@ class Declared:
         return Edit(SET, *entry.target, entry.value, f"line {entry.node.line} of {self._name}", again=again)
 
     def _refuse_unread(self, against: Snapshot) -> None:
-        """Refuse what has entries of a part that could not be read: nobody knows what is to be changed."""
+        """Refuse entries of a part that could not be read: what they would change is not known."""
         unread = {part.scope: part for part in against.unread}
         entry = next((entry for entry in self.entries if entry.resource.scope in unread), None)
         if entry is not None:

@@ -98,7 +98,7 @@ class DeltaFolder(Place):
     def rows(
         self, name: str, cluster_id: str | None, since: datetime | None = None, until: datetime | None = None
     ) -> pa.Table:
-        """Where a recorder has just removed a file, those of the table's newest version."""
+        """The rows of a table; where a recorder has just removed a file, of its newest version."""
         chosen = _touching(cluster_id, since, until)
         for wait in range(TRIES):
             table = self._table(name)
@@ -212,8 +212,9 @@ class DeltaFolder(Place):
             )
 
     def _newest(self, name: str) -> DeltaTable:
-        """The table that was opened or written last while this record goes on, or as it is now; where it is not there,
-        all are made."""
+        """The table that was opened or written last in this record, or as it is now; where it is missing, all are
+        made.
+        """
         if name not in self._at_hand:
             table = self._table(name)
             self._at_hand |= {name: table} if table else {one: self._table(one) or self._made(one) for one in FRAMES}
@@ -279,8 +280,9 @@ class DeltaFolder(Place):
     # --- the files of a table, put in order ---
 
     def _tidy(self, name: str, version: int) -> None:
-        """After some commits: ended intervals stand apart from open ones, small files are joined, the log begins with
-        a checkpoint, and files that nobody reads are removed. What fails of it is left to the next recorder."""
+        """After some commits, separate ended intervals from open ones, join small files, write a checkpoint and
+        remove files without readers. What fails of it is left to the next recorder.
+        """
         from deltalake.exceptions import DeltaError
 
         table = self._newest(name)
@@ -310,7 +312,8 @@ class DeltaFolder(Place):
 
 def _part(table: DeltaTable) -> None:
     """Write the open intervals of each cluster into one file, which the next recorders read and write, and the ended
-    ones into others, which double in size: so each row is written a few times, however many there are."""
+    ones into others, which double in size: so each row is written only a few times.
+    """
     actions = pa.table(table.get_add_actions(flatten=True)).to_pylist()
     for cluster_id in {file["partition.cluster_id"] for file in actions}:
         own = [file for file in actions if file["partition.cluster_id"] == cluster_id]
@@ -405,7 +408,7 @@ def _touching(cluster_id: str | None, since: datetime | None = None, until: date
 
 
 def _refuse_others(folder: Path, where: str) -> None:
-    """A folder with something else in it is somebody's; a table that another writer is just making is ours."""
+    """Refuse a folder with anything else in it; a table that another writer is just making is ours."""
     entries = sorted(entry.name for entry in folder.iterdir()) if folder.is_dir() else []
     if strange := [name for name in entries if name not in (*FRAMES, LOCK)]:
         raise UsageError(

@@ -80,7 +80,7 @@ class Side:
         return self.content.cluster_id or None
 
     def lacks(self, resource: Configurable) -> bool:
-        """True if it is a topic that is certainly not there."""
+        """True if it is a topic that this side certainly does not have."""
         return self.topics is not None and resource.topic is not None and resource.topic not in self.topics
 
     def __str__(self) -> str:
@@ -151,7 +151,7 @@ class Diff(Answer):
 
     @property
     def id(self) -> str:
-        """The id before the rows of `--rows`: it makes sure that row numbers are those of this answer."""
+        """The id before the rows of `--rows`: it makes sure that row numbers belong to this answer."""
         rows = self.differing.to_arrow().to_pylist()
         return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()[:12]
 

@@ -41,12 +41,14 @@ from .intervals import (
     state_at,
     taken_until_alone,
 )
-from .planned import AppliedPlan, PlannedChanges, not_yet_kept, plans_of, rows_applied, rows_of_plans
+from .planned import PlannedChanges, not_yet_kept, plans_of, rows_applied, rows_of_plans
 from .snapshot_kinds import CONFIGS, KINDS, SnapshotKind, content_of, difference, within
 from .snapshots import PartlyRead, Snapshot, UnreadPart, refuse_other_than_snapshot, snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from ..plans.plan import Plan
 
 _PART = r"(?:\w+|`(?:[^`]|``)+`)"
 _SCHEMA = re.compile(rf"{_PART}\.{_PART}")
@@ -98,8 +100,9 @@ def open_history(where: object, spark: SparkSession | None = None, keep: str | t
 
 @dataclass(frozen=True)
 class _Stored:
-    """The version of the intervals that say what a snapshot says, whether they said something else before, and whether
-    that snapshot is among those that were recorded."""
+    """The version of the intervals that say what a snapshot says, whether they said something else before, and
+    whether that snapshot was recorded already.
+    """
 
     version: int
     changed: bool
@@ -308,15 +311,15 @@ class History:
         versions = chain([version], (self._stored(kind, content, row).version for _ in repeat(None)))
         taken_until_alone(lambda: self._place.fence(kind, next(versions)), self._place.where)
 
-    def _applied(self, passed: Sequence[AppliedPlan], taken: Snapshot, planned: Sequence[Row]) -> list[AppliedRow]:
-        """The rows that plans have changed since the snapshot before: of those that were passed, once a plan."""
+    def _applied(self, passed: Sequence[Plan], taken: Snapshot, planned: Sequence[Row]) -> list[AppliedRow]:
+        """The rows that plans have changed since the snapshot before; a plan that was passed counts once."""
         times = self._place.snapshots(taken.cluster_id)["taken_at"]
         since = pc.max(times.filter(pc.less(times, moment_of(taken.taken_at)))).as_py()
         kept = {row["plan_id"] for row in planned}
         return rows_applied([plan for plan in passed if plan.id not in kept], taken, since)
 
     def _forget(self, cluster_id: str) -> None:
-        """Remove what had ended before the time that is kept, but for the snapshots that say how it was then."""
+        """Remove what had ended before the time that is kept, but for the snapshots that its state is read from."""
         if self._keep is None:
             return
         until = datetime.now(UTC) - self._keep

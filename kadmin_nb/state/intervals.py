@@ -74,7 +74,9 @@ def taken_until_alone(step: Callable[[], Result], where: str) -> Result:
 
 @dataclass(frozen=True)
 class Reading:
-    """The rows of a cluster and kind from a time on, the snapshots that were there then, and the table's version."""
+    """The rows of a cluster and kind from a time on, the snapshots as they were read with them, and the table's
+    version.
+    """
 
     rows: pa.Table
     snapshots: pa.Table
@@ -93,7 +95,7 @@ class Edits:
 
     @property
     def with_mark(self) -> pa.Table:
-        """All of them; the column `removed` tells them apart."""
+        """All of them; the column `removed` tells which."""
         parts = ((self.put, False), (self.removed, True))
         rows = [rows.append_column("removed", pa.repeat(pa.scalar(mark), len(rows))) for rows, mark in parts]
         return pa.concat_tables(rows).replace_schema_metadata()
@@ -106,7 +108,7 @@ class Place(ABC):
 
     @abstractmethod
     def recording(self) -> AbstractContextManager[None]:
-        """Around all that a record does. The tables are there from then on."""
+        """A context for all that a record does. The tables exist within it."""
 
     @abstractmethod
     def clusters(self) -> set[str]:
@@ -123,7 +125,7 @@ class Place(ABC):
         return self.rows(SNAPSHOTS, cluster_id)
 
     def interval_frame(self, kind: SnapshotKind, cluster_id: str | None) -> pa.Table | DataFrame:
-        """All rows of a kind, an Arrow table, or a DataFrame of Spark's that nobody has run."""
+        """All rows of a kind: an Arrow table, or a DataFrame of Spark's that has not been run."""
         return self.rows(kind.history_table, cluster_id)
 
     @abstractmethod
@@ -167,8 +169,9 @@ class Place(ABC):
         taken_until_alone(lambda: self.append(name, rows), self.where)
 
     def forget(self, cluster_id: str, until: datetime, but: Sequence[str]) -> None:
-        """Remove the intervals of a cluster that had ended at a time, and its snapshots until then but for some ids;
-        and what plans had left until then."""
+        """Remove the intervals of a cluster that had ended at a time, its snapshots up to that time but for some
+        ids, and what plans had left before it.
+        """
         old = dict.fromkeys((kind.history_table for kind in KINDS.values()), f"{TO} <= {self.time(until)}")
         old[SNAPSHOTS] = old[PLANNED] = f"taken_at <= {self.time(until)}"
         if but:
@@ -260,8 +263,8 @@ def edits_of(reading: Reading, content: pa.Table, kind: SnapshotKind, snapshot: 
 
 
 def _scopes_by_end(reading: Reading, kind: SnapshotKind, snapshot: Row) -> dict[datetime | None, list[str]]:
-    """The scopes of a snapshot by the time up to which it speaks for them; those of which a later one speaks are not
-    there: of two of the same time that is the one with the greater id.
+    """The scopes of a snapshot by the time up to which it speaks for them, without the scopes of which a later one
+    speaks: of two of the same time, the one with the greater id.
 
     A boundary of an interval is one of a snapshot too: its recorder may have been killed before it could say so.
     """

@@ -31,8 +31,9 @@ _HALF_A_PAIR = re.compile("[\ud800-\udfff]")
 
 @dataclass(slots=True)
 class Node:
-    """Something in a file, and its place: a text, a list of nodes, or a mapping from texts to the nodes of a key and of
-    what it stands for. `is_plain`: a text without quotes."""
+    """Something in a file, and its place: a text, a list of nodes, or a mapping from each key's text to the nodes of
+    the key and its value. `is_plain`: a text without quotes.
+    """
 
     line: int
     column: int
@@ -104,7 +105,7 @@ def _fill(document: Node, events: Iterable[Any]) -> None:
 
 
 def _paired(nodes: Iterable[Node]) -> dict[str, tuple[Node, Node]]:
-    """The keys of a mapping, each with what it stands for, in the order of the file."""
+    """The keys of a mapping, each with its value, in the order of the file."""
     items: dict[str, tuple[Node, Node]] = {}
     each = iter(nodes)
     for key in each:
@@ -117,7 +118,7 @@ def _paired(nodes: Iterable[Node]) -> dict[str, tuple[Node, Node]]:
 
 
 def mapping_of(node: Node, noun: str, hint: str | None = None) -> dict[str, tuple[Node, Node]]:
-    """The keys of a mapping, each with its node and the node that it stands for."""
+    """The keys of a mapping, each with its own node and the node of its value."""
     return cast("dict[str, tuple[Node, Node]]", _expect(node, dict, noun, hint))
 
 
@@ -187,7 +188,7 @@ def _place_in(text: str, index: int) -> str:
 
 
 def _syntax(exc: Exception, text: str) -> UsageError:
-    """The parser's complaint, without what stands there: it may be a secret."""
+    """The parser's complaint, without the text of the file: it may be a secret."""
     mark = getattr(exc, "problem_mark", None) or getattr(exc, "context_mark", None)
     if mark is None:
         return UsageError(f"invalid YAML: {getattr(exc, 'reason', None) or exc}")

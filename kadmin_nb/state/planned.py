@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError, WrongCluster
 from ..model.changes import AppliedRow, Change
@@ -18,32 +18,14 @@ from ..secrets import SHOWN
 from .snapshot_kinds import SnapshotKind, kind_of_scope
 from .snapshots import Snapshot
 
+if TYPE_CHECKING:
+    from ..plans.plan import Plan
+
 _Place = tuple[str, str, str | None, str, str]
 """A cluster, a kind, a type of resource or None, a name, and a key."""
 
 
-class _Head(Protocol):
-    @property
-    def author(self) -> str: ...
-
-
-class AppliedPlan(Protocol):
-    """What is asked of a plan: `kn.Plan` is one."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def head(self) -> _Head: ...
-
-    @property
-    def cluster_id(self) -> str: ...
-
-    @property
-    def changes(self) -> Iterable[Change]: ...
-
-
-def plans_of(given: object, cluster_id: str) -> list[AppliedPlan]:
+def plans_of(given: object, cluster_id: str) -> list[Plan]:
     """The plans that were passed: none, one or several.
 
     Raises
@@ -69,7 +51,7 @@ def _is_plan(given: object) -> bool:
     return hasattr(given, "changes") and hasattr(given, "cluster_id")
 
 
-def rows_applied(plans: Iterable[AppliedPlan], taken: Snapshot, since: datetime | None) -> list[AppliedRow]:
+def rows_applied(plans: Iterable[Plan], taken: Snapshot, since: datetime | None) -> list[AppliedRow]:
     """The rows that plans have changed between the snapshot before and this one, in the order of the plans' last.
 
     Those of which a journal knows have the time that it says. Of plans that were passed, and of which none knows, all
@@ -141,8 +123,9 @@ class PlannedChanges:
             self._rows[place].append(row)
 
     def author_of(self, head: Row, kind: SnapshotKind, old: Row | None, new: Row | None) -> Row:
-        """`plan_id` and `author` of a change that was seen at `taken_at` and not yet at `since`; null where it is not
-        known: no plan left that value there at that time."""
+        """`plan_id` and `author` of a change that was seen at `taken_at` and not yet at `since`; null where they are
+        not known: no plan left that value in that time.
+        """
         place = _place(head["cluster_id"], kind, new or old or {})
         value = None if new is None else kind.set_text(new)
         fitting = [

@@ -150,7 +150,7 @@ _HEAD: dict[str, Callable[[Node, str], object]] = {
 
 
 def _section(section: str, node: Node) -> Iterator[Entry]:
-    """The entries of a section; an entity or a resource that is there twice, in any words, is refused."""
+    """The entries of a section; an entity or a resource that occurs twice, in any words, is refused."""
     named, known, valued, hint = _SECTIONS[section]
     first: dict[Configurable, Node] = {}
     for words, keys in mapping_of(node, section, f"Write {section}: {{}} for none.").values():
@@ -193,7 +193,7 @@ def _quota(entity: Entity, key: str, text: str) -> _Value:
 
 
 def _config(resource: Resource, key: str, text: str) -> _Value:
-    """A secret that was written out is not shown to anybody on its way to being refused."""
+    """The text of a config; a secret that was written out is shown to no one on its way to being refused."""
     value = stored_text(key, text)
     return value if resource.type == "BROKER_LOGGER" else covered(key, value), None
 
@@ -216,7 +216,7 @@ _SECTIONS: dict[str, _Section] = {
 
 
 def _refuse_half_a_file(head: _Items, sections: Collection[str]) -> None:
-    """A section that somebody cut out does not mean that nothing is to be there: `--prune` would remove all of it."""
+    """Refuse kinds whose section is missing: `--prune` would remove all that somebody has cut out."""
     for kind in sections:
         if (section := section_of(kind)) not in head:
             head["kinds"][0].refuse(

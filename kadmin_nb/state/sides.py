@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import starmap
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
@@ -22,11 +22,13 @@ from ..model.resources import WORDS, Resource
 from .declaration import Declared, read_by
 from .diff_answer import Side
 from .history import open_history
-from .planned import AppliedPlan
 from .reader import load
 from .snapshot_kinds import CONFIGS, CREDENTIALS, KINDS, kind_of, kind_of_scope
 from .snapshots import SCOPE, SUFFIX, Snapshot, snapshot_of_texts
 from .taking import configs_of
+
+if TYPE_CHECKING:
+    from ..plans.plan import Plan
 
 HISTORY = "history:"
 DECLARED = (".yaml", ".yml", ".json")
@@ -169,7 +171,7 @@ def _of_frame(given: object) -> Snapshot:
     )
 
 
-def _left_by(plan: AppliedPlan) -> Side:
+def _left_by(plan: Plan) -> Side:
     """What a plan leaves, of its own rows alone."""
     left = [(change, kind) for change in plan.changes if (kind := kind_of_scope(change.resource.scope))]
     texts = [(c.resource, c.key, text) for c, kind in left if (text := kind.text_after(c)) is not None]
@@ -212,7 +214,7 @@ def _common_places(configs: pa.Table) -> list[_Place]:
 
 
 def _chains(cluster: Any, places: Sequence[_Place]) -> dict[_Place, Any]:
-    """The synonyms of these keys there; none of what is not there, or may not be seen."""
+    """The synonyms of these keys on a cluster; none of resources that do not exist, or may not be seen."""
     resources = sorted({(kind, name) for kind, name, _ in places})
     keys = sorted({key for _, _, key in places if key is not None})
     table = configs_of(cluster.port, starmap(Resource, resources), keys=keys)

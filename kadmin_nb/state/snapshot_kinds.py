@@ -107,12 +107,13 @@ class SnapshotKind(ABC):
         return self.text(row)
 
     def text_after(self, change: Change) -> str | None:
-        """The text that a snapshot shows where a row of a plan is applied, None where it removes the value; what nobody
-        can see is `[secure]`."""
+        """The text that a snapshot shows where a row of a plan is applied; None where it removes the value,
+        `[secure]` for a secret.
+        """
         return SHOWN if change.is_secret and change.after is not None else change.after
 
     def shown_text(self, sent: str, current: Row | None) -> str:
-        """The text that a snapshot shows where this one was sent, and this row of its frame is there now."""
+        """The text that a snapshot shows for a text that was sent, where the frame now has this row."""
         return sent
 
     def own_texts(self, table: pa.Table) -> Mapping[TargetWords, str | None]:
@@ -125,7 +126,7 @@ class SnapshotKind(ABC):
         """The row of its frame where this text is set."""
 
     def without_secrets(self, table: pa.Table) -> pa.Table:
-        """The frame without values that nobody may see."""
+        """The frame without secret values."""
         return table
 
     def sorted_rows(self, rows: Iterable[Row]) -> pa.Table:
@@ -366,7 +367,7 @@ class ContentDifference:
     after: pa.Table
 
     def pairs(self) -> Iterator[tuple[Row | None, Row | None]]:
-        """Each row that differs, before and after; None where it is not there."""
+        """Each row that differs, before and after; None on the side without it."""
         yield from ((row, None) for row in self.removed.to_pylist())
         yield from ((None, row) for row in self.added.to_pylist())
         yield from zip(self.before.to_pylist(), self.after.to_pylist(), strict=True)
@@ -384,7 +385,7 @@ def within(content: pa.Table, scopes: Collection[str]) -> pa.Table:
 def difference(
     a: pa.Table, b: pa.Table, kind: SnapshotKind, columns: tuple[str, ...] | None = None
 ) -> ContentDifference:
-    """The rows removed from `a`, added in `b`, and changed in these columns (any, unless said)."""
+    """The rows removed from `a`, added in `b`, and changed in these columns (default: any)."""
     left_, right = identities(a, kind), identities(b, kind)
     place = pc.index_in(right, value_set=left_)
     both = pc.is_valid(place)

@@ -78,7 +78,7 @@ def snapshot_of(
 
 
 def _throttles(configs: pa.Table) -> list[Target]:
-    """The throttles that are set; most clusters have none, and then nobody is asked what is copied."""
+    """The throttles that are set; most clusters have none, and are not asked what is copied."""
     rows = configs.filter(pc.is_in(configs["key"].cast(pa.string()), pa.array(THROTTLE_KEYS, pa.string()))).to_pylist()
     targets: list[Target] = [(Resource(row["resource_type"], row["resource_name"]), row["key"]) for row in rows]
     return [target for target in targets if is_throttle(target)]
@@ -86,7 +86,7 @@ def _throttles(configs: pa.Table) -> list[Target]:
 
 @dataclass
 class _Reading:
-    """The parts of a cluster as they are read: those that are `done`, those that are `unread`, and all resources."""
+    """The parts of a cluster as they are read: what is `done`, what is `unread`, and all resources."""
 
     kafka: LiveKafka
     scopes: Collection[str]
@@ -133,8 +133,8 @@ def _has_failed(table: pa.Table) -> bool:
 
 
 def client_configs_of(kafka: LiveKafka, users: Collection[str] | None = None) -> pa.Table | None:
-    """CLIENT_CONFIGS of these users, or of all; None where their topic may not be seen, and nobody knows whether it is
-    there: who has none needs no right on it.
+    """CLIENT_CONFIGS of these users, or of all; None where their topic may not be seen and may not exist: who has none
+    needs no right on it.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def client_configs_of(kafka: LiveKafka, users: Collection[str] | None = None) ->
 
 
 def _is_listed(kafka: LiveKafka, topic: str) -> bool | None:
-    """True if the topic is there, as the list says that has forbidden topics, too; None where it cannot be had."""
+    """True if the topic exists, as the list with forbidden topics says; None where that list cannot be had."""
     try:
         topics = _listed(kafka, "TOPIC")
     except NotAuthorized:

@@ -159,7 +159,7 @@ def _json(head: Mapping[str, str], chosen: Collection[str], complete: bool, sect
 def _yaml(
     head: Mapping[str, str], chosen: Collection[str], complete: bool, sections: Sections, left_out: str | None
 ) -> str:
-    """YAML that reads the same by the rules of 1.1 and of 1.2; what is left out stands above, as a comment."""
+    """YAML that reads the same by the rules of 1.1 and of 1.2; what is left out is a comment at its top."""
     above = [*_ABOVE, *([f"# {printable(left_out)}"] if left_out else [])]
     lines = [*above, f"kadmin: {FORMAT}", *(f"{name}: {_scalar(text)}" for name, text in head.items())]
     lines += [f"kinds: [{', '.join(chosen)}]", *([] if complete else ["complete: false"])]
@@ -200,7 +200,7 @@ _YAML_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "null", "true", "fa
 
 
 def _scalar(text: str) -> str:
-    """A text as it stands where every reader takes it for the same text, or number; else in double quotes."""
+    """A text without quotes where every reader takes it for the same text, or number; else in double quotes."""
     if _UNQUOTED.fullmatch(text) and (text.lower() not in _YAML_WORDS or text in ("true", "false")):
         return text
     return quoted(text)

@@ -131,7 +131,7 @@ def _in_rooms() -> Iterator[tuple[str, str]]:
 
 REWRITTEN = {
     "admin", "client_configs", "commands", "fleets", "jars", "kadmin_magics", "kafka_commands", "local", "model",
-    "plans", "profiles", "runbooks", "sql", "usage",
+    "plans", "profiles", "runbooks", "sql", "state", "usage",
 }  # fmt: skip
 
 
