@@ -248,8 +248,8 @@ def impact(command: Command) -> Command:
 
     @functools.wraps(command)
     def run(session: Session, impact: Any, **params: Any) -> Any:
-        is_applied = "plan_options" in params and params["plan_options"].apply
-        refuse_together({"--impact": impact is not None, "--apply": is_applied})
+        is_applied, told = "plan_options" in params and params["plan_options"].apply, params.get("told")
+        refuse_together({"--impact": impact is not None, "--apply": is_applied, f"--{told}": told})
         return command(session, impact=usage_frame(session, impact), **params)
 
     return _impact(run)

@@ -49,7 +49,7 @@ def test_each_part_of_a_log_is_told(logs):
 def test_what_is_read_at_once_is_not_told():
     """A line flashed up for a log of two kilobytes."""
     texts: list[str] = []
-    usage._Reading(texts.append)(1, 2)
+    usage._telling(texts.append)(1, 2)
     assert texts == []
 
 
