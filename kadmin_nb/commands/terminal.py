@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from .. import files
 from ..errors import ExitState, Hinted, Interrupted, KadminError, NotFound, UsageError, printable
-from ..frames.blocks import ROWS
-from ..frames.colours import DIM, RED, inked
+from ..frames.blocks import DIM, RED, ROWS, inked
 from ..hints import terminal
 from . import Result, run
 from .session import Session

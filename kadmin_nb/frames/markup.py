@@ -26,6 +26,7 @@ from .blocks import (
     NAME,
     NOTEBOOK,
     STANDING,
+    TONES,
     Aside,
     Block,
     Folded,
@@ -34,7 +35,6 @@ from .blocks import (
     Page,
     Title,
 )
-from .colours import TONES
 from .meanings import UNLIMITED, word
 from .render import CUT, Column, columns, count, engine_line, nothing, rows_of, shortened, text_of_blocks
 from .views import Section, View, view_of

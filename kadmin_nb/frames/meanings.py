@@ -7,6 +7,7 @@ about in one column, as it would be typed. Frames keep the plain values.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -98,14 +99,12 @@ def in_unit(key: str | None, value: object) -> str:
         return quote("")
     if isinstance(value, float):
         return readable(key, value) if find(key) else cell(value)
-    return _quota_text(key, str(value)) if find(key) else with_unit(key, str(value))
-
-
-def _quota_text(key: str, text: str) -> str:
+    if not find(key):
+        return with_unit(key, str(value))
     try:
-        return readable(key, float(text))
+        return readable(key, float(str(value)))
     except ValueError:
-        return text
+        return str(value)
 
 
 def limit(key: str | None, value: float | None) -> str:
@@ -186,10 +185,6 @@ def _who(table: pa.Table) -> list[str]:
     return [ip or who for ip, who in zip(ips, clients, strict=True)]
 
 
-def _general_clients(table: pa.Table) -> list[str]:
-    return [*map(general_client, values_of(table, "user"), values_of(table, "client_id"))]
-
-
 def _bucket(table: pa.Table, after: str = "") -> list[str]:
     """The clients that share a limit; an empty part is not in it. Without a limit a row has the client instead."""
     parts = (values_of(table, f"{name}{after}") for name in ("bucket_user", "bucket_client_id"))
@@ -198,6 +193,7 @@ def _bucket(table: pa.Table, after: str = "") -> list[str]:
 
 
 def _resource_words(table: pa.Table) -> list[str]:
+    """The resource of each row, as it would be typed."""
     pairs = zip(values_of(table, "resource_type"), values_of(table, "resource_name"), strict=True)
     return ["" if None in pair else str(Resource(*pair)) for pair in pairs]
 
@@ -254,10 +250,6 @@ def _branches(table: pa.Table) -> list[str]:
     return texts
 
 
-def _sharers(level: str | None) -> str:
-    return SHARED.get(level or "", "").removeprefix("shared by ").removeprefix("shared with ")
-
-
 def _quotas_by_level(table: pa.Table) -> list[str]:
     """The keys of a user's quotas, level by level, with how many entities have each."""
     return ["; ".join(_keys_of_levels(keys or ())) for keys in values_of(table, "quota_keys")]
@@ -265,11 +257,8 @@ def _quotas_by_level(table: pa.Table) -> list[str]:
 
 def _keys_of_levels(keys: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for level, rows in groupby(keys, key=itemgetter("level")):
-        yield f"{word(level)}: " + ", ".join(_times(row["key"], row["quotas"]) for row in rows)
-
-
-def _times(name: str, count: int) -> str:
-    return name if count == 1 else f"{name} x {count:,}"
+        counted = (row["key"] + (f" x {row['quotas']:,}" if row["quotas"] > 1 else "") for row in rows)
+        yield f"{word(level)}: {', '.join(counted)}"
 
 
 def _last_use(table: pa.Table) -> list[str]:
@@ -284,22 +273,21 @@ def _windows(table: pa.Table) -> list[str]:
     return [f"{start} to {end.removeprefix(start.partition(' ')[0]).strip()}" for start, end in pairs]
 
 
-def _supported_keys(table: pa.Table) -> list[str]:
-    """The keys that a client follows."""
-    return [", ".join(keys or ()) for keys in values_of(table, "keys")]
-
+_SHARED_BY = re.compile(r"^shared (by|with) ")
 
 PARTS = {
     "branch": Part("entity", ("entity", "parent"), _branches, BRANCH),
     "who": Part("who", ("entity", "user", "client_id", "ip"), _who, NAME),
-    "client": Part("who", ("user", "client_id"), _general_clients, NAME),
+    "client": Part("who", ("user", "client_id"),
+                   lambda table: [*map(general_client, *(values_of(table, n) for n in ("user", "client_id")))], NAME),
     "resource_of": Part("resource", ("resource_type", "resource_name"), _resource_words, NAME),
     "bucket": Part("bucket", ("bucket_user", "bucket_client_id", "user", "client_id"), _bucket, NAME),
     "bucket_before": Part("bucket before", ("bucket_user_before", "bucket_client_id_before"),
                           lambda table: _bucket(table, "_before")),
     "bucket_after": Part("bucket after", ("bucket_user_after", "bucket_client_id_after"),
                          lambda table: _bucket(table, "_after")),
-    "shared": Part("shared with", ("level",), _each(_sharers, "level"), PROSE),
+    "shared": Part("shared with", ("level",),
+                   _each(lambda level: _SHARED_BY.sub("", SHARED.get(level or "", "")), "level"), PROSE),
     "overrides": Part("overrides", ("overridden",), _overridden, LOST),
     "binding": Part("limit", ("value",), _with_key(limit, "value"), BINDS),
     "config_value": Part("value", ("value", "is_sensitive"), _config_value),
@@ -307,7 +295,7 @@ PARTS = {
     "applied_text": Part("applied", ("key", "value", "applied", "group_type"), _applied),
     "set_on": Part("set on", ("entity",), lambda table: values_of(table, "entity"), NAME),
     "quotas_by_level": Part("quotas", ("quota_keys",), _quotas_by_level, PROSE),
-    "supported_keys": Part("keys", ("keys",), _supported_keys),
+    "supported_keys": Part("keys", ("keys",), _each(lambda keys: ", ".join(keys or ()), "keys")),
     "what_was_done": Part("what was done", ("kind", "rows", "details"), what_was_done, PROSE),
     "came_to": Part("done", ("changes", "runs", "verified", "in_doubt"), came_to),
     "window": Part("window", ("window_start", "window_end"), _windows),

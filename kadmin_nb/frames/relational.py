@@ -400,13 +400,12 @@ def added_up(frame: Frame, by: Sequence[str], measures: Mapping[str, Measure], *
     if spark.is_spark(frame):
         texts = {name: FUNCTIONS[function][2].format(f"`{column}`") for name, (function, column) in measures.items()}
         return spark.added_up(frame, by, texts)
-    asked = [_of_arrow(column, *FUNCTIONS[function][:2]) for function, column in measures.values()]
+    asked: list[tuple[Any, ...]] = [
+        ([], "count_all") if function == "count_rows" else (column, *FUNCTIONS[function][:2])
+        for function, column in measures.values()
+    ]
     groups = frame.group_by([*by], use_threads=not in_order).aggregate(asked)
     return groups.rename_columns(_names_of_groups(groups, by, measures))
-
-
-def _of_arrow(column: str, function: str, options: Any) -> tuple[Any, ...]:
-    return ([], function) if function == "count_all" else (column, function, options)
 
 
 def _names_of_groups(groups: pa.Table, by: Sequence[str], measures: Mapping[str, Measure]) -> list[str]:

@@ -17,7 +17,9 @@ from ..errors import printable
 from .blocks import (
     BADGE,
     BINDS,
+    BOLD,
     BRANCH,
+    DIM,
     IDENTIFYING,
     KEY,
     NAME,
@@ -31,8 +33,9 @@ from .blocks import (
     Listing,
     Page,
     Title,
+    ink,
+    inked,
 )
-from .colours import BOLD, DIM, ink, inked
 from .meanings import Part
 from .schema_metadata import ENGINE
 from .views import ROWS_AT_ONCE, view_of

@@ -53,8 +53,12 @@ def to_spark(table: pa.Table, spark: SparkSession | None = None) -> DataFrame:
     """The table as a Spark DataFrame; dictionary-encoded strings become strings."""
     table, session = plain(table), spark or spark_session()
     if not table.num_rows:
-        return session.createDataFrame(_with_a_row(table)).limit(0)
-    return session.createDataFrame(_in_one_batch(table))
+        # PySpark 4.2 cannot take an empty table: structs break in classic mode, Connect knows no types without rows
+        row = pa.table([pa.nulls(1, field.type) for field in table.schema], names=table.column_names)
+        return session.createDataFrame(row).limit(0)
+    # in one batch: PySpark loses rows and says nothing, 4.0 over Connect, as Databricks has it, all but those of the
+    # first batch, 4.2 in classic mode what comes after an empty one
+    return session.createDataFrame(table.combine_chunks())
 
 
 def new_table(name: str, rows: DataFrame, frame: type[Frame], using: str) -> str:
@@ -67,17 +71,6 @@ def new_table(name: str, rows: DataFrame, frame: type[Frame], using: str) -> str
 def _comment(text: str) -> str:
     quoted = text.replace("\\", "\\\\").replace("'", "\\'")
     return f" COMMENT '{quoted}'" if text else ""
-
-
-def _in_one_batch(table: pa.Table) -> pa.Table:
-    """PySpark loses rows and says nothing: 4.0 over Connect, as Databricks has it, all but those of the first batch;
-    4.2 in classic mode what comes after an empty one."""
-    return table.combine_chunks()
-
-
-def _with_a_row(empty: pa.Table) -> pa.Table:
-    """PySpark 4.2 cannot take an empty table: structs break in classic mode, Connect knows no types without rows."""
-    return pa.table([pa.nulls(1, field.type) for field in empty.schema], names=empty.column_names)
 
 
 def spark_session(delta: bool = False) -> SparkSession:

@@ -65,7 +65,7 @@ class View:
             yield Section(OTHERS, others, folded=True)
             return
         labels = pa.array(headings, pa.string())
-        for heading in sorted({*headings}, key=_others_last):
+        for heading in sorted({*headings}, key=lambda heading: (heading == OTHERS, heading)):
             yield Section(heading, others.filter(pc.equal(labels, heading)), folded=True)
 
     def parts(self, table: pa.Table) -> list[Part]:
@@ -81,10 +81,6 @@ FOLDED_FROM, MOST_HEADINGS = 20, 20
 
 FEW, OTHERS = 8, "others"
 """Keys that begin alike and have a heading of their own, and the heading of those that have none."""
-
-
-def _others_last(heading: str) -> tuple[bool, str]:
-    return heading == OTHERS, heading
 
 
 def counted_nouns(count: int, one: str, many: str) -> str:
@@ -247,15 +243,6 @@ def _users_finding(table: pa.Table) -> str:
     return "; ".join([counted_nouns(table.num_rows, "user", "users"), *_counted(table["finding"])])
 
 
-def _with_findings_first(table: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """The rows with a finding, and the others."""
-    return table.filter(table["finding"].is_valid()), table.filter(table["finding"].is_null())
-
-
-def _status_finding(table: pa.Table) -> str:
-    return f"Values of clients: {', '.join(_counted(table['state']))}"
-
-
 def _followers_finding(table: pa.Table) -> str:
     keys = pc.unique(table["key"]).to_pylist()
     clients = table.group_by(["user", "client_id", "instance"]).aggregate([]).num_rows
@@ -269,11 +256,14 @@ TITLED: Mapping[type, View] = {
     schemas.QUOTAS: View(finding=_quotas_finding),
     schemas.EFFECTIVE: View(finding=_limits_finding),
     schemas.EFFECTIVE_IP: View(finding=_limits_finding),
-    schemas.WHY: View(),
+    schemas.WHY: View(),  # no title of EFFECTIVE, whose columns it has
     schemas.CONFIGS: View(finding=_configs_finding, split=_own_and_defaults, groups=_config_groups),
     schemas.GROUP_CONFIGS: View(finding=_group_configs_finding, split=_own_and_defaults, groups=_config_groups),
-    schemas.USERS: View(finding=_users_finding, split=_with_findings_first),
-    schemas.STATUS: View(finding=_status_finding),
+    schemas.USERS: View(
+        finding=_users_finding,
+        split=lambda users: (users.filter(users["finding"].is_valid()), users.filter(users["finding"].is_null())),
+    ),
+    schemas.STATUS: View(finding=lambda table: f"Values of clients: {', '.join(_counted(table['state']))}"),
     schemas.FOLLOWERS: View(finding=_followers_finding),
     schemas.PLANS: View(finding=_plans_finding),
     schemas.BROKERS: View(finding=_brokers_finding),
