@@ -183,8 +183,12 @@ class Outcomes(Answer):
     def _exit_state(self, detailed: bool = False) -> ExitState:
         if self.ok:
             return ExitState.DONE
-        may_differ = {*self._table["state"].to_pylist()} - {UNCHANGED, FAILED, SKIPPED}
-        return ExitState.PARTLY if may_differ else ExitState.FAILED
+        return ExitState.PARTLY if self._anything_changed else ExitState.FAILED
+
+    @property
+    def _anything_changed(self) -> bool:
+        """True if the cluster may differ from before."""
+        return not {UNCHANGED, FAILED, SKIPPED}.issuperset(self._table["state"].to_pylist())
 
     def _failing(self) -> pa.Array:
         return pc.invert(pc.is_in(self._table["state"], pa.array([UNCHANGED, VERIFIED], pa.string())))
