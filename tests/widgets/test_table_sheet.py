@@ -127,7 +127,7 @@ def test_a_hundred_thousand_rows_stay_cheap() -> None:
         sheet.page(first, 100)
     assert time.process_time() - begun < 3
     sort(sheet, "value", descending=True, words="u9")
-    assert column(sheet, "who")[:1] == ("user=u99999",)
+    assert column(sheet, "entity")[:1] == ("user=u99999",)
     assert time.process_time() - begun < 6
 
 
