@@ -163,10 +163,15 @@ def of_topic(topic: Resource, facts: ConfigFacts) -> list[Finding]:
 
 def of_broker(broker: Resource, facts: ConfigFacts) -> list[Finding]:
     """The brakes of a broker, those that bite first."""
-    rates = (*_rates(facts), *_tiered(facts))
+    rates = []
+    for value in facts.own(*THROTTLE_RATES):
+        what = "moves between its disks" if value.key == BETWEEN_DISKS else "replicas that topics list"
+        because = "" if value.key == BETWEEN_DISKS else _REASSIGNING[facts.reassigning]
+        message = f"{what} get {_rate(value)} at most{because}"
+        rates.append(config_brake("replication-throttle", value, message, MAY_BITE))
     bounds = [config_brake("connection-limit", value, f"{value.key} is {value.text}", MAY_BITE)
               for value in facts.own(*CONNECTIONS)]  # fmt: skip
-    return in_order([*callbacks(facts.configs), *rates, *bounds, *_unlike_peers(broker, facts)])
+    return in_order([*callbacks(facts.configs), *rates, *_tiered(facts), *bounds, *_unlike_peers(broker, facts)])
 
 
 def of_group(values: Sequence[ConfigValue], group_type: str | None, bounds: BrokerConfigs) -> list[Finding]:
@@ -345,14 +350,6 @@ def _one_leader(topic: Resource, facts: ConfigFacts) -> Iterator[Finding]:
     message = f"broker {leader} leads all {len(partitions)} partitions: the limits of one broker hold for them"
     culprit = Resource("BROKER", str(leader))
     yield brake("leaders", culprit, "", message, state=MAY_BITE, fix=f"{tool} spreads the leaders of {topic}")
-
-
-def _rates(facts: ConfigFacts) -> Iterator[Finding]:
-    for value in facts.own(*THROTTLE_RATES):
-        what = "moves between its disks" if value.key == BETWEEN_DISKS else "replicas that topics list"
-        because = "" if value.key == BETWEEN_DISKS else _REASSIGNING[facts.reassigning]
-        message = f"{what} get {_rate(value)} at most{because}"
-        yield config_brake("replication-throttle", value, message, MAY_BITE)
 
 
 def _tiered(facts: ConfigFacts) -> Iterator[Finding]:

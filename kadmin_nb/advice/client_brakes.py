@@ -15,12 +15,12 @@ from ..model.config_values import ConfigValue
 from ..model.configurable import Configurable
 from ..model.entity import Entity
 from ..model.findings import Coverage, Finding
-from ..model.grammar import DEFAULT, format_word
-from ..model.quota_keys import on_all_brokers, readable, text_of, typed
+from ..model.grammar import DEFAULT
+from ..model.quota_keys import on_all_brokers, readable, text_of
 from ..model.resources import Resource, Source
 from ..resolution.rules import Effective, Stored, is_host_name
 from ..resolution.rules import address as one_spelling
-from ..resolution.shadows import TIMES, Quota, closest, lifts
+from ..resolution.shadows import TIMES, Quota, closest, lifts, setting, words_of
 from .brakes import (
     BITES,
     MAY_BITE,
@@ -79,21 +79,6 @@ BUSY = 0.5
 
 _BYTES = ("producer_byte_rate", "consumer_byte_rate")
 REQUESTS = "request_percentage"
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """What one client used of a key on one broker, as far as it was seen."""
-
-    user: str
-    client_id: str
-    key: str
-    broker: int
-    used: float | None
-
-    @property
-    def client(self) -> tuple[str, str]:
-        return self.user, self.client_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,25 +151,18 @@ class ReplicaWaits:
     share: float
 
 
-@dataclass(frozen=True, slots=True)
-class Follower:
-    """The longest time in milliseconds that a broker let pass between an answer of a leader and its next fetch."""
-
-    leader: int
-    broker: int
-    longest_ms: float
-
-
 @dataclass(frozen=True)
 class ClientFacts:
     """What was read about one client. `limits` and `others` are its own, and those of clients with a client-id.
 
     `coverage` is how much of the whole the usage is, its `rows` those of the client, None without usage; `is_measured`:
-    brokers measured its buckets, and no row names it. `loads` are of the windows in which its bucket was throttled,
-    `active` is the share of windows in which it moved bytes, `request_use` the most of its request_percentage that was
-    used. `leaders` are the brokers that lead its topics by the metadata of the cluster; None where `no_leaders` says
-    what is missing. `followers` is None where the requests have no fetches of followers. `seen` are clients that were
-    seen and have a name like its own, `elsewhere` quotas of such names. `host_limits` are quotas on host names, of
+    brokers measured its buckets, and no row names it. `loads` has what each user and client-id used of a key on each
+    broker in the windows in which the bucket was throttled, `active` is the share of windows in which it moved bytes,
+    `request_use` the most of its request_percentage that was used. `leaders` are the brokers that lead its topics by
+    the metadata of the cluster; None where `no_leaders` says what is missing. `followers` has the longest time in
+    milliseconds between an answer of a leader and the next fetch of a broker, by both; it is None where the requests
+    have no fetches of followers. `seen` are clients that were seen and have a name like its own, `elsewhere` quotas of
+    such names. `host_limits` are quotas on host names, of
     which only brokers know the addresses; `no_ip_limits` says why quotas of addresses were not read. `unread` are the
     brokers that serve, and whose configs could not be read.
     """
@@ -197,7 +175,7 @@ class ClientFacts:
     entries: Mapping[tuple[ClientEntity, str], str] = field(default_factory=dict)
     throttles: Mapping[str, Throttling] = field(default_factory=dict)
     sharing: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
-    loads: Sequence[Load] = ()
+    loads: Mapping[str, Mapping[tuple[str, str, int], float]] = field(default_factory=dict)
     addresses: Sequence[Address] = ()
     ip_limits: Mapping[str, tuple[Entity, float]] = field(default_factory=dict)
     host_limits: Mapping[Entity, float] = field(default_factory=dict)
@@ -212,7 +190,7 @@ class ClientFacts:
     leaders: frozenset[int] | None = None
     no_leaders: str = "usage does not name the topics that it uses"
     replica_waits: Mapping[int, ReplicaWaits] = field(default_factory=dict)
-    followers: Sequence[Follower] | None = None
+    followers: Mapping[tuple[int, int], float] | None = None
     seen: Sequence[tuple[str, str]] = ()
     elsewhere: Sequence[Quota] = ()
 
@@ -240,13 +218,9 @@ class ClientFacts:
         """The line that asks about this client again, with these options."""
         return f"quota why {self.entity} {options}"
 
-    def used(self, client: tuple[str, str], key: str) -> float:
-        """What a client used of a key, on all brokers."""
-        return sum(load.used or 0.0 for load in self.loads_of(client, key))
-
-    def loads_of(self, client: tuple[str, str], key: str) -> list[Load]:
+    def used(self, client: tuple[str, str], key: str) -> dict[int, float]:
         """What a client used of a key, broker by broker."""
-        return [load for load in self.loads if (load.client, load.key) == (client, key)]
+        return {broker: used for (*names, broker), used in self.loads.get(key, {}).items() if tuple(names) == client}
 
 
 def of_client(facts: ClientFacts) -> list[Finding]:
@@ -262,14 +236,7 @@ def of_client(facts: ClientFacts) -> list[Finding]:
 
 def _by_quota(code: str, culprit: Configurable, key: str, message: str, edit: Edit | None) -> Finding:
     """One that a change of a quota lifts."""
-    return brake(code, culprit, key, message, edit, fix=None if edit is None else quota_line(edit))
-
-
-def quota_line(edit: Edit) -> str:
-    """The line that changes a quota, after `kadmin-nb`."""
-    if edit.text is None:
-        return f"quota remove {edit.key} {edit.resource}"
-    return f"quota set {format_word(edit.key, typed(edit.key, float(edit.text)))} {edit.resource}"
+    return brake(code, culprit, key, message, edit, fix=None if edit is None else f"quota {words_of(edit)}")
 
 
 def _unseen(facts: ClientFacts) -> Finding:
@@ -286,19 +253,18 @@ def _unseen(facts: ClientFacts) -> Finding:
 
 def _quotas(facts: ClientFacts) -> Iterator[Finding]:
     limits = {limit.key: limit for limit in facts.limits}
-    causes = {key: _key_that_throttles(facts, limits, key, seen) for key, seen in facts.throttles.items()}
-    for key in dict.fromkeys(filter(None, causes.values())):
-        yield _of_limit(facts, limits[key])
-    yield from (_earlier(facts, limits[key]) for key, cause in causes.items() if cause is None)
-
-
-def _key_that_throttles(facts: ClientFacts, limits: Mapping[str, Effective], key: str, seen: Throttling) -> str | None:
-    """The key whose limit of now a throttle is of: its own where that was near, else the one for all requests where
-    that was; None where the throttle is of neither."""
-    if limits[key].value is not None and seen.is_near(key):
-        return key
-    has_requests = REQUESTS in limits and limits[REQUESTS].value is not None and seen.is_now is not False
-    return REQUESTS if has_requests and (facts.request_use or 0.0) >= NEAR_REQUESTS else None
+    limited = {key for key, limit in limits.items() if limit.value is not None}
+    are_requests_near = REQUESTS in limited and (facts.request_use or 0.0) >= NEAR_REQUESTS
+    throttling, unexplained = list[str](), list[str]()
+    for key, seen in facts.throttles.items():
+        if key in limited and seen.is_near(key):
+            throttling.append(key)
+        elif are_requests_near and seen.is_now is not False:
+            throttling.append(REQUESTS)
+        else:
+            unexplained.append(key)
+    yield from (_of_limit(facts, limits[key]) for key in dict.fromkeys(throttling))
+    yield from (_earlier(facts, limits[key]) for key in unexplained)
 
 
 def _earlier(facts: ClientFacts, limit: Effective) -> Finding:
@@ -323,8 +289,8 @@ def _earlier(facts: ClientFacts, limit: Effective) -> Finding:
 
 
 def _of_limit(facts: ClientFacts, limit: Effective) -> Finding:
-    causes = (_noisy_neighbour, _blank, _shadowed, _stale, _share_group, _leaders)
-    found = next(filter(None, (cause(facts, limit) for cause in causes)), None) or _plain(facts, limit)
+    causes = (_noisy_neighbour, _blank, _shadowed, _stale, _share_group, _leaders, _plain)
+    found = next(filter(None, (cause(facts, limit) for cause in causes)))
     seen = facts.throttles.get(limit.key) or max(facts.throttles.values(), key=lambda one: one.longest_ms)
     found = replace(found, message=f"{found.message}; {seen}", coverage=_coverage(facts, seen))
     is_bucket_alone = seen.own_ms == 0 or (not facts.coverage.rows and facts.is_measured)
@@ -354,12 +320,13 @@ def _noisy_neighbour(facts: ClientFacts, limit: Effective) -> Finding | None:
         return not_known("shared-bucket", _entity(limit), limit.key, missing, facts.ask(_ALL_BROKERS))
     if not others:
         return None
-    noisy = max(others, key=lambda pair: facts.used(pair, limit.key))
-    if facts.used(noisy, limit.key) <= facts.used(facts.client, limit.key):
+    used = {pair: sum(facts.used(pair, limit.key).values()) for pair in (*others, facts.client)}
+    noisy = max(others, key=lambda pair: used[pair])
+    if used[noisy] <= used[facts.client]:
         return None
     neighbour = _client_entity(noisy)
     message = f"{_limit_text(limit)} is shared with {neighbour}, which used most of it"
-    return _by_quota("shared-bucket", neighbour, limit.key, message, _set(closest(limit), limit.key, limit.value))
+    return _by_quota("shared-bucket", neighbour, limit.key, message, setting(closest(limit), limit.key, limit.value))
 
 
 def _blank(facts: ClientFacts, limit: Effective) -> Finding | None:
@@ -367,7 +334,7 @@ def _blank(facts: ClientFacts, limit: Effective) -> Finding | None:
     if beside is None or beside.entity in (None, limit.entity) or not _is_higher(beside.value, limit):
         return None
     message = f"{_limit_text(limit)} holds for clients without a client-id; with one it would be {_limit_text(beside)}"
-    edit = _set(_entity(limit), limit.key, beside.value)
+    edit = setting(_entity(limit), limit.key, beside.value)
     return _by_quota("blank-client-id", _entity(limit), limit.key, message, edit)
 
 
@@ -377,7 +344,7 @@ def _shadowed(facts: ClientFacts, limit: Effective) -> Finding | None:
     if meant is None:
         return None
     message = f"{_limit_text(limit)} comes before {meant.entity} ({readable(limit.key, meant.value)}), which names it"
-    edit = _set(closest(limit), limit.key, meant.value)
+    edit = setting(closest(limit), limit.key, meant.value)
     return _by_quota("shadowing-default", _entity(limit), limit.key, message, edit)
 
 
@@ -399,7 +366,7 @@ def _share_group(facts: ClientFacts, limit: Effective) -> Finding | None:
 
 
 def _leaders(facts: ClientFacts, limit: Effective) -> Finding | None:
-    own = {load.broker: load.used or 0.0 for load in facts.loads_of(facts.client, limit.key)}
+    own = facts.used(facts.client, limit.key)
     busiest = max(own, key=lambda broker: own[broker], default=None)
     if limit.key not in _BYTES or facts.brokers < 2 or busiest is None or own[busiest] < MOST * sum(own.values()):
         return None
@@ -417,7 +384,7 @@ def _leaders(facts: ClientFacts, limit: Effective) -> Finding | None:
         f"{_limit_text(limit)} holds on each of {facts.brokers} brokers, {readable(limit.key, everywhere)} in all, "
         f"and its leaders are all on broker {busiest}; spread the leaders, or raise the limit"
     )
-    return _by_quota("leaders", culprit, limit.key, message, _set(closest(limit), limit.key, everywhere))
+    return _by_quota("leaders", culprit, limit.key, message, setting(closest(limit), limit.key, everywhere))
 
 
 _ALL_BROKERS = "--usage NAME, with the usage of all brokers"
@@ -441,10 +408,6 @@ def _limit_text(limit: Effective) -> str:
 def _entity(limit: Effective) -> Entity:
     assert limit.entity is not None
     return limit.entity
-
-
-def _set(entity: Entity, key: str, value: float | None) -> Edit:
-    return Edit(DELETE, entity, key) if value is None else Edit(SET, entity, key, text_of(value))
 
 
 def _is_higher(value: float | None, limit: Effective) -> bool:
@@ -508,7 +471,7 @@ def _new_connections(address: Address, facts: ClientFacts) -> Iterator[Finding]:
     hosts = {host: accepted for host, accepted in facts.host_limits.items() if address.opened >= USED_UP * accepted}
     if entity is not None and limit is not None and address.opened >= USED_UP * limit:
         so = f"; {_NAMES_ALONE.format(_words(facts.host_limits))}" if facts.host_limits else ""
-        edit = _set(entity, key, float(round(TIMES * limit)))
+        edit = setting(entity, key, float(round(TIMES * limit)))
         message = f"{opened} on broker {address.broker}, and {readable(key, limit)} are accepted{so}"
         found = _by_quota("connection-limit", entity, key, message, edit)
         yield found.with_(state=MAY_BITE) if so else found
@@ -535,7 +498,12 @@ def _open_connections(address: Address, facts: ClientFacts) -> Iterator[Finding]
     values = {value.key: value for value in facts.configs if value.resource == broker and value.text}
     entries = _entries_of(values[OVERRIDES]) if OVERRIDES in values else {}
     own = next((name for name in entries if one_spelling(name) == one_spelling(address.ip)), None)
-    most, config = (entries[own], values[OVERRIDES]) if own is not None else _bound_of_each(values)
+    each, config = values.get(PER_ADDRESS), values.get(OVERRIDES)
+    of_each = None if each is None or each.source == Source.BUILT_IN else exact_number(each.text)
+    if own is not None:
+        most = entries[own]
+    else:
+        most, config = (0, None) if of_each is None else (int(of_each), each)
     at_once = f"at least {address.at_once} of the connections of {address.ip} to {broker} were open at the same time"
     hosts = {name: most for name, most in entries.items() if is_host_name(name) and address.at_once >= most}
     if address.broker in facts.unread:
@@ -549,13 +517,6 @@ def _open_connections(address: Address, facts: ClientFacts) -> Iterator[Finding]
         missing = f"{at_once}, of {address.seen} seen in the time observed, and it takes {most}"
         fix = f"grep 'Rejected connection from /{address.ip}' server.log, on {broker}"
         yield not_known("connection-limit", broker, config.key, missing, fix)
-
-
-def _bound_of_each(values: Mapping[str, ConfigValue]) -> tuple[int, ConfigValue | None]:
-    """The bound of every address without an override, and the config that says so; None where it was never set."""
-    each = values.get(PER_ADDRESS)
-    number = None if each is None or each.source == Source.BUILT_IN else exact_number(each.text)
-    return (0, None) if number is None else (int(number), each)
 
 
 def _entries_of(overrides: ConfigValue) -> dict[str, int]:
@@ -599,8 +560,8 @@ def _slow_follower(facts: ClientFacts) -> Iterator[Finding]:
     longest_wait = max(waits.longest_ms for waits in slow.values())
     waits = f"a PRODUCE waits up to {figures.milliseconds(longest_wait)} for replicas in sync (acks=-1)"
     pauses: dict[int, float] = {}
-    for one in facts.followers or ():
-        pauses[one.broker] = min(one.longest_ms, pauses.get(one.broker, one.longest_ms))
+    for (_, follower), pause in (facts.followers or {}).items():
+        pauses[follower] = min(pause, pauses.get(follower, pause))
     (broker, longest), (_, next_one) = sorted([*pauses.items(), (-1, 0.0), (-1, 0.0)], key=lambda one: -one[1])[:2]
     if longest < SLOW_MS or longest < SLOWER * next_one:
         why = "no follower is much slower than the others" if facts.followers else "there are no fetches of followers"

@@ -175,7 +175,12 @@ class _ConfigsAtOnce:
         good = [ConfigValue.of(row) for row in rows if row.get("error") is None and row["key"] is not None]
         _refuse_twice(good)
         brokers = BrokerConfigs((value for value in good if value.resource.type == "BROKER"), silent)
-        own = [value for value in good if _is_set_there(value) and value.text is not None and not _is_secret(value)]
+        own = [
+            value
+            for value in good
+            if value.text is not None and value.resource.type != "BROKER_LOGGER" and not _is_secret(value)
+            and (value.is_own or (value.source == Source.FILE and value.resource.broker is not None))
+        ]  # fmt: skip
         return cls(brokers, own, unread, "snapshot_id" in rows[0])
 
     def findings(self, reassigning: bool | None, group_types: Mapping[str, str | None]) -> list[Finding]:
@@ -202,53 +207,49 @@ class _ConfigsAtOnce:
             if value.key == BETWEEN_DISKS and value.source != Source.FILE:
                 message = f"{_key_and_resource(value)} throttles; whether disks are being moved to is not known"
                 yield _finding(THROTTLE, value, message, op=_removal(value))
+            elif _is_throttle(value) and reassigning is None:
+                message = f"{_key_and_resource(value)} throttles; whether a reassignment is running is not known"
+                yield _finding(THROTTLE, value, message, op=_removal(value))
             elif _is_throttle(value) and not reassigning:
-                yield _finding(*_throttle_finding(value, reassigning), op=_removal(value))
+                message = f"{_key_and_resource(value)} throttles, and no reassignment is running"
+                yield _finding(LEFTOVER, value, message, op=_removal(value))
 
     # -- brokers beside their peers
 
     def _differing(self) -> Iterator[Finding]:
+        """Those that do not have what most have; all of them, where no value is that of most."""
         for key in sorted(self.brokers):
             values = self._values(key)
             by_nature = (behind_listener(key) or key) in BY_NATURE or key in THROTTLES["BROKER"]  # told apart elsewhere
-            if len(set(values.values())) > 1 and not by_nature:
-                yield from self._outliers(key, values)
+            if len(set(values.values())) < 2 or by_nature:
+                continue
+            (most, count), *others = Counter(values.values()).most_common()
+            peers = [name for name, value in values.items() if value == most]
+            if others[0][1] == count:
+                first = next(iter(values))
+                message = f"{key} is {', but '.join(_phrases(values))}"
+                tied = _finding(DIFFERS, self._at(key, first, values[first]), message)
+                found = tied.with_(resource_name=", ".join(values), brokers=tuple(values), value=None)
+            else:
+                odd = [self._at(key, name, value) for name, value in values.items() if value != most]
+                found = _odd(odd, self._at(key, peers[0], most), len(peers))
+            is_certain = others[0][1] + len(self.brokers.unread) < count
+            yield found if is_certain else self._unsure(found)
 
     def _values(self, key: str) -> dict[str, str | None]:
         """The value in use on each broker, as far as it is known, None where it is not set; no secrets."""
         if key not in self.values:
             configs = self.brokers.of_each(key)
             secret = any(map(_is_secret, configs.values()))
-            self.values[key] = {} if secret else self._with_those_that_lack_it(key, configs)
+            of_all = self.brokers.of_all(key)
+            synonyms = (synonym for value in configs.values() for synonym in value.synonyms)
+            built_in = (one.text for one in synonyms if (one.source, one.key) == (Source.BUILT_IN, key))
+            # what a broker has that sets nothing itself: the default for all, or the default that its peers name
+            otherwise = next(built_in, None) if of_all is None else str(of_all.text)
+            known = configs if otherwise is None else self.brokers.names
+            names = [] if secret else [name for name in self.brokers.names if name in known]
+            self.values[key] = {name: configs[name].text if name in configs else otherwise for name in names}
         return self.values[key]
-
-    def _with_those_that_lack_it(self, key: str, configs: Mapping[str, ConfigValue]) -> dict[str, str | None]:
-        otherwise = self._otherwise(key, configs.values())
-        lacking = self.brokers.names if otherwise is not None else configs
-        return {
-            name: configs[name].text if name in configs else otherwise for name in self.brokers.names if name in lacking
-        }
-
-    def _otherwise(self, key: str, configs: Iterable[ConfigValue]) -> str | None:
-        """The value of a broker that sets nothing itself: the default for all, or the default that its peers name."""
-        of_all = self.brokers.of_all(key)
-        if of_all is not None:
-            return str(of_all.text)
-        defaults = (s.text for value in configs for s in value.synonyms if (s.source, s.key) == (Source.BUILT_IN, key))
-        return next(defaults, None)
-
-    def _outliers(self, key: str, values: Mapping[str, str | None]) -> Iterator[Finding]:
-        """Those that do not have what most have; all of them, where no value is that of most."""
-        (most, count), *others = Counter(values.values()).most_common()
-        peers = [name for name, value in values.items() if value == most]
-        if others[0][1] == count:
-            first = next(iter(values))
-            found = [_tied(self._at(key, first, values[first]), values)]
-        else:
-            odd = [self._at(key, name, value) for name, value in values.items() if value != most]
-            found = [_odd(odd, self._at(key, peers[0], most), len(peers))]
-        is_certain = others[0][1] + len(self.brokers.unread) < count
-        yield from found if is_certain else map(self._unsure, found)
 
     def _unsure(self, finding: Finding) -> Finding:
         """The same without a change that fixes it, where brokers that could not be read may have the other value."""
@@ -270,13 +271,21 @@ class _ConfigsAtOnce:
     def _needless(self) -> Iterator[Finding]:
         for value in self.own:
             below = None if _is_throttle(value) or value.resource.is_internal else self._below(value)
-            if below and _same(value, below):
+            if below is None:
+                continue
+            text, number = in_unit_of(value.key, below), exact_number(value.text)
+            is_same_number = value.type in _NUMBERS and number is not None and number == exact_number(text)
+            if value.text == text or is_same_number:
                 yield _needless(value, below)
 
     def _below(self, value: ConfigValue) -> Synonym | None:
         """The value if it were not set there, as far as that is certain."""
-        if value.resource.is_default_broker:
-            return self._below_all(value.key)
+        if value.resource.is_default_broker:  # where all brokers agree
+            if value.key in KEPT_BY_KAFKA or self.brokers.unread:
+                return None
+            configs = self.brokers.of_each(value.key)
+            each = (configs[name].below(Source.ALL_BROKERS) if name in configs else None for name in self.brokers.names)
+            return _agreed(value.key, each)
         below = value.below(value.source or value.resource.source)
         if value.resource.type not in ("TOPIC", "GROUP"):
             return below
@@ -285,29 +294,16 @@ class _ConfigsAtOnce:
         is_of_all = not self.brokers.unread and len(set(self._values(below.key).values())) < 2
         return below if is_of_all else None
 
-    def _below_all(self, key: str) -> Synonym | None:
-        """The value under the default for all brokers, where all of them agree."""
-        if key in KEPT_BY_KAFKA or self.brokers.unread:
-            return None
-        configs = self.brokers.of_each(key)
-        defaults = (configs[name].below(Source.ALL_BROKERS) if name in configs else None for name in self.brokers.names)
-        return _agreed(key, defaults)
-
     def _from_brokers(self, key: str) -> Synonym | None:
         """A topic's default out of what its brokers go by, where its own row does not tell and all say the same."""
-        if key not in self.defaults:
-            self.defaults[key] = self._agreed_default(key)
-        return self.defaults[key]
-
-    def _agreed_default(self, key: str) -> Synonym | None:
-        if self.brokers.unread:
-            return None
-        built_in = unnamed_defaults("TOPIC", key) if self.only_set else []
-        entries = (
-            in_effect("TOPIC", key, [*self.brokers.synonyms(name, "TOPIC", key), *built_in])
-            for name in self.brokers.names
-        )
-        return _agreed(key, entries)
+        if key not in self.defaults and not self.brokers.unread:
+            built_in = unnamed_defaults("TOPIC", key) if self.only_set else []
+            entries = (
+                in_effect("TOPIC", key, [*self.brokers.synonyms(name, "TOPIC", key), *built_in])
+                for name in self.brokers.names
+            )
+            self.defaults[key] = _agreed(key, entries)
+        return self.defaults.get(key)
 
     # -- what nobody could see
 
@@ -346,37 +342,12 @@ def _refuse_twice(values: Iterable[ConfigValue]) -> None:
         identities.add(place)
 
 
-def _is_set_there(value: ConfigValue) -> bool:
-    """True if the value is set on that very resource; of a broker also in its file."""
-    if value.resource.type == "BROKER_LOGGER":
-        return False
-    return value.is_own or (
-        value.source == Source.FILE and value.resource.type == "BROKER" and value.resource.name != ""
-    )
-
-
 def _is_secret(value: ConfigValue) -> bool:
     return value.is_sensitive or is_secret_name(value.key)
 
 
 def _is_throttle(value: ConfigValue) -> bool:
     return value.key in THROTTLES.get(value.resource.type, ()) and bool(value.text)
-
-
-def _throttle_finding(value: ConfigValue, reassigning: bool | None) -> tuple[str, ConfigValue, str]:
-    throttles = f"{_key_and_resource(value)} throttles"
-    if reassigning is None:
-        return THROTTLE, value, f"{throttles}; whether a reassignment is running is not known"
-    return LEFTOVER, value, f"{throttles}, and no reassignment is running"
-
-
-def _same(value: ConfigValue, below: Synonym) -> bool:
-    """True if two values say the same."""
-    text = in_unit_of(value.key, below)
-    if value.text == text:
-        return True
-    number = exact_number(value.text)
-    return value.type in _NUMBERS and number is not None and number == exact_number(text)
 
 
 def _needless(value: ConfigValue, below: Synonym) -> Finding:
@@ -401,18 +372,15 @@ def group_finding(value: ConfigValue, group_type: str | None, brokers: BrokerCon
         return None
     applied = {one.applied for one in changed}
     is_one = len(applied) == 1 and len(changed) == len(brokers.names) and not brokers.unread
+    if is_one:
+        instead = f"{changed[0].applied} is applied, by {changed[0].bound} of the brokers"
+    else:
+        instead = ", ".join(f"{one.applied} is applied on broker {one.broker}, by {one.bound}" for one in changed)
     message = (
-        f"{_key_and_resource(value)} is {value.text}, and {_applied_texts(changed, is_one)}; until it is changed, "
-        "brokers refuse other changes of the group"
+        f"{_key_and_resource(value)} is {value.text}, and {instead}; until it is changed, brokers refuse other changes "
+        "of the group"
     )
     return _finding(CLAMPED, value, message, changed[0].applied if is_one else None, op=SET if is_one else None)
-
-
-def _applied_texts(changed: Sequence[Clamped], is_one: bool) -> str:
-    """What is applied in its place, and the bound that says so."""
-    if is_one:
-        return f"{changed[0].applied} is applied, by {changed[0].bound} of the brokers"
-    return ", ".join(f"{one.applied} is applied on broker {one.broker}, by {one.bound}" for one in changed)
 
 
 def _where(below: Synonym) -> str:
@@ -444,12 +412,6 @@ def fixing_line(edit: Edit) -> str:
 def _removal(value: ConfigValue) -> str | None:
     """The operation that takes a value away; none for what stands in a broker's file."""
     return None if value.source == Source.FILE else DELETE
-
-
-def _tied(config: ConfigValue, values: Mapping[str, str | None]) -> Finding:
-    """Brokers of which none has the usual value, in one finding that names them; `config` is of the first."""
-    finding = _finding(DIFFERS, config, f"{config.key} is {', but '.join(_phrases(values))}")
-    return finding.with_(resource_name=", ".join(values), brokers=tuple(values), value=None)
 
 
 def _phrases(values: Mapping[str, str | None]) -> list[str]:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from functools import partial
-from itertools import accumulate
+from datetime import datetime
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..admin.ports import SPECIFIED, Broker, Component
 from ..admin.wire import PATIENCE
 from ..advice import brakes as rules
 from ..advice import client_brakes
 from ..advice.brakes import BITES, BROKER_KEYS, MIN_IN_SYNC, OVERRIDES, PER_ADDRESS, STANDS, ConfigFacts
-from ..advice.client_brakes import IO_THREADS, QUEUED_MS, Address, ClientFacts, Queue
+from ..advice.client_brakes import IO_THREADS, ClientFacts
 from ..advice.config_rules import findings
 from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError, NotFound, printable
@@ -36,10 +33,9 @@ from ..model.grammar import DEFAULT
 from ..model.levels import DEFAULT_IP
 from ..model.quota_keys import CALLBACK
 from ..model.resources import THROTTLES, Partition, Resource
-from ..resolution.rules import Stored, on_host_names, resolve_ip, stored_of
+from ..resolution.rules import on_host_names, resolve_ip, stored_of
 from ..state.snapshots import UnreadPart
 from ..state.taking import client_configs_of
-from ..usage.usage_windows import in_windows
 from .config_audit import is_reassigning
 from .groups import bounds_of, group_types
 from .observation import notes_left_on
@@ -48,8 +44,6 @@ from .resolving import unread as unread_brokers
 
 if TYPE_CHECKING:
     from ..state import History
-
-Read = TypeVar("Read")
 
 NOTHING = "nothing found that slows {}"
 
@@ -121,27 +115,25 @@ def verdict(whose: str, found: Finding) -> str:
 
 def of_config(kafka: LiveKafka, resource: Resource, history: History | None = None) -> BrakesAnswer:
     """The brakes of a topic, a broker or a group; see `Configs.why`."""
-    notes = list[str]()
+    notes, keys = list[str](), {"TOPIC": _TOPIC_KEYS, "BROKER": BROKER_KEYS}.get(resource.type)
+    values = _values(kafka, resource, keys)
     if resource.type == "GROUP":
-        values: Sequence[ConfigValue] = _values(kafka, resource, None)
         found = rules.of_group(values, group_types(kafka).get(resource.name), bounds_of(kafka))
     elif resource.type == "TOPIC":
-        facts, notes = _facts_of_topic(kafka, resource)
-        values, found = facts.configs, rules.of_topic(resource, facts)
-    else:
-        facts, notes = _facts_of_broker(kafka, resource)
-        values, found = facts.configs, rules.of_broker(resource, facts)
+        brokers = kafka.brokers()
+        rows = broker_rows(kafka, [broker for broker in brokers if not broker.is_fenced], BROKER_KEYS)
+        partitions, why_not = _partitions(kafka, resource)
+        values += values_of(rows)
+        facts, notes = _facts(values, kafka, brokers, rows, partitions=partitions, no_partitions=why_not)
+        found, notes = rules.of_topic(resource, facts), [*notes, *filter(None, [why_not])]
+    else:  # a config that the others do not have may slow a broker
+        brokers = kafka.brokers()
+        table = kafka.configs.describe([one.resource for one in brokers if not one.is_fenced], timeout=PATIENCE)
+        differing = [one for one in findings(table) if resource.name in one.evidence.get("brokers", ())]
+        facts, notes = _facts(values, kafka, brokers, table.to_pylist(), differing=differing)
+        found = rules.of_broker(resource, facts)
     dated = found if history is None else [*_dated(found, values, history, kafka.id)]
     return BrakesAnswer(str(resource), dated, kafka.id, [*notes, *notes_left_on(kafka)])
-
-
-def _facts_of_topic(kafka: LiveKafka, topic: Resource) -> tuple[ConfigFacts, list[str]]:
-    """What was read of a topic and of all brokers, and what could not be."""
-    own, brokers = _values(kafka, topic, _TOPIC_KEYS), kafka.brokers()
-    rows = broker_rows(kafka, [broker for broker in brokers if not broker.is_fenced], BROKER_KEYS)
-    partitions, why_not = _partitions(kafka, topic)
-    facts = _facts([*own, *values_of(rows)], kafka, brokers, rows, partitions=partitions, no_partitions=why_not)
-    return facts, [*unread_brokers(brokers, rows).values(), *filter(None, [why_not])]
 
 
 def _partitions(kafka: LiveKafka, topic: Resource) -> tuple[list[Partition] | None, str]:
@@ -154,23 +146,14 @@ def _partitions(kafka: LiveKafka, topic: Resource) -> tuple[list[Partition] | No
     return (found, "") if found else (None, f"{not_read}: that needs DESCRIBE on it")
 
 
-def _facts_of_broker(kafka: LiveKafka, broker: Resource) -> tuple[ConfigFacts, list[str]]:
-    """What was read of a broker, and of all others: a config that they do not have may slow it."""
-    values, brokers = _values(kafka, broker, BROKER_KEYS), kafka.brokers()
-    table = kafka.configs.describe([one.resource for one in brokers if not one.is_fenced], timeout=PATIENCE)
-    differing = [one for one in findings(table) if broker.name in one.evidence.get("brokers", ())]
-    rows = table.to_pylist()
-    return _facts(values, kafka, brokers, rows, differing=differing), [*unread_brokers(brokers, rows).values()]
-
-
 def _facts(
     values: Sequence[ConfigValue], kafka: LiveKafka, brokers: Sequence[Broker], rows: Iterable[Row], **more: Any
-) -> ConfigFacts:
-    """The facts, of rows of the brokers' configs: which of them are down, and which were not read."""
-    down = {broker.id for broker in brokers if broker.is_fenced}
-    unread = {*unread_brokers(brokers, rows)} - down
-    ids = [broker.id for broker in brokers]
-    return ConfigFacts(values, brokers=ids, reassigning=is_reassigning(kafka), down=down, unread=unread, **more)
+) -> tuple[ConfigFacts, list[str]]:
+    """The facts, of rows of the brokers' configs; and a sentence for each broker that is down, or was not read."""
+    missing, down = unread_brokers(brokers, rows), {broker.id for broker in brokers if broker.is_fenced}
+    ids, unread = [broker.id for broker in brokers], {*missing} - down
+    facts = ConfigFacts(values, brokers=ids, reassigning=is_reassigning(kafka), down=down, unread=unread, **more)
+    return facts, [*missing.values()]
 
 
 def _dated(
@@ -220,43 +203,31 @@ KEYS_FOR_CLIENTS = (CALLBACK, PER_ADDRESS, OVERRIDES, IO_THREADS)
 """The configs of brokers that may slow a client."""
 
 
-def of_client(kafka: LiveKafka, facts: ClientFacts, requests: relational.Frame | None) -> BrakesAnswer:
-    """The brakes of a client, whose quotas, use and brokers' configs are in the facts; with what else is to be read.
-
-    Parameters
-    ----------
-    requests
-        REQUESTS of the time observed, where there are any: they tell addresses, connections and waits.
-    """
-    addresses, notes = [] if requests is None else _addresses(requests, facts.client), list[str]()
-    ip_quotas: Stored = {}
-    if addresses:
-        described = partial(kafka.quotas.describe, [Component("ip", SPECIFIED)])
-        ip_quotas = _read("quotas of addresses", lambda: stored_of(described().to_pylist()), {}, notes)
+def of_client(kafka: LiveKafka, facts: ClientFacts) -> BrakesAnswer:
+    """The brakes of a client, whose quotas, use and brokers' configs are in the facts; with what else is to be read."""
     unread: list[UnreadPart] = []
-    ip_limits: dict[str, tuple[Entity, float]] = _read(
-        "limits of addresses", lambda: _ip_limits(ip_quotas, {one.ip for one in addresses}), {}, notes
-    )
-    whole = replace(
-        facts,
-        entries=_entries(kafka, facts.client[0], unread),
-        addresses=addresses,
-        ip_limits=ip_limits,
-        host_limits=on_host_names(ip_quotas),
-        no_ip_limits="; ".join(notes),
-        waits_ms=None if requests is None else _waits(requests, facts.client),
-        queues=[] if requests is None else _queues(requests, facts.client),
-    )
+    whole = replace(_with_ip_limits(kafka, facts), entries=_entries(kafka, facts.client[0], unread))
+    notes = filter(None, [whole.no_ip_limits])
     return BrakesAnswer(client(*facts.client), client_brakes.of_client(whole), kafka.id, notes, unread)
 
 
-def _read(what: str, read: Callable[[], Read], otherwise: Read, notes: list[str]) -> Read:
-    """What is read, or `otherwise`, with a note: one part that fails leaves the others."""
+def _with_ip_limits(kafka: LiveKafka, facts: ClientFacts) -> ClientFacts:
+    """The facts with the limits of new connections of the client's addresses, and the entities that they are set on."""
+    if not facts.addresses:
+        return facts
+    host_limits: dict[Entity, float] = {}
     try:
-        return read()
+        stored = stored_of(kafka.quotas.describe([Component("ip", SPECIFIED)]).to_pylist())
+        host_limits = on_host_names(stored)
+        limits = [resolve_ip(stored, ip) for ip in {one.ip for one in facts.addresses}]
     except KadminError as error:
-        notes.append(f"{what} were not read: {error}")
-        return otherwise
+        return replace(facts, host_limits=host_limits, no_ip_limits=f"quotas of addresses were not read: {error}")
+    ip_limits = {
+        limit.ip: (Entity.of({"ip": DEFAULT if limit.level == DEFAULT_IP else limit.ip}), limit.value)
+        for limit in limits
+        if limit.value is not None
+    }
+    return replace(facts, host_limits=host_limits, ip_limits=ip_limits)
 
 
 def _entries(kafka: LiveKafka, user: str, unread: list[UnreadPart]) -> dict[tuple[ClientEntity, str], str]:
@@ -268,117 +239,3 @@ def _entries(kafka: LiveKafka, user: str, unread: list[UnreadPart]) -> dict[tupl
         return {}
     rows = [] if table is None else table.to_pylist()
     return {(ClientEntity(row["user"], row["client_id"] or None), row["key"]): row["value"] for row in rows}
-
-
-def _ip_limits(stored: Stored, ips: Iterable[str]) -> dict[str, tuple[Entity, float]]:
-    """The limit of new connections of each address that has one, and the entity that it is set on."""
-    limits = {ip: resolve_ip(stored, ip) for ip in ips}
-    return {
-        ip: (Entity.of({"ip": DEFAULT if limit.level == DEFAULT_IP else ip}), limit.value)
-        for ip, limit in limits.items()
-        if limit.value is not None
-    }
-
-
-_REMOTE = re.compile(r"-(?P<ip>[^-]+):\d+-\d+(?:-\d+)?$")
-"""The client's end of a connection, as the request log writes it: `10.0.0.1:9092-10.0.0.7:40312-0-5`."""
-
-_AT_FIRST = timedelta(seconds=1)
-"""Connections that are seen within this time are not counted as new: they may have been there."""
-
-
-def _addresses(requests: relational.Frame, client: tuple[str, str]) -> list[Address]:
-    """The connections of each address of a client to each broker, of all clients there."""
-    span: dict[str, relational.Measure] = {"first": ("min", "time"), "last": ("max", "time")}
-    by = ["user", "client_id", "broker", "connection"]
-    rows: list[Row] = relational.in_arrow(
-        relational.added_up(requests, by, span), task="Spark looks for connections"
-    ).to_pylist()
-    if not rows:
-        return []
-    begin, end = min(row["first"] for row in rows), max(row["last"] for row in rows)
-    seconds = max((end - begin - _AT_FIRST).total_seconds(), 1.0)
-    own = {_remote(row) for row in rows if (row["user"], row["client_id"]) == client} - {None}
-    spans = defaultdict[tuple[str, int], dict[str, tuple[datetime, datetime]]](dict)
-    for row in rows:
-        if (ip := _remote(row)) in own and ip is not None:
-            of_place, name = spans[ip, row["broker"]], row["connection"]
-            first, last = of_place.get(name, (row["first"], row["last"]))
-            of_place[name] = min(first, row["first"]), max(last, row["last"])
-    return [
-        Address(ip, broker, sum(first > begin + _AT_FIRST for first, _ in of_place.values()) / seconds, len(of_place),
-                _at_once(of_place.values()))
-        for (ip, broker), of_place in sorted(spans.items())
-    ]  # fmt: skip
-
-
-def _remote(row: Row) -> str | None:
-    found = _REMOTE.search(row["connection"])
-    return found["ip"] if found else None
-
-
-def _at_once(spans: Iterable[tuple[datetime, datetime]]) -> int:
-    """How many were open at the same time, at least: from its first to its last request a connection was open.
-
-    One that ends where another begins may have been closed before; one with a single request was open then.
-    """
-    ends, begins, single_ends = range(3)
-    times = sorted(
-        event
-        for first, last in spans
-        for event in ((first, begins, 1), (last, ends if last > first else single_ends, -1))
-    )
-    return max(accumulate(step for _, _, step in times), default=0)
-
-
-def _waits(requests: relational.Frame, client: tuple[str, str]) -> float | None:
-    """Milliseconds that a PRODUCE of the client waited on average, for other replicas most of all; None without any."""
-    words = relational.words_of(requests)
-    column = words.column
-    is_produce = (column("api") == "PRODUCE") & (column("user") == client[0]) & (column("client_id") == client[1])
-    waits = {"waited": column("total_ms") - column("io_ms")}
-    rows = relational.with_further(relational.where(requests, is_produce), waits)
-    sums: dict[str, relational.Measure] = {"waited": ("sum", "waited"), "requests": ("count", "waited")}
-    total: list[Row] = relational.in_arrow(relational.added_up(rows, ["api"], sums)).to_pylist()
-    return total[0]["waited"] / total[0]["requests"] if total and total[0]["requests"] else None
-
-
-def _queues(requests: relational.Frame, client: tuple[str, str]) -> list[Queue]:
-    """What requests of the client waited for, broker by broker; nothing where the requests do not tell."""
-    if "queue_ms" not in relational.names_of(requests):
-        return []
-    words = relational.words_of(requests)
-    is_client = (words.column("user") == client[0]) & (words.column("client_id") == client[1])
-    sums: dict[str, relational.Measure] = {
-        **{name: ("sum", name) for name in ("queue_ms", "io_ms")},
-        "requests": ("count", "queue_ms"),
-    }
-    windows = relational.added_up(in_windows(relational.where(requests, is_client), _SECOND), ["broker", "start"], sums)
-    of_all = relational.added_up(requests, ["broker", "user", "client_id"], {"io_ms": ("sum", "io_ms")})
-    own, everyone = defaultdict[int, list[Row]](list), defaultdict[int, list[Row]](list)
-    for rows, frame in ((own, windows), (everyone, of_all)):
-        for row in relational.in_arrow(frame, task="Spark looks for waiting requests").to_pylist():
-            rows[row["broker"]].append(row)
-    asked = ([row for row in own[broker] if row["requests"]] for broker in sorted(own))
-    return [_queue(rows, everyone[rows[0]["broker"]]) for rows in asked if rows]
-
-
-_SECOND = 1_000_000
-"""The windows in which waiting requests are looked at, in microseconds."""
-
-
-def _queue(windows: Sequence[Row], everyone: Sequence[Row]) -> Queue:
-    """Out of the client's windows on a broker, and of what each client took of its threads."""
-    requests = sum(row["requests"] for row in windows)
-    full = [row["start"] for row in windows if row["queue_ms"] / row["requests"] >= QUEUED_MS]
-    busiest = max(everyone, key=lambda row: row["io_ms"] or 0.0)
-    all_io = sum(row["io_ms"] or 0.0 for row in everyone)
-    return Queue(
-        broker=windows[0]["broker"],
-        queue_ms=sum(row["queue_ms"] for row in windows) / requests,
-        io_ms=sum(row["io_ms"] or 0.0 for row in windows) / requests,
-        full=len(full) / len(windows),
-        since=datetime.fromtimestamp(min(full) / _SECOND, UTC) if full else None,
-        busiest=(busiest["user"], busiest["client_id"]),
-        busiest_share=(busiest["io_ms"] or 0.0) / all_io if all_io else 0.0,
-    )

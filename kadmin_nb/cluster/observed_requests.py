@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .. import usage
-from ..advice.client_brakes import Follower
 from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError, NotFound
 from ..frames import schemas
@@ -43,8 +42,9 @@ def requests_of(observed: Sequence[Row], record_sizes: pa.Table | None = None) -
     rows = _logged_rows(observed)
     since, until = _logged_span(rows)
     logs = _logs(rows, record_sizes)
-    followers = [one for row, log in logs for one in _followers(_in_time(log.left_out, row, since), (since, until))]
-    seen = Observed(frozenset(row["broker"] for row in rows), since, until, tuple(followers))
+    parts = (_followers(_in_time(log.left_out, row, since), (since, until)) for row, log in logs)
+    followers = {place: pause for part in parts for place, pause in part}
+    seen = Observed(frozenset(row["broker"] for row in rows), since, until, followers)
     return seen.marked(_requests_since(since, logs))
 
 
@@ -54,16 +54,17 @@ OBSERVED = "kadmin.observed"
 
 @dataclass(frozen=True)
 class Observed:
-    """The brokers that were observed, from when to when, and the longest pauses of followers on each of them."""
+    """The brokers that were observed, from when to when, and the longest time in milliseconds that passed between an
+    answer of a leader and the next fetch of a follower, by both."""
 
     brokers: frozenset[int]
     since: datetime
     until: datetime
-    followers: tuple[Follower, ...] = ()
+    followers: Mapping[tuple[int, int], float] = field(default_factory=dict)
 
     def marked(self, requests: pa.Table) -> pa.Table:
         """The requests with all this in their metadata."""
-        followers = [[one.leader, one.broker, one.longest_ms] for one in self.followers]
+        followers = [[*place, pause] for place, pause in self.followers.items()]
         times = [self.since.isoformat(), self.until.isoformat()]
         text = json.dumps({"brokers": sorted(self.brokers), "times": times, "followers": followers})
         return schemas.marked(requests, {**(requests.schema.metadata or {}), OBSERVED: text})
@@ -75,15 +76,15 @@ class Observed:
         if text is None:
             return None
         found = json.loads(text)
-        followers = (Follower(*one) for one in found["followers"])
+        followers = {(leader, follower): pause for leader, follower, pause in found["followers"]}
         since, until = map(datetime.fromisoformat, found["times"])
-        return cls(frozenset(found["brokers"]), since, until, tuple(followers))
+        return cls(frozenset(found["brokers"]), since, until, followers)
 
 
 _FETCHER = r"^broker-(?P<broker>\d+)-fetcher-\d+$"
 
 
-def _followers(requests: pa.Table, span: tuple[datetime, datetime]) -> Iterator[Follower]:
+def _followers(requests: pa.Table, span: tuple[datetime, datetime]) -> Iterator[tuple[tuple[int, int], float]]:
     """The longest time between the answer to a fetch and the next fetch of each follower of a leader, whose requests of
     brokers these are."""
     fetches = requests.filter(pc.equal(requests["api"], "FETCH"))
@@ -96,7 +97,7 @@ def _followers(requests: pa.Table, span: tuple[datetime, datetime]) -> Iterator[
     for (leader, follower), times in asked.items():
         those = sorted([(span[0], span[0]), *times, (span[1], span[1])])
         pauses = (later - answered for (_, answered), (later, _) in pairwise(those))
-        yield Follower(leader, follower, max(pauses) / timedelta(milliseconds=1))
+        yield (leader, follower), max(pauses) / timedelta(milliseconds=1)
 
 
 def _requests_since(since: datetime, logs: Sequence[tuple[Row, usage.Requests]]) -> pa.Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from functools import cached_property, partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -22,16 +23,16 @@ from ..hints import Hint, Option, Syntax, Verb, python, sentence
 from ..model.findings import Coverage, Row
 from ..model.grammar import format_word, parts
 from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers
-from ..resolution.rules import Effective, Stored, explain, stored_of
-from ..resolution.shadows import Lift, Quota, lifts, only_without
+from ..resolution.rules import Effective, explain, stored_of
+from ..resolution.shadows import Lift, Quota, lifts, only_without, words_of
 from ..state.snapshots import PartlyRead
 from ..usage.arithmetic import WHY_UNKNOWN
 from ..usage.covered import remarks
 from ..usage.engines import Usage
 from ..usage.usage_windows import usage as request_usage
-from . import brakes, bucket_usage, client_facts, resolve_engines, resolving
+from . import brakes, client_facts, resolve_engines, resolving
 from .brakes import BrakesAnswer
-from .bucket_usage import BucketUsage
+from .client_facts import BucketUsage
 from .observation import notes_left_on
 from .observed_requests import Observed
 
@@ -59,7 +60,7 @@ class WhyAnswer(PartlyRead):
         explanation: tuple[Effective, ...] = (),
         others: tuple[Effective, ...] = (),
         lifts: tuple[Lift, ...] = (),
-        used: BucketUsage | None = None,
+        sharing: dict[str, list[tuple[str, str]]] | None = None,
         brakes: BrakesAnswer | None = None,
         syntax: Syntax = python,
         coverage: Coverage = Coverage(),  # it is frozen
@@ -67,43 +68,32 @@ class WhyAnswer(PartlyRead):
         brakes = BrakesAnswer("", ()) if brakes is None else brakes
         super().__init__(table, brakes.unread)
         self.explanation, self.others, self.lifts = explanation, others, lifts
-        self.brakes, self._used, self._syntax, self.coverage = brakes, used, syntax, coverage
-
-    @property
-    def sharing(self) -> dict[str, list[tuple[str, str]]]:
-        """The known clients that draw from the same bucket, itself among them: user and client-id, by key."""
-        return {} if self._used is None else self._used.sharing
+        self.brakes, self._has_usage, self._syntax, self.coverage = brakes, sharing is not None, syntax, coverage
+        self.sharing = sharing or {}
 
     def to_lifts(self) -> Answer:
         """LIFTS: the changes that would lift a limit, as rows."""
         return Answer(schemas.table(schemas.LIFTS, map(_lift_row, count(1 + len(self.brakes)), self.lifts)))
 
-    def lift(self, number: int) -> Lift:
-        """The change of that number that would lift a limit; those of the brakes come first.
-
-        Raises
-        ------
-        NotFound
-            There is none.
-        """
-        before = len(self.brakes)
-        if not before < number <= before + len(self.lifts):
-            raise NotFound(f"no change {number} would lift a limit here", hint=f"There are {before + len(self.lifts)}.")
-        return self.lifts[number - before - 1]
-
     def edit(self, number: int) -> Edit:
-        """The change of that number, from 1: it lifts a brake, or a limit.
+        """The change of that number, from 1: it lifts a brake, or a limit; those of the brakes come first.
 
         Raises
         ------
         NotFound
             There is none.
         """
-        return self.brakes.edit(number) if 1 <= number <= len(self.brakes) else self.lift(number).edit
+        before, in_all = len(self.brakes), len(self.brakes) + len(self.lifts)
+        if 1 <= number <= before:
+            return self.brakes.edit(number)
+        if not before < number <= in_all:
+            raise NotFound(f"no change {number} would lift a limit here", hint=f"There are {in_all}.")
+        return self.lifts[number - before - 1].edit
 
     def _at(self, syntax: Syntax) -> WhyAnswer:
-        known = (self.explanation, self.others, self.lifts, self._used, self.brakes)
-        return WhyAnswer(self._table, *known, syntax, self.coverage)
+        answer = copy(self)
+        answer._syntax = syntax
+        return answer
 
     def _title(self) -> str:
         """What slows it, its culprit and the change; without a brake the limits in a sentence."""
@@ -117,6 +107,7 @@ class WhyAnswer(PartlyRead):
         return [self._table.append_column("overridden", pa.array(lost, schemas.OVERRIDDEN))]
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        syntax = page.syntax or self._syntax
         yield from filter(None, ("\n".join(self._reasons(effective)) for effective in self.explanation))
         if len(self.brakes) > 1:
             yield "What slows it:"
@@ -124,12 +115,15 @@ class WhyAnswer(PartlyRead):
         if self.lifts:
             yield "To lift it:" if len(self._bound) == 1 else "To lift one of them:"
             yield self.to_lifts().to_arrow()
-            yield self._next_step(page.syntax or self._syntax)
+            staged = (number for number, brake in enumerate(self.brakes.findings, 1) if brake.edit)
+            number = next(staged, len(self.brakes) + 1)
+            way = Verb(f"quota why {self._client} --stage {number}", f"cluster.stage.add([answer.edit({number})])")
+            yield f"{syntax(way)} stages the first."
         if unknown := [row["key"] for row in self._rows if row["windows_unknown"]]:
             yield f"The use of {', '.join(unknown)} is not known in full. {WHY_UNKNOWN}"
-        if self._used is None:
-            to_know = self._how_to_know(page.syntax or self._syntax)
-            yield to_know
+        if not self._has_usage:
+            watching = "" if syntax is python else "--for 20s or "
+            yield f"Add {watching}{syntax(Option('usage', 'NAME'))} to see what it used and who shares the limit."
         if not len(self.brakes):
             yield from remarks(self.coverage)
         yield from self.notes
@@ -151,21 +145,14 @@ class WhyAnswer(PartlyRead):
         """The clients that this limit does not reach, and the others that draw from it."""
         beside = next((one for one in self.others if one.key == effective.key), effective)
         if beside.entity not in (None, effective.entity):
-            yield printable(f"{effective.key}: this reaches {_only_without(beside)}")
+            assert beside.entity is not None
+            assert beside.value is not None
+            reach = only_without(Quota(beside.entity, beside.key, beside.value))
+            yield printable(f"{effective.key}: this reaches {reach}")
         if others := [pair for pair in self.sharing.get(effective.key, ()) if pair != _pair(effective)]:
             named = ", ".join(_words(*pair) for pair in others[:SHOWN])
             more = f" and {len(others) - SHOWN:,} more" if len(others) > SHOWN else ""
             yield printable(f"{effective.key}: shared with {named}{more}")
-
-    def _next_step(self, syntax: Syntax) -> str:
-        staged = (number for number, brake in enumerate(self.brakes.findings, 1) if brake.edit)
-        number = next(staged, len(self.brakes) + 1)
-        verb = Verb(f"quota why {self._client} --stage {number}", f"cluster.stage.add([answer.edit({number})])")
-        return f"{syntax(verb)} stages the first."
-
-    def _how_to_know(self, syntax: Syntax) -> str:
-        watching = "" if syntax is python else "--for 20s or "
-        return f"Add {watching}{syntax(Option('usage', 'NAME'))} to see what it used and who shares the limit."
 
 
 def why(
@@ -194,7 +181,7 @@ def why(
     unobserved = notes_of(usage) if isinstance(usage, pa.Table) else ()
     observed = Observed.of(usage)
     requests, usage = _requests_and_usage(usage)
-    used = None if usage is None else bucket_usage.of_client(kafka, usage, explanation, history)
+    used = None if usage is None else client_facts.bucket_usage(kafka, usage, explanation, history)
     table = stamped(schemas.table(schemas.WHY, _rows(explanation, len(brokers), used)), kafka.id, marks)
     missing = resolving.unread(registered, rows)
     unread = {broker.id for broker in brokers} & {*missing}
@@ -203,10 +190,13 @@ def why(
         facts = client_facts.with_usage(kafka, facts, used, (broker.id for broker in registered), observed)
     if requests is not None:
         facts = client_facts.with_requests(kafka, facts, requests)
-    found = brakes.of_client(kafka, facts, requests)
-    further = tuple(lift for lift in _all_lifts(stored, explanation, to) if lift.edit not in found.edits())
+    found = brakes.of_client(kafka, facts)
+    limits = [limit for limit in explanation if to is None or limit.key == to[0]]
+    tried = (lift for limit in limits for lift in lifts(stored, limit, None if to is None else to[1]))
+    further = tuple(lift for lift in tried if lift.edit not in found.edits())
     notes = [*unobserved, *missing.values(), *found.notes, *notes_left_on(kafka)]
-    return WhyAnswer(noted(table, notes), explanation, others, further, used, found, coverage=facts.coverage)
+    sharing = None if used is None else used.sharing
+    return WhyAnswer(noted(table, notes), explanation, others, further, sharing, found, coverage=facts.coverage)
 
 
 def _requests_and_usage(given: object) -> tuple[Frame | None, object]:
@@ -229,14 +219,6 @@ def _one_name(kind: str, value: object) -> str:
             hint=Hint(sentence("{} answers for many.", Verb("quota resolve", "cluster.quotas.resolve(…)"))),
         )
     return names[0]
-
-
-def _all_lifts(stored: Stored, explanation: Iterable[Effective], to: tuple[str, float] | None) -> Iterator[Lift]:
-    for effective in explanation:
-        if to is None:
-            yield from lifts(stored, effective)
-        elif to[0] == effective.key:
-            yield from lifts(stored, effective, to[1])
 
 
 def _rows(explanation: Iterable[Effective], brokers: int, used: BucketUsage | None) -> Iterator[dict[str, Any]]:
@@ -264,8 +246,8 @@ def _title(client: str, bound: Sequence[Effective], rows: Sequence[Row], coverag
 def _lift_row(number: int, lift: Lift) -> dict[str, object]:
     return {
         "number": number,
-        "key": lift.key,
-        "line": lift.line,
+        "key": lift.edit.key,
+        "line": words_of(lift.edit),
         "limit": lift.after,
         "reach": lift.reach,
         "consequence": lift.consequence,
@@ -274,13 +256,6 @@ def _lift_row(number: int, lift: Lift) -> dict[str, object]:
 
 def _pair(effective: Effective) -> tuple[str, str]:
     return effective.user or "", effective.client_id or ""
-
-
-def _only_without(others: Effective) -> str:
-    """The clients that a limit of one without a client-id holds for, where these others have another."""
-    assert others.entity is not None
-    assert others.value is not None
-    return only_without(Quota(others.entity, others.key, others.value))
 
 
 def _words(user: str, client_id: str) -> str:

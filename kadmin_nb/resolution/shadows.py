@@ -112,39 +112,29 @@ REACH = {
 """The clients that a quota of a level binds, in words."""
 
 
-Candidate = tuple[Entity, float | None]
-"""A quota to set on an entity; None removes the one there."""
-
-
 @dataclass(frozen=True, slots=True)
 class Lift:
-    """One change that lifts a limit: `value` is set on `entity`, None removes; `after` is the client's limit then.
+    """One change that lifts a limit; `after` is the client's limit then, None without one.
 
-    `reach` says whom the change binds, `consequence` what else comes of it. An `after` of None is unlimited.
+    `reach` says whom the change binds, `consequence` what else comes of it.
     """
 
-    entity: Entity
-    key: str
-    value: float | None
+    edit: Edit
     after: float | None
     reach: str
     consequence: str
 
-    @property
-    def edit(self) -> Edit:
-        """The change, to be staged."""
-        return Edit(DELETE if self.value is None else SET, self.entity, self.key, self._text)
 
-    @property
-    def line(self) -> str:
-        """The change as a line of the grammar, after `quota`."""
-        if self.value is None:
-            return f"remove {self.key} {self.entity}"
-        return f"set {format_word(self.key, typed(self.key, self.value))} {self.entity}"
+def setting(entity: Entity, key: str, value: float | None) -> Edit:
+    """The change that sets a quota; None removes it."""
+    return Edit(DELETE, entity, key) if value is None else Edit(SET, entity, key, text_of(value))
 
-    @property
-    def _text(self) -> str | None:
-        return None if self.value is None else text_of(self.value)
+
+def words_of(edit: Edit) -> str:
+    """The change of a quota as a line of the grammar, after `quota`."""
+    if edit.text is None:
+        return f"remove {edit.key} {edit.resource}"
+    return f"set {format_word(edit.key, typed(edit.key, float(edit.text)))} {edit.resource}"
 
 
 def lifts(stored: Stored, now: Effective, to: float | None = None) -> tuple[Lift, ...]:
@@ -160,17 +150,18 @@ def lifts(stored: Stored, now: Effective, to: float | None = None) -> tuple[Lift
     if now.value is None or now.entity is None:
         return ()
     wanted = TIMES * now.value if to is None else to
-    candidates = dict.fromkeys([(closest(now), wanted), (now.entity, wanted), (now.entity, None)])
-    tried = ((candidate, _after(stored, now, candidate)) for candidate in candidates)
-    return tuple(
-        _lift(candidate, now, then, _reach(stored, candidate[0], now.key))
-        for candidate, then in tried
-        if _is_enough(then, now.value, wanted)
-    )
-
-
-def _is_enough(then: Effective, was: float, wanted: float) -> bool:
-    return then.value is None or (then.value > was and then.value >= wanted)
+    found = []
+    for entity, value in dict.fromkeys([(closest(now), wanted), (now.entity, wanted), (now.entity, None)]):
+        then = _after(stored, now, entity, value)
+        if then.value is None or (then.value > now.value and then.value >= wanted):
+            # a quota that comes first for some of its clients leaves it the others, one at least
+            first = comes_first(stored, entity, now.key)
+            reach = (
+                REACH[entity.level] if first is None else only_without(Quota(first, now.key, stored[first, now.key]))
+            )
+            consequence = "; ".join(_consequences(value, now, then))
+            found.append(Lift(setting(entity, now.key, value), then.value, reach, consequence))
+    return tuple(found)
 
 
 def closest(now: Effective) -> Entity:
@@ -179,24 +170,12 @@ def closest(now: Effective) -> Entity:
     return entity_at(level, now.user or "", now.client_id or "")
 
 
-def _after(stored: Stored, now: Effective, candidate: Candidate) -> Effective:
-    """The limit of the client once the change is made."""
-    entity, value = candidate
+def _after(stored: Stored, now: Effective, entity: Entity, value: float | None) -> Effective:
+    """The limit of the client once this value is set there, or none."""
     changed = {target: stored[target] for target in stored if target != (entity, now.key)}
     if value is not None:
         changed[entity, now.key] = value
     return resolve_client(changed, now.user, now.client_id, now.key)
-
-
-def _lift(candidate: Candidate, now: Effective, then: Effective, reach: str) -> Lift:
-    entity, value = candidate
-    return Lift(entity, now.key, value, then.value, reach, "; ".join(_consequences(value, now, then)))
-
-
-def _reach(stored: Stored, entity: Entity, key: str) -> str:
-    """The clients that a quota of the entity binds; it binds one at least."""
-    first = comes_first(stored, entity, key)
-    return REACH[entity.level] if first is None else only_without(Quota(first, key, stored[first, key]))
 
 
 def _consequences(value: float | None, now: Effective, then: Effective) -> Iterator[str]:

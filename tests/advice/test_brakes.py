@@ -19,7 +19,7 @@ from kadmin_nb.advice.brakes import (
     of_group,
     of_topic,
 )
-from kadmin_nb.advice.client_brakes import Address, ClientFacts, Load, Queue, Throttling, of_client
+from kadmin_nb.advice.client_brakes import Address, ClientFacts, Queue, Throttling, of_client
 from kadmin_nb.model.config_fallback import Synonym
 from kadmin_nb.model.config_values import BrokerConfigs, ConfigValue
 from kadmin_nb.model.entity import Entity
@@ -90,7 +90,7 @@ def test_a_throttle_of_an_earlier_limit_is_over() -> None:
 
 def test_a_neighbour_that_used_less_is_not_blamed() -> None:
     """The small job was stopped for the sins of the large one."""
-    loads = [Load("alice", "app", "producer_byte_rate", 1, 9e6), Load("alice", "small", "producer_byte_rate", 2, 1e5)]
+    loads = {"producer_byte_rate": {("alice", "app", 1): 9e6, ("alice", "small", 2): 1e5}}
     sharing = {"producer_byte_rate": [("alice", "app"), ("alice", "small")]}
     seen = {"producer_byte_rate": throttled(99.0)}
     quota = ALICE, "producer_byte_rate", 1e6

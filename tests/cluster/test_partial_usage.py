@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from kadmin_nb.advice.brakes import BITES, MAY_BITE, STANDS
-from kadmin_nb.advice.client_brakes import Follower
 from kadmin_nb.cluster.observed_requests import Observed
 from kadmin_nb.cluster.why import WhyAnswer, why
 from kadmin_nb.frames import schemas
@@ -48,7 +47,7 @@ def asks(client_id: str = "app", *brokers: int, api: str = "PRODUCE", **figures:
 FULL = {"bytes_in": 1_000_000, "throttle_ms": 700.0}
 SPREAD = tuple(Partition("t", number, 1 + number % 3, (1, 2, 3), (1, 2, 3)) for number in range(3))
 ON_ONE = tuple(replace(partition, leader=1) for partition in SPREAD)
-STALLED = tuple(Follower(leader, broker, 1500.0 if broker == 3 else 20.0) for leader in (1, 2) for broker in (2, 3))
+STALLED = {(leader, broker): 1500.0 if broker == 3 else 20.0 for leader in (1, 2) for broker in (2, 3)}
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class Scene:
     rows: Sequence[Mapping[str, Any]]
     client_id: str = "app"
     partitions: Sequence[Partition] | None = SPREAD
-    followers: Sequence[Follower] = ()
+    followers: Mapping[tuple[int, int], float] = field(default_factory=dict)
     brokers: frozenset[int] = frozenset(BROKERS)
     entries: Mapping[str, str] = field(default_factory=dict)
     no_answer: Collection[int] = ()
@@ -82,7 +81,7 @@ class Scene:
             kafka.cluster.stop(broker, 600)
         table = schemas.table(schemas.REQUESTS, self.rows)
         times = BEGIN, BEGIN + timedelta(seconds=SECONDS)
-        requests = Observed(self.brokers, *times, tuple(self.followers)).marked(table)
+        requests = Observed(self.brokers, *times, self.followers).marked(table)
         given = usage_of(table) if self.as_usage else requests
         return why(kafka, "alice", self.client_id, keys=None, usage=given, to=None)
 
@@ -126,7 +125,7 @@ SCENES = {
 def without_broker(number: int) -> Callable[[Scene], Scene]:
     def part(scene: Scene) -> Scene:
         rows = [row for row in scene.rows if row["broker"] != number]
-        followers = [one for one in scene.followers if one.leader != number]
+        followers = {place: pause for place, pause in scene.followers.items() if place[0] != number}
         return replace(scene, rows=rows, followers=followers, brokers=scene.brokers - {number})
 
     return part
@@ -163,7 +162,7 @@ PARTS: dict[str, Callable[[Scene], Scene]] = {
     "as usage, which has no topics": lambda scene: replace(scene, as_usage=True),
     "without metadata": lambda scene: replace(scene, partitions=None),
     "without the configs of broker 3": lambda scene: replace(scene, no_answer=(3,)),
-    "without fetches of followers": lambda scene: replace(scene, followers=()),
+    "without fetches of followers": lambda scene: replace(scene, followers={}),
     "the limit was raised since": raised,
     "the limit was raised in between": raised_in_between,
 }

@@ -81,10 +81,11 @@ def test_a_client_without_a_client_id_is_not_all_of_its_user(cluster, limited) -
 
 def test_a_change_that_lifts_is_staged_and_lifts(cluster, limited) -> None:
     """It told what to do, and I had to type it again."""
-    lift = cluster.quotas.why(limited, "app", to=("producer_byte_rate", 3e6)).lift(1)
-    assert lift.line == f"set producer_byte_rate=3MB/s user={limited} client-id=app"
+    lift = cluster.quotas.why(limited, "app", to=("producer_byte_rate", 3e6))
+    line = f"set producer_byte_rate=3MB/s user={limited} client-id=app"
+    assert lift.to_lifts().to_arrow()["line"].to_pylist()[0] == line
     stage = cluster.new_stage()
-    stage.add([lift.edit])
+    stage.add([lift.edit(1)])
     stage.plan().apply().raise_for_errors()
     rows = cluster.quotas.resolve(limited, "app", keys=["producer_byte_rate"]).to_arrow().to_pylist()
     assert rows[0]["value"] == 3e6
@@ -134,4 +135,4 @@ def test_it_is_about_one_client(cluster, whom) -> None:
 def test_a_change_that_is_not_there_is_refused(cluster, limited) -> None:
     """--stage 9 was a traceback."""
     with pytest.raises(kn.NotFound, match="no change 9"):
-        cluster.quotas.why(limited, "app").lift(9)
+        cluster.quotas.why(limited, "app").edit(9)

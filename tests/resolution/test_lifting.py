@@ -11,7 +11,7 @@ from kadmin_nb.model.grammar import DEFAULT
 from kadmin_nb.model.levels import LEVELS
 from kadmin_nb.model.quota_keys import parse_value, typed
 from kadmin_nb.resolution.rules import entity_at, resolve_client
-from kadmin_nb.resolution.shadows import lifts
+from kadmin_nb.resolution.shadows import lifts, words_of
 
 KEY = "producer_byte_rate"
 USER, DEFAULT_USER = Entity.of({"user": "alice"}), Entity.of({"user": DEFAULT})
@@ -19,7 +19,7 @@ OWN = Entity.of({"user": "alice", "client-id": "app"})
 
 
 def _lines(stored, to=None, user="alice", client_id="app") -> list[str]:
-    return [lift.line for lift in lifts(stored, resolve_client(stored, user, client_id, KEY), to)]
+    return [words_of(lift.edit) for lift in lifts(stored, resolve_client(stored, user, client_id, KEY), to)]
 
 
 def test_the_narrowest_change_comes_first() -> None:
@@ -88,8 +88,8 @@ def test_every_change_lifts(stored, user, client_id) -> None:
     """The change was made, and the limit was the same as before."""
     now = resolve_client(stored, user, client_id, KEY)
     for lift in lifts(stored, now):
-        changed = {target: value for target, value in stored.items() if target != (lift.entity, KEY)}
-        changed |= {} if lift.edit.value is None else {(lift.entity, KEY): float(lift.edit.value)}
+        changed = {target: value for target, value in stored.items() if target != (lift.edit.resource, KEY)}
+        changed |= {} if lift.edit.value is None else {(lift.edit.resource, KEY): float(lift.edit.value)}
         then = resolve_client(changed, user, client_id, KEY).value
         assert then == lift.after
         assert then is None or then >= 2 * (now.value or 0)
