@@ -26,7 +26,7 @@ from kadmin_nb.cluster.changes import Plans
 from kadmin_nb.cluster.configs import Configs
 from kadmin_nb.cluster.observation import ObservationAnswer
 from kadmin_nb.cluster.quotas import Quotas
-from kadmin_nb.cluster.scram import Scram
+from kadmin_nb.cluster.users import Scram
 from kadmin_nb.commands.click_glue import SharedOption
 from kadmin_nb.commands.root import root
 from kadmin_nb.frames import schemas

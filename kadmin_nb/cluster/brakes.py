@@ -36,7 +36,7 @@ from ..model.resources import THROTTLES, Partition, Resource
 from ..resolution.rules import on_host_names, resolve_ip, stored_of
 from ..state.snapshots import UnreadPart
 from ..state.taking import client_configs_of
-from .config_audit import is_reassigning
+from .audits import is_reassigning
 from .groups import bounds_of, group_types
 from .observation import notes_left_on
 from .resolving import broker_rows, values_of

@@ -31,7 +31,7 @@ from ..usage.engines import Usage
 from ..usage.limits_over_time import UNKNOWN, limits_over_time
 from ..usage.usage_windows import in_windows
 from . import near_names
-from .observed_requests import Observed
+from .request_logs import Observed
 
 if TYPE_CHECKING:
     from ..state import History

@@ -99,7 +99,7 @@ class Configs:
         NotAuthorized
             The quotas cannot be read.
         """
-        from .user_configs import user_configs
+        from .users import user_configs
 
         return user_configs(self._kafka, user, client_id, keys, only_set=only_set)
 
@@ -118,9 +118,9 @@ class Configs:
         NotAuthorized
             DESCRIBE_CONFIGS on the cluster is missing.
         """
-        from .config_audit import audit
+        from .audits import config_audit
 
-        return audit(self._kafka)
+        return config_audit(self._kafka)
 
     def why(
         self, *, topic: object = None, broker: object = None, group: object = None, history: History | None = None

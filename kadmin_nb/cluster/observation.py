@@ -47,8 +47,7 @@ from ..plans.execution.executor import refuse_invalid
 from ..plans.execution.progress import Advance, Progress
 from ..plans.plan import Plan
 from ..plans.stage import Stage
-from .observed_requests import for_share_groups, requests_of, top_of
-from .request_logs import RequestLog, log_places, request_logs
+from .request_logs import RequestLog, for_share_groups, log_places, request_logs, requests_of, top_of
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block

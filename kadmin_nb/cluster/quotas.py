@@ -22,7 +22,7 @@ from . import near_names
 if TYPE_CHECKING:
     from ..state import History
     from ..usage.near_and_top import NearAnswer
-    from .quota_audit import QuotaFindings
+    from .audits import QuotaFindings
     from .resolving import TreeAnswer
     from .why import WhyAnswer
 
@@ -191,10 +191,10 @@ class Quotas:
         NotKnowable
             A broker sets `client.quota.callback.class`.
         """
-        from .quota_audit import audit
+        from .audits import quota_audit
 
         self._refuse_unknown(keys)
-        return audit(self._kafka, clients, keys, assume_default)
+        return quota_audit(self._kafka, clients, keys, assume_default)
 
     def near_miss(
         self,

@@ -1,15 +1,32 @@
-"""The request log of a local Kafka's brokers: its files, those that log4j has rolled too, from one moment on."""
+"""The request logs of a local Kafka's brokers: their files, those that log4j has rolled too; and of the time in which
+brokers were observed the requests in them, and who uses most."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, cast
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .. import usage
+from ..client_configs.kafka import LiveKafka
+from ..errors import KadminError, NotFound
+from ..frames import schemas
+from ..frames.schema_metadata import mark
 from ..local_runs import all_runs
+from ..model.findings import Row
+from ..usage.near_and_top import TopAnswer
+from ..usage.request_log import sizes_of
+from .groups import group_types
 
 NAME = "request.log"
 
@@ -84,3 +101,137 @@ def _first_time(file: Path) -> str:
     """The time in front of the first line, as log4j writes it: the place where the log begins."""
     with file.open(errors="replace") as log:
         return log.read(40).partition("]")[0].lstrip("[")
+
+
+# --- the requests in them ---
+
+
+def top_of(
+    observed: Sequence[Row], keys: Sequence[str] | None, most: int, record_sizes: pa.Table | None = None
+) -> TopAnswer:
+    """TOP of the time that was observed, OBSERVED's rows, as far as the logs of all brokers have it."""
+    rows = _logged_rows(observed)
+    since, until = _logged_span(rows)
+    used = usage.usage(_requests_since(since, _logs(rows, record_sizes)))
+    of_brokers = {"brokers": [row["broker"] for row in observed], "watched": [row["broker"] for row in rows]}
+    return usage.top(used, keys=keys, most=most, time=(since, until), **of_brokers)
+
+
+def requests_of(observed: Sequence[Row], record_sizes: pa.Table | None = None) -> pa.Table:
+    """REQUESTS of the time that was observed, OBSERVED's rows, as far as the logs of all brokers have it."""
+    rows = _logged_rows(observed)
+    since, until = _logged_span(rows)
+    logs = _logs(rows, record_sizes)
+    parts = (_followers(_in_time(log.left_out, row, since), (since, until)) for row, log in logs)
+    followers = {place: pause for part in parts for place, pause in part}
+    seen = Observed(frozenset(row["broker"] for row in rows), since, until, followers)
+    return seen.marked(_requests_since(since, logs))
+
+
+OBSERVED = "kadmin.observed"
+"""Metadata of REQUESTS: the brokers and the time that were observed, and how long followers did not fetch."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The brokers that were observed, from when to when, and the longest time in milliseconds that passed between an
+    answer of a leader and the next fetch of a follower, by both."""
+
+    brokers: frozenset[int]
+    since: datetime
+    until: datetime
+    followers: Mapping[tuple[int, int], float] = field(default_factory=dict)
+
+    def marked(self, requests: pa.Table) -> pa.Table:
+        """The requests with all this in their metadata."""
+        followers = [[*place, pause] for place, pause in self.followers.items()]
+        times = [self.since.isoformat(), self.until.isoformat()]
+        text = json.dumps({"brokers": sorted(self.brokers), "times": times, "followers": followers})
+        return schemas.marked(requests, {**(requests.schema.metadata or {}), OBSERVED: text})
+
+    @classmethod
+    def of(cls, requests: object) -> Observed | None:
+        """What the metadata of requests say; None of those that were not observed from here."""
+        text = mark(requests, OBSERVED) if isinstance(requests, pa.Table) else None
+        if text is None:
+            return None
+        found = json.loads(text)
+        followers = {(leader, follower): pause for leader, follower, pause in found["followers"]}
+        since, until = map(datetime.fromisoformat, found["times"])
+        return cls(frozenset(found["brokers"]), since, until, followers)
+
+
+_FETCHER = r"^broker-(?P<broker>\d+)-fetcher-\d+$"
+
+
+def _followers(requests: pa.Table, span: tuple[datetime, datetime]) -> Iterator[tuple[tuple[int, int], float]]:
+    """The longest time between the answer to a fetch and the next fetch of each follower of a leader, whose requests of
+    brokers these are."""
+    fetches = requests.filter(pc.equal(requests["api"], "FETCH"))
+    ids = pc.struct_field(pc.extract_regex(fetches["client_id"], _FETCHER), "broker")
+    rows = fetches.select(["broker", "time", "total_ms"]).append_column("follower", ids).to_pylist()
+    asked = defaultdict[tuple[int, int], list[tuple[datetime, datetime]]](list)
+    for row in (row for row in rows if row["follower"] is not None):
+        begin = row["time"] - timedelta(milliseconds=row["total_ms"] or 0.0)
+        asked[row["broker"], int(row["follower"])].append((begin, row["time"]))
+    for (leader, follower), times in asked.items():
+        those = sorted([(span[0], span[0]), *times, (span[1], span[1])])
+        pauses = (later - answered for (_, answered), (later, _) in pairwise(those))
+        yield (leader, follower), max(pauses) / timedelta(milliseconds=1)
+
+
+def _requests_since(since: datetime, logs: Sequence[tuple[Row, usage.Requests]]) -> pa.Table:
+    return pa.concat_tables([schemas.REQUESTS.empty(), *(_in_time(log.frame, row, since) for row, log in logs)])
+
+
+def _logged_rows(observed: Iterable[Row]) -> list[Row]:
+    return [row for row in observed if row["logs"] is not None]
+
+
+def _logged_span(rows: Sequence[Row]) -> tuple[datetime, datetime]:
+    """The time that the logs of all brokers have."""
+    return max(map(_logged_since, rows)), max(row["until"] for row in rows)
+
+
+def _logged_since(row: Mapping[str, Any]) -> datetime:
+    """The moment from which on a broker's log has all requests: later than its level was set where files were lost."""
+    since, until = cast("tuple[datetime, datetime]", (row["since"], row["until"]))
+    if row["complete"]:
+        return since
+    return max(since, beginning(Path(row["logs"][0]))) if row["logs"] else until
+
+
+def _logs(rows: Iterable[Row], record_sizes: pa.Table | None) -> list[tuple[Row, usage.Requests]]:
+    """The request log of each broker that has one."""
+    return [(row, log) for row in rows if (log := _log_of(row, record_sizes)) is not None]
+
+
+def _log_of(row: Row, record_sizes: pa.Table | None) -> usage.Requests | None:
+    if not row["logs"]:
+        return None
+    try:
+        return usage.requests(row["logs"], broker=row["broker"], tz=_zone_here(), record_sizes=record_sizes)
+    except NotFound:  # nobody asked for anything, so there is no line
+        return None
+
+
+def _in_time(frame: pa.Table, row: Row, since: datetime) -> pa.Table:
+    """REQUESTS of one broker in the time that was observed."""
+    is_observed = pc.and_(pc.greater_equal(frame["time"], since), pc.less_equal(frame["time"], row["until"]))
+    return frame.filter(is_observed).select(schemas.REQUESTS.names).cast(schemas.REQUESTS.schema)
+
+
+def _zone_here() -> str:
+    """A local Kafka's log4j writes the time of this machine."""
+    offset = datetime.now().astimezone().strftime("%z")
+    return f"{offset[:3]}:{offset[3:]}"
+
+
+def for_share_groups(kafka: LiveKafka) -> pa.Table | None:
+    """RECORD_SIZES of all topics; None where there is no share group, or the sizes may not be read."""
+    if "share" not in group_types(kafka).values():
+        return None
+    try:
+        return sizes_of(kafka, kafka.topics())
+    except KadminError:
+        return None

@@ -1,4 +1,5 @@
-"""`cluster.users`: the users that anything on a cluster knows, side by side, and those that one thing alone knows."""
+"""The users of a cluster: those that anything on it knows, side by side; all that is set on one, as kafka-configs shows
+it; and their SCRAM credentials."""
 
 from __future__ import annotations
 
@@ -7,18 +8,65 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
 from ..admin.ports import SPECIFIED, Component
 from ..client_configs.kafka import LiveKafka
-from ..errors import NotAuthorized, Unsupported
+from ..errors import Invalid, KadminError, NotAuthorized, Unsupported
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Block, Page
-from ..frames.schema_metadata import NOTES, stamped
-from ..model.grammar import matcher, selector
+from ..frames.schema_metadata import NOTES, mark, stamped
+from ..hints import did_you_mean
+from ..model.client_configs import CLIENT_KEYS
+from ..model.findings import Row
+from ..model.grammar import ANY, DEFAULT, LEFT_OUT, Selector, matcher, selector
 from ..model.levels import LEVEL_NAMES
-from ..usage.engines import Usage
+from ..model.quota_keys import USER_CLIENT_KEYS, text_of
+from ..model.scram import MECHANISMS, ScramUser
+from . import near_names
+from .quotas import Quotas
 
-_Row = Mapping[str, object]
+_NO_CREDENTIAL = "RESOURCE_NOT_FOUND"
+
+
+class Scram:
+    """The SCRAM credentials of a cluster's users (KIP-554)."""
+
+    def __init__(self, kafka: LiveKafka) -> None:
+        self._kafka = kafka
+
+    def describe(self, *, user: Any = ANY) -> Answer:
+        """SCRAM: the mechanisms and iterations of each user. Brokers show nothing else of a credential.
+
+        Parameters
+        ----------
+        user
+            A name, `kn.ANY`, `kn.Pattern("team-*")` or a list of them. A name that has no credential is one row
+            with RESOURCE_NOT_FOUND.
+
+        Raises
+        ------
+        NotAuthorized
+            DESCRIBE on the cluster is missing.
+        """
+        chosen = selector("user", user)
+        names = [part for part in chosen if isinstance(part, str)]
+        if names and len(names) == len(chosen):
+            return self._answer(self._kafka.scram.describe(map(ScramUser.of, names)))
+        fits, table = matcher(chosen), self._kafka.scram.describe()
+        return self._answer(table.filter(pa.array([fits(name) for name in table["user"].to_pylist()], pa.bool_())))
+
+    def near_miss(self, answer: Answer) -> str | None:
+        """A hint if `describe` found nothing: the nearest user that has a credential, or None."""
+        rows = answer.failed.to_arrow().to_pylist()
+        return near_names.scram_users(self._kafka, [row["user"] for row in rows if row["error"] == _NO_CREDENTIAL])
+
+    def _answer(self, table: pa.Table) -> Answer:
+        return Answer(stamped(table, self._kafka.id))
+
+
+# --- the users that anything knows ---
 
 CREDENTIALS, QUOTAS, ACLS, USAGE = "credentials", "quotas", "acls", "usage"
 _ORPHANS = {
@@ -59,8 +107,8 @@ class UsersAnswer(Answer):
 class _Source:
     """One that knows users: the columns of each, those of any other user, and what is to be noted of it."""
 
-    columns: Mapping[str, _Row]
-    absent: _Row
+    columns: Mapping[str, Row]
+    absent: Row
     notes: tuple[str, ...] = ()
     error: NotAuthorized | Unsupported | None = None
 
@@ -79,17 +127,15 @@ def users(kafka: LiveKafka, user: object, usage: object) -> UsersAnswer:
         sources[USAGE] = _usage(kafka, usage)
     fits = matcher(selector("user", user))
     names = sorted(filter(fits, {name for source in sources.values() for name in source.columns}))
-    rows = [_user_row(name, sources) for name in names]
+    rows = []
+    for name in names:
+        parts = [source.columns.get(name, source.absent) for source in sources.values()]
+        merged = {column: value for part in parts for column, value in part.items()}
+        rows.append({"user": name, **merged, "finding": _finding(name, sources)})
     notes = "\n".join(note for source in sources.values() for note in source.notes)
     answer = UsersAnswer(stamped(schemas.table(schemas.USERS, rows), kafka.id, {NOTES: notes}))
     answer.unread = tuple(note for source in sources.values() if source.error for note in source.notes)
     return answer
-
-
-def _user_row(name: str, sources: Mapping[str, _Source]) -> dict[str, object]:
-    columns = (source.columns.get(name, source.absent) for source in sources.values())
-    merged = {column: value for part in columns for column, value in part.items()}
-    return {"user": name, **merged, "finding": _finding(name, sources)}
 
 
 def _finding(name: str, sources: Mapping[str, _Source]) -> str | None:
@@ -98,14 +144,8 @@ def _finding(name: str, sources: Mapping[str, _Source]) -> str | None:
     if USAGE in knowing:
         return None if QUOTAS in knowing or sources[QUOTAS].error else _NO_QUOTAS
     others = [source for kind, source in sources.items() if kind not in knowing]
-    if len(knowing) > 1 or name == _ANONYMOUS or not _can_tell_orphans(others):
-        return None
-    return _ORPHANS[knowing[0]]
-
-
-def _can_tell_orphans(others: Collection[_Source]) -> bool:
-    """True unless one of them may not be read, or none of them knows anybody."""
-    return any(source.columns for source in others) and not any(source.error for source in others)
+    can_tell = any(source.columns for source in others) and not any(source.error for source in others)
+    return _ORPHANS[knowing[0]] if can_tell and len(knowing) == 1 and name != _ANONYMOUS else None
 
 
 def _read(things: str, read: Callable[[], _Source]) -> _Source:
@@ -130,45 +170,126 @@ def _credentials(kafka: LiveKafka) -> _Source:
 def _quotas(kafka: LiveKafka) -> _Source:
     table = kafka.quotas.describe([Component("user", SPECIFIED)])
     counted = table.filter(table["user"].is_valid()).group_by(["user", "level", "key"]).aggregate([("entity", "count")])
-    by_user: dict[str, list[_Row]] = {}
-    for row in sorted(counted.to_pylist(), key=_by_level):
+    by_user: dict[str, list[Row]] = {}
+    # the user's own before those of a client-id
+    for row in sorted(counted.to_pylist(), key=lambda row: (-LEVEL_NAMES.index(row["level"]), row["key"])):
         by_user.setdefault(row["user"], []).append(
             {"level": row["level"], "key": row["key"], "quotas": row["entity_count"]}
         )
     return _Source({user: _quota_columns(keys) for user, keys in by_user.items()}, _quota_columns([]))
 
 
-def _by_level(row: Mapping[str, str]) -> tuple[int, str]:
-    """The order of one user's quotas: the user's own before those of a client-id."""
-    return -LEVEL_NAMES.index(row["level"]), row["key"]
-
-
-def _quota_columns(keys: list[_Row]) -> _Row:
-    return {"quotas": sum(row["quotas"] for row in keys), "quota_keys": keys}  # type: ignore[misc]
+def _quota_columns(keys: list[Row]) -> Row:
+    return {"quotas": sum(row["quotas"] for row in keys), "quota_keys": keys}
 
 
 def _acls(kafka: LiveKafka) -> _Source:
     counts = kafka.acls()
     if counts is None:
         return _Source({}, {}, ("The brokers have no authorizer, so there are no ACLs.",))
-    of_users = {name: number for name, number in counts.items() if _is_user(name)}
+    everybody = counts.pop(_EVERYBODY, 0)
+    of_users = {name: number for name, number in counts.items() if name.startswith(_USER)}
+    others = {
+        f"for everyone ({_EVERYBODY})": everybody,
+        "for principals that are not users": counts.total() - sum(of_users.values()),
+    }
+    notes = tuple(f"Other ACLs, {whose}: {count:,}." for whose, count in others.items() if count)
     columns = {name.removeprefix(_USER): {"acls": number} for name, number in of_users.items()}
-    return _Source(columns, {"acls": 0}, tuple(_acls_of_others(counts - Counter(of_users))))
-
-
-def _is_user(principal: str) -> bool:
-    return principal.startswith(_USER) and principal != _EVERYBODY
-
-
-def _acls_of_others(counts: Counter[str]) -> Iterator[str]:
-    """Sentences on ACLs that are not for one user."""
-    if everybody := counts.pop(_EVERYBODY, 0):
-        yield f"Other ACLs, for everyone ({_EVERYBODY}): {everybody:,}."
-    if others := counts.total():
-        yield f"Other ACLs, for principals that are not users: {others:,}."
+    return _Source(columns, {"acls": 0}, notes)
 
 
 def _usage(kafka: LiveKafka, usage: object) -> _Source:
+    from ..usage.engines import Usage
+
     rows: list[dict[str, Any]] = Usage.of(usage).of_cluster(kafka.id).users().to_pylist()
     columns = {row.pop("user"): {"used": True, **row} for row in rows}
     return _Source(columns, {"used": False})
+
+
+# --- all that is set on a user ---
+
+SUPPORTED = "supported"
+"""The kind of the rows that say which keys a version of a software follows."""
+
+BESIDE_QUOTAS = 10.0
+"""Seconds for a topic of client configs: what else is set on a user is shown without it."""
+
+_KEYS = (*USER_CLIENT_KEYS, *CLIENT_KEYS, *MECHANISMS)
+
+
+def user_configs(
+    kafka: LiveKafka, user: Any, client_id: Any = None, keys: Collection[str] | None = None, *, only_set: bool = False
+) -> Answer:
+    """The quotas and client configs of these users, alone and with a client-id; the keys that their clients support;
+    and, unless a client-id is asked for, their SCRAM credentials. See `Configs.of_users`.
+    """
+    named = tuple(part for part in selector("user", user) if part is not DEFAULT)  # a default has quotas alone
+    notes: list[str] = []
+    quotas = Quotas(kafka).describe(user=user, client_id=LEFT_OUT if client_id is None else client_id)
+    rows: list[Row] = [
+        {"resource": row["entity"], "kind": "quota", "key": row["key"], "value": text_of(row["value"])}
+        for row in quotas.to_arrow().to_pylist()
+    ]
+    rows += _client_rows(kafka, named, client_id, notes)
+    if client_id is None:
+        rows += _credential_rows(kafka, named)
+    known = [*_KEYS, *(row["key"] for row in rows if "key" in row)]  # what is set here may be of a Kafka to come
+    if key := next((key for key in keys or () if key not in known), None):
+        near = did_you_mean(key, known, f"One of {', '.join(_KEYS)}.")
+        raise Invalid(f"users have no key {key}", code="INVALID_CONFIG", hint=near)
+    chosen = [row for row in rows if keys is None or _is_about(row, keys)]
+    if only_set:
+        chosen = [row for row in chosen if row["kind"] != SUPPORTED]
+    answer = Answer(stamped(schemas.table(schemas.USER_CONFIGS, chosen), kafka.id))
+    answer.hint = " ".join(notes) or None
+    return answer
+
+
+def _is_about(row: Row, keys: Collection[str]) -> bool:
+    """True of a row of one of these keys, of a version that supports one, and of what may not be seen."""
+    if "error" in row:
+        return True
+    supported = row["value"].split(", ") if row["kind"] == SUPPORTED else ()
+    return row["key"] in keys or any(key in keys for key in supported)
+
+
+def _client_rows(kafka: LiveKafka, users: Selector, client_id: Any, notes: list[str]) -> Iterator[Row]:
+    """The client configs, and for each software and version that registered under an entity the keys that it supports;
+    where one of both cannot be read, that is the last row: anybody may have made a topic of such a name."""
+    from ..client_configs.verbs import ClientConfigs, supported_keys, without_default
+
+    part = "client configs", "client-config"
+    try:
+        client_ids = None if client_id is None else without_default("client-id", client_id)
+        configs = ClientConfigs(kafka).describe(user=users, client_id=client_ids, timeout=BESIDE_QUOTAS)
+        if configs.hint and mark(configs.to_arrow(), schemas.PASSED_OVER):
+            notes.append(str(configs.hint))
+        for row in configs.to_arrow().to_pylist():
+            yield {"resource": row["entity"], "kind": "client-config", "key": row["key"], "value": row["value"]}
+        part = "supported configs", SUPPORTED
+        supported = supported_keys(kafka, users, ANY if client_id is None else client_id, BESIDE_QUOTAS)
+        for (entity, software), keys in supported.items():
+            yield {"resource": str(entity), "kind": SUPPORTED, "key": " ".join(software), "value": ", ".join(keys)}
+    except KadminError as exc:
+        yield _failed(*part, exc)
+
+
+def _credential_rows(kafka: LiveKafka, users: Selector) -> Iterator[Row]:
+    try:
+        found = Scram(kafka).describe(user=users)
+    except KadminError as exc:
+        yield _failed("SCRAM credentials", "scram", exc)
+        return
+    for row in found.to_arrow().to_pylist():
+        names = {"resource": str(ScramUser(row["user"])), "kind": "scram"}
+        if row["mechanism"] is not None:
+            yield {**names, "key": row["mechanism"], "value": f"iterations={row['iterations']}"}
+        elif row["error"] != _NO_CREDENTIAL:
+            yield {**names, "error": row["error"], "message": row["message"]}
+
+
+def _failed(resource: str, kind: str, exc: KadminError) -> Row:
+    """The right that is missing, or else what went wrong and what would work."""
+    is_right = isinstance(exc, NotAuthorized) and exc.hint
+    message = exc.hint if is_right else exc.in_one_line()
+    return {"resource": resource, "kind": kind, "error": exc.code, "message": message}

@@ -34,7 +34,7 @@ from . import brakes, client_facts, resolve_engines, resolving
 from .brakes import BrakesAnswer
 from .client_facts import BucketUsage
 from .observation import notes_left_on
-from .observed_requests import Observed
+from .request_logs import Observed
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block

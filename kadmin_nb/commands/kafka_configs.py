@@ -352,7 +352,7 @@ def _client_lines(cluster: Cluster, chosen: Sequence[NamedType]) -> Iterator[str
     Where they cannot be read, one line says so: the quotas of users depend on no topic, which anybody may have made.
     """
     from ..client_configs.verbs import supported_keys
-    from ..cluster.user_configs import BESIDE_QUOTAS
+    from ..cluster.users import BESIDE_QUOTAS
 
     named = {entity_type: [*names] or ANY for entity_type, names in chosen}
     user, client_id = named.get("users"), named.get("clients")

@@ -23,7 +23,7 @@ from .usage import near, note, top, usage
 
 TO_READ = "[TYPE=NAME]..."
 FINDINGS = ("shadowed", "redundant", "unlimited", "client-ids")
-"""The words of `--only`; a test compares them with those of `cluster.quota_audit`, which loads Arrow."""
+"""The words of `--only`; a test compares them with those of `cluster.audits`, which loads Arrow."""
 
 
 def _pairs(text: str) -> Callable[[options.Command], options.Command]:

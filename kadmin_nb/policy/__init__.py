@@ -3,7 +3,7 @@
 A rule takes frames by the names of its parameters and returns the rows that break it; it never asks a cluster.
 """
 
-from .policy_answer import PolicyAnswer
+from .judging import PolicyAnswer
 from .rules import Rule, rule, rules_of
 
 __all__ = ["PolicyAnswer", "Rule", "rule", "rules_of"]

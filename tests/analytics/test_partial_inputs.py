@@ -14,8 +14,8 @@ import kadmin_nb as kn
 from kadmin_nb.admin import topics
 from kadmin_nb.admin.ports import Broker
 from kadmin_nb.advice.config_rules import findings
+from kadmin_nb.cluster.audits import is_reassigning
 from kadmin_nb.cluster.changes import Changes
-from kadmin_nb.cluster.config_audit import is_reassigning
 from kadmin_nb.cluster.doctor import DoctorAnswer
 from kadmin_nb.cluster.permissions import PermissionsAnswer, Probe, _asked, _rows
 from kadmin_nb.cluster.quotas import Quotas

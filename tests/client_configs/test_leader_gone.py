@@ -11,7 +11,7 @@ import kadmin_nb as kn
 from kadmin_nb.admin.transactions import FencedWriter
 from kadmin_nb.client_configs.records import REGISTRATIONS_TOPIC
 from kadmin_nb.client_configs.topic import ClientConfigTopic
-from kadmin_nb.cluster import user_configs
+from kadmin_nb.cluster import users
 from kadmin_nb.local import LocalKafka
 from tests.waiting import eventually
 
@@ -69,7 +69,7 @@ def test_the_alter_is_made_whole_or_not_at_all(step, trio, unique, monkeypatch):
 
 def test_what_has_no_leader_hides_no_quota(trio, unique, monkeypatch):
     """The broker of one topic was down, and nobody's quota could be described any more."""
-    monkeypatch.setattr(user_configs, "BESIDE_QUOTAS", 1.0)
+    monkeypatch.setattr(users, "BESIDE_QUOTAS", 1.0)
     alice, admin = unique("alice"), AdminClient({"bootstrap.servers": trio.bootstrap})
     admin.create_topics([NewTopic(REGISTRATIONS_TOPIC, 1, replica_assignment=[[3]])])[REGISTRATIONS_TOPIC].result()
     with trio.connect() as cluster:
@@ -80,7 +80,7 @@ def test_what_has_no_leader_hides_no_quota(trio, unique, monkeypatch):
         eventually(lambda: alive(cluster), 2, 40)
 
         def told() -> list[tuple[str, str]]:
-            rows = user_configs.user_configs(cluster.port, alice).to_arrow().to_pylist()
+            rows = users.user_configs(cluster.port, alice).to_arrow().to_pylist()
             return [(row["kind"], row["error"] or row["value"]) for row in rows if row["kind"] != "scram"]
 
         eventually(told, [("quota", "1000000000000"), ("supported", "LEADER_NOT_AVAILABLE")])

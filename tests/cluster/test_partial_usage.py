@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kadmin_nb.advice.brakes import BITES, MAY_BITE, STANDS
-from kadmin_nb.cluster.observed_requests import Observed
+from kadmin_nb.cluster.request_logs import Observed
 from kadmin_nb.cluster.why import WhyAnswer, why
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.entity import Entity

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.cluster.quota_audit import QUOTA_FINDINGS
+from kadmin_nb.cluster.audits import QUOTA_FINDINGS
 from kadmin_nb.commands import run
 from kadmin_nb.commands.quota import FINDINGS
 from kadmin_nb.commands.session import Session

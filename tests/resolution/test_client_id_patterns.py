@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kadmin_nb.cluster.quota_audit import by_pattern, made_up
+from kadmin_nb.cluster.audits import by_pattern, made_up
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,22 @@
-"""`cluster.quotas.audit()`: quotas that repeat others or never apply, clients without a limit, generated client-ids."""
+"""What needs a look. `cluster.quotas.audit()`: quotas that repeat others or never apply, clients without a limit,
+generated client-ids; `cluster.configs.audit()` reads for the rules of `advice`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..advice.findings import Audit
+from ..admin import topics
+from ..advice.config_rules import findings, relevant
+from ..advice.findings import Audit, ConfigFindings
 from ..client_configs.kafka import LiveKafka
+from ..errors import KadminError
 from ..frames import schemas
 from ..frames.relational import each_once
 from ..model.entity import Entity
@@ -23,9 +28,11 @@ from ..resolution import kernel
 from ..resolution.redundant import redundant
 from ..resolution.rules import Effective, Stored, explain, stored_of
 from ..resolution.tree import tree
+from ..state.taking import configs_of, listed_resources
 from ..usage.covered import coverage
 from ..usage.limits_used import known_clients
 from . import resolve_engines
+from .groups import group_types
 from .resolving import marks
 
 SHADOWED, REDUNDANT, UNLIMITED, CLIENT_IDS = "shadowed", "redundant", "unlimited", "client-ids"
@@ -49,7 +56,7 @@ class QuotaFindings(Audit):
     words = QUOTA_FINDINGS
 
 
-def audit(kafka: LiveKafka, clients: object, keys: Sequence[str] | None, assume_default: bool) -> QuotaFindings:
+def quota_audit(kafka: LiveKafka, clients: object, keys: Sequence[str] | None, assume_default: bool) -> QuotaFindings:
     """The findings of the quotas of a cluster; see `Quotas.audit`."""
     marked = marks(kafka, assume_default)
     quotas = kafka.quotas.describe()
@@ -244,3 +251,26 @@ def by_pattern(client_ids: Iterable[str]) -> dict[MadeUp, list[str]]:
             groups.setdefault(found, []).append(client_id)
     certain = {made: ids for made, ids in groups.items() if made.sort != "number" or len(ids) >= ALIKE}
     return dict(sorted(certain.items(), key=lambda group: (-len(group[1]), group[0].pattern)))
+
+
+# --- configs ---
+
+
+def config_audit(kafka: LiveKafka) -> ConfigFindings:
+    """FINDINGS of the cluster as it is now; see `Configs.audit`."""
+    resources = chain.from_iterable(listed_resources(kafka).values())
+    whole = configs_of(kafka, resources, relevant)
+    reassigning = is_reassigning(kafka)
+    note = None if reassigning is not None else _UNSEEN
+    return ConfigFindings(findings(whole, reassigning, group_types(kafka)), kafka.id, note)
+
+
+_UNSEEN = "Whether a reassignment is running is not known: brokers list them to those with DESCRIBE on the cluster."
+
+
+def is_reassigning(kafka: LiveKafka) -> bool | None:
+    """True if partitions are being moved; None where no broker says so."""
+    try:
+        return bool(topics.reassignments_under_way(kafka.wire))
+    except KadminError:
+        return None
