@@ -62,8 +62,11 @@ def quota_audit(kafka: LiveKafka, clients: object, keys: Sequence[str] | None, a
     quotas = kafka.quotas.describe()
     of_quotas = [*_shadowed(quotas), *map(_of_entity, redundant(quotas))]
     found = [one for one in of_quotas if keys is None or one.key in keys]
-    if clients is None:
-        found += _unlimited(quotas, _clients_in_general(quotas), keys, None)
+    if clients is None:  # each user that quotas name, and null for all others, with a client-id and without one
+        users = pa.array([None, *sorted(pc.unique(quotas["user"]).drop_null().to_pylist())], pa.string())
+        client_ids = pa.array([None, ""] * len(users), pa.string())
+        pairs = pa.table({"user": users.take(pa.array(np.repeat(np.arange(len(users)), 2))), "client_id": client_ids})
+        found += _unlimited(quotas, pairs, keys, None)
     else:
         given = resolve_engines.pairs_of(clients)
         known, covered = _known_clients(given), _coverage(kafka, given)
@@ -137,13 +140,6 @@ def _whose(user: str | None, client_id: str | None) -> str:
     if client_id is not None:
         words.append(format_word("client-id", client_id) if client_id else "sending no client-id")
     return ", ".join(words) if user is None else " ".join(words)
-
-
-def _clients_in_general(quotas: pa.Table) -> pa.Table:
-    """PAIRS: each user that quotas name, and null for all others, with a client-id that none names, and without."""
-    users = pa.array([None, *sorted(pc.unique(quotas["user"]).drop_null().to_pylist())], pa.string())
-    client_ids = pa.array([None, ""] * len(users), pa.string())
-    return pa.table({"user": users.take(pa.array(np.repeat(np.arange(len(users)), 2))), "client_id": client_ids})
 
 
 def _known_clients(table: pa.Table) -> pa.Table:

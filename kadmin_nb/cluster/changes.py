@@ -180,9 +180,17 @@ class Changes:
         waves = safe_waves if options.gradual is None else self._in_steps(options.gradual, options.usage)
 
         def pass_gate(pending: Sequence[Change], before: JournalState) -> Mapping[str, object]:
-            return gate.pass_(pending, self._with_undoing_in_force(before))
+            undoing = self._journal_of(before.undone_by)
+            if undoing and undoing.state.undone_by:  # a rollback that was rolled back counts no more
+                before = replace(before, undone_by=None)
+            return gate.pass_(pending, before)
 
-        begins, sent = partial(self._begins, plan, journal), partial(self._sent_by_others, plan)
+        def begins() -> None:
+            if not journal.is_locked:
+                warnings.warn(_NO_LOCKS.format(folder=journal.place.parent, plan=plan.id[:12]), stacklevel=2)
+            self._note_undoing(plan)
+
+        sent = partial(self._sent_by_others, plan)
         return Hooks(progress, stopped, resolver, waves, pass_gate, begins, sent, self._left_by)
 
     def _left_by(self, plan_id: str) -> tuple[Sequence[Change], JournalState] | None:
@@ -195,23 +203,12 @@ class Changes:
         except KadminError:
             return None
 
-    def _with_undoing_in_force(self, before: JournalState) -> JournalState:
-        """The same; a rollback that was itself rolled back counts no more."""
-        undoing = None if before.undone_by is None else self._journal_of(before.undone_by)
-        return replace(before, undone_by=None) if undoing and undoing.state.undone_by else before
-
     def _journal_of(self, plan_id: str | None) -> StoredJournal | None:
         """The journal of the plan with this id, where there is one here."""
         try:
             return None if plan_id is None else journals().find(plan_id)
         except NotFound:
             return None
-
-    def _begins(self, plan: Plan, journal: Journal) -> None:
-        """Say, before anything is sent, what nobody is kept from; note in another's journal that it is undone."""
-        if not journal.is_locked:
-            warnings.warn(_NO_LOCKS.format(folder=journal.place.parent, plan=plan.id[:12]), stacklevel=2)
-        self._note_undoing(plan)
 
     def _note_undoing(self, plan: Plan) -> None:
         """Write into the journal of the plan that this one rolls back that it does, before anything is sent.
@@ -422,15 +419,12 @@ class Changes:
         rows = with_follower_notes(self._kafka, sending.validated(self._kafka, rows, asking_once()))
         sent = self._sent_lately([change.target for change in rows], False)
         plan = self._made(rows, reason, lifetime, state=state)._with_warnings(list(behind(rows, sent)))
-        return plan._with_warnings(self._by_classes(plan))
-
-    def _by_classes(self, plan: Plan) -> list[Finding]:
-        """Warnings beside those that a quota comes first: by a class of its own a broker may decide otherwise."""
+        if {*plan.warnings()["warning"].to_pylist()}.isdisjoint(OF_PRECEDENCE):
+            return plan
         from .resolving import notes_on_callbacks
 
-        if not {*plan.warnings()["warning"].to_pylist()} & {*OF_PRECEDENCE}:
-            return []
-        return [Finding(CALLBACK, WARNING, note) for note in notes_on_callbacks(self._kafka)]
+        # that a quota comes first may be otherwise where a broker decides by a class of its own
+        return plan._with_warnings([Finding(CALLBACK, WARNING, note) for note in notes_on_callbacks(self._kafka)])
 
     def _made(
         self,

@@ -211,14 +211,12 @@ class Configs:
         """All keys of one resource of each type; none where they cannot be read. The cluster-wide default lists only
         what is set, a broker all."""
         try:
-            whole = {r.type: str(self._any_broker()) if r.is_default_broker else r.name for r in resources}
+            any_broker = str(min(broker.id for broker in serving(self._kafka)))
+            whole = {r.type: any_broker if r.is_default_broker else r.name for r in resources}
             listed = self._kafka.configs.describe(starmap(Resource, whole.items()), synonyms=False)
         except KadminError:
             return set()
         return set() if listed["key"].null_count else set(listed["key"].to_pylist())
-
-    def _any_broker(self) -> int:
-        return min(broker.id for broker in serving(self._kafka))
 
     def _all(self, word: str) -> Iterable[str]:
         """The names of one type; of groups those that have configs."""

@@ -125,9 +125,12 @@ def _connection(settings_of: Callable[[], Settings], longest: float | None) -> I
     if settings.uses_tls and settings.pem.certificate_file:
         fix = "Get a new certificate for this client, and name its store in ssl.keystore.location."
         yield _dated("our certificate", settings.source, lambda: contact.own_certificate(settings), fix)
-    addresses = _bootstrap_checks(settings, timeout)
-    yield from addresses
-    yield from _cluster_checks(settings, timeout) if _is_reached(addresses, settings) else _without_cluster(_UNREACHED)
+    addresses = settings.bootstrap.split(",")
+    tasks = [partial(_address_checks, address, settings, timeout) for address in addresses]
+    answers = zip(addresses, contact.side_by_side(tasks, _STEPS * timeout), strict=True)
+    made = [one for address, found in answers for one in found or [_unanswered("port", address, timeout)]]
+    yield from made
+    yield from _cluster_checks(settings, timeout) if _is_reached(made, settings) else _without_cluster(_UNREACHED)
 
 
 _UNREACHED = "no address can be reached"
@@ -144,14 +147,6 @@ def _settings_check(settings: Settings) -> Finding:
     return Finding("settings", OK, f"{settings.security_protocol} to {settings.bootstrap}{ignored}", settings.source)
 
 
-def _bootstrap_checks(settings: Settings, timeout: float) -> list[Finding]:
-    """The checks of every bootstrap address, made side by side."""
-    addresses = settings.bootstrap.split(",")
-    tasks = [partial(_address_checks, address, settings, timeout) for address in addresses]
-    answers = zip(addresses, contact.side_by_side(tasks, _STEPS * timeout), strict=True)
-    return [check for address, checks in answers for check in checks or [_unanswered("port", address, timeout)]]
-
-
 _STEPS = 6
 """More than the bounded steps of one address: each of them is over by then."""
 
@@ -164,7 +159,9 @@ def _address_checks(address: str, settings: Settings, timeout: float) -> list[Fi
         "port": lambda: _attempt("port", address, lambda: _opened(host, port, timeout)),
     }
     if settings.uses_tls:
-        steps["certificate"] = lambda: _presented(address, settings, timeout)
+        renewal = "The broker's operators have to renew its certificate."
+        presented = partial(contact.presented_certificate, settings, host, port, timeout)
+        steps["certificate"] = partial(_dated, "certificate", address, presented, renewal)
         steps["TLS"] = lambda: _session(address, settings, timeout)
     checks: list[Finding] = []
     for name, step in steps.items():
@@ -177,12 +174,6 @@ def _opened(host: str, port: int, timeout: float) -> str:
     started = time.monotonic()
     contact.connected(host, port, timeout).close()
     return f"open after {milliseconds((time.monotonic() - started) * 1000)}"
-
-
-def _presented(address: str, settings: Settings, timeout: float) -> Finding:
-    host, port = contact.split_address(address)
-    fix = "The broker's operators have to renew its certificate."
-    return _dated("certificate", address, lambda: contact.presented_certificate(settings, host, port, timeout), fix)
 
 
 def _dated(check: str, subject: str, certificate_of: Callable[[], x509.Certificate], renewal: str) -> Finding:
@@ -292,17 +283,17 @@ def _broker_check(kafka: LiveKafka, broker: Broker, timeout: float) -> Finding:
     if broker.is_fenced:
         fix = f"Start broker {broker.id} again, or unregister it (kafka-cluster.sh unregister --id {broker.id})."
         return Finding("broker", WARNING, "registered, and fenced: it is down or starting", subject, fix=fix)
-    check = _attempt("broker", subject, lambda: _answer_of(kafka, broker, timeout))
+
+    def answered() -> str:
+        contact.ip_addresses(broker.host, broker.port, timeout)
+        contact.connected(broker.host, broker.port, timeout).close()
+        started = time.monotonic()
+        kafka.reach(broker, timeout)
+        return f"answers after {milliseconds((time.monotonic() - started) * 1000)}"
+
+    check = _attempt("broker", subject, answered)
     advice = f"advertised.listeners of broker {broker.id} must name an address that this machine can reach."
     return replace(check, fix=f"{check.fix} {advice}" if check.fix else advice) if check.severity == FAILED else check
-
-
-def _answer_of(kafka: LiveKafka, broker: Broker, timeout: float) -> str:
-    contact.ip_addresses(broker.host, broker.port, timeout)
-    contact.connected(broker.host, broker.port, timeout).close()
-    started = time.monotonic()
-    kafka.reach(broker, timeout)
-    return f"answers after {milliseconds((time.monotonic() - started) * 1000)}"
 
 
 def _rights_checks(kafka: LiveKafka, settings: Settings) -> Iterator[Finding]:

@@ -162,7 +162,9 @@ class ClusterCollector(Collector):
         given: Any = self._usage() if callable(self._usage) else self._usage
         measured: Mapping[Place, float | None] = {}
         found: dict[str, Any] = {}
-        if _is_metrics(given):
+        frame = given.to_arrow() if isinstance(given, Answer) else given
+        names: Iterable[object] = getattr(frame, "column_names", None) or getattr(frame, "columns", ())
+        if {"type", "name", "time"} <= {*map(str, names)}:  # METRICS, not USAGE
             differences = utilisation_differences(given, quotas)
             measured = differences.measured
             found["findings"] = [((DIFFERS, WARNING), len(differences))] if measured else []
@@ -271,13 +273,6 @@ def _reference(against: str | None) -> str | None:
             f"{against} is neither a declarative file, a snapshot nor history:WHERE", hint="cluster.yaml, for example."
         )
     return against
-
-
-def _is_metrics(given: Any) -> bool:
-    """True for METRICS, False for USAGE."""
-    frame = given.to_arrow() if isinstance(given, Answer) else given
-    columns: Any = getattr(frame, "column_names", None) or getattr(frame, "columns", ())
-    return {"type", "name", "time"} <= {*map(str, columns)}
 
 
 def _newest(rows: pa.Table) -> tuple[pa.Table, list[tuple[list[str], float]]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 import pyarrow.compute as pc
 
@@ -93,22 +93,15 @@ MISSING = 20
 """Resources that were not found for which the nearest is looked for."""
 
 
-@dataclass(frozen=True)
-class NearName:
-    """A hint for a resource that is not there, as the note of a row has it too, and the resource that was `meant`."""
+class NearName(NamedTuple):
+    """A hint for a resource that is not there, and the resource that was `meant`, where one is near."""
 
     hint: str
-    note: str
     meant: str | None = None
 
-    @classmethod
-    def of(cls, meant: str) -> NearName:
-        """The hint at one that is there, in the grammar's words."""
-        return cls(f"Did you mean {meant}?", f"did you mean {meant}?", meant)
-
     def noted(self, change: Change) -> Change:
-        """The change of a resource that is not there, with its note."""
-        return change.noted(self.note).with_(meant=self.meant)
+        """The change of a resource that is not there, with the hint as its note."""
+        return change.noted((self.hint[0].lower() + self.hint[1:]).rstrip(".")).with_(meant=self.meant)
 
 
 def resources(kafka: LiveKafka, missing: Iterable[Configurable]) -> dict[Configurable, NearName]:
@@ -127,11 +120,11 @@ def _near_resource(missing: Configurable, topics: list[str], ids: Sequence[str])
     """The nearest topic, the brokers that there are, None for others."""
     if missing.topic is not None:
         near = _nearest(missing.topic, topics)
-        return NearName.of(str(Resource("TOPIC", near))) if near else None
+        meant = str(Resource("TOPIC", near or ""))
+        return NearName(f"Did you mean {meant}?", meant) if near else None
     if missing.broker is None:
         return None
-    brokers = f"cluster has {'broker' if len(ids) == 1 else 'brokers'} {', '.join(ids)}"
-    return NearName(f"The {brokers}.", f"the {brokers}")
+    return NearName(f"The cluster has {'broker' if len(ids) == 1 else 'brokers'} {', '.join(ids)}.")
 
 
 def client_metrics(kafka: LiveKafka, without_configs: Sequence[str]) -> str | None:

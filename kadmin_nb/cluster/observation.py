@@ -106,7 +106,7 @@ class ObservationAnswer(Answer):
 
     @property
     def logs(self) -> tuple[str, ...]:
-        """The files that the requests are in, those of a broker oldest first, where they are known."""
+        """The files that have the requests, those of a broker oldest first, where they are known."""
         return tuple(file for files in self._table["logs"].to_pylist() for file in files or ())
 
     @property
@@ -196,19 +196,6 @@ def _not_known() -> NotKnowable:
     )
 
 
-@dataclass(frozen=True)
-class Level:
-    """The level of one broker's logger, or the reason why it is unknown."""
-
-    level: str | None
-    error: str | None = None
-    reason: str | None = None
-
-
-Before = Mapping[int, str | None]
-"""The level to which the logger of each broker is restored."""
-
-
 def observe(
     kafka: LiveKafka, stage: Callable[[], Stage], seconds: float, progress: Progress, logged: Logged, to_read: bool
 ) -> ObservationAnswer:
@@ -222,7 +209,7 @@ def observe(
     with _alone(kafka.id), request_logs(kafka.id) as logs:
         if lines := _left_on(kafka):
             raise PlanRefused(LEFT_ON, code="LEFT_ON", hint="\n".join(lines))
-        levels_before = levels(kafka, [broker.id for broker in kafka.brokers()])
+        levels_before = levels(kafka, (broker.id for broker in kafka.brokers()))
         plan = _switch_on_plan(stage, levels_before, seconds, logged)
         ours = {} if plan is None else {change.resource.broker or 0: change.old for change in plan.changes}
         written = {"level": logged.level, "before": {f"{broker}": level for broker, level in ours.items()}}
@@ -244,7 +231,7 @@ def observe(
                 lasted = (until - since).total_seconds()
                 progress(Advance("seconds observed", round(lasted), round(lasted)))
                 left = restore()
-        after = levels(kafka, [broker for broker, before in levels_before.items() if before.level])
+        after = levels(kafka, (broker for broker, before in levels_before.items() if before["value"]))
         rows = [
             _row(broker, before, after.get(broker), left.get(broker), logs.get(broker), logged, since, until)
             for broker, before in levels_before.items()
@@ -260,7 +247,7 @@ def observe(
 
 
 def _switch_on_plan(
-    stage: Callable[[], Stage], before: Mapping[int, Level], seconds: float, logged: Logged
+    stage: Callable[[], Stage], before: Mapping[int, Row], seconds: float, logged: Logged
 ) -> Plan | None:
     """The plan that switches it on where it is off; None where it is on everywhere.
 
@@ -271,18 +258,17 @@ def _switch_on_plan(
     PlanRefused
         The brokers would not take it. Nothing was sent.
     """
-    if all(level.level is None for level in before.values()):
+    if all(row["value"] is None for row in before.values()):
         broker, first = next(iter(before.items()))
-        raise kind_of(first.error)(
-            f"{first.error} while reading the loggers of broker {broker}: {first.reason}",
-            code=first.error,
-            hint="It needs DESCRIBE_CONFIGS and ALTER_CONFIGS on the cluster."
-            if first.error == "CLUSTER_AUTHORIZATION_FAILED"
-            else None,
+        needs = "It needs DESCRIBE_CONFIGS and ALTER_CONFIGS on the cluster."
+        raise kind_of(first["error"])(
+            f"{first['error']} while reading the loggers of broker {broker}: {first['message']}",
+            code=first["error"],
+            hint=needs if first["error"] == "CLUSTER_AUTHORIZATION_FAILED" else None,
         )
     wishes = stage()
-    for broker, level in before.items():
-        if level.level is not None and level.level not in logged.enough:
+    for broker, row in before.items():
+        if row["value"] not in (None, *logged.enough):
             wishes.set_config(LOGGER, logged.level, broker_logger=broker)
     if not len(wishes):
         return None
@@ -305,7 +291,7 @@ class _Restoring:
 
     kafka: LiveKafka
     stage: Callable[[], Stage]
-    before: Before
+    before: Mapping[int, str | None]
     level: str
 
     def __call__(self) -> dict[int, str]:
@@ -325,8 +311,8 @@ class _Restoring:
         """
         try:
             now, wishes = levels(self.kafka, brokers), self.stage()
-            left = {broker: str(one.reason) for broker, one in now.items() if one.level is None}
-            for broker in (broker for broker, one in now.items() if one.level == self.level):
+            left = {broker: row["message"] for broker, row in now.items() if row["value"] is None}
+            for broker in (broker for broker, row in now.items() if row["value"] == self.level):
                 wishes.set_config(LOGGER, self.before[broker], broker_logger=broker)
             if len(wishes):
                 plan = wishes.plan("the observation is over")
@@ -339,26 +325,25 @@ class _Restoring:
 
 
 def _row(
-    broker: int, before: Level, after: Level | None, left: str | None, log: RequestLog | None, logged: Logged,
+    broker: int, before: Row, after: Row | None, left: str | None, log: RequestLog | None, logged: Logged,
     since: datetime, until: datetime,
 ) -> Row:  # fmt: skip
     """OBSERVED of one broker: what became of its logger, and the files that its requests are in."""
-    if before.level is None:
-        reason = f"not observed: {before.reason or before.error}"
-        return {"broker": broker, "state": SKIPPED, "message": reason}
-    same = after is None or after.level in (None, before.level)
+    if before["value"] is None:
+        return {"broker": broker, "state": SKIPPED, "message": f"not observed: {before['message']}"}
+    same = after is None or after["value"] in (None, before["value"])
     if left is not None:
         state, message = LEFT, f"{LOGGER} is still at {logged.level}, as far as is known: {left}"
-    elif before.level in logged.enough:
-        state, message = KEPT, f"was at {before.level} before" + ("" if same else ", and it was switched off since")
+    elif before["value"] in logged.enough:
+        state, message = KEPT, f"was at {before['value']} before" + ("" if same else ", and it was switched off since")
     else:
         state, message = (RESTORED, "") if same else (MOVED, "another level was set since")
     found, complete, further = (None, None, ELSEWHERE) if log is None else log.found()
     return {
         "broker": broker,
         "state": state,
-        "level_before": before.level,
-        "level_after": after.level if after else None,
+        "level_before": before["value"],
+        "level_after": after["value"] if after else None,
         "since": since,
         "until": until,
         "logs": found,
@@ -367,17 +352,16 @@ def _row(
     }
 
 
-def levels(kafka: LiveKafka, brokers: Iterable[int]) -> dict[int, Level]:
-    """The level of each of these brokers' request loggers."""
-    return {broker: _level(kafka, broker) for broker in brokers}
-
-
-def _level(kafka: LiveKafka, broker: int) -> Level:
-    loggers = [Resource("BROKER_LOGGER", str(broker))]
-    rows = kafka.configs.describe(loggers, [LOGGER], synonyms=False, timeout=PATIENCE).to_pylist()
-    found = (row for row in rows if row["error"] is not None or row["key"] == LOGGER)
-    row = next(found, {"value": None, "error": "INVALID_CONFIG", "message": f"it has no {LOGGER}"})
-    return Level(row["value"], row["error"], row["message"] or row["error"])
+def levels(kafka: LiveKafka, brokers: Iterable[int]) -> dict[int, Row]:
+    """The row of CONFIGS of each of these brokers' request loggers: its `value`, or an `error` and its `message`."""
+    found: dict[int, Row] = {}
+    for broker in brokers:
+        loggers = [Resource("BROKER_LOGGER", str(broker))]
+        rows = kafka.configs.describe(loggers, [LOGGER], synonyms=False, timeout=PATIENCE).to_pylist()
+        some = (row for row in rows if row["error"] is not None or row["key"] == LOGGER)
+        row = next(some, {"value": None, "error": "INVALID_CONFIG", "message": f"it has no {LOGGER}"})
+        found[broker] = {**row, "message": row["message"] or row["error"]}
+    return found
 
 
 def _refuse_without_deprecated(version: str) -> None:
@@ -466,7 +450,7 @@ def _left_on(kafka: LiveKafka) -> list[str]:
     kept = documents.from_json(files.read_text(place, "what was switched on", _LARGEST))
     before = {int(broker): level for broker, level in kept["before"].items()}
     now = levels(kafka, before)
-    lines = [restoring(broker, before[broker]) for broker, one in now.items() if one.level in (kept["level"], None)]
+    lines = [restoring(broker, before[broker]) for broker, row in now.items() if row["value"] in (kept["level"], None)]
     if not lines:
         place.unlink(missing_ok=True)
     return lines

@@ -7,8 +7,6 @@ it, even for one that may alter quotas. So configs are read, and alters are sent
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -27,7 +25,7 @@ from ..model.changes import DELETE, SET, Change, Edit, Refusal
 from ..model.configurable import Configurable
 from ..model.connection_settings import Settings
 from ..model.entity import Entity
-from ..model.findings import NOT_KNOWN
+from ..model.findings import NOT_KNOWN, Row
 from ..model.resources import Resource
 from ..model.scram import ScramUser
 from ..plans.approval import PLATFORM
@@ -84,15 +82,6 @@ class PermissionsAnswer(Answer):
         return NotAuthorized(f"missing right: {right}")
 
 
-@dataclass(frozen=True)
-class Probe:
-    """One right, what it is for, and the refusal of a request that needs it; None where the broker allows."""
-
-    action: str
-    right: rights.Right
-    refused: Refusal | None
-
-
 def permissions(
     kafka: LiveKafka, settings: Settings, wanted: Plan | Iterable[Edit], on: Iterable[Resource]
 ) -> PermissionsAnswer:
@@ -104,33 +93,30 @@ def permissions(
     harmless = (Edit(DELETE, one, _HARMLESS.get(one.type, "message.max.bytes")) for one in on)  # validated only
     wished = [*edits, *harmless] or GENERAL
     changes = [Change(n, e.op, e.resource, e.key, wanted=e.text, after=e.text) for n, e in enumerate(wished, 1)]
-    probes = [*_reading(kafka, changes), *_altering(kafka, changes)]
-    rows = list(_rows(probes, user_in_words(settings) or NOBODY))
+    principal = user_in_words(settings) or NOBODY
+    rows = [*_reading(kafka, changes, principal), *_altering(kafka, changes, principal)]
     return PermissionsAnswer(stamped(schemas.table(schemas.PERMISSIONS, rows), kafka.id))
 
 
-def _reading(kafka: LiveKafka, changes: Sequence[Change]) -> Iterator[Probe]:
+def _reading(kafka: LiveKafka, changes: Sequence[Change], principal: str) -> Iterator[Row]:
     refused: dict[Configurable, Refusal | None] = {}
     for mine in by_kind(changes).values():
         targets = [change.target for change in mine]
         refused |= _asked(lambda: take(kafka, targets).errors, [change.resource for change in mine])  # noqa: B023
     for resource in dict.fromkeys(change.resource for change in changes):
-        yield Probe(f"read {_things_of(resource)}", rights.to_describe(resource), refused.get(resource))
+        right = rights.to_describe(resource)
+        yield row_of(f"read {_things_of(resource)}", right, refused.get(resource), principal)
 
 
-def _altering(kafka: LiveKafka, changes: Sequence[Change]) -> Iterator[Probe]:
+def _altering(kafka: LiveKafka, changes: Sequence[Change], principal: str) -> Iterator[Row]:
     judged = validated(kafka, [change for change in changes if change_kind_of(change).can_validate], secret)
     refused: dict[int, Refusal | None] = {change.row: change.refusal for change in judged if change.has_refusal}
     for change in changes:
-        resource = change.resource
-        if not change_kind_of(resource).can_validate:
-            refused[change.row] = _asked(partial(_never, kafka, resource), [resource])[resource]
-        yield Probe(f"change {_things_of(resource)}", rights.to_alter(resource), refused.get(change.row))
-
-
-def _never(kafka: LiveKafka, resource: Configurable) -> Mapping[Configurable, Refusal | None]:
-    """The broker's refusal of a change that it can never make, as it validates none of its kind."""
-    return {resource: change_kind_of(resource).refusal_of_right(kafka, resource)}
+        kind, resource = change_kind_of(change), change.resource
+        if not kind.can_validate:  # asked for a change that the broker can never make
+            refusal = _asked(lambda: {resource: kind.refusal_of_right(kafka, resource)}, [resource])  # noqa: B023
+            refused[change.row] = refusal[resource]
+        yield row_of(f"change {_things_of(resource)}", rights.to_alter(resource), refused.get(change.row), principal)
 
 
 def _asked(
@@ -154,18 +140,19 @@ def _things_of(resource: Configurable) -> str:
     return things if resource in (_ANYONE, _ALL_BROKERS) else f"{things} of {resource}"
 
 
-def _rows(probes: Iterable[Probe], principal: str) -> Iterator[dict[str, object]]:
-    for probe in probes:
-        is_unknown = probe.refused is not None and probe.refused.code in _UNANSWERED
-        is_missing = probe.refused is not None and kind_of(probe.refused.code) is NotAuthorized
-        yield {
-            "action": probe.action,
-            "operation": probe.right.operation,
-            "resource": str(probe.right.on),
-            "allowed": None if is_unknown else not is_missing,
-            "note": None if probe.refused is None else str(probe.refused),
-            "grant": probe.right.granting_line(principal) if is_missing else None,
-        }
+def row_of(action: str, right: rights.Right, refused: Refusal | None, principal: str) -> Row:
+    """One row of PERMISSIONS: a right, what it is for, and the refusal of a request that needs it; None where the
+    broker allows it."""
+    is_unknown = refused is not None and refused.code in _UNANSWERED
+    is_missing = refused is not None and kind_of(refused.code) is NotAuthorized
+    return {
+        "action": action,
+        "operation": right.operation,
+        "resource": str(right.on),
+        "allowed": None if is_unknown else not is_missing,
+        "note": None if refused is None else str(refused),
+        "grant": right.granting_line(principal) if is_missing else None,
+    }
 
 
 _UNANSWERED = ("REQUEST_TIMED_OUT", "NETWORK_EXCEPTION", "BROKER_NOT_AVAILABLE", "NOT_CONTROLLER")
@@ -177,11 +164,6 @@ def user_in_words(settings: Settings) -> str | None:
 
     What a broker calls the owner of a certificate is its own affair, and Kafka has no request that asks.
     """
-    if databricks.is_here() and (user := _platform_user()):
-        return f"{PLATFORM}{user}"
+    if databricks.is_here() and (session := active_session()):
+        return f"{PLATFORM}{session.sql('SELECT current_user()').first()[0]}"  # type: ignore[index]
     return settings.principal
-
-
-def _platform_user() -> str | None:
-    session = active_session()
-    return None if session is None else str(session.sql("SELECT current_user()").first()[0])  # type: ignore[index]

@@ -8,11 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from ..client_configs.kafka import LiveKafka
-from ..errors import NotKnowable, UsageError
+from ..errors import UsageError
 from ..frames import relational, schemas
 from ..frames import spark as sparks
 from ..frames.lazy_answer import SparkAnswer
-from ..model.changes import Change
 from ..model.connection_settings import Settings
 from ..model.grammar import ANY
 from ..plans.plan import Plan
@@ -68,7 +67,8 @@ def guard(
 ) -> PolicyAnswer | None:
     """Refuse a plan that breaks a rule; see `Changes.guard`. Only rules about what it touches are judged."""
     rules = in_force(settings, policy)
-    touched = {"plan", *(frame for change in plan.changes for frame in _touched(change))}
+    scopes = {change.resource.scope for change in plan.changes}
+    touched = {"plan", *(frame for frame, kind in MADE_OF.items() if not scopes.isdisjoint(kind.scopes))}
     chosen = [rule for rule in rules if not touched.isdisjoint(rule.takes)]
     return _of_plan(chosen, plan, _of_live(kafka, chosen)).refuse(plan) if chosen and plan.changes else None
 
@@ -88,11 +88,6 @@ def in_force(settings: Settings, chosen: Given | Iterable[Given] | None = None) 
 def _of_plan(rules: Collection[Rule], plan: Plan, frames: ClusterFrames) -> PolicyAnswer:
     now, then = frames.after(plan)
     return PolicyAnswer(findings(rules, then, now), plan.cluster_id, about_plan=True)
-
-
-def _touched(change: Change) -> tuple[str, ...]:
-    """The frames in which it shows."""
-    return tuple(frame for frame, kind in MADE_OF.items() if change.resource.scope in kind.scopes)
 
 
 def _frames_of(place: Any, rules: Collection[Rule], pairs: Any) -> ClusterFrames:
@@ -145,25 +140,12 @@ def _of_live(kafka: LiveKafka, rules: Collection[Rule], clients: pa.Table | None
     snapshot = snapshot_of(kafka, [scope for kind in kinds for scope in kind.scopes])
     more: dict[str, Any] = {}
     if "effective" in taken and CONFIGS not in kinds:
-        more["by_callback"] = _by_callback(kafka)
+        from .resolving import notes_on_callbacks
+
+        more["by_callback"] = bool(notes_on_callbacks(kafka))
     if "users" in taken:
-        more["users"], more["users_unread"] = _users(kafka)
+        from .users import users
+
+        answer = users(kafka, ANY, None)
+        more["users"], more["users_unread"] = answer.to_arrow(), answer.unread
     return ClusterFrames.of(snapshot, clients, **more)
-
-
-def _users(kafka: LiveKafka) -> tuple[pa.Table, list[str]]:
-    """USERS, and what could not be read of it."""
-    from .users import users
-
-    answer = users(kafka, ANY, None)
-    return answer.to_arrow(), list(answer.unread)
-
-
-def _by_callback(kafka: LiveKafka) -> bool:
-    try:
-        from .resolving import marks
-
-        marks(kafka, assume_default=False)
-    except NotKnowable:
-        return True
-    return False

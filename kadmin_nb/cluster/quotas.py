@@ -339,10 +339,6 @@ def _filtered(table: pa.Table, kind: str, chosen: Selector) -> pa.Table:
     if kind in _PART_COLUMNS:
         names = table[_PART_COLUMNS[kind]].to_pylist()
     else:
-        names = [_exact_name(text, kind) for text in table["entity"].to_pylist()]
+        parts = (Entity.parse(text).get(kind) for text in table["entity"].to_pylist())
+        names = [None if part is DEFAULT else str(part) for part in parts]
     return table.filter(pa.array(map(matcher(chosen), names), pa.bool_()))
-
-
-def _exact_name(text: str, kind: str) -> str | None:
-    part = Entity.parse(text).get(kind)
-    return None if part is DEFAULT else str(part)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -44,7 +44,9 @@ class RequestLog:
     def found(self) -> tuple[list[str], bool, str | None]:
         """The files with all that was written since, the oldest first; whether none of them was deleted, and a sentence
         where one was."""
-        files = _rolled(self._place)
+        before, files = None, _look(self._place)
+        while files != before:  # nothing may be rolled in between
+            before, files = files, _look(self._place)
         names, inodes = [str(file) for _, file in files], [inode for inode, _ in files]
         if self._first in inodes:
             return names[inodes.index(self._first) :], True, None
@@ -68,16 +70,9 @@ def log_places(cluster_id: str) -> dict[int, Path]:
     return {node: folder / f"node-{node}" / NAME for folder, run in runs for node in range(1, len(run.ports) + 1)}
 
 
-def _rolled(place: Path) -> list[tuple[int, Path]]:
-    """Inode and path of the log and of what was rolled, oldest first; looked at until nothing moved in between."""
-    before, now = None, _look(place)
-    while now != before:
-        before, now = now, _look(place)
-    return now
-
-
 def _look(place: Path) -> list[tuple[int, Path]]:
-    """In the order of their last write; the one that is written to is the last."""
+    """Inode and path of the log and of what was rolled, in the order of their last write; the one that is written to is
+    the last."""
     files = []
     for file in place.parent.glob(f"{place.name}*"):
         with suppress(FileNotFoundError):  # it has another name by now
@@ -110,22 +105,35 @@ def top_of(
     observed: Sequence[Row], keys: Sequence[str] | None, most: int, record_sizes: pa.Table | None = None
 ) -> TopAnswer:
     """TOP of the time that was observed, OBSERVED's rows, as far as the logs of all brokers have it."""
-    rows = _logged_rows(observed)
-    since, until = _logged_span(rows)
-    used = usage.usage(_requests_since(since, _logs(rows, record_sizes)))
-    of_brokers = {"brokers": [row["broker"] for row in observed], "watched": [row["broker"] for row in rows]}
-    return usage.top(used, keys=keys, most=most, time=(since, until), **of_brokers)
+    requests = requests_of(observed, record_sizes)
+    seen = Observed.of(requests)
+    assert seen is not None
+    of_brokers = {"brokers": [row["broker"] for row in observed], "watched": seen.brokers}
+    return usage.top(usage.usage(requests), keys=keys, most=most, time=(seen.since, seen.until), **of_brokers)
 
 
 def requests_of(observed: Sequence[Row], record_sizes: pa.Table | None = None) -> pa.Table:
     """REQUESTS of the time that was observed, OBSERVED's rows, as far as the logs of all brokers have it."""
-    rows = _logged_rows(observed)
-    since, until = _logged_span(rows)
-    logs = _logs(rows, record_sizes)
-    parts = (_followers(_in_time(log.left_out, row, since), (since, until)) for row, log in logs)
-    followers = {place: pause for part in parts for place, pause in part}
+    rows = [row for row in observed if row["logs"] is not None]
+    since, until = max(map(_logged_since, rows)), max(row["until"] for row in rows)
+    offset = datetime.now().astimezone().strftime("%z")  # a local Kafka's log4j writes the time of this machine
+    zone = f"{offset[:3]}:{offset[3:]}"
+    parts, followers = [schemas.REQUESTS.empty()], dict[tuple[int, int], float]()
+    for row in (row for row in rows if row["logs"]):
+        with suppress(NotFound):  # nobody asked for anything, so there is no line
+            log = usage.requests(row["logs"], broker=row["broker"], tz=zone, record_sizes=record_sizes)
+            parts.append(_in_time(log.frame, row, since))
+            followers.update(_followers(_in_time(log.left_out, row, since), (since, until)))
     seen = Observed(frozenset(row["broker"] for row in rows), since, until, followers)
-    return seen.marked(_requests_since(since, logs))
+    return seen.marked(pa.concat_tables(parts))
+
+
+def _logged_since(row: Mapping[str, Any]) -> datetime:
+    """The moment from which on a broker's log has all requests: later than its level was set where files were lost."""
+    since, until = cast("tuple[datetime, datetime]", (row["since"], row["until"]))
+    if row["complete"]:
+        return since
+    return max(since, beginning(Path(row["logs"][0]))) if row["logs"] else until
 
 
 OBSERVED = "kadmin.observed"
@@ -180,51 +188,10 @@ def _followers(requests: pa.Table, span: tuple[datetime, datetime]) -> Iterator[
         yield (leader, follower), max(pauses) / timedelta(milliseconds=1)
 
 
-def _requests_since(since: datetime, logs: Sequence[tuple[Row, usage.Requests]]) -> pa.Table:
-    return pa.concat_tables([schemas.REQUESTS.empty(), *(_in_time(log.frame, row, since) for row, log in logs)])
-
-
-def _logged_rows(observed: Iterable[Row]) -> list[Row]:
-    return [row for row in observed if row["logs"] is not None]
-
-
-def _logged_span(rows: Sequence[Row]) -> tuple[datetime, datetime]:
-    """The time that the logs of all brokers have."""
-    return max(map(_logged_since, rows)), max(row["until"] for row in rows)
-
-
-def _logged_since(row: Mapping[str, Any]) -> datetime:
-    """The moment from which on a broker's log has all requests: later than its level was set where files were lost."""
-    since, until = cast("tuple[datetime, datetime]", (row["since"], row["until"]))
-    if row["complete"]:
-        return since
-    return max(since, beginning(Path(row["logs"][0]))) if row["logs"] else until
-
-
-def _logs(rows: Iterable[Row], record_sizes: pa.Table | None) -> list[tuple[Row, usage.Requests]]:
-    """The request log of each broker that has one."""
-    return [(row, log) for row in rows if (log := _log_of(row, record_sizes)) is not None]
-
-
-def _log_of(row: Row, record_sizes: pa.Table | None) -> usage.Requests | None:
-    if not row["logs"]:
-        return None
-    try:
-        return usage.requests(row["logs"], broker=row["broker"], tz=_zone_here(), record_sizes=record_sizes)
-    except NotFound:  # nobody asked for anything, so there is no line
-        return None
-
-
 def _in_time(frame: pa.Table, row: Row, since: datetime) -> pa.Table:
     """REQUESTS of one broker in the time that was observed."""
     is_observed = pc.and_(pc.greater_equal(frame["time"], since), pc.less_equal(frame["time"], row["until"]))
     return frame.filter(is_observed).select(schemas.REQUESTS.names).cast(schemas.REQUESTS.schema)
-
-
-def _zone_here() -> str:
-    """A local Kafka's log4j writes the time of this machine."""
-    offset = datetime.now().astimezone().strftime("%z")
-    return f"{offset[:3]}:{offset[3:]}"
 
 
 def for_share_groups(kafka: LiveKafka) -> pa.Table | None:

@@ -106,19 +106,15 @@ def pairs_of(pairs: object) -> pa.Table:
     UsageError
         Neither of them, or the first row that is not a pair of names.
     """
+    if hasattr(pairs, "__arrow_c_stream__"):
+        table = arrow_table(pairs, (CLUSTER, *_PAIR_COLUMNS), _PAIRS)
+        refuse_other_than_text(table, _PAIR_COLUMNS, _PAIRS)
+        return table
     if not isinstance(pairs, list | tuple):
-        return _pairs_frame(pairs)
+        raise UsageError(f"pairs cannot be a {type(pairs).__name__}", hint="A list of (user, client_id), or a frame.")
     for number, pair in enumerate(pairs, 1):
         if not isinstance(pair, list | tuple) or len(pair) != 2:
             raise UsageError(f"row {number} of {_PAIRS} is not a pair", hint="For example ('alice', 'app').")
     users, ids = zip(*pairs, strict=True) if pairs else ((), ())
     names = {"user": users, "client_id": ids}
     return pa.table([column_of(names[name], name, _PAIRS) for name in names], schema=schemas.PAIRS.schema)
-
-
-def _pairs_frame(pairs: object) -> pa.Table:
-    if not hasattr(pairs, "__arrow_c_stream__"):
-        raise UsageError(f"pairs cannot be a {type(pairs).__name__}", hint="A list of (user, client_id), or a frame.")
-    table = arrow_table(pairs, (CLUSTER, *_PAIR_COLUMNS), _PAIRS)
-    refuse_other_than_text(table, _PAIR_COLUMNS, _PAIRS)
-    return table

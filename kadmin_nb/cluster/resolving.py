@@ -155,22 +155,16 @@ def of_clients(
     ask = partial(quotas_of, kafka, clients) if few else kafka.quotas.describe
     marked, quotas = kafka.together(partial(marks, kafka, assume_default), ask)
     asked = kernel.asked_keys(keys)
-    explanation = reasons(quotas, clients, [*asked]) if few else ()
-    resolved = (
-        _table_of(explanation, asked, overridden)
-        if few
-        else kernel.resolve_general(quotas, clients, keys=asked, overridden=overridden)
-    )
-    return EffectiveAnswer(stamped(resolved, kafka.id, {**marked, **({ENGINE: engine} if engine else {})}), explanation)
-
-
-def _table_of(explanation: Iterable[Effective], keys: Sequence[str], overridden: bool) -> pa.Table:
-    """EFFECTIVE of these reasons, key by key."""
-    of_keys = sorted(explanation, key=lambda reason: keys.index(reason.key))
+    mark = {**marked, **({ENGINE: engine} if engine else {})}
+    if not few:
+        resolved = kernel.resolve_general(quotas, clients, keys=asked, overridden=overridden)
+        return EffectiveAnswer(stamped(resolved, kafka.id, mark))
+    explanation = reasons(quotas, clients, [*asked])
+    of_keys = sorted(explanation, key=lambda reason: asked.index(reason.key))
     schema, names = schemas.effective(overridden), ("user", "client_id", "bucket_user", "bucket_client_id")
     if any(reason.user is None or reason.client_id is None for reason in of_keys):
         schema = pa.schema([field.with_nullable(field.nullable or field.name in names) for field in schema])
-    return schemas.table(schema, map(row_of, of_keys))
+    return EffectiveAnswer(stamped(schemas.table(schema, map(row_of, of_keys)), kafka.id, mark), explanation)
 
 
 def row_of(reason: Effective) -> Row:
@@ -208,16 +202,12 @@ def of_pairs(
     answer = of_clients(kafka, pairs.filter(pc.invert(is_null)), keys, overridden, assume_default, engine)
     if not places:
         return answer
-    return EffectiveAnswer(_with_failed(answer.to_arrow(), pairs["client_id"].take(places), places), answer.explanation)
-
-
-def _with_failed(table: pa.Table, client_ids: pa.ChunkedArray, places: Sequence[int]) -> pa.Table:
-    """With a row for each pair that has no user, and the columns `error` and `message` at the end."""
+    table, client_ids = answer.to_arrow(), pairs["client_id"].take(places).cast(pa.string())
     messages = [f"user is null in row {place} of the pairs, counting from 0" for place in places]
-    errors = ["INVALID_REQUEST"] * len(places)
-    failed = pa.table({"client_id": client_ids.cast(pa.string()), "error": errors, "message": messages})
+    failed = pa.table({"client_id": client_ids, "error": ["INVALID_REQUEST"] * len(places), "message": messages})
     nullable = pa.schema([field.with_nullable(True) for field in table.schema], table.schema.metadata)
-    return pa.concat_tables([table.cast(nullable), failed], promote_options="default")
+    whole = pa.concat_tables([table.cast(nullable), failed], promote_options="default")
+    return EffectiveAnswer(whole, answer.explanation)
 
 
 def of_ips(kafka: LiveKafka, ip: object, user: object, pairs: object, assume_default: bool) -> Answer:

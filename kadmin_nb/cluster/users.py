@@ -237,20 +237,15 @@ def user_configs(
     if key := next((key for key in keys or () if key not in known), None):
         near = did_you_mean(key, known, f"One of {', '.join(_KEYS)}.")
         raise Invalid(f"users have no key {key}", code="INVALID_CONFIG", hint=near)
-    chosen = [row for row in rows if keys is None or _is_about(row, keys)]
-    if only_set:
-        chosen = [row for row in chosen if row["kind"] != SUPPORTED]
+    chosen = []
+    for row in rows:  # what may not be seen is shown whatever is asked for
+        names = [row.get("key"), *(row.get("value", "").split(", ") if row["kind"] == SUPPORTED else ())]
+        is_about = keys is None or "error" in row or any(name in keys for name in names)
+        if is_about and not (only_set and row["kind"] == SUPPORTED):
+            chosen.append(row)
     answer = Answer(stamped(schemas.table(schemas.USER_CONFIGS, chosen), kafka.id))
     answer.hint = " ".join(notes) or None
     return answer
-
-
-def _is_about(row: Row, keys: Collection[str]) -> bool:
-    """True of a row of one of these keys, of a version that supports one, and of what may not be seen."""
-    if "error" in row:
-        return True
-    supported = row["value"].split(", ") if row["kind"] == SUPPORTED else ()
-    return row["key"] in keys or any(key in keys for key in supported)
 
 
 def _client_rows(kafka: LiveKafka, users: Selector, client_id: Any, notes: list[str]) -> Iterator[Row]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Self
 
 from ..errors import ExitState, Invalid, KadminError, PlanRefused, printable
@@ -39,8 +39,6 @@ _IDENTITY = (
 _OF_NO_VALUE = ("is_sensitive", "is_read_only", "is_default", "type")
 """The columns of CONFIGS that nobody knows of a value that is to be set."""
 
-_NONE_BEFORE: Sequence[Row] = ()
-
 
 def findings(rules: Iterable[Rule], frames: RuleFrames, before: RuleFrames | None = None) -> list[Finding]:
     """The findings of these rules; `before` has the frames without the plan that is judged."""
@@ -56,36 +54,20 @@ def _judged(rule: Rule, frames: RuleFrames, before: RuleFrames | None) -> Iterat
         yield verdict(rule, NOT_KNOWN, "; ".join(absent))
         return
     rows = rule.broken_by({name: frames.frame(name) for name in rule.takes})
-    was = _Before(_rows_before(rule, before))
+    # all that a rule finds in a plan is the plan's
+    earlier = None if before is None or "plan" in rule.takes else {name: before.frame(name) for name in rule.takes}
+    was: dict[str, float] = {}
+    for row in rule.broken_by(earlier) if earlier else ():
+        was[_identity(row)] = max(_excess(row), was.get(_identity(row), -math.inf))
     is_fleet = isinstance(frames, GivenFrames)
-    states = [AS_BEFORE if was.had(row) else BROKEN for row in rows]
+    # the same row broke the rule; one with an excess is the same while that has not grown
+    states = [AS_BEFORE if _excess(row) <= was.get(_identity(row), -math.inf) else BROKEN for row in rows]
     for state in (BROKEN, AS_BEFORE):
         yield from (_breach(rule, row, state, is_fleet) for row, its in zip(rows, states, strict=True) if its == state)
     unread = list(dict.fromkeys(reason for name in rule.takes for reason in frames.unread(name)))
     yield from (verdict(rule, NOT_KNOWN, reason) for reason in unread)
     if not rows and not unread:
         yield verdict(rule, KEPT, rule.reason)
-
-
-def _rows_before(rule: Rule, before: RuleFrames | None) -> Sequence[Row]:
-    """What breaks it without the plan. All that a rule finds in a plan is the plan's."""
-    if before is None or "plan" in rule.takes:
-        return _NONE_BEFORE
-    return rule.broken_by({name: before.frame(name) for name in rule.takes})
-
-
-class _Before:
-    """The rows that broke a rule before a plan."""
-
-    def __init__(self, rows: Iterable[Row]) -> None:
-        self._excess: dict[str, float] = {}
-        for row in rows:
-            identity = _identity(row)
-            self._excess[identity] = max(_excess(row), self._excess.get(identity, -math.inf))
-
-    def had(self, row: Row) -> bool:
-        """True if the same row broke the rule; one with an excess is the same while that has not grown."""
-        return _excess(row) <= self._excess.get(_identity(row), -math.inf)
 
 
 def _identity(row: Row) -> str:

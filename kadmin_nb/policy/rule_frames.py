@@ -111,11 +111,15 @@ class ClusterFrames:
 
     def frame(self, name: str) -> Any:
         """The frame of that name, of pandas."""
-        if name == "plan":
-            return to_pandas(_rows_of_plan(self.plan))
+        if name == "plan":  # with the `danger` of each row, null where it has none
+            assert self.plan is not None
+            dangers = {row["row"]: row["message"] for row in self.plan.dangers().to_arrow().to_pylist()}
+            rows = self.plan.to_arrow()
+            words = [dangers.get(row) for row in rows["row"].to_pylist()]
+            return to_pandas(rows.append_column("danger", pa.array(words, pa.string())))
         if name == "effective":
             return to_pandas(self._led(self._effective()))
-        return to_pandas(self._led(self.users if name == "users" else _readable(self.tables[name], KINDS[name])))
+        return to_pandas(self._led(self.users if name == "users" else _readable(self.tables[name], name)))
 
     def _effective(self) -> pa.Table:
         quotas = self._quotas
@@ -193,20 +197,13 @@ RuleFrames = ClusterFrames | GivenFrames
 """What rules are judged on."""
 
 
-def _rows_of_plan(plan: Any) -> pa.Table:
-    """PLAN with the `danger` of each row, null where it has none."""
-    dangers = {row["row"]: row["message"] for row in plan.dangers().to_arrow().to_pylist()}
-    rows = plan.to_arrow()
-    return rows.append_column("danger", pa.array([dangers.get(row) for row in rows["row"].to_pylist()], pa.string()))
-
-
-def _readable(table: pa.Table, kind: SnapshotKind) -> pa.Table:
+def _readable(table: pa.Table, name: str) -> pa.Table:
     """The rows of a frame that could be read, with the columns that rules see."""
     good = pc.is_valid(table["key"])
     if "error" in table.column_names:
         good = pc.and_(good, pc.is_null(table["error"]))
     table = table.filter(good)
-    return table.select([name for name in _COLUMNS[kind.name] if name in table.column_names])
+    return table.select([column for column in _COLUMNS[name] if column in table.column_names])
 
 
 # --- the frames as a plan leaves them ---

@@ -85,9 +85,7 @@ def known_clients(pairs: Any, by_cluster: bool) -> pa.Table:
 
 def shadowed(before: Any, after: Any) -> pa.Table:
     """SHADOWED: quotas that are shadowed in `after`, and were not in `before`, or were not there."""
-    was, will = (
-        dict(_by_cluster(input_columns.read_columns(quotas, QUOTA_COLUMNS, QUOTAS_LABEL))) for quotas in (before, after)
-    )
+    was, will = (_by_cluster(input_columns.read_columns(side, QUOTA_COLUMNS, QUOTAS_LABEL)) for side in (before, after))
     rows = [
         {CLUSTER: cluster, "entity": str(entity), "key": key, "value": value, "shadowed_by": str(winner)}
         for cluster, stored in will.items()
@@ -99,11 +97,11 @@ def shadowed(before: Any, after: Any) -> pa.Table:
     return schemas.table(schema, sorted(rows, key=lambda row: (row[CLUSTER] or "", row["entity"], row["key"])))
 
 
-def _by_cluster(table: pa.Table) -> Iterator[tuple[str | None, dict[Any, float]]]:
+def _by_cluster(table: pa.Table) -> dict[str | None, dict[Any, float]]:
     """The quotas of the levels that shadow, or can be shadowed, cluster by cluster."""
     rows = table.filter(pc.is_in(text_column(table, "level", QUOTAS_LABEL), _SHADOWY)).to_pylist()
-    for cluster in sorted({row.get(CLUSTER) for row in rows}, key=str):
-        yield cluster, stored_of(row for row in rows if row.get(CLUSTER) == cluster)
+    clusters = sorted({row.get(CLUSTER) for row in rows}, key=str)
+    return {cluster: stored_of(row for row in rows if row.get(CLUSTER) == cluster) for cluster in clusters}
 
 
 @dataclass(frozen=True)
@@ -176,7 +174,9 @@ class _Compared:
     @classmethod
     def of(cls, people: _KnownClients, key: str, was: pa.ChunkedArray, will: pa.ChunkedArray) -> _Compared:
         before, after = _Side.of(people, was), _Side.of(people, will)
-        effect, sharing = _effects(before, after), _sharing(before, after)
+        is_less, is_more = after.value < before.value, after.value > before.value
+        cases = effect_cases(before.kind == 0, after.kind == 0, is_less, is_more)
+        effect, sharing = np.select(cases, range(len(cases)), len(cases)), _sharing(before, after)
         same = (effect == EFFECTS.index(SAME_VALUE)) & ((sharing == SHARING.index(SAME)) | (sharing < 0))
         rows = np.flatnonzero(~same | (before.level != after.level))
         return cls(key, len(same), rows, effect[rows], sharing[rows], before.take(rows), after.take(rows))
@@ -212,13 +212,6 @@ def sharing_cases(was: Any, will: Any, clients_before: Any, clients_after: Any) 
         (was != both) & (will == both),
         (was == will) & fewer,
     ]
-
-
-def _effects(before: _Side, after: _Side) -> Longs:
-    """The number of each client's effect."""
-    is_less, is_more = after.value < before.value, after.value > before.value
-    cases = effect_cases(before.kind == 0, after.kind == 0, is_less, is_more)
-    return np.select(cases, range(len(cases)), len(cases))
 
 
 def _sharing(before: _Side, after: _Side) -> Longs:

@@ -67,7 +67,10 @@ class StoredRows:
         user, client = NameCodes.of(names["user"]), NameCodes.of(names["client_id"])
         _check_names(level, user, client)
         key = NameCodes.of(input_columns.non_null_column(names["key"], "key", QUOTAS_LABEL))
-        cluster = _clusters(table)
+        cluster = None
+        if CLUSTER in table.column_names:
+            texts = text_column(table, CLUSTER, QUOTAS_LABEL)
+            cluster = NameCodes.of(input_columns.non_null_column(texts, CLUSTER, QUOTAS_LABEL))
         entity, first = _entities(level, cluster, user, client)
         rows = cls(level, cluster, user, client, key, values, entity, first)
         rows._check_twice()
@@ -130,12 +133,6 @@ def _check_names(level: Longs, user: NameCodes, client: NameCodes) -> None:
             raise Invalid(f"level {LEVELS[level[row]]} does not fit {column}={name!r} in row {row} of {QUOTAS_LABEL}")
 
 
-def _clusters(table: pa.Table) -> NameCodes | None:
-    if CLUSTER not in table.column_names:
-        return None
-    return NameCodes.of(input_columns.non_null_column(text_column(table, CLUSTER, QUOTAS_LABEL), CLUSTER, QUOTAS_LABEL))
-
-
 def _entities(level: Longs, cluster: NameCodes | None, user: NameCodes, client: NameCodes) -> tuple[Longs, Longs]:
     """The number of each row's entity, and a row of each entity; -1 where the level is passed over."""
     rows = np.flatnonzero(level < len(LEVELS))
@@ -182,7 +179,9 @@ def tables_of(rows: StoredRows, keys: tuple[str, ...], overridden: bool) -> Tabl
     entities = _Entities(
         rows.level[rows.first], rows.clusters[rows.first], clusters, tags, user_row, client_row, row_cluster
     )
-    pairs, by_pair = _pair_table(entities)
+    both = np.flatnonzero(entities.at(LEVELS[0]))  # exact pairs of a user and a client-id
+    pair_keys = user_row[both] * len(row_cluster) + client_row[both]
+    no_pair = np.zeros((1, len(keys)), np.int32)
     of_user = _user_tables(entities, len(user_cluster))
     of_client = _client_tables(entities)
     return Tables(
@@ -191,8 +190,8 @@ def tables_of(rows: StoredRows, keys: tuple[str, ...], overridden: bool) -> Tabl
         None if rows.cluster is None else rows.cluster.names,
         users,
         clients,
-        pairs,
-        by_pair,
+        Probe.of(pair_keys, np.arange(len(both)) + 1),
+        np.concatenate([no_pair, tags[both]]),
         np.maximum.reduce(of_user),
         np.maximum.reduce(of_client),
         values,
@@ -237,14 +236,6 @@ def _side(
         row,
         row_cluster,
     )
-
-
-def _pair_table(entities: _Entities) -> tuple[Probe, Ints]:
-    """The look-up of exact (user, client-id) pairs, and their tags."""
-    both = np.flatnonzero(entities.at(LEVELS[0]))
-    keys = entities.user_row[both] * len(entities.row_cluster) + entities.client_row[both]
-    none = np.zeros((1, entities.tags.shape[1]), np.int32)
-    return Probe.of(keys, np.arange(len(both)) + 1), np.concatenate([none, entities.tags[both]])
 
 
 def _user_tables(entities: _Entities, count: int) -> tuple[Ints, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -58,38 +57,24 @@ def tree(quotas: Any) -> pa.Table:
     """
     given = input_columns.read_columns(quotas, QUOTA_COLUMNS, QUOTAS_LABEL)
     table = fitted(given, schemas.QUOTAS.schema, QUOTAS_LABEL)
-    _check_one_cluster(table)
+    if input_columns.CLUSTER in table.column_names and len(table.column(input_columns.CLUSTER).unique()) > 1:
+        raise UsageError("a tree shows one cluster", hint="Filter the quotas by cluster_id first.")
     rows: list[Row] = table.select(QUOTA_COLUMNS).to_pylist()
     stored = stored_of(row for row in rows if row["level"] in _SHADOWY)
     for row in rows:
-        row["parent"] = _parent(row)
+        group, depth = ORDER.get(row["level"], ORDER["OTHER"])
+        row["parent"] = format_word("user", row["user"] if group == 0 else DEFAULT) if depth else None
         if row["level"] in COMES_BEFORE:
             other = shadowed_by(stored, entity_at(LEVELS_BY_NAME[row["level"]], "", row["client_id"] or ""), row["key"])
             row["shadowed_by"] = None if other is None else str(other)
-    answer = schemas.table(schemas.TREE, sorted([*rows, *_absent_parents(rows)], key=_sort_key))
+    present = {row["entity"] for row in rows}
+    absent = {row["parent"]: row["user"] for row in rows if row["parent"] and row["parent"] not in present}
+    rows += [
+        {"entity": parent, "user": user, "level": "DEFAULT_USER" if user is None else "USER"}
+        for parent, user in absent.items()  # those that have no quota of their own
+    ]
+    answer = schemas.table(schemas.TREE, sorted(rows, key=_sort_key))
     return schemas.marked(answer, input_columns.stamp(table))
-
-
-def _check_one_cluster(table: pa.Table) -> None:
-    if input_columns.CLUSTER in table.column_names and len(table.column(input_columns.CLUSTER).unique()) > 1:
-        raise UsageError("a tree shows one cluster", hint="Filter the quotas by cluster_id first.")
-
-
-def _parent(row: Row) -> str | None:
-    """The entity one step up, as the grammar writes it."""
-    group, depth = ORDER.get(row["level"], ORDER["OTHER"])
-    if not depth:
-        return None
-    return format_word("user", row["user"] if group == 0 else DEFAULT)
-
-
-def _absent_parents(rows: Iterable[Row]) -> Iterator[Row]:
-    """A row without key and value for each parent that has no quota of its own."""
-    rows = list(rows)
-    stored = {row["entity"] for row in rows}
-    absent = {row["parent"]: row["user"] for row in rows if row["parent"] and row["parent"] not in stored}
-    for entity, user in absent.items():
-        yield {"entity": entity, "user": user, "level": "DEFAULT_USER" if user is None else "USER"}
 
 
 def _sort_key(row: Row) -> tuple[object, ...]:

@@ -17,7 +17,7 @@ from kadmin_nb.advice.config_rules import findings
 from kadmin_nb.cluster.audits import is_reassigning
 from kadmin_nb.cluster.changes import Changes
 from kadmin_nb.cluster.doctor import DoctorAnswer
-from kadmin_nb.cluster.permissions import PermissionsAnswer, Probe, _asked, _rows
+from kadmin_nb.cluster.permissions import PermissionsAnswer, _asked, row_of
 from kadmin_nb.cluster.quotas import Quotas
 from kadmin_nb.errors import TimedOut
 from kadmin_nb.frames import schemas
@@ -465,7 +465,7 @@ def test_a_right_that_no_broker_judged_is_not_known(name):
     """The request timed out, and the right was called granted: any other refusal says that it is there."""
     ask, allowed = RIGHTS[name]
     (refused,) = _asked(lambda: {_CLUSTER: ask()}, [_CLUSTER]).values()
-    (row,) = _rows([Probe("change quotas", rights.on_cluster("ALTER_CONFIGS"), refused)], "User:me")
+    row = row_of("change quotas", rights.on_cluster("ALTER_CONFIGS"), refused, "User:me")
     assert row["allowed"] is allowed
     answer = PermissionsAnswer(schemas.table(schemas.PERMISSIONS, [row]))
     titles = {

@@ -32,7 +32,7 @@ LOGGER, SLOW = observation.LOGGER, 60.0
 
 
 def level(cluster: kn.Cluster) -> str:
-    return observation.levels(cluster.port, [1])[1].level
+    return observation.levels(cluster.port, [1])[1]["value"]
 
 
 def set_level(cluster: kn.Cluster, wanted: str) -> None:
