@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from . import widgets as widgets
     from .cluster import Cluster as Cluster
     from .cluster import connect as connect
-    from .cluster import diff as diff
+    from .cluster.diff import diff as diff
     from .cluster.doctor import doctor as doctor
     from .cluster.policies import check as check
     from .frames.answer import Answer as Answer
@@ -56,7 +56,8 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 _ROOMS = ("charts", "clients", "fleets", "local", "runbooks", "sql", "state", "usage", "widgets")
 _NAMES = {
-    "cluster": "Cluster connect diff",
+    "cluster": "Cluster connect",
+    "cluster.diff": "diff",
     "cluster.doctor": "doctor",
     "cluster.policies": "check",
     "frames.answer": "Answer",

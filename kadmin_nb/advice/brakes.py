@@ -76,7 +76,7 @@ def brake(
     code: str, culprit: Configurable, key: str, message: str, edit: Edit | None = None, *,
     state: str = BITES, fix: str | None = None,
 ) -> Finding:  # fmt: skip
-    """One that slows, or may, or stands."""
+    """A brake in one of the states in which it is known."""
     severity = OK if state == STANDS else WARNING
     return Finding(code, severity, message, culprit, key, evidence={"state": state}, edit=edit, fix=fix)
 
@@ -111,7 +111,7 @@ def not_read(code: str, broker: int, key: str, seen: str = "") -> Finding:
 
 @dataclass(frozen=True)
 class ConfigFacts:
-    """What was read about a topic, or a broker: its configs and those of the brokers that are involved.
+    """What was read about a topic or a broker: its configs, and the configs of the brokers that are involved.
 
     `brokers` are all of the cluster; those that are `down` serve nothing, and the configs of those that are `unread`
     could not be read. `partitions` is None where `no_partitions` says why they were not read. `differing` are the
@@ -128,7 +128,7 @@ class ConfigFacts:
     differing: Sequence[Finding] = ()
 
     def own(self, *keys: str) -> list[ConfigValue]:
-        """The values of these keys that somebody has set."""
+        """The values of these keys that are set, and not Kafka's defaults."""
         return [value for value in self.configs if value.key in keys and value.text and value.source != Source.BUILT_IN]
 
     @property
@@ -138,7 +138,7 @@ class ConfigFacts:
 
     @property
     def coverage(self) -> Coverage:
-        """The brokers whose configs were read, of those that serve."""
+        """The brokers whose configs were read, of all that serve."""
         serving = frozenset(self.brokers) - {*self.down}
         return Coverage(serving - {*self.unread}, serving) if serving else Coverage()
 
@@ -149,7 +149,7 @@ class ConfigFacts:
 
 
 def of_topic(topic: Resource, facts: ConfigFacts) -> list[Finding]:
-    """The brakes of a topic, those that bite first."""
+    """The brakes of a topic; what bites comes first."""
     is_tiered = any(value.key == "remote.storage.enable" and value.text == "true" for value in facts.configs)
     unread = (not_read("tiered-storage", broker, TIERED[0]) for broker in sorted(facts.unread))
     tiered = (*_tiered(facts), *unread) if is_tiered else ()
@@ -162,7 +162,7 @@ def of_topic(topic: Resource, facts: ConfigFacts) -> list[Finding]:
 
 
 def of_broker(broker: Resource, facts: ConfigFacts) -> list[Finding]:
-    """The brakes of a broker, those that bite first."""
+    """The brakes of a broker; what bites comes first."""
     rates = []
     for value in facts.own(*THROTTLE_RATES):
         what = "moves between its disks" if value.key == BETWEEN_DISKS else "replicas that topics list"
@@ -362,7 +362,7 @@ def _tiered(facts: ConfigFacts) -> Iterator[Finding]:
 
 
 def config_brake(code: str, value: ConfigValue, message: str, state: str) -> Finding:
-    """One that the removal of a config lifts, where it was set; what stands in a broker's file is lifted there."""
+    """A brake that the removal of a config lifts, where it was set; a broker's file is edited by hand."""
     if value.source == Source.FILE:
         how = f"remove {value.key} from the server.properties of {value.resource}, and restart it"
         return brake(code, value.resource, value.key, message, state=state, fix=how)

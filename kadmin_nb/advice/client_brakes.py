@@ -118,8 +118,8 @@ class Throttling:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The connections of one address to one broker, of all clients there: new ones a second, those seen in the time
-    observed, and how many of these were open at the same time, at least: an idle one is not seen."""
+    """The connections of one address to one broker, of all clients at it: new ones a second, how many were seen in the
+    time observed, and how many of these were open at the same time, at least: an idle one is not seen."""
 
     ip: str
     broker: int
@@ -153,7 +153,7 @@ class ReplicaWaits:
 
 @dataclass(frozen=True)
 class ClientFacts:
-    """What was read about one client. `limits` and `others` are its own, and those of clients with a client-id.
+    """What was read about one client. `limits` are its own, `others` the limits of clients with a client-id.
 
     `coverage` is how much of the whole the usage is, its `rows` those of the client, None without usage; `is_measured`:
     brokers measured its buckets, and no row names it. `loads` has what each user and client-id used of a key on each
@@ -205,12 +205,12 @@ class ClientFacts:
 
     @property
     def is_unseen(self) -> bool:
-        """True if there is usage, and none of it can be the client's."""
+        """True if usage was given, and none of it can be the client's."""
         return self.coverage.rows == 0 and not self.is_measured
 
     @property
     def missing_brokers(self) -> str:
-        """The brokers without usage, in words; empty where there are none."""
+        """The brokers without usage, in words; empty where all have some."""
         missing = ", ".join(map(str, sorted(self.coverage.missing)))
         return missing and f"broker{'s' if len(self.coverage.missing) > 1 else ''} {missing}"
 
@@ -224,7 +224,7 @@ class ClientFacts:
 
 
 def of_client(facts: ClientFacts) -> list[Finding]:
-    """The brakes of a client, those that bite first."""
+    """The brakes of a client; what bites comes first."""
     of_quotas = [_unseen(facts)] if facts.is_unseen else [*_quotas(facts)]
     of_requests = (replace(one, coverage=facts.coverage) for one in (*_queues(facts), *_connections(facts)))
     beside = (*of_requests, *_client_configs(facts), *_slow_follower(facts), *_unreached(facts))

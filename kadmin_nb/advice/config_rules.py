@@ -118,7 +118,7 @@ def config_findings(configs: Any) -> pa.Table:
 
 
 def schema_of(names: Iterable[str]) -> pa.Schema:
-    """FINDINGS, with those of `cluster_id`, `taken_at` and `snapshot_id` that the configs have."""
+    """FINDINGS, with `cluster_id`, `taken_at` and `snapshot_id` as far as the configs have them."""
     names = set(names)
     kinds = {"cluster_id": pa.string(), "taken_at": MOMENT, "snapshot_id": pa.string()}
     further = {name: pa.field(name, kind) for name, kind in kinds.items() if name in names}

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .permissions import PermissionsAnswer
     from .users import Scram, UsersAnswer
 
-__all__ = ["Cluster", "connect", "diff"]
+__all__ = ["Cluster", "connect"]
 
 
 def connect(
@@ -385,6 +385,8 @@ class Cluster:
 
     def diff(self, other: object, *, everything: bool = False, cluster_id: str | None = None) -> Diff:
         """DIFF from this cluster, side `a`, to another, a file, a snapshot or a time of a history; see `kn.diff`."""
+        from .diff import diff
+
         return diff(self, other, everything=everything, cluster_id=cluster_id)
 
     def metrics(
@@ -455,41 +457,3 @@ class Cluster:
 
     def __repr__(self) -> str:
         return f"<Cluster {self.id} at {self.settings.bootstrap}>"
-
-
-_PLAN = "plan:"
-"""Before the file or the id of a plan, where a word names a side."""
-
-
-def diff(a: object, b: object, *, everything: bool = False, cluster_id: str | None = None) -> Diff:
-    """DIFF: the differences from `a` to `b`, a row for each resource and key; rows can be staged on either side.
-
-    Each side is a Cluster or what `connect` takes as target, both as they are now; a snapshot, or the `.parquet` file
-    that one was saved to; a declarative file (`.yaml`, `.yml`, `.json`), or what was read from one;
-    `history:WHERE@TIME`, what a history has of a moment (`history:lake/kafka@2h ago`; without a time its newest); a
-    plan, `plan:FILE` or `plan:ID`: what it leaves, of its rows alone; or a frame of quotas or of configs. What one side
-    could not read is `unknown`, what it says nothing of is not compared.
-    Brokers of two clusters are compared by their role.
-
-    Parameters
-    ----------
-    everything
-        Also show rows that differ only by a default, or by nature, as ids of brokers do; they are always counted.
-    cluster_id
-        The cluster, if a history has several; default: that of the other side.
-
-    Raises
-    ------
-    UsageError
-        The same side twice; quotas with configs; something that is not a side.
-    NotFound, Invalid, ConnectionFailed, NotAuthorized
-        A side does not exist, or cannot be read.
-    """
-    from ..plans.journal.store import plan_named
-    from ..state.compare import compare
-
-    sides = [
-        plan_named(side.removeprefix(_PLAN)) if isinstance(side, str) and side.startswith(_PLAN) else side
-        for side in (a, b)
-    ]
-    return compare(*sides, connect=connect, everything=everything, cluster_id=cluster_id)

@@ -240,7 +240,7 @@ def made_up(client_id: str) -> MadeUp | None:
 
 
 def by_pattern(client_ids: Iterable[str]) -> dict[MadeUp, list[str]]:
-    """The client-ids that were made up, by their pattern, those of the largest first; numbers from ALIKE on."""
+    """The client-ids that were made up, by their pattern, the largest groups first; numbers from ALIKE on."""
     groups: dict[MadeUp, list[str]] = {}
     for client_id in dict.fromkeys(client_ids):
         if found := made_up(client_id):

@@ -49,7 +49,7 @@ NOTHING = "nothing found that slows {}"
 
 
 class BrakesAnswer(Findings):
-    """BRAKES: what slows a client, a topic, a broker or a group, those that bite first. Its title names the first. A
+    """BRAKES: what slows a client, a topic, a broker or a group; what bites comes first. Its title names the first. A
     brake of which nothing is known is an answer, too: it does not fail. `unread` are the parts of the cluster that
     could not be read, so that nothing is said about them."""
 

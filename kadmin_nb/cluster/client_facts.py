@@ -293,7 +293,7 @@ _AT_FIRST = timedelta(seconds=1)
 
 
 def addresses_of(connections: Sequence[Row], client: tuple[str, str]) -> list[Address]:
-    """The connections of each address of a client to each broker, of all clients there."""
+    """The connections of each address of a client to each broker, of all clients at that address."""
     if not connections:
         return []
     begin, end = min(row["first"] for row in connections), max(row["last"] for row in connections)

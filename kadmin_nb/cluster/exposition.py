@@ -111,7 +111,7 @@ def _family(name: str, labels: Sequence[str], words: str, samples: Samples) -> M
 
 
 def label(text: str) -> str:
-    """The value of a label: a text that is longer than any name somebody meant is cut, and stays one of its own."""
+    """The value of a label: a text that is longer than any real name is cut, and differs from all others still."""
     if len(text) <= LONGEST:
         return text
     return f"{text[:LONGEST]}…{hashlib.sha256(text.encode()).hexdigest()[:12]}"
@@ -151,8 +151,8 @@ def _resolved(quotas: pa.Table) -> pa.Table:
 
 
 def buckets_of(rows: pa.Table) -> dict[str, pa.ChunkedArray]:
-    """The buckets of EFFECTIVE or UTILISATION; a name is "" where it is not part of the bucket, and where it stands for
-    each that no quota names."""
+    """The buckets of EFFECTIVE or UTILISATION; a name is "" where it is not part of the bucket, and where it means each
+    name that no quota has."""
     columns = zip(BUCKET, ("key", "level", "bucket_user", "bucket_client_id"), strict=True)
     return {name: pc.fill_null(rows[column].cast(pa.string()), "") for name, column in columns}
 
@@ -164,7 +164,7 @@ def each_once(rows: pa.Table, whose: Sequence[str], figures: Sequence[str]) -> p
 
 
 def of_use(used: pa.Table, most: int) -> dict[str, Samples]:
-    """What buckets used and how they were throttled, on each broker; those that use most of their limit first."""
+    """What buckets used and how they were throttled, on each broker; the ones that use most of their limit first."""
     order = [("utilisation", "descending"), ("throttle_ms", "descending"), *((name, "ascending") for name in _ON)]
     units = dict(_by_unit(used, order))
     rows = [*chain(*units.values())]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class GroupConfigsAnswer(Answer):
-    """GROUP_CONFIGS. Below it are the values that brokers clamp, and those that the type of their group ignores."""
+    """GROUP_CONFIGS. Below it are the values that brokers clamp, or that have no effect on a group of that type."""
 
     def __init__(self, table: pa.Table, remarks: Iterable[str] = ()) -> None:
         super().__init__(table)

@@ -77,7 +77,7 @@ Say = Callable[[str], None]
 
 
 class ClusterCollector(Collector):
-    """The metrics of a cluster, for as many scrapes as there are.
+    """The metrics of a cluster, for any number of scrapes.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ class ClusterCollector(Collector):
         measured: Mapping[Place, float | None] = {}
         found: dict[str, Any] = {}
         frame = given.to_arrow() if isinstance(given, Answer) else given
-        names: Iterable[object] = getattr(frame, "column_names", None) or getattr(frame, "columns", ())
+        names: Any = getattr(frame, "column_names", None) or getattr(frame, "columns", ())
         if {"type", "name", "time"} <= {*map(str, names)}:  # METRICS, not USAGE
             differences = utilisation_differences(given, quotas)
             measured = differences.measured
@@ -209,7 +209,7 @@ class ClusterCollector(Collector):
 
 
 def is_unfinished(plan: Plan, state: JournalState) -> bool:
-    """True for a plan that was started, can still be resumed, and has rows of which nobody knows what became."""
+    """True for a plan that was started, can still be resumed, and has rows whose outcome is not known."""
     settled = {row for row, told in state.states.items() if told not in (UNKNOWN, UNVERIFIED)}
     return state.runs > 0 and not plan.head.has_expired() and any(change.row not in settled for change in plan.changes)
 
@@ -235,7 +235,7 @@ class Reading:
             Thread(target=self._run, name=f"kadmin-metrics-{self.name}", daemon=True).start()
 
     def wait(self, until: float) -> None:
-        """Wait for the reading under way; not for one that was slow before, of which there is an earlier one."""
+        """Wait for the reading under way, but not for a slow one that has an earlier result."""
         if self.found and self.seconds > self._quick:
             return
         if not self._done.wait(max(0.0, until - time.monotonic())):

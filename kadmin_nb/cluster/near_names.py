@@ -29,7 +29,7 @@ Lister = Callable[[LiveKafka], Iterable[str]]
 
 
 def names_of(settings: Settings) -> dict[str, tuple[str, ...]]:
-    """The names by the word that they stand behind, each sorted; those that we may not list are left out.
+    """The names that may follow each word, sorted; what we may not list is left out.
 
     Over a connection of its own, so that it may be asked beside others.
 
@@ -94,18 +94,18 @@ MISSING = 20
 
 
 class NearName(NamedTuple):
-    """A hint for a resource that is not there, and the resource that was `meant`, where one is near."""
+    """A hint for a resource that does not exist, and the resource that was `meant`, where one is near."""
 
     hint: str
     meant: str | None = None
 
     def noted(self, change: Change) -> Change:
-        """The change of a resource that is not there, with the hint as its note."""
+        """The change of a resource that does not exist, with the hint as its note."""
         return change.noted((self.hint[0].lower() + self.hint[1:]).rstrip(".")).with_(meant=self.meant)
 
 
 def resources(kafka: LiveKafka, missing: Iterable[Configurable]) -> dict[Configurable, NearName]:
-    """`Did you mean topic=orders?` for those of these that have a near one, or which brokers there are."""
+    """`Did you mean topic=orders?` for each of these that has a near one, or which brokers the cluster has."""
     some = list(islice(missing, MISSING))
     try:
         topics = kafka.topics() if any(resource.topic is not None for resource in some) else []

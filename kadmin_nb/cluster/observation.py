@@ -106,7 +106,7 @@ class ObservationAnswer(Answer):
 
     @property
     def logs(self) -> tuple[str, ...]:
-        """The files that have the requests, those of a broker oldest first, where they are known."""
+        """The files that have the requests, where they are known; a broker's oldest file comes first."""
         return tuple(file for files in self._table["logs"].to_pylist() for file in files or ())
 
     @property
@@ -161,7 +161,7 @@ class ObservationAnswer(Answer):
 
     @property
     def lines(self) -> str:
-        """The commands that restore the remaining levels, a line a broker."""
+        """The commands that restore the remaining levels, one line per broker."""
         rows = (row for row in self._table.to_pylist() if row["state"] == LEFT)
         return "\n".join(restoring(row["broker"], row["level_before"]) for row in rows)
 

@@ -51,7 +51,7 @@ _HARMLESS = {"TOPIC": "retention.ms", "GROUP": "consumer.session.timeout.ms"}
 
 
 class PermissionsAnswer(Answer):
-    """PERMISSIONS. Below it stand the lines that grant what is missing."""
+    """PERMISSIONS. Below it are the lines that grant what is missing."""
 
     def _title(self) -> str:
         """The finding in a sentence."""
@@ -160,7 +160,7 @@ _UNANSWERED = ("REQUEST_TIMED_OUT", "NETWORK_EXCEPTION", "BROKER_NOT_AVAILABLE",
 
 
 def user_in_words(settings: Settings) -> str | None:
-    """`databricks:alice@example.com` there, else `User:alice` for a login that the broker checked; else None.
+    """`databricks:alice@example.com` on Databricks, else `User:alice` for a login that the broker checked; else None.
 
     What a broker calls the owner of a certificate is its own affair, and Kafka has no request that asks.
     """

@@ -58,7 +58,7 @@ class RequestLog:
 
 @contextmanager
 def request_logs(cluster_id: str) -> Iterator[dict[int, RequestLog]]:
-    """Those of a local Kafka's brokers by their ids, followed until the block ends; of others nobody can know."""
+    """The request logs of a local Kafka's brokers by their ids, followed until the block ends; none of any other."""
     places = {broker: place for broker, place in log_places(cluster_id).items() if place.exists()}
     with ExitStack() as stack:
         yield {broker: RequestLog(stack.enter_context(place.open("rb")), place) for broker, place in places.items()}
@@ -159,7 +159,7 @@ class Observed:
 
     @classmethod
     def of(cls, requests: object) -> Observed | None:
-        """What the metadata of requests say; None of those that were not observed from here."""
+        """What the metadata of requests say; None of requests that were not observed from here."""
         text = mark(requests, OBSERVED) if isinstance(requests, pa.Table) else None
         if text is None:
             return None
@@ -195,7 +195,7 @@ def _in_time(frame: pa.Table, row: Row, since: datetime) -> pa.Table:
 
 
 def for_share_groups(kafka: LiveKafka) -> pa.Table | None:
-    """RECORD_SIZES of all topics; None where there is no share group, or the sizes may not be read."""
+    """RECORD_SIZES of all topics; None without a share group, or where the sizes may not be read."""
     if "share" not in group_types(kafka).values():
         return None
     try:

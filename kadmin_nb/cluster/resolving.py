@@ -185,7 +185,7 @@ def row_of(reason: Effective) -> Row:
 def of_pairs(
     kafka: LiveKafka, pairs: pa.Table, keys: Sequence[str] | None, overridden: bool, assume_default: bool, engine: str
 ) -> EffectiveAnswer:
-    """EFFECTIVE for PAIRS that somebody has: one without a user is a row at the end, with its error.
+    """EFFECTIVE for given PAIRS: one without a user is a row at the end, with its error.
 
     A null client-id is a client that sends none.
 
@@ -324,7 +324,7 @@ def unread(brokers: Iterable[Broker], rows: Iterable[Row]) -> dict[int, str]:
 
 
 def values_of(rows: Iterable[Row]) -> list[ConfigValue]:
-    """The values in them; what a broker does not tell is not there."""
+    """The values in these rows of CONFIGS; what a broker does not tell is left out."""
     return [ConfigValue.of(row) for row in rows if row["error"] is None and row["key"]]
 
 

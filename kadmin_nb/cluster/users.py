@@ -90,7 +90,7 @@ _USER, _EVERYBODY = "User:", "User:*"
 
 
 class UsersAnswer(Answer):
-    """USERS. Below it stand the meanings of its findings, and `notes`: a sentence for each source that told nothing.
+    """USERS. Below it are the meanings of its findings, and `notes`: a sentence for each source that told nothing.
 
     `unread` are those of sources that could not be read.
     """

@@ -46,7 +46,7 @@ SHOWN = 5
 
 
 class WhyAnswer(PartlyRead):
-    """WHY: a row a quota key of one client. Its display is the whole answer in words, what slows the client first.
+    """WHY: one row per quota key of one client. Its display is the whole answer in words, what slows the client first.
 
     `brakes` has what slows it, `explanation` the reasons of its limits, `lifts` the changes that would lift a limit,
     `sharing` the known clients of each bucket, by key; it is empty where no USAGE was given. `others` is, of a client
@@ -76,7 +76,7 @@ class WhyAnswer(PartlyRead):
         return Answer(schemas.table(schemas.LIFTS, map(_lift_row, count(1 + len(self.brakes)), self.lifts)))
 
     def edit(self, number: int) -> Edit:
-        """The change of that number, from 1: it lifts a brake, or a limit; those of the brakes come first.
+        """The change of that number, from 1: the brakes have the first ones, and limits the others.
 
         Raises
         ------

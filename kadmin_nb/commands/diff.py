@@ -51,7 +51,7 @@ def diff(
     {here} 'history:lake/kafka@2h ago' prod --all
     {here} staging prod --stage-on b --rows 3f9a27c41b2e:1-3,7 --apply
     """
-    from ..cluster import diff as compared
+    from ..cluster.diff import diff as compared
 
     which, _, numbers = (rows or "").rpartition(":")
     _refuse_half_a_wish(onto, rows, which, plan_options)

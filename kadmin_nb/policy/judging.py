@@ -207,7 +207,7 @@ class PolicyAnswer(Findings):
         return self
 
     def dangers(self, plan: Plan) -> list[Finding]:
-        """The dangers of a plan that its rules see: they stand at the row that is broken, else at the first."""
+        """The dangers of a plan that its rules see, each at the row that is broken, else at the first."""
         found = []
         for breach in self.findings if plan.changes else ():
             if breach.severity == DANGER:

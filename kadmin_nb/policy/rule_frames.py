@@ -159,7 +159,7 @@ _NAMES = pa.schema([schemas.QUOTAS.schema.field("user"), schemas.QUOTAS.schema.f
 
 @dataclass(frozen=True)
 class GivenFrames:
-    """Frames that somebody gives, by the names of rules' parameters: of a fleet in Spark, or of anything else."""
+    """Frames that were given by the names of rules' parameters: of a fleet in Spark, or of anything else."""
 
     given: Mapping[str, Any]
 
@@ -253,7 +253,7 @@ OTHER = "<any other>"
 
 
 def possible_clients(quotas: pa.Table) -> pa.Table:
-    """PAIRS that stand for all clients of these quotas."""
+    """PAIRS that represent all clients of these quotas."""
     users, clients = (pc.unique(quotas[name]).drop_null().to_pylist() for name in ("user", "client_id"))
     other = _unused({*users, *clients})
     both = quotas.filter(pc.and_(pc.is_valid(quotas["user"]), pc.is_valid(quotas["client_id"])))

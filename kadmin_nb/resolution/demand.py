@@ -29,7 +29,7 @@ _COUNTED = ("active", "throttled", "throttled_for", "longest", "delay", "first")
 
 
 def judged(demand: pa.Table, names: Sequence[str], tokens: str) -> pa.Table:
-    """A row a bucket, in no order: the columns of BACKTEST, `first_throttled` in microseconds.
+    """One row per bucket, in no order: the columns of BACKTEST, `first_throttled` in microseconds.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ def known_clients(pairs: Any, by_cluster: bool) -> pa.Table:
 
 
 def shadowed(before: Any, after: Any) -> pa.Table:
-    """SHADOWED: quotas that are shadowed in `after`, and were not in `before`, or were not there."""
+    """SHADOWED: quotas that are shadowed in `after`, and were not so in `before`."""
     was, will = (_by_cluster(input_columns.read_columns(side, QUOTA_COLUMNS, QUOTAS_LABEL)) for side in (before, after))
     rows = [
         {CLUSTER: cluster, "entity": str(entity), "key": key, "value": value, "shadowed_by": str(winner)}

@@ -142,7 +142,7 @@ class Codes:
 
 @dataclass(frozen=True)
 class BoundArrays:
-    """The result, a row a key and a column a pair; `valid` are bitmaps as Arrow has them.
+    """The result, one row per key and one column per pair; `valid` are bitmaps as Arrow has them.
 
     `users` and `client_ids` are codes of the buckets' names.
     """

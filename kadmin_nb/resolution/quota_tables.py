@@ -78,7 +78,7 @@ class StoredRows:
 
     @property
     def clusters(self) -> Longs:
-        """The cluster of each row, 0 where there is only one."""
+        """The number of each row's cluster, 0 of a single one."""
         return np.zeros(len(self.level), np.int64) if self.cluster is None else self.cluster.codes
 
     def _check_twice(self) -> None:

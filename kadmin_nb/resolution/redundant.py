@@ -33,7 +33,7 @@ _OF_NAMED_CLIENTS = ("CLIENT_OF_DEFAULT_USER", "CLIENT")
 
 
 def redundant(quotas: pa.Table) -> list[Finding]:
-    """The quotas of QUOTAS that repeat what would hold anyway, in their order; those that bind nobody are left out.
+    """The quotas of QUOTAS that repeat what would hold anyway, in their order; a quota without clients is left out.
 
     Each is judged by itself: of two that stand in for one another both are `safe` to remove, and only the first has
     the edit that does.

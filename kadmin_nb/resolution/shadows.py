@@ -138,7 +138,7 @@ def words_of(edit: Edit) -> str:
 
 
 def lifts(stored: Stored, now: Effective, to: float | None = None) -> tuple[Lift, ...]:
-    """The changes that lift this limit, those that reach the fewest clients first; none where nothing binds.
+    """The changes that lift this limit, the fewest clients reached first; none where nothing binds.
 
     Parameters
     ----------

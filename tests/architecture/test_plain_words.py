@@ -130,8 +130,8 @@ def _in_rooms() -> Iterator[tuple[str, str]]:
 
 
 REWRITTEN = {
-    "admin", "client_configs", "commands", "fleets", "jars", "kadmin_magics", "kafka_commands", "local", "model",
-    "plans", "profiles", "runbooks", "sql", "state", "usage",
+    "admin", "advice", "client_configs", "cluster", "commands", "fleets", "jars", "kadmin_magics", "kafka_commands",
+    "local", "model", "plans", "policy", "profiles", "resolution", "runbooks", "sql", "state", "usage",
 }  # fmt: skip
 
 
