@@ -21,7 +21,7 @@ from ..model.resources import Resource, Source
 from ..resolution.rules import Effective, Stored, is_host_name
 from ..resolution.rules import address as one_spelling
 from ..resolution.shadows import TIMES, Quota, closest, lifts, setting, words_of
-from .brakes import (
+from .config_brakes import (
     BITES,
     MAY_BITE,
     OVERRIDES,

@@ -435,7 +435,7 @@ class Cluster:
         --------
         >>> cluster.metrics(textfile="/var/lib/prometheus/node-exporter/kadmin.prom")  # doctest: +SKIP
         """
-        from .metrics import text_of_one_scrape
+        from .scrapes import text_of_one_scrape
 
         return text_of_one_scrape(self, usage, against, most, textfile, assume_default)
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..admin import topics
+from ..advice.audit_answers import Audit, ConfigFindings
 from ..advice.config_rules import findings, relevant
-from ..advice.findings import Audit, ConfigFindings
 from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError
 from ..frames import schemas
@@ -31,9 +31,8 @@ from ..resolution.tree import tree
 from ..state.taking import configs_of, listed_resources
 from ..usage.covered import coverage
 from ..usage.limits_used import known_clients
-from . import resolve_engines
 from .groups import group_types
-from .resolving import marks
+from .resolving import marks, pairs_of
 
 SHADOWED, REDUNDANT, UNLIMITED, CLIENT_IDS = "shadowed", "redundant", "unlimited", "client-ids"
 QUOTA_FINDINGS = {
@@ -68,7 +67,7 @@ def quota_audit(kafka: LiveKafka, clients: object, keys: Sequence[str] | None, a
         pairs = pa.table({"user": users.take(pa.array(np.repeat(np.arange(len(users)), 2))), "client_id": client_ids})
         found += _unlimited(quotas, pairs, keys, None)
     else:
-        given = resolve_engines.pairs_of(clients)
+        given = pairs_of(clients)
         known, covered = _known_clients(given), _coverage(kafka, given)
         found += _unlimited(quotas, known, keys, covered)
         for missing in _not_known(given, len(known), covered):

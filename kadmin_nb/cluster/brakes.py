@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..admin.ports import SPECIFIED, Broker, Component
 from ..admin.wire import PATIENCE
-from ..advice import brakes as rules
 from ..advice import client_brakes
-from ..advice.brakes import BITES, BROKER_KEYS, MIN_IN_SYNC, OVERRIDES, PER_ADDRESS, STANDS, ConfigFacts
+from ..advice import config_brakes as rules
 from ..advice.client_brakes import IO_THREADS, ClientFacts
+from ..advice.config_brakes import BITES, BROKER_KEYS, MIN_IN_SYNC, OVERRIDES, PER_ADDRESS, STANDS, ConfigFacts
 from ..advice.config_rules import findings
 from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError, NotFound, printable

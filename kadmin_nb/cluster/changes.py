@@ -50,7 +50,7 @@ from . import near_names
 
 if TYPE_CHECKING:
     from ..policy import PolicyAnswer
-    from ..policy.rules import Given
+    from ..policy.rule_functions import Given
 
 LIFETIME = timedelta(days=7)
 """The time in which a plan may be applied unless it says otherwise."""

@@ -20,7 +20,7 @@ from . import near_names
 from .near_names import CLIENT_METRICS
 
 if TYPE_CHECKING:
-    from ..advice.findings import ConfigFindings
+    from ..advice.audit_answers import ConfigFindings
     from ..state import History
     from .brakes import BrakesAnswer
 

@@ -125,10 +125,9 @@ def _asked(
     """The broker's refusals. It checks rights first: any other one says that the right is there, if it is an answer."""
     try:
         return ask()
-    except NotAuthorized as exc:
-        return dict.fromkeys(resources, Refusal(exc.code or "CLUSTER_AUTHORIZATION_FAILED", str(exc)))
-    except (TimedOut, ConnectionFailed) as exc:
-        return dict.fromkeys(resources, Refusal(exc.code or "REQUEST_TIMED_OUT", str(exc)))
+    except (NotAuthorized, TimedOut, ConnectionFailed) as exc:
+        code = "CLUSTER_AUTHORIZATION_FAILED" if isinstance(exc, NotAuthorized) else "REQUEST_TIMED_OUT"
+        return dict.fromkeys(resources, Refusal(exc.code or code, str(exc)))
 
 
 _NOUNS = {ScramUser.kind: "credentials"}

@@ -18,11 +18,11 @@ from ..plans.plan import Plan
 from ..policy import PolicyAnswer, Rule, rules_of
 from ..policy.judging import findings
 from ..policy.rule_frames import MADE_OF, ClusterFrames, GivenFrames
-from ..policy.rules import Given
+from ..policy.rule_functions import Given
 from ..state.snapshot_kinds import CONFIGS
 from ..state.snapshots import Snapshot
 from ..state.taking import snapshot_of
-from .resolve_engines import pairs_of
+from .resolving import notes_on_callbacks, pairs_of
 
 
 def check(rules: Given | Iterable[Given], target: Any, *, on: Any = None, pairs: Any = None) -> PolicyAnswer:
@@ -140,8 +140,6 @@ def _of_live(kafka: LiveKafka, rules: Collection[Rule], clients: pa.Table | None
     snapshot = snapshot_of(kafka, [scope for kind in kinds for scope in kind.scopes])
     more: dict[str, Any] = {}
     if "effective" in taken and CONFIGS not in kinds:
-        from .resolving import notes_on_callbacks
-
         more["by_callback"] = bool(notes_on_callbacks(kafka))
     if "users" in taken:
         from .users import users

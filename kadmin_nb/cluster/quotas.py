@@ -121,7 +121,7 @@ class Quotas:
         if ip is not None:
             return resolving.of_ips(self._kafka, ip, user, pairs, assume_default)
         if pairs is not None:
-            return self._resolve_many(pairs, engine, keys, overridden, assume_default)
+            return resolving.of_many(self._kafka, pairs, engine, keys, overridden, assume_default)
         if engine is not None:
             raise UsageError("engine is for pairs", hint="Leave it out for one client, or a few.")
         clients = resolving.clients_of(self._kafka, user, client_id)
@@ -215,17 +215,6 @@ class Quotas:
         known = {key.name for key in QUOTA_KEYS} | set(pc.unique(self._kafka.quotas.describe()["key"]).to_pylist())
         if key := next((key for key in strange if key not in known), None):
             raise UsageError(f"{key} is not a quota key", hint=did_you_mean(key, sorted(known), _ONE_OF))
-
-    def _resolve_many(
-        self, pairs: object, engine: str | None, keys: Sequence[str] | None, overridden: bool, assume_default: bool
-    ) -> Answer:
-        from . import resolve_engines, resolving
-
-        clients = resolve_engines.chosen(pairs, engine)
-        if clients.is_on_spark:
-            marks = resolving.marks(self._kafka, assume_default)
-            return resolve_engines.on_spark(self._kafka, clients, keys, overridden, marks)
-        return resolving.of_pairs(self._kafka, clients.frame, keys, overridden, assume_default, clients.why)
 
     def utilisation(
         self,

@@ -1,10 +1,13 @@
-"""The quota that binds a client, asked of a cluster: what to fetch, whether it can be known, and the reasons."""
+"""The quota that binds a client, asked of a cluster: what to fetch, whether it can be known, and the reasons; of very
+many clients, where they are resolved."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, product
+from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -13,12 +16,16 @@ import pyarrow.compute as pc
 from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Broker, Component, serving
 from ..admin.wire import PATIENCE
 from ..client_configs.kafka import LiveKafka
-from ..errors import NotFound, NotKnowable, UsageError, printable
-from ..frames import schemas
+from ..errors import Invalid, NotFound, NotKnowable, UsageError, printable
+from ..frames import SPARK, files, refuse_unknown, schemas
+from ..frames import spark as sparks
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
+from ..frames.engine_choice import Placed, Work
+from ..frames.given_frames import arrow_table, column_of, refuse_other_than_text
+from ..frames.lazy_answer import SparkAnswer
 from ..frames.meanings import general_client
-from ..frames.schema_metadata import ENGINE, NOTES, noted, stamped
+from ..frames.schema_metadata import CLUSTER_ID, ENGINE, NOTES, TAKEN_AT, noted, now, stamped
 from ..hints import Hint, Option, sentence
 from ..model.config_values import ConfigValue
 from ..model.entity import Entity
@@ -26,15 +33,15 @@ from ..model.findings import Row
 from ..model.grammar import DEFAULT, Selector, format_word, matcher, parts
 from ..model.levels import IP, SHARERS
 from ..model.quota_keys import CALLBACK, IP_KEYS, on_all_brokers, readable
-from ..model.resources import Resource
 from ..resolution import kernel
-from ..resolution.input_columns import check_clusters
+from ..resolution.input_columns import CLUSTER, check_clusters
 from ..resolution.kernel import resolve_ip
 from ..resolution.rules import Effective, explain, on_host_names, stored_of
 from ..resolution.tree import tree
-from . import resolve_engines
 
 if TYPE_CHECKING:
+    from pyarrow import dataset
+
     from ..frames.blocks import Block
 
 
@@ -210,6 +217,21 @@ def of_pairs(
     return EffectiveAnswer(whole, answer.explanation)
 
 
+def of_many(
+    kafka: LiveKafka, pairs: object, engine: str | None, keys: Sequence[str] | None, overridden: bool,
+    assume_default: bool,
+) -> Answer:  # fmt: skip
+    """EFFECTIVE for PAIRS of any number: by the Arrow kernel here, or by the same kernel on Spark's workers."""
+    clients = placed(pairs, engine)
+    if not clients.is_on_spark:
+        return of_pairs(kafka, clients.frame, keys, overridden, assume_default, clients.why)
+    from ..fleets import resolve
+
+    marked = marks(kafka, assume_default)
+    resolved = resolve(kafka.quotas.describe(), clients.frame, keys=keys, overridden=overridden)
+    return clients.answered(resolved, {CLUSTER_ID: kafka.id, TAKEN_AT: now(), **marked})
+
+
 def of_ips(kafka: LiveKafka, ip: object, user: object, pairs: object, assume_default: bool) -> Answer:
     """EFFECTIVE_IP for an address or a list of them."""
     if user is not None or pairs is not None:
@@ -257,63 +279,48 @@ def marks(kafka: LiveKafka, assume_default: bool) -> dict[str, str]:
     """The remarks on the answer, the number of brokers among them; refuses when one decides by a class of its own."""
     registered = kafka.brokers()
     brokers = [broker for broker in registered if not broker.is_fenced]
-    rows = _callback_rows(kafka, brokers)
+    rows = broker_rows(kafka, brokers, (CALLBACK,), synonyms=False)
     found, missing = marks_of(rows, len(brokers), assume_default), unread(registered, rows)
-    notes = [*missing.values(), *_notes_on_classes(rows)]
+    notes = [*missing.values(), *map(_NOTE.format, _callbacks(rows))]
     return {**found, NOTES: "\n".join(map(printable, notes))} if notes else found
 
 
 def notes_on_callbacks(kafka: LiveKafka) -> list[str]:
     """A sentence for each broker that decides quotas by a class of its own."""
-    return _notes_on_classes(_callback_rows(kafka, serving(kafka)))
+    return [*map(_NOTE.format, _callbacks(broker_rows(kafka, serving(kafka), (CALLBACK,), synonyms=False)))]
 
 
-def _callback_rows(kafka: LiveKafka, brokers: Iterable[Broker]) -> list[Row]:
-    asked = (configs_of_broker(kafka, broker.resource, (CALLBACK,), synonyms=False) for broker in brokers)
-    return [*chain.from_iterable(asked)]
+_NOTE = "{}: what is stored may not apply"
 
 
-def _notes_on_classes(rows: Iterable[Row]) -> list[str]:
-    return [f"{_decides(row)}: what is stored may not apply" for row in _custom(rows)]
-
-
-def _custom(rows: Iterable[Row]) -> list[Row]:
-    """The rows of brokers that decide quotas by a class of their own."""
-    return [row for row in rows if row["key"] == CALLBACK and row["value"]]
-
-
-def _decides(row: Row) -> str:
-    return f"broker {row['resource_name']} decides quotas by {CALLBACK}={row['value']}"
+def _callbacks(rows: Iterable[Row]) -> list[str]:
+    """Each broker that decides quotas by a class of its own, as the beginning of a sentence."""
+    custom = (row for row in rows if row["key"] == CALLBACK and row["value"])
+    return [f"broker {row['resource_name']} decides quotas by {CALLBACK}={row['value']}" for row in custom]
 
 
 def marks_of(rows: Iterable[Row], brokers: int, assume_default: bool) -> dict[str, str]:
     """The same, of so many brokers' rows of CONFIGS."""
     rows, count = [*rows], {BROKERS: str(brokers)}
-    custom = _custom(rows)
+    callbacks = _callbacks(rows)
     unread = [row["resource_name"] for row in rows if row["error"]]
-    if custom and not assume_default:
-        raise NotKnowable(
-            _decides(custom[0]),
-            hint=Hint(
-                "No tool can predict it.",
-                sentence("{} answers by Kafka's own rules.", Option("assume_default")),
-            ),
-        )
-    if custom:
+    if callbacks and not assume_default:
+        how = sentence("{} answers by Kafka's own rules.", Option("assume_default"))
+        raise NotKnowable(callbacks[0], hint=Hint("No tool can predict it.", how))
+    if callbacks:
         return {**count, "kadmin.assumed": "Kafka's own rules, although a custom callback decides"}
     mark = f"no custom callback on broker {', '.join(unread)}, which could not be asked"
     return {**count, "kadmin.assumed": mark} if unread else count
 
 
-def configs_of_broker(kafka: LiveKafka, broker: Resource, keys: Sequence[str], *, synonyms: bool = True) -> list[Row]:
-    """One broker's rows of CONFIGS; a frozen one must not hold up the others'."""
-    rows: list[Row] = kafka.configs.describe([broker], keys, synonyms=synonyms, timeout=PATIENCE).to_pylist()
+def broker_rows(
+    kafka: LiveKafka, brokers: Iterable[Broker], keys: Sequence[str], *, synonyms: bool = True
+) -> list[Row]:
+    """The rows of CONFIGS of these brokers; a frozen one does not hold up the others'."""
+    rows: list[Row] = []
+    for broker in brokers:
+        rows += kafka.configs.describe([broker.resource], keys, synonyms=synonyms, timeout=PATIENCE).to_pylist()
     return rows
-
-
-def broker_rows(kafka: LiveKafka, brokers: Iterable[Broker], keys: Sequence[str]) -> list[Row]:
-    """The rows of CONFIGS of these brokers."""
-    return [row for broker in brokers for row in configs_of_broker(kafka, broker.resource, keys)]
 
 
 def unread(brokers: Iterable[Broker], rows: Iterable[Row]) -> dict[int, str]:
@@ -354,7 +361,7 @@ def clients_of(kafka: LiveKafka, user: object, client_id: object) -> pa.Table:
     if user is None and client_id in ("", None):
         raise UsageError("resolve needs a user or client-id", hint=Hint("For example user=alice client-id=app.", MANY))
     users, client_ids = _names(kafka, "user", DEFAULT if user is None else user), _names(kafka, "client-id", client_id)
-    most = resolve_engines.ARROW_PAIRS
+    most = ARROW_PAIRS
     if len(users) * len(client_ids) > most:
         raise UsageError(
             f"{len(users):,} users with {len(client_ids):,} client-ids are more than {most:,} clients",
@@ -390,3 +397,92 @@ def _matching(kafka: LiveKafka, kind: str, chosen: Selector) -> list[str]:
     raise NotFound(
         f"no quota matches {asked}", hint=f"A {kind} without quotas of its own is asked for by name: {kind}=NAME."
     )
+
+
+# --- the pairs of very many clients, and where they are resolved ---
+
+ARROW_PAIRS = 2_000_000
+"""Pairs that the Arrow kernel takes in this process, in about two seconds and half a GB; Spark's are more."""
+
+_PAIR_COLUMNS = ("user", "client_id")
+_PAIRS = "the pairs"
+
+
+_RESOLVING = Work("resolved", "pairs", "resolved on Spark", "Spark takes the pairs")
+
+
+def placed(pairs: object, engine: str | None) -> Placed:
+    """The engine for these pairs: the one that is asked for, else by their number.
+
+    A Spark DataFrame is asked for one row more than Arrow would take. No session is started unless Spark is asked for.
+
+    Raises
+    ------
+    UsageError
+        There is no such engine, the pairs are none, or a column of them is missing.
+    """
+    refuse_unknown(engine)
+    if isinstance(pairs, SparkAnswer):
+        pairs = pairs.to_spark()
+    if sparks.is_spark(pairs):
+        return _of_frame(pairs, engine)
+    if isinstance(pairs, str | os.PathLike):
+        return _of_file(Path(pairs), engine)
+    return _of_frame(pairs_of(pairs), engine)
+
+
+def _of_frame(frame: Any, engine: str | None) -> Placed:
+    columns = _pair_columns(frame.column_names if isinstance(frame, pa.Table) else frame.columns)
+    return _RESOLVING.placed(frame.select(columns), engine, ARROW_PAIRS)
+
+
+def _of_file(place: Path, engine: str | None) -> Placed:
+    """A large Parquet file goes to Spark unread, where Spark can see it."""
+    if not place.exists():
+        raise NotFound(f"no such file: {place}")
+    if place.suffix != ".parquet":
+        return _of_frame(files.read_table(place), engine)
+    source = _opened(place)
+    rows, session = source.count_rows(), None
+    if engine == SPARK or (engine is None and rows > ARROW_PAIRS):
+        session = sparks.spark_session() if engine == SPARK else sparks.active_session()
+    if session is None or (frame := sparks.rows_of(place, session)) is None:
+        return _of_frame(source.to_table(_pair_columns(source.schema.names)), engine)
+    return Placed(frame.select(*_pair_columns(frame.columns)), _RESOLVING.on_spark(rows, engine))
+
+
+def _opened(place: Path) -> dataset.Dataset:
+    from pyarrow import dataset
+
+    try:
+        return dataset.dataset(place, format="parquet")
+    except (pa.ArrowInvalid, OSError) as exc:
+        raise Invalid(f"{place} cannot be read: {exc}") from None
+
+
+def _pair_columns(columns: Sequence[str]) -> list[str]:
+    """The columns of pairs that are read."""
+    schemas.require_columns(_PAIRS, _PAIR_COLUMNS, columns)
+    return [name for name in ("cluster_id", *_PAIR_COLUMNS) if name in columns]
+
+
+def pairs_of(pairs: object) -> pa.Table:
+    """PAIRS from a list of (user, client_id), or a frame.
+
+    Raises
+    ------
+    UsageError
+        Neither of them, or the first row that is not a pair of names.
+    """
+    if hasattr(pairs, "__arrow_c_stream__"):
+        table = arrow_table(pairs, (CLUSTER, *_PAIR_COLUMNS), _PAIRS)
+        refuse_other_than_text(table, _PAIR_COLUMNS, _PAIRS)
+        return table
+    if not isinstance(pairs, list | tuple):
+        raise UsageError(f"pairs cannot be a {type(pairs).__name__}", hint="A list of (user, client_id), or a frame.")
+    for number, pair in enumerate(pairs, 1):
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise UsageError(f"row {number} of {_PAIRS} is not a pair", hint="For example ('alice', 'app').")
+    users, ids = zip(*pairs, strict=True) if pairs else ((), ())
+    names = {"user": users, "client_id": ids}
+    return pa.table([column_of(names[name], name, _PAIRS) for name in names], schema=schemas.PAIRS.schema)

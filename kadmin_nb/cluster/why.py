@@ -30,7 +30,7 @@ from ..usage.arithmetic import WHY_UNKNOWN
 from ..usage.covered import remarks
 from ..usage.engines import Usage
 from ..usage.usage_windows import usage as request_usage
-from . import brakes, client_facts, resolve_engines, resolving
+from . import brakes, client_facts, resolving
 from .brakes import BrakesAnswer
 from .client_facts import BucketUsage
 from .observation import notes_left_on
@@ -171,7 +171,7 @@ def why(
     brokers = [broker for broker in registered if not broker.is_fenced]
     rows, quotas = kafka.together(
         partial(resolving.broker_rows, kafka, brokers, brakes.KEYS_FOR_CLIENTS),
-        partial(resolving.quotas_of, kafka, resolve_engines.pairs_of([pair])),
+        partial(resolving.quotas_of, kafka, resolving.pairs_of([pair])),
     )
     marks = resolving.marks_of(rows, len(brokers), assume_default=True)
     stored = stored_of(quotas.to_pylist())
@@ -223,11 +223,12 @@ def _one_name(kind: str, value: object) -> str:
 
 def _rows(explanation: Iterable[Effective], brokers: int, used: BucketUsage | None) -> Iterator[dict[str, Any]]:
     for effective in explanation:
+        value = effective.value
         yield {
             **resolving.row_of(effective),
             "entity": None if effective.entity is None else str(effective.entity),
             "brokers": brokers,
-            "total": None if effective.value is None else on_all_brokers(effective.key, effective.value, brokers),
+            "total": None if value is None or brokers < 2 else on_all_brokers(effective.key, value, brokers),
             **({} if used is None else used.columns(effective.key)),
         }
 

@@ -70,7 +70,7 @@ def _usage_of(session: Session, source: UsageSource) -> Callable[[], object] | N
 def _serve(session: Session, read: Callable[[], object] | None, where: tuple[str, Any], how: dict[str, Any]) -> None:
     """Serve until somebody ends it; what is read first is there before the first scrape."""
     from ..cluster.exposition import serve
-    from ..cluster.metrics import ALONE, BOUND, ClusterCollector
+    from ..cluster.scrapes import ALONE, BOUND, ClusterCollector
 
     collector = ClusterCollector(session.cluster, read, say=session.warn, within=ALONE, **how)
     with serve(collector, *where) as endpoint:

@@ -192,7 +192,7 @@ class WHY(EFFECTIVE):
     nouns = "", ""
     entity = Field(TEXT, "where it is stored", null=True)
     brokers = Field(WHOLE)
-    total = Field(NUMBER, "what it adds up to on all brokers", unit=OF_KEY, null=True)
+    total = Field(NUMBER, "what it adds up to on all brokers; null on one", unit=OF_KEY, null=True)
     clients = Field(COUNT, "the known clients that share the bucket, this one included", null=True)
     windows_unknown = WINDOWS_UNKNOWN.or_null
     peak = Field(NUMBER, "the bucket's, on the broker where it is highest", unit=MEASURED, null=True)

@@ -15,7 +15,7 @@ from ..model.changes import Change
 from ..model.entity import Entity
 from ..model.grammar import DEFAULT
 from ..model.levels import DEFAULT_IP
-from ..resolution import impact as comparing
+from ..resolution import effects as comparing
 from ..resolution import input_columns
 from ..resolution.kernel import PAIRS
 from ..usage import backtesting

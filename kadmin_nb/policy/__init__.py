@@ -4,6 +4,6 @@ A rule takes frames by the names of its parameters and returns the rows that bre
 """
 
 from .judging import PolicyAnswer
-from .rules import Rule, rule, rules_of
+from .rule_functions import Rule, rule, rules_of
 
 __all__ = ["PolicyAnswer", "Rule", "rule", "rules_of"]

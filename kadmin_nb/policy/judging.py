@@ -20,7 +20,7 @@ from ..model.quota_keys import readable, text_of
 from ..model.resources import Resource
 from ..resolution.input_columns import CLUSTER
 from .rule_frames import NO_PLAN, OTHER, ClusterFrames, GivenFrames, RuleFrames
-from .rules import Rule
+from .rule_functions import Rule
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block

@@ -23,7 +23,7 @@ from ..resolution.input_columns import CLUSTER
 from ..resolution.kernel import resolve
 from ..state.snapshot_kinds import CLIENT_CONFIGS, CONFIGS, KINDS, QUOTAS, SnapshotKind, title_of_part
 from ..state.snapshots import Snapshot
-from .rules import FRAMES
+from .rule_functions import FRAMES
 
 if TYPE_CHECKING:
     from ..plans.plan import Plan

@@ -1,4 +1,4 @@
-"""Which clients in Spark a change of quotas touches: the rules of `resolution.impact`, by a plan of Spark's."""
+"""Which clients in Spark a change of quotas touches: the rules of `resolution.effects`, by a plan of Spark's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..fleets.fleet_resolving import bound, names_of
 from ..frames import schemas
 from ..frames.relational import cluster_of, read_columns
 from ..model.levels import LEVELS
-from ..resolution.impact import BY_CLIENT, BY_USER, EFFECTS, SAME, SAME_VALUE, SHARING, effect_cases, sharing_cases
+from ..resolution.effects import BY_CLIENT, BY_USER, EFFECTS, SAME, SAME_VALUE, SHARING, effect_cases, sharing_cases
 from ..resolution.input_columns import QUOTA_COLUMNS, QUOTAS_LABEL, check_clusters
 from ..resolution.kernel import PAIRS, asked_keys
 

@@ -16,7 +16,7 @@ from ..frames.lazy_answer import SparkAnswer
 from ..frames.spark import is_spark
 from ..model.findings import NOT_KNOWN, Coverage, Finding
 from ..model.quota_keys import readable
-from ..resolution import impact as comparing
+from ..resolution import effects as comparing
 from .covered import NAMED, coverage, is_of_brokers, remarks
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from kadmin_nb.advice.brakes import (
+from kadmin_nb.advice.client_brakes import Address, ClientFacts, Queue, Throttling, of_client
+from kadmin_nb.advice.config_brakes import (
     BITES,
     LOCKS,
     MAY_BITE,
@@ -19,7 +20,6 @@ from kadmin_nb.advice.brakes import (
     of_group,
     of_topic,
 )
-from kadmin_nb.advice.client_brakes import Address, ClientFacts, Queue, Throttling, of_client
 from kadmin_nb.model.config_fallback import Synonym
 from kadmin_nb.model.config_values import BrokerConfigs, ConfigValue
 from kadmin_nb.model.entity import Entity

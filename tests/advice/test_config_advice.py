@@ -11,8 +11,8 @@ from kadmin_magics.notebook_session import NotebookSession
 import kadmin_nb as kn
 from kadmin_nb.admin import topics
 from kadmin_nb.admin.ports import ConfigOperation
+from kadmin_nb.advice.audit_answers import ConfigFindings
 from kadmin_nb.advice.config_rules import BY_NATURE, findings, findings_frame
-from kadmin_nb.advice.findings import ConfigFindings
 from kadmin_nb.commands import run
 from kadmin_nb.commands.session import Session
 from kadmin_nb.frames import schemas

@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.cluster import resolve_engines
+from kadmin_nb.cluster import resolving
 from kadmin_nb.commands.windows import fitted_lines
 from kadmin_nb.frames import spark as sparks
 from kadmin_nb.frames.lazy_answer import SparkAnswer
@@ -64,7 +64,7 @@ def test_both_engines_say_the_same(cluster, pairs, form, engine):
 def test_their_number_decides_and_it_says_so(cluster, pairs, form, monkeypatch):
     """Ten million clients went through one process, and nobody knew."""
     assert "on Arrow, in this process: 3 pairs" in said(cluster.quotas.resolve(pairs=pairs[form]))
-    monkeypatch.setattr(resolve_engines, "ARROW_PAIRS", 2)
+    monkeypatch.setattr(resolving, "ARROW_PAIRS", 2)
     answer = cluster.quotas.resolve(pairs=pairs[form], keys=[KEY])
     assert "on Spark" in said(answer)
     assert len(answer) == 3
@@ -72,7 +72,7 @@ def test_their_number_decides_and_it_says_so(cluster, pairs, form, monkeypatch):
 
 def test_no_session_is_started_unasked(cluster, monkeypatch):
     """A Java came up because my list was long."""
-    monkeypatch.setattr(resolve_engines, "ARROW_PAIRS", 2)
+    monkeypatch.setattr(resolving, "ARROW_PAIRS", 2)
     monkeypatch.setattr(sparks, "active_session", lambda: None)
     monkeypatch.setattr(sparks, "spark_session", lambda: pytest.fail("nobody asked for Spark"))
     answer = cluster.quotas.resolve(pairs=CLIENTS)

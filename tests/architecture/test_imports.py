@@ -46,7 +46,7 @@ PASSPORTS = {
     "filelock": ("files",),
     "yaml": ("state",),
     "msgspec": ("documents", "plans", "widgets"),
-    "prometheus_client": ("cluster/exposition.py", "cluster/metrics.py"),
+    "prometheus_client": ("cluster/exposition.py", "cluster/scrapes.py"),
 }
 """Where each third-party package may be imported within kadmin_nb."""
 
@@ -192,7 +192,7 @@ def _calls() -> Iterator[tuple[Path, ast.Call]]:
     return ((source, node) for source in IN_PACKAGE for node in nodes_of(source) if isinstance(node, ast.Call))
 
 
-RUNS_A_POLICY = "kadmin_nb/policy/rules.py"
+RUNS_A_POLICY = "kadmin_nb/policy/rule_functions.py"
 """A policy is a file of Python that a profile or a line names, and that nobody else may write."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.advice.brakes import LOCKS
+from kadmin_nb.advice.config_brakes import LOCKS
 
 pytestmark = pytest.mark.broker
 

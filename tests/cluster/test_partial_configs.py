@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kadmin_nb.admin import topics
-from kadmin_nb.advice.brakes import BITES, MAY_BITE
+from kadmin_nb.advice.config_brakes import BITES, MAY_BITE
 from kadmin_nb.cluster.brakes import BrakesAnswer
 from kadmin_nb.cluster.configs import Configs
 from kadmin_nb.errors import NotAuthorized, TimedOut

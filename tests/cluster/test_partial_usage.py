@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kadmin_nb.advice.brakes import BITES, MAY_BITE, STANDS
+from kadmin_nb.advice.config_brakes import BITES, MAY_BITE, STANDS
 from kadmin_nb.cluster.request_logs import Observed
 from kadmin_nb.cluster.why import WhyAnswer, why
 from kadmin_nb.frames import schemas

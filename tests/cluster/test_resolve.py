@@ -141,7 +141,7 @@ def test_a_pattern_that_nothing_matches_is_told(cluster, kind) -> None:
 
 def test_more_clients_than_a_process_holds_are_refused(cluster, monkeypatch) -> None:
     """Every user with every client-id were a hundred million rows."""
-    monkeypatch.setattr("kadmin_nb.cluster.resolve_engines.ARROW_PAIRS", 3)
+    monkeypatch.setattr("kadmin_nb.cluster.resolving.ARROW_PAIRS", 3)
     with pytest.raises(kn.UsageError, match="2 users with 2 client-ids are more than 3 clients"):
         cluster.quotas.resolve(["a", "b"], ["c", "d"])
 
@@ -247,7 +247,7 @@ def test_the_total_over_brokers_is_told(cluster, quotas, monkeypatch) -> None:
     """8 MB/s, it said, and the client wrote 24: a limit holds on each broker."""
     three = [Broker(number, "127.0.0.1", 1) for number in (1, 2, 3)]
     monkeypatch.setattr(cluster.port, "brokers", lambda: three)
-    monkeypatch.setattr("kadmin_nb.cluster.resolving.configs_of_broker", lambda *asked, **how: [])
+    monkeypatch.setattr("kadmin_nb.cluster.resolving.broker_rows", lambda *asked, **how: [])
     text = repr(cluster.quotas.resolve(*quotas))
     assert "Limits apply per broker; on all 3 together: producer_byte_rate 9 MB/s" in text
 

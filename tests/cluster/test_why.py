@@ -53,7 +53,7 @@ def test_it_says_what_binds_and_what_it_adds_up_to(cluster, limited) -> None:
     answer = cluster.quotas.why(limited, "app")
     assert answer._title() == f"user={limited} client-id=app is limited by producer_byte_rate, on each broker."
     row = next(row for row in answer.to_arrow().to_pylist() if row["key"] == "producer_byte_rate")
-    assert (row["entity"], row["total"], row["brokers"]) == (f"user={limited}", 1e6, 1)
+    assert (row["entity"], row["total"], row["brokers"]) == (f"user={limited}", None, 1)
     assert "its client-ids" in repr(answer)
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.advice.findings import ConfigFindings
+from kadmin_nb.advice.audit_answers import ConfigFindings
 from kadmin_nb.cluster.resolving import EffectiveAnswer, TreeAnswer
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.findings import WARNING, Coverage, Finding

@@ -12,7 +12,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.advice.config_rules import config_findings
-from kadmin_nb.cluster.resolve_engines import pairs_of
+from kadmin_nb.cluster.resolving import pairs_of
 from kadmin_nb.frames import schemas
 from kadmin_nb.frames.given_frames import fitted, table_of
 from kadmin_nb.plans.change_lines import frame_edits

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.advice.brakes import BRAKES
+from kadmin_nb.advice.config_brakes import BRAKES
 from kadmin_nb.cluster.brakes import BrakesAnswer
 from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.changes import Edit

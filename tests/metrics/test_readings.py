@@ -7,7 +7,7 @@ from threading import Event
 
 import pytest
 
-from kadmin_nb.cluster.metrics import Reading
+from kadmin_nb.cluster.scrapes import Reading
 from kadmin_nb.errors import ConnectionFailed
 from tests.waiting import eventually
 

@@ -9,7 +9,7 @@ import pytest
 from IPython.core.completer import provisionalcompleter
 
 import kadmin_nb as kn
-from kadmin_nb.cluster import resolve_engines
+from kadmin_nb.cluster import resolving
 
 pytestmark = pytest.mark.broker
 
@@ -40,7 +40,7 @@ def test_spark_frames_in_and_out(live, monkeypatch):
     live["df"] = kn.spark_session().createDataFrame(CLIENTS)
     frame = live("%kquota resolve --pairs df -k producer_byte_rate --as spark")
     assert {row.user for row in frame.select("user").collect()} == {"alice", "bob", "carol"}
-    monkeypatch.setattr(resolve_engines, "ARROW_PAIRS", 2)
+    monkeypatch.setattr(resolving, "ARROW_PAIRS", 2)
     answer = live("%kquota resolve --pairs df -k producer_byte_rate")
     for text in shown(live, answer):
         assert "resolved on Spark: more than 2 pairs" in text

@@ -14,7 +14,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.admin import lease
 from kadmin_nb.cluster.exposition import LARGEST_MOST, serve
-from kadmin_nb.cluster.metrics import BOUND, ClusterCollector
+from kadmin_nb.cluster.scrapes import BOUND, ClusterCollector
 from kadmin_nb.frames import schemas
 from tests.hostile_names import HOSTILE
 from tests.prometheus.installed import prometheus

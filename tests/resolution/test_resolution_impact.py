@@ -13,7 +13,7 @@ import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.levels import LEVELS
-from kadmin_nb.resolution.impact import EFFECTS, SHARING, compare
+from kadmin_nb.resolution.effects import EFFECTS, SHARING, compare
 from kadmin_nb.resolution.rules import Stored, entity_at, explain
 from tests.resolution.hierarchies import HOSTILE, KEY, pairs_of, quotas_of
 

@@ -14,7 +14,7 @@ from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.plan_file import PlanHead
 from kadmin_nb.policy import PolicyAnswer
 from kadmin_nb.policy.judging import verdict
-from kadmin_nb.policy.rules import Rule
+from kadmin_nb.policy.rule_functions import Rule
 
 WHOM = Entity.of({"user": "a"})
 WANTED = Change(1, "set", WHOM, "producer_byte_rate", "1", "2", "2")

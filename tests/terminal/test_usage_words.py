@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.cluster import resolve_engines
+from kadmin_nb.cluster import resolving
 from kadmin_nb.frames import spark as sparks
 from kadmin_nb.frames.spark import _remote
 from kadmin_nb.usage import engines
@@ -86,7 +86,7 @@ def test_sizes_of_records_of_the_cluster(live):
 @pytest.mark.broker
 def test_pairs_of_a_file_on_spark(live, used, monkeypatch):
     """It took the list of clients only from a notebook."""
-    monkeypatch.setattr(resolve_engines, "ARROW_PAIRS", 2)
+    monkeypatch.setattr(resolving, "ARROW_PAIRS", 2)
     said = live("quota", "resolve", "--pairs", str(used), "--keys", "producer_byte_rate")
     assert said.code == 0, said.err
     assert said.out.splitlines()[-1].startswith("resolved on Spark: ")
