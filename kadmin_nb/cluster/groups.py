@@ -2,65 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from ..admin.ports import serving
 from ..advice.config_rules import group_finding
 from ..client_configs.kafka import LiveKafka
-from ..errors import KadminError, printable
+from ..errors import KadminError
 from ..frames import schemas
 from ..frames.answer import Answer
-from ..frames.blocks import NOTEBOOK, Page
-from ..frames.schema_metadata import stamped
+from ..frames.schema_metadata import noted, stamped
 from ..model.config_values import BOUND_KEYS, BrokerConfigs, ConfigValue, applied
 from .resolving import broker_rows, values_of
 
-if TYPE_CHECKING:
-    from ..frames.blocks import Block
 
-
-class GroupConfigsAnswer(Answer):
-    """GROUP_CONFIGS. Below it are the values that brokers clamp, or that have no effect on a group of that type."""
-
-    def __init__(self, table: pa.Table, remarks: Iterable[str] = ()) -> None:
-        super().__init__(table)
-        self.remarks = tuple(remarks)
-
-    @property
-    def failed(self) -> GroupConfigsAnswer:
-        """The rows that failed."""
-        return GroupConfigsAnswer(self._table.filter(self._failing()))
-
-    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return self.remarks
-
-
-def described(kafka: LiveKafka, configs: pa.Table) -> GroupConfigsAnswer:
-    """GROUP_CONFIGS of CONFIGS that are of groups alone."""
+def described(kafka: LiveKafka, configs: pa.Table) -> Answer:
+    """GROUP_CONFIGS of CONFIGS that are of groups alone; its notes are the values that brokers clamp, or that have no
+    effect on a group of that type."""
     types, bounds = group_types(kafka), bounds_of(kafka)
     rows: list[dict[str, Any]] = configs.to_pylist()
     of_group = [types.get(row["resource_name"]) for row in rows]
-    values = (_applied(row, group_type, bounds) for row, group_type in zip(rows, of_group, strict=True))
+    values = [
+        None if row["key"] is None else applied(row["key"], row["value"], group_type, bounds)
+        for row, group_type in zip(rows, of_group, strict=True)
+    ]
     fields = schemas.GROUP_CONFIGS.schema
     table = configs.append_column(fields.field("group_type"), pa.array(of_group, fields.field("group_type").type))
     table = table.append_column(fields.field("applied"), pa.array(values, pa.string()))
     own = [value for value in map(ConfigValue.of, (row for row in rows if row["key"])) if value.is_own]
-    return GroupConfigsAnswer(
-        stamped(table.replace_schema_metadata(), kafka.id), (printable(text) for text in _remarks(own, types, bounds))
-    )
-
-
-def _applied(row: dict[str, Any], group_type: str | None, bounds: BrokerConfigs) -> str | None:
-    return None if row["key"] is None else applied(row["key"], row["value"], group_type, bounds)
-
-
-def _remarks(own: Iterable[ConfigValue], types: dict[str, str | None], bounds: BrokerConfigs) -> Iterator[str]:
-    for value in own:
-        if found := group_finding(value, types.get(value.resource.name), bounds):
-            yield f"{found.message}."
+    found = [group_finding(value, types.get(value.resource.name), bounds) for value in own]
+    notes = [f"{one.message}." for one in found if one]
+    return Answer(noted(stamped(table.replace_schema_metadata(), kafka.id), notes))
 
 
 def group_types(kafka: LiveKafka) -> dict[str, str | None]:

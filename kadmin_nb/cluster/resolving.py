@@ -51,10 +51,6 @@ class TreeAnswer(Answer):
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         return [self._table] if len(self) else []
 
-    def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """What could not be read, and that a class of its own decides."""
-        return self.notes
-
 
 def tree_of(kafka: LiveKafka, chosen: Mapping[str, Selector]) -> TreeAnswer:
     """TREE of the whole hierarchy, or of the chosen branches of it."""

@@ -95,7 +95,7 @@ def test_what_is_stored_and_what_is_applied(cluster):
     assert shown[SHARE, "share.auto.offset.reset"] == ("latest", "latest")
     assert shown[SHARE, "streams.session.timeout.ms"] == ("45000", None)
     assert shown[LATER, "streams.session.timeout.ms"] == ("45000", "45000")
-    assert len(answer.remarks) == 3
+    assert len(answer.notes) == 3
 
 
 def test_advice_on_groups(cluster):
