@@ -274,7 +274,7 @@ def _replica_waits(windows: Iterable[Row]) -> dict[int, ReplicaWaits]:
 def _leaders(kafka: LiveKafka, own: Frame) -> frozenset[int] | None:
     """The brokers that lead the partitions of the client's topics, by the metadata; None where no request names one,
     or one of the topics is not there any more."""
-    rows = _listed(added_up(relational.having(own, "topics"), ["topics"], {}))
+    rows = _listed(relational.each_once(relational.having(own, "topics"), ["topics"]))
     named = {name for row in rows for name in row["topics"].split(",")}
     listed = [*kafka.topics()] if named else []
     by_id = {id: name for name, id in kafka.topic_ids(listed).items()} if named - {*listed} else {}
