@@ -22,7 +22,7 @@ from ..frames.schemas import FINDINGS as FRAME
 from ..model.changes import DELETE, SET, Edit
 from ..model.config_fallback import Synonym, behind_listener, in_effect, in_unit_of, unnamed_defaults
 from ..model.config_units import exact_number
-from ..model.config_values import BrokerConfigs, Clamped, ConfigValue, clamped, has_effect
+from ..model.config_values import BrokerConfigs, ConfigValue, clamped, has_effect
 from ..model.findings import NOT_KNOWN, UNKNOWN, WARNING, Coverage, Finding, Row
 from ..model.grammar import format_word, quote
 from ..model.resources import BETWEEN_DISKS, OWN_SOURCE, THROTTLES, Resource, Source
