@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import javaproperties
 import pytest
 
 import kadmin_nb as kn
@@ -42,8 +43,8 @@ def password(secure_kafka: LocalKafka, tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def _password(kafka: LocalKafka) -> str:
-    lines = kafka.client_properties.read_text()
-    return lines.partition('password="')[2].partition('"')[0]
+    login = javaproperties.loads(kafka.client_properties.read_text())["sasl.jaas.config"]
+    return login.partition('password="')[2].partition('"')[0]
 
 
 def test_the_audit_runs_with_a_password_out_of_a_scope(

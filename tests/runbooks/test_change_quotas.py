@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import javaproperties
 import nbformat
 import pytest
 from click.testing import CliRunner
@@ -133,11 +134,8 @@ def test_who_may_not_is_told_before_anything_is_sent(tmp_path: Path) -> None:
         given = {"cluster": str(kafka.user_properties("limited")), "changes": ["set producer_byte_rate=5MB/s user=x"]}
         with pytest.raises(kn.NotAuthorized):
             kn.runbooks.run("change_quotas", given, output="out.ipynb")
-        password = next(
-            line.split('password="')[1].split('"')[0]
-            for line in kafka.user_properties("limited").read_text().splitlines()
-            if "password=" in line
-        )
+        login = javaproperties.loads(kafka.user_properties("limited").read_text())["sasl.jaas.config"]
+        password = login.split('password="')[1].split('"')[0]
     assert (tmp_path / "out.html").exists()
     assert not [path for path in tmp_path.rglob("*.*") if path.is_file() and password in path.read_text()]
 

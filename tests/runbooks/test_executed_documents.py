@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import javaproperties
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -120,7 +121,8 @@ def test_a_document_has_no_home_folder_no_secret_and_no_widget_state(
     runs: dict[str, Run], home: Path, secure_kafka: LocalKafka
 ) -> None:
     """The published report told my login, and where my keys are."""
-    password = secure_kafka.client_properties.read_text().split('password="')[1].split('"')[0]
+    login = javaproperties.loads(secure_kafka.client_properties.read_text())["sasl.jaas.config"]
+    password = login.split('password="')[1].split('"')[0]
     for run in runs.values():
         for place in filter(None, (run.document, run.record, run.html)):
             text = place.read_text()
