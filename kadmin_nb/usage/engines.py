@@ -60,7 +60,7 @@ class LogEngine:
         """
         refuse_unknown(engine)
         # an address, and a pattern with alternatives, are paths that only Spark knows
-        is_elsewhere = any(not Path(path).exists() and (":/" in path or "{" in path) for path in paths)
+        is_elsewhere = any(_is_address(path) or (not Path(path).exists() and "{" in path) for path in paths)
         if engine == SPARK or (engine is None and is_elsewhere):
             reason = ", as asked" if engine else ": not files of this machine"
             return cls(paths, names, True, f"added up on Spark{reason}")
@@ -78,7 +78,8 @@ class LogEngine:
         """
         if not self.is_spark:
             return requests(self.paths, names=self.names, progress=progress, **how)
-        places = [str(Path(path).absolute()) if Path(path).exists() else path for path in self.paths]
+        # Spark may have been started in another folder: what is no address is a path from here, patterns too.
+        places = [path if _is_address(path) else str(Path(path).absolute()) for path in self.paths]
         return requests(places, spark=sparks.spark_session(), names=self.names, **how)
 
 
@@ -152,3 +153,7 @@ class Usage(Placed):
     def of_cluster(self, cluster_id: str) -> Usage:
         """The rows of one cluster, without the column that names it; all of them where none does."""
         return replace(self, frame=relational.of_cluster(self.frame, cluster_id))
+
+
+def _is_address(path: str) -> bool:
+    return ":/" in path and not Path(path).exists()
