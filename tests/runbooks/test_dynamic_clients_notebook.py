@@ -25,8 +25,8 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.mark.parametrize(
     "words",
     [
-        "Topics and rights of dynamic client configs: 3 made",
-        "2 clients that follow dynamic configs",
+        "3 topics created",
+        "2 known clients",
         "1 of 1 known client would follow a new acks",
         "1 of 1 known client follows",
         "To apply it anyway: --allow acks",

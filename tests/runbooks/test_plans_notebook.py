@@ -30,8 +30,8 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
         ": 2 verified",
         ": nothing to change, 2 unchanged",
         "rows 1-2 verified",
-        "changed since the plan: was",
-        "1 verified, 1 skipped",
+        "1 row has neither the plan's value nor the one from before",
+        "undoes row 2",
     ],
 )
 def test_each_station_shows_its_answer(shown: str, words: str) -> None:
