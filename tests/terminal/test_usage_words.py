@@ -163,7 +163,7 @@ BAD = {
     "no log below it": (["empty"], 1, "no file below"),
     "no line in it": (["nothing.log"], 1, "no line in"),
     "no such path": (["/no/such/path"], 1, "no such path: "),
-    "a name of no path": (["df"], 1, "no such path: df"),
+    "a name of no path": (["df"], 1, "no such path: "),
     "no zone": (["no-zone"], 2, "have no offset"),
     "a zone that is none": (["other.log", "--tz", "Mars"], 2, "Mars is not a time zone"),
     "a path that tells no broker": (["other.log", "--broker", r"node-(\d+)"], 2, "which should name its broker"),
