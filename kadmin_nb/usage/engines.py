@@ -77,7 +77,8 @@ class LogEngine:
         """
         if not self.is_spark:
             return requests(self.paths, names=self.names, progress=progress, **how)
-        places = [str(Path(path).absolute()) if Path(path).exists() else path for path in self.paths]
+        # Spark may have been started in another folder: what is no address is a path from here, patterns too.
+        places = [path if _is_address(path) else str(Path(path).absolute()) for path in self.paths]
         return requests(places, spark=sparks.spark_session(), names=self.names, **how)
 
 
@@ -155,4 +156,8 @@ class Usage(Placed):
 
 def _is_elsewhere(path: str) -> bool:
     """Does only Spark know such a path? It is an address, or a pattern with alternatives."""
-    return not Path(path).exists() and (":/" in path or "{" in path)
+    return _is_address(path) or (not Path(path).exists() and "{" in path)
+
+
+def _is_address(path: str) -> bool:
+    return ":/" in path and not Path(path).exists()

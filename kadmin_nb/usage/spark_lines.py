@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -305,7 +306,8 @@ def unreadable_file(error: Exception) -> str | None:
 
 def _translated(text: str) -> KadminError | None:
     if missing := _NO_PATH.search(text):
-        return NotFound(f"no such path: {missing[1]}")
+        below_here = f"file:{Path.cwd()}/"  # what Spark makes of a relative path
+        return NotFound(f"no such path: {missing[1].removeprefix(below_here)}")
     reading = _READING.search(text)
     if reading and reading[1]:
         return NotFound(f"Spark's workers do not see {reading[2]}", hint=_ELSEWHERE)

@@ -163,7 +163,7 @@ BAD = {
     "no log below it": (["empty"], 1, "no file below"),
     "no line in it": (["nothing.log"], 1, "no line in"),
     "no such path": (["/no/such/path"], 1, "no such path: "),
-    "a name of no path": (["df"], 1, "no such path: "),
+    "a name of no path": (["df"], 1, "no such path: df"),
     "no zone": (["no-zone"], 2, "have no offset"),
     "a zone that is none": (["other.log", "--tz", "Mars"], 2, "Mars is not a time zone"),
     "a path that tells no broker": (["other.log", "--broker", r"node-(\d+)"], 2, "which should name its broker"),
@@ -209,6 +209,19 @@ def test_a_file_that_is_read_in_part_is_told(kadmin, bad, engine):
     assert "cut.gz is damaged: only the part before the damage was read" in said.err
     assert "whole.gz" not in said.err
     assert (bad / "out.csv").exists()
+
+
+@pytest.mark.spark
+def test_a_pattern_is_of_the_folder_one_is_in(kadmin, tmp_path, monkeypatch, engine):
+    """Spark, which was started in another folder, said that there is no such path."""
+    if engine == "spark":
+        sparks.spark_session()
+    log = (RECORDED / "broker-1" / "request.log").read_bytes()
+    (tmp_path / "whole.gz").write_bytes(gzip.compress(log))
+    monkeypatch.chdir(tmp_path)
+    said = kadmin("quota", "usage", "whole*.gz", "--broker", "1", "--tz", "UTC", "--engine", engine, "--out", "out.csv")
+    assert said.code == 0, said.err
+    assert Path("out.csv").exists()
 
 
 @pytest.mark.spark
