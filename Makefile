@@ -4,8 +4,8 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
-KAFKAS := 4.3.1 4.2.0 3.9.2
-MORE_KAFKAS := 4.1.1 4.0.1
+KAFKAS := 4.4.0 3.9.2
+MORE_KAFKAS := 4.3.1 4.2.0 4.1.1 4.0.1
 
 # The suite starts some hundred Pythons: where the environment forbids bytecode, each would compile everything again.
 export PYTHONDONTWRITEBYTECODE :=

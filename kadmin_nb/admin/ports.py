@@ -212,7 +212,7 @@ class Kafka(Protocol):
 
     @property
     def version(self) -> str:
-        """Kafka's version, as the requests tell that a broker takes: `4.3`."""
+        """Kafka's version, as the requests tell that a broker takes: `4.4`, or `4.4 or newer`."""
 
     @property
     def quotas(self) -> Quotas: ...

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import kafka.errors
 from kafka.protocol.admin.cluster import DescribeClusterRequest
+from kafka.protocol.broker_version_data import BROKER_API_VERSIONS
 
 from ..errors import CONNECTIONS_LIMITED, ConnectionFailed, KadminError, TimedOut, Unsupported
 from ..model.connection_settings import GSSAPI, Settings
@@ -21,6 +22,10 @@ from .connections import Loop, keep_discreet
 
 REFUSALS = (kafka.errors.SaslAuthenticationFailedError, kafka.errors.UnsupportedSaslMechanismError)
 """A login that is refused would be refused again."""
+
+
+KAFKA_4_4 = {18: 5, 28: 6, 42: 3, 88: 1, 89: 1, 93: 0, 94: 0}
+"""The latest version of each request that Kafka 4.4 takes and 4.3, the newest that the library knows, does not."""
 
 
 class Throttled(kafka.errors.NodeNotReadyError):  # type: ignore[misc]  # the library has no types
@@ -317,8 +322,18 @@ class Wire:
 
     @property
     def version(self) -> str:
-        """The Kafka version of the first broker that answered, as the requests that it takes tell: `4.3`."""
-        return ".".join(map(str, self._manager.broker_version or ()))
+        """The Kafka version of the first broker that answered, as the requests that it takes tell: `4.4`.
+
+        `4.4 or newer` of one that takes requests that nobody here knows.
+        """
+        said = self._manager.broker_version_data
+        if said is None:
+            return ""
+        known = BROKER_API_VERSIONS[max(BROKER_API_VERSIONS)]
+        newer = {api: latest for api, (_, latest) in said.api_versions.items() if latest > known.get(api, (0, -1))[1]}
+        if not newer:
+            return str(said.broker_version_str)
+        return "4.4" if newer.items() <= KAFKA_4_4.items() else "4.4 or newer"
 
     def refresh(self) -> None:
         """Learn the brokers' addresses again: until then a restarted broker is unknown.

@@ -189,6 +189,7 @@ def _typed_names(words: Iterable[str]) -> set[str]:
 KEYS: dict[str, tuple[str, ...]] = {
     "topic": (
         *BROKER_KEYS["TOPIC"],
+        "errors.deadletterqueue.group.enable",
         "follower.replication.throttled.replicas",
         "leader.replication.throttled.replicas",
         "remote.log.copy.disable",
@@ -200,6 +201,8 @@ KEYS: dict[str, tuple[str, ...]] = {
         "background.threads",
         "config.providers",
         "cordoned.log.dirs",
+        "errors.deadletterqueue.auto.create.topics.enable",
+        "errors.deadletterqueue.topic.name.prefix",
         "follower.fetch.last.tiered.offset.enable",
         "group.consumer.assignment.interval.ms",
         "group.coordinator.cached.buffer.max.bytes",
@@ -271,6 +274,8 @@ KEYS: dict[str, tuple[str, ...]] = {
     ),
     "group": (
         *BROKER_KEYS["GROUP"],
+        "errors.deadletterqueue.copy.record.enable",
+        "errors.deadletterqueue.topic.name",
         "share.auto.offset.reset",
         "share.isolation.level",
         "share.renew.acknowledge.enable",
@@ -281,7 +286,7 @@ KEYS: dict[str, tuple[str, ...]] = {
         "metrics",
     ),
 }
-"""The config keys of Kafka 4.3.1 that can be altered, by the word of their resource type; the broker decides.
+"""The config keys of Kafka 4.4.0 that can be altered, by the word of their resource type; the broker decides.
 
 A test compares them with a real broker's.
 """

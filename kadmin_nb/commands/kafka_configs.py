@@ -98,7 +98,7 @@ def _change_options(command: Command) -> Command:
 @_change_options
 @kafka_tool.kafka_tool
 def kafka_configs(session: Session, output: str, plan_options: PlanOptions, **params: Any) -> Any:
-    """kafka-configs.sh of Kafka 4.3: its arguments and output, with changes that are planned, journalled and verified.
+    """kafka-configs.sh of Kafka 4.4: its arguments and output, with changes that are planned, journalled and verified.
 
     Entity flags may be repeated, to describe or change several entities.
 

@@ -34,7 +34,7 @@ def _version(ctx: click.Context, option: click.Parameter, is_typed: bool) -> Non
     if is_typed and not ctx.resilient_parsing:
         from importlib.metadata import version
 
-        raise HelpAsked(f"kadmin_nb {version('kadmin_nb')}, with the arguments of Kafka 4.3")
+        raise HelpAsked(f"kadmin_nb {version('kadmin_nb')}, with the arguments of Kafka 4.4")
 
 
 _CONNECTION = ("bootstrap_server", "bootstrap_controller", "zookeeper", "command_config", "adminclient_property")

@@ -54,7 +54,7 @@ def local(ctx: click.Context) -> Any:
     help="The number of brokers; each is a controller too.",
 )
 @click.option("--secure", is_flag=True, help="With SASL/SCRAM logins and the standard authorizer.")
-@click.option("--version", help="Kafka's version (4.3.1).")
+@click.option("--version", help="Kafka's version (4.4.0).")
 @_name_option
 @click.pass_obj
 def start(session: Session, nodes: str, secure: bool, version: str | None, name: str) -> Any:

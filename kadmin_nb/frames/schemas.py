@@ -618,7 +618,7 @@ class REQUESTS(Frame):
     client_id = CLIENT_ID
     api = Field(TEXT)
     api_version = Field(WHOLE, "the version of the request; null: not reported", null=True)
-    deprecated = Field(FLAG, "the broker calls this version deprecated; Kafka 4.0 to 4.3 call none so", null=True)
+    deprecated = Field(FLAG, "the broker calls this version deprecated; Kafka 4.0 to 4.4 call none so", null=True)
     bytes_in = Field(COUNT, "record bytes of a PRODUCE; null: not reported", unit=BYTES, null=True)
     bytes_out = Field(
         COUNT, "bytes in the answer to a FETCH; of a SHARE_FETCH an estimate, or null", unit=BYTES, null=True

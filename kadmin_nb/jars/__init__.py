@@ -72,6 +72,7 @@ class Release:
 
 
 BINDINGS = {
+    "4.4.0": ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.5"),
     "4.3.1": ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.4"),
     "4.2.0": ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.3"),
     "4.1.1": ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.24.3"),
@@ -102,7 +103,7 @@ class Distribution:
 
 
 def find_jars(version: str | None = None, *, progress: Progress | None = None) -> Distribution:
-    """The jars of a Kafka version (default: 4.3.1), downloaded if the cache does not have them.
+    """The jars of a Kafka version (default: 4.4.0), downloaded if the cache does not have them.
 
     With `$KADMIN_KAFKA_HOME` set, the `libs` of that installed distribution, unchecked. Jars in the cache
     are checked every time (0.1 s). Two processes may call this at once; the second waits for the first.

@@ -176,7 +176,7 @@ def start(
     secure
         SASL (PLAIN and SCRAM) and the standard authorizer; `admin` is the super user, with a random password.
     version
-        Kafka's version, "4.3.1" (the default) or "3.9.2".
+        Kafka's version, "4.4.0" (the default) or "3.9.2".
     name
         Its name in `status` and `logs`; default: a generated one.
     users

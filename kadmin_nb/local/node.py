@@ -36,7 +36,7 @@ def archive_flags(name: str, classpath: str, java: Java, train: Train, progress:
     `-XX:ArchiveClassesAtExit` on Java 17 to 24 (47 MB for a node of Kafka), with `-XX:AOTCacheOutput` on Java 25
     (63 MB). Nothing depends on it: where making it fails, JVMs start without.
 
-    `name` is what the JVM runs, with its version, as `kafka-4.3.1`.
+    `name` is what the JVM runs, with its version, as `kafka-4.4.0`.
     """
     file = _archive_file(name, classpath, java)
     if not file.exists() and not _failure_file(file).exists():

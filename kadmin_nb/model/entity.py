@@ -14,7 +14,7 @@ from .levels import Part, level_of
 from .quota_keys import find
 
 TYPES = ("user", "client-id", "ip")
-"""The entity types Kafka 4.3 knows, in the order we print them."""
+"""The entity types Kafka 4.4 knows, in the order we print them."""
 
 _ANY_TYPE = "entity:"
 """Before the name of a type that Kafka may get one day (KIP-546: types are not statically bound): `entity:team=x`."""

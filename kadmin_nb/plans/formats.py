@@ -240,7 +240,7 @@ _TOOL_KEY = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def as_kafka_configs(subject: Subject, bootstrap: str | None, command_config: str | None) -> PlanText:
-    """Its changes as lines of `kafka-configs.sh` (`kafka.admin.ConfigCommand`, 4.3), in the safe order.
+    """Its changes as lines of `kafka-configs.sh` (`org.apache.kafka.tools.ConfigCommand`, 4.4), in the safe order.
 
     What the tool cannot say becomes a comment: it splits `--add-config` at commas outside of brackets, drops every
     bracket and the space around a value, takes letters, digits, `.`, `_` and `-` in a key, knows no APPEND and no

@@ -15,7 +15,7 @@ from kadmin_nb.local import LocalKafka
 from kadmin_nb.model.connection_settings import Settings
 from kadmin_nb.model.resources import Resource
 from tests.admin.logins import logs_in, settings_of
-from tests.admin.versions import ABILITIES, EVERY
+from tests.admin.versions import ABILITIES, EVERY, EVERY_DAY
 from tests.double import FakeKafka
 from tests.persons import give_password
 from tests.waiting import eventually
@@ -41,9 +41,9 @@ def broker(request: pytest.FixtureRequest) -> Iterator[Kafka]:
     version: str = request.param
     with contextlib.ExitStack() as stack:
         if version == "double":
-            yield Kafka(_double(), **ABILITIES["4.3.1"])
+            yield Kafka(_double(), **ABILITIES["4.4.0"])
             return
-        if version == "4.3.1":
+        if version == EVERY_DAY[0]:
             local: LocalKafka = request.getfixturevalue("kafka")
         else:
             local = stack.enter_context(kn.local.start(version=version))

@@ -113,7 +113,7 @@ def checked(observed, folder: Path) -> dict[str, tuple[str, str]]:
     return {row["client_id"]: (row["state"], row["refused"]) for row in csv.read_csv(save).to_pylist()}
 
 
-@on("4.3.1")
+@on("4.4.0")
 def test_4_x_refuses_whom_we_say_and_logs_nothing_about_it(broker, unique):
     """It watched a cluster of 4.x for a day, found no old client, and three had been refused all day."""
     topic = unique("topic")

@@ -14,7 +14,7 @@ from kafka.protocol.admin.cluster import DescribeClusterRequest
 
 import kadmin_nb as kn
 from kadmin_nb.admin.ports import EXACT, Component
-from kadmin_nb.admin.wire import Wire
+from kadmin_nb.admin.wire import KAFKA_4_4, Wire
 from kadmin_nb.admin.wire_kinds import WireQuotas
 from kadmin_nb.client_configs.kafka import LiveKafka
 from kadmin_nb.errors import ConnectionFailed, NotFound, TimedOut
@@ -213,3 +213,23 @@ def test_closing_a_frozen_connection_does_not_block(mortal, node):
     started = time.monotonic()
     wire.close()
     assert time.monotonic() - started < 25
+
+
+def test_a_version_that_we_do_not_know_is_at_least_the_newest(own):
+    """doctor said Kafka 4.3 of a Kafka 4.4."""
+    assert own.version == "4.4"
+    versions = own._manager.broker_version_data.api_versions
+    offered = dict(versions)
+    try:
+        versions[18] = (0, 6)
+        assert own.version == "4.4 or newer"
+        versions.update(offered)
+        versions[95] = (0, 0)
+        assert own.version == "4.4 or newer"
+        for api in KAFKA_4_4:
+            versions.pop(api)
+        versions.pop(95)
+        assert own.version == "4.3"
+    finally:
+        versions.clear()
+        versions.update(offered)

@@ -9,6 +9,7 @@ ABILITIES = {
         zip(("has_group_configs", "lists_every_resource", "metrics_defaults", "default_min_isr"), flags, strict=True)
     )
     for version, flags in {
+        "4.4.0": (True, True, True, True),
         "4.3.1": (True, True, True, True),
         "4.2.0": (True, True, True, True),
         "4.1.1": (True, True, True, True),
@@ -17,7 +18,7 @@ ABILITIES = {
     }.items()
 }
 
-EVERY_DAY = ("4.3.1", "3.9.2")
+EVERY_DAY = ("4.4.0", "3.9.2")
 """The newest and the oldest are in every run of the tests; `make test-versions` has all."""
 
 

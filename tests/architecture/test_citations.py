@@ -28,7 +28,7 @@ def test_cited_documents_are_here() -> None:
 
 QUOTED = re.compile(r"`((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?:\([^`]*\))?`")
 CLASS = re.compile(r"(?:[A-Z]+[a-z0-9]+){2,}")
-OTHERS = {"ClientQuotaManager", "TokenBucket", "kafka.admin.ConfigCommand", "kafka.net", "frame.toArrow",
+OTHERS = {"ClientQuotaManager", "TokenBucket", "org.apache.kafka.tools.ConfigCommand", "kafka.net", "frame.toArrow",
           "org.apache.kafka.common.metrics.stats.Rate", "pyspark.errors.SparkRuntimeException",
           "widgets.getAll"}  # fmt: skip
 """Names of Kafka's, Spark's and Databricks' that docstrings cite."""

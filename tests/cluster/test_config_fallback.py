@@ -56,6 +56,7 @@ TEXTS = {
     "cleanup.policy": ("compact", "compact,delete", "delete"),
     "compression.gzip.level": ("1", "2", "3"),
     "compression.type": ("gzip", "lz4", "zstd"),
+    "errors.deadletterqueue.topic.name.prefix": ("", "a.", "b."),
     "follower.replication.throttled.replicas": ("0:1",),
     "leader.replication.throttled.replicas": ("0:1",),
     "message.timestamp.type": ("LogAppendTime", "CreateTime", "LogAppendTime"),
@@ -209,7 +210,7 @@ def test_a_listeners_key_falls_back_to_its_default_for_all_brokers_first(kafka: 
 
 @pytest.mark.parametrize("resource", [TOPIC, GROUP], ids=["topic", "group"])
 def test_the_brokers_keys_are_those_that_kafka_names(kafka: LiveKafka, resource: Resource) -> None:
-    """Kafka 4.3 has a broker's key for each of them; a later Kafka's further ones are to be added."""
+    """Kafka 4.4 has a broker's key for each of them; a later Kafka's further ones are to be added."""
     synonyms = {key: config.synonyms for key, config in configs_of(kafka, resource).items()}
     named = {key: chain[-1].key for key, chain in synonyms.items() if chain and chain[-1].key != key}
     same = {key: name for key, name in BROKER_KEYS[resource.type].items() if key == name or name in STAND_INS}

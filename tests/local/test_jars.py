@@ -52,7 +52,7 @@ def test_a_wrong_jar_is_named_and_nothing_is_used(cache, download, two_sums, con
     download(contents)
     with pytest.raises(Invalid, match=says):
         local.find_jars()
-    assert [path.name for path in (cache / "kafka").iterdir()] == [".4.3.1.lock"]
+    assert [path.name for path in (cache / "kafka").iterdir()] == [".4.4.0.lock"]
 
 
 def test_a_right_download_is_used_and_made_once(cache, download, two_sums):
@@ -94,8 +94,8 @@ def test_an_installed_kafka_is_used_instead(tmp_path, jars, monkeypatch):
     for jar in jars.jars:
         (libs / jar.name).symlink_to(jar)
     monkeypatch.setenv("KADMIN_KAFKA_HOME", str(libs.parent))
-    assert local.find_jars().version == "4.3.1"
-    with pytest.raises(Unsupported, match=r"is Kafka 4\.3\.1, asked for 3\.9\.2"):
+    assert local.find_jars().version == "4.4.0"
+    with pytest.raises(Unsupported, match=r"is Kafka 4\.4\.0, asked for 3\.9\.2"):
         local.find_jars("3.9.2")
 
 
@@ -106,7 +106,7 @@ def test_a_kafka_home_without_kafka_is_named(tmp_path, monkeypatch):
 
 
 def test_a_version_without_sums_is_refused(cache):
-    with pytest.raises(Unsupported, match=r"Kafka 2\.8\.0; there are 4\.3\.1, .*3\.9\.2"):
+    with pytest.raises(Unsupported, match=r"Kafka 2\.8\.0; there are 4\.4\.0, .*3\.9\.2"):
         local.find_jars("2.8.0")
 
 
@@ -119,9 +119,9 @@ def test_a_download_that_fails_says_what_ivy_said(cache, monkeypatch, tmp_path):
         '<ibiblio name="no" m2compatible="true" root="http://127.0.0.1:9/"/></resolvers></ivysettings>'
     )
     monkeypatch.setenv("KADMIN_IVY_SETTINGS", str(settings))
-    with pytest.raises(NotFound, match=r"downloading Kafka 4\.3\.1 failed: .*127\.0\.0\.1:9"):
+    with pytest.raises(NotFound, match=r"downloading Kafka 4\.4\.0 failed: .*127\.0\.0\.1:9"):
         local.find_jars()
-    assert not (cache / "kafka" / "4.3.1").exists()
+    assert not (cache / "kafka" / "4.4.0").exists()
 
 
 @pytest.mark.slow

@@ -88,7 +88,7 @@ def test_it_starts_is_seen_and_leaves_nothing_behind(state):
             (pid,),
         )
         assert (seen.version, len(seen.nodes), seen.alive, seen.secure, seen.outlives) == (
-            "4.3.1",
+            "4.4.0",
             1,
             1,
             False,

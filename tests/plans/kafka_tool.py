@@ -1,4 +1,4 @@
-"""Kafka's own `kafka.admin.ConfigCommand`, fed with lines that a real bash has read."""
+"""Kafka's own `org.apache.kafka.tools.ConfigCommand`, fed with lines that a real bash has read."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from typing import Any
 from py4j.java_gateway import CallbackServerParameters, GatewayParameters, JavaGateway, launch_gateway
 from py4j.protocol import Py4JJavaError
 
-from kadmin_nb.jars import find_jars
 from kadmin_nb.java import find_java
+from tests.kafka_jars import tools_classpath
+
+COMMAND = "org.apache.kafka.tools.ConfigCommand"
 
 SHORT_LIVED = ["-Xmx256M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 """Options of a JVM that lives for seconds: C2 would compile for longer than its code runs."""
@@ -35,9 +37,7 @@ def read_by_bash(lines: str, **variables: str) -> list[list[str]]:
 
 def run_by_bash(lines: str, folder: Path) -> None:
     """Carry the lines out as an operator does, a process each."""
-    command = shlex.join(
-        [str(find_java().command), *SHORT_LIVED, "-cp", find_jars().classpath, "kafka.admin.ConfigCommand"]
-    )
+    command = shlex.join([str(find_java().command), *SHORT_LIVED, "-cp", tools_classpath(), COMMAND])
     script = folder / "kafka-configs.sh"
     script.write_text(f'#!/bin/bash\nexec {command} "$@"\n')
     script.chmod(0o755)
@@ -72,7 +72,7 @@ class _Exits:
         raise RuntimeError(f"exit {code}")  # Java waits for ever for an answer where this ends the thread
 
     class Java:
-        implements = ("org.apache.kafka.common.utils.Exit$Procedure",)
+        implements = ("org.apache.kafka.common.utils.internals.Exit$Procedure",)
 
 
 class Tool:
@@ -80,7 +80,7 @@ class Tool:
 
     def __init__(self) -> None:
         port = launch_gateway(
-            classpath=find_jars().classpath, java_path=str(find_java().command), die_on_exit=True, javaopts=SHORT_LIVED
+            classpath=tools_classpath(), java_path=str(find_java().command), die_on_exit=True, javaopts=SHORT_LIVED
         )
         self.gateway = JavaGateway(
             gateway_parameters=GatewayParameters(port=port, auto_convert=True),
@@ -90,18 +90,15 @@ class Tool:
         self.gateway.java_gateway_server.resetCallbackClient(
             self.gateway.java_gateway_server.getCallbackClient().getAddress(), server.get_listening_port()
         )
-        self.options = getattr(self.gateway.jvm.kafka.admin, "ConfigCommand$ConfigCommandOptions")
-        found = self.gateway.jvm.java.lang.Class.forName("kafka.admin.ConfigCommand$")
-        self.module = found.getField("MODULE$").get(None)
-        self.process = next(m for m in found.getDeclaredMethods() if m.getName() == "processCommand")
-        self.process.setAccessible(True)
+        self.tool = self.gateway.jvm.java.lang.Class.forName(COMMAND)
+        self.options_of = self.gateway.jvm.java.lang.Class.forName(f"{COMMAND}$ConfigCommandOptions")
 
     def __call__(self, words: list[str]) -> str | None:
         """Run one line; what the tool complained of, if it did."""
         try:
-            options = self.options(self._array(self.gateway.jvm.java.lang.String, words))
-            options.checkArgs()
-            self.process.invoke(self.module, self._array(self.gateway.jvm.java.lang.Object, [options]))
+            options = self._options(words)
+            self._called(self.options_of, "checkArgs", options)
+            self._called(self.tool, "processCommand", None, options)
         except Py4JJavaError as exc:
             return str(exc.java_exception.getCause() or exc.java_exception)
         return None
@@ -110,19 +107,30 @@ class Tool:
         """Run one line from its first word to its exit status."""
         jvm, exits = self.gateway.jvm, _Exits()
         out, err = jvm.java.io.ByteArrayOutputStream(), jvm.java.io.ByteArrayOutputStream()
-        jvm.org.apache.kafka.common.utils.Exit.setExitProcedure(exits)
+        jvm.org.apache.kafka.common.utils.internals.Exit.setExitProcedure(exits)
         jvm.java.lang.System.setOut(jvm.java.io.PrintStream(out, True, "UTF-8"))
         jvm.java.lang.System.setErr(jvm.java.io.PrintStream(err, True, "UTF-8"))
         try:
-            jvm.kafka.admin.ConfigCommand.main(self._array(jvm.java.lang.String, words))
+            jvm.org.apache.kafka.tools.ConfigCommand.main(self._array(jvm.java.lang.String, words))
         except Py4JJavaError:
             assert exits.code is not None
         return ToolRun(exits.code or 0, out.toString("UTF-8"), err.toString("UTF-8"))
 
     def read(self, words: list[str]) -> dict[str, str]:
         """The keys and values that the tool reads in a line; nothing is sent."""
-        options = self.options(self._array(self.gateway.jvm.java.lang.String, words))
-        return dict(self.module.parseConfigsToBeAdded(options))
+        return dict(self._called(self.tool, "parseConfigsToBeAdded", None, self._options(words)))
+
+    def _options(self, words: list[str]) -> Any:
+        made = self.options_of.getDeclaredConstructors()[0]
+        made.setAccessible(True)
+        texts = self._array(self.gateway.jvm.java.lang.String, words)
+        return made.newInstance(self._array(self.gateway.jvm.java.lang.Object, [texts]))
+
+    def _called(self, owner: Any, name: str, on: Any, *arguments: Any) -> Any:
+        """What a method says, which other packages may not see."""
+        method = next(m for m in owner.getDeclaredMethods() if m.getName() == name)
+        method.setAccessible(True)
+        return method.invoke(on, self._array(self.gateway.jvm.java.lang.Object, [*arguments]))
 
     def _array(self, kind: Any, items: list[Any]) -> Any:
         array = self.gateway.new_array(kind, len(items))

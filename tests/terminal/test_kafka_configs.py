@@ -712,5 +712,5 @@ def test_the_scripts_name_means_the_command(kadmin, typed):
 @pytest.mark.parametrize("name", [name for name in HOSTILE if name])
 def test_names_are_written_as_kafkas_sanitizer_writes_them(tool, name):
     """`a~b` came back as `a~b`, and the script that undoes Kafka's escapes found another entity."""
-    theirs = tool.gateway.jvm.org.apache.kafka.common.utils.Sanitizer.sanitize(name)
+    theirs = tool.gateway.jvm.org.apache.kafka.common.utils.internals.Sanitizer.sanitize(name)
     assert in_braces(Entity.of({"user": name})) == f"{{user={theirs}}}"
