@@ -62,6 +62,8 @@ def client_of(entity: Entity) -> tuple[Name, Name]:
 
 def applying(limits: Stored, entity: Entity, key: str) -> Applying:
     """What applies to the clients of this entity that send a client-id, by these quotas."""
+    if not limits:
+        return Applying(None, None)
     if key in IP_KEYS:
         tried = ((other, limits.get((other, key))) for other in (entity, Entity.of({"ip": DEFAULT})))
         found = next(((value, other) for other, value in tried if value is not None), (None, None))
@@ -169,7 +171,7 @@ class QuotaSheet(StagedSheet[Entity]):
             for column, key in enumerate(self._keys, 1):
                 stored = self._table.values[key][rows].tolist()
                 cells = [
-                    QuotaCell(entity, key, None if np.isnan(value) else value, states.get((entity, key)), limits)
+                    QuotaCell(entity, key, None if np.isnan(value) else value, states.get((entity, key)), limits[key])
                     for entity, value in zip(entities, stored, strict=True)
                 ]
                 texts.append([cell.text for cell in cells])
@@ -181,7 +183,7 @@ class QuotaSheet(StagedSheet[Entity]):
         with self._lock:
             stored = self._values([(entity, key)])[entity, key]
             state = self._shown_states().get((entity, key))
-            return QuotaCell(entity, key, stored, state, self._limits([entity]))
+            return QuotaCell(entity, key, stored, state, self._limits([entity]).get(key, {}))
 
     def edit(self, cells: Sequence[CellText]) -> Result:
         """Take texts into cells; a row that somebody else has removed meanwhile comes back, without stored values."""
@@ -275,8 +277,8 @@ class QuotaSheet(StagedSheet[Entity]):
 
     # -- cells
 
-    def _limits(self, entities: Collection[Entity]) -> dict[QuotaTarget, float]:
-        """The quotas that may bind clients of these entities, staged ones included."""
+    def _limits(self, entities: Collection[Entity]) -> dict[str, dict[QuotaTarget, float]]:
+        """The quotas of each key that may bind clients of these entities, staged ones included."""
         candidates = {Entity.of({"ip": DEFAULT}), *entities}
         for entity in entities:
             if entity.level in LEVELS_BY_NAME:
@@ -286,18 +288,16 @@ class QuotaSheet(StagedSheet[Entity]):
                 }
         rows = self._table.rows_of({str(entity) for entity in candidates})
         placed = [(entity, rows[str(entity)]) for entity in candidates if str(entity) in rows]
-        numbers = [row for _, row in placed]
-        limits = {
-            (entity, key): value
-            for key, values in self._table.values.items()
-            for (entity, _), value in zip(placed, values[numbers].tolist(), strict=True)
-            if not np.isnan(value)
-        }
+        limits: dict[str, dict[QuotaTarget, float]] = {}
+        for key, values in self._table.values.items():
+            numbers = values[[row for _, row in placed]].tolist()
+            limits[key] = {(e, key): n for (e, _), n in zip(placed, numbers, strict=True) if not np.isnan(n)}
         for (entity, key), edit in self._staged().items():
             if entity in candidates:
-                limits.pop((entity, key), None)
+                of_key = limits.setdefault(key, {})
+                of_key.pop((entity, key), None)
                 if edit.text is not None:
-                    limits[entity, key] = float(edit.text)
+                    of_key[entity, key] = float(edit.text)
         return limits
 
     def _values(self, targets: Iterable[QuotaTarget]) -> dict[QuotaTarget, float | None]:

@@ -141,16 +141,28 @@ class QuotaTable:
     @cached_property
     def shadowed(self) -> np.ndarray:
         """A flag for each row with a stored quota in whose place another one applies to clients with a client-id."""
-        levels = self.entities["level"].to_numpy()
-        names = {part: self.entities[part].to_numpy() for part in ("user", "client_id")}
+        levels = self.entities["level"].combine_chunks().dictionary_encode()
+        at_level = {name: np.asarray(levels.indices) == code for code, name in enumerate(levels.dictionary.to_pylist())}
+        pairs = [(level, other) for level, before in COMES_FIRST.items() for other in before]
         shadowed = np.zeros(len(self), dtype=bool)
-        for values in self.values.values():
-            is_set = ~np.isnan(values)
-            for level, before in COMES_FIRST.items():
-                mine = is_set & (levels == level)
-                for other in before if mine.any() else ():
-                    shadowed |= mine & _covered(names, is_set & (levels == other), other)
+        for level, other in pairs:
+            if level in at_level and other in at_level:
+                for is_set in (~np.isnan(values) for values in self.values.values()):
+                    shadowed |= self._covered(is_set & at_level[level], is_set & at_level[other], other)
         return shadowed
+
+    def _covered(self, mine: np.ndarray, others: np.ndarray, level: str) -> np.ndarray:
+        """Those rows whose clients the others bind, all of one level: where it has a name, the rows of that name."""
+        parts = {"user": LEVELS_BY_NAME[level].user, "client_id": LEVELS_BY_NAME[level].client_id}
+        part = next((part for part, kind in parts.items() if kind == "name"), None)
+        if not mine.any() or not others.any():
+            return np.zeros(len(self), dtype=bool)
+        if part is None:
+            return mine
+        names = self.entities[part]
+        is_named = pc.is_in(names, names.filter(pa.array(others)).combine_chunks())
+        covered: np.ndarray = mine & np.asarray(is_named)
+        return covered
 
 
 def keys_of(quotas: pa.Table) -> list[str]:
@@ -181,15 +193,6 @@ def _values_by_key(
         if name in values:
             values[name][row_of_quota[is_of_key]] = amounts[is_of_key]
     return values
-
-
-def _covered(names: dict[str, np.ndarray], others: np.ndarray, level: str) -> np.ndarray | bool:
-    """The rows whose clients those others of one level bind: where it has a name, the rows of that name; else all."""
-    parts = {"user": LEVELS_BY_NAME[level].user, "client_id": LEVELS_BY_NAME[level].client_id}
-    part = next((part for part, kind in parts.items() if kind == "name"), None)
-    if part is None or not others.any():
-        return bool(others.any())
-    return np.asarray(pc.is_in(pa.array(names[part], pa.string()), pa.array(names[part][others], pa.string())))
 
 
 def differences(before: pa.Table, after: pa.Table) -> str:
