@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import UsageError
-from .blocks import BADGE, NAME, PROSE
+from .blocks import BADGE, BELOW, NAME, PROSE
 from .blocks import KEY as KEY_LOOK
 from .frame import (
     BYTES,
@@ -1039,16 +1039,16 @@ class POLICY(Frame):
 
 
 class CHECKS(Frame):
-    """Checks of a connection, in the order in which they were made. `state` is ok, warning, failed, unknown (no broker
-    answered), absent (an extra or a feature that is not set up) or skipped (what it stands on failed)."""
+    """Checks of a connection, those that failed first. `state` is failed, unknown (no broker answered), warning, ok,
+    skipped (what it needs failed) or absent (an extra or a feature that is not set up)."""
 
-    shown = "check! subject state! note! fix!"
+    shown = "check_state! check! seen! fix!"
     nouns = "check", "checks"
     check = Field(WORD)
-    subject = Field(TEXT)
+    subject = Field(TEXT, "of which there may be several", null=True)
     state = STATE.of(WORD)
     note = Field(TEXT, "what was seen", look=PROSE)
-    fix = Field(TEXT, "what fixes it", look=PROSE, null=True)
+    fix = Field(TEXT, "what fixes it", look=BELOW, null=True)
 
 
 class VERDICTS(Frame, key="check"):
