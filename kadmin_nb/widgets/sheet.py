@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Protocol
+from typing import Annotated, Protocol
 
 from msgspec import Meta, Struct
 
-from ..errors import UsageError
 from ..frames.blocks import TEXT
-from ..plans.stage import Listener, Listeners
+from ..plans.stage import Listener
 
 STAGED, REFUSED, DANGER, SHADOWED, APPLIES = "staged", "refused", "danger", "shadowed", "applies"
 """The states of a cell that are not those of every other; the text of one that `applies` is set elsewhere."""
@@ -158,31 +157,3 @@ class Sheet(Protocol):
 
     def watch(self, listener: Listener) -> None:
         """Call a method after each change of what the sheet shows, while its object is alive."""
-
-
-class ReadOnlySheet(Sheet):
-    """The part that the sheets share in which nothing can be edited, sorted or filtered."""
-
-    in_order: ClassVar[str]
-    """The sentence for somebody who sorts it."""
-
-    not_edited: ClassVar[str]
-    edit_hint: ClassVar[str]
-    """The sentence for somebody who edits it, and where that is done."""
-
-    def __init__(self) -> None:
-        self._listeners = Listeners()
-
-    def arrange(self, arrangement: Arrangement) -> None:
-        raise UsageError(self.in_order)
-
-    def edit(self, cells: Sequence[CellText]) -> Result:
-        raise UsageError(self.not_edited, hint=self.edit_hint)
-
-    def undo(self) -> Result:
-        return Result(self.not_edited, ok=False)
-
-    redo = undo
-
-    def watch(self, listener: Listener) -> None:
-        self._listeners.add(listener)
