@@ -111,7 +111,7 @@ lock: ## renew the locked requirements from pyproject.toml, and what Binder inst
 	@.lock/bin/python binder/derive.py
 	@rm -rf .lock
 
-docs: install ## the site in out/site, without a network; it refuses pages that changed after make docs-check
+docs: install ## the site in out/site, without a network; a page whose outputs were not run says so
 	@$(RUN) docs/build_site.py
 
 docs-check: kafka ## run what the pages show: typed lines, SQL, notebooks (10 to 20 minutes)

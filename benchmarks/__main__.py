@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import os
+import platform
 import sys
 import time
 import traceback
@@ -54,7 +56,9 @@ def _report(rows: list[Row], full: bool) -> None:
     print(_table(rows))
     OUT.mkdir(exist_ok=True)
     place = OUT / "bench.json"
-    place.write_text(json.dumps({"at": datetime.now(UTC).isoformat(), "full": full, "figures": rows}, indent=1))
+    machine = f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}"
+    measured = {"at": datetime.now(UTC).isoformat(), "machine": machine, "full": full, "figures": rows}
+    place.write_text(json.dumps(measured, indent=1))
     print(f"\nwritten to {place}")
 
 

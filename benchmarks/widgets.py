@@ -122,12 +122,12 @@ def _first_rows(page: Any, notebook: Any) -> float:
 
 
 def _edit(page: Any, text: str, remark: str = "") -> float:
-    """From Enter to the painted verdict, or to this remark beside the table."""
-    page.locator("[aria-rowindex='3'] [aria-colindex='3']").click()
+    """From Enter to the painted verdict, or to this remark below the table."""
+    page.locator("[aria-rowindex='3'] .kg-cell[aria-readonly='false']").first.click()
     page.keyboard.type(text)
     page.evaluate(_WATCH_VERDICT, remark)
     page.keyboard.press("Enter")
-    page.keyboard.press("ArrowUp")  # what stands beside the table is about the cell in focus
+    page.keyboard.press("ArrowUp")  # the lines below the table are about the cell in focus
     spent = float(page.evaluate("() => window.kadminVerdict"))
     page.keyboard.press("Control+z")
     page.locator(".kg-staged").first.wait_for(state="detached")
@@ -136,7 +136,7 @@ def _edit(page: Any, text: str, remark: str = "") -> float:
 
 def _paste(page: Any, number: int) -> float:
     """From a paste of 1,000 cells to their painted verdicts."""
-    page.locator("[aria-rowindex='2'] [aria-colindex='3']").click()
+    page.locator("[aria-rowindex='2'] .kg-cell[aria-readonly='false']").first.click()
     text = "\n".join(f"{n + 2}MB/s" for n in range(1000))
     page.evaluate(_WATCH_VERDICT, "")
     page.evaluate(_PASTE, text)
@@ -157,7 +157,7 @@ def _bounded(figures: Figures, rows: str, times: float) -> list[Row]:
         ("scroll step to painted rows, p95, ms", "scroll", SCROLL * times),
         ("random jump to painted rows, p95, ms", "jump", JUMP * times),
         ("edit to its verdict, ms", "edit", VERDICT * times),
-        ("edit to the remarks beside the table, ms", "remarks", REMARKS * times),
+        ("edit to the lines below the table, ms", "remarks", REMARKS * times),
         ("paste of 1,000 cells to verdicts, ms", "paste", PASTE * times),
         ("largest message, bytes", "message", MESSAGE),
     ]
@@ -182,7 +182,7 @@ const painted = () => {
   const box = document.querySelector('.kg-scroll').getBoundingClientRect();
   const inside = rows.filter((row) => {
     const place = row.getBoundingClientRect();
-    return place.bottom > box.top + 42 && place.top < box.bottom;
+    return place.bottom > box.top + 28 && place.top < box.bottom;
   });
   return inside.length > 5 && inside.every((row) => row.textContent !== '…');
 };
@@ -238,7 +238,7 @@ _WATCH_ROWS = f"""() => {{ {_PAINTED}
 
 _WATCH_VERDICT = """(remark) => {
   const isThere = () => remark
-    ? [...document.querySelectorAll('.widget-html')].some((part) => part.textContent.includes(remark))
+    ? [...document.querySelectorAll('.kg-line')].some((part) => part.textContent.includes(remark))
     : document.querySelector('.kg-staged');
   const begin = () => {
     const begun = performance.now();

@@ -22,7 +22,7 @@ from tests.browser.presence import chromium  # noqa: E402
 
 def typed(page: Any, cell: str, text: str) -> None:
     """Type into a cell of a table."""
-    page.get_by_role("gridcell", name=cell).first.dblclick()
+    page.get_by_role("gridcell", name=cell, exact=True).first.dblclick()
     page.keyboard.press("Control+a")
     page.keyboard.type(text)
     page.keyboard.press("Enter")
@@ -30,7 +30,7 @@ def typed(page: Any, cell: str, text: str) -> None:
 
 def quota_editor(page: Any) -> None:
     typed(page, "1 MB/s", "5")
-    page.get_by_text("1 staged, 1 dangerous").wait_for()
+    page.get_by_role("button", name="Dangerous 1").wait_for()
 
 
 def plan_review(page: Any) -> None:
@@ -44,7 +44,7 @@ def config_editor(page: Any) -> None:
 
 
 SCENES: dict[str, tuple[str, Callable[[Any], None]]] = {
-    "quota-editor": ("%kquota edit user=alice", quota_editor),
+    "quota-editor": ("%kquota edit", quota_editor),
     "plan-review": ("%kquota plan --reason 'the fair is over' --review", plan_review),
     "config-editor": ("%kconfig edit topic=orders", config_editor),
 }

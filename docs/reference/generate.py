@@ -109,6 +109,7 @@ def pages() -> dict[Path, str]:
         "errors": errors_page,
         "rights": rights_page,
         "runbooks": runbooks,
+        "performance": performance,
     }
     schema = json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n"
     return {
@@ -378,6 +379,29 @@ def runbooks() -> Iterator[str]:
         for each in runbook.parameters:
             yield f"| `{each.name}` | {each.kind} | `{each.default!r}` | {_in_a_cell(each.help)} |"
         yield ""
+
+
+PERFORMANCE_INTRO = """\
+# Performance
+
+`make bench` measures kadmin_nb beside the tool that people would use otherwise, in the same run, and fails if a bound
+is missed; `make bench-full` does it at full size. A ratio below 1 means that the first of the two takes less. Times
+depend on the machine; ratios depend on it less. `benchmarks/` has the code.
+"""
+
+
+def performance() -> Iterator[str]:
+    """The page of the committed figures; `make bench` writes such a file, out/bench.json."""
+    measured = json.loads((HERE / "figures.json").read_text())
+    yield PERFORMANCE_INTRO
+    size = "at full size" if measured["full"] else "at the daily size"
+    yield f"Measured on {measured['at'][:10]}, {size}, on {measured['machine']}.\n"
+    yield "| first / second | ratio | bound | |\n|---|---|---|---|"
+    for row in measured["figures"]:
+        times = [f"{row[side]:,}" for side in ("ours", "reference") if row[side] is not None]
+        note = "; ".join(filter(None, [" and ".join(times), _in_a_cell(row["note"])]))
+        yield f"| {row['figure']} | {row['ratio']} | {row['bound']} | {note} |"
+    yield ""
 
 
 def api() -> Iterator[str]:

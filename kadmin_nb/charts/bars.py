@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-from ..errors import printable
+from .labels import beside, short
 
 MOST = 40
 """Bars of a picture."""
 
 
-@dataclass(frozen=True)
-class Picture:
-    """An SVG: names are texts in it, nothing in it runs, and nothing is loaded for it."""
-
-    svg: str
-
-    def _repr_svg_(self) -> str:
-        return self.svg
-
-
-def bars(rows: Any, length: str, name: str, colour: str) -> Picture:
-    """A picture with a bar for each of the first 40 rows, in their order.
+def bars(rows: Any, length: str, name: str, colour: str) -> Any:
+    """A chart with a bar for each of the first 40 rows, in their order.
 
     Parameters
     ----------
@@ -34,20 +23,12 @@ def bars(rows: Any, length: str, name: str, colour: str) -> Picture:
     Raises
     ------
     Unsupported
-        Altair or vl-convert is not installed.
+        Altair is not installed.
     """
-    from .drawing import alt
-    from .showing import converter
+    from .drawing import WIDTH, alt, base, layered, legend, names
 
     drawn = zip(*(rows[column].head(MOST) for column in (length, name, colour)), strict=True)
-    values = [{"length": float(long), "name": printable(str(who)), "colour": str(how)} for long, who, how in drawn]
-    chart = (
-        alt.Chart({"values": values}, width=600)
-        .mark_bar()
-        .encode(
-            x=alt.X("length:Q", title=length),
-            y=alt.Y("name:N", sort=None, title=None),
-            color=alt.Color("colour:N", title=colour),
-        )
-    )
-    return Picture(converter().vegalite_to_svg(chart.to_dict(), allowed_base_urls=[]))
+    values = [{"length": float(long), "name": short(str(who), beside(WIDTH)), "colour": str(how)}
+              for long, who, how in drawn]  # fmt: skip
+    x, colours = alt.X("length:Q", title=length), alt.Color("colour:N", legend=legend(colour))
+    return layered(f"{length} by {name}", (), base(values).mark_bar().encode(x=x, y=names("name"), color=colours))

@@ -40,35 +40,9 @@ class Bins:
         return self.step >= DAY
 
     @property
-    def tick_step(self) -> int:
-        """The time between two ticks of an axis, a multiple of a second: at most 8 have room."""
-        longest = (self.count * self.step) // (MOST_TICKS * SECOND)
-        weeks = -(-longest // STEPS[-1])
-        return SECOND * next((step for step in STEPS if step >= longest), weeks * STEPS[-1])
-
-    @property
-    def ticks(self) -> list[int]:
-        """The times of the ticks, in milliseconds as Vega takes them."""
-        first = -(-self.start // self.tick_step) * self.tick_step
-        return [at // 1000 for at in range(first, self.start + self.count * self.step + 1, self.tick_step)]
-
-    @property
-    def tick_format(self) -> str:
-        """The text of a tick, which no two have in common."""
-        years, days = (self._between(length * DAY) for length in (300, 1))
-        clock = "" if self.tick_step >= DAY else "%H:%M" if self.tick_step % (60 * SECOND) == 0 else "%H:%M:%S"
-        date = "%-d %b %Y" if years else "%-d %b" if days or not clock else ""
-        return f"{date} {clock}".strip()
-
-    @property
     def title(self) -> str:
-        """The day where the ticks leave it out."""
-        day = datetime.fromtimestamp(self.start / SECOND, UTC)
-        return "UTC" if self._between(DAY) else f"{day:%Y-%m-%d}, UTC"
-
-    def _between(self, length: int) -> bool:
-        """True where the first and the last time are in two lengths of time."""
-        return self.start // length != (self.end - 1) // length
+        """The day on which it begins."""
+        return f"from {datetime.fromtimestamp(self.start / SECOND, UTC):%Y-%m-%d}, UTC"
 
     @property
     def span(self) -> list[int]:
@@ -105,6 +79,5 @@ def _window_length(frame: Frame, first: str, last: str) -> int:
 
 SECOND = 1_000_000
 DAY = 86400 * SECOND
-MOST_TICKS = 8
 STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 180, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800)
 """The lengths of a bin in seconds, such as a clock has."""

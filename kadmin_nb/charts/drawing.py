@@ -15,20 +15,20 @@ except ImportError:
     raise Unsupported("altair is not installed", hint="pip install 'kadmin_nb[charts]'") from None
 
 from .bins import Bins
-from .labels import as_text
+from .labels import LETTER, PICTURE, as_text
 from .showing import OURS, register
 
 alt: Any = altair
 """Altair, whose own types are too narrow for what it takes."""
 
-BLUE, VERMILLION, GREEN, GREY, SKY = "#0072B2", "#D55E00", "#009E73", "#8a8f98", "#56B4E9"
+BLUE, VERMILLION, GREEN, ORANGE, SKY = "#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9"
 """Okabe and Ito's colours, which colour-blind readers tell apart; on light and dark grounds alike."""
 
 INK = "currentColor"
 """The colour of the text around the chart."""
 
-WIDTH, ROW = 620, 22
-"""Pixels of a chart without its names, and of a row."""
+WIDTH, BARS, ROW = 620, 220, 22
+"""Pixels of a chart without its names, of bars at least, and of a row."""
 
 
 def base(rows: Sequence[Mapping[str, Any]]) -> Any:
@@ -54,28 +54,42 @@ def empty(title: str) -> Any:
 
 def names(field: str) -> Any:
     """A row for each name, in the order of the rows."""
-    axis = alt.Axis(labelLimit=500, ticks=False, domain=False)
+    axis = alt.Axis(labelLimit=0, ticks=False, domain=False, labelPadding=8)
     return alt.Y(f"{field}:N", sort=None, title=None, axis=axis)
 
 
 def legend(title: str | None = None, **more: Any) -> Any:
     """A legend above the chart."""
-    return alt.Legend(**{"orient": "top", "title": title, "symbolOpacity": 1, "labelLimit": 300, **more})
+    return alt.Legend(
+        **{"orient": "top", "title": title, "symbolOpacity": 1, "labelLimit": 300, "columnPadding": 24, **more}
+    )
 
 
 def over_time(field: str, bins: Bins) -> Any:
     """Time from left to right, in UTC."""
-    scale = alt.Scale(type="utc", domain=bins.span)
-    look = {"title": bins.title, "format": bins.tick_format, "values": bins.ticks, "grid": False, "labelOverlap": True}
-    return alt.X(f"{field}:T", scale=scale, axis=alt.Axis(**look))
+    axis = alt.Axis(title=bins.title, format=TICKS, tickCount=8, grid=False, labelOverlap=True)
+    return alt.X(f"{field}:T", scale=alt.Scale(type="utc", domain=bins.span, nice=False), axis=axis)
 
 
-def beside(rows: Sequence[Mapping[str, Any]], lowest: float, highest: float, **scale: Any) -> Any:
+TICKS = {**dict.fromkeys(("milliseconds", "seconds"), "%H:%M:%S"), **dict.fromkeys(("minutes", "hours"), "%H:%M"),
+         **dict.fromkeys(("day", "date", "week"), "%-d %b"), **dict.fromkeys(("month", "quarter"), "%b %Y"),
+         "year": "%Y"}  # fmt: skip
+"""The text of a tick, by the unit of time that begins there."""
+
+
+def with_room(rows: Sequence[Mapping[str, Any]], lowest: float, highest: float, **scale: Any) -> Any:
     """A scale from the lowest to the highest, which leaves room at its right for the `text` of each row."""
-    room = max(7.2 * len(row["text"]) for row in rows) + 12
-    return alt.Scale(
-        domain=[lowest, highest], nice=False, range=[0, alt.ExprRef(f"max(width - {room:g}, width / 3)")], **scale
-    )
+    room = f"max(width - {_room(rows, 'text'):g}, width / 3)"
+    return alt.Scale(domain=[lowest, highest], nice=False, range=[0, alt.ExprRef(room)], **scale)
+
+
+def width_beside(rows: Sequence[Mapping[str, Any]], name: str) -> float:
+    """The width that a picture has for bars and the `text` of each row beside these names."""
+    return max(PICTURE - _room(rows, name), BARS + _room(rows, "text"))
+
+
+def _room(rows: Sequence[Mapping[str, Any]], name: str) -> float:
+    return LETTER * max(len(row[name]) for row in rows) + 12
 
 
 def texts_at_the_end(chart: Any) -> Any:

@@ -12,10 +12,13 @@ from ..frames import schemas
 from ..frames.meanings import limit, word
 from ..frames.relational import checked, each_once, in_arrow, largest, members
 from ..model.levels import LEVELS
-from .labels import clients, count_of, distinct, height, in_lines, is_are, key_order, part_of, short
+from .labels import LETTER, beside, clients, count_of, distinct, head, height, is_are, key_order, part_of, short
 
 MOST_CLIENTS, MOST_ROWS, MOST_KEYS = 500, 40, 6
 """Clients, rows of clients with the same limits, and keys that a chart has at most."""
+
+COLUMN = 120
+"""Pixels of a column of limits at least; names may have what is left of a picture."""
 
 _CELL_COLUMNS = ("user", "client_id", "key", "value", "level")
 Cell = dict[str, Any]
@@ -24,7 +27,7 @@ Limits = tuple[tuple[float | None, str | None] | None, ...]
 
 
 def effective(frame: Any) -> Any:
-    """The limits of clients, a column for each key: the darker, the lower, with a sign for the level of the quota.
+    """The limits of clients, a column for each key: the darker, the lower, with the number of the quota's level.
 
     Clients with the same limits of the same levels are one row; those with the highest limits come first. The colours
     go from each key's lowest to its highest limit, on a logarithmic scale. A client without a limit has an empty frame
@@ -51,7 +54,7 @@ def effective(frame: Any) -> Any:
     --------
     >>> kn.charts.effective(cluster.quotas.resolve(pairs=clients))  # doctest: +SKIP
     """
-    from .drawing import ROW, empty, layered
+    from .drawing import ROW, WIDTH, empty, layered
 
     cells = checked(frame, schemas.EFFECTIVE.schema, _CELL_COLUMNS, "the effective quotas")
     rows = each_once(cells, _CELL_COLUMNS)
@@ -64,19 +67,22 @@ def effective(frame: Any) -> Any:
     shown = [*groups.items()][:MOST_ROWS]
     remarks = [
         "darkest: the lowest limit of a key, lightest: the highest, logarithmic",
+        "small number: the level at which it is set; the lowest number wins",
         "3 ×: three clients with the same limits, of which one is named" if len(groups) < len(chosen) else "",
         part_of(len(chosen), count, "clients with the highest limits"),
         part_of(len(shown), len(groups), "rows with the highest limits"),
         part_of(len(keys), len(by_key), "first keys"),
     ]
-    layers = _heatmap([*_cells(shown, keys)])
-    chart = layered(_unlimited_finding(by_key.to_pylist()), remarks, *layers, height=ROW * len(shown))
+    longest = LETTER * max(len(name) for _, names in shown for name in names[:1])
+    size = {"width": max(COLUMN * len(keys), WIDTH - longest), "height": ROW * len(shown)}
+    chart = layered(_unlimited_finding(by_key.to_pylist()), remarks, *_heatmap([*_cells(shown, keys)]), **size)
     return chart.resolve_scale(color="independent")
 
 
 def _groups(chosen: pa.Table, rows: pa.Table, keys: Sequence[str]) -> dict[Limits, list[str]]:
     """The clients with the same limits, those with the highest first."""
-    names = distinct(clients(zip(chosen["user"].to_pylist(), chosen["client_id"].to_pylist(), strict=True)))
+    pairs = zip(chosen["user"].to_pylist(), chosen["client_id"].to_pylist(), strict=True)
+    names = distinct(clients(pairs, beside(COLUMN * len(keys)) - 8))
     stored = {(row["user"], row["client_id"], row["key"]): (row["value"], row["level"]) for row in rows.to_pylist()}
     groups: dict[Limits, list[str]] = {}
     for name, row in zip(names, chosen.to_pylist(), strict=True):
@@ -99,7 +105,7 @@ def _cells(groups: Sequence[tuple[Limits, list[str]]], keys: Sequence[str]) -> I
         row = {"client": some, "clients": everyone}
         for column, (key, one) in enumerate(zip(keys, limits, strict=True)):
             cell = _cell(key, *one, _values(groups, column)) if one else {"state": "not resolved", "text": "–"}
-            yield {**row, "key": in_lines(key), "whole_key": short(key), "ink": "currentColor", **cell}
+            yield {**row, "key": head(key), "whole_key": short(key), "ink": "currentColor", **cell}
 
 
 MOST_NAMES = 8
@@ -112,7 +118,7 @@ def _values(groups: Sequence[tuple[Limits, list[str]]], column: int) -> list[flo
 
 
 def _cell(key: str, value: float | None, level: str | None, values: Sequence[float | None]) -> Cell:
-    cell = {"text": limit(key, value), "level": word(level)}
+    cell = {"text": limit(key, value), "level": word(level), "number": str(_PLACES.get(level or "", ""))}
     if value is None:
         return {**cell, "state": "unlimited", "level": None}
     if value <= 0:
@@ -121,9 +127,7 @@ def _cell(key: str, value: float | None, level: str | None, values: Sequence[flo
     return {**cell, "state": "limited", "height": round(place, 3), "ink": "white" if place < 0.45 else "black"}
 
 
-_PLACES = {level.name: place for place, level in enumerate(LEVELS)}
-_SIGNS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "triangle-right", "triangle-left")
-"""The sign of each of LEVELS."""
+_PLACES = {level.name: level.number + 1 for level in LEVELS}
 
 
 def _unlimited_finding(by_key: list[Cell]) -> str:
@@ -136,31 +140,24 @@ def _unlimited_finding(by_key: list[Cell]) -> str:
 
 
 def _heatmap(cells: list[Cell]) -> list[Any]:
-    from .drawing import INK, VERMILLION, alt, base, legend, names
+    from .drawing import INK, VERMILLION, alt, base, names
 
-    axis = alt.Axis(orient="top", labelAngle=0, labelExpr="split(datum.value, '\\n')", labelLimit=150, labelPadding=33,
-                    ticks=False, domain=False)  # fmt: skip
-    x = alt.X("key:N", sort=None, title=None, axis=axis)
+    axis = alt.Axis(orient="top", labelAngle=0, labelFontWeight="bold", ticks=False, domain=False)
+    x = {"shorthand": "key:N", "sort": None, "title": None, "axis": axis}
     tooltip = [alt.Tooltip("clients:N"), alt.Tooltip("whole_key:N", title="key"), alt.Tooltip("text:N", title="limit"),
                alt.Tooltip("level:N", title="set at")]  # fmt: skip
-    chart = base(cells).encode(x=x, y=names("client"), tooltip=tooltip)
-    heights = alt.Color(
-        "height:Q", legend=None, scale=alt.Scale(domain=[0, 1], scheme=alt.SchemeParams("viridis", extent=[0.15, 0.95]))
-    )
-    words = [word(level.name) for level in LEVELS]
-    present = [level for level in words if level in {cell.get("level") for cell in cells}]
-    shapes = alt.Scale(domain=present, range=[_SIGNS[words.index(level)] for level in present])
-    signs = alt.Shape(
-        "level:N", scale=shapes, legend=legend("set at", orient="bottom", symbolFillColor=INK, symbolStrokeWidth=0)
-    )
-    ink = alt.Color("ink:N", scale=None)
+    chart = base(cells).encode(x=alt.X(**x), y=names("client"), tooltip=tooltip)
+    colours = alt.Scale(domain=[0, 1], scheme=alt.SchemeParams("viridis", extent=[0.15, 0.95]))
+    texts = chart.encode(color=alt.Color("ink:N", scale=None))
     frame = {"stroke": INK, "strokeOpacity": 0.35, "strokeDash": [3, 2], "color": "transparent"}
-    marks = chart.transform_filter("datum.level").mark_point(filled=True, size=45, opacity=0.85)
+    levels = texts.mark_text(align="left", fontSize=10, opacity=0.8)
     return [
         chart.mark_rect(opacity=0),
-        chart.mark_rect().encode(color=heights).transform_filter("datum.state == 'limited'"),
+        chart.mark_rect()
+        .encode(color=alt.Color("height:Q", legend=None, scale=colours))
+        .transform_filter("datum.state == 'limited'"),
         chart.mark_rect(color=VERMILLION).transform_filter("datum.state == 'zero'"),
         chart.mark_rect(**frame).transform_filter("datum.state == 'unlimited'"),
-        marks.encode(x=alt.X("key:N", sort=None, title=None, axis=axis, bandPosition=0.08), shape=signs, color=ink),
-        chart.mark_text().encode(text="text:N", color=ink),
+        levels.encode(x=alt.X(**x, bandPosition=0.05), text="number:N"),
+        texts.mark_text().encode(text="text:N"),
     ]

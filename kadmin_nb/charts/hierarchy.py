@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 from typing import Any
 
 import pyarrow as pa
@@ -14,10 +15,13 @@ from ..frames.views import counted_nouns
 from ..model.levels import LEVEL_NAMES, LEVELS_BY_NAME
 from ..resolution.shadows import COMES_BEFORE
 from ..resolution.tree import tree
-from .labels import count_of, height, in_lines, key_order, part_of, short
+from .labels import LETTER, PICTURE, count_of, head, height, key_order, part_of, short
 
 MOST_USERS, MOST_OF_USERS, MOST_NAMES, MOST_KEYS = 10, 40, 6, 5
 """Users, their entities, names at another level, and keys that a chart has at most."""
+
+COLUMN = 120
+"""Pixels of a column of limits at least; names may have what is left of a picture."""
 
 _COLUMNS = ("entity", "level", "user", "client_id", "ip", "key", "value")
 _OF_A_USER = ("USER", "DEFAULT_CLIENT_OF_USER", "CLIENT_OF_USER")
@@ -51,7 +55,7 @@ def hierarchy(quotas: Any) -> Any:
     --------
     >>> kn.charts.hierarchy(cluster.quotas.describe())  # doctest: +SKIP
     """
-    from .drawing import ROW, empty, layered
+    from .drawing import ROW, WIDTH, empty, layered
 
     rows = checked(quotas, schemas.QUOTAS.schema, _COLUMNS, "the quotas")
     measures = {"limits": ("count", "key"), "entities": ("count_distinct", "entity")}
@@ -69,8 +73,12 @@ def hierarchy(quotas: Any) -> Any:
                "struck through: a more specific level always wins" if shadowed else "",
                part_of(len(shown), entities, "users with most quotas, and others")]  # fmt: skip
     count = len({row["entity"] for row in nodes})
+    keys = sorted({row["key"] for row in nodes if row["key"] is not None}, key=key_order)[:MOST_KEYS]
+    longest = max(len(_label(row, inf)) for row in nodes)
+    room = min(LETTER * longest + 12, PICTURE - COLUMN * len(keys))
     title = f"{count_of(limits, 'limit')} of {counted_nouns(entities, 'entity', 'entities')}{never}"
-    return layered(title, remarks, *_layers(nodes), height=ROW * (count + 2.5))
+    size = {"width": max(room + COLUMN * len(keys), WIDTH), "height": ROW * (count + 1)}
+    return layered(title, remarks, *_layers(nodes, keys, room), **size)
 
 
 def _live_limits(rows: Frame, level: str) -> int:
@@ -99,40 +107,40 @@ def _first(rows: Frame, most: int) -> pa.Table:
     return in_arrow(members(rows, entities.select(["entity"])).select(list(_COLUMNS)), 1000)
 
 
-def _layers(rows: list[Row]) -> list[Any]:
-    from .drawing import INK, SKY, WIDTH, alt, base
+def _layers(rows: list[Row], keys: Sequence[str], room: float) -> list[Any]:
+    """The names in a room at the left, then a column for each key."""
+    from .drawing import INK, SKY, alt, base
 
-    keys = sorted({row["key"] for row in rows if row["key"] is not None}, key=key_order)[:MOST_KEYS]
     tops = {entity: top for top, entity in enumerate(dict.fromkeys(row["entity"] for row in rows))}
-    names: list[Row] = [{"y": tops[row["entity"]], "name": _label(row), "level": word(row["level"])}
-             for row in {row["entity"]: row for row in rows}.values()]  # fmt: skip
-    room = min(7.2 * max(len(row["name"]) for row in names) + 12, WIDTH / 2)
-    y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[-3, len(tops) - 0.5], reverse=True, nice=False, zero=False))
+    names = [{"y": tops[row["entity"]], "name": _label(row, room / LETTER), "entity": row["entity"],
+              "level": word(row["level"])} for row in {row["entity"]: row for row in rows}.values()]  # fmt: skip
+    y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[-1.5, len(tops) - 0.5], reverse=True, nice=False, zero=False))
     columns = alt.Scale(domain=[0, max(len(keys), 1)], range=[room, alt.ExprRef("width")], nice=False)
     x = alt.X("x:Q", axis=None, scale=columns)
     tooltip = ["entity:N", "key:N", "limit:N", alt.Tooltip("winner:N", title="always wins")]
     limits = base([*_cells(rows, tops, keys)]).encode(x=x, y=y, tooltip=tooltip)
     struck = limits.transform_filter("datum.shadowed")
-    tree_names = base(names).encode(tooltip=["name:N", "level:N"])
-    headings = base([{"x": column, "y": -2.3, "key": in_lines(key)} for column, key in enumerate(keys)])
+    headings = base([{"x": column, "y": -1.1, "key": head(key)} for column, key in enumerate(keys)])
     return [
         limits.mark_bar(color=SKY, opacity=0.4, cornerRadius=2, size=17, orient="horizontal").encode(x2="end:Q"),
         limits.mark_text(align="left", dx=5, color=INK).encode(
             text="limit:N", opacity=alt.condition("datum.shadowed", alt.value(0.55), alt.value(1))
         ),
         struck.mark_rule(color=INK, xOffset=3, x2Offset=alt.ExprRef("datum.struck")).encode(x2="x:Q"),
-        headings.mark_text(align="left", dx=5, color=INK, lineBreak="\n").encode(x=x, y=y, text="key:N"),
-        tree_names.mark_text(align="left", color=INK, limit=room).encode(x=alt.value(0), y=y, text="name:N"),
+        headings.mark_text(align="left", dx=5, color=INK, fontWeight="bold").encode(x=x, y=y, text="key:N"),
+        base(names).mark_text(align="left", color=INK).encode(
+            x=alt.value(0), y=y, text="name:N", tooltip=["entity:N", "level:N"]
+        ),
     ]  # fmt: skip
 
 
-def _label(row: Row) -> str:
+def _label(row: Row, most: float) -> str:
     """The entity as the grammar writes it; below its parent the part that is its own."""
-    own = row["entity"] if row["parent"] is None else row["entity"].removeprefix(row["parent"]).strip()
-    return short(own) if row["parent"] is None else f"└ {short(own)}"
+    own = row["entity"] if row["parent"] is None else f"└ {row['entity'].removeprefix(row['parent']).strip()}"
+    return short(own, most)
 
 
-def _cells(rows: list[Row], tops: Mapping[str, int], keys: list[str]) -> Iterator[Row]:
+def _cells(rows: list[Row], tops: Mapping[str, int], keys: Sequence[str]) -> Iterator[Row]:
     """The limits, each with the end of its bar."""
     values = {key: [row["value"] for row in rows if row["key"] == key] for key in keys}
     for row in rows:

@@ -16,8 +16,8 @@ from ..frames.meanings import client
 from ..frames.views import counted_nouns
 from ..model.quota_keys import USER_CLIENT_KEYS
 
-LONGEST_NAME = 38
-"""Characters of a name in a chart."""
+PICTURE, LETTER = 900, 7.2
+"""Pixels of a picture with its names, and of a letter."""
 
 
 def as_text(text: str) -> str:
@@ -30,22 +30,26 @@ _OF_SCRIPTS = re.compile(r"<(?=[!/s])", re.IGNORECASE)
 """How `</script>`, `<script>` and `<!--` begin."""
 
 
-def short(text: str) -> str:
-    """A name on one line, its middle left out where it is long."""
-    shown = printable(text)
-    half = LONGEST_NAME // 2
-    return shown if len(shown) <= LONGEST_NAME else f"{shown[:half]}…{shown[1 - half :]}"
+def short(text: str, most: float = 40) -> str:
+    """A name on one line, its middle left out where it is longer than that."""
+    shown, half = printable(text), int(min(most, len(text))) // 2
+    return shown if len(shown) <= most else f"{shown[:half]}…{shown[1 - half :]}"
 
 
-def clients(pairs: Iterable[tuple[str | None, str | None]]) -> list[str]:
-    """The text of each client or bucket."""
-    return [short(client(*pair)) or "(no user)" for pair in pairs]
+def beside(width: float) -> int:
+    """The letters of a name that have room beside a chart of that width."""
+    return int((PICTURE - width) / LETTER)
 
 
-def uses(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The uses that the buckets of these rows limit, each text different; an empty part is not in a bucket."""
-    whose = clients((row["bucket_user"] or None, row["bucket_client_id"] or None) for row in rows)
-    return distinct([f"{who} {verb_of(row['key'])}" for who, row in zip(whose, rows, strict=True)])
+def clients(pairs: Iterable[tuple[str | None, str | None]], most: float) -> list[str]:
+    """The text of each client or bucket, of at most so many characters."""
+    return [short(client(*pair), most) or "(no user)" for pair in pairs]
+
+
+def uses(rows: Sequence[Mapping[str, Any]], most: float) -> list[str]:
+    """The buckets of these rows and their keys, each text different; an empty part is not in a bucket."""
+    whose = clients(((row["bucket_user"] or None, row["bucket_client_id"] or None) for row in rows), most)
+    return distinct([f"{who} {head(row['key'])}" for who, row in zip(whose, rows, strict=True)])
 
 
 def distinct(texts: Sequence[str]) -> list[str]:
@@ -74,23 +78,18 @@ def part_of(shown: int, count: int, which: str) -> str:
     return f"{shown:,} of {count:,}: the {which}" if shown < count else ""
 
 
-def verb_of(key: str) -> str:
-    """A quota's key as the verb that it limits; a key that is not known as it is."""
-    return _VERBS.get(key, short(key))
+def head(key: str) -> str:
+    """A quota's key in a word; another one as it is."""
+    return _HEADS.get(key, short(key))
 
 
-_VERBS = {"producer_byte_rate": "produce", "consumer_byte_rate": "consume", "request_percentage": "requests",
-          "controller_mutation_rate": "mutations"}  # fmt: skip
+_HEADS = {"producer_byte_rate": "producer", "consumer_byte_rate": "consumer", "request_percentage": "request %",
+          "controller_mutation_rate": "mutations", "connection_creation_rate": "connections"}  # fmt: skip
 
 
 def key_order(key: str) -> tuple[int, str]:
     """The place of a key: as Kafka lists its own, then the others."""
     return (USER_CLIENT_KEYS.index(key) if key in USER_CLIENT_KEYS else len(USER_CLIENT_KEYS)), key
-
-
-def in_lines(key: str) -> str:
-    """A key for a narrow column."""
-    return short(key).replace("_", "_\n")
 
 
 def height(value: float, values: Iterable[float | None]) -> float:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from math import inf, isfinite, log
 from typing import Any, NamedTuple
 
 from ..frames import schemas
 from ..frames.meanings import in_unit
-from ..frames.relational import checked, in_arrow
-from .labels import count_of, distinct, part_of, short
+from ..frames.relational import checked, in_arrow, names_of, taken
+from ..model.quota_keys import find
+from .labels import count_of, distinct, head, part_of, short
 
-MOST_CHANGES = 40
-"""Changes that a chart has at most."""
+MOST_CHANGES, LONGEST_NAME = 40, 120
+"""Changes that a chart has at most, and characters of a name."""
 
 EFFECTS = ("lower", "higher", "newly set", "removed")
 
 
 class NumberChange(NamedTuple):
-    """A change of a number: `old` and `new` are None where there is none."""
+    """A change of a number: `old` and `new` are what applies before and after, None where nothing does."""
 
     name: str
     text: str
@@ -46,7 +48,8 @@ class NumberChange(NamedTuple):
 def plan(plan: Any) -> Any:
     """A plan's numbers before and after: a line for each change, as long as its factor.
 
-    Lower is a red triangle to the left, higher a blue one to the right, newly set a green diamond, removed a cross.
+    The ring is what applied before: where nothing was set, the limit that a client fell back to. Lower is a triangle
+    to the left, higher one to the right. A diamond limits who was unlimited, a cross sets free.
 
     Parameters
     ----------
@@ -69,10 +72,12 @@ def plan(plan: Any) -> Any:
     --------
     >>> kn.charts.plan(stage.plan())  # doctest: +SKIP
     """
-    from .drawing import empty, layered
+    from .drawing import empty, layered, width_beside
 
-    columns = ("kind", "resource", "key", "old", "after", "old_known")
-    rows = in_arrow(checked(plan, schemas.PLAN.schema, columns, "the plan's changes"), 100_000).to_pylist()
+    columns, label = ("resource", "key", "old", "after", "applies_before", "applies_after"), "the plan's changes"
+    frame = taken(plan, columns, label)
+    known = [name for name in columns if name in {*names_of(frame), *columns[:4]} & {*schemas.PLAN.names}]
+    rows = in_arrow(checked(frame, schemas.PLAN.schema, known, label), 100_000).to_pylist()
     changes = [change for row in rows if (change := _number_change(row))]
     others = len(rows) - len(changes)
     remark = f"{count_of(others, 'change')} of other values" if others else ""
@@ -81,19 +86,26 @@ def plan(plan: Any) -> Any:
     shown = _largest_of_each(changes)
     counts = {effect: sum(change.effect == effect for change in changes) for effect in EFFECTS}
     finding = ", ".join(f"{count:,} {effect}" for effect, count in counts.items() if count)
-    return layered(finding, [part_of(len(shown), len(changes), "largest changes"), remark], *_lines(shown))
+    labels = distinct([change.name for change in shown])
+    drawn = [{"change": label, "effect": change.effect, "text": change.text, "factor": change.factor, "before": 1}
+             for label, change in zip(labels, shown, strict=True)]  # fmt: skip
+    remarks = [part_of(len(shown), len(changes), "largest changes"), remark]
+    return layered(finding, remarks, *_layers(shown, drawn), width=width_beside(drawn, "change"))
 
 
 def _number_change(row: dict[str, Any]) -> NumberChange | None:
-    """The change of a row, where what is there before and after can be drawn."""
-    old, new = (_positive(row[name]) for name in ("old", "after"))
-    is_drawn = (old is not None or row["old"] is None) and (new is not None or row["after"] is None)
-    if not is_drawn or old == new:
+    """The change of a row, where what applies before and after can be drawn."""
+    before, after = (row[name] if row[name] is not None else row.get(f"applies_{when}")
+                     for name, when in (("old", "before"), ("after", "after")))  # fmt: skip
+    old, new = _positive(before), _positive(after)
+    if (old is None) != (before is None) or (new is None) != (after is None) or old == new:
         return None
     # a number in its unit alone: `7 d`, of which a table has the milliseconds beside it
-    before, after = (in_unit(row["key"], row[name]).rpartition("(")[2].rstrip(")") for name in ("old", "after"))
-    text = short(f"{before or 'not set'} → {after or 'not set'}")
-    return NumberChange(short(f"{row['resource']} {row['key']}"), text, old, new)
+    nothing = "no limit" if "applies_before" in row and find(row["key"]) else "not set"
+    texts = [in_unit(row["key"], value).rpartition("(")[2].rstrip(")") or nothing for value in (before, after)]
+    sign = "+" if row["old"] is None else "−" if row["after"] is None else "~"
+    name = f"{sign} {row['resource']} {head(row['key'])}"
+    return NumberChange(short(name, LONGEST_NAME), short(" → ".join(texts)), old, new)
 
 
 def _positive(text: str | None) -> float | None:
@@ -113,48 +125,41 @@ def _largest_of_each(changes: list[NumberChange]) -> list[NumberChange]:
     return sorted(chosen, key=lambda change: EFFECTS.index(change.effect))
 
 
-def _lines(changes: list[NumberChange]) -> list[Any]:
+def _layers(changes: Sequence[NumberChange], rows: Sequence[Mapping[str, Any]]) -> list[Any]:
     from .drawing import (
         BLUE,
         GREEN,
-        GREY,
         INK,
+        ORANGE,
         VERMILLION,
         alt,
         base,
-        beside,
         legend,
         log_ticks,
         names,
         texts_at_the_end,
+        with_room,
     )
 
-    labels = distinct([change.name for change in changes])
-    rows = [{"change": label, "effect": change.effect, "text": change.text, "factor": change.factor, "before": 1}
-            for label, change in zip(labels, changes, strict=True)]  # fmt: skip
     factors = [change.factor for change in changes]
     low, high = min(*factors, 0.5) / 1.1, max(*factors, 2.0) * 1.1
-    shown = [effect for effect in EFFECTS if any(row["effect"] == effect for row in rows)]
-    looks = dict(
-        zip(
-            EFFECTS,
-            ((VERMILLION, "triangle-left"), (BLUE, "triangle-right"), (GREEN, "diamond"), (GREY, "cross")),
-            strict=True,
-        )
-    )
-    colours = alt.Scale(domain=shown, range=[looks[effect][0] for effect in shown])
-    shapes = alt.Scale(domain=shown, range=[looks[effect][1] for effect in shown])
-    colour = alt.Color("effect:N", scale=colours, legend=legend(symbolSize=110))
+    shown = [effect for effect in EFFECTS if any(change.effect == effect for change in changes)]
+    looks = dict(zip(EFFECTS, ((ORANGE, "triangle-left"), (GREEN, "triangle-right"), (BLUE, "diamond"),
+                               (VERMILLION, "cross")), strict=True))  # fmt: skip
+    colours, shapes = (alt.Scale(domain=shown, range=[looks[effect][place] for effect in shown]) for place in (0, 1))
+    marks = legend(symbolSize=110)
+    colour = alt.Color("effect:N", scale=colours, legend=marks)
     axis = alt.Axis(values=log_ticks(low, high), labelExpr="'× ' + format(datum.value, ',.3~r')", labelOverlap=True)
-    x = alt.X("factor:Q", title="after, of before", axis=axis, scale=beside(rows, low, high, type="log"))
+    x = alt.X(
+        "factor:Q", title="after, as a multiple of before", axis=axis, scale=with_room(rows, low, high, type="log")
+    )
     chart = base(rows).encode(y=names("change"), tooltip=["change:N", "effect:N", "text:N"])
+    ring = chart.mark_point(size=40, color=INK, filled=False).encode(x=alt.X("before:Q"))
     return [
         chart.mark_rule(size=2).encode(x=x, x2="before", color=colour),
-        chart.mark_point(size=40, color=INK, filled=False)
-        .encode(x=alt.X("before:Q"))
-        .transform_filter("datum.factor != 1"),
+        ring.transform_filter("datum.factor != 1"),
         chart.mark_point(size=110, filled=True, opacity=1).encode(
-            x=x, color=colour, shape=alt.Shape("effect:N", scale=shapes, legend=legend(symbolSize=110))
+            x=x, color=colour, shape=alt.Shape("effect:N", scale=shapes, legend=marks)
         ),
         texts_at_the_end(chart),
     ]

@@ -59,13 +59,16 @@ def headline(chart: Any) -> str:
 
 
 def svg(chart: Any) -> str:
-    """The chart as SVG on white: names are escaped, no script, no link, no id."""
-    drawn = converter().vegalite_to_svg(_specification(chart, "white"), allowed_base_urls=[])
-    return str(drawn).replace("<svg ", '<svg style="color: black" ', 1)
+    """The chart as SVG: names are escaped, no script, no link, no id.
+
+    It has no ground, and its texts have the colour of the page around it; as an image it follows the page's scheme.
+    """
+    drawn = converter().vegalite_to_svg(_specification(chart, "transparent"), allowed_base_urls=[])
+    return str(drawn).replace("<svg ", '<svg style="color-scheme: light dark" ', 1)
 
 
 def png(chart: Any) -> bytes:
-    """The same as PNG, twice as many pixels either way."""
+    """The chart as PNG on white, twice as many pixels either way."""
     return bytes(converter().vegalite_to_png(_specification(chart, "white"), scale=2, allowed_base_urls=[]))
 
 

@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby, pairwise
+from math import inf
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..frames import schemas
-from ..frames.given_frames import plain
 from ..frames.meanings import limit, used
-from ..frames.relational import Frame, added_up, checked, in_arrow, largest, members, split_by_null
+from ..frames.relational import (
+    Frame,
+    added_up,
+    checked,
+    cluster_of,
+    in_arrow,
+    largest,
+    members,
+    split_by_null,
+    with_columns,
+    words_of,
+)
 from ..model.figures import milliseconds, percent, seconds
-from ..resolution.kernel import resolve
+from ..usage.limits_used import UNWATCHED_AFTER, used_of_buckets
 from .bins import Bins
-from .labels import count_of, part_of, uses
+from .labels import LETTER, beside, count_of, part_of, uses
 
 MOST_LIMITS, MOST_WINDOWS, MOST_BARS = 6, 80, 30
 """Limits, and points in time of each, or bars of a backtest, that a chart has at most."""
 
-_COLUMNS = ("broker", "user", "client_id", "key", "window_start", "window_end", "value", "throttle_ms")
-_CLIENT = ("user", "client_id", "key")
 _BUCKET = ("bucket_user", "bucket_client_id", "key")
 Row = dict[str, Any]
 
@@ -29,22 +40,24 @@ Row = dict[str, Any]
 def usage(usage: Any, quotas: Any = None) -> Any:
     """The use of each limit over time: a strip for each bucket, on the broker where it was highest, with the limit.
 
-    What is over the limit, and the throttles that brokers reported, have their own colours. Of BACKTEST, which has no
-    times, a bar for each limit: the part of its active time in which it would have throttled.
+    What is over the limit, and the throttles that brokers reported, have their own colours. Nothing is drawn where
+    nothing was measured. Of BACKTEST, which has no times, a bar for each limit: the part of its active time in which it
+    would have throttled.
 
     Parameters
     ----------
     usage
         USAGE or BACKTEST, as Arrow, pandas, Spark or an answer.
     quotas
-        QUOTAS for the limits of USAGE, as anything with `__arrow_c_stream__`. Without them, each strip is a client.
+        QUOTAS for the limits of USAGE, as anything with `__arrow_c_stream__`. Or QUOTAS_HISTORY, or the result of
+        `open_history`: the limits as they were. Without them, each strip is a client.
 
     Returns
     -------
     altair.LayerChart
         The 6 buckets nearest to their limit, or, without quotas, the 6 clients that used most. With more than 80
-        windows, each point is the highest of several. Clients with unknown use are counted below the title. Of
-        BACKTEST the 30 that would have been throttled longest.
+        windows, each point is the highest of several. Unknown use is counted below the title. Of BACKTEST the 30 that
+        would have been throttled longest.
 
     Raises
     ------
@@ -62,122 +75,140 @@ def usage(usage: Any, quotas: Any = None) -> Any:
     columns: Any = getattr(usage, "column_names", None) or getattr(usage, "columns", ())
     if "throttled_s" in columns:
         return _backtest(usage)
-    rows, unknown_rows = split_by_null(checked(usage, schemas.USAGE.schema, _COLUMNS, "the rows of usage"), "value")
-    unknown = largest(unknown_rows, _CLIENT, {"rows": ("count", "broker")}, 1)[1]
-    bins = Bins.of(rows, "window_start", "window_end", MOST_WINDOWS)
+    rows, unknown_rows = split_by_null(used_of_buckets(usage, quotas), "value")
+    unknown = largest(unknown_rows, _BUCKET, {"rows": ("count", "broker")}, 1)[1]
+    bins = Bins.of(rows, "start", "end", MOST_WINDOWS)
     if bins is None:
         return empty("It is unknown how much was used" if unknown else "Nothing was used")
-    clients = _with_buckets(plain(largest(rows, _CLIENT, {"peak": ("max", "value")}, 100_000)[0]), quotas)
-    strips, count = _nearest(clients)
-    points = _points(rows, clients, strips, bins)
-    remarks = [part_of(len(strips), count, "nearest to their limit" if quotas is not None else "highest"),
-               f"the use of {count_of(unknown, 'client')} is unknown, and not drawn" if unknown else "",
+    windows = _windows(rows)
+    chosen, count = largest(windows, _BUCKET, {"rank": ("max", "rank")}, MOST_LIMITS)
+    points = _points(members(windows, chosen.select(_BUCKET)), bins)
+    strips = [_strip(number, row, points) for number, row in enumerate(chosen.to_pylist())]
+    spans = _measured(rows, bins)
+    noun = "client" if quotas is None else "limit"
+    remarks = [part_of(len(strips), count, "highest" if quotas is None else "nearest to their limit"),
+               "where the line below is missing, nothing was measured" if len(spans) > 1 else "",
+               f"the use of {count_of(unknown, noun)} is unknown, and not drawn" if unknown else "",
                "" if any(row["throttle"] is not None for row in points) else "throttles are unknown"]  # fmt: skip
-    layers = _strips(strips, points, bins)
-    return layered(_finding(strips, points), remarks, *layers, height=HEIGHT * len(strips))
+    return layered(_finding(strips), remarks, *_strips(strips, spans, bins), height=HEIGHT * len(strips))
 
 
-def _with_buckets(clients: pa.Table, quotas: Any) -> pa.Table:
-    """The clients with the bucket that each draws from, and its limit; without one, itself."""
-    if quotas is None:
-        effective = clients.select(_CLIENT).append_column("limit", pa.nulls(len(clients), pa.float64()))
-        effective = effective.append_column("bucket_user", clients["user"]).append_column(
-            "bucket_client_id", clients["client_id"]
-        )
-    else:
-        pairs = clients.select(["user", "client_id"]).group_by(["user", "client_id"]).aggregate([])
-        found = plain(resolve(quotas, pairs, keys=clients["key"].unique().to_pylist()))
-        effective = found.rename_columns({"value": "limit"}).drop_columns(["level"])
-    joined = clients.join(effective, [*_CLIENT], join_type="left outer")
-    is_limited = joined["limit"].is_valid()
-    for name, own in (("bucket_user", "user"), ("bucket_client_id", "client_id")):
-        bucket = pc.if_else(is_limited, joined[name], joined[own])
-        joined = joined.set_column(joined.column_names.index(name), name, bucket)
-    return joined
+def _windows(rows: Frame) -> Frame:
+    """The use of each bucket in each window of a broker, its limit and longest throttle; the nearer to the limit, the
+    higher is `rank`, which is below 0 without one.
+    """
+    by = (*cluster_of(rows), "broker", "measured", *_BUCKET, "limit", "start")
+    measures = {"used": ("sum", "value"), "throttle": ("max", "throttle_ms"), "end": ("max", "end")}
+    windows = added_up(rows, by, measures)
+    words = words_of(windows)
+    used, limit = words.column("used"), words.column("limit")
+    share = used / words.when(limit > 0, limit, words.literal(1e-9, pa.float64()))
+    without = words.literal(-1.0, pa.float64()) / (used + 1.0)
+    return with_columns(windows, {"rank": words.when(words.is_null(limit), without, share)})
 
 
-def _nearest(clients: pa.Table) -> tuple[list[Row], int]:
-    """The buckets to show, the nearest to its limit first, those without one last; and the number of all."""
-    groups = clients.group_by([*_BUCKET, "limit"]).aggregate([("peak", "max")])
-    share = pc.divide(groups["peak_max"], groups["limit"])
-    order = [("share", "descending"), ("peak_max", "descending"), *((name, "ascending") for name in _BUCKET)]
-    chosen = groups.append_column("share", share).sort_by(order).slice(0, MOST_LIMITS).to_pylist()
-    return [{**row, "strip": number} for number, row in enumerate(chosen)], len(groups)
+def _points(windows: Frame, bins: Bins) -> list[Row]:
+    """The highest use and the longest throttle of each bucket in each bin, of all brokers and windows that have the
+    same limit, in the order of time."""
+    measures = {
+        "used": ("max", "used"),
+        "throttle": ("max", "throttle"),
+        "from": ("min", "start"),
+        "to": ("max", "end"),
+    }
+    groups = in_arrow(added_up(bins.added_to(windows, "start"), (*_BUCKET, "limit", "bin"), measures))
+    return sorted(map(_in_milliseconds, groups.to_pylist()), key=itemgetter("from"))
 
 
-def _points(rows: Frame, clients: pa.Table, strips: list[Row], bins: Bins) -> list[Row]:
-    """The highest use and the longest throttle of each strip in each bin, of all windows and brokers in it."""
-    chosen = pa.table({name: [strip[name] for strip in strips] for name in (*_BUCKET, "strip")})
-    of_strips = clients.join(chosen, [*_BUCKET], join_type="inner").select([*_CLIENT, "strip"])
-    sums = {"used": ("sum", "value"), "throttle": ("max", "throttle_ms")}
-    windows = added_up(members(rows, of_strips), ("strip", "broker", "window_start"), sums)
-    highest = {"used": ("max", "used"), "throttle": ("max", "throttle")}
-    points = added_up(bins.added_to(windows, "window_start"), ("strip", "bin"), highest)
-    return sorted(
-        in_arrow(points, MOST_LIMITS * (MOST_WINDOWS + 1)).to_pylist(), key=lambda row: (row["strip"], row["bin"])
-    )
+def _in_milliseconds(row: Row) -> Row:
+    """The times of a row as Vega takes them."""
+    return row | {name: round(row[name].timestamp() * 1000) for name in ("from", "to")}
 
 
-def _finding(strips: list[Row], points: list[Row]) -> str:
-    """The number of limits that were exceeded."""
-    limited = [strip for strip in strips if strip["limit"] is not None]
-    if not limited:
-        return f"The use of {count_of(len(strips), 'client')}, none of which has a limit"
-    peaks = {strip["strip"]: max(row["used"] for row in points if row["strip"] == strip["strip"]) for strip in limited}
-    over = sum(peaks[strip["strip"]] > strip["limit"] for strip in limited)
-    return f"{over} of these {count_of(len(limited), 'limit')} {'was' if over == 1 else 'were'} exceeded"
+def _measured(rows: Frame, bins: Bins) -> list[Row]:
+    """The times in which anything was measured, without a pause that means that nobody watched."""
+    ends = {"from": ("min", "start"), "to": ("max", "end")}
+    each = [*map(_in_milliseconds, in_arrow(added_up(bins.added_to(rows, "start"), ("bin",), ends)).to_pylist())]
+    each.sort(key=itemgetter("from"))
+    pauses = [after["from"] - before["to"] > 1000 * UNWATCHED_AFTER for before, after in pairwise(each)]
+    starts = [0, *(number for number, pause in enumerate(pauses, 1) if pause), len(each)]
+    return [{"from": each[first]["from"], "to": each[last - 1]["to"]} for first, last in pairwise(starts)]
 
 
-HEIGHT = 96
-"""Pixels of a strip: two lines of text above what was used."""
+HEIGHT, TALL = 96, 0.52
+"""Pixels of a strip: two lines of text above what was used, which has this part of the height."""
 
 _USED, _OVER, _THROTTLED = "used", "over the limit", "throttled"
 
 
-def _strips(strips: list[Row], points: list[Row], bins: Bins) -> list[Any]:
+def _strip(number: int, bucket: Row, points: Sequence[Row]) -> Row:
+    """A strip: its bucket, points and limits, the most that was used, the longest throttle, and where it is drawn."""
+    its = [row for row in points if all(row[name] == bucket[name] for name in _BUCKET)]
+    limits = [(value, next(rows)["from"]) for value, rows in groupby(its, key=itemgetter("limit"))]
+    peak = max(row["used"] for row in its)
+    top = max(peak, *(value or 0.0 for value, _ in limits)) or 1.0
+    return {**bucket, "points": its, "limits": limits, "peak": peak, "scale": TALL / top, "head": number + 0.1,
+            "longest": max((row["throttle"] or 0.0 for row in its), default=0.0), "base": number + 0.88}  # fmt: skip
+
+
+def _finding(strips: Sequence[Row]) -> str:
+    """The number of limits that were exceeded."""
+    limited = [strip for strip in strips if any(value is not None for value, _ in strip["limits"])]
+    if not limited:
+        return f"The use of {count_of(len(strips), 'client')}, none of which has a limit"
+    exceeded = [any(row["used"] > (inf if row["limit"] is None else row["limit"]) for row in strip["points"])
+                for strip in limited]  # fmt: skip
+    if len(limited) == 1:
+        return f"This limit was {'' if exceeded[0] else 'not '}exceeded"
+    return f"{sum(exceeded)} of these {len(limited)} limits {'was' if sum(exceeded) == 1 else 'were'} exceeded"
+
+
+def _strips(strips: Sequence[Row], spans: Sequence[Row], bins: Bins) -> list[Any]:
     from .drawing import BLUE, INK, VERMILLION, alt, base, legend, over_time
 
-    of_strip = [[row for row in points if row["strip"] == strip["strip"]] for strip in strips]
-    drawn = [strip | _heights(strip, rows) for strip, rows in zip(strips, of_strip, strict=True)]
-    parts = [
-        part for strip, rows in zip(drawn, of_strip, strict=True) for row in rows for part in _parts(strip, row, bins)
-    ]
-    heads = [{"y": strip["strip"] + 0.1, "text": text} for strip, text in zip(strips, _texts(drawn), strict=True)]
+    heads = [{"y": strip["head"], "text": text} for strip, text in zip(strips, _texts(strips), strict=True)]
     y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[0, len(strips)], reverse=True, nice=False))
     x = over_time("from", bins)
     colours = alt.Scale(domain=[_USED, _OVER, _THROTTLED], range=[BLUE, VERMILLION, INK])
     tooltip = [alt.Tooltip("utcyearmonthdatehoursminutesseconds(from):T", title="from, UTC"), "part:N", "text:N"]
-    rules = [{"y": strip["rule"]} for strip in drawn if strip["rule"] is not None]
+    parts = [part for strip in strips for row in strip["points"] for part in _parts(strip, row)]
+    lines = [{**span, "y": strip["base"]} for strip in strips for span in spans]
+    limits = [line for strip in strips for line in _limit_lines(strip, bins)]
     return [
+        base(lines).mark_rule(color=INK, opacity=0.4).encode(x=x, x2="to", y=y),
         base(parts).mark_rect(stroke=None).encode(
             x=x, x2="to", y=y, y2="end", color=alt.Color("part:N", scale=colours, legend=legend()), tooltip=tooltip
         ),
-        base(rules).mark_rule(color=INK, strokeDash=[4, 3]).encode(x=alt.value(0), x2=alt.value("width"), y=y),
+        base(limits).mark_rule(color=INK, strokeDash=[4, 3]).encode(x=x, x2="to", y=y, tooltip=["text:N"]),
         base(heads).mark_text(align="left", color=INK, lineBreak="\n").encode(x=alt.value(0), y=y, text="text:N"),
     ]  # fmt: skip
 
 
-def _heights(strip: Row, rows: Sequence[Row]) -> Row:
-    """What was used at most, the longest throttle, and the height of the limit in the strip."""
-    peak, throttles = max(row["used"] for row in rows), [row["throttle"] for row in rows if row["throttle"] is not None]
-    top, base = max(peak, strip["limit"] or 0.0) or 1.0, strip["strip"] + 0.88
-    rule = None if strip["limit"] is None else base - 0.52 * strip["limit"] / top
-    return {"peak": peak, "longest": max(throttles, default=None), "top": top, "base": base, "rule": rule}
-
-
-def _texts(strips: Sequence[Row]) -> list[str]:
+def _texts(strips: Sequence[Row]) -> Iterator[str]:
     """The lines of each strip: whose it is, how much was used of what, and how long it was throttled."""
-    late = [f", throttled for up to {milliseconds(strip['longest'])}" if strip["longest"] else "" for strip in strips]
-    return [f"{name}\nat most {used(strip['key'], strip['peak'])} of {limit(strip['key'], strip['limit'])}{text}"
-            for name, strip, text in zip(uses(strips), strips, late, strict=True)]  # fmt: skip
+    from .drawing import WIDTH
+
+    for name, strip in zip(uses(strips, WIDTH / LETTER - 10), strips, strict=True):
+        limits = ", then ".join(limit(strip["key"], value) for value, _ in strip["limits"][-3:])
+        late = f", throttled for up to {milliseconds(strip['longest'])}" if strip["longest"] else ""
+        yield f"{name}\nat most {used(strip['key'], strip['peak'])} of {limits}{late}"
 
 
-def _parts(strip: Row, row: Row, bins: Bins) -> Iterator[Row]:
-    """The rectangles of a bin: what was used within the limit and above it, and below them the throttle."""
-    base, key = strip["base"], strip["key"]
-    within = row["used"] if strip["limit"] is None else min(row["used"], strip["limit"])
-    ends = [round(base - 0.52 * value / strip["top"], 3) for value in (0, within, row["used"])]
-    times = bins.times(row["bin"])
+def _limit_lines(strip: Row, bins: Bins) -> Iterator[Row]:
+    """The limits, each from its first window to that of the next one, over the whole time."""
+    ends = [bins.span[0], *(start for _, start in strip["limits"][1:]), bins.span[1]]
+    for (value, _), (start, end) in zip(strip["limits"], pairwise(ends), strict=True):
+        if value is not None:
+            text = limit(strip["key"], value)
+            yield {"from": start, "to": end, "y": strip["base"] - strip["scale"] * value, "text": text}
+
+
+def _parts(strip: Row, row: Row) -> Iterator[Row]:
+    """The rectangles of a point: what was used within the limit and above it, and below them the throttle."""
+    base, key, most = strip["base"], strip["key"], row["limit"]
+    within = row["used"] if most is None else min(row["used"], most)
+    ends = [round(base - strip["scale"] * value, 3) for value in (0, within, row["used"])]
+    times = {name: row[name] for name in ("from", "to")}
     yield {**times, "part": _USED, "y": ends[0], "end": ends[1], "text": used(key, row["used"])}
     if within < row["used"]:
         yield {**times, "part": _OVER, "y": ends[1], "end": ends[2], "text": used(key, row["used"])}
@@ -199,7 +230,19 @@ _COLUMNS_OF_BACKTEST = (
 
 def _backtest(frame: Any) -> Any:
     """The part of its active time in which each limit would have throttled, on the broker where it is longest."""
-    from .drawing import ROW, VERMILLION, alt, base, beside, empty, layered, names, texts_at_the_end
+    from .drawing import (
+        BARS,
+        ROW,
+        VERMILLION,
+        alt,
+        base,
+        empty,
+        layered,
+        names,
+        texts_at_the_end,
+        width_beside,
+        with_room,
+    )
 
     rows = checked(frame, schemas.BACKTEST.schema, _COLUMNS_OF_BACKTEST, "the rows of a backtest")
     measures = {"throttled": ("max", "throttled_s"), "active": ("max", "windows"), "limit": ("max", "limit"),
@@ -209,15 +252,16 @@ def _backtest(frame: Any) -> Any:
         return empty("No client in this usage has a limit")
     throttled = int(pc.sum(pc.greater(groups["throttled"], 0)).as_py() or 0)
     shown = groups.slice(0, MOST_BARS).to_pylist()
-    bars = [{"name": label, **_bar(row)} for label, row in zip(uses(shown), shown, strict=True)]
+    bars = [{"name": label, **_bar(row)} for label, row in zip(uses(shown, beside(2 * BARS)), shown, strict=True)]
     verb = "would have been throttled"
     title = f"{throttled:,} of {count_of(count, 'bucket')} {verb}" if throttled else f"No bucket {verb}"
     highest = max(bar["share"] for bar in bars) or 1.0
     axis = alt.Axis(title="throttled, % of the time in which it was used", tickCount=6, grid=False)
-    x = alt.X("share:Q", axis=axis, scale=beside(bars, 0, highest))
+    x = alt.X("share:Q", axis=axis, scale=with_room(bars, 0, highest))
     chart = base(bars).encode(y=names("name"), tooltip=["name:N", "text:N"])
     layers = [chart.mark_bar(color=VERMILLION, height={"band": 0.7}).encode(x=x), texts_at_the_end(chart)]
-    return layered(title, [part_of(len(shown), count, "longest throttled")], *layers, height=ROW * len(bars))
+    size = {"height": ROW * len(bars), "width": width_beside(bars, "name")}
+    return layered(title, [part_of(len(shown), count, "longest throttled")], *layers, **size)
 
 
 def _bar(row: Row) -> Row:

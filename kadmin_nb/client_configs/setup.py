@@ -21,6 +21,7 @@ from ..errors import Invalid, KadminError, UsageError
 from ..frames import schemas
 from ..frames.answer import Findings
 from ..frames.blocks import NOTEBOOK, Block, Page
+from ..frames.views import counted_nouns
 from ..hints import Hint, Option, sentence, terminal
 from ..model import rights
 from ..model.changes import Refusal
@@ -112,6 +113,9 @@ _OF_CLIENTS = (
 CHECK = "client configs"
 _MISSING = {"is_missing": True}
 """The evidence of a finding on a topic or right that `apply` creates."""
+
+_CREATED = {"is_created": True}
+"""The evidence of a finding on what `apply` has just created."""
 
 _CREATE = "kadmin-nb client-configs init --apply creates what is missing."
 
@@ -232,6 +236,11 @@ class SetupAnswer(Findings):
         return self._make()
 
     def _title(self) -> str:
+        if created := [check for check in self.findings if check.evidence == _CREATED]:
+            topics = sum(check.target in SETTINGS for check in created)
+            counts = {("topic created", "topics created"): topics,
+                      ("right granted", "rights granted"): len(created) - topics}  # fmt: skip
+            return ", ".join(counted_nouns(count, *nouns) for nouns, count in counts.items() if count)
         in_order = sum(check.severity == OK for check in self.findings)
         return f"{in_order} of {len(self)} topics and rights of dynamic client configs are in order."
 
@@ -264,7 +273,9 @@ def look(kafka: WireKafka, clients: Sequence[str], admin: str | None = None) -> 
 
 
 def _as_made(check: Finding, made: Collection[str]) -> Finding:
-    return replace(check, message="created now") if check.severity == OK and check.target in made else check
+    if check.severity != OK or check.target not in made:
+        return check
+    return replace(check, message="created now", evidence=_CREATED)
 
 
 def _make(kafka: WireKafka, setup: Setup) -> None:
@@ -312,6 +323,12 @@ def checks_of(kafka: WireKafka) -> Iterator[Finding]:
         yield Finding(CHECK, WARNING, str(error), "its topics", fix=error.hint)
         return
     if len(setup.missing_topics) == len(setup.topics):
-        yield Finding(CHECK, ABSENT, "not set up: no client follows them", "its topics", fix=_CREATE)
+        yield Finding(
+            CHECK, ABSENT, "dynamic client configs are not set up", fix="kadmin-nb client-configs init --apply"
+        )
         return
-    yield from setup.topic_checks()
+    checks = [*setup.topic_checks()]
+    if any(check.severity != OK for check in checks):
+        yield from checks
+    else:
+        yield Finding(CHECK, OK, f"{len(setup.topics)} topics with the settings they need; {checks[-1].message}")

@@ -94,12 +94,15 @@ _following = threading.Lock()
 
 
 def _tell_followers(plan: Plan, outcomes: Outcomes) -> Outcomes:
-    """The outcomes, after all who show that plan were told; a page that fails hides nothing of what was sent."""
+    """The outcomes, after all who show that plan, or the one that it rolls back, were told.
+
+    A page that fails hides nothing of what was sent.
+    """
     with _following:
-        showing = [follower for follower in _followers if follower.plan.id == plan.id]
+        showing = [follower for follower in _followers if follower.plan.id in (plan.id, plan.head.undoes)]
     for follower in showing:
         with suppress(Exception):
-            follower.told(outcomes)
+            follower.told(plan, outcomes)
     return outcomes
 
 

@@ -44,23 +44,22 @@ class DoctorAnswer(Findings):
     """CHECKS. The exit status is 1 where one failed, or what it asks is not known."""
 
     schema = schemas.CHECKS
+    _shows_failures = True
 
     def _title(self) -> str:
         """The finding in a sentence."""
         states = [check.severity for check in self.findings]
         failed, unseen = states.count(FAILED), states.count(SKIPPED) + states.count(UNKNOWN)
+        made = len(states) - unseen - states.count(ABSENT)
         none = "No check that was made failed" if unseen else "No check failed"
-        finding = f"{failed} of {len(self)} checks failed" if failed else none
-        parts = {"could not be made": unseen, "with a warning": states.count(WARNING)}
-        return ", ".join([finding, *(f"{count} {words}" for words, count in parts.items() if count)]) + "."
-
-    def _complaint(self) -> str:
-        """Nothing: the title says it, and the rows."""
-        return ""
+        parts = [f"{failed} of {made} checks failed" if failed else none, *["others could not be made"] * bool(unseen)]
+        warned = states.count(WARNING)
+        return ", ".join([*parts, *[f"{warned} with a warning"] * bool(warned)]) + "."
 
     def _error(self, row: dict[str, object]) -> KadminError:
         fix = row["fix"]
-        return KadminError(f"{row['check']} of {row['subject']}: {row['note']}", hint=None if fix is None else f"{fix}")
+        subject = f" of {row['subject']}" if row["subject"] else ""
+        return KadminError(f"{row['check']}{subject}: {row['note']}", hint=None if fix is None else f"{fix}")
 
 
 def doctor(
@@ -89,14 +88,25 @@ STEP_TIMEOUT = 5.0
 
 def examine(settings_of: Callable[[], Settings], timeout: float | None = None) -> DoctorAnswer:
     """CHECKS of the connection with these settings, which may fail to be read."""
-    versions = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
-    installation = Finding("installation", OK, versions, f"kadmin_nb {VERSION}")
-    checks = [installation, *_connection(settings_of, timeout), _journal_check(), *_extra_checks()]
-    cluster_id = next((check.target for check in checks if check.code == "cluster" and check.severity == OK), "")
-    return DoctorAnswer(checks, str(cluster_id))
+    versions = f"kadmin_nb {VERSION}, Python {platform.python_version()}, {platform.system()} {platform.machine()}"
+    installation = Finding("installation", OK, versions)
+    checks = [*_connection(settings_of, timeout), _journal_check(), installation, *_missing_extras()]
+    cluster_id = next((check.evidence["cluster_id"] for check in checks if "cluster_id" in check.evidence), "")
+    return DoctorAnswer(_in_order(checks), str(cluster_id))
 
 
-def _attempt(check: str, subject: str, look: Callable[[], str]) -> Finding:
+_ORDER = (FAILED, UNKNOWN, WARNING, OK, SKIPPED, ABSENT)
+
+
+def _in_order(checks: Iterable[Finding]) -> list[Finding]:
+    """What failed first; optional things that are absent are one line at the end."""
+    ordered = sorted(checks, key=lambda check: _ORDER.index(check.severity))
+    absent = [check for check in ordered if check.severity == ABSENT]
+    words = "; ".join(f"{check.message} ({check.fix})" for check in absent)
+    return [*ordered[: len(ordered) - len(absent)], *[Finding("optional", ABSENT, words)] * bool(absent)]
+
+
+def _attempt(check: str, subject: str | None, look: Callable[[], str]) -> Finding:
     """The check that `look` makes: it gives what was seen, or raises."""
     try:
         return Finding(check, OK, look(), subject)
@@ -104,21 +114,21 @@ def _attempt(check: str, subject: str, look: Callable[[], str]) -> Finding:
         return _failed_check(check, subject, error)
 
 
-def _failed_check(check: str, subject: str, error: KadminError) -> Finding:
+def _failed_check(check: str, subject: str | None, error: KadminError) -> Finding:
     error.syntax = terminal
     return Finding(check, FAILED, str(error), subject, fix=error.hint)
 
 
-def _skipped(check: str, subject: str, because: str) -> Finding:
-    return Finding(check, SKIPPED, f"not tried: {because}", subject)
+def _skipped(because: str, *checks: str) -> Finding:
+    return Finding("not tried", SKIPPED, f"{', '.join(checks)}: {because}")
 
 
 def _connection(settings_of: Callable[[], Settings], longest: float | None) -> Iterator[Finding]:
     try:
         settings = settings_of()
     except KadminError as error:
-        yield _failed_check("settings", "the target", error)
-        yield _skipped("connection", "the cluster", "there are no settings")
+        yield _failed_check("settings", None, error)
+        yield _skipped("there are no settings", "connection", *_AFTER_LOGIN)
         return
     timeout = longest or settings.timeout or STEP_TIMEOUT
     yield _settings_check(settings)
@@ -129,22 +139,25 @@ def _connection(settings_of: Callable[[], Settings], longest: float | None) -> I
     tasks = [partial(_address_checks, address, settings, timeout) for address in addresses]
     answers = zip(addresses, contact.side_by_side(tasks, _STEPS * timeout), strict=True)
     made = [one for address, found in answers for one in found or [_unanswered("port", address, timeout)]]
-    yield from made
-    yield from _cluster_checks(settings, timeout) if _is_reached(made, settings) else _without_cluster(_UNREACHED)
+    yield from (check for check in made if check.severity != OK)
+    if certificates := [check for check in made if check.code == "certificate" and check.severity == OK]:
+        yield min(certificates, key=lambda check: check.evidence["until"])  # that ends first
+    if any(check.code == _LAST_STEP[settings.uses_tls] and check.severity in (OK, WARNING) for check in made):
+        yield from _cluster_checks(settings, timeout)
+    else:
+        yield _skipped("no address can be reached", "login", *_AFTER_LOGIN)
 
 
-_UNREACHED = "no address can be reached"
+_AFTER_LOGIN = ("brokers", "version", "rights")
+"""The checks that need a login."""
 
-
-def _is_reached(checks: Iterable[Finding], settings: Settings) -> bool:
-    """True if the last step of any address succeeded."""
-    last = "TLS" if settings.uses_tls else "port"
-    return any(check.code == last and check.severity in (OK, WARNING) for check in checks)
+_LAST_STEP = {True: "TLS", False: "port"}
+"""The last step of an address, with TLS and without."""
 
 
 def _settings_check(settings: Settings) -> Finding:
     ignored = f"; without effect here: {', '.join(settings.ignored)}" if settings.ignored else ""
-    return Finding("settings", OK, f"{settings.security_protocol} to {settings.bootstrap}{ignored}", settings.source)
+    return Finding("settings", OK, f"{settings.security_protocol} to {settings.bootstrap} ({settings.source}){ignored}")
 
 
 _STEPS = 6
@@ -152,7 +165,7 @@ _STEPS = 6
 
 
 def _address_checks(address: str, settings: Settings, timeout: float) -> list[Finding]:
-    """The steps of one address, in their order; none is made after one that failed."""
+    """The steps of one address, in their order, until one fails; after an expired certificate the next one, too."""
     host, port = contact.split_address(address)
     steps: dict[str, Callable[[], Finding]] = {
         "name": lambda: _attempt("name", address, lambda: ", ".join(contact.ip_addresses(host, port, timeout))),
@@ -164,9 +177,10 @@ def _address_checks(address: str, settings: Settings, timeout: float) -> list[Fi
         steps["certificate"] = partial(_dated, "certificate", address, presented, renewal)
         steps["TLS"] = lambda: _session(address, settings, timeout)
     checks: list[Finding] = []
-    for name, step in steps.items():
-        failed = next((one.code for one in checks if one.severity == FAILED and one.code != "certificate"), None)
-        checks.append(_skipped(name, address, f"the check of {failed} failed") if failed else step())
+    for step in steps.values():
+        checks.append(step())
+        if checks[-1].severity == FAILED and checks[-1].code != "certificate":
+            break
     return checks
 
 
@@ -191,7 +205,7 @@ def _dated(check: str, subject: str, certificate_of: Callable[[], x509.Certifica
     note = f"until {until} ({days} d): {whose}"
     if days < _SOON:
         return Finding(check, WARNING, note, subject, fix=renewal)
-    return Finding(check, OK, note, subject)
+    return Finding(check, OK, note, subject, evidence={"until": certificate.not_valid_after_utc})
 
 
 def _session(address: str, settings: Settings, timeout: float) -> Finding:
@@ -209,20 +223,19 @@ def _cluster_checks(settings: Settings, timeout: float) -> Iterator[Finding]:
         token = _attempt("token", str(login.source), lambda: f"until {utc(tokens_of(login).token(timeout).expires)}")
         yield token
         if token.severity == FAILED:
-            yield from _without_cluster("the check of token failed")
+            yield _skipped("the check of token failed", "login", *_AFTER_LOGIN)
             return
     try:
         kafka = LiveKafka(replace(settings, timeout=timeout))
     except KadminError as error:
         step = "login" if isinstance(error, AuthenticationFailed) else "Kafka"
         yield _failed_check(step, settings.bootstrap, error)
-        yield from _without_cluster(f"the check of {step} failed", after=step)
+        yield _skipped(f"the check of {step} failed", *_AFTER_LOGIN)
         return
     with closing(kafka):
-        yield Finding("login", OK, _login_words(settings), settings.bootstrap)
-        yield Finding("Kafka", OK, f"Kafka {kafka.version} (from its API versions)", settings.bootstrap)
-        yield Finding("cluster", OK, "cluster id", kafka.id)
-        yield from _broker_checks(kafka, timeout)
+        yield from _broker_checks(kafka, settings, timeout)
+        version = Finding("version", OK, f"Kafka {kafka.version} (from its API versions), cluster {kafka.id}")
+        yield version.with_(cluster_id=kafka.id)
         yield from _rights_checks(kafka, settings)
         yield from checks_of(kafka)
         yield from _observation_check(kafka)
@@ -235,14 +248,7 @@ def _observation_check(kafka: LiveKafka) -> Iterator[Finding]:
     except KadminError as error:
         yield _failed_check("observation", kafka.id, error)
         return
-    if lines:
-        yield Finding("observation", WARNING, LEFT_ON, kafka.id, fix="\n".join(lines))
-
-
-def _without_cluster(because: str, after: str = "") -> Iterator[Finding]:
-    for check, subject in (("login", "the broker"), ("Kafka", "its version"), ("brokers", "all"), ("rights", "all")):
-        if check != after:
-            yield _skipped(check, subject, because)
+    yield from (Finding("observation", WARNING, LEFT_ON, fix=line) for line in lines)
 
 
 def _login_words(settings: Settings) -> str:
@@ -252,20 +258,23 @@ def _login_words(settings: Settings) -> str:
         return f"{settings.mechanism} with a ticket for {settings.kerberos_service}"
     if settings.uses_sasl:
         return f"{settings.mechanism} as {settings.username}"
-    return "by our certificate" if settings.pem.certificate_file else "not required"
+    return "by our certificate" if settings.pem.certificate_file else "no login"
 
 
-def _broker_checks(kafka: LiveKafka, timeout: float) -> Iterator[Finding]:
-    """Each registered broker at the address that it advertises, side by side."""
+def _broker_checks(kafka: LiveKafka, settings: Settings, timeout: float) -> Iterator[Finding]:
+    """The connection, and each registered broker that does not answer at the address that it advertises."""
     try:
         brokers = kafka.brokers()
     except KadminError as error:
-        yield _failed_check("brokers", "all", error)
+        yield _failed_check("brokers", None, error)
         return
     tasks = [partial(_broker_check, kafka, broker, timeout) for broker in brokers]
-    answers = contact.side_by_side(tasks, _STEPS * timeout)
-    for broker, check in zip(brokers, answers, strict=True):
-        yield check or _unanswered("broker", _named(broker), timeout)
+    answers = zip(brokers, contact.side_by_side(tasks, _STEPS * timeout), strict=True)
+    checks = [check or _unanswered("broker", _named(broker), timeout) for broker, check in answers]
+    wrong = [check for check in checks if check.severity != OK]
+    yield from wrong
+    how = f"{settings.security_protocol}, {_login_words(settings)}"
+    yield Finding("connection", OK, f"{len(checks) - len(wrong)} of {len(checks)} brokers answer; {how}")
 
 
 def _named(broker: Broker) -> str:
@@ -287,9 +296,8 @@ def _broker_check(kafka: LiveKafka, broker: Broker, timeout: float) -> Finding:
     def answered() -> str:
         contact.ip_addresses(broker.host, broker.port, timeout)
         contact.connected(broker.host, broker.port, timeout).close()
-        started = time.monotonic()
         kafka.reach(broker, timeout)
-        return f"answers after {milliseconds((time.monotonic() - started) * 1000)}"
+        return "answers"
 
     check = _attempt("broker", subject, answered)
     advice = f"advertised.listeners of broker {broker.id} must name an address that this machine can reach."
@@ -297,18 +305,20 @@ def _broker_check(kafka: LiveKafka, broker: Broker, timeout: float) -> Finding:
 
 
 def _rights_checks(kafka: LiveKafka, settings: Settings) -> Iterator[Finding]:
+    """Each right that is missing, or not known; those that are granted together."""
     try:
         rows = permissions(kafka, settings, (), ()).to_arrow().to_pylist()
     except KadminError as error:
-        yield _failed_check("rights", "all", error)
+        yield _failed_check("rights", None, error)
         return
     for row in rows:
         right = f"{row['operation']} on {row['resource']}"
         if row["allowed"] is None:
-            yield Finding.not_known("right", f"{row['action']}: {row['note']}", _AGAIN, right)
-            continue
-        state, words = (OK, "granted: you can") if row["allowed"] else (FAILED, "missing: you cannot")
-        yield Finding("right", state, f"{words} {row['action']}", right, fix=row["grant"])
+            yield Finding.not_known("rights", f"{row['action']}: {row['note']}", _AGAIN, right)
+        elif not row["allowed"]:
+            yield Finding("rights", FAILED, f"missing: you cannot {row['action']}", right, fix=row["grant"])
+    if granted := [row["action"] for row in rows if row["allowed"]]:
+        yield Finding("rights", OK, f"you can {', '.join(granted)}")
 
 
 _AGAIN = "Check again when the brokers answer, or with a longer time limit."
@@ -316,7 +326,7 @@ _AGAIN = "Check again when the brokers answer, or with a longer time limit."
 
 def _journal_check() -> Finding:
     """The folder of journals: without one nothing can be applied."""
-    check = _attempt("journal", "its folder", lambda: str(journal_dir()))
+    check = _attempt("journal", None, lambda: str(journal_dir()))
     folder = Path(check.message)
     nearest = next((place for place in (folder, *folder.parents) if place.exists()), folder)
     if check.severity == FAILED or os.access(nearest, os.W_OK | os.X_OK):
@@ -329,27 +339,21 @@ _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)[^;]*;.*extra == ['\"]([a-z]+)['\"]
 _ALL = "all"
 
 
-def _extra_checks() -> Iterator[Finding]:
-    """Each extra of our own package, and the packages of it that are there."""
+def _missing_extras() -> Iterator[Finding]:
+    """The check of the extras of our own package, where some are not installed."""
     packages: dict[str, list[str]] = {}
     for requirement in metadata.requires("kadmin_nb") or ():
         if (match := _REQUIREMENT.match(requirement)) and match[2] != _ALL:
             packages.setdefault(match[2], []).append(match[1])
-    for extra, names in packages.items():
-        yield _extra_check(extra, dict.fromkeys(names))
+    absent = {name for names in packages.values() for name in names if not _is_installed(name)}
+    extras = ",".join(extra for extra, names in packages.items() if not absent.isdisjoint(names))
+    if absent:
+        fix = f"pip install 'kadmin_nb[{extras}]'"
+        yield Finding("extras", ABSENT, f"not installed: {', '.join(sorted(absent))}", fix=fix)
 
 
-def _extra_check(extra: str, names: Iterable[str]) -> Finding:
-    versions = {name: _installed_version(name) for name in names}
-    missing = [name for name, version in versions.items() if version is None]
-    if missing:
-        fix = f"pip install 'kadmin_nb[{extra}]'"
-        return Finding("extra", ABSENT, f"not installed: {', '.join(missing)}", extra, fix=fix)
-    return Finding("extra", OK, ", ".join(f"{name} {version}" for name, version in versions.items()), extra)
-
-
-def _installed_version(package: str) -> str | None:
+def _is_installed(package: str) -> bool:
     try:
-        return metadata.version(package)
+        return bool(metadata.version(package))
     except metadata.PackageNotFoundError:
-        return None
+        return False

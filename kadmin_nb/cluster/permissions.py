@@ -53,6 +53,8 @@ _HARMLESS = {"TOPIC": "retention.ms", "GROUP": "consumer.session.timeout.ms"}
 class PermissionsAnswer(Answer):
     """PERMISSIONS. Below it are the lines that grant what is missing."""
 
+    _shows_failures = True
+
     def _title(self) -> str:
         """The finding in a sentence."""
         unknown = self._table["allowed"].null_count
@@ -67,10 +69,6 @@ class PermissionsAnswer(Answer):
         if lines := list(dict.fromkeys(self._table["grant"].drop_null().to_pylist())):
             yield "Someone who may alter ACLs can grant the missing rights with:"
             yield Listing(lines, len(lines), "lines", types=True)
-
-    def _complaint(self) -> str:
-        """Nothing: the title says it, and the rows."""
-        return ""
 
     def _failing(self) -> pa.Array:
         return pc.invert(pc.fill_null(self._table["allowed"], False))

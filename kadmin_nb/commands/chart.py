@@ -71,6 +71,13 @@ def _rows(session: Session, name: str, usage: Any, pairs: Any, of: str | None) -
     return open_history(str(of)).changes((None, None))
 
 
+def _limits(session: Session, of: str | None) -> Any:
+    """The limits as they were in a history, or else as they are now."""
+    from ..state import open_history
+
+    return session.cluster.quotas.describe() if of is None else open_history(of)
+
+
 @click.command(cls=Verb)
 @options.connecting
 @click.argument("name", metavar="NAME", type=click.Choice(NAMES))
@@ -78,7 +85,7 @@ def _rows(session: Session, name: str, usage: Any, pairs: Any, of: str | None) -
 @click.option(
     "--pairs", metavar="NAME", type=FRAME, help="A frame with user and client_id: a variable, or a Parquet or CSV file."
 )
-@click.option("--of", metavar="WHAT", help="A plan (file or id), or the place of a history.")
+@click.option("--of", metavar="WHAT", help="A plan (file or id), or the place of a history; of usage, its limits.")
 @click.option(
     "--frame", metavar="NAME", type=FRAME, help="The chart's frame itself: a variable, or a Parquet or CSV file."
 )
@@ -107,6 +114,7 @@ def chart(
     {here} hierarchy --out quotas.svg
     {here} effective --pairs clients.parquet
     {here} usage --usage used.parquet
+    {here} usage --usage used.parquet --of lake/kafka
     {here} plan --of p.json
     {here} history --of lake/kafka
     {here} usage --frame backtest.parquet
@@ -117,7 +125,7 @@ def chart(
     if place is not None and not place.endswith(ENDINGS):
         raise UsageError(f"--out {place} does not end in {', '.join(ENDINGS)}")
     rows = _rows(session, name, usage, pairs, of) if frame is None else read_frame(session, frame)
-    limits = [session.cluster.quotas.describe()] if name == "usage" and frame is None else []
+    limits = [_limits(session, of)] if name == "usage" and (frame is None or of is not None) else []
     drawn = getattr(charts, name)(rows, *limits)
     if width is not None:
         drawn = drawn.properties(width=width)

@@ -33,7 +33,7 @@ _LARGEST = 1 << 26
     "-f",
     metavar="FILE",
     type=FILE,
-    help="A file of changes, one a line, as in a %%kquota cell; - reads standard input.",
+    help="A file of changes, one per line, as in a %%kquota cell; - reads standard input.",
 )
 def plan(session: Session, file: str | Path | None, impact: Any, plan_options: PlanOptions) -> Any:
     """Make plans from a file of changes; show, apply, verify and roll back plans.

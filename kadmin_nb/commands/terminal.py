@@ -184,7 +184,7 @@ def _print_result(result: Result, colour: bool) -> ExitState:
         return error.exit_state
     if is_lost:
         return ExitState.PARTLY if _has_changed(value) else ExitState.FAILED
-    return ExitState.DONE if isinstance(value, str) else _ended(value, result.detailed, colour)
+    return ExitState.DONE if isinstance(value, str) else _ended(value, result, colour)
 
 
 def _is_printed(result: Result, colour: bool) -> bool:
@@ -243,16 +243,17 @@ def _write_lines(stream: TextIO, lines: Iterable[str]) -> OSError | None:
     return None
 
 
-def _ended(value: Display, detailed: bool, colour: bool) -> ExitState:
+def _ended(value: Display, result: Result, colour: bool) -> ExitState:
     """Rows that failed are in the table; standard error says so too, or what would work."""
     try:
         value.raise_for_errors()
     except KadminError as exc:
-        _say(exc, colour)
+        if result.out or not value._shows_failures:
+            _say(exc, colour)
     else:
         if value.hint:
             _write_lines(sys.stderr, _in_colours([f"Hint: {printable(value.hint)}"], colour))
-    return value._exit_state(detailed)
+    return value._exit_state(result.detailed)
 
 
 def _complain(exc: Hinted, colour: bool) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Self, TextIO
 
-from ..frames.blocks import ROWS, WHOLE, window
+from ..frames.blocks import ASCII, ROWS, WHOLE, window
 from ..plans.execution.progress import Advance
 from .session import Note
 
@@ -41,9 +41,12 @@ def fitted_lines(
     if isinstance(value, Display):
         from ..frames.render import lines
 
-        has_colour = colour and can_colour(stream)
-        page = window(_size(stream).columns, rest, rows, colour=has_colour) if stream.isatty() else WHOLE
-        return lines(value._blocks(page), page)
+        if not stream.isatty():
+            return lines(value._blocks(WHOLE), WHOLE)
+        ascii_only = not _has_signs(stream)
+        page = window(_size(stream).columns, rest, rows, colour=colour and can_colour(stream), ascii_only=ascii_only)
+        shown = lines(value._blocks(page), page)
+        return (line.translate(ASCII) for line in shown) if ascii_only else shown
     return [str(value) if isinstance(value, str) and not stream.isatty() else repr(value)]
 
 
@@ -53,6 +56,15 @@ def _size(stream: TextIO) -> os.terminal_size:
     except OSError:
         size = USUAL
     return os.terminal_size((size.columns or USUAL.columns, size.lines or USUAL.lines))
+
+
+def _has_signs(stream: TextIO) -> bool:
+    """True if the stream takes the signs of tables."""
+    try:
+        "✓▲█".encode(stream.encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def can_colour(stream: TextIO) -> bool:

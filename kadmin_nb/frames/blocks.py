@@ -23,7 +23,7 @@ class Page:
     of it is, `lazy_rest` the same of a frame that was not read whole, `rest_of_lines` of a list of lines, where that is
     no attribute of the value. `syntax` spells what could be typed next; where it is None, the value knows who looks.
     `has_errors_apart` is a page beside which errors are shown, as a terminal's; `has_colour` one whose text may be in
-    colours of a terminal, which never carry a meaning alone.
+    colours of a terminal, which never carry a meaning alone; `is_ascii` one that has words in place of signs.
     """
 
     rows: int | None = None
@@ -35,6 +35,7 @@ class Page:
     syntax: Syntax | None = None
     has_errors_apart: bool = False
     has_colour: bool = False
+    is_ascii: bool = False
 
 
 WHOLE = Page(syntax=terminal, has_errors_apart=True)
@@ -49,7 +50,7 @@ NOTEBOOK = Page(
 """A notebook's output, or a Python prompt."""
 
 
-def window(width: int, rest: str, rows: int = ROWS, *, colour: bool = False) -> Page:
+def window(width: int, rest: str, rows: int = ROWS, *, colour: bool = False, ascii_only: bool = False) -> Page:
     """A terminal of that width."""
     return Page(
         rows,
@@ -60,14 +61,17 @@ def window(width: int, rest: str, rows: int = ROWS, *, colour: bool = False) -> 
         syntax=terminal,
         has_errors_apart=True,
         has_colour=colour,
+        is_ascii=ascii_only,
     )
 
 
 TEXT, NUMBER, NAME, KEY, BADGE, PROSE, BRANCH = "text", "number", "name", "key", "badge", "prose", "branch"
 BINDS, LOST, STANDING = "applies", "lost", "standing"
+SIGN, BELOW = "sign", "below"
 """The looks of columns. Numbers stand to the right; a name may stand in a title instead; a badge is a word of few;
 prose is sentences and lines to type; a branch begins with its indent in a tree. A limit that binds is bold, one that
-lost is struck through; a standing is a limit and, behind a comma, whether it *applies* or is *overridden*.
+lost is struck through; a standing is a limit and, behind a comma, whether it *applies* or is *overridden*. A sign
+stands for the word of the column, and what is below goes under its row, as the line that fixes it.
 
 They are the one rule of widths too, of text, HTML and the widgets' grids."""
 
@@ -120,33 +124,49 @@ Block: TypeAlias = "str | pa.Table | Head | Listing | Folded"
 """A piece of what a value shows. A `str` is sentences that are safe to print, which a window wraps."""
 
 
-# --- colours, which never carry a meaning alone ---
+# --- colours and signs: colours never carry a meaning alone ---
 
 TONES = {
-    **dict.fromkeys(("ok", "kept", "verified", "restored"), "good"),
+    **dict.fromkeys(("ok", "kept", "verified", "restored", "set", "append", "added", "higher", "▲"), "good"),
     **dict.fromkeys(
-        ("broken", "conflict", "danger", "failed", "leftover", "refuse", "refused", "throttled"),
-        "bad",
+        ("look", "unknown", "unverified", "warn", "warning", "moved", "left", "unread", "shadowed"), "fair"
     ),
-    **dict.fromkeys(
-        ("look", "unknown", "unverified", "warn", "warning", "moved", "left", "unread", "shadowed", "not conclusive"),
-        "fair",
-    ),
-    "not known": "fair",
+    **dict.fromkeys(("not conclusive", "not known", "changed", "lower", "▼"), "fair"),
+    **dict.fromkeys(("broken", "conflict", "danger", "failed", "leftover", "refuse", "refused", "throttled"), "bad"),
+    **dict.fromkeys(("delete", "remove", "reset", "subtract", "removed"), "bad"),
+    **dict.fromkeys(("absent", "skipped", "unchanged", "overridden", "⊘"), "dim"),
 }
-"""The words of a badge that are good or bad news."""
+"""The tones of words and signs: good and bad news, what needs a look, and what stands back."""
+
+SIGNS = {
+    **{"ok": "✓", "verified": "✓", "failed": "✗", "throttled": "✗", "warning": "!", "danger": "!", "unknown": "?"},
+    **{"absent": "-", "skipped": "-", "set": "+", "added": "+", "changed": "~", "remove": "-", "removed": "-"},
+}
+"""The signs of words, which a column of signs shows in their place."""
+
+ASCII = str.maketrans("✓✗▲▼⊘→█░▏▎▍▌▋▊▉…×", "*x^vx>#.    ###.x")
+"""What stands for a sign where a terminal has no Unicode; the signs of a column of its own are words there."""
 
 BOLD, DIM, RED, GREEN, YELLOW = "1", "2", "31", "32", "33"
 """The colours of a terminal, as its escapes number them."""
 
-_INKS = {"good": GREEN, "bad": RED, "fair": YELLOW}
-_CHANGES = {"set": GREEN, "append": GREEN, "added": GREEN, "changed": YELLOW, **dict.fromkeys(
-    ("delete", "remove", "reset", "subtract", "removed"), RED)}  # fmt: skip
+_INKS = {"good": GREEN, "bad": RED, "fair": YELLOW, "dim": DIM}
+
+
+def tone(text: str) -> str:
+    """The tone of a word, or of the sign that a text begins or ends with."""
+    return TONES.get(text) or TONES.get(text[:1]) or TONES.get(text[-1:], "")
+
+
+def signed(word: str, *, ascii_only: bool = False) -> str:
+    """The sign of a word; without Unicode *ok* and *FAIL*."""
+    sign = SIGNS.get(word, word)
+    return {"✓": "ok", "✗": "FAIL"}.get(sign, sign) if ascii_only else sign
 
 
 def ink(word: str) -> str:
-    """The colour of a badge: green sets and is good news, red removes and is bad news, yellow wants a look."""
-    return _CHANGES.get(word) or _INKS.get(TONES.get(word, ""), "")
+    """The colour of a text's tone; empty without one."""
+    return _INKS.get(tone(word), "")
 
 
 def inked(text: str, colour: str) -> str:

@@ -29,6 +29,9 @@ class Display:
     _is_raised = False
     """True if a notebook's cell fails where the value is not ok: no run may pass over a change that is not in force."""
 
+    _shows_failures = False
+    """True if its title and rows say all that its error would."""
+
     @property
     def _anything_changed(self) -> bool:
         """True if a cluster may differ from before."""
@@ -74,7 +77,7 @@ class Display:
             yield Title(title)
         yield from self._content(page)
         yield from self._footer(page)
-        if not page.has_errors_apart and (complaint := self._complaint()):
+        if not page.has_errors_apart and not self._shows_failures and (complaint := self._complaint()):
             yield complaint
 
     def _complaint(self) -> str:

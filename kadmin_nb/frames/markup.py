@@ -8,7 +8,7 @@ notebook that is not trusted, and GitHub always, names are whole, and indents an
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import repeat
@@ -25,6 +25,8 @@ from .blocks import (
     LOST,
     NAME,
     NOTEBOOK,
+    NUMBER,
+    SIGN,
     STANDING,
     TONES,
     Aside,
@@ -34,9 +36,23 @@ from .blocks import (
     Listing,
     Page,
     Title,
+    signed,
+    tone,
 )
 from .meanings import UNLIMITED, word
-from .render import CUT, Column, columns, count, engine_line, nothing, rows_of, shortened, text_of_blocks
+from .render import (
+    CUT,
+    Column,
+    apart,
+    columns,
+    count,
+    engine_line,
+    is_typed,
+    nothing,
+    rows_of,
+    shortened,
+    text_of_blocks,
+)
 from .views import Section, View, view_of
 
 FOLDED_ROWS = 600
@@ -123,8 +139,9 @@ def _first_rows(view: View, table: pa.Table, page: Page) -> tuple[str, Sequence[
     return _html_table(cut, whole), [CUT] if cut != whole else []
 
 
-def _html_table(shown: Sequence[Column], whole: Sequence[Column]) -> str:
+def _html_table(every: Sequence[Column], whole: Sequence[Column]) -> str:
     """The columns as a table. An entity has its level before its name, as a number, and not in a column of its own."""
+    (shown, below), (whole, _) = apart(every), apart(whole)
     first = next((column for column in shown if column.look in (NAME, BRANCH)), None)
     levels = next((c for c in shown if c.part.sources == ("level",)), None) if first and _is_entity(first) else None
     heads, cells = [], []
@@ -137,11 +154,19 @@ def _html_table(shown: Sequence[Column], whole: Sequence[Column]) -> str:
         heads.append(f"<th{side}>{html.escape(column.name)}</th>")
         badges = map(_level, column.cells, levels.cells) if levels and column is first else repeat("")
         cells.append([*map(_cell(column, side), column.cells, of.cells, badges)])
-    body = "\n".join(f"<tr>{''.join(row)}</tr>" for row in zip(*cells, strict=True))
+    under = zip(*(column.cells for column in below), strict=True) if below else repeat(())
+    rows = zip(zip(*cells, strict=True), under)  # noqa: B905  # what is below may be nothing, for ever
+    body = "\n".join(f"<tr>{''.join(row)}</tr>{_below(texts, len(row))}" for row, texts in rows)
     room = f' style="--kadmin-first: {_room(first, bool(levels))}ch;"' if first else ""
     head = f"<thead><tr>{''.join(heads)}</tr></thead>"
     table = f'<table class="dataframe"{room}>\n{head}\n<tbody>\n{body}\n</tbody>\n</table>'
     return f'<div class="kadmin-rows">{table}</div>\n'
+
+
+def _below(texts: Iterable[str], columns: int) -> str:
+    """The row below a row, with the line that fixes it, if there is one."""
+    lines = "<br>".join(f"<code>{html.escape(t)}</code>" if is_typed(t) else html.escape(t) for t in texts if t)
+    return f'<tr class="kadmin-below"><td></td><td colspan="{columns - 1}">{lines}</td></tr>' if lines else ""
 
 
 def _is_entity(column: Column) -> bool:
@@ -178,11 +203,22 @@ _NUMBERS = {word(level.name): level.number + 1 for level in LEVELS}
 
 
 def _badge(text: str) -> str:
-    return f'<span class="kadmin-pill kadmin-{TONES.get(text, "plain")}">{html.escape(text)}</span>' if text else ""
+    return f'<span class="kadmin-pill kadmin-{tone(text) or "plain"}">{html.escape(text)}</span>' if text else ""
+
+
+def _sign(word: str) -> str:
+    return (
+        f'<span class="kadmin-{tone(word) or "plain"}" title="{html.escape(word)}">{html.escape(signed(word))}</span>'
+    )
+
+
+def _number(text: str) -> str:
+    found = tone(text)
+    return f'<span class="kadmin-{found}">{html.escape(text)}</span>' if found else html.escape(text)
 
 
 def _bold(text: str) -> str:
-    return f"<b>{html.escape(text)}</b>" if text and text != UNLIMITED else text
+    return f"<b>{_number(text)}</b>" if text and text != UNLIMITED else text
 
 
 def _struck(text: str) -> str:
@@ -207,6 +243,8 @@ def _name(text: str) -> str:
 
 _WRITERS: Mapping[str, Callable[[str], str]] = {
     BADGE: _badge,
+    SIGN: _sign,
+    NUMBER: _number,
     BRANCH: _name,
     NAME: _name,
     KEY: _name,

@@ -27,7 +27,7 @@ from ..model.levels import SHARED
 from ..model.quota_keys import find, readable, rounded
 from ..model.resources import Resource, Source
 from . import schemas
-from .blocks import BADGE, BINDS, BRANCH, LOST, NAME, NUMBER, PROSE, STANDING, TEXT
+from .blocks import BADGE, BINDS, BRANCH, LOST, NAME, NUMBER, PROSE, SIGN, STANDING, TEXT
 from .frame import BYTES, ID, ISO_TIME, MEASURED, MS, OF_KEY, PERCENT, SHARE, Field, S
 from .journal_words import came_to, what_was_done
 
@@ -273,6 +273,12 @@ def _windows(table: pa.Table) -> list[str]:
     return [f"{start} to {end.removeprefix(start.partition(' ')[0]).strip()}" for start, end in pairs]
 
 
+def _seen(table: pa.Table) -> list[str]:
+    """What a check has seen, after what it is about."""
+    pairs = zip(values_of(table, "subject"), values_of(table, "note"), strict=True)
+    return [f"{subject}: {note}" if subject else note for subject, note in pairs]
+
+
 _SHARED_BY = re.compile(r"^shared (by|with) ")
 
 PARTS = {
@@ -298,6 +304,8 @@ PARTS = {
     "supported_keys": Part("keys", ("keys",), _each(lambda keys: ", ".join(keys or ()), "keys")),
     "what_was_done": Part("what was done", ("kind", "rows", "details"), what_was_done, PROSE),
     "came_to": Part("done", ("changes", "runs", "verified", "in_doubt"), came_to),
+    "check_state": Part("", ("state",), lambda table: values_of(table, "state"), SIGN),
+    "seen": Part("seen", ("subject", "note"), _seen, PROSE),
     "window": Part("window", ("window_start", "window_end"), _windows),
     "last_use": Part("last used", ("used", "last_used"), _last_use),
     **{name: Part(name, (column,), _measures(column), NUMBER) for name, column in USED.items()},

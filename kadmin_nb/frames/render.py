@@ -16,6 +16,7 @@ import pyarrow as pa
 from ..errors import printable
 from .blocks import (
     BADGE,
+    BELOW,
     BINDS,
     BOLD,
     BRANCH,
@@ -26,6 +27,7 @@ from .blocks import (
     NOTEBOOK,
     NUMBER,
     PROSE,
+    SIGN,
     Aside,
     Block,
     Folded,
@@ -35,6 +37,7 @@ from .blocks import (
     Title,
     ink,
     inked,
+    signed,
 )
 from .meanings import Part
 from .schema_metadata import ENGINE
@@ -52,10 +55,11 @@ CUT = "shortened"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A part of a table and its texts."""
+    """A part of a table and its texts; `words` are those that signs stand for."""
 
     part: Part
     cells: Sequence[str]
+    words: Sequence[str] = ()
 
     @property
     def name(self) -> str:
@@ -179,12 +183,14 @@ ROOM_OF_TEXT, ROOM_OF_SAID = 32, 20
 """The same of other looks, and of sentences that are never cut, which go on below themselves."""
 
 
-def fitted(columns: Sequence[Column], width: int, *, colour: bool = False) -> tuple[list[str], list[str]]:
+def fitted(every: Sequence[Column], width: int, *, colour: bool = False) -> tuple[list[str], list[str]]:
     """The lines of a table for a window of that width, and remarks on what of it they do not show.
 
     Columns give way from the right: those that `stay` after the others, and after names have a third of the window. A
-    sentence that stays, such as a broker's refusal, goes on below itself in its column; any other row is one line.
+    sentence that stays, such as a broker's refusal, goes on below itself in its column; any other row is one line, with
+    what goes below it.
     """
+    columns, below = apart(every)
     ranked = sorted(range(len(columns)), key=lambda number: not columns[number].part.stays)
     names = width // 2
     while len(ranked) > 1 and _total(least(columns[number], names) for number in ranked) > width:
@@ -198,18 +204,41 @@ def fitted(columns: Sequence[Column], width: int, *, colour: bool = False) -> tu
     heads = (padded(beginning(c.name, w), w, right=c.is_number) for c, w in zip(shown, widths, strict=True))
     gone = ", ".join(column.name for number, column in enumerate(columns) if number not in ranked)
     lines = [_line(inked(name, DIM if colour else "") for name in heads)]
+    before = [w + len(GAP) for c, w in zip(shown, widths, strict=True) if c.look != PROSE]
     for number in range(len(shown[0].cells)):
-        lines += _row([column.cells[number] for column in shown], shown, widths, colour)
+        tones = [ink((c.words or c.cells)[number]) if colour and c.look in TONED else "" for c in shown]
+        lines += _row([column.cells[number] for column in shown], shown, widths, tones)
+        lines += below_row([column.cells[number] for column in below], sum(before), width)
     return lines, [*[CUT] * (shown != whole), *[f"not shown: {gone}"] * bool(gone)]
 
 
-def _row(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int], colour: bool) -> Iterator[str]:
+def _row(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int], tones: Sequence[str]) -> Iterator[str]:
     """The lines of a row: one, or as many as its longest sentence that stays takes."""
     texts = [wrapped(t, w) if c.is_said else [t] for t, c, w in zip(cells, columns, widths, strict=True)]
     for line in zip_longest(*texts, fillvalue=""):
         parts = (padded(t, w, right=c.is_number) for t, c, w in zip(line, columns, widths, strict=True))
-        yield _line(inked(t, ink(t.strip()) if colour and c.look == BADGE else "")
-                    for t, c in zip(parts, columns, strict=True))  # fmt: skip
+        yield _line(map(inked, parts, tones))
+
+
+TONED = (BADGE, SIGN, NUMBER, BINDS)
+"""The looks of columns whose cells have a tone."""
+
+
+def apart(columns: Sequence[Column]) -> tuple[list[Column], list[Column]]:
+    """The columns beside each other, and those that go below their rows."""
+    return [c for c in columns if c.look != BELOW], [c for c in columns if c.look == BELOW]
+
+
+def below_row(texts: Iterable[str], indent: int, width: int) -> Iterator[str]:
+    """The lines below a row; one to type, which begins with a small letter, is not broken."""
+    for text in filter(None, texts):
+        parts = [text] if is_typed(text) else paragraph(text, width - indent)
+        yield from (" " * indent + part for part in parts)
+
+
+def is_typed(text: str) -> bool:
+    """True of a line to type, in place of a sentence."""
+    return text[:1].islower()
 
 
 def least(column: Column, names: int) -> int:
@@ -356,9 +385,17 @@ def nothing(table: pa.Table, title: str) -> str:
 def _head(shown: list[Column], page: Page) -> tuple[Iterable[str], Sequence[str]]:
     """The first rows of a table as lines, and remarks on what of them is not shown."""
     if page.width is not None:
-        return fitted(shown, page.width, colour=page.has_colour)
+        return fitted([with_signs(c, page) for c in shown], page.width, colour=page.has_colour)
     cut = shortened(shown, page)
     return aligned(lambda: [cut]), [CUT] if cut != shown else []
+
+
+def with_signs(column: Column, page: Page) -> Column:
+    """The column with the signs of its words, where it is one of signs."""
+    if column.look != SIGN:
+        return column
+    signs = [signed(word, ascii_only=page.is_ascii) for word in column.cells]
+    return replace(column, cells=signs, words=column.cells)
 
 
 def rows_of(block: pa.Table | Head) -> pa.Table:
@@ -385,7 +422,7 @@ def _safe(texts: Sequence[str | None]) -> list[str]:
 def shortened(shown: list[Column], page: Page) -> list[Column]:
     """The columns with no cell longer than the page has them; names and sentences stay whole."""
     longest = page.longest
-    return [c if longest is None or c.identifies or c.look == PROSE else c.shortened(longest) for c in shown]
+    return [c if longest is None or c.identifies or c.look in (PROSE, BELOW) else c.shortened(longest) for c in shown]
 
 
 def engine_line(table: pa.Table) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import UsageError
-from .blocks import BADGE, NAME, PROSE
+from .blocks import BADGE, BELOW, NAME, PROSE
 from .blocks import KEY as KEY_LOOK
 from .frame import (
     BYTES,
@@ -259,7 +259,7 @@ class TREE(Frame, key="entity key"):
 
 
 class CONFIGS(Frame, key="resource_type resource_name key"):
-    """One row a resource and key; a resource that failed is one row with a null key and its error."""
+    """One row per resource and key; a resource that failed is one row with a null key and its error."""
 
     shown = "resource_of! key! config_value! source instead_of documentation error! message!"
     nouns = "config", "configs"
@@ -314,7 +314,7 @@ class FINDINGS(Frame):
 
 
 class SCRAM(Frame, key="user mechanism"):
-    """One row a user and mechanism, sorted by both: all that brokers show of a credential. A user that failed, or has
+    """One row per user and mechanism, sorted by both: all that brokers show of a credential. A user that failed, or has
     none (RESOURCE_NOT_FOUND), is one row with a null mechanism."""
 
     shown = "user! mechanism! iterations error! message!"
@@ -327,7 +327,7 @@ class SCRAM(Frame, key="user mechanism"):
 
 
 class USERS(Frame, key="user"):
-    """One row a user that quotas, SCRAM credentials, ACLs or USAGE name. What may not be read, does not exist or was
+    """One row per user that quotas, SCRAM credentials, ACLs or USAGE name. What may not be read, does not exist or was
     not given is null. `finding` is orphaned-quotas, orphaned-acls or orphaned-credentials where nothing else names the
     user; no-quotas where the usage names a user that no quota names."""
 
@@ -394,7 +394,7 @@ class CLIENT_CONFIGS(_ClientConfig, key="user client_id key"):
 
 
 class EFFECTIVE_CLIENT_CONFIGS(_Client):
-    """One row a key that is set for a client."""
+    """One row per key that is set for a client."""
 
     shown = "client! key! value! entity overridden revision"
     nouns = "client config", "client configs"
@@ -440,7 +440,7 @@ class FOLLOWERS(_Client):
 
 
 class PLAN(_Row, key="row"):
-    """One row a change, before and after."""
+    """One row per change, before and after."""
 
     shown = "row op! resource! key! old after! level validated! note"
     kind = Field(TEXT)
@@ -540,7 +540,7 @@ class PLANS(Frame, key="plan_id"):
 
 
 class IMPACT(_Client, key="user client_id key"):
-    """The clients that a change of quotas touches, a row a client and key. A null value, level and bucket are
+    """The clients that a change of quotas touches, a row per client and key. A null value, level and bucket are
     unlimited."""
 
     shown = (
@@ -587,7 +587,7 @@ class STALLS(_ClientOfBroker):
 
 
 class BACKTEST(_BucketOfBroker, key="broker key bucket_user bucket_client_id"):
-    """The effect that limits would have had on a usage, a row a broker, key and bucket."""
+    """The effect that limits would have had on a usage, a row per broker, key and bucket."""
 
     shown = "broker bucket! key! limit! throttled_s! throttled_share longest_s delay_s first_throttled clients level"
     bucket_user = bucket_client_id = BUCKET.of(TEXT)
@@ -605,7 +605,7 @@ class BACKTEST(_BucketOfBroker, key="broker key bucket_user bucket_client_id"):
 
 
 class REQUESTS(Frame):
-    """One row a request that a broker has answered."""
+    """One row per request that a broker has answered."""
 
     shown = (
         "time broker listener who! api! api_version deprecated bytes_in bytes_out queue_ms io_ms total_ms"
@@ -871,11 +871,11 @@ class _Credential(Frame):
 
 
 class SNAPSHOT_CREDENTIALS(_OfCluster, _Credential, _Taken, key="snapshot_id entity key"):
-    """SNAPSHOT: the SCRAM credentials that a cluster held at a time, one row a user and mechanism; never a password."""
+    """SNAPSHOT: the SCRAM credentials that a cluster held at a time, one row per user and mechanism; no password."""
 
 
 class SNAPSHOTS(_OfCluster, key="snapshot_id kind"):
-    """The snapshots of a history, one row a snapshot and kind."""
+    """The snapshots of a history, one row per snapshot and kind."""
 
     shown = "taken_at! kind! rows! unchanged! scopes plan_id author snapshot_id cluster_id"
     nouns = "part of a snapshot", "parts of snapshots"
@@ -917,7 +917,7 @@ class _ConfigsKept(Frame):
 
 
 class CONFIGS_HISTORY(_OfCluster, _ConfigsKept, _Interval, key="cluster_id resource_type resource_name key valid_from"):
-    """The configs of a history, one row a resource, key and time in which all of it was the same. State at t:
+    """The configs of a history, one row per resource, key and time in which all of it was the same. State at t:
     `valid_from <= t AND (valid_to IS NULL OR valid_to > t)`."""
 
     shown = "resource_of! key! config_value! source valid_from! valid_to! is_read_only is_default type synonyms"
@@ -932,7 +932,7 @@ class CLIENT_CONFIGS_HISTORY(_OfCluster, _ClientConfig, _Interval, key="cluster_
 
 
 class CREDENTIALS_HISTORY(_OfCluster, _Credential, _Interval, key="cluster_id entity key valid_from"):
-    """The SCRAM credentials of a history, one row a user, mechanism and time in which its iterations were the same.
+    """The SCRAM credentials of a history, one row per user, mechanism and time in which its iterations were the same.
     State at t: `valid_from <= t AND (valid_to IS NULL OR valid_to > t)`. A new password with as many iterations is not
     seen."""
 
@@ -940,7 +940,7 @@ class CREDENTIALS_HISTORY(_OfCluster, _Credential, _Interval, key="cluster_id en
 
 
 class HISTORY_SNAPSHOTS(_OfCluster, key="cluster_id frame snapshot_id"):
-    """The snapshots that a history was recorded from, one row a snapshot and frame."""
+    """The snapshots that a history was recorded from, one row per snapshot and frame."""
 
     frame = Field(TEXT, "quotas, configs, client_configs or credentials")
     taken_at = Field(MOMENT)
@@ -952,7 +952,7 @@ class HISTORY_SNAPSHOTS(_OfCluster, key="cluster_id frame snapshot_id"):
 
 
 class PLANNED_CHANGES(_OfCluster, key="cluster_id plan_id frame resource_type resource_name key taken_at"):
-    """What plans left that a history was recorded with, one row a change of a plan. A change of the history is a
+    """What plans left that a history was recorded with, one row per change of a plan. A change of the history is a
     plan's if its value is this one and it fell in the time in which the plan was applied."""
 
     shown = "frame taken_at plan_id! author resource_of! key! value! applied_from applied_until"
@@ -1039,16 +1039,16 @@ class POLICY(Frame):
 
 
 class CHECKS(Frame):
-    """Checks of a connection, in the order in which they were made. `state` is ok, warning, failed, unknown (no broker
-    answered), absent (an extra or a feature that is not set up) or skipped (what it stands on failed)."""
+    """Checks of a connection, those that failed first. `state` is failed, unknown (no broker answered), warning, ok,
+    skipped (what it needs failed) or absent (an extra or a feature that is not set up)."""
 
-    shown = "check! subject state! note! fix!"
+    shown = "check_state! check! seen! fix!"
     nouns = "check", "checks"
     check = Field(WORD)
-    subject = Field(TEXT)
+    subject = Field(TEXT, "of which there may be several", null=True)
     state = STATE.of(WORD)
     note = Field(TEXT, "what was seen", look=PROSE)
-    fix = Field(TEXT, "what fixes it", look=PROSE, null=True)
+    fix = Field(TEXT, "what fixes it", look=BELOW, null=True)
 
 
 class VERDICTS(Frame, key="check"):

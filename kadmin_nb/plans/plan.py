@@ -63,8 +63,8 @@ class Follower(Protocol):
 
     plan: Plan
 
-    def told(self, outcomes: Outcomes) -> None:
-        """The plan was applied or verified, here or by a line or a program beside it."""
+    def told(self, plan: Plan, outcomes: Outcomes) -> None:
+        """The plan, or another one that rolls it back, was applied or verified, by whoever did it."""
 
 
 class LiveCluster(Protocol):

@@ -334,7 +334,7 @@ class Stage(PrintFormats, Tabular):
         ----------
         changes
             Edits, such as those of a finding; a frame with the columns of QUOTAS or CONFIGS, in which a null value
-            removes; or lines of a cell or a file, `set producer_byte_rate=5MB/s user=alice`, one change a line, in
+            removes; or lines of a cell or a file, `set producer_byte_rate=5MB/s user=alice`, one change per line, in
             which `#` begins a comment. Their grammar is that of the magics and of `kadmin-nb plan -f`.
         kind
             "quota" or "config" where only such lines belong.

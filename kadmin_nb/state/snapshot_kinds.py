@@ -336,7 +336,7 @@ def _check_unique(content: pa.Table, kind: SnapshotKind) -> None:
         hint = f"Needed: {', '.join(kind.order)}."
         raise Invalid(f"a row of the {kind.title} does not say what it is set on", hint=hint)
     if whose := named_twice(content, keys, kind):
-        raise Invalid(f"{whose} is in the {kind.title} twice", hint="A snapshot is of one cluster, with one row a key.")
+        raise Invalid(f"{whose} is in the {kind.title} twice", hint="A snapshot is of one cluster, one row per key.")
 
 
 def named_twice(rows: pa.Table, keys: pa.Array, kind: SnapshotKind) -> str:

@@ -384,6 +384,38 @@ def _with_limits_over_time(
     return with_columns(limited, {**day_of, "start": words.when(words.is_null(words.column("first")), start)})
 
 
+def used_of_buckets(usage: Any, quotas: Any = None) -> Frame:
+    """The rows of USAGE, each with the `limit` at its `start` and the bucket that it draws from.
+
+    Its names are in `bucket_user` and `bucket_client_id`; those of the client where nothing binds it, or no quotas are
+    given. `quotas` are as those of `utilisation`.
+
+    Raises
+    ------
+    UsageError, Invalid
+        As `utilisation`.
+    """
+    rows, cluster = measured_rows(usage)
+    by = [*cluster, "broker", "measured"]
+    names = [*by, *_CLIENT, *_WINDOW]
+    rows, words = select(rows, names), words_of(rows)
+    if quotas is None:
+        limited = with_columns(rows, {name: words.literal(None, _TYPES[name]) for name in ("limit", *_BINDING)})
+    else:
+        stored, is_history, snapshots = _limits_of(quotas)
+        check_clusters(cluster, USAGE_LABEL, bool(cluster_of(stored)))
+        keys = asked_keys(None)
+        if is_history:
+            over_time = limits_over_time(relational.in_arrow(stored, task="Spark reads the limits"), keys, snapshots)
+            limited = of_rows(rows, limits_at, (over_time,), _kinds_of([*names, "limit", *_BINDING], {}))
+        else:
+            limited = with_limits(rows, stored, keys)
+    bound = in_buckets(limited, by)
+    words = words_of(bound)
+    whose = {f"bucket_{name}": words.either(words.column(f"bucket_{name}"), words.column(name)) for name in _CLIENT}
+    return with_columns(bound, whose)
+
+
 def usage_columns(usage: Any, names: Sequence[str]) -> tuple[Frame, list[str]]:
     """These columns of a usage in their types, with `measured`: by the broker, of a bucket; and the cluster's, if any.
 

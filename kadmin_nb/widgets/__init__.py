@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .frame_editors import edit_configs, edit_quotas
+from .editor import edit_configs, edit_quotas
 
 __all__ = ["edit_configs", "edit_quotas"]

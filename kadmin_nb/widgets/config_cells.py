@@ -21,8 +21,8 @@ from ..plans import stored_values
 from ..plans.kinds import CONFIGS
 from ..plans.observed_state import ObservedState, ObservedValue, observed
 from ..secrets import FORMS, SHOWN, is_reference
-from .sheet import DANGER, REFUSED, STAGED, CellEditor, Mark
-from .staged_sheet import CellState, Judgement, Refused
+from .sheet import APPLIES, DANGER, REFUSED, STAGED, CellEditor, Mark
+from .staged_sheet import CellState, Judgement, Refused, ShownState
 
 EMPTY = '""'
 """The text of a value that is set, and empty: an emptied cell resets."""
@@ -35,10 +35,6 @@ LONGEST_OLD = 80
 
 _MOST = {"SHORT": 2**15 - 1, "INT": 2**31 - 1, "LONG": 2**63 - 1}
 _WHOLE = re.compile(r"[+-]?[0-9]+")
-
-
-ShownState = Judgement | Refused | None
-"""The judgement or the refused text that a cell shows; None where the stored value stands."""
 
 
 def row_name(resource: Configurable, key: str) -> str:
@@ -95,6 +91,11 @@ class ConfigCell:
         """True if it can be reset."""
         return self.config.is_own
 
+    @property
+    def is_set(self) -> bool:
+        """True unless the value that applies there was set elsewhere, or is Kafka's own."""
+        return self.config.is_own or not self.is_read or self.refusal is not None
+
     @cached_property
     def fallback_text(self) -> str | None:
         """The value that applies once it is reset, all of them where brokers differ; None where that is not known."""
@@ -120,7 +121,10 @@ class ConfigCell:
         value = self._value(text)
         if value == self.config.sent:
             return None
-        return self._edit(*(stored_values.operation(self._base, value) if self._is_list else (SET, value)))
+        if not self._is_list:
+            return self._edit(SET, value)
+        base = self.config.own if self.config.own is not None else self.config.built_in  # Kafka adds to it
+        return self._edit(*stored_values.operation(base, value))
 
     def _reference(self, text: str) -> Edit | None:
         if text == SHOWN:
@@ -133,7 +137,9 @@ class ConfigCell:
         """The text that brokers store."""
         if text.strip() == EMPTY:
             return ""
-        text = self._without_beside(text)
+        number = text.partition(" (")[0]
+        if number != text and with_unit(self.config.key, number) == text:
+            text = number  # it was copied out of a cell: `604800000 (7 d)`
         if self.config.resource.type == "BROKER_LOGGER":
             return self._one_of(text.strip().upper(), config_values.LOGGER_LEVELS)
         if self.config.type == "BOOLEAN":
@@ -146,11 +152,6 @@ class ConfigCell:
         if text not in values:
             raise UsageError(f"{self.config.key} takes {', '.join(values[:-1])} or {values[-1]}")
         return text
-
-    def _without_beside(self, text: str) -> str:
-        """The number of a text that was copied out of a cell: `604800000 (7 d)`."""
-        number = text.partition(" (")[0]
-        return number if number != text and with_unit(self.config.key, number) == text else text
 
     def _number(self, text: str) -> str:
         parse_config_number(text, [self.config.key])  # refuses what is none
@@ -165,11 +166,6 @@ class ConfigCell:
     @property
     def _is_list(self) -> bool:
         return self.config.type == "LIST"
-
-    @property
-    def _base(self) -> str | None:
-        """The list that Kafka adds to, and takes from."""
-        return self.config.own if self.config.own is not None else self.config.built_in
 
     # -- edits to texts
 
@@ -218,7 +214,8 @@ class ConfigCell:
         if isinstance(state, Refused):
             return Mark(row, column, REFUSED, state.reason)
         if state is None:
-            return Mark(row, column, "", self.lock) if self.lock else None
+            kind = "" if self.is_set else APPLIES
+            return Mark(row, column, kind, self.lock) if self.lock or kind else None
         old = self._standing()[:LONGEST_OLD] if self.is_read else None
         if state.change.is_refused:
             return Mark(row, column, REFUSED, str(state.change.refusal), old)

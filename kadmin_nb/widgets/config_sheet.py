@@ -16,56 +16,57 @@ from ..model.resources import Resource
 from ..plans.kinds import CONFIGS
 from ..plans.observed_state import ObservedState
 from ..plans.stage import Stage
-from .config_cells import ConfigCell, ShownState, row_name
+from .config_cells import ConfigCell, row_name
 from .config_table import ConfigTable, ConfigTarget
 from .row_filter import matching_configs
 from .sheet import Arrangement, CellText, Column, Page, Result
-from .staged_sheet import CellState, Judgement, Refused, StagedSheet
+from .staged_sheet import CellState, ShownState, StagedSheet
 
-RESOURCE, KEY, VALUE, SOURCE, FALLBACK, TYPE, FLAGS = "resource", "key", "value", "source", "fallback", "type", "flags"
+RESOURCE, KEY, VALUE, SOURCE = "resource", "key", "value", "source"
 
-CONFIG_COLUMNS = (
-    Column(RESOURCE, "resource", NAME),
+_COLUMNS = (
     Column(KEY, "key", KEY_LOOK),
     Column(VALUE, "value", is_editable=True, is_sortable=False, hint="the value that applies; empty it to reset"),
     Column(SOURCE, "source", BADGE, hint="where the value was set"),
-    Column(FALLBACK, "without it", is_sortable=False, hint="the value that applies after a reset"),
-    Column(TYPE, "type", BADGE),
-    Column(FLAGS, "flags", is_sortable=False, hint="read-only, sensitive"),
 )
-_VALUE_COLUMN = [column.name for column in CONFIG_COLUMNS].index(VALUE)
 
 
 class ConfigSheet(StagedSheet[Resource]):
-    """Configs as they are set, with what is staged for them."""
+    """Configs as they are set, with what is staged for them; of one resource its name is not repeated in each row."""
 
-    label = "Configs"
-    columns = CONFIG_COLUMNS
+    kind = CONFIGS
+    what_rows_are = "configs"
+    filter_words = "retention, topic~=orders-*"
+    own_choice = "set"
 
     def __init__(self, table: ConfigTable, stage: Stage) -> None:
-        super().__init__(stage, CONFIGS)
+        super().__init__(stage)
         self._table = table
-        self._arrangement = Arrangement()
         self._order = self._arranged(self._arrangement)
         self._follow_stage()
+        resources = self._table.resources.unique().to_pylist()
+        self._only = resources[0] if len(resources) == 1 else None
+        self.columns = _COLUMNS if self._only else (Column(RESOURCE, "resource", NAME), *_COLUMNS)
+        self.label = f"Configs of {self._only}" if self._only else "Configs"
 
-    def __len__(self) -> int:
-        return len(self._order)
-
-    def keys(self, first: int, count: int) -> list[str]:
-        with self._lock:
-            return list(self._table.names.take(pa.array(self._rows(first, count))).to_pylist())
+    def to_arrow(self) -> pa.Table:
+        return self._table.configs
 
     def page(self, first: int, count: int) -> Page:
         with self._lock:
             shown = self._shown_states()
             cells = self._table.cells(self._rows(first, count))
-            states = [shown.get(_target(cell)) for cell in cells]
-            pairs = [*zip(cells, states, strict=True)]
-            columns = [list(column) for column in zip(*(_texts(*pair) for pair in pairs), strict=True)]
-            marks = [*filter(None, (cell.mark(n, _VALUE_COLUMN, state) for n, (cell, state) in enumerate(pairs)))]
-            editors = [cell.editor(n, _VALUE_COLUMN, state) for n, (cell, state) in enumerate(pairs)]
-            return Page(first, self.keys(first, count), columns or [[] for _ in self.columns], marks, editors)
+            pairs = [(cell, shown.get((cell.config.resource, cell.config.key))) for cell in cells]
+            names = [column.name for column in self.columns]
+            value = names.index(VALUE)
+            texts = [self._texts(*pair) for pair in pairs]
+            return Page(
+                first,
+                self.keys(first, count),
+                [[row[name] for row in texts] for name in names],
+                [*filter(None, (cell.mark(n, value, state) for n, (cell, state) in enumerate(pairs)))],
+                [cell.editor(n, value, state) for n, (cell, state) in enumerate(pairs)],
+            )
 
     def cell(self, name: str) -> tuple[ConfigCell, ShownState] | None:
         """The config of the row of that name, and what its cell shows; None where there is no such row."""
@@ -74,66 +75,44 @@ class ConfigSheet(StagedSheet[Resource]):
             if row is None:
                 return None
             cell = self._table.cells([row])[0]
-            return cell, self._shown_states().get(_target(cell))
+            return cell, self._shown_states().get((cell.config.resource, cell.config.key))
 
-    def _shown_states(self) -> dict[ConfigTarget, Judgement | Refused]:
-        return {**self._judge(), **self._refused}
-
-    def arrange(self, arrangement: Arrangement) -> None:
+    def read(self, stored: ConfigTable) -> Result:
         with self._lock:
-            self._order = self._arranged(arrangement)
-            self._arrangement = arrangement
-        self._changed()
-
-    def read(self, table: ConfigTable) -> Result:
-        """Take configs that were read anew; what is staged or refused stays."""
-        with self._lock:
-            moved = self._table.differences(table)
-            self._table, self._judged = table, None
+            moved = self._table.differences(stored)
+            self._table, self._judged = stored, None
             self._show_targets([*self._overlay()])
             self._order = self._arranged(self._arrangement)
         self._changed()
         return Result(f"reloaded: {moved:,} changed" if moved else "reloaded: nothing has changed")
 
-    @property
-    def configs(self) -> pa.Table:
-        """CONFIGS as they were read last."""
-        return self._table.configs
-
-    def _observed_state(self, targets: Collection[ConfigTarget]) -> ObservedState:
-        return self._table.observed_state(targets)
-
     # -- rows
 
-    def _rows(self, first: int, count: int) -> np.ndarray:
-        return self._order[max(first, 0) : max(first, 0) + count]
+    def _all_names(self) -> pa.Array:
+        return self._table.names
+
+    def _name_of(self, target: ConfigTarget) -> str:
+        return row_name(*target)
+
+    def _own_flags(self) -> np.ndarray:
+        return self._table.is_set
 
     def _arranged(self, arrangement: Arrangement) -> np.ndarray:
-        fits = matching_configs(self._table, arrangement.words) & self._shown(arrangement.show)
+        fits = matching_configs(self._table, arrangement.words) & self._flags(arrangement.show)
         rows = np.flatnonzero(fits)
         if arrangement.column is None:
             return np.concatenate([rows[self._table.is_set[rows]], rows[~self._table.is_set[rows]]])
+        columns = {
+            RESOURCE: self._table.resources,
+            KEY: self._table.keys,
+            SOURCE: self._table.configs[SOURCE].cast(pa.string()).combine_chunks(),
+        }
+        if arrangement.column not in columns:
+            raise UsageError(f"rows cannot be sorted by {arrangement.column}")
         order = "descending" if arrangement.descending else "ascending"
-        texts = self._column(arrangement.column).take(pa.array(rows))
+        texts = columns[arrangement.column].take(pa.array(rows))
         sorted_rows: np.ndarray = rows[np.asarray(pc.array_sort_indices(texts, order=order))]
         return sorted_rows
-
-    def _column(self, name: str) -> pa.Array:
-        columns = {RESOURCE: self._table.resources, KEY: self._table.keys}
-        if name in columns:
-            return columns[name]
-        if name not in (SOURCE, TYPE):
-            raise UsageError(f"rows cannot be sorted by {name}")
-        return self._table.configs[name].cast(pa.string()).combine_chunks()
-
-    def _shown(self, show: str) -> np.ndarray:
-        """A flag for each row that is of the chosen kind."""
-        if show == "set":
-            return self._table.is_set
-        if (targets := self._targets_to_show(show)) is None:
-            return np.ones(len(self._table), dtype=bool)
-        names = pa.array([row_name(*target) for target in targets], pa.string())
-        return np.asarray(pc.is_in(self._table.names, names), dtype=bool)
 
     def _show_targets(self, targets: Collection[ConfigTarget]) -> None:
         new = [target for target in targets if self._table.position(row_name(*target)) is None]
@@ -142,6 +121,9 @@ class ConfigSheet(StagedSheet[Resource]):
             self._order = np.concatenate([np.arange(len(new)), self._order + len(new)])
 
     # -- cells
+
+    def _observed_state(self, targets: Collection[ConfigTarget]) -> ObservedState:
+        return self._table.observed_state(targets)
 
     def _targets(self, cells: Sequence[CellText]) -> list[tuple[ConfigTarget, CellText]]:
         """The target of each cell; all of them are checked before the first is changed."""
@@ -154,20 +136,11 @@ class ConfigSheet(StagedSheet[Resource]):
         cells = self._table.cells(self._table.rows_of(row_name(*target) for target in texts))
         return {target: cell.read(text) for (target, text), cell in zip(texts.items(), cells, strict=True)}
 
-
-def _target(cell: ConfigCell) -> ConfigTarget:
-    return cell.config.resource, cell.config.key
-
-
-def _texts(cell: ConfigCell, state: ShownState) -> list[str]:
-    """The texts of a row, column by column."""
-    config = cell.config
-    if cell.refusal is not None:
-        return [str(config.resource), "", "", cell.refusal.code, "", "", "not read"]
-    flags = [flag for flag, is_so in (("read-only", config.is_read_only), ("sensitive", cell.is_secret)) if is_so]
-    source = "" if config.source is None else word(config.source)
-    fallback = cell.fallback_text if cell.has_own else ""
-    return [
-        *(str(config.resource), config.key, cell.text(state), source),
-        *(fallback if fallback is not None else "?", (config.type or "").lower(), ", ".join(flags)),
-    ]
+    def _texts(self, cell: ConfigCell, state: ShownState) -> dict[str, str]:
+        """The texts of a row by their columns."""
+        config, resource = cell.config, str(cell.config.resource)
+        if cell.refusal is not None:
+            return {RESOURCE: resource, KEY: "", VALUE: "not read", SOURCE: cell.refusal.code}
+        key = config.key if self._only in (None, resource) else cell.name  # another one that was staged meanwhile
+        source = "" if config.source is None else word(config.source)
+        return {RESOURCE: resource, KEY: key, VALUE: cell.text(state), SOURCE: source}

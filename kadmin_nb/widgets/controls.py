@@ -103,14 +103,6 @@ def show(control: Any, is_shown: bool, *, enabled: bool = True) -> None:
         control.disabled = not enabled
 
 
-def beside(wide: Any, narrow: Any) -> Any:
-    """A wide part and a narrow one beside it; on a narrow page below it."""
-    wide.layout.flex, wide.layout.min_width = "3 1 760px", "0"
-    narrow.layout.flex, narrow.layout.min_width = "1 1 260px", "0"
-    layout = ipywidgets.Layout(flex_flow="row wrap", align_items="flex-start", width="100%", grid_gap="12px")
-    return ipywidgets.Box([wide, narrow], layout=layout)
-
-
 def folded(title: str, content: Any) -> Any:
     """A part that a button of that title opens and closes."""
     opener = in_order(ipywidgets.ToggleButton(description=title, value=False))
@@ -118,6 +110,31 @@ def folded(title: str, content: Any) -> Any:
     content.layout.display = "none"
     opener.observe(lambda change: setattr(content.layout, "display", "flex" if change["new"] else "none"), "value")
     return ipywidgets.VBox([opener, content])
+
+
+class Choices:
+    """Labelled values side by side, one of which is chosen; labels and values may change, the choice stays."""
+
+    def __init__(self, options: Sequence[tuple[str, str]], act: Callable[[str], None]) -> None:
+        self.value, self._act, self._is_renaming = options[0][1], act, False
+        style = {"button_width": "auto"}
+        self.widget = in_order(ipywidgets.ToggleButtons(options=options, style=style))
+        self.widget.layout.width = "auto"
+        self.widget.observe(lambda change: self._chosen(change["new"]), "value")
+
+    def show(self, options: Sequence[tuple[str, str]]) -> None:
+        """Other labels; the value that is chosen is among them."""
+        if tuple(self.widget.options) != tuple(options):
+            self._is_renaming = True
+            with self.widget.hold_sync():
+                self.widget.options = options
+                self.widget.value = self.value
+            self._is_renaming = False
+
+    def _chosen(self, value: str) -> None:
+        if value != self.value and not self._is_renaming:
+            self.value = value
+            self._act(value)
 
 
 class CopyBox(anywidget.AnyWidget):
@@ -220,16 +237,15 @@ class PlanCopies:
     def _save(self) -> None:
         """Write the file, and show what runs it; a refusal is a line in the same place."""
         try:
-            self.box.show(self._saved(), "the runbook that makes these changes", "the file has all of it")
+            live = live_of(self._plan)
+            target = "" if live is None else live.target
+            run = runbook_parameters(self._plan, target, allow=self._allowed(), policies=self._policies())
+            place = run.save(Path.cwd())
         except KadminError as exc:
             self.box.show("\n".join(exc.lines()), "why it was not saved")
-
-    def _saved(self) -> str:
-        live = live_of(self._plan)
-        target = "" if live is None else live.target
-        run = runbook_parameters(self._plan, target, allow=self._allowed(), policies=self._policies())
-        place = run.save(Path.cwd())
-        return f"# {place.name} is written, in {place.parent}; there:\n{run}"
+            return
+        saved = f"# {place.name} is written, in {place.parent}; there:\n{run}"
+        self.box.show(saved, "the runbook that makes these changes", "the file has all of it")
 
 
 ABSENT, NAME, DEFAULT_NAME = "–", "name", "<default>"
@@ -270,9 +286,12 @@ class EntityForm:
 
     def entity(self) -> Entity:
         """The entity of the words, where there are some, else of the boxes."""
-        words = self._words.value.strip()
-        if words:
-            return _of_known_types(Entity.parse(words))
+        if words := self._words.value.strip():
+            entity = Entity.parse(words)
+            if strange := next((kind for kind, _ in entity.parts if kind not in TYPES), None):
+                one_of = f"One of {', '.join(f'{kind}=…' for kind in TYPES)}."
+                raise UsageError(f"{strange} is not a type of entity", hint=did_you_mean(strange, TYPES, one_of))
+            return entity
         return entity_of_form({kind: (self._choices[kind].value, self._texts[kind].value) for kind in TYPES})
 
     def clear(self) -> None:
@@ -281,13 +300,3 @@ class EntityForm:
             control.value = ""
         for control in self._choices.values():
             control.value = ABSENT
-
-
-def _of_known_types(entity: Entity) -> Entity:
-    strange = next((kind for kind, _ in entity.parts if kind not in TYPES), None)
-    if strange is not None:
-        raise UsageError(f"{strange} is not a type of entity", hint=did_you_mean(strange, TYPES, _ONE_OF))
-    return entity
-
-
-_ONE_OF = f"One of {', '.join(f'{kind}=…' for kind in TYPES)}."

@@ -15,13 +15,15 @@ from msgspec import structs
 
 from ..errors import KadminError, UsageError, printable
 from . import messages
-from .blocks_of_cells import filled_down, pasted, selected
 from .hosts import in_order
-from .messages import page_message, short_key
+from .messages import filled_down, page_message, pasted, selected, short_key
 from .sheet import Arrangement, CellText, Result, Sheet
 
 PAGE_ROWS = 100
 """Rows of one page that a view asks for."""
+
+HEIGHT = 550
+"""Pixels of a table: twenty rows below the names of the columns."""
 
 MOST_VIEWS = 16
 """Views of one grid that get new rows: a page that is closed without a word leaves its own behind."""
@@ -47,16 +49,18 @@ class Grid(anywidget.AnyWidget):
     _css = source("grid.css")
     columns: traitlets.List[Any] = traitlets.List().tag(sync=True)
     label = traitlets.Unicode().tag(sync=True)
-    height = traitlets.Int(360).tag(sync=True)
+    height = traitlets.Int().tag(sync=True)
     first_page = traitlets.Dict().tag(sync=True)
+    formula: traitlets.List[str] = traitlets.List().tag(sync=True)
+    """The chosen cell in words, two lines at most; none where a table has no such lines."""
 
-    def __init__(self, sheet: Sheet, *, height: int = 360) -> None:
+    def __init__(self, sheet: Sheet, *, height: int = HEIGHT) -> None:
         self._sheet, self._guard = sheet, threading.RLock()
         self._windows: dict[str, messages.Window] = {}
         self._epoch, self._arrangement = 0, Arrangement()
         self.focused: Callable[[str, str], None] = lambda key, column: None
+        self.why: Callable[[], None] = lambda: None
         self.discard: Callable[[Sequence[CellText]], Result] = lambda cells: Result("nothing can be discarded here")
-        self._selected: messages.Cells | None = None
         super().__init__(
             columns=[asdict(column) for column in sheet.columns],
             label=sheet.label,
@@ -97,13 +101,6 @@ class Grid(anywidget.AnyWidget):
         if result.text:
             self.send({"kind": "notice", "text": printable(result.text), "ok": result.ok})
 
-    def discard_selected(self) -> Result:
-        """Take back what is staged in the cells that were selected last."""
-        with self._guard:
-            if self._selected is None:
-                return Result("no cell is selected", ok=False)
-            return self.discard(selected(self._sheet, self._selected))
-
     def move_to(self, position: int, column: str) -> None:
         """Move the focus of every view to a cell."""
         self.send({"kind": "show", "position": position, "column": column})
@@ -121,24 +118,25 @@ class Grid(anywidget.AnyWidget):
     def _act(self, message: messages.Message) -> None:
         match message:
             case messages.Hello():
-                self._welcome(message)
+                window = messages.Window(message.view, 0, PAGE_ROWS, 0)
+                self._keep(window)
+                if message.epoch < self._epoch:  # the first page, which a new view shows, is older
+                    self._answer(window)
             case messages.Bye():
                 self._windows.pop(message.view, None)
             case messages.Window():
                 self._keep(message)
                 self._answer(message)
             case messages.Sort():
-                self._sort(message)
+                if message.column and message.column not in {c.name for c in self._sheet.columns if c.is_sortable}:
+                    raise UsageError(f"rows cannot be sorted by {message.column}")
+                self.arrange(column=message.column or None, descending=message.descending)
             case messages.Focus():
-                self._focus(self._with_whole_key(message))
-            case messages.Select():
-                self._selected = self._with_whole_key(message)
+                self.focused(self._with_whole_key(message).key, message.column)
+            case messages.Why():
+                self.why()
             case _:
                 self.notify(self._change(message))
-
-    def _focus(self, message: messages.Focus) -> None:
-        self._selected = messages.Select(message.view, message.position, message.key, message.column, 1, 1)
-        self.focused(message.key, message.column)
 
     def _change(self, message: messages.Change) -> Result:
         match message:
@@ -155,25 +153,12 @@ class Grid(anywidget.AnyWidget):
             case messages.Redo():
                 return self._sheet.redo()
 
-    def _welcome(self, message: messages.Hello) -> None:
-        """A new view shows the first page; it gets a newer one where there is."""
-        window = messages.Window(message.view, 0, PAGE_ROWS, 0)
-        self._keep(window)
-        if message.epoch < self._epoch:
-            self._answer(window)
-
     def _keep(self, window: messages.Window) -> None:
         """Note what a view shows; the view that was silent for longest goes where there are too many."""
         self._windows.pop(window.view, None)
         self._windows[window.view] = window
         while len(self._windows) > MOST_VIEWS:
             del self._windows[next(iter(self._windows))]
-
-    def _sort(self, message: messages.Sort) -> None:
-        sortable = {column.name for column in self._sheet.columns if column.is_sortable}
-        if message.column and message.column not in sortable:
-            raise UsageError(f"rows cannot be sorted by {message.column}")
-        self.arrange(column=message.column or None, descending=message.descending)
 
     def _answer(self, window: messages.Window) -> None:
         page = self._page(window.first, window.count)

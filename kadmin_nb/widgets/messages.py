@@ -1,17 +1,22 @@
-"""Messages of a browser, checked: whoever can write to a page can send anything, so nothing in one is believed."""
+"""Messages of a browser, checked: whoever can write to a page can send anything, so nothing in one is believed.
+
+A message about a block of cells names the first of them; what is copied is tab-separated text as spreadsheets write it.
+"""
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
 from .. import documents
 from ..errors import UsageError, printable
-from .sheet import LONGEST_CELL, MOST_CELLS, CellEditor, CellText, ColumnName, Mark, Page, Position
+from .sheet import LONGEST_CELL, MOST_CELLS, CellEditor, CellText, ColumnName, Page, Position, Sheet
 
 LONGEST_MESSAGE = 1_000_000
 """Characters of all texts of one message."""
@@ -93,12 +98,12 @@ class Fill(Cells, frozen=True):
     """The first row of these cells is to be repeated in the rows below it."""
 
 
-class Select(Cells, frozen=True):
-    """These cells are selected."""
-
-
 class Discard(Cells, frozen=True):
     """What is staged in these cells is to be discarded."""
+
+
+class Why(Sent, frozen=True):
+    """Show the reasons of the cell in focus, or hide them."""
 
 
 class Undo(Sent, frozen=True):
@@ -110,7 +115,7 @@ class Redo(Sent, frozen=True):
 
 
 Change = Edit | Block | Fill | Discard | Undo | Redo
-Message = Hello | Bye | Window | Sort | Focus | Select | Change
+Message = Hello | Bye | Window | Sort | Focus | Why | Change
 
 
 def read_message(content: object) -> Message:
@@ -129,6 +134,119 @@ def read_message(content: object) -> Message:
     return message
 
 
+# -- blocks of cells
+
+
+def pasted(sheet: Sheet, block: Block) -> list[CellText]:
+    """The cells that a pasted block goes into: from its first cell on, or, of one text, every selected cell.
+
+    Raises
+    ------
+    UsageError
+        It is empty, larger than the selection, or goes past the last row or column; then nothing is pasted.
+    """
+    if not block.text:
+        raise UsageError("the clipboard has no text; nothing was pasted")
+    rows = rows_of(block.text)
+    if len(rows) == len(rows[0]) == 1:
+        rows = [rows[0] * block.columns] * block.rows
+    _refuse_larger(rows, block)
+    return _cells(sheet, block, rows)
+
+
+def filled_down(sheet: Sheet, fill: Fill) -> list[CellText]:
+    """The cells of a selection, with the texts of its first row.
+
+    Raises
+    ------
+    UsageError
+        It has one row only, or is not there any more.
+    """
+    columns = _columns_from(sheet, fill.column, fill.columns)
+    if fill.rows < 2:
+        raise UsageError("nothing to fill", hint="Select the cell to repeat and those below it.")
+    _keys_from(sheet, fill, 1, "Try again.")
+    first = [column.name for column in sheet.columns].index(columns[0])
+    texts = [column[0] for column in sheet.page(fill.position, 1).cells[first : first + fill.columns]]
+    return _cells(sheet, fill, [texts] * fill.rows)
+
+
+def selected(sheet: Sheet, selection: Cells) -> list[CellText]:
+    """The cells of a selection; their texts do not matter.
+
+    Raises
+    ------
+    UsageError
+        It has too many cells, or is not there any more.
+    """
+    columns = _columns_from(sheet, selection.column, selection.columns)
+    if selection.rows * selection.columns > MOST_CELLS:
+        raise _too_many(selection.rows * selection.columns)
+    keys = _keys_from(sheet, selection, selection.rows, "Select the cells again.")
+    return [CellText(selection.position, key, column, "") for key in keys for column in columns]
+
+
+def rows_of(text: str) -> list[list[str]]:
+    """The rows of tab-separated text, each as long as the longest; a last line end counts for nothing."""
+    rows = [*csv.reader(io.StringIO(text, newline=""), dialect="excel-tab")] or [[""]]
+    widest = max(map(len, rows)) or 1
+    return [row + [""] * (widest - len(row)) for row in rows]
+
+
+def _refuse_larger(rows: Sequence[Sequence[str]], block: Block) -> None:
+    selected = block.rows, block.columns
+    size = len(rows), len(rows[0])
+    if selected != (1, 1) and (size[0] > selected[0] or size[1] > selected[1]):
+        raise UsageError(
+            f"the copied block has {_block_size(size)}, the selection {_block_size(selected)}; nothing was pasted",
+            hint="Select one cell to paste all of it from there on.",
+        )
+
+
+def _cells(sheet: Sheet, block: Cells, rows: Sequence[Sequence[str]]) -> list[CellText]:
+    columns = _columns_from(sheet, block.column, len(rows[0]))
+    keys = _keys_from(sheet, block, len(rows), "Try again.")
+    if len(keys) < len(rows) or len(columns) < len(rows[0]):
+        room = len(keys), len(columns)
+        raise UsageError(
+            f"the block has {_block_size((len(rows), len(rows[0])))}, and only {_block_size(room)} are left there"
+        )
+    if len(keys) * len(columns) > MOST_CELLS:
+        raise _too_many(len(keys) * len(columns))
+    return [
+        CellText(block.position + n, key, column, text)
+        for n, (key, texts) in enumerate(zip(keys, rows, strict=True))
+        for column, text in zip(columns, texts, strict=True)
+    ]
+
+
+def _columns_from(sheet: Sheet, column: str, count: int) -> list[str]:
+    """So many columns from this one on, or as many as there are."""
+    names = [known.name for known in sheet.columns]
+    if column not in names:
+        raise UsageError("the page names an unknown column; nothing was changed")
+    return names[names.index(column) :][:count]
+
+
+def _keys_from(sheet: Sheet, place: Cells, count: int, hint: str) -> Sequence[str]:
+    """The keys of so many rows from a place on, or of as many as there are."""
+    keys = sheet.keys(place.position, count)
+    if not keys or keys[0] != place.key:
+        raise UsageError("the rows have changed since; nothing was changed", hint=hint)
+    return keys
+
+
+def _too_many(cells: int) -> UsageError:
+    return UsageError(f"{cells:,} cells at once are too many", hint=f"The limit is {MOST_CELLS:,}.")
+
+
+def _block_size(size: tuple[int, int]) -> str:
+    return f"{size[0]:,} × {size[1]:,} cells"
+
+
+# -- what is sent
+
+
 LARGEST = 90_000
 """Bytes of a page: Databricks drops larger messages."""
 
@@ -141,7 +259,8 @@ _LENGTHS = (LONGEST_CELL, LONGEST_CELL // 4, LONGEST_CELL // 16)
 def page_message(page: Page) -> dict[str, Any]:
     """A page as its message has it: long texts are cut, and more of them where it would still be too large."""
     messages = (_with_texts(page, longest) for longest in _LENGTHS)
-    return next((message for message in messages if _size_of(message) < LARGEST), _with_texts(page, 1))
+    fitting = (message for message in messages if len(json.dumps(message, ensure_ascii=False).encode()) < LARGEST)
+    return next(fitting, _with_texts(page, 1))
 
 
 def short_key(key: str) -> str:
@@ -156,14 +275,14 @@ def _with_texts(page: Page, longest: int) -> dict[str, Any]:
         "first": page.first,
         "keys": [*map(short_key, page.keys)],
         "cells": [[shortened_cell(text, longest) for text in texts] for texts in page.cells],
-        "marks": [_mark(mark, longest) for mark in page.marks],
+        "marks": [
+            [mark.row, mark.column, mark.state, shortened_cell(mark.note, 2 * longest)]
+            + [None if text is None else shortened_cell(text, longest) for text in (mark.old, mark.applies)]
+            for mark in page.marks
+        ],
         "editors": [_editor(editor, longest) for editor in page.editors],
+        "indented": [shortened_cell(text, longest) for text in page.indented],
     }
-
-
-def _mark(mark: Mark, longest: int) -> list[Any]:
-    old = None if mark.old is None else shortened_cell(mark.old, longest)
-    return [mark.row, mark.column, mark.state, shortened_cell(mark.note, 2 * longest), old]
 
 
 def _editor(editor: CellEditor, longest: int) -> list[Any]:
@@ -178,7 +297,3 @@ def shortened_cell(text: str, longest: int) -> str:
     """A text as a cell shows it: controls as escapes, the end of a long one left out."""
     safe = printable(text)
     return safe if len(safe) <= longest else f"{safe[: longest - 1]}…"
-
-
-def _size_of(message: Mapping[str, Any]) -> int:
-    return len(json.dumps(message, ensure_ascii=False).encode())

@@ -7,25 +7,26 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import Dangerous, Hinted, printable
+from ..errors import Conflict, Dangerous, Hinted, printable
+from ..frames.answer import Tabular
 from ..frames.blocks import NOTEBOOK, Page, Title
-from ..frames.meanings import in_unit
 from ..hints import Option, Verb, Way, magic, python
+from ..model.changes import SKIPPED, Outcome
 from ..plans.apply_options import ApplyOptions
 from ..plans.execution.progress import Advance
+from ..plans.outcomes import ApplyResult, Outcomes
 from ..plans.plan import live_of
 from ..plans.planning import let_through
 from ..plans.stage import origin_of
 from .background import Work, stop_all
 from .hosts import hear_interrupts
 from .panel import Panel
-from .plan_sheet import CONFLICT, PlanSheet
+from .table_sheet import parts_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..frames.blocks import Block
-    from ..plans.outcomes import Outcomes
     from ..plans.plan import LiveCluster, Plan
 
 _BUTTONS = {"apply": "Resume", "rollback": "Roll back", "verify": "Verify"}
@@ -69,8 +70,9 @@ class PlanReview(Panel):
         self.plan = plan if self.impact is None else plan._with_impact(self.impact)
         self.options = options
         self.dangers = self.plan.dangers().to_arrow().to_pylist()
-        self.sheet = PlanSheet(self.plan.changes, {row["row"]: row["message"] for row in self.dangers})
         self.outcomes: Outcomes | None = None
+        self._conflicts: Tabular | None = None
+        self._has_changed, self._undone_by = False, ""
         self.next: PlanReview | None = None
         self.origin = origin_of(plan)
         self.staged = None if self.origin is None else self.origin.staged
@@ -104,7 +106,6 @@ class PlanReview(Panel):
     def build(self) -> Any:
         from . import controls
         from .controls import Confirmations, PlanCopies, StatusLine
-        from .grid import Grid
 
         hear_interrupts(stop_all)
         self._controls = controls
@@ -113,28 +114,50 @@ class PlanReview(Panel):
         self.buttons = self._make_buttons()
         self.reason = controls.text("why", width="24em", label="reason")
         self._bar, self._status, self._below = controls.progress(), StatusLine(), StatusLine()
-        self._alerts, self._proof = controls.paragraphs(), controls.paragraphs()
+        self._rows, self._notes = controls.column(), controls.paragraphs()
         self._place = controls.column(
             controls.paragraphs(Title(self._title())),
-            self._alerts,
-            Grid(self.sheet),
+            self._rows,
             self.confirmations.widget,
             controls.row(self.reason, *self.buttons),
             self._bar,
             self._status,
             self._below,
-            self._proof,
-            controls.paragraphs(*self._footer(_PAGE)),
+            self._notes,
             self.copies.widget,
         )
-        so_far, self._is_built = self._live.states_so_far(self.plan), True
-        self._is_begun = so_far is not None
-        self.sheet.show((row, (state, None)) for row, state in (so_far or {}).items())
-        self.sheet.failures_first()
+        self.outcomes, self._is_built = self._outcomes_so_far(), True
+        self._is_begun = self.outcomes is not None
+        self._has_changed = self.outcomes is not None and self.outcomes._anything_changed
         if self.origin is not None:
             self.origin.staged.watch(self._refresh)
+        self._show_rows()
         self._refresh()
         return controls.column(self._place)
+
+    def _outcomes_so_far(self) -> Outcomes | None:
+        """The outcomes by the plan's journal; None where it was not begun."""
+        states = self._live.states_so_far(self.plan)
+        if states is None:
+            return None
+        so_far = [Outcome(change, states.get(change.row, SKIPPED)) for change in self.plan.changes]
+        return Outcomes.of(self.plan.id, self.plan.cluster_id, ApplyResult(so_far))
+
+    def _show_rows(self) -> None:
+        """Show the rows of the plan, or what became of them as soon as that is known."""
+        if not self._is_built:
+            return
+        outcomes, alerts = self.outcomes, self.plan._alerts(_PAGE)
+        blocks = self.plan._content(_PAGE) if outcomes is None else outcomes._content(_PAGE)
+        if outcomes is not None and not outcomes.ok:
+            blocks = [*alerts, *blocks]
+        if self._conflicts is not None:
+            blocks = [*self._conflicts._content(_PAGE), "", *blocks]
+        before, self._rows.children = self._rows.children, parts_of(blocks)
+        for part in before:
+            part.close()
+        proof = [] if outcomes is None else outcomes._footer(_PAGE)
+        self._controls.rewrite(self._notes, *proof, *self._footer(_PAGE))
 
     def _make_buttons(self) -> Sequence[Any]:
         button = self._controls.button
@@ -150,20 +173,21 @@ class PlanReview(Panel):
         """Show what can be done now, and what was done."""
         with self._guard:
             if self._is_built:
-                is_done = self.outcomes is not None and self.outcomes.ok
-                self._show_buttons(self._work.is_busy, is_done)
+                self._show_buttons(self._work.is_busy)
                 self._show_progress()
-                self._controls.rewrite(self._alerts, *([] if is_done else self.plan._alerts(_PAGE)))
-                self._controls.rewrite(self._proof, *(self.outcomes._footer(_PAGE) if self.outcomes else []))
 
-    def _show_buttons(self, is_busy: bool, is_done: bool) -> None:
-        show, begun = self._controls.show, self._is_begun
-        show(self._apply, not begun and not is_done, enabled=not is_busy and not self.plan._refused)
+    def _show_buttons(self, is_busy: bool) -> None:
+        """Those that do something now."""
+        show, begun, outcomes = self._controls.show, self._is_begun, self.outcomes
+        is_done = outcomes is not None and outcomes.ok
+        origin, is_undone = self.origin, bool(self._undone_by)
+        is_staged = origin is not None and not origin.is_current and len(origin.stage) > 0
+        show(self._apply, not begun and not is_done and not self.plan._refused, enabled=not is_busy)
         show(self._resume, begun and not is_done, enabled=not is_busy)
         show(self._stop, is_busy, enabled=not self._work.is_stopping())
         show(self._verify, begun, enabled=not is_busy)
-        show(self._rollback, begun, enabled=not is_busy)
-        show(self._again, True, enabled=not is_busy)
+        show(self._rollback, self._has_changed and not is_undone, enabled=not is_busy)
+        show(self._again, not is_done or is_undone or is_staged, enabled=not is_busy)
         show(self.reason, bool(self.confirmations) and not self.plan.reason and not begun, enabled=not is_busy)
         show(self.confirmations.widget, not is_done)
 
@@ -207,7 +231,7 @@ class PlanReview(Panel):
 
     def _begin(self, task: Callable[[], None]) -> None:
         def afresh() -> None:
-            self._text, self._is_failed, self._advance = "", False, None
+            self._text, self._is_failed, self._advance, self._conflicts = "", False, None, None
             task()
 
         self._work.start(afresh)
@@ -269,23 +293,26 @@ class PlanReview(Panel):
 
     def _advanced(self, advance: Advance) -> None:
         self._advance = advance
-        if states := [(o.change.row, (o.state, o.message)) for o in advance.outcomes]:
-            self.sheet.show(states)
         self._refresh()
 
     def _take(self, outcomes: Outcomes) -> None:
-        rows = outcomes.to_arrow().select(["row", "state", "message"]).to_pylist()
-        self.sheet.show((row["row"], (row["state"], row["message"])) for row in rows)
-        self.sheet.failures_first()
         self.outcomes, self._text = outcomes, _told(outcomes)
         self._is_begun = self._live.states_so_far(self.plan) is not None
+        self._has_changed |= outcomes._anything_changed
+        self._show_rows()
 
-    def told(self, outcomes: Outcomes) -> None:
-        """Show what a line or a program beside this review made of the plan; what it does itself it shows anyhow."""
-        if not self._work.is_busy:
+    def told(self, plan: Plan, outcomes: Outcomes) -> None:
+        """Show what a line or a program made of the plan, or that it was rolled back; what it does itself it shows
+        anyhow."""
+        if self._work.is_busy:
+            return
+        if plan.id == self.plan.id:
             self._take(outcomes)
-            self._is_failed = not outcomes.ok
-            self._refresh()
+        else:
+            self._undone_by = plan.id if outcomes.ok else ""
+            self._text = f"rolled back: {_told(outcomes)}"
+        self._is_failed = not outcomes.ok
+        self._refresh()
 
     def _failed(self, exc: BaseException) -> None:
         """Show what went wrong, in a line, and what to do; the rows that it is about say so too."""
@@ -296,7 +323,9 @@ class PlanReview(Panel):
         rows = [] if getattr(exc, "rows", None) is None else exc.rows.to_arrow().to_pylist()  # type: ignore[attr-defined]
         if isinstance(exc, Dangerous):
             self.confirmations.add(dict.fromkeys(row["key"] for row in rows))
-        self.sheet.show((row["row"], (CONFLICT, f"is now {_now(row)}")) for row in rows if "now" in row)
+        if isinstance(exc, Conflict):
+            self._conflicts = exc.rows
+            self._show_rows()
         self._is_begun, self._is_failed = self._live.states_so_far(self.plan) is not None, True
         lines = _lines_of(exc)
         if isinstance(exc, Dangerous) and {row["row"] for row in rows} <= {row["row"] for row in self.dangers}:
@@ -307,11 +336,6 @@ class PlanReview(Panel):
 def _told(outcomes: Outcomes) -> str:
     """What became of the rows, and what a rollback has left."""
     return "\n".join([outcomes._title(), *outcomes.left_lines(clicks)])
-
-
-def _now(row: dict[str, Any]) -> str:
-    """The value of a row that has changed since the plan."""
-    return "not set" if row["now"] is None else in_unit(row["key"], row["now"])
 
 
 def _lines_of(exc: BaseException) -> list[str]:

@@ -1,31 +1,78 @@
-"""The sheet of quotas: a row an entity, a column a key, over a stage; texts go through the parser of all doors."""
+"""The sheet of quotas: a row an entity, a column a key, over a stage; texts go through the parser of all doors.
+
+An empty cell says what applies to the clients of its entity, a set one whether another quota comes first for them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import KadminError, UsageError
-from ..frames.blocks import BADGE, NAME, NUMBER
-from ..frames.meanings import word
+from ..frames.blocks import NAME, NUMBER
 from ..model.changes import DELETE, SET, Edit
 from ..model.entity import Entity
-from ..model.quota_keys import find, parse_value, readable, text_of
+from ..model.grammar import DEFAULT
+from ..model.levels import LEVELS, LEVELS_BY_NAME
+from ..model.quota_keys import IP_KEYS, find, parse_value, readable, text_of
 from ..plans.kinds import QUOTAS
 from ..plans.observed_state import ObservedState, ObservedValue
 from ..plans.stage import Stage
-from .quota_table import ENTITY, LEVEL, QuotaRows, StoredQuotas, differences, keys_of, shadowed_rows, shadowers_of
-from .sheet import DANGER, NEW, REFUSED, STAGED, Arrangement, CellEditor, CellText, Column, Mark, Page, Result
-from .staged_sheet import AddedRow, CellState, Judgement, Refused, StagedSheet
+from ..resolution.rules import Name, Stored, entity_at, reaches, resolve_client
+from ..resolution.shadows import comes_first
+from .quota_table import QuotaTable, StoredQuotas, differences, keys_of
+from .row_filter import matching
+from .sheet import DANGER, REFUSED, SHADOWED, STAGED, Arrangement, CellEditor, CellText, Column, Mark, Page, Result
+from .staged_sheet import AddedRow, CellState, Refused, ShownState, StagedSheet, States
 
+ENTITY = "entity"
 QuotaTarget = tuple[Entity, str]
 """An entity and a quota key: a cell."""
 
+HEADS = {
+    "producer_byte_rate": "producer",
+    "consumer_byte_rate": "consumer",
+    "request_percentage": "request %",
+    "controller_mutation_rate": "mutations",
+    "connection_creation_rate": "connections",
+}
+"""The keys as the heads of columns say them."""
 
-def state_of(target: QuotaTarget, text: str, stored: float | None) -> CellState:
+
+class Applying(NamedTuple):
+    """The limit that applies to the clients of an entity, and its entity; None of both where they are unlimited."""
+
+    value: float | None
+    entity: Entity | None
+
+    def text(self, key: str) -> str:
+        """The limit as a cell shows it."""
+        return "unlimited" if self.value is None else readable(key, self.value)
+
+
+def client_of(entity: Entity) -> tuple[Name, Name]:
+    """A client that this entity is about: of a part that is a default, or not there, each whose name no quota has."""
+    user, client_id = entity.get("user"), entity.get("client-id")
+    return user if isinstance(user, str) else None, client_id if isinstance(client_id, str) else None
+
+
+def applying(limits: Stored, entity: Entity, key: str) -> Applying:
+    """What applies to the clients of this entity that send a client-id, by these quotas."""
+    if not limits:
+        return Applying(None, None)
+    if key in IP_KEYS:
+        tried = ((other, limits.get((other, key))) for other in (entity, Entity.of({"ip": DEFAULT})))
+        found = next(((value, other) for other, value in tried if value is not None), (None, None))
+        return Applying(*found)
+    effective = resolve_client(limits, *client_of(entity), key)
+    return Applying(effective.value, effective.entity)
+
+
+def read_text(target: QuotaTarget, text: str, stored: float | None) -> CellState:
     """The edit that a text means, or its refusal; nothing where it says what is stored."""
     entity, key = target
     if not text.strip():
@@ -40,76 +87,103 @@ def state_of(target: QuotaTarget, text: str, stored: float | None) -> CellState:
     return None if value == stored else edit
 
 
-def cell_text(key: str, state: CellState, stored: float) -> str:
-    """The text of a cell; NaN is stored where no quota is."""
-    if isinstance(state, Refused):
-        return state.text
-    value = float(state.text or "nan") if isinstance(state, Edit) else stored
-    return "" if np.isnan(value) else readable(key, value)
+class QuotaCell(NamedTuple):
+    """A cell: what is stored, what is typed, and the limits that count for it."""
 
+    entity: Entity
+    key: str
+    stored: float | None
+    state: ShownState
+    limits: Stored
 
-def cell_mark(row: int, column: int, key: str, state: Judgement | Refused, stored: float) -> Mark:
-    """The mark of a cell that is staged or refused."""
-    old = "" if np.isnan(stored) else readable(key, stored)
-    if isinstance(state, Refused):
-        return Mark(row, column, REFUSED, state.reason, old or None)
-    if state.change.is_refused:
-        return Mark(row, column, REFUSED, str(state.change.refusal), old)
-    if state.danger is not None:
-        return Mark(row, column, DANGER, state.danger, old)
-    return Mark(row, column, STAGED if old else NEW, "", old)
+    @property
+    def old(self) -> str:
+        """The stored value as a cell shows it; empty where none is."""
+        return "" if self.stored is None else readable(self.key, self.stored)
 
+    @property
+    def text(self) -> str:
+        """The text of the cell."""
+        if isinstance(self.state, Refused):
+            return self.state.text
+        after = self.limits.get((self.entity, self.key))
+        return "" if after is None else readable(self.key, after)
 
-def locked_cells(entities: Sequence[Entity], keys: Sequence[str]) -> Iterator[CellEditor]:
-    """The cells of keys that an entity of that type cannot have."""
-    for row, entity in enumerate(entities):
-        for column, key in enumerate(keys, 2):
-            if QUOTAS.misfit(Edit(SET, entity, key)):
-                yield CellEditor(row, column, is_locked=True)
+    @property
+    def applies(self) -> Applying:
+        """What applies to its clients."""
+        return applying(self.limits, self.entity, self.key)
 
+    @property
+    def first(self) -> Entity | None:
+        """The entity whose limit comes first for all its clients that send a client-id."""
+        return comes_first(self.limits, self.entity, self.key) if self.text else None
 
-SHADOWED_BY = "shadowed_by"
+    def mark(self, row: int, column: int) -> Mark | None:
+        """Its mark, where it has one."""
+        state, instead, note = self.state, "", ""
+        if not self.text and QUOTAS.misfit(Edit(SET, self.entity, self.key)) is None:
+            applies = self.applies
+            instead, note = applies.text(self.key), "" if applies.entity is None else f"set on {applies.entity}"
+        if isinstance(state, Refused):
+            return Mark(row, column, REFUSED, state.reason, self.old or None)
+        if state is not None and state.change.is_refused:
+            return Mark(row, column, REFUSED, str(state.change.refusal), self.old)
+        if state is not None:
+            kind = STAGED if state.danger is None else DANGER
+            return Mark(row, column, kind, state.danger or note, self.old, instead)
+        if (first := self.first) is not None:
+            return Mark(row, column, SHADOWED, f"{first} ({self.applies.text(self.key)}) comes first")
+        return Mark(row, column, "", note, None, instead) if instead else None
 
 
 class QuotaSheet(StagedSheet[Entity]):
     """Quotas as they are stored, with what is staged for them."""
 
+    kind = QUOTAS
     label = "Quotas"
+    what_rows_are = "entities with quotas"
+    filter_words = "alice, team-*"
+    own_choice = "shadowed"
 
     def __init__(self, stored: StoredQuotas, stage: Stage) -> None:
-        super().__init__(stage, QUOTAS)
-        self._stored = stored
+        super().__init__(stage)
+        self.stored = stored
         self._keys = tuple(keys_of(stored.quotas))
-        self._rows = QuotaRows(stored, self._keys)
-        self._arrangement = Arrangement()
+        self._table = QuotaTable.of(stored, self._keys)
+        self._order = np.flatnonzero(self._table.is_chosen)
         self._added: set[Entity] = set()
         self._gone: set[str] = set()
-        self.columns = tuple(_quota_columns(self._keys))
         self._follow_stage()
+        used = {*stored.shown["key"].unique().to_pylist(), *(key for _, key in self._staged())}
+        self.columns = tuple(_quota_columns(self._keys, used or {*self._keys}))
 
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def keys(self, first: int, count: int) -> list[str]:
-        with self._lock:
-            return self._rows.names(self._rows.at(first, count))
+    def to_arrow(self) -> pa.Table:
+        return self.stored.shown
 
     def page(self, first: int, count: int) -> Page:
         with self._lock:
-            rows, table = self._rows.at(first, count), self._rows.table
-            entities = [Entity.parse(name) for name in self._rows.names(rows)]
-            overlay = self._overlay()
-            shadowers = shadowers_of(table, entities, overlay)
-            cells = [self._cells(key, rows, entities, overlay) for key in self._keys]
-            levels = [*map(word, table.entities[LEVEL].take(pa.array(rows)).to_pylist())]
-            marks = [*self._marks(rows, entities)]
-            texts = [[str(entity) for entity in entities], levels, *cells, shadowers]
-            return Page(first, texts[0], texts, marks, [*locked_cells(entities, self._keys)])
+            rows, names = self._rows(first, count), self.keys(first, count)
+            entities = [*map(Entity.parse, names)]
+            limits, states = self._limits(entities), self._shown_states()
+            texts: list[list[str]] = [names]
+            marks: list[Mark] = []
+            for column, key in enumerate(self._keys, 1):
+                stored = self._table.values[key][rows].tolist()
+                cells = [
+                    QuotaCell(entity, key, None if np.isnan(value) else value, states.get((entity, key)), limits[key])
+                    for entity, value in zip(entities, stored, strict=True)
+                ]
+                texts.append([cell.text for cell in cells])
+                marks += filter(None, (cell.mark(row, column) for row, cell in enumerate(cells)))
+            return Page(first, names, texts, marks, [*_locked(entities, self._keys)], [*self._indented(rows, entities)])
 
-    def arrange(self, arrangement: Arrangement) -> None:
+    def cell(self, entity: Entity, key: str) -> QuotaCell:
+        """One cell."""
         with self._lock:
-            self._arrange(arrangement)
-        self._changed()
+            stored = self._values([(entity, key)])[entity, key]
+            state = self._shown_states().get((entity, key))
+            return QuotaCell(entity, key, stored, state, self._limits([entity]).get(key, {}))
 
     def edit(self, cells: Sequence[CellText]) -> Result:
         """Take texts into cells; a row that somebody else has removed meanwhile comes back, without stored values."""
@@ -123,117 +197,184 @@ class QuotaSheet(StagedSheet[Entity]):
     def add(self, entity: Entity) -> int:
         """A row for an entity, on top; the position of the one that it has already, where it does."""
         with self._lock:
-            if not self._rows.chosen([str(entity)]):
-                self._history.do({(entity, ENTITY): AddedRow.ADDED})
-            if self._rows.position(entity) is None:
-                self._arrange(Arrangement())
-            position = self._rows.position(entity) or 0
+            name = str(entity)
+            if not self._table.chosen([name]):
+                self._do({(entity, ENTITY): AddedRow.ADDED})
+            row = self._table.rows_of([name])[name]
+            if row not in self._order:
+                self._arrangement = Arrangement()
+                self._order = self._arranged(self._arrangement)
+            position = int(np.flatnonzero(self._order == row)[0])
         self._changed()
         return position
 
     def read(self, stored: StoredQuotas) -> Result:
-        """Take quotas that were read anew; what is staged, refused or added stays."""
         with self._lock:
-            before, names_before = self._stored, self._rows.chosen()
-            self._stored, self._judged = stored, None
-            self._rows = QuotaRows(stored, self._keys)
-            self._rows.add([*self._added, *(entity for entity, _ in (*self._staged(), *self._refused))])
-            self._gone |= names_before - self._rows.chosen()
-            self._arrange(self._arrangement)
+            before, names_before = self.stored, self._chosen_names()
+            self.stored, self._judged = stored, None
+            self._table = QuotaTable.of(stored, self._keys)
+            self._order = np.flatnonzero(self._table.is_chosen)
+            self._show_targets([*((entity, ENTITY) for entity in self._added), *self._staged(), *self._refused])
+            self._gone |= names_before - self._chosen_names()
+            self._order = self._arranged(self._arrangement)
         self._changed()
         news = differences(before.quotas, stored.quotas)
         return Result(f"reloaded: {news}" if news else "reloaded: nothing has changed")
 
-    @property
-    def stored(self) -> StoredQuotas:
-        """The quotas as they were read last."""
-        return self._stored
+    def counts(self) -> dict[str, int]:
+        return {**super().counts(), "all": int(self._table.is_chosen.sum())}
 
     # -- rows
 
-    def _arrange(self, arrangement: Arrangement) -> None:
-        self._rows.arrange(arrangement, self._shown(arrangement.show), self._with_staged)
-        self._arrangement = arrangement
+    def _all_names(self) -> pa.ChunkedArray:
+        return self._table.entities[ENTITY]
 
-    def _shown(self, show: str) -> np.ndarray:
-        """A flag for each row that is of the chosen kind."""
-        table = self._rows.table
-        if show == "shadowed":
-            return shadowed_rows(table)
-        if (targets := self._targets_to_show(show)) is None:
-            return np.ones(len(table), dtype=bool)
-        names = pa.array({str(entity) for entity, _ in targets}, pa.string())
-        return np.asarray(pc.is_in(table.entities[ENTITY], names))
+    def _chosen_names(self) -> set[str]:
+        return {*self._all_names().filter(pa.array(self._table.is_chosen)).to_pylist()}
+
+    def _name_of(self, target: QuotaTarget) -> str:
+        return str(target[0])
+
+    def _own_flags(self) -> np.ndarray:
+        flags: np.ndarray = self._table.shadowed & self._table.is_chosen
+        return flags
+
+    def _arranged(self, arrangement: Arrangement) -> np.ndarray:
+        flags = matching(self._table.entities, arrangement.words) & self._flags(arrangement.show)
+        rows, column = np.flatnonzero(flags & self._table.is_chosen), arrangement.column
+        if column is None:
+            return rows
+        if column in self._table.values:
+            numbers = self._with_staged(column)[rows]
+            by_number: np.ndarray = rows[np.argsort(-numbers if arrangement.descending else numbers, kind="stable")]
+            return by_number
+        if column != ENTITY:
+            raise UsageError(f"rows cannot be sorted by {column}")
+        order = "descending" if arrangement.descending else "ascending"
+        names = self._all_names().take(pa.array(rows))
+        sorted_rows: np.ndarray = rows[np.asarray(pc.array_sort_indices(names, order=order))]
+        return sorted_rows
 
     def _with_staged(self, key: str) -> np.ndarray:
-        values = self._rows.table.values[key].copy()
+        values = self._table.values[key].copy()
         edits = {str(entity): edit for (entity, edited), edit in self._staged().items() if edited == key}
-        for name, row in self._rows.table.rows_of(edits).items():
+        for name, row in self._table.rows_of(edits).items():
             value = edits[name].text
             values[row] = np.nan if value is None else float(value)
         return values
 
+    def _indented(self, rows: np.ndarray, entities: Sequence[Entity]) -> Iterator[str]:
+        """For a client-id of a user whose own row stands above it: the client-id alone."""
+        owners = [str(Entity(entity.parts[:1])) for entity in entities]  # of a client-id of a user: the user
+        places = self._table.rows_of({*owners})
+        is_indented = False
+        for n, (entity, owner) in enumerate(zip(entities, owners, strict=True)):
+            place = places.get(owner, len(self._table))
+            is_below = len(entity.parts) == 2 and place < rows[n] and self._arrangement.column is None
+            is_next = str(entities[n - 1]) == owner or (is_indented and owners[n - 1] == owner)
+            is_indented = is_below and (is_next if n else place in self._order)
+            yield str(Entity(entity.parts[1:])) if is_indented else ""
+
     # -- cells
+
+    def _limits(self, entities: Collection[Entity]) -> dict[str, dict[QuotaTarget, float]]:
+        """The quotas of each key that may bind clients of these entities, staged ones included."""
+        candidates = {Entity.of({"ip": DEFAULT}), *entities}
+        for entity in entities:
+            if entity.level in LEVELS_BY_NAME:
+                user, client_id = client_of(entity)
+                candidates |= {
+                    entity_at(level, user or "", client_id or "") for level in LEVELS if reaches(level, user, client_id)
+                }
+        rows = self._table.rows_of({str(entity) for entity in candidates})
+        placed = [(entity, rows[str(entity)]) for entity in candidates if str(entity) in rows]
+        limits: dict[str, dict[QuotaTarget, float]] = {}
+        for key, values in self._table.values.items():
+            numbers = values[[row for _, row in placed]].tolist()
+            limits[key] = {(e, key): n for (e, _), n in zip(placed, numbers, strict=True) if not np.isnan(n)}
+        for (entity, key), edit in self._staged().items():
+            if entity in candidates:
+                of_key = limits.setdefault(key, {})
+                of_key.pop((entity, key), None)
+                if edit.text is not None:
+                    of_key[entity, key] = float(edit.text)
+        return limits
 
     def _values(self, targets: Iterable[QuotaTarget]) -> dict[QuotaTarget, float | None]:
         """The stored values of these cells."""
-        targets, table = [*targets], self._rows.table
+        targets, table = [*targets], self._table
         rows = table.rows_of({str(entity) for entity, _ in targets})
-        return {(entity, key): _stored(table.values.get(key), rows.get(str(entity))) for entity, key in targets}
+        stored: dict[QuotaTarget, float | None] = {}
+        for entity, key in targets:
+            row, values = rows.get(str(entity)), table.values.get(key)
+            value = np.nan if values is None or row is None else values[row]
+            stored[entity, key] = None if np.isnan(value) else float(value)
+        return stored
 
     def _observed_state(self, targets: Collection[QuotaTarget]) -> ObservedState:
-        state = ObservedState(quotas=self._stored.quotas, brokers=self._stored.brokers)
+        state = ObservedState(quotas=self.stored.quotas, brokers=self.stored.brokers)
         values = self._values(targets).items()
         state.values |= {target: ObservedValue(text_of(value)) for target, value in values if value is not None}
         return state
-
-    def _cells(
-        self, key: str, rows: np.ndarray, entities: Sequence[Entity], overlay: Mapping[QuotaTarget, CellState]
-    ) -> list[str]:
-        pairs = zip(entities, self._rows.table.values[key][rows].tolist(), strict=True)
-        return [cell_text(key, overlay.get((entity, key)), value) for entity, value in pairs]
-
-    def _marks(self, rows: np.ndarray, entities: Sequence[Entity]) -> Iterator[Mark]:
-        states: dict[QuotaTarget, Judgement | Refused] = {**self._judge(), **self._refused}
-        for column, key in enumerate(self._keys, 2):
-            stored = self._rows.table.values[key][rows].tolist()
-            for row, (entity, value) in enumerate(zip(entities, stored, strict=True)):
-                if state := states.get((entity, key)):
-                    yield cell_mark(row, column, key, state, value)
 
     def _targets(self, cells: Sequence[CellText]) -> list[tuple[QuotaTarget, CellText]]:
         """The target of each cell; all of them are checked before the first is changed."""
         if strange := next((cell.column for cell in cells if cell.column not in self._keys), None):
             raise UsageError(f"the column {strange} cannot be edited")
         names = {cell.key for cell in cells}
-        if strange := next(iter(names - self._rows.chosen(names) - self._gone), None):
+        if strange := next(iter(names - self._table.chosen(names) - self._gone), None):
             raise UsageError(f"there is no row {strange}", hint="It may have been removed: read again.")
         entities = {name: Entity.parse(name) for name in names}
         return [((entities[cell.key], cell.column), cell) for cell in cells]
 
     def _states_of(self, texts: Mapping[QuotaTarget, str]) -> dict[QuotaTarget, CellState]:
         stored = self._values(texts)
-        return {target: state_of(target, text, stored[target]) for target, text in texts.items()}
+        return {target: read_text(target, text, stored[target]) for target, text in texts.items()}
 
-    # -- changes
+    # -- rows that come and go
 
     def _states(self, targets: Iterable[QuotaTarget]) -> dict[QuotaTarget, CellState]:
         cells, rows = _apart(targets)
-        added = {(entity, ENTITY): AddedRow.ADDED for entity in rows if entity in self._added}
-        return {**super()._states(cells), **{(entity, ENTITY): added.get((entity, ENTITY)) for entity in rows}}
+        added = {entity: AddedRow.ADDED for entity in rows if entity in self._added}
+        return {**super()._states(cells), **{(entity, ENTITY): added.get(entity) for entity in rows}}
 
-    def _put(self, states: Mapping[QuotaTarget, CellState]) -> None:
+    def _put(self, states: States[Entity]) -> None:
         """Make these cells hold that; an entity's own cell is its row, where that was added by hand."""
         cells, rows = _apart(states)
         super()._put({target: states[target] for target in cells})
         added = {entity for entity in rows if states[entity, ENTITY] is not None}
         self._added = (self._added | added) - ({*rows} - added)
         overlay = {entity for entity, _ in self._overlay()}
-        self._rows.remove_empty({*rows} - added - overlay)
-        self._rows.add([*added, *(entity for entity, _ in cells if entity in overlay)])
+        self._remove_empty({*rows} - added - overlay)
+        self._show_targets([(entity, ENTITY) for entity in (*added, *(e for e, _ in cells if e in overlay))])
 
     def _show_targets(self, targets: Collection[QuotaTarget]) -> None:
-        self._rows.add([entity for entity, _ in targets])
+        """Rows on top for those entities that have none."""
+        entities = dict.fromkeys(entity for entity, _ in targets)
+        known = self._table.rows_of([*map(str, entities)])
+        hidden = [row for row in known.values() if not self._table.is_chosen[row]]
+        self._table.is_chosen[hidden] = True
+        self._order = np.concatenate([np.array(hidden, dtype=np.int64), self._order])
+        if new := [entity for entity in entities if str(entity) not in known]:
+            self._table = self._table.with_rows(new)
+            self._order = np.concatenate([np.arange(len(new)), self._order + len(new)])
+
+    def _remove_empty(self, entities: Collection[Entity]) -> None:
+        """Take the rows of these entities out, those that have quotas apart."""
+        rows = self._table.rows_of([*map(str, entities)]).values()
+        if empty := [row for row in rows if self._table.is_empty(row)]:
+            is_kept = np.ones(len(self._table), dtype=bool)
+            is_kept[empty] = False
+            self._table = self._table.filtered(is_kept)
+            self._order = (np.cumsum(is_kept) - 1)[self._order[is_kept[self._order]]]
+
+
+def _locked(entities: Sequence[Entity], keys: Sequence[str]) -> Iterator[CellEditor]:
+    """The cells of keys that an entity of that type cannot have."""
+    for row, entity in enumerate(entities):
+        for column, key in enumerate(keys, 1):
+            if QUOTAS.misfit(Edit(SET, entity, key)):
+                yield CellEditor(row, column, is_locked=True)
 
 
 def _apart(targets: Iterable[QuotaTarget]) -> tuple[list[QuotaTarget], list[Entity]]:
@@ -242,15 +383,8 @@ def _apart(targets: Iterable[QuotaTarget]) -> tuple[list[QuotaTarget], list[Enti
     return [t for t in targets if t[1] != ENTITY], [entity for entity, key in targets if key == ENTITY]
 
 
-def _quota_columns(keys: Iterable[str]) -> Iterator[Column]:
+def _quota_columns(keys: Iterable[str], used: Collection[str]) -> Iterator[Column]:
     yield Column(ENTITY, "who", NAME)
-    yield Column(LEVEL, "level", BADGE)
     for key in keys:
-        unit = spec.unit if (spec := find(key)) else ""
-        yield Column(key, key, NUMBER, is_editable=True, hint=f"{key}, {unit}" if unit else key)
-    yield Column(SHADOWED_BY, "shadowed by", is_sortable=False)
-
-
-def _stored(values: np.ndarray | None, row: int | None) -> float | None:
-    value = np.nan if values is None or row is None else values[row]
-    return None if np.isnan(value) else float(value)
+        hint = f"{key}, {spec.unit}" if (spec := find(key)) else key
+        yield Column(key, HEADS.get(key, key), NUMBER, is_editable=True, hint=hint, is_rare=key not in used)

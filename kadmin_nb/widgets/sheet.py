@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Protocol
+from typing import Annotated, Protocol
 
 from msgspec import Meta, Struct
 
-from ..errors import UsageError
 from ..frames.blocks import TEXT
-from ..plans.stage import Listener, Listeners
+from ..plans.stage import Listener
 
-STAGED, REFUSED, DANGER, NEW, SHADOWED = "staged", "refused", "danger", "new", "shadowed"
-"""The states of a cell, or of a row, that are not those of every other."""
+STAGED, REFUSED, DANGER, SHADOWED, APPLIES = "staged", "refused", "danger", "shadowed", "applies"
+"""The states of a cell that are not those of every other; the text of one that `applies` is set elsewhere."""
 
 MOST_CELLS = 10_000
 """Cells that one action, and so one message, may change."""
@@ -31,7 +30,7 @@ ColumnName = Annotated[str, Meta(max_length=1000)]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column. Its look, one of `frames.blocks`, says how wide it is, and whether a narrow page keeps it in view."""
+    """A column. Its look, one of `frames.blocks`, says how wide it is; one that `is_rare` waits behind *more keys*."""
 
     name: str
     label: str
@@ -39,17 +38,22 @@ class Column:
     is_editable: bool = False
     is_sortable: bool = True
     hint: str = ""
+    is_rare: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The state of one cell, `row` of its page. `old` is the value that stays without the edit."""
+    """The state of one cell, `row` of its page.
+
+    `old` is the value that stays without the edit, `applies` what applies where the cell is empty.
+    """
 
     row: int
     column: int
     state: str
     note: str = ""
     old: str | None = None
+    applies: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +73,17 @@ class CellEditor:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Rows from position `first` on: a key each, their texts column by column, and the marks among them."""
+    """Rows from position `first` on: a key each, their texts column by column, and the marks among them.
+
+    `indented` has, for a row that belongs to the one above it, what its first cell shows of its text; else nothing.
+    """
 
     first: int
     keys: Sequence[str]
     cells: Sequence[Sequence[str]]
     marks: Sequence[Mark] = ()
     editors: Sequence[CellEditor] = ()
+    indented: Sequence[str] = ()
 
 
 class CellText(Struct, frozen=True):
@@ -149,31 +157,3 @@ class Sheet(Protocol):
 
     def watch(self, listener: Listener) -> None:
         """Call a method after each change of what the sheet shows, while its object is alive."""
-
-
-class ReadOnlySheet(Sheet):
-    """The part that the sheets share in which nothing can be edited, sorted or filtered."""
-
-    in_order: ClassVar[str]
-    """The sentence for somebody who sorts it."""
-
-    not_edited: ClassVar[str]
-    edit_hint: ClassVar[str]
-    """The sentence for somebody who edits it, and where that is done."""
-
-    def __init__(self) -> None:
-        self._listeners = Listeners()
-
-    def arrange(self, arrangement: Arrangement) -> None:
-        raise UsageError(self.in_order)
-
-    def edit(self, cells: Sequence[CellText]) -> Result:
-        raise UsageError(self.not_edited, hint=self.edit_hint)
-
-    def undo(self) -> Result:
-        return Result(self.not_edited, ok=False)
-
-    redo = undo
-
-    def watch(self, listener: Listener) -> None:
-        self._listeners.add(listener)

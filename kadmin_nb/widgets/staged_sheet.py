@@ -1,13 +1,21 @@
-"""The part that the sheets over a stage share: cells that hold edits or refused texts, with undo and redo."""
+"""The sheet over a stage: cells that hold edits or refused texts, undo and redo; rows sorted, filtered, read again.
+
+Quotas and configs are two sets of rows and columns of it. Undo puts back what an action has left; a cell that somebody
+else has changed since, as code that stages does, stays as it is.
+"""
 
 from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Generic, NamedTuple, TypeVar, cast
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..errors import UsageError
 from ..model.changes import Change, Edit, Target
@@ -18,10 +26,15 @@ from ..plans.kinds import kind_of
 from ..plans.kinds.change_kind import ChangeKind
 from ..plans.observed_state import ObservedState
 from ..plans.stage import Listener, Listeners, Stage, edits_of
-from .edit_history import EditHistory, Moved
-from .sheet import MOST_CELLS, CellText, Result, Sheet
+from .sheet import MOST_CELLS, Arrangement, CellText, Result, Sheet
 
 Whose = TypeVar("Whose", bound=Configurable)
+
+CHOICES = ("staged", "refused", "dangerous")
+"""The rows that each of these sheets can show alone."""
+
+DEEPEST = 200
+"""Actions that can be taken back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +61,71 @@ class AddedRow(Enum):
 CellState = Edit | Refused | AddedRow | None
 """The edit or the refused text of a cell; None where the stored value stands."""
 
+ShownState = Judgement | Refused | None
+"""The judgement or the refused text that a cell shows; None where the stored value stands."""
+
+States = Mapping[tuple[Whose, str], CellState]
+
+
+class Action(NamedTuple):
+    """The states of some cells before an action and after it."""
+
+    before: Mapping[Any, CellState]
+    after: Mapping[Any, CellState]
+
 
 class StagedSheet(Sheet, ABC, Generic[Whose]):
     """A sheet whose cells are targets of one kind of change. A subclass has the rows, and reads the texts."""
 
-    def __init__(self, stage: Stage, kind: ChangeKind) -> None:
+    kind: ClassVar[ChangeKind]
+    what_rows_are: ClassVar[str]
+    """Words behind their number, in a title."""
+
+    filter_words: ClassVar[str]
+    """What a filter takes, as examples."""
+
+    own_choice: ClassVar[str]
+    """The rows that only this sheet can show alone, besides those that are staged, refused or dangerous."""
+
+    _order: np.ndarray
+    """The numbers of the rows that are shown."""
+
+    def __init__(self, stage: Stage) -> None:
         self._lock = threading.RLock()
-        self._stage, self._kind = edits_of(stage), kind
+        self._stage = edits_of(stage)
         self._refused: dict[tuple[Whose, str], Refused] = {}
         self._is_putting = False
         self._judged: tuple[int, dict[tuple[Whose, str], Judgement]] | None = None
-        self._history: EditHistory[tuple[Whose, str], CellState] = EditHistory(self._states, self._put)
+        self._done: list[Action] = []
+        self._undone: list[Action] = []
+        self._arrangement = Arrangement()
         self._listeners = Listeners()
+
+    # -- what a subclass has
+
+    @abstractmethod
+    def read(self, stored: Any) -> Result:
+        """Take rows that were read anew; what is staged, refused or added stays."""
+
+    @abstractmethod
+    def to_arrow(self) -> pa.Table:
+        """The rows as they were read last, without what is staged."""
+
+    @abstractmethod
+    def _all_names(self) -> pa.Array:
+        """The name of each row, shown or not."""
+
+    @abstractmethod
+    def _name_of(self, target: tuple[Whose, str]) -> str:
+        """The name of the row that a target is in."""
+
+    @abstractmethod
+    def _arranged(self, arrangement: Arrangement) -> np.ndarray:
+        """The numbers of the rows that it shows, in its order."""
+
+    @abstractmethod
+    def _own_flags(self) -> np.ndarray:
+        """A flag for each row of the choice of rows that only this sheet has."""
 
     @abstractmethod
     def _targets(self, cells: Sequence[CellText]) -> Iterable[tuple[tuple[Whose, str], CellText]]:
@@ -76,6 +142,46 @@ class StagedSheet(Sheet, ABC, Generic[Whose]):
     @abstractmethod
     def _observed_state(self, targets: Collection[tuple[Whose, str]]) -> ObservedState:
         """What was read of these cells, and what their dangers go by."""
+
+    # -- rows
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def keys(self, first: int, count: int) -> list[str]:
+        with self._lock:
+            return list(self._all_names().take(pa.array(self._rows(first, count))).to_pylist())
+
+    def arrange(self, arrangement: Arrangement) -> None:
+        with self._lock:
+            self._order = self._arranged(arrangement)
+            self._arrangement = arrangement
+        self._changed()
+
+    def counts(self) -> dict[str, int]:
+        """The rows of each choice of rows, `all` of them first."""
+        with self._lock:
+            kinds = {kind: len({*map(self._name_of, targets)}) for kind, targets in self._targets_by_choice().items()}
+            return {"all": len(self._all_names()), **kinds, self.own_choice: int(self._own_flags().sum())}
+
+    def _rows(self, first: int, count: int) -> np.ndarray:
+        """The numbers of the rows at these positions."""
+        return self._order[max(first, 0) : max(first, 0) + count]
+
+    def _flags(self, show: str) -> np.ndarray:
+        """A flag for each row that is of the chosen kind."""
+        if show == self.own_choice:
+            return self._own_flags()
+        names = self._all_names()
+        if show not in CHOICES:
+            return np.ones(len(names), dtype=bool)
+        chosen = pa.array([self._name_of(target) for target in self._targets_by_choice()[show]], pa.string())
+        return np.asarray(pc.is_in(names, chosen), dtype=bool)
+
+    def _targets_by_choice(self) -> dict[str, Collection[tuple[Whose, str]]]:
+        return dict(zip(CHOICES, (self._staged(), self._refused, self.dangers()), strict=True))
+
+    # -- edits
 
     def changes(self) -> list[Change]:
         """The rows of a plan that the staged edits are, on the values as they were read."""
@@ -95,7 +201,7 @@ class StagedSheet(Sheet, ABC, Generic[Whose]):
             raise UsageError(f"{len(cells):,} cells at once are too many", hint=f"The limit is {MOST_CELLS:,}.")
         with self._lock:
             states = self._states_of({target: cell.text for target, cell in self._targets(cells)})
-            self._history.do(states)
+            self._do(states)
         self._changed()
         return _result(states)
 
@@ -105,7 +211,7 @@ class StagedSheet(Sheet, ABC, Generic[Whose]):
             edited = {*self._overlay()}
             targets = edited if cells is None else edited & {target for target, _ in self._targets(cells)}
             if targets:
-                self._history.do(dict.fromkeys(targets))
+                self._do(dict.fromkeys(targets))
         self._changed()
         if not targets:
             return Result("nothing is staged there")
@@ -113,10 +219,10 @@ class StagedSheet(Sheet, ABC, Generic[Whose]):
         return Result(f"Discarded {len(targets):,} edit{'s' * (not one)}. Undo brings {'it' if one else 'them'} back.")
 
     def undo(self) -> Result:
-        return self._moved(self._history.undo, "undo")
+        return self._moved(self._done, self._undone, "undo")
 
     def redo(self) -> Result:
-        return self._moved(self._history.redo, "redo")
+        return self._moved(self._undone, self._done, "redo")
 
     def refused(self) -> dict[tuple[Whose, str], Refused]:
         """The texts that are not staged, as they do not fit."""
@@ -125,6 +231,8 @@ class StagedSheet(Sheet, ABC, Generic[Whose]):
 
     def watch(self, listener: Listener) -> None:
         self._listeners.add(listener)
+
+    # -- states
 
     def _judge(self) -> dict[tuple[Whose, str], Judgement]:
         """The plan's judgement of the staged edits; made again when the stage or the rows have changed."""
@@ -140,6 +248,9 @@ class StagedSheet(Sheet, ABC, Generic[Whose]):
                 self._judged = version, dict(zip(edits, judgements, strict=True))
             return self._judged[1]
 
+    def _shown_states(self) -> dict[tuple[Whose, str], Judgement | Refused]:
+        return {**self._judge(), **self._refused}
+
     def _follow_stage(self) -> None:
         """Show what is staged, now and whoever stages more."""
         self._show_targets(self._staged())
@@ -147,23 +258,17 @@ class StagedSheet(Sheet, ABC, Generic[Whose]):
 
     def _staged(self) -> dict[tuple[Whose, str], Edit]:
         staged = self._stage.staged().items()
-        return {cast(tuple[Whose, str], target): edit for target, edit in staged if kind_of(edit) is self._kind}
+        return {cast(tuple[Whose, str], target): edit for target, edit in staged if kind_of(edit) is self.kind}
 
     def _overlay(self) -> dict[tuple[Whose, str], CellState]:
         return {**self._staged(), **self._refused}
-
-    def _targets_to_show(self, show: str) -> Collection[tuple[Whose, str]] | None:
-        """The cells of one of the choices of rows that all these sheets have; None for another choice."""
-        kinds: dict[str, Callable[[], Collection[tuple[Whose, str]]]]
-        kinds = {"staged": self._staged, "refused": self.refused, "dangerous": self.dangers}
-        return kinds[show]() if show in kinds else None
 
     def _states(self, targets: Iterable[tuple[Whose, str]]) -> dict[tuple[Whose, str], CellState]:
         """The states of these cells now."""
         overlay = self._overlay()
         return {target: overlay.get(target) for target in targets}
 
-    def _put(self, states: Mapping[tuple[Whose, str], CellState]) -> None:
+    def _put(self, states: States[Whose]) -> None:
         """Make these cells hold that."""
         for target in states:
             self._refused.pop(target, None)
@@ -175,15 +280,27 @@ class StagedSheet(Sheet, ABC, Generic[Whose]):
         self._stage.put(edits)
         self._is_putting = False
 
-    def _moved(self, move: Callable[[], Moved | None], name: str) -> Result:
-        with self._lock:
-            moved = move()
-        self._changed()
-        if moved is None:
+    def _do(self, states: States[Whose]) -> None:
+        """Make these cells hold that, and remember what held before."""
+        before = self._states(states)
+        self._put(states)
+        self._done = [*self._done[1 - DEEPEST :], Action(before, self._states(states))]
+        self._undone = []
+
+    def _moved(self, source: list[Action], target: list[Action], name: str) -> Result:
+        """Put back what held before an action, where it is as the action left it."""
+        if not source:
             return Result(f"nothing to {name}", ok=False)
-        if moved.passed_over:
-            return Result(f"{name}: {_count(moved.passed_over)} changed elsewhere since, and stay", ok=False)
-        return Result(f"{name}: {_count(moved.cells)}")
+        with self._lock:
+            action = source.pop()
+            now = self._states(action.after)
+            mine = {cell: state for cell, state in action.before.items() if now[cell] == action.after[cell]}
+            self._put(mine)
+            target.append(Action({cell: now[cell] for cell in mine}, mine))
+        self._changed()
+        if passed_over := len(now) - len(mine):
+            return Result(f"{name}: {_count(passed_over)} changed elsewhere since, and stay", ok=False)
+        return Result(f"{name}: {_count(len(mine))}")
 
     def _stage_changed(self) -> None:
         with self._lock:
@@ -197,7 +314,7 @@ class StagedSheet(Sheet, ABC, Generic[Whose]):
         self._listeners.tell()
 
 
-def _result(states: Mapping[tuple[Whose, str], CellState]) -> Result:
+def _result(states: States[Whose]) -> Result:
     refused = [state for state in states.values() if isinstance(state, Refused)]
     if not refused:
         return Result(f"{_count(len(states))} staged")

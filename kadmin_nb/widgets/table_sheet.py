@@ -16,9 +16,10 @@ from ..frames.blocks import BINDS, BRANCH, LOST, NOTEBOOK, NUMBER, STANDING, TEX
 from ..frames.meanings import Part
 from ..frames.render import columns, engine_line
 from ..frames.views import view_of
+from ..plans.stage import Listener, Listeners
 from . import sheet
 from .panel import Panel
-from .sheet import Arrangement, Column, ReadOnlySheet, Result
+from .sheet import Arrangement, CellText, Column, Result, Sheet
 
 SCREEN = 20
 """Rows up to which a table is read as it stands."""
@@ -37,14 +38,11 @@ _BETWEEN = "\x1f"
 """Stands between the texts of a row that is searched: no text that is shown has it."""
 
 
-class TableSheet(ReadOnlySheet):
+class TableSheet(Sheet):
     """The rows of a table under their titles, in any order; each column shows and sorts what its view says."""
 
-    not_edited = "the rows of an answer cannot be edited"
-    edit_hint = "kquota edit and kconfig edit edit what is stored."
-
     def __init__(self, table: pa.Table, title: str = "") -> None:
-        super().__init__()
+        self._listeners = Listeners()
         view = view_of(table)
         self._table, self._lock = view.ordered(table), threading.RLock()
         self._parts = {str(number): part for number, part in enumerate(view.parts(table))}
@@ -72,6 +70,19 @@ class TableSheet(ReadOnlySheet):
             if arrangement.column is not None:
                 rows = self._sorted(arrangement.column, arrangement.descending)
             self._order = rows[is_shown[rows]]
+
+    def edit(self, cells: Sequence[CellText]) -> Result:
+        raise UsageError(
+            "the rows of an answer cannot be edited", hint="kquota edit and kconfig edit edit what is stored."
+        )
+
+    def undo(self) -> Result:
+        return Result("the rows of an answer cannot be edited", ok=False)
+
+    redo = undo
+
+    def watch(self, listener: Listener) -> None:
+        self._listeners.add(listener)
 
     def whole(self, key: str, column: str) -> str:
         """A cell with the name of its column, where it may be too long for its place; else nothing."""
@@ -156,17 +167,24 @@ class AnswerPanel(Panel):
     def build(self) -> Any:
         from . import controls
 
-        parts: list[Any] = []
-        around: list[Block] = []
-        title = ""
-        for block in self._blocks(self.page):
-            title = block if isinstance(block, Title) else title
-            if is_long(block):
-                parts += [controls.paragraphs(*around), *_searched(block, title)]
-                around = [engine_line(block)]
-            else:
-                around.append(block)
-        return controls.column(*parts, controls.paragraphs(*around))
+        return controls.column(*parts_of(self._blocks(self.page)))
+
+
+def parts_of(blocks: Iterable[Block]) -> list[Any]:
+    """The widgets that show these blocks: long tables are sorted, searched and scrolled, the rest is text."""
+    from . import controls
+
+    parts: list[Any] = []
+    around: list[Block] = []
+    title = ""
+    for block in blocks:
+        title = block if isinstance(block, Title) else title
+        if is_long(block):
+            parts += [controls.paragraphs(*around), *_searched(block, title)]
+            around = [engine_line(block)]
+        else:
+            around.append(block)
+    return [*parts, controls.paragraphs(*around)]
 
 
 def _searched(table: pa.Table, title: str) -> Iterable[Any]:

@@ -95,7 +95,7 @@ ROOMS = {
     "usage": (*GROUND, "model", "frames", "resolution", "fleets"),
     "plans": (*GROUND, "model", "frames", "resolution", "usage", "admin.ports"),
     "widgets": (*GROUND, "model", "frames", "resolution", "plans", "admin.ports"),
-    "charts": (*GROUND, "model", "frames", "resolution"),
+    "charts": (*GROUND, "model", "frames", "resolution", "usage"),
     "client_configs": (*GROUND, "model", "frames", "admin", "plans", "usage", "client_configs.records"),
     "state": (*GROUND, "model", "frames", "advice", "admin", "client_configs"),
     "policy": (*GROUND, "model", "frames", "resolution", "state"),

@@ -9,7 +9,7 @@ import numpy as np, pyarrow as pa
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
 from kadmin_nb.plans.stage import Stage
-from kadmin_nb.widgets.quota_editor import QuotaEditor
+from kadmin_nb.widgets.editor import QuotaEditor
 from kadmin_nb.widgets.quota_table import StoredQuotas
 
 def quotas(names):

@@ -56,15 +56,15 @@ def test_the_quota_editor_and_its_remarks(
     stage.plan().apply().raise_for_errors()
     notebook = opened(open_notebook, kafka, f"%kquota edit user={user}")
     page = notebook.page
-    page.get_by_role("gridcell", name="1 MB/s").dblclick(timeout=LONG)
+    page.get_by_role("gridcell", name="1 MB/s", exact=True).dblclick(timeout=LONG)
     page.keyboard.press("Control+a")
     page.keyboard.type("5 apples")
     page.keyboard.press("Enter")
-    page.get_by_text("1 refused").wait_for(timeout=LONG)
+    page.get_by_role("button", name="Refused 1").wait_for(timeout=LONG)
     assert violations(notebook) == []
     page.keyboard.type("5")
     page.keyboard.press("Enter")
-    page.get_by_text("1 staged, 1 dangerous").wait_for(timeout=LONG)
+    page.get_by_role("button", name="Dangerous 1").wait_for(timeout=LONG)
     page.get_by_text("one request of 16 KiB takes").first.wait_for(timeout=LONG)
     page.get_by_role("button", name="Add an entity").click()
     page.get_by_placeholder("or in words").wait_for(timeout=LONG)

@@ -60,6 +60,37 @@ def test_every_chart_is_a_picture_that_runs_nothing(open_notebook: Open) -> None
     assert page.evaluate("window.broken") is None
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_drawing_follows_the_page(browser: Any, scheme: str) -> None:
+    """In a dark page the drawing of a saved notebook was a white box, or black on black."""
+    draw, frame = CHARTS["plan"]
+    drawing, ground = svg(draw(frame(6))), "#111" if scheme == "dark" else "#fff"
+    data = base64.b64encode(drawing.encode()).decode()
+    page = new_page(browser, 1000, 800)
+    page.set_content(
+        f'<!DOCTYPE html><html style="color-scheme: {scheme}"><body style="background: {ground}">{drawing}'
+        f'<img src="data:image/svg+xml;base64,{data}"></body></html>'
+    )
+    assert is_light(page.locator("svg text").first) == (scheme == "dark")
+    pixels = page.evaluate(PIXELS)
+    light = [sum(pixels[place : place + 3]) > 600 for place in range(0, len(pixels), 4) if pixels[place + 3] > 250]
+    assert pixels[3] == 0, "the ground of the image is not transparent"
+    assert (sum(light) > 100) == (scheme == "dark")
+    page.close()
+
+
+PIXELS = """async () => {
+    const image = document.querySelector("img");
+    await image.decode();
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [image.naturalWidth, image.naturalHeight];
+    const context = canvas.getContext("2d");
+    context.drawImage(image, 0, 0);
+    return [...context.getImageData(0, 0, canvas.width, canvas.height).data];
+}"""
+"""The red, green, blue and opacity of each pixel of an image."""
+
+
 @pytest.mark.parametrize("name", CHARTS)
 def test_an_svg_in_a_page_runs_nothing(browser: Any, name: str) -> None:
     """A saved notebook has the SVG in its page, as markup or as an image, and a name in it was a script."""

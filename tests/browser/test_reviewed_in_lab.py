@@ -45,7 +45,7 @@ def test_a_line_that_applies_the_plan_shows_in_its_review(
     notebook.run(3)
     notebook.wait_for_text("1 verified on 1 broker")
     apply.wait_for(state="hidden")
-    page.get_by_role("gridcell", name="verified").wait_for()
+    page.get_by_role("cell", name="verified").wait_for()
     page.get_by_role("button", name="Roll back", exact=True).wait_for()
     notebook.picture("review-applied-by-a-line")
 
@@ -69,7 +69,7 @@ def test_a_danger_is_confirmed_and_taken_back(
     for number in range(3):
         notebook.run(number)
     page = notebook.page
-    page.get_by_role("gridcell", name="not set").wait_for()
+    page.get_by_role("button", name="Apply", exact=True).wait_for()
     _click(page, "Apply")
     notebook.wait_for_text(REFUSED)
     assert notebook.text().count("plan with a reason and apply with") == 1
@@ -79,7 +79,7 @@ def test_a_danger_is_confirmed_and_taken_back(
     notebook.wait_for_text("reason: the default is too low")
     page.get_by_label("type again").last.fill(KEY)
     _click(page, "Apply")
-    page.get_by_role("gridcell", name="verified").first.wait_for(timeout=LONG)
+    page.get_by_role("cell", name="verified").first.wait_for(timeout=LONG)
     assert cluster.quotas.describe(client_id=kn.DEFAULT, strict=True).to_arrow().num_rows == 0
     notebook.wait_for_text("2 verified")
     notebook.picture("review-verified")
@@ -87,7 +87,7 @@ def test_a_danger_is_confirmed_and_taken_back(
     notebook.wait_for_text("reason: roll back")
     notebook.picture("review-rollback")
     _click(page, "Apply")
-    page.get_by_role("gridcell", name="verified").first.wait_for(timeout=LONG)
+    page.get_by_role("cell", name="verified").first.wait_for(timeout=LONG)
     rows = cluster.quotas.describe(client_id=[kn.DEFAULT, client], strict=True).to_arrow().to_pylist()
     assert [row["value"] for row in rows] == [1e6, 1e6]
     stage.discard()
@@ -115,7 +115,7 @@ def test_a_key_typed_again_and_apply_clicked_at_once(
     page.locator(".jp-OutputArea-output").get_by_text("waits").wait_for()
     page.get_by_label("type again").last.fill(KEY)
     _click(page, "Apply")
-    page.get_by_role("gridcell", name="verified").first.wait_for(timeout=LONG)
+    page.get_by_role("cell", name="verified").first.wait_for(timeout=LONG)
 
 
 MANY = """

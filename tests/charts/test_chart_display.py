@@ -11,9 +11,11 @@ from typing import Any
 from xml.etree import ElementTree
 
 import altair as alt
+import pandas as pd
 import pytest
 
 import kadmin_nb as kn
+from kadmin_nb.charts.bars import bars
 from kadmin_nb.charts.showing import VEGA_LITE, bundle, headline, svg, write
 from tests.charts.charted_frames import CHARTS, effective
 from tests.hostile_names import HOSTILE
@@ -80,6 +82,26 @@ def test_a_drawing_has_no_id(name: str) -> None:
     """Two charts of a page had the same gradient, and one of them was drawn in the other's colours."""
     draw, frame = CHARTS[name]
     assert not re.search(r'\bid="', svg(draw(frame(24))))
+
+
+@every_chart
+def test_a_drawing_is_no_white_box(name: str) -> None:
+    """In a dark page the drawing of a saved notebook was a white box."""
+    draw, frame = CHARTS[name]
+    drawing = svg(draw(frame(12)))
+    assert 'fill="white"' not in drawing.partition("<g")[0]
+    assert drawing.startswith('<svg style="color-scheme: light dark" ')
+
+
+def test_the_bars_of_a_runbook_are_a_chart_of_ours() -> None:
+    """The picture of a runbook was no chart, and white in a dark theme."""
+    rows = pd.DataFrame({"share": [3, 1], "place": ["broker 1", SCRIPT], "source": ["stated", "seen"]})
+    chart = bars(rows, "share", "place", "source")
+    assert type(chart) is alt.LayerChart
+    shown = bundle(chart)
+    assert [*shown] == [VEGA_LITE, "image/svg+xml", "text/plain"]
+    assert shown["text/plain"] == "share by place"
+    assert "<script" not in str(shown)
 
 
 @every_chart

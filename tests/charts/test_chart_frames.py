@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb.charts.showing import headline, svg
 from kadmin_nb.frames import schemas
-from tests.charts.charted_frames import CHARTS, effective, texts_of
+from tests.charts.charted_frames import CHARTS, MIDNIGHT, effective, texts_of
 
 pytestmark = pytest.mark.slow  # Altair takes seconds to start
 
@@ -82,7 +83,7 @@ def test_names_that_are_shortened_alike_stay_apart() -> None:
     """Two long names were one row of the chart."""
     texts = [text for text in texts_of(kn.charts.effective(effective(6, "x" * 100))) if "×" in text and "," not in text]
     assert len({*texts}) == len(texts) == 3
-    assert max(map(len, texts)) < 60
+    assert max(map(len, texts)) < 120
 
 
 @pytest.mark.parametrize(
@@ -159,7 +160,7 @@ def test_throttles_are_beside_the_use() -> None:
     chart = draw(frame(200))
     rows = [row for values in chart.to_dict()["datasets"].values() for row in values]
     assert {row["part"] for row in rows if "part" in row} == {"used", "over the limit", "throttled"}
-    assert "user=team7 produce\nat most 8 MB/s of 2.5 MB/s, throttled for up to 45.5 ms" in {
+    assert "user=team7 producer\nat most 8 MB/s of 2.5 MB/s, throttled for up to 45.5 ms" in {
         row["text"] for row in rows if "text" in row
     }
 
@@ -172,3 +173,59 @@ def test_unknown_throttles_are_not_none() -> None:
     silent = table.set_column(place, "throttle_ms", pa.nulls(len(table), pa.float64())).cast(table.schema)
     assert "throttles are unknown" in svg(draw(silent))
     assert "throttles are unknown" not in svg(draw(table))
+
+
+def _at(minutes: int, value: float, name: str = "billing") -> dict[str, Any]:
+    """A minute of a client's use, so many minutes after midnight."""
+    start = MIDNIGHT + timedelta(minutes=minutes)
+    times = {"window_start": start, "window_end": start + timedelta(minutes=1), "source": "log"}
+    return {"broker": 1, "user": name, "client_id": "app", "key": "producer_byte_rate", "value": value, **times}
+
+
+def _rows_with(chart: Any, *names: str) -> list[dict[str, Any]]:
+    """The rows of the data that a chart carries which have these columns."""
+    datasets = chart.to_dict()["datasets"].values()
+    return [row for rows in datasets for row in rows if all(name in row for name in names)]
+
+
+def _minute(row: dict[str, Any]) -> tuple[float, float]:
+    """The beginning and the end of a row, in minutes after midnight."""
+    return tuple((row[name] / 1000 - MIDNIGHT.timestamp()) / 60 for name in ("from", "to"))  # type: ignore[return-value]
+
+
+def test_nothing_is_drawn_where_nothing_was_measured() -> None:
+    """A minute at nine and one at five were bars of a quarter of an hour, over a line that went on all day."""
+    frame = schemas.table(schemas.USAGE, [_at(540, 1e6), _at(541, 2e6), _at(1020, 3e6)])
+    chart = kn.charts.usage(frame)
+    used = [_minute(row) for row in _rows_with(chart, "part") if row["part"] == "used"]
+    assert used == [(540, 542), (1020, 1021)]
+    lines = [_minute(row) for row in _rows_with(chart, "from", "y") if "part" not in row]
+    assert lines == [(540, 542), (1020, 1021)]
+    assert "where the line below is missing, nothing was measured" in svg(chart)
+    assert "nothing was measured" not in svg(kn.charts.usage(frame.slice(0, 2)))
+
+
+def test_a_limit_changes_when_the_history_says_so() -> None:
+    """The limit was raised at noon, and what was throttled in the morning looked as if it had been far below."""
+    quota = {"entity": "user=billing", "level": "USER", "user": "billing", "key": "producer_byte_rate"}
+    noon = MIDNIGHT + timedelta(hours=12)
+    rows = [{**quota, "cluster_id": "c", "value": 2e6, "valid_from": MIDNIGHT, "valid_to": noon},
+            {**quota, "cluster_id": "c", "value": 8e6, "valid_from": noon, "valid_to": None}]  # fmt: skip
+    usage = schemas.table(schemas.USAGE, [_at(minute, 3e6) for minute in range(600, 840)])
+    by_cluster = usage.append_column("cluster_id", pa.array(["c"] * len(usage)))
+    chart = kn.charts.usage(by_cluster, schemas.table(schemas.QUOTAS_HISTORY, rows))
+    limits = [(row["text"], *_minute(row)) for row in _rows_with(chart, "y", "text", "from") if "part" not in row]
+    assert limits == [("2 MB/s", 600, 720), ("8 MB/s", 720, 840)]
+    assert max(_minute(row)[1] for row in _rows_with(chart, "part") if row["part"] == "over the limit") == 720
+    assert "user=billing producer\nat most 3 MB/s of 2 MB/s, then 8 MB/s" in [
+        row["text"] for row in _rows_with(chart, "text")
+    ]
+    assert headline(chart) == "This limit was exceeded"
+
+
+def test_a_plan_has_whole_names() -> None:
+    """Two applications of one distinguished name were the same text, and a `…`."""
+    name = "CN=billing-consumer,OU=Payments Platform,O=Example Corporation,L=Frankfurt,C=DE"
+    (row,) = _rows_with(kn.charts.plan(CHARTS["plan"][1](1, name)), "change")
+    assert row["change"] == f"~ user={name}0 producer"
+    assert row["text"] == "1 MB/s → 5 MB/s"

@@ -16,6 +16,7 @@ import kadmin_nb as kn
 from kadmin_nb.admin.ports import Broker
 from kadmin_nb.cluster import doctor as steps
 from kadmin_nb.commands import terminal
+from kadmin_nb.frames.blocks import window
 from kadmin_nb.model.findings import FAILED, OK, UNKNOWN, Finding
 from kadmin_nb.profiles import settings_for
 from tests.connections.conftest import SCRAM
@@ -28,6 +29,11 @@ def states_of(answer, *checks):
     """State and note by check; of the checks that are named, or of all."""
     table = answer.to_arrow().to_pylist()
     return [(row["check"], row["state"]) for row in table if not checks or row["check"] in checks]
+
+
+def notes_of(answer, check):
+    """What was seen, of one check."""
+    return [row["note"] for row in answer if row["check"] == check]
 
 
 def failure(answer):
@@ -53,10 +59,9 @@ def silent_port():
 def test_all_steps_of_a_connection_that_works(kafka):
     """I wanted to see that it works, and where it goes."""
     answer = kn.doctor(kafka.bootstrap)
-    states = [(name, state) for name, state in states_of(answer) if name not in ("extra", "client configs")]
+    states = [(name, state) for name, state in states_of(answer) if name not in ("optional", "client configs")]
     names = [name for name, _ in states]
-    assert names == ["installation", "settings", "name", "port", "login", "Kafka", "cluster", "broker",
-                     *["right"] * 4, "journal"]  # fmt: skip
+    assert names == ["settings", "connection", "version", "rights", "journal", "installation"]
     assert {state for _, state in states} == {"ok"}
     assert answer.ok
     warned = states_of(answer, "client configs").count(("client configs", "warning"))  # of what another test applied
@@ -79,9 +84,7 @@ def test_a_closed_port(closed_port):
     answer = kn.doctor(f"127.0.0.1:{closed_port}")
     assert failure(answer)["check"] == "port"
     assert "listeners" in failure(answer)["fix"]
-    assert states_of(answer, "login", "Kafka", "brokers", "rights") == [
-        (name, "skipped") for name in ("login", "Kafka", "brokers", "rights")
-    ]
+    assert notes_of(answer, "not tried") == ["login, brokers, version, rights: no address can be reached"]
 
 
 def test_a_name_that_nobody_knows():
@@ -119,7 +122,7 @@ def test_steps_that_do_not_end_are_a_failure(silent_port, monkeypatch):
     answer = kn.doctor(f"127.0.0.1:{silent_port}", timeout=0.05)
     blocked.set()
     assert "not finished within 0.3 s" in failure(answer)["note"]
-    assert states_of(answer, "Kafka") == [("Kafka", "skipped")]
+    assert notes_of(answer, "not tried") == ["login, brokers, version, rights: no address can be reached"]
 
 
 def test_settings_that_cannot_be_read(profiles, monkeypatch):
@@ -154,12 +157,12 @@ def test_missing_rights_have_their_names_and_the_lines_that_grant_them(secure_ka
     with secure_kafka.connect() as admin:
         give_password(admin.port, "dolores", "a-password", "SCRAM-SHA-512")
     properties = str(secure_kafka.remember_login("dolores", "a-password"))
-    eventually(lambda: states_of(kn.doctor(properties), "login"), [("login", "ok")])
+    eventually(lambda: states_of(kn.doctor(properties), "connection"), [("connection", "ok")])
     answer = kn.doctor(properties)
-    missing = [row for row in answer.failed.to_arrow().to_pylist() if row["check"] == "right"]
+    missing = [row for row in answer.failed.to_arrow().to_pylist() if row["check"] == "rights"]
     assert "ALTER_CONFIGS on the cluster" in [row["subject"] for row in missing]
     assert all(row["fix"].startswith("kafka-acls.sh ") for row in missing)
-    assert states_of(answer, "cluster", "broker") == [("cluster", "ok"), ("broker", "ok")]
+    assert states_of(answer, "version", "connection") == [("connection", "ok"), ("version", "ok")]
 
 
 class Registered:
@@ -182,10 +185,11 @@ def test_each_broker_is_tried_at_the_address_that_it_advertises(closed_port, sil
         Broker(2, "127.0.0.1", closed_port, None, False),
         Broker(3, "127.0.0.1", 1, None, True),
     )
-    checks = list(steps._broker_checks(brokers, 1.0))
-    assert [check.severity for check in checks] == ["ok", "failed", "warning"]
-    assert "advertised.listeners of broker 2" in checks[1].fix
-    assert "fenced" in checks[2].message
+    failed, fenced, connection = steps._broker_checks(brokers, settings_for("a:1"), 1.0)
+    assert [failed.severity, fenced.severity, connection.severity] == ["failed", "warning", "ok"]
+    assert "advertised.listeners of broker 2" in failed.fix
+    assert "fenced" in fenced.message
+    assert connection.message == "1 of 3 brokers answer; PLAINTEXT, no login"
 
 
 def test_a_journal_that_cannot_be_written(monkeypatch, closed_port):
@@ -198,9 +202,9 @@ def test_a_journal_that_cannot_be_written(monkeypatch, closed_port):
 
 def test_an_extra_that_is_missing_is_absent_and_not_a_failure(monkeypatch):
     """I do not use Spark, and the page was red."""
-    monkeypatch.setattr(steps, "_installed_version", lambda package: None)
-    check = steps._extra_check("spark", ["pyspark"])
-    assert (check.severity, check.fix) == ("absent", "pip install 'kadmin_nb[spark]'")
+    monkeypatch.setattr(steps, "_is_installed", lambda package: not package.startswith(("pyspark", "deltalake")))
+    (row,) = (row for row in kn.doctor("nosuch.invalid:9092") if row["state"] == "absent")
+    assert row["note"] == "not installed: deltalake, pyspark (pip install 'kadmin_nb[delta,local,spark]')"
 
 
 @pytest.fixture
@@ -230,11 +234,11 @@ def tls_port():
 @pytest.mark.parametrize(
     ("days", "host", "trusted", "states", "words"),
     [
-        (60, "localhost", True, ["ok", "ok"], "until "),
-        (10, "localhost", True, ["warning", "ok"], "renew its certificate"),
+        (60, "localhost", True, ["ok"], "until "),
+        (10, "localhost", True, ["warning"], "renew its certificate"),
         (-1, "localhost", True, ["failed", "failed"], "expired on "),
-        (60, "broker.internal", True, ["ok", "failed"], "for broker.internal"),
-        (60, "localhost", False, ["ok", "failed"], "Set ssl.truststore.location to a store"),
+        (60, "broker.internal", True, ["failed", "ok"], "for broker.internal"),
+        (60, "localhost", False, ["failed", "ok"], "Set ssl.truststore.location to a store"),
     ],
     ids=["good", "ends soon", "expired", "another host", "another authority"],
 )
@@ -293,3 +297,46 @@ def test_what_is_not_known_is_not_called_failed():
         kn.PartlyFailed, match="1 of 2 rows failed, 1 more is not known; the first: port of a:1: closed"
     ):
         failed.raise_for_errors()
+
+
+PAGE = steps.DoctorAnswer(
+    [
+        Finding(
+            "rights", FAILED, "missing: you cannot change quotas", "ALTER_CONFIGS", fix="kafka-acls.sh --add --cluster"
+        ),
+        Finding("broker", "warning", "fenced", "3 at c:1", fix="Start broker 3 again."),
+        Finding("connection", OK, "2 of 3 brokers answer; PLAINTEXT, no login"),
+        Finding("optional", "absent", "not installed: pyspark (pip install 'kadmin_nb[spark]')"),
+    ],
+    "",
+)
+
+
+def test_one_line_a_check_with_its_fix_below():
+    """A page of five columns: the line that fixes it was cut, and what failed was in the middle."""
+    assert PAGE.as_text(window(72, "")).split("\n")[2:] == [
+        "✗  rights      ALTER_CONFIGS: missing: you cannot change quotas",
+        "               kafka-acls.sh --add --cluster",
+        "!  broker      3 at c:1: fenced",
+        "               Start broker 3 again.",
+        "✓  connection  2 of 3 brokers answer; PLAINTEXT, no login",
+        "-  optional    not installed: pyspark (pip install 'kadmin_nb[spark]')",
+    ]
+
+
+def test_without_unicode_signs_are_words():
+    """Over a serial line each check began with \\u2713."""
+    signs = [line[:4].strip() for line in PAGE.as_text(window(80, "", ascii_only=True)).split("\n")[2:]]
+    assert signs == ["FAIL", "", "!", "", "ok", "-"]
+
+
+def test_signs_have_colours_in_a_terminal_and_in_lab():
+    """In Lab a failed check looked as one that had succeeded."""
+    text, page = PAGE.as_text(window(72, "", colour=True)), PAGE.as_html()
+    assert [sign for sign in ("\x1b[31m✗", "\x1b[33m!", "\x1b[32m✓", "\x1b[2m-") if sign not in text] == []
+    assert re.findall(r'<span class="kadmin-(\w+)" title="(\w+)">(.)</span>', page) == [
+        ("bad", "failed", "✗"), ("fair", "warning", "!"), ("good", "ok", "✓"), ("dim", "absent", "-"),
+    ]  # fmt: skip
+    assert (
+        '<tr class="kadmin-below"><td></td><td colspan="2"><code>kafka-acls.sh --add --cluster</code></td></tr>' in page
+    )

@@ -37,7 +37,7 @@ def user(name: object) -> Entity:
 
 
 def test_a_cell_of_both_kinds():
-    """One change a line, comments, blank lines, several keys on one line."""
+    """One change per line, comments, blank lines, several keys on one line."""
     assert change_lines.edits(
         """
         # the orders team's limits, don't touch

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.widgets.config_editor import ConfigEditor
+from kadmin_nb.widgets.editor import ConfigEditor
 from kadmin_nb.widgets.sheet import CellText
 
 pytestmark = pytest.mark.broker

@@ -10,9 +10,9 @@ import pytest
 from kadmin_nb.model.changes import Target
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.stage import Stage, edits_of
-from kadmin_nb.widgets.config_editor import ConfigEditor
 from kadmin_nb.widgets.config_sheet import ConfigSheet
 from kadmin_nb.widgets.config_table import ConfigReader
+from kadmin_nb.widgets.editor import ConfigEditor
 from kadmin_nb.widgets.sheet import Arrangement, CellText, Mark, Page, Result
 from tests.double import FakeKafka
 
@@ -62,7 +62,7 @@ class Sheet:
         return {key: [column[n] for column in page.cells] for n, key in enumerate(page.keys)}
 
     def value(self, name: str) -> str:
-        return self.rows()[name][2]
+        return self.rows()[name][[column.name for column in self.sheet.columns].index("value")]
 
     def mark(self, name: str) -> Mark:
         """The mark of a row's value; one without a state where it has none."""

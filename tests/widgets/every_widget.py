@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from kadmin_nb.model.grammar import format_word
-from kadmin_nb.widgets.config_editor import ConfigEditor
+from kadmin_nb.widgets.editor import ConfigEditor, QuotaEditor
 from kadmin_nb.widgets.panel import Panel
 from kadmin_nb.widgets.plan_review import PlanReview
-from kadmin_nb.widgets.quota_editor import QuotaEditor
 from kadmin_nb.widgets.quota_table import StoredQuotas
 from tests.widgets.configs_of_double import Sheet, empty_stage, kafka_with
 from tests.widgets.reviewing import Bench

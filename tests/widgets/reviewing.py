@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from html import unescape
 from typing import Any
 
 from kadmin_nb.cluster.changes import Changes
@@ -66,5 +68,13 @@ def usable(review: PlanReview) -> list[str]:
 
 
 def states_of_rows(review: PlanReview) -> list[str | None]:
-    """The state of each row."""
-    return [review.sheet.state(change.row) for change in review.plan.changes]
+    """The state of each row, as far as anything of the plan was sent."""
+    if review.outcomes is None:
+        return [None] * len(review.plan)
+    rows = sorted(review.outcomes.to_arrow().to_pylist(), key=lambda row: row["row"])
+    return [row["state"] for row in rows]
+
+
+def shown(review: PlanReview) -> str:
+    """The rows, and what stands above them, as text."""
+    return unescape(re.sub("<[^>]+>", "\n", "".join(part.value for part in review._rows.children)))

@@ -12,7 +12,7 @@ import kadmin_nb as kn
 from kadmin_nb.errors import UsageError
 from kadmin_nb.model.resources import Resource
 from kadmin_nb.plans.stage import Stage
-from kadmin_nb.widgets.config_editor import ConfigEditor
+from kadmin_nb.widgets.editor import ConfigEditor
 from kadmin_nb.widgets.sheet import CellText
 from tests.widgets.configs_of_double import kafka_with
 

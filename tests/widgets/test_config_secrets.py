@@ -38,7 +38,12 @@ class Watched:
         editor._focused = lambda key, column: None  # type: ignore[method-assign]
         editor._focus = (PASSWORD, "value")
         texts = [repr(stage), stage.as_html(), editor.as_text(NOTEBOOK), editor.as_html(NOTEBOOK)]
-        texts += [str(editor.remarks()), str(self.sheet.sheet.refused()), str(self.sheet.sheet.changes())]
+        texts += [
+            str(editor.remarks()),
+            str(editor.lines()),
+            str(self.sheet.sheet.refused()),
+            str(self.sheet.sheet.changes()),
+        ]
         texts += [str(self.sheet.page()), str(edits_of(stage).staged()), str(stage.to_arrow().to_pylist())]
         return json.dumps([self.sent, self.grid.get_state(), texts], default=str)
 
@@ -70,7 +75,7 @@ def test_a_secret_that_is_typed_is_refused_and_not_repeated(watched: Watched, fi
 
 def test_what_is_stored_is_hidden_and_can_be_replaced_by_reference(watched: Watched) -> None:
     """The cell of a password was empty: I thought that there was none."""
-    assert watched.sheet.rows()[PASSWORD][2:] == ["[secure]", "dynamic broker", "?", "password", "sensitive"]
+    assert watched.sheet.rows()[PASSWORD][2:] == ["[secure]", "dynamic broker"]
     watched.receive("edit", text="env:KEYSTORE")
     mark = watched.sheet.mark(PASSWORD)
     assert (watched.sheet.value(PASSWORD), mark.old) == ("env:KEYSTORE", "[secure]")
@@ -85,7 +90,7 @@ def test_a_secret_that_code_stages_is_hidden_too(watched: Watched) -> None:
     watched.sheet.stage.set_config("my.plugin.thing", TYPED, broker=1)
     assert watched.sheet.value(PASSWORD) == watched.sheet.value("broker=1 my.plugin.thing") == "[secure]"
     assert TYPED not in json.dumps([watched.sent, watched.grid.get_state()], default=str)
-    assert TYPED not in str([watched.sheet.page(), watched.sheet.editor.remarks()])
+    assert TYPED not in str([watched.sheet.page(), watched.sheet.editor.remarks(), watched.sheet.editor.lines()])
 
 
 def test_the_text_of_a_hidden_value_is_not_taken_for_one(watched: Watched) -> None:

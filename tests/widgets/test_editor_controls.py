@@ -13,7 +13,7 @@ import kadmin_nb as kn
 from kadmin_nb.errors import UsageError
 from kadmin_nb.plans.stage import Stage
 from kadmin_nb.widgets.controls import entity_of_form
-from kadmin_nb.widgets.quota_editor import QuotaEditor
+from kadmin_nb.widgets.editor import QuotaEditor
 from kadmin_nb.widgets.quota_table import StoredQuotas
 from tests.widgets.stored_quotas import RATE, many_users, quotas
 
@@ -40,19 +40,19 @@ class Page:
 
     def focus(self, row: str, column: str = RATE) -> str:
         self.receive(kind="focus", position=0, key=row, column=column)
-        return self.beside()
+        return self.below()
 
-    def beside(self) -> str:
-        """The texts beside the grid, once they are made, without what keeps a piece of them in one line."""
+    def below(self) -> str:
+        """The texts below the grid, once they are made, without what keeps a piece of them in one line."""
         self.editor._background.wait()
-        return re.sub("</?span[^>]*>", "", self.editor._remarks.value)
+        return "\n".join([*self.editor._grid.formula, re.sub("</?span[^>]*>", "", self.editor._remarks.value)])
 
-    def counts(self) -> str:
+    def counts(self) -> list[str]:
         self.editor._background.wait()
-        return str(self.editor._counts.value)
+        return [*(label for label, _ in self.editor._choice.widget.options), self.editor._planned.description]
 
     def click(self, label: str) -> None:
-        buttons = [child for child in self.editor._bar().children if getattr(child, "description", "") == label]
+        buttons = [child for child in self.editor._toolbar.children if getattr(child, "description", "") == label]
         buttons[0].click()
 
 
@@ -61,44 +61,62 @@ def page() -> Page:
     return Page(kn.widgets.edit_quotas(quotas(STORED)))
 
 
-def test_what_stands_beside_the_grid_follows_focus_and_edits(page: Page) -> None:
-    """I typed another value, and beside it still stood what the old one meant."""
-    assert "user alice, without a client-id: 1 MB/s" in page.focus("user=alice")
+def test_the_chosen_cell_is_two_lines_below_the_grid(page: Page) -> None:
+    """I typed another value, and below it still stood what the old one meant."""
+    shared = "shared by its client-ids that have no quota of their own"
+    assert page.focus("user=alice") == f"user=alice, producer: 1 MB/s\n{shared}; overrides user=<default> (5 MB/s)\n"
     page.type("2MB/s")
-    assert "user alice, without a client-id: 2 MB/s" in page.beside()
+    assert page.below().startswith("user=alice, producer: 2 MB/s, was 1 MB/s\n")
     page.editor.stage.set_quota(RATE, "9MB/s", user="alice")
-    assert "user alice, without a client-id: 9 MB/s" in page.beside()
+    assert page.below().startswith("user=alice, producer: 9 MB/s, was 1 MB/s\n")
+    page.type("")
+    assert page.below().startswith("user=alice, producer: not set, was 1 MB/s; 5 MB/s (user=<default>) applies\n")
     page.type("x")
-    assert "is not a number of bytes per second" in page.beside()
-    assert "Choose a cell" in page.focus("user=alice", "level")
+    assert page.below().startswith(
+        "user=alice, producer: x is not staged, was 1 MB/s\nproducer_byte_rate=x is not a number"
+    )
+    assert "Choose a cell" in page.focus("user=alice", "entity")
+
+
+def test_why_shows_all_that_is_to_be_said_and_hides_it_again(page: Page) -> None:
+    """Two lines are quick to read, and where I wonder I want every reason."""
+    page.focus("user=alice")
+    page.receive(kind="why")
+    assert "user alice, without a client-id: 1 MB/s" in page.below()
+    assert f"{RATE} of user=bob" in page.focus("user=bob")  # it follows the focus
+    page.receive(kind="why")
+    assert page.below().count("\n") == 2
 
 
 def test_what_cannot_be_said_of_one_cell_does_not_end_what_is_said_of_others(page: Page) -> None:
     """A client had a name of 250 characters and a blank; from then on nothing was called dangerous any more."""
     moved = "client-id='b " + "x" * 14 + "…" + "0" * 64  # as a page names a row with a long name
     assert "The rows have changed" in page.focus(moved)
-    assert "user alice, without a client-id: 1 MB/s" in page.focus("user=alice")
-    page.editor.remarks = lambda: 1 / 0  # type: ignore[method-assign, return-value]
+    assert "user=alice, producer: 1 MB/s" in page.focus("user=alice")
+    page.editor.lines = lambda: 1 / 0  # type: ignore[method-assign, return-value]
     assert "ZeroDivisionError" in page.focus("user=alice")
-    del page.editor.remarks  # type: ignore[method-assign]
+    del page.editor.lines  # type: ignore[method-assign]
     page.type("5")
-    assert "at 5 B/s one request of 16 KiB takes" in page.beside()
+    assert "at 5 B/s one request of 16 KiB takes" in page.below()
 
 
 def test_the_counts_of_the_states(page: Page) -> None:
     """How much of this is staged, and is any of it dangerous?"""
-    assert "nothing is staged" in page.counts()
+    assert page.counts() == ["All 3", "Staged 0", "Plan"]
     page.type("2MB/s"), page.type("x", "user=bob"), page.type("", "user=<default>")
-    assert "2 staged, 1 refused, 1 dangerous" in page.counts()
+    assert page.counts() == ["All 3", "Staged 2", "Refused 1", "Dangerous 1", "Plan 2"]
+    page.editor._choice.widget.value = "refused"
+    page.receive(kind="undo")
+    page.receive(kind="undo")
+    assert page.counts() == ["All 3", "Staged 1", "Refused 0", "Plan 1"]  # the choice stays
 
 
 def test_selected_cells_are_discarded(page: Page) -> None:
     """One click for these two cells, please, and not for all."""
     page.type("2MB/s"), page.type("3MB/s", "user=bob"), page.type("4MB/s", "user=<default>")
-    page.receive(kind="select", position=0, key=page.editor.sheet.keys(0, 1)[0], column=RATE, rows=2, columns=1)
-    page.click("Discard cells")
+    page.receive(kind="discard", position=0, key=page.editor.sheet.keys(0, 1)[0], column=RATE, rows=2, columns=1)
     assert (len(page.editor.stage), page.lines[-1]) == (1, "Discarded 2 edits. Undo brings them back.")
-    page.click("Undo")
+    page.receive(kind="undo")
     assert len(page.editor.stage) == 3
 
 
@@ -111,16 +129,18 @@ def test_a_thousand_pasted_cells_are_one_message_each_way() -> None:
     text = "\r\n".join(f"{n + 2}MB/s" for n in range(1000))
     page.receive(kind="block", position=0, key="user=u000000", column=RATE, text=text, rows=1, columns=1)
     assert [message["kind"] for message in sent] == ["window", "notice"]
-    assert (sent[1]["text"], len(sent[0]["marks"]), len(page.editor.stage)) == ("1,000 cells staged", 100, 1000)
+    assert (sent[1]["text"], len([m for m in sent[0]["marks"] if m[2]]), len(page.editor.stage)) == (
+        *("1,000 cells staged", 100, 1000),
+    )
     page.receive(kind="undo")
     assert len(page.editor.stage) == 0
 
 
 def test_a_slip_in_the_filter_is_one_line(page: Page) -> None:
     """Nothing happened, and nothing said why."""
-    page.editor._show(words="group=x")
+    page.editor._arrange(words="group=x")
     assert page.lines[-1].startswith("group is not a type of entity. One of user=…")
-    page.editor._show(words="user=alice")
+    page.editor._arrange(words="user=alice")
     assert page.lines[-1] == "rows: 1"
 
 

@@ -72,7 +72,7 @@ def test_a_secret_is_in_no_trait(bench: Bench, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("NEW_PASSWORD", "canary-7f3a")
     bench.stage.set_config("ssl.keystore.password", "env:NEW_PASSWORD", broker=kn.DEFAULT)
     review = bench.review("a new key")
-    states = [review.sheet.page(0, 10), review.copies.box.get_state(), review.as_html()]
+    states = [review._rows.children[0].value, review.copies.box.get_state(), review.as_html()]
     for form in ("cell", "Python", "kafka-configs.sh", "Markdown"):
         review.copies.choice.value = form
         states.append(review.copies.box.get_state())

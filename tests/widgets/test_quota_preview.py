@@ -9,7 +9,7 @@ import pytest
 from kadmin_nb.model.changes import DELETE, SET, Change
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.quota_keys import IP_KEYS, parse_value, text_of
-from kadmin_nb.widgets.quota_preview import preview
+from kadmin_nb.widgets.remarks import preview
 from tests.widgets.stored_quotas import RATE, quotas
 
 

@@ -1,8 +1,7 @@
 // A grid of rows that come in pages as one scrolls. Plain DOM, one file, nothing from elsewhere.
 // Texts are only ever set as textContent, title or value: a name from a cluster is never markup.
 
-const LINE = 28; // pixels of a line of a row
-const NAMES = [24, 42, 59]; // pixels of column names on one line, on two, or on three, where the page is narrow
+const LINE = 26, HEAD = 28; // pixels of a row, and of the names of columns
 const PAGE = 100; // rows of a page
 const TALLEST = 8e6; // pixels of an element: browsers have a limit
 const KEPT = 60; // pages that are kept
@@ -54,9 +53,9 @@ class Rows {
     }
     this.total = page.total;
     this.asked.delete(page.first);
-    const marks = new Map(page.marks.map((mark) => [`${mark[0]}:${mark[1]}`, mark]));
+    const marks = new Map(page.marks.map(([row, column, state, note, old, applies]) => [`${row}:${column}`, { state, note, old, applies }]));
     const editors = new Map(page.editors.map(([row, column, kind, choices, text]) => [`${row}:${column}`, { kind, choices: choices || [], text }]));
-    this.pages.set(page.first, { keys: page.keys, cells: page.cells, marks, editors, old: false });
+    this.pages.set(page.first, { keys: page.keys, cells: page.cells, indented: page.indented, marks, editors, old: false });
     if (this.pages.size > KEPT) this.pages.delete(this.pages.keys().next().value);
     return true;
   }
@@ -86,6 +85,12 @@ class Rows {
     return page ? page.cells[column][offset] : null;
   }
 
+  // What a row shows in its first cell where it belongs to the row above it; else nothing.
+  indented(row) {
+    const [page, offset] = this.at(row);
+    return page && page.indented[offset];
+  }
+
   mark(row, column) {
     const [page, offset] = this.at(row);
     return page ? page.marks.get(`${offset}:${column}`) : undefined;
@@ -99,25 +104,29 @@ class Rows {
 
 // ---- the widths of columns
 
-// The rule of `frames/blocks.py`: what identifies a row gets room first, then numbers and badges, whole; texts and prose
-// share what is left. `whole` and `least` are the pixels that a column wants, and below which it is not worth showing: of
-// numbers, whose names break before texts are cut, those of the numbers.
-const GIVING_WAY = [["number"], ["text", "prose"], ["name"], ["key"]];
 const SIDES = 18; // pixels beside a text
-const LEAST = { text: 140, prose: 140, name: 320, key: 320 };
+const LEAST = 140; // pixels below which a text is not worth showing
+const INDENT = 18; // pixels of a row that belongs to the one above it
 
+const identifies = ({ look }) => look === "name" || look === "key";
+const isText = ({ look }) => look === "text" || look === "prose";
+
+// The widths of columns, from those that they want: what identifies a row gets half of the room where not all fit, then
+// texts give way; numbers and badges never do. What is left goes to the last text, else to all numbers alike.
 function shared(columns, room) {
-  const widths = columns.map(({ whole }) => whole), sum = () => widths.reduce((all, width) => all + width, 0);
-  for (const looks of GIVING_WAY) {
-    for (let cap = Math.max(...widths); cap > 0 && sum() > room; cap -= 4) {
-      columns.forEach(({ look, least }, n) => {
-        if (looks.includes(look)) widths[n] = Math.max(Math.min(least, widths[n]), Math.min(widths[n], cap));
-      });
+  const widths = columns.map(({ wanted }) => wanted), sum = () => widths.reduce((all, width) => all + width, 0);
+  const giveWay = (fits, least, isTight) => {
+    for (let cap = Math.max(0, ...widths); cap >= least && isTight(); cap -= 2) {
+      columns.forEach((column, n) => { if (fits(column)) widths[n] = Math.min(widths[n], cap); });
     }
-  }
-  const last = columns.findLastIndex(({ look }) => look === "text" || look === "prose");
-  const wide = last >= 0 || columns.at(-1)?.look === "number" ? Math.max(0, last) : columns.length - 1;
-  widths[wide] += Math.max(0, room - sum());
+  };
+  const named = () => columns.reduce((all, column, n) => all + (identifies(column) ? widths[n] : 0), 0);
+  giveWay(isText, LEAST, () => sum() > room);
+  giveWay(identifies, 40, () => sum() > room && named() > room / 2);
+  const wide = columns.findLastIndex(isText), numbers = columns.map((_, n) => n).filter((n) => columns[n].look === "number");
+  const takers = wide >= 0 ? [wide] : numbers.length ? numbers : [columns.length - 1];
+  const left = Math.max(0, room - sum());
+  for (const n of takers) if (n >= 0) widths[n] += Math.floor(left / takers.length);
   return widths;
 }
 
@@ -194,9 +203,8 @@ function render({ model, el }) {
   let top = 0, scale = 1, height = model.get("height"), scrolled = 0; // `scrolled` is the scroller's own measure of `top`
   const measure = document.createElement("canvas").getContext("2d");
   const dragged = new Map(); // widths that somebody chose
-  let content = columns.map(() => 0); // pixels of the widest text
-  let hidden = columns.map(() => false), widths = [], above = [], lines = 1, rowHeight = LINE, headHeight = NAMES[1], nameHeights = [], last = [];
-  let beside = []; // pixels at the right of the last column of a line, so that the next line does not begin there
+  let hidden = columns.map(() => false), widths = [], hasMore = false; // whether columns are shown that hold nothing
+  const sticky = columns.findIndex((column) => !identifies(column)); // those before it stay in view
   let active = [0, 0], anchor = [0, 0], sorted = ["", false], editing = null, hasFocus = false, isDead = false;
   let isJudged = false; // after an edit: the remarks stay on the edited cell until somebody moves on
 
@@ -211,19 +219,37 @@ function render({ model, el }) {
   grid.setAttribute("aria-label", model.get("label"));
   grid.setAttribute("aria-colcount", columns.length);
   grid.setAttribute("aria-multiselectable", "true");
-  if (columns[1]?.look === "key") grid.classList.add("kg-second");
   const empty = element(el, "kg-empty");
-  const status = element(el, "kg-status", "status");
+  // The chosen cell in words, as the formula bar of a spreadsheet: two lines that are always there, so that nothing moves.
+  const formula = element(el, "kg-formula");
+  const said = [element(formula, "kg-line"), element(formula, "kg-line")];
+  const why = element(formula, "kg-link kg-why", null, "button");
+  why.textContent = "why…";
+  why.addEventListener("click", () => send({ kind: "why" }));
+  const foot = element(el, "kg-foot");
+  const status = element(foot, "kg-status", "status");
   status.setAttribute("aria-live", "polite");
+  const link = (text, act) => {
+    const made = element(foot, "kg-link", null, "button");
+    made.textContent = text;
+    made.addEventListener("click", act);
+    return made;
+  };
+  if (columns.some((column) => column.is_editable)) {
+    link("Undo", () => send({ kind: "undo" })).title = "Ctrl-Z";
+    link("Redo", () => send({ kind: "redo" })).title = "Ctrl-Y";
+    link("Discard cells", () => sendSelection("discard")).title = "unstage the selected cells: Ctrl-Backspace";
+  }
+  const more = link("", () => {
+    hasMore = !hasMore;
+    layout();
+  });
 
   const head = element(grid, "kg-row kg-head", "row");
   head.setAttribute("aria-rowindex", 1);
   columns.forEach((column, n) => {
     const cell = element(head, "kg-cell", "columnheader");
-    column.label.split("_").forEach((part, at) => {
-      if (at) cell.append("_", document.createElement("wbr"));
-      cell.append(part);
-    });
+    cell.append(column.label);
     cell.title = column.hint || column.label;
     cell.setAttribute("aria-colindex", n + 1);
     cell.tabIndex = -1;
@@ -239,90 +265,60 @@ function render({ model, el }) {
 
   // -- drawing
 
-  const heightOf = () => rows.total * rowHeight + headHeight;
+  const heightOf = () => rows.total * LINE + HEAD;
 
   // -- widths
 
   const widthOf = (text) => Math.ceil(measure.measureText(text).width);
 
-  // The width of these parts of a name on so many lines.
-  function broken(parts, most) {
-    const whole = widthOf(parts.join(""));
-    if (most < 2) return whole;
-    const cuts = parts.slice(1).map((_, at) => Math.max(widthOf(parts.slice(0, at + 1).join("")), broken(parts.slice(at + 1), most - 1)));
-    return Math.min(whole, ...cuts);
+  // A text without its middle, where there is no room for it: names differ at both ends.
+  function shortened(text, room) {
+    if (widthOf(text) <= room) return text;
+    let kept = text.length - 1;
+    const cut = () => `${text.slice(0, Math.ceil(kept / 2))}…${text.slice(text.length - Math.floor(kept / 2))}`;
+    while (kept > 4 && widthOf(cut()) > room) kept -= Math.max(1, Math.floor(kept / 16));
+    return cut();
   }
 
-  // The columns as their texts and names want to be. A name may be on two lines, or three, where one has no room for it.
-  const nameOf = ({ label, is_sortable }, most) => broken(label.split(/(?<=[_ ])/), most) + (is_sortable ? 14 : 0);
-  const wanted = (most) => (column, n) => {
-    const whole = nameOf(column, 1), name = nameOf(column, most);
-    const least = column.look in LEAST ? Math.max(LEAST[column.look], name + SIDES) : Math.max(content[n], name) + SIDES;
-    return { look: column.look, least, whole: Math.max(content[n], whole) + SIDES };
-  };
+  // The pixels of a cell's text with what stands before it.
+  function needed(page, row, n) {
+    const text = n ? page.cells[n][row] : page.indented[row] || page.cells[0][row];
+    const mark = page.marks.get(`${row}:${n}`);
+    if (!mark) return widthOf(text) + (n || !page.indented[row] ? 0 : INDENT);
+    return widthOf((text || mark.applies) + (mark.old ? ` ${mark.old}` : "") + (mark.state === "shadowed" ? "⊘ " : ""));
+  }
 
-  const identifies = (n) => ["name", "key"].includes(columns[n].look);
-
-  // A column in which nothing stands, and nothing can be typed, is not shown. Where the page is too narrow for all that
-  // are, what identifies a row is on a line of its own, with the words and texts that find room there. The others are
-  // below it, on as many lines as they need: nothing of a row is beside the screen.
+  // A column in which nothing stands, and nothing can be typed, is not shown; one that nobody uses only where asked for.
   function fit() {
     const style = getComputedStyle(el);
     measure.font = `600 ${style.fontSize} ${style.fontFamily}`;
-    const pages = [...rows.pages.values()];
-    const says = columns.map((column, n) => !pages.some((page) => page.keys.length) || pages.some((page) => page.cells[n].some(Boolean)));
-    columns.forEach((column, n) => {
-      if (column.is_editable) says[n] ||= pages.some((page) => page.keys.some((_, row) => !isLocked(page.editors.get(`${row}:${n}`))));
-    });
-    for (const page of pages) page.widths ||= columns.map((_, n) => Math.max(0, ...page.cells[n].map((text, row) => {
-      const old = page.marks.get(`${row}:${n}`)?.[4];
-      return widthOf(text + (old === null || old === undefined ? "" : wasText(text, old)));
-    })));
-    content = columns.map((_, n) => Math.max(0, ...pages.map((page) => page.widths[n])));
-    hidden = says.map((one) => !one);
+    const pages = [...rows.pages.values()].filter((page) => page.keys.length);
+    const says = columns.map((_, n) => !pages.length || pages.some((page) => page.cells[n].some(Boolean)));
+    const isFree = (n) => columns[n].is_editable && pages.some((page) => page.keys.some((_, row) => !isLocked(page.editors.get(`${row}:${n}`))));
+    const rare = columns.map((column, n) => column.is_rare && !says[n]);
+    hidden = columns.map((_, n) => !says[n] && (rare[n] ? !hasMore : !isFree(n)));
+    const kept = rare.filter(Boolean).length;
+    more.textContent = hasMore ? "fewer keys" : `more keys (${kept})`;
+    more.hidden = !kept;
+    for (const page of pages) page.widths ||= columns.map((_, n) => Math.max(0, ...page.keys.map((_, row) => needed(page, row, n))));
     const shown = columns.map((_, n) => n).filter((n) => !hidden[n]);
-    const room = scroller.clientWidth, total = (some) => some.reduce((sum, n) => sum + widths[n], 0);
-    let all = columns.map(wanted(2));
-    const needs = (some) => some.reduce((sum, n) => sum + Math.min(all[n].least, all[n].whole), 0), isTight = needs(shown) > room;
-    const named = shown.filter(identifies);
-    above = isTight ? (named.length ? named : shown.slice(0, 1)) : [];
-    const others = () => shown.filter((n) => !above.includes(n)), isTall = () => needs(others()) > room;
-    for (const look of ["badge", "text", "prose"]) others().forEach((n) => {
-      const isCut = (n === shown.at(-1) || !named.length) && others().reduce((sum, one) => sum + all[one].whole, 0) > room;
-      const mayMove = columns[n].look === look && !columns[n].is_editable && (look === "badge" || isTall() || (isCut && needs(above) + all[n].whole <= room));
-      if (isTight && mayMove && needs([...above, n]) <= room) above.push(n);
+    const wanted = shown.map((n) => {
+      const name = widthOf(columns[n].label) + (columns[n].is_sortable ? 14 : 0);
+      return { look: columns[n].look, wanted: Math.max(name, ...pages.map((page) => page.widths[n])) + SIDES };
     });
-    above.sort((one, other) => one - other);
-    if (isTall()) all = columns.map(wanted(3));
-    const below = [];
-    for (const n of others()) below.length && needs([...below.at(-1), n]) <= room ? below.at(-1).push(n) : below.push([n]);
-    const parts = [above, ...below].filter((some) => some.length);
-    lines = parts.length;
-    for (const some of parts) shared(some.map((n) => all[n]), room).forEach((width, at) => (widths[some[at]] = dragged.get(some[at]) ?? width));
-    const widest = Math.max(room, ...parts.map(total));
-    beside = columns.map((_, n) => (below.length > 1 && below.some((some) => some.at(-1) === n) ? widest - total(below.find((some) => some.includes(n))) : 0));
-    const heights = parts.map((some) => NAMES.find((_, at) => at === 2 || some.every((n) => nameOf(columns[n], at + 1) <= widths[n] - SIDES + 2)));
-    nameHeights = columns.map((_, n) => heights[parts.findIndex((some) => some.includes(n))]);
-    last = parts.at(-1) || [];
-    [rowHeight, headHeight] = [LINE * lines, heights.reduce((sum, one) => sum + one, 0)];
-    layer.style.minWidth = `${widest}px`;
+    shared(wanted, scroller.clientWidth).forEach((width, at) => (widths[shown[at]] = dragged.get(shown[at]) ?? width));
+    layer.style.minWidth = `${shown.reduce((sum, n) => sum + widths[n], 0)}px`;
     [head, ...drawn.values()].forEach(arrange);
   }
 
   function arrange(row) {
-    row.style.height = `${row === head ? headHeight : rowHeight}px`;
-    row.classList.toggle("kg-lines", lines > 1);
     let left = 0;
     [...row.children].forEach((cell, n) => {
-      const isAbove = lines > 1 && above.includes(n);
       cell.classList.toggle("kg-hidden", hidden[n]);
-      cell.classList.toggle("kg-above", isAbove);
-      cell.classList.toggle("kg-inner", !last.includes(n));
       cell.style.width = `${widths[n]}px`;
-      cell.style.marginRight = `${beside[n]}px`;
-      if (row === head) cell.style.height = `${nameHeights[n]}px`;
-      cell.style.left = isAbove ? `${left}px` : "";
-      if (isAbove) left += widths[n];
+      if (hidden[n] || n >= sticky) return;
+      cell.style.left = `${left}px`;
+      left += widths[n];
     });
   }
 
@@ -343,13 +339,13 @@ function render({ model, el }) {
   function layout() {
     fit();
     const bar = scroller.scrollWidth > scroller.clientWidth ? 18 : 2;
-    scroller.style.height = `${between(headHeight + 3 * LINE, heightOf() + bar, model.get("height"))}px`;
+    scroller.style.height = `${between(HEAD + 3 * LINE, heightOf() + bar, model.get("height"))}px`;
     const wasAway = !height; // a browser forgets how far a node was scrolled that is out of the page for a while
     height = scroller.clientHeight;
     const whole = heightOf();
     const shown = Math.min(TALLEST, whole);
     layer.style.height = `${shown}px`;
-    scroller.style.scrollPaddingTop = `${headHeight}px`;
+    scroller.style.scrollPaddingTop = `${HEAD}px`;
     scale = whole === shown ? 1 : (whole - height) / (shown - height);
     grid.setAttribute("aria-rowcount", rows.total + 1);
     empty.textContent = rows.total ? "" : "no rows";
@@ -361,8 +357,8 @@ function render({ model, el }) {
   const clampTop = (value) => between(0, value, Math.max(0, heightOf() - height));
 
   function visible() {
-    const first = Math.floor(top / rowHeight);
-    return [first, Math.min(rows.total - 1, first + Math.ceil((height - headHeight) / rowHeight))];
+    const first = Math.floor(top / LINE);
+    return [first, Math.min(rows.total - 1, first + Math.ceil((height - HEAD) / LINE))];
   }
 
   function paint() {
@@ -386,7 +382,7 @@ function render({ model, el }) {
   // The pixels of a row below the top of the layer. Where there are more rows than a browser has pixels, those near the
   // view are moved to it, and one that is kept lies just out of it.
   function placeOfRow(row) {
-    const place = headHeight + row * rowHeight;
+    const place = HEAD + row * LINE;
     return scale === 1 ? place : scroller.scrollTop + between(-9e3, place - top, 9e3);
   }
 
@@ -409,22 +405,22 @@ function render({ model, el }) {
 
   function paintCell(cell, row, n) {
     const text = rows.text(row, n), mark = rows.mark(row, n), editor = rows.editor(row, n), column = columns[n];
-    const state = mark ? mark[2] : "";
-    const content = `${text}\u0000${state}\u0000${mark ? mark[3] + mark[4] : ""}`;
+    const { state = "", note = "", old, applies = "" } = mark || {}, short = n ? "" : rows.indented(row);
+    const content = [text, state, note, old, applies, short, identifies(column) && widths[n]].join("\u0000");
     if (cell.kgContent !== content) {
       cell.kgContent = content;
-      cell.textContent = text === null ? "…" : text;
-      cell.classList.toggle("kg-staged", state === "staged" || state === "new" || state === "danger");
-      cell.classList.toggle("kg-danger", state === "danger");
-      cell.classList.toggle("kg-shadowed", state === "shadowed");
-      cell.classList.toggle("kg-refused", state === "refused");
+      cell.textContent = "";
+      if (old && old !== text) element(cell, "kg-old", null, "s").textContent = old;
+      const whole = text === null ? "…" : short || text || applies;
+      const room = widths[n] - SIDES + 2 - (short ? INDENT : 0);
+      cell.append(identifies(column) ? shortened(whole, room) : whole);
+      cell.classList.toggle("kg-indented", Boolean(short));
+      cell.classList.toggle("kg-applies", state === "applies" || Boolean(!text && applies));
+      for (const one of ["staged", "danger", "shadowed", "refused"]) cell.classList.toggle(`kg-${one}`, state === one);
       cell.toggleAttribute("aria-invalid", false);
       if (state === "refused") cell.setAttribute("aria-invalid", "true");
-      if (mark && mark[4] !== null && mark[4] !== undefined) {
-        const old = element(cell, "kg-old", null, "span");
-        old.textContent = wasText(text, mark[4]);
-      }
-      cell.title = [text === null ? "" : cell.textContent, mark?.[3]].filter(Boolean).join("\n");
+      cell.setAttribute("aria-label", text === null ? "…" : spoken(text, state, old, applies));
+      cell.title = [text || applies, note].filter(Boolean).join("\n");
     }
     const canEdit = column.is_editable && !isLocked(editor);
     if (column.is_editable) cell.setAttribute("aria-readonly", canEdit ? "false" : "true");
@@ -449,7 +445,12 @@ function render({ model, el }) {
     });
   }
 
-  const wasText = (text, old) => (text ? ` was ${old || "not set"}` : `removed, was ${old}`);
+  // A cell for those who do not see its colours.
+  function spoken(text, state, old, applies) {
+    const rest = !text && applies ? `not set, ${applies} applies` : "";
+    if (old !== null && old !== undefined) return text ? `${text} was ${old || "not set"}` : `removed, was ${old}, ${rest}`;
+    return state === "shadowed" ? `${text}, does not apply` : text || rest;
+  }
 
   // -- where we are
 
@@ -482,7 +483,7 @@ function render({ model, el }) {
       cell.focus({ preventScroll: true });
       showColumn(cell);
     }
-    if (active[0] >= 0) extend || afterEdit ? sendSelection("select") : announce();
+    if (active[0] >= 0 && !extend && !afterEdit) announce();
   }
 
   // A message about the selected cells.
@@ -510,21 +511,18 @@ function render({ model, el }) {
 
   function show(row) {
     if (row < 0) return;
-    const above = row * rowHeight, below = headHeight + (row + 1) * rowHeight - height;
+    const above = row * LINE, below = HEAD + (row + 1) * LINE - height;
     if (top > above) setTop(above);
     else if (top < below) setTop(below);
   }
 
   function showColumn(cell) {
-    if (cell.classList.contains("kg-above")) return;
-    const stays = (column) => getComputedStyle(column).position === "sticky" && !column.classList.contains("kg-above");
-    const named = [...head.children].find(stays);
-    const isBehind = named && named.compareDocumentPosition(cellAt(-1, active[1])) & Node.DOCUMENT_POSITION_FOLLOWING;
-    const sticky = isBehind ? named.offsetWidth : 0;
+    const n = Number(cell.getAttribute("aria-colindex")) - 1;
+    if (n < sticky) return;
+    const before = widths.reduce((sum, width, at) => sum + (at < sticky && !hidden[at] ? width : 0), 0);
     const left = cell.offsetLeft, right = left + cell.offsetWidth;
-    if (cell.getAttribute("aria-colindex") === "1") scroller.scrollLeft = 0;
-    else if (left - sticky < scroller.scrollLeft) scroller.scrollLeft = left - sticky;
-    else if (right > scroller.scrollLeft + scroller.clientWidth) scroller.scrollLeft = Math.min(left - sticky, right - scroller.clientWidth);
+    if (left - before < scroller.scrollLeft) scroller.scrollLeft = left - before;
+    else if (right > scroller.scrollLeft + scroller.clientWidth) scroller.scrollLeft = Math.min(left - before, right - scroller.clientWidth);
   }
 
   function setTop(value) {
@@ -560,8 +558,8 @@ function render({ model, el }) {
     if (key === null || isDead) return;
     look();
     if (!columns[n].is_editable || isLocked(editor)) {
-      const why = rows.mark(row, n)?.[3];
-      say(`${columns[n].label} of ${key} cannot be edited${why ? `: ${why}` : ""}`, false);
+      const reason = rows.mark(row, n)?.note;
+      say(`${columns[n].label} of ${key} cannot be edited${reason ? `: ${reason}` : ""}`, false);
       return;
     }
     const kind = editor ? editor.kind : "text";
@@ -635,8 +633,8 @@ function render({ model, el }) {
     ArrowDown: () => [1, 0],
     ArrowLeft: () => [0, -1],
     ArrowRight: () => [0, 1],
-    PageUp: () => [-Math.floor(height / rowHeight) + 2, 0],
-    PageDown: () => [Math.floor(height / rowHeight) - 2, 0],
+    PageUp: () => [-Math.floor(height / LINE) + 2, 0],
+    PageDown: () => [Math.floor(height / LINE) - 2, 0],
   };
 
   function jump(event) {
@@ -676,6 +674,7 @@ function render({ model, el }) {
 
   el.addEventListener("keydown", (event) => {
     event.stopPropagation();
+    if (event.target.classList.contains("kg-link")) return;
     editing ? keyInEditor(event) : keyInGrid(event);
   });
   for (const name of ["keyup", "keypress"]) el.addEventListener(name, (event) => event.stopPropagation());
@@ -735,7 +734,7 @@ function render({ model, el }) {
   // The browser has moved what is drawn by `step`; where a pixel stands for several, a jump beyond it is a place in the whole.
   scroller.addEventListener("scroll", () => {
     const step = scroller.scrollTop - scrolled;
-    if (scale > 1 && Math.abs(step) < height + AHEAD * rowHeight) return step ? setTop(top + step) : paint();
+    if (scale > 1 && Math.abs(step) < height + AHEAD * LINE) return step ? setTop(top + step) : paint();
     scrolled = scroller.scrollTop;
     top = clampTop(scrolled * scale);
     paint();
@@ -752,11 +751,23 @@ function render({ model, el }) {
 
   function received(message) {
     if (message.kind === "notice") return say(message.text, message.ok);
-    if (message.kind === "show") return moveTo(message.position, columns.findIndex((column) => column.name === message.column));
-    if (message.view !== view) return;
-    if (message.kind === "window") {
-      if (rows.take(message)) layout();
+    if (message.kind === "show") return showCell(message.position, columns.findIndex((column) => column.name === message.column));
+    if (message.view === view && message.kind === "window" && rows.take(message)) layout();
+  }
+
+  function showCell(position, column) {
+    if (hidden[column]) {
+      hasMore = true;
+      layout();
     }
+    moveTo(position, column);
+  }
+
+  function explain() {
+    const lines = model.get("formula");
+    formula.hidden = !lines.length;
+    said.forEach((line, n) => (line.textContent = line.title = lines[n] || ""));
+    why.hidden = lines.length < 2;
   }
 
   function die() {
@@ -767,6 +778,8 @@ function render({ model, el }) {
   }
 
   model.on("msg:custom", received);
+  model.on("change:formula", explain);
+  explain();
   const greet = () => rows.send({ kind: "hello", epoch: rows.epoch }) || die();
   model.on("comm_live_update", greet); // after a restart nothing can be sent any more
   greet();
@@ -775,6 +788,7 @@ function render({ model, el }) {
   return () => {
     rows.send({ kind: "bye" });
     model.off("msg:custom", received);
+    model.off("change:formula", explain);
     model.off("comm_live_update", greet);
     watcher.disconnect();
   };

@@ -1,6 +1,7 @@
-"""Preview of an edited quota, before anything is planned: what applies then, whose bucket it is, dangers and warnings.
+"""What a cell means, in words, before anything is planned: two lines below the grid, and all of it where one asks why.
 
-Everything is judged by the functions that plans use, on the stored quotas with all that is staged.
+What applies, whose bucket it is, dangers and warnings are judged by the functions that plans use, on what is stored
+with all that is staged.
 """
 
 from __future__ import annotations
@@ -11,16 +12,22 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import NotKnowable
-from ..model.changes import Change
+from ..errors import NotKnowable, printable, printable_lines
+from ..frames import schemas
+from ..frames.blocks import Block, Title
+from ..hints import magic
+from ..model.changes import SET, Change
 from ..model.entity import ARGUMENTS, Entity
 from ..model.grammar import DEFAULT, quote
 from ..model.levels import LEVELS, LEVELS_BY_NAME, SHARED, Level
 from ..model.quota_keys import IP_KEYS, readable
-from ..plans.advice import dangers
+from ..plans.advice import dangers, same_stores
 from ..plans.kinds import QUOTAS
 from ..plans.observed_state import ObservedState, table_after
 from ..resolution.rules import Effective, Name, entity_at, reaches, resolve_client, resolve_ip, stored_of
+from .config_cells import ConfigCell
+from .quota_sheet import HEADS, QuotaCell
+from .staged_sheet import Refused, ShownState
 
 APPLIES, BUCKET, OVERRIDES, CLOSER = "applies", "bucket", "overrides", "closer"
 WARNING, DANGER, REFUSED = "warning", "danger", "refused"
@@ -44,17 +51,12 @@ def preview(entity: Entity, key: str, quotas: pa.Table, changes: Sequence[Change
         The rows of a plan that all staged edits of quotas would be.
     """
     stored = quotas.filter(pc.equal(quotas["key"].cast(pa.string()), key))
-    staged = _own_first([change for change in changes if change.key == key], entity)
+    of_key = sorted((c for c in changes if c.key == key), key=lambda change: change.resource != entity)
+    staged = [change.with_(row=number) for number, change in enumerate(of_key, 1)]  # advice is about the first row
     after = table_after(stored, staged) if staged else stored
     is_edited = bool(staged) and staged[0].resource == entity
     advice = _advice(staged, stored, brokers) if is_edited else ()
     return [*advice, *_effect(entity, key, after)]
-
-
-def _own_first(changes: Sequence[Change], entity: Entity) -> list[Change]:
-    """The changes with new numbers, those of the entity first: advice names the first row that it is about."""
-    ordered = sorted(changes, key=lambda change: change.resource != entity)
-    return [change.with_(row=number) for number, change in enumerate(ordered, 1)]
 
 
 def _advice(changes: Sequence[Change], stored: pa.Table, brokers: int) -> Iterator[Remark]:
@@ -144,3 +146,71 @@ def _address_effect(entity: Entity, key: str, quotas: pa.Table) -> Iterator[Rema
         yield Remark(APPLIES, str(resolve_ip(stored_of(of_addresses.to_pylist()), str(ip), key)))
     except NotKnowable as exc:
         yield Remark(WARNING, str(exc))
+
+
+# -- two lines
+
+
+def quota_lines(cell: QuotaCell, remarks: Sequence[Remark]) -> tuple[str, str]:
+    """A cell of quotas in two lines: what it says and what applies, then what is most important of its remarks."""
+    head = f"{cell.entity}, {HEADS.get(cell.key, cell.key)}: "
+    was = f", was {cell.old}" if cell.old and cell.state is not None else ""
+    applies = cell.applies
+    applied = applies.text(cell.key) + (f" ({applies.entity})" if applies.entity is not None else "")
+    if isinstance(cell.state, Refused):
+        return f"{head}{cell.text} is not staged{was}", cell.state.reason
+    if not cell.text:
+        first = f"{head}not set{was}; {applied} applies"
+    elif cell.first is not None:
+        first = f"{head}{cell.text}{was}; {applied} comes first for its clients that send a client-id"
+    else:
+        first = f"{head}{cell.text}{was}"
+    advice = [text for about, text in remarks if about in (REFUSED, DANGER, WARNING)]
+    shared = [f"overrides {text}" if about == OVERRIDES else text for about, text in remarks if about != APPLIES]
+    return first, "; ".join(advice or shared) or next((text for _, text in remarks), "No rule is known for it.")
+
+
+def config_lines(cell: ConfigCell, state: ShownState, documentation: str | None) -> tuple[str, str]:
+    """A config in two lines: its value and what the edit does, then what else is to be known, and Kafka's words."""
+    shown = cell.text(state)
+    was = f", was {cell.text(None) or 'not set'}" if state is not None and cell.is_read else ""
+    first = f"{cell.config.resource}, {cell.config.key}: {shown or 'not set'}{was}"
+    described = [" ".join((documentation or "").split())]
+    sentences = [sentence for sentence in config_sentences(cell, state) if not sentence.startswith("Staged: set")]
+    return printable(first), printable(" ".join(filter(None, [*sentences, *described])))
+
+
+# -- a config
+
+
+def config_details(cell: ConfigCell, state: ShownState, documentation: str | None) -> list[Block]:
+    """The sentences on a config, every place with a value of it, and Kafka's description."""
+    blocks: list[Block] = [Title(printable(cell.name)), "\n".join(map(printable, config_sentences(cell, state)))]
+    rows: list[dict[str, object]] = [{"source": s.source, "key": s.key, "value": s.text} for s in cell.config.synonyms]
+    if rows:  # the one that applies first; of a secret the places alone
+        blocks.append(schemas.table(schemas.CONFIGS, rows).select(["source", "key", "value"]))
+    return [*blocks, printable_lines(documentation)] if documentation else blocks
+
+
+def config_sentences(cell: ConfigCell, state: ShownState) -> Iterator[str]:
+    """What is staged there, and what one has to know of the config."""
+    if isinstance(state, Refused):
+        yield f"Not staged: {state.reason}"
+    elif state is not None:
+        yield f"Staged: {cell.words(state)}."
+        if state.change.is_refused:
+            yield f"Refused: {state.change.refusal}"
+        if state.danger:
+            yield f"Danger: {state.danger}."
+    if cell.lock:
+        yield f"It cannot be edited: {cell.lock}."
+    if cell.is_secret:
+        yield "A secret. Brokers never show its value, and it is set only by reference, such as env:NAME."
+    if cell.has_own:
+        fallback = cell.fallback_text
+        yield "The value after a reset is not known here." if fallback is None else f"Without it: {fallback}."
+    config = cell.config
+    own = None if config.is_sensitive else config.own
+    again = Change(1, SET, config.resource, config.key, old=own, wanted=own, after=own)
+    if state is None and (same := same_stores([again])):  # typed in its cell it is not an edit
+        yield same.at(magic)

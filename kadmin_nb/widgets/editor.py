@@ -1,0 +1,432 @@
+"""The editor: a sheet over a stage in a grid, with a toolbar above it, the chosen cell in words below, and the plan.
+
+Quotas and configs of a cluster are edited in it, or those of a frame, such as a snapshot's or a file's.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import KadminError, UsageError
+from ..frames import schemas
+from ..frames.blocks import NOTEBOOK, Block, Page, Title
+from ..frames.given_frames import arrow_table, fitted
+from ..model.changes import Change
+from ..model.entity import Entity
+from ..model.grammar import LEFT_OUT
+from ..model.resources import Resource
+from ..plans.stage import Stage, edits_of
+from ..resolution.input_columns import CLUSTER, QUOTAS_LABEL, non_null_column, read_columns
+from .background import Latest
+from .config_sheet import ConfigSheet
+from .config_table import ConfigReader, ConfigTable, plain_text
+from .panel import Panel
+from .quota_sheet import QuotaSheet
+from .quota_table import StoredQuotas
+from .remarks import config_details, config_lines, preview, quota_lines
+from .sheet import Result
+from .staged_sheet import StagedSheet
+
+if TYPE_CHECKING:
+    from ..plans.plan import Plan
+
+SheetType = TypeVar("SheetType", bound=StagedSheet[Any])
+
+CONFIGS_LABEL = "the configs"
+CHOOSE = "Choose a cell to see what applies."
+MOVED = "The rows have changed: choose the cell again to see what applies."
+
+
+class Editor(Panel, Generic[SheetType]):
+    """A table over a stage: what is typed is staged, planned and applied as from a line."""
+
+    sheet: SheetType
+
+    def __init__(self, sheet: SheetType, stage: Stage) -> None:
+        self.sheet, self.stage = sheet, stage
+        self.plan: Plan | None = None
+        self._focus: tuple[str, str] | None = None
+
+    @abstractmethod
+    def read_again(self) -> Result:
+        """Show the rows as they are on the cluster now; what is staged stays."""
+
+    @abstractmethod
+    def lines(self) -> Sequence[str]:
+        """The cell in focus in two lines, as far as plans can say before they are made."""
+
+    @abstractmethod
+    def remarks(self) -> list[Block]:
+        """All that is to be said of the cell in focus."""
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as they were read, without what is staged."""
+        return self.sheet.to_arrow()
+
+    def _title(self) -> str:
+        staged = f", {len(self.stage)} staged" if len(self.stage) else ""
+        return f"{len(self.sheet):,} {self.sheet.what_rows_are}{staged}"
+
+    def _parts_below(self) -> Sequence[Any]:
+        """Controls of its own below the grid."""
+        return ()
+
+    def build(self) -> Any:
+        from . import controls
+        from .grid import Grid
+
+        self._controls = controls
+        self._grid = Grid(self.sheet)
+        self._grid.focused, self._grid.discard, self._grid.why = self._focused, self.sheet.discard, self._why
+        self._remarks, self._below = controls.paragraphs(), controls.column()
+        self._is_explained = False
+        self._toolbar = self._bar()
+        self._background = Latest(self._describe, lambda exc: controls.rewrite_failed(self._remarks, exc))
+        self.sheet.watch(self._background.ask)
+        edits_of(self.stage).watch_applied(self._applied)
+        self._background.ask()
+        return controls.column(self._toolbar, self._grid, self._remarks, *self._parts_below(), self._below)
+
+    def _bar(self) -> Any:
+        button, tell, sheet = self._controls.button, self._grid.notify, self.sheet
+        self._filter = self._controls.text(
+            f"filter: {sheet.filter_words}", width="15em", act=lambda words: self._arrange(words=words)
+        )
+        self._filter.continuous_update = True
+        self._choice = self._controls.Choices(self._choices(), lambda show: self._arrange(show=show))
+        self._planned = button(
+            "Plan", lambda: self._try(self._plan), style="primary", hint="what it means; nothing is sent"
+        )
+        return self._controls.row(
+            self._filter,
+            self._choice.widget,
+            button("Discard all", lambda: tell(sheet.discard()), hint="unstage every row; undo brings them back"),
+            button("Read again", lambda: self._try(self._read_again), hint="the rows as they are on the cluster now"),
+            self._planned,
+        )
+
+    # -- actions
+
+    def _arrange(self, **arrangement: str) -> None:
+        def arrange() -> None:
+            self._grid.arrange(**arrangement)
+            self._grid.notify(Result(f"rows: {len(self.sheet):,}"))
+
+        self._try(arrange)
+
+    def _read_again(self) -> None:
+        self._grid.notify(self.read_again())
+
+    def _plan(self) -> None:
+        if refused := self.sheet.refused():
+            whose, key = next(iter(refused))
+            if len(refused) == 1:
+                raise UsageError(f"{key} of {whose} is invalid", hint="Fix or discard it.")
+            raise UsageError(
+                f"{len(refused):,} cells are invalid (first: {key} of {whose})", hint="Fix or discard them."
+            )
+        self.plan = self.stage.plan()
+        review: Any = self.plan.review()
+        self._below.children = [review.widget]
+        if moved := self.sheet.changed_since_read(self.plan.changes):
+            self._grid.notify(Result(_moved_text(moved), ok=False))
+
+    def _applied(self) -> None:
+        """Show what the cluster holds after a plan was applied, wherever that was."""
+        if self._grid.is_seen:
+            self._try(self._read_again)
+
+    def _try(self, act: Callable[[], None]) -> None:
+        """Do it; a refusal is one line below the grid."""
+        try:
+            act()
+        except KadminError as exc:
+            self._grid.notify(Result(exc.in_one_line(), ok=False))
+
+    # -- the cell in focus
+
+    def _focused(self, key: str, column: str) -> None:
+        self._focus = key, column
+        self._background.ask()
+
+    def _why(self) -> None:
+        """Show all that is to be said of the cell in focus, or hide it."""
+        self._is_explained = not self._is_explained
+        self._background.ask()
+
+    def _describe(self) -> None:
+        """Say how much is staged, and what the cell in focus means."""
+        self._choice.show(self._choices())
+        staged = len(self.sheet.changes())
+        self._planned.description = f"Plan {staged:,}" if staged else "Plan"
+        self._grid.formula = [*self.lines()]
+        self._controls.rewrite(self._remarks, *(self.remarks() if self._is_explained else ()))
+
+    def _choices(self) -> list[tuple[str, str]]:
+        """The rows that one can look at alone, with their number; those of which there are some."""
+        counts = self.sheet.counts()
+        shown = ("all", "staged", self._choice_shown(), *(kind for kind, count in counts.items() if count))
+        return [(f"{kind.capitalize()} {counts[kind]:,}", kind) for kind in counts if kind in shown]
+
+    def _choice_shown(self) -> str:
+        return str(self._choice.value) if hasattr(self, "_choice") else "all"
+
+
+def _moved_text(moved: Sequence[Change]) -> str:
+    first, *more = moved
+    others = f", and {len(more):,} more" if more else ""
+    return f"{first.key} of {first.resource} was changed on the cluster since it was read{others}: see the plan"
+
+
+class QuotaEditor(Editor[QuotaSheet]):
+    """Quotas as a spreadsheet over a stage: what is typed is staged, planned and applied as from a line.
+
+    Parameters
+    ----------
+    read
+        Gives the quotas as they are stored now.
+    stage
+        Takes the edits.
+    why
+        Gives the answer why a user's client-id is limited; None where no cluster is there to ask.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], StoredQuotas],
+        stage: Stage,
+        why: Callable[[str, str], Any] | None = None,
+    ) -> None:
+        super().__init__(QuotaSheet(read(), stage), stage)
+        self._read, self._answer = read, why
+
+    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        return [self.to_arrow()]
+
+    def _parts_below(self) -> Sequence[Any]:
+        from .controls import EntityForm
+
+        self._form = EntityForm(self._add)
+        return [self._form.widget]
+
+    def read_again(self) -> Result:
+        return self.sheet.read(self._read())
+
+    def _add(self, read_entity: Callable[[], Entity]) -> None:
+        def add() -> None:
+            position = self.sheet.add(entity := read_entity())
+            locked = {editor.column for editor in self.sheet.page(position, 1).editors}
+            columns = [column.name for n, column in enumerate(self.sheet.columns) if n and n not in locked]
+            self._form.clear()
+            self._grid.move_to(position, columns[0])
+            self._grid.notify(Result(f"{entity}: type a limit"))
+
+        self._try(add)
+
+    def _chosen(self) -> tuple[Entity, str] | str:
+        """The cell in focus; else the sentence why there is none."""
+        name, key = self._focus or ("", "")
+        if not any(column.name == key and column.is_editable for column in self.sheet.columns):
+            return CHOOSE
+        try:
+            return Entity.parse(name), key
+        except UsageError:  # the short form of a long name, of a row that has moved meanwhile
+            return MOVED
+
+    def _preview(self, entity: Entity, key: str) -> Sequence[Any]:
+        stored = self.sheet.stored
+        return preview(entity, key, stored.quotas, self.sheet.changes(), stored.brokers)
+
+    def lines(self) -> Sequence[str]:
+        if isinstance(chosen := self._chosen(), str):
+            return [chosen]
+        return quota_lines(self.sheet.cell(*chosen), self._preview(*chosen))
+
+    def remarks(self) -> list[Block]:
+        if isinstance(chosen := self._chosen(), str):
+            return [chosen]
+        entity, key = chosen
+        refusal = self.sheet.refused().get(chosen)
+        refused = [("refused", refusal.reason)] if refusal else []
+        rows = [{"effect": about, "message": text} for about, text in (*refused, *self._preview(*chosen))]
+        table: list[Block] = [pa.Table.from_pylist(rows)] if rows else ["No rule is known for it."]
+        user, client_id = entity.get("user"), entity.get("client-id") or ""
+        if self._answer is not None and isinstance(user, str) and isinstance(client_id, str):
+            table += self._answer(user, client_id)._blocks(NOTEBOOK)
+        return [Title(f"{key} of {entity}"), *table]
+
+
+class ReadsConfigs(Protocol):
+    """The source of a table of configs: `config_table.ConfigReader` of a cluster, or a frame."""
+
+    def read(self) -> ConfigTable:
+        """The configs as they are now."""
+
+    def documentation(self, resource: Resource, key: str) -> str | None:
+        """Kafka's description of a key, as plain text."""
+
+
+class ConfigEditor(Editor[ConfigSheet]):
+    """Configs as a spreadsheet over a stage: what is typed is staged, planned and applied as from a line.
+
+    Parameters
+    ----------
+    reader
+        Reads the configs.
+    stage
+        Takes the edits.
+    """
+
+    def __init__(self, reader: ReadsConfigs, stage: Stage) -> None:
+        super().__init__(ConfigSheet(reader.read(), stage), stage)
+        self._reader = reader
+
+    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        configs = self.to_arrow()
+        is_failed = pc.is_valid(configs["error"])
+        return [pa.concat_tables([configs.filter(is_failed), configs.filter(pc.invert(is_failed))])]
+
+    def read_again(self) -> Result:
+        return self.sheet.read(self._reader.read())
+
+    def lines(self) -> Sequence[str]:
+        return self._said(config_lines) or ["Choose a row to see where its value comes from."]
+
+    def remarks(self) -> list[Block]:
+        return [*(self._said(config_details) or self.lines())]
+
+    def _said(self, say: Callable[..., Sequence[Any]]) -> Sequence[Any]:
+        """What is said of the config in focus; nothing where none is."""
+        focused = self.sheet.cell(self._focus[0]) if self._focus else None
+        if focused is None:
+            return []
+        cell, state = focused
+        return say(cell, state, self._reader.documentation(cell.config.resource, cell.config.key))
+
+
+# -- the editors of a cluster, and of a frame
+
+_MAY_LACK = ("is_default", "synonyms", "documentation", "error", "message")
+"""The columns of CONFIGS without which its table only says less."""
+
+
+def edit_quotas(quotas: object, stage: Stage | None = None, **entity: object) -> QuotaEditor:
+    """A spreadsheet of the quotas of a cluster, or of a frame such as a snapshot's; edits are staged.
+
+    Parameters
+    ----------
+    quotas
+        A `Cluster`; or QUOTAS of one cluster, as anything with `__arrow_c_stream__`.
+    stage
+        The stage for the edits, of the cluster that plans them. Default: the session's of a cluster; of a frame a new
+        one without a cluster, whose `to_cell()` has the edits as lines.
+    entity
+        `user`, `client_id`, `ip` or `entity`, as of `quotas.describe`: only these entities of a cluster.
+
+    Raises
+    ------
+    UsageError
+        Not a frame, a column is missing, it is of several clusters, or an entity has a key twice.
+    """
+    if (cluster := _cluster_of(quotas)) is not None:
+        return QuotaEditor(lambda: _stored(cluster, entity), stage or cluster.stage, cluster.quotas.why)
+    table = fitted(read_columns(quotas, schemas.QUOTAS.names, QUOTAS_LABEL), schemas.QUOTAS.schema, QUOTAS_LABEL)
+    _refuse_several_clusters(table, QUOTAS_LABEL)
+    for name in (field.name for field in schemas.QUOTAS.schema if not field.nullable):
+        non_null_column(table[name], name, QUOTAS_LABEL)
+    stored = table.select(schemas.QUOTAS.names).cast(schemas.QUOTAS.schema)
+    _refuse_doubles(stored, ("entity", "key"))
+    return QuotaEditor(lambda: StoredQuotas.of(stored), _stage_for(stage, "edit_quotas", QUOTAS_LABEL))
+
+
+def edit_configs(configs: object, stage: Stage | None = None, **resources: object) -> ConfigEditor:
+    """A spreadsheet of configs of a cluster, or of a frame such as a snapshot's; edits are staged.
+
+    Fallbacks and Kafka's descriptions are shown as far as a frame has them, in `synonyms` and `documentation`.
+
+    Parameters
+    ----------
+    configs
+        A `Cluster`; or CONFIGS of one cluster, as anything with `__arrow_c_stream__`.
+    stage
+        The stage for the edits, of the cluster that plans them. Default: the session's of a cluster; of a frame a new
+        one without a cluster, whose `to_cell()` has the edits as lines.
+    resources
+        `topic`, `broker`, `broker_logger`, `client_metrics` or `group`, as of `configs.describe`: of a cluster, the
+        resources whose configs are shown.
+
+    Raises
+    ------
+    UsageError
+        Not a frame, a column is missing, it is of several clusters, or a resource has a key twice.
+    """
+    if (cluster := _cluster_of(configs)) is not None:
+        words = ("topic", "broker", "broker_logger", "client_metrics", "group")
+        chosen = cluster.configs.select(*(resources.get(word, LEFT_OUT) for word in words))
+        return ConfigEditor(ConfigReader(cluster.port, chosen), stage or cluster.stage)
+    names = [name for name in schemas.CONFIGS.names if name not in _MAY_LACK]
+    given = arrow_table(configs, (CLUSTER, *schemas.CONFIGS.names), CONFIGS_LABEL)
+    schemas.require_columns(CONFIGS_LABEL, names, given.column_names)
+    table = fitted(given, schemas.CONFIGS.schema, CONFIGS_LABEL)
+    _refuse_several_clusters(table, CONFIGS_LABEL)
+    stored = schemas.table(schemas.CONFIGS, table.to_pylist())
+    _refuse_doubles(stored, ("resource_type", "resource_name", "key"))
+    return ConfigEditor(_FrameReader(stored), _stage_for(stage, "edit_configs", CONFIGS_LABEL))
+
+
+def _cluster_of(given: Any) -> Any:
+    """The cluster that is given in place of a frame; None of a frame."""
+    return given if hasattr(given, "port") else None
+
+
+def _stored(cluster: Any, entity: Mapping[str, object]) -> StoredQuotas:
+    """The quotas of a cluster, and those of the entities that are shown."""
+    quotas = cluster.quotas.describe().to_arrow()
+    shown = cluster.quotas.describe(**entity).to_arrow() if entity else quotas
+    return StoredQuotas(quotas, shown, len(cluster.brokers))
+
+
+class _FrameReader:
+    """Reads the configs of a frame, which stay as they are, and the descriptions that it has."""
+
+    def __init__(self, configs: pa.Table) -> None:
+        self._configs = configs
+
+    def read(self) -> ConfigTable:
+        return ConfigTable(self._configs)
+
+    def documentation(self, resource: Resource, key: str) -> str | None:
+        is_of_type = pc.equal(self._configs["resource_type"].cast(pa.string()), resource.type)
+        is_of_key = pc.and_(is_of_type, pc.equal(self._configs["key"], key))
+        texts = self._configs["documentation"].filter(is_of_key).drop_null()
+        return plain_text(texts[0].as_py()) if len(texts) else None
+
+
+def _refuse_several_clusters(table: pa.Table, label: str) -> None:
+    if CLUSTER in table.column_names and len(pc.unique(table[CLUSTER])) > 1:
+        raise UsageError(f"{label} are of several clusters", hint=f"Filter them by {CLUSTER} first.")
+
+
+def _refuse_doubles(table: pa.Table, names: Sequence[str]) -> None:
+    """Refuse a frame in which rows have all these in common; the last of them is a key."""
+    plain = pa.table({name: table[name].cast(pa.string()) for name in names})
+    counts = plain.group_by([*names]).aggregate([([], "count_all")])
+    doubles = counts.filter(pc.greater(counts["count_all"], 1)).to_pylist()
+    if doubles:
+        *whose, key = (doubles[0][name] for name in names)
+        raise UsageError(f"{' '.join(whose)} has {key} twice", hint="Keep one of the rows.")
+
+
+def _stage_for(stage: Stage | None, editor: str, label: str) -> Stage:
+    """The stage of whoever edits, or one that plans nothing."""
+
+    def refuse(*_: Any) -> Any:
+        hint = f"kn.widgets.{editor}(frame, stage=cluster.new_stage()) plans on a cluster."
+        raise UsageError(f"{label.removeprefix('the ')} of a frame are bound to no cluster", hint=hint)
+
+    return Stage(refuse) if stage is None else stage
