@@ -42,7 +42,7 @@ class FakeKafka:
     """
 
     id = "double"
-    version = "4.3"
+    version = "4.4"
 
     def __init__(
         self,
