@@ -61,18 +61,19 @@ MODULES = (
     "usage",
     "widgets",
 )
-RETURNED = {
-    "Every answer": Tabular,
-    "`Cluster.quotas`": Quotas,
-    "`Cluster.configs`": Configs,
-    "`Cluster.scram`": Scram,
-    "`Cluster.plans`": Plans,
-    "`Cluster.observe`": ObservationAnswer,
-    "`kn.diff`": Diff,
-    "`kn.usage.impact`": ImpactAnswer,
-    "`kn.usage.backtest`": BacktestAnswer,
+CLASSES = {
+    "cluster": (kn.Cluster, Quotas, Configs, Scram, Plans, ObservationAnswer),
+    "plans": (kn.Stage, kn.Plan, kn.ApplyOptions),
+    "answers": (kn.Answer, kn.Snapshot, Diff, ImpactAnswer, BacktestAnswer, Tabular),
 }
-"""Classes that are public because something public is or gives one."""
+"""The pages of classes: those of kn, and those that are public because something public is or gives one."""
+
+CLASS_PAGES = {
+    "cluster": ("A cluster", "What `kn.connect` gives, and what its attributes and `observe` give."),
+    "plans": ("Stage and plan", "Changes: staged, planned, applied, rolled back."),
+    "answers": ("Answers", "What commands and functions answer with, and what every answer can do."),
+}
+"""Their titles, and what they say first."""
 
 FRAMES_INTRO = """\
 # Frames
@@ -87,7 +88,8 @@ types hold for zero rows too. A quota's value, its limits and its use are in the
 API_INTRO = """\
 # Python
 
-Everything that `import kadmin_nb as kn` offers. [frames.md](frames.md) has the columns of the frames in capitals.
+What `import kadmin_nb as kn` offers. [frames.md](../frames.md) has the columns of the frames in capitals. A page has
+one module, or classes that belong together.
 """
 
 
@@ -104,7 +106,6 @@ def pages() -> dict[Path, str]:
     """The text of each page."""
     whole = {
         "frames": frames,
-        "api": api,
         "cli": cli,
         "errors": errors_page,
         "rights": rights_page,
@@ -114,6 +115,7 @@ def pages() -> dict[Path, str]:
     schema = json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n"
     return {
         HERE / "frames.json": schema,
+        **{HERE / "api" / f"{name}.md": NOTE + "\n".join(parts) for name, parts in api().items()},
         **{HERE / f"{name}.md": NOTE + "\n".join(parts()) for name, parts in whole.items()},
         **dict(
             [_with_part("how-quotas-resolve.md", "levels", levels()), _with_part("resolver.js", "tables", tables())]
@@ -404,21 +406,61 @@ def performance() -> Iterator[str]:
     yield ""
 
 
-def api() -> Iterator[str]:
-    """The page of the public names."""
-    yield API_INTRO
-    yield from _names(kn, "kn", [name for name in kn.__all__ if name not in MODULES])
-    for giver, kind in RETURNED.items():
-        yield f"## {kind.__name__}\n\n{giver} is or gives one.\n"
+def api() -> dict[str, Iterator[str]]:
+    """The pages of the public names."""
+    return {
+        "index": api_index(),
+        **{name: _class_page(name) for name in CLASSES},
+        **{name: _module(name) for name in MODULES},
+    }
+
+
+def api_index() -> Iterator[str]:
+    """The page of what stands in kn itself, and where all else is."""
+    yield API_INTRO + "\n" + _example("kn")
+    yield "| page | |\n|---|---|"
+    for name, (title, first) in CLASS_PAGES.items():
+        yield f"| [{title}]({name}.md) | {first} |"
+    for name in MODULES:
+        yield f"| [kn.{name}]({name}.md) | {_in_a_cell(_first(getattr(kn, name)))} |"
+    elsewhere = {*MODULES, *(kind.__name__ for kinds in CLASSES.values() for kind in kinds), *errors.__all__}
+    yield "\nErrors such as `kn.NotFound` are those of [kn.errors](errors.md).\n"
+    yield from _names(kn, "kn", [name for name in kn.__all__ if name not in elsewhere])
+
+
+def _class_page(name: str) -> Iterator[str]:
+    title, first = CLASS_PAGES[name]
+    yield f"# {title}\n\n{first}\n\n{_example(name)}"
+    for kind in CLASSES[name]:
+        yield f"## {_public_name(kind)}\n"
         yield from _class(kind)
-    for module in MODULES:
-        yield from _module(module)
+
+
+def _public_name(kind: type) -> str:
+    return f"kn.{kind.__name__}" if kind.__name__ in kn.__all__ else kind.__name__
 
 
 def _module(name: str) -> Iterator[str]:
     module = getattr(kn, name)
-    yield f"# kn.{name}\n\n{_paragraphs(inspect.getdoc(module) or '')[0]}\n"
+    yield f"# kn.{name}\n\n{_first(module)}\n\n{_example(name)}"
+    yield "| name | |\n|---|---|"
+    for each in module.__all__:
+        text = _in_a_cell(_first(getattr(module, each)))
+        yield f"| [{each}](#{f'kn{name}{each}'.lower()}) | {text} |"
+    yield ""
     yield from _names(module, f"kn.{name}", module.__all__)
+
+
+def _example(name: str) -> str:
+    """The example of a page; the tests run it."""
+    return f"```python\n{(HERE / 'examples' / f'{name}.py').read_text()}```\n"
+
+
+def _first(thing: Any) -> str:
+    """The first paragraph of a docstring in one line; nothing of a value that has none of its own."""
+    if isinstance(thing, dict | tuple | frozenset):
+        return ""
+    return " ".join(_paragraphs(inspect.getdoc(thing) or "")[0].split())
 
 
 def _names(module: ModuleType, prefix: str, names: list[str]) -> Iterator[str]:
@@ -438,12 +480,28 @@ def _value(name: str, value: Any) -> Iterator[str]:
 
 
 def _class(kind: type) -> Iterator[str]:
-    """A class: its text, its bases of ours, and its public members."""
-    bases = [base.__name__ for base in kind.__bases__ if base.__module__.startswith("kadmin_nb")]
-    yield _text(kind) + (f"\nA kind of `{'`, `'.join(bases)}`.\n" if bases else "")
-    for name, member in vars(kind).items():
-        if not name.startswith("_"):
-            yield from _member(f"{kind.__name__}.{name}", member)
+    """A class: its text, its public bases, and its public members with those of bases that are not public."""
+    bases = [base.__name__ for base in kind.__mro__[1:] if base in PUBLIC]
+    yield _text(kind) + (f"\nA kind of `{bases[0]}`.\n" if bases else "")
+    for name, member in _members(kind).items():
+        yield from _member(f"{kind.__name__}.{name}", member)
+
+
+PUBLIC = {
+    *(kind for kinds in CLASSES.values() for kind in kinds),
+    *(getattr(errors, name) for name in errors.__all__),
+}
+"""The classes that a page has: what they give is not told again where another is a kind of them."""
+
+
+def _members(kind: type) -> dict[str, Any]:
+    """The public members of a class, in order, and those that it has from a base of ours without a page."""
+    found = {name: member for name, member in vars(kind).items() if not name.startswith("_")}
+    for base in kind.__mro__[1:]:
+        if base in PUBLIC or not base.__module__.startswith("kadmin_nb"):
+            break
+        found = {**{name: member for name, member in vars(base).items() if not name.startswith("_")}, **found}
+    return found
 
 
 def _member(name: str, member: Any) -> Iterator[str]:

@@ -38,7 +38,7 @@ source of USAGE, which tables have."""
 
 COMMENT = re.compile(r"//.*|/\*(?s:.*?)\*/")
 PAGES = sorted([*ROOT.glob("kadmin_nb/**/*.js"), *ROOT.glob("kadmin_nb/**/*.j2"), ROOT / "README.md"])
-MANUAL = sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "reference")
+MANUAL = sorted(page for page in (ROOT / "docs").rglob("*.md") if "reference" not in page.parts)
 NOTEBOOKS = sorted(
     path for folder in ("kadmin_nb", "notebooks", "databricks") for path in ROOT.glob(f"{folder}/**/*.ipynb")
 )

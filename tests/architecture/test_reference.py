@@ -13,16 +13,26 @@ from tests.architecture.test_terminology import ROOT
 PAGES = runpy.run_path(str(ROOT / "docs/reference/generate.py"))["pages"]()
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT / "docs")))
 def test_reference_pages_are_as_new_as_the_code(path):
     """The manual listed a column that the frame had lost."""
-    assert path.read_text() == PAGES[path], f"docs/reference/{path.name} is out of date: `make reference` renews it"
+    assert path.read_text() == PAGES[path], f"{path.relative_to(ROOT)} is out of date: `make reference` renews it"
 
 
 def test_every_public_name_is_in_the_reference():
     """I saw `kn.open_history` in a colleague's notebook, and no page had it."""
-    titles = set(re.findall(r"^##? kn\.(\w+)$", "".join(PAGES.values()), re.MULTILINE))
+    titles = set(re.findall(r"^##? kn\.(?:errors\.)?(\w+)$", "".join(PAGES.values()), re.MULTILINE))
     assert set(kadmin_nb.__all__) - titles == set()
+
+
+def test_no_private_name_is_in_the_reference():
+    """A page said that a plan is a kind of PrintFormats, and no page said what that is."""
+    pages = {path.name: text for path, text in PAGES.items() if path.parent.name == "api"}
+    titles = set(re.findall(r"^## (?:kn\.(?:\w+\.)?)?(\w+)$", "".join(pages.values()), re.MULTILINE))
+    kinds = {name for text in pages.values() for name in re.findall(r"^A kind of `(\w+)`\.$", text, re.MULTILINE)}
+    assert kinds - titles == set()
+    members = re.findall(r"^###? (?:\w+\.)*(_\w+)$", "".join(pages.values()), re.MULTILINE)
+    assert members == []
 
 
 def test_reference_pages_are_the_same_on_every_machine():
