@@ -23,6 +23,10 @@ PATIENCE, PATIENCE_WITH_A_NAME = 60.0, 10.0
 
 _CHUNK = 1 << 20
 
+_AS_BYTES: int = getattr(os, "O_BINARY", 0)
+_WITHOUT_WAITING: int = _AS_BYTES | getattr(os, "O_NONBLOCK", 0)
+"""How files are opened: Windows would translate line ends, and knows nothing of not waiting."""
+
 
 def write(place: Path, content: str | bytes, *, mode: int = 0o666) -> None:
     """Make `content`, text as UTF-8, the content of the file `place`, as `writing` does."""
@@ -90,6 +94,11 @@ def sync_folder(folder: Path) -> None:
 
 _NO_FOLDER_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF, errno.EACCES, errno.EPERM}
 """The system's words for a place where folders are not synced, as a mounted object store, or not by us."""
+
+
+def is_of_others(status: os.stat_result) -> bool:
+    """True if a file belongs to another user, who is not root; False on Windows, which has no numbers of users."""
+    return hasattr(os, "geteuid") and status.st_uid not in (os.geteuid(), 0)
 
 
 def make_folder(place: Path, *, mode: int = 0o777) -> Path:
@@ -201,12 +210,13 @@ def expanded(path: str | os.PathLike[str]) -> Path:
 def _replacement(target: Path, mode: int) -> Iterator[BinaryIO]:
     before = _writable_status(target)
     beside = target.with_name(f".{target.name[:50]}.{os.urandom(4).hex()}.tmp")
-    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if before else mode)
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _AS_BYTES, 0o600 if before else mode)
     try:
         with open(handle, "wb") as file:
             yield file
             file.flush()
-            if before:  # the owner first: changing it clears bits of the mode; some mounts know neither
+            # the owner first: changing it clears bits of the mode; some mounts, and Windows, know neither
+            if before and hasattr(os, "fchown"):
                 with suppress(OSError):
                     os.fchown(handle, before.st_uid, before.st_gid)
                 with suppress(OSError):
@@ -250,7 +260,7 @@ def _stream(place: Path) -> Iterator[BinaryIO]:
     """Collected first: Parquet's writer asks where it stands, which no pipe knows."""
     content = io.BytesIO()
     yield content
-    with open(os.open(place, os.O_WRONLY | os.O_APPEND), "wb") as file:
+    with open(os.open(place, os.O_WRONLY | os.O_APPEND | _AS_BYTES), "wb") as file:
         file.write(content.getvalue())
 
 
@@ -278,7 +288,7 @@ def read(place: Path, what: str, most: int, *, pipe: bool = False, missing: str 
         It is a pipe that is never closed.
     """
     try:
-        handle = os.open(place, os.O_RDONLY | os.O_NONBLOCK)
+        handle = os.open(place, os.O_RDONLY | _WITHOUT_WAITING)
     except (OSError, ValueError) as error:
         raise _not_read(str(place), what, error, missing) from None
     try:
@@ -419,6 +429,8 @@ def _arriving(handle: int, name: str, most: int, patience: float) -> Iterator[by
 
 
 def _wait(handle: int, name: str, until: float | None, patience: float) -> None:
+    if not hasattr(select, "poll"):  # Windows waits in the reading itself
+        return
     poll = select.poll()
     poll.register(handle, select.POLLIN)
     left = None if until is None else max(0.0, until - time.monotonic())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import socket
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from kadmin_nb import documents, files, local_runs
-from kadmin_nb.errors import NotFound, UsageError
+from kadmin_nb.errors import NotFound, Unsupported, UsageError
 from kadmin_nb.jars import Distribution, Progress, find_jars
 from kadmin_nb.java import Java, find_java
 from kadmin_nb.local.node import Node, log_tail, wait_for
@@ -277,6 +278,8 @@ def _recipe(
 
 
 def _start(order: _StartOrder, version: str | None, progress: Progress | None) -> LocalKafka:
+    if not hasattr(signal, "SIGKILL"):
+        raise Unsupported("a local Kafka needs Linux, macOS or WSL", hint="All else works with a cluster elsewhere.")
     local_runs.run_folder(order.name)  # a bad name is said before a download
     tell = progress or (lambda text: None)
     java, jars = find_java(), find_jars(version, progress=progress)

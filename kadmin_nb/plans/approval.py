@@ -86,8 +86,8 @@ def author(named: str | None = None) -> str:
     """
     try:
         login = getpass.getuser()
-    except (KeyError, OSError):
-        login = f"uid {os.getuid()}"
+    except (ImportError, KeyError, OSError):
+        login = f"uid {os.getuid()}" if hasattr(os, "getuid") else "unknown user"
     here = f"{login}@{platform.node() or 'localhost'}"
     return f"{named} ({here})" if named else here
 

@@ -180,9 +180,9 @@ def _refuse_others_file(place: Path) -> None:
     status = place.stat()
     if not stat.S_ISREG(status.st_mode):
         raise UsageError(f"{place} is not a file, so it cannot be a policy")
-    if status.st_uid not in (os.geteuid(), 0):
+    if files.is_of_others(status):
         raise UsageError(f"{place} belongs to another user, so it is not run as a policy", hint="Make a copy of it.")
-    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if hasattr(os, "geteuid") and status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):  # Windows has its own lists
         hint = f"chmod go-w {place}" if os.access(place, os.W_OK) else "Make a copy of it."
         raise UsageError(f"{place} can be written by others, so it is not run as a policy", hint=hint)
 

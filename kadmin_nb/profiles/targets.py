@@ -172,7 +172,7 @@ def find_file() -> Path | None:
     if configured := os.environ.get("KADMIN_CONFIG"):
         return None if configured == os.devnull else files.expanded(configured).absolute()
     upwards = next((path for path in _upwards() if os.path.isfile(path)), None)
-    if upwards and upwards.stat().st_uid not in (0, os.geteuid()):
+    if upwards and files.is_of_others(upwards.stat()):
         raise UsageError(f"{upwards} belongs to another user", hint="Set KADMIN_CONFIG to a file that you trust.")
     # XDG says that a relative path is to be ignored
     configured_home, home = Path(os.environ.get("XDG_CONFIG_HOME", "")), files.home()
