@@ -8,6 +8,7 @@ notebook that is not trusted, and GitHub always, names are whole, and indents an
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -71,13 +72,22 @@ def document(*blocks: Block, page: Page = NOTEBOOK) -> str:
     for block in blocks:
         title = block if isinstance(block, Title) else title
         parts.append(_html(block, page, title))
-    return f'<div class="kadmin">\n<style>{_style()}</style>\n{"".join(parts)}</div>'
+    body = "".join(parts)
+    style = "\n".join(rule for rule, marks in _rules() if not marks or any(mark in body for mark in marks))
+    return f'<div class="kadmin">\n<style>{style}</style>\n{body}</div>'
 
 
 @cache
-def _style() -> str:
-    """The style without the comment that it begins with."""
-    return Path(__file__).with_name("answer.css").read_text(encoding="utf-8").partition("*/\n")[2]
+def _rules() -> Sequence[tuple[str, Sequence[str]]]:
+    """The rules of `answer.css`, one a line, and the classes or elements of which one has to be there for each."""
+    _, _, rules = Path(__file__).with_name("answer.css").read_text(encoding="utf-8").partition("*/\n")
+    selectors = ((rule, re.sub(r"\{[^{}]*\}", "", rule)) for rule in rules.splitlines())
+    return [
+        (rule, _CLASSES.findall(name) or _TABLE.findall(name) or _ELEMENTS.findall(name)) for rule, name in selectors
+    ]
+
+
+_CLASSES, _TABLE, _ELEMENTS = (re.compile(mark) for mark in (r"\.(kadmin-\w+)", "table", "pre|details|summary"))
 
 
 def _html(block: Block, page: Page, title: str) -> str:
@@ -150,7 +160,7 @@ def _html_table(every: Sequence[Column], whole: Sequence[Column]) -> str:
             continue
         follows = number and shown[number - 1] is first and column.look == KEY
         kind = f"kadmin-{column.look}{' kadmin-first' * (column is first)}{' kadmin-second' * bool(follows)}"
-        side = f' class="{kind}"' + ' align="right"' * column.is_number
+        side = f' class="{kind}"' + ' align="right" nowrap' * column.is_number
         heads.append(f"<th{side}>{html.escape(column.name)}</th>")
         badges = map(_level, column.cells, levels.cells) if levels and column is first else repeat("")
         cells.append([*map(_cell(column, side), column.cells, of.cells, badges)])

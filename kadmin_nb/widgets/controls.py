@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import KadminError, Unsupported, UsageError, printable, printable_lines
+from ..errors import KadminError, Unsupported, printable, printable_lines
 
 try:
     import anywidget
@@ -17,9 +17,6 @@ except ImportError:
 
 from ..frames.blocks import Block
 from ..frames.markup import document
-from ..hints import did_you_mean
-from ..model.entity import TYPES, Entity
-from ..model.grammar import DEFAULT
 from ..plans.plan import live_of
 from ..plans.runbook_parameters import runbook_parameters
 from .grid import source
@@ -101,15 +98,6 @@ def show(control: Any, is_shown: bool, *, enabled: bool = True) -> None:
     control.layout.display = None if is_shown else "none"
     if hasattr(control, "disabled"):
         control.disabled = not enabled
-
-
-def folded(title: str, content: Any) -> Any:
-    """A part that a button of that title opens and closes."""
-    opener = in_order(ipywidgets.ToggleButton(description=title, value=False))
-    opener.layout.width, opener.layout.align_self = "auto", "flex-start"
-    content.layout.display = "none"
-    opener.observe(lambda change: setattr(content.layout, "display", "flex" if change["new"] else "none"), "value")
-    return ipywidgets.VBox([opener, content])
 
 
 class Choices:
@@ -246,57 +234,3 @@ class PlanCopies:
             return
         saved = f"# {place.name} is written, in {place.parent}; there:\n{run}"
         self.box.show(saved, "the runbook that makes these changes", "the file has all of it")
-
-
-ABSENT, NAME, DEFAULT_NAME = "–", "name", "<default>"
-CHOICES = [(ABSENT, ABSENT), (NAME, NAME), (DEFAULT_NAME, DEFAULT_NAME)]
-
-
-def entity_of_form(chosen: Mapping[str, tuple[str, str]]) -> Entity:
-    """The entity of a choice and a text for each type: a text alone is a name, `<default>` in it too.
-
-    Raises
-    ------
-    UsageError
-        Nothing is chosen, a name is empty, or ip with another.
-    """
-    parts: dict[str, Any] = {}
-    for kind, (choice, text) in chosen.items():
-        if choice == DEFAULT_NAME:
-            parts[kind] = DEFAULT
-        elif choice == NAME or text:
-            parts[kind] = text
-    return Entity.of(parts)
-
-
-class EntityForm:
-    """Boxes for the parts of an entity, and one for all of it in words; `add` gets the entity."""
-
-    def __init__(self, add: Callable[[Callable[[], Entity]], None]) -> None:
-        self._choices = {kind: choice(CHOICES, label=kind) for kind in TYPES}
-        self._texts = {kind: text(f"{kind} name", width="11em") for kind in TYPES}
-        self._words = text("or in words: user=alice client-id=<default>", width="24em")
-        self._add = add
-        parts = [row(self._choices[kind], self._texts[kind]) for kind in TYPES]
-        add_it = button("Add", self._submit, hint="a row for this entity")
-        self.widget = folded("Add an entity", row(*parts, self._words, add_it))
-
-    def _submit(self) -> None:
-        self._add(self.entity)
-
-    def entity(self) -> Entity:
-        """The entity of the words, where there are some, else of the boxes."""
-        if words := self._words.value.strip():
-            entity = Entity.parse(words)
-            if strange := next((kind for kind, _ in entity.parts if kind not in TYPES), None):
-                one_of = f"One of {', '.join(f'{kind}=…' for kind in TYPES)}."
-                raise UsageError(f"{strange} is not a type of entity", hint=did_you_mean(strange, TYPES, one_of))
-            return entity
-        return entity_of_form({kind: (self._choices[kind].value, self._texts[kind].value) for kind in TYPES})
-
-    def clear(self) -> None:
-        """Empty all boxes."""
-        for control in (self._words, *self._texts.values()):
-            control.value = ""
-        for control in self._choices.values():
-            control.value = ABSENT

@@ -16,8 +16,9 @@ from ..errors import KadminError, UsageError
 from ..frames import schemas
 from ..frames.blocks import NOTEBOOK, Block, Page, Title
 from ..frames.given_frames import arrow_table, fitted
+from ..hints import did_you_mean
 from ..model.changes import Change
-from ..model.entity import Entity
+from ..model.entity import TYPES, Entity
 from ..model.grammar import LEFT_OUT
 from ..model.resources import Resource
 from ..plans.stage import Stage, edits_of
@@ -26,9 +27,9 @@ from .background import Latest
 from .config_sheet import ConfigSheet
 from .config_table import ConfigReader, ConfigTable, plain_text
 from .panel import Panel
-from .quota_sheet import QuotaSheet
+from .quota_sheet import QuotaCell, QuotaSheet
 from .quota_table import StoredQuotas
-from .remarks import config_details, config_lines, preview, quota_lines
+from .remarks import advice, config_details, config_lines, quota_lines
 from .sheet import Result
 from .staged_sheet import StagedSheet
 
@@ -209,24 +210,28 @@ class QuotaEditor(Editor[QuotaSheet]):
         return [self.to_arrow()]
 
     def _parts_below(self) -> Sequence[Any]:
-        from .controls import EntityForm
-
-        self._form = EntityForm(self._add)
-        return [self._form.widget]
+        self._new = self._controls.text(
+            "user=alice client-id=<default>", width="24em", label="add", act=lambda words: self._try(self._add)
+        )
+        return [self._new]
 
     def read_again(self) -> Result:
         return self.sheet.read(self._read())
 
-    def _add(self, read_entity: Callable[[], Entity]) -> None:
-        def add() -> None:
-            position = self.sheet.add(entity := read_entity())
-            locked = {editor.column for editor in self.sheet.page(position, 1).editors}
-            columns = [column.name for n, column in enumerate(self.sheet.columns) if n and n not in locked]
-            self._form.clear()
-            self._grid.move_to(position, columns[0])
-            self._grid.notify(Result(f"{entity}: type a limit"))
-
-        self._try(add)
+    def _add(self) -> None:
+        """Add the row that was typed, and go to its first cell."""
+        if not (words := self._new.value.strip()):
+            return
+        entity = Entity.parse(words)
+        if strange := next((kind for kind, _ in entity.parts if kind not in TYPES), None):
+            one_of = f"One of {', '.join(f'{kind}=…' for kind in TYPES)}."
+            raise UsageError(f"{strange} is not a type of entity", hint=did_you_mean(strange, TYPES, one_of))
+        position = self.sheet.add(entity)
+        locked = {editor.column for editor in self.sheet.page(position, 1).editors}
+        columns = [column.name for n, column in enumerate(self.sheet.columns) if n and n not in locked]
+        self._new.value = ""
+        self._grid.move_to(position, columns[0])
+        self._grid.notify(Result(f"{entity}: type a limit"))
 
     def _chosen(self) -> tuple[Entity, str] | str:
         """The cell in focus; else the sentence why there is none."""
@@ -238,27 +243,24 @@ class QuotaEditor(Editor[QuotaSheet]):
         except UsageError:  # the short form of a long name, of a row that has moved meanwhile
             return MOVED
 
-    def _preview(self, entity: Entity, key: str) -> Sequence[Any]:
-        stored = self.sheet.stored
-        return preview(entity, key, stored.quotas, self.sheet.changes(), stored.brokers)
+    def _advice(self, cell: QuotaCell) -> list[str]:
+        return advice(cell, self.sheet.stored.quotas, self.sheet.changes(), self.sheet.stored.brokers)
 
     def lines(self) -> Sequence[str]:
         if isinstance(chosen := self._chosen(), str):
             return [chosen]
-        return quota_lines(self.sheet.cell(*chosen), self._preview(*chosen))
+        cell = self.sheet.cell(*chosen)
+        return quota_lines(cell, self._advice(cell))
 
     def remarks(self) -> list[Block]:
         if isinstance(chosen := self._chosen(), str):
             return [chosen]
         entity, key = chosen
-        refusal = self.sheet.refused().get(chosen)
-        refused = [("refused", refusal.reason)] if refusal else []
-        rows = [{"effect": about, "message": text} for about, text in (*refused, *self._preview(*chosen))]
-        table: list[Block] = [pa.Table.from_pylist(rows)] if rows else ["No rule is known for it."]
+        said: list[Block] = [Title(f"{key} of {entity}"), "\n".join(self.lines())]
         user, client_id = entity.get("user"), entity.get("client-id") or ""
-        if self._answer is not None and isinstance(user, str) and isinstance(client_id, str):
-            table += self._answer(user, client_id)._blocks(NOTEBOOK)
-        return [Title(f"{key} of {entity}"), *table]
+        if self._answer is None or not isinstance(user, str) or not isinstance(client_id, str):
+            return said
+        return [*said, *self._answer(user, client_id)._blocks(NOTEBOOK)]
 
 
 class ReadsConfigs(Protocol):

@@ -22,7 +22,7 @@ from ..model.quota_keys import IP_KEYS, find, parse_value, readable, text_of
 from ..plans.kinds import QUOTAS
 from ..plans.observed_state import ObservedState, ObservedValue
 from ..plans.stage import Stage
-from ..resolution.rules import Name, Stored, entity_at, reaches, resolve_client
+from ..resolution.rules import Name, Overridden, Stored, entity_at, reaches, resolve_client
 from ..resolution.shadows import comes_first
 from .quota_table import QuotaTable, StoredQuotas, differences, keys_of
 from .row_filter import matching
@@ -44,10 +44,15 @@ HEADS = {
 
 
 class Applying(NamedTuple):
-    """The limit that applies to the clients of an entity, and its entity; None of both where they are unlimited."""
+    """The limit that applies to the clients of an entity, and its entity; None of both where they are unlimited.
 
-    value: float | None
-    entity: Entity | None
+    `level` is that of clients; `overridden` are the limits that it comes before.
+    """
+
+    value: float | None = None
+    entity: Entity | None = None
+    level: str | None = None
+    overridden: Sequence[Overridden] = ()
 
     def text(self, key: str) -> str:
         """The limit as a cell shows it."""
@@ -63,13 +68,12 @@ def client_of(entity: Entity) -> tuple[Name, Name]:
 def applying(limits: Stored, entity: Entity, key: str) -> Applying:
     """What applies to the clients of this entity that send a client-id, by these quotas."""
     if not limits:
-        return Applying(None, None)
+        return Applying()
     if key in IP_KEYS:
         tried = ((other, limits.get((other, key))) for other in (entity, Entity.of({"ip": DEFAULT})))
-        found = next(((value, other) for other, value in tried if value is not None), (None, None))
-        return Applying(*found)
+        return next((Applying(value, other) for other, value in tried if value is not None), Applying())
     effective = resolve_client(limits, *client_of(entity), key)
-    return Applying(effective.value, effective.entity)
+    return Applying(effective.value, effective.entity, effective.level, effective.overridden)
 
 
 def read_text(target: QuotaTarget, text: str, stored: float | None) -> CellState:

@@ -46,3 +46,25 @@ def test_every_variable_of_ours_is_in_the_reference():
     page = (ROOT / "docs/reference/settings.md").read_text()
     read = set(re.findall(r'"(KADMIN_[A-Z_]+)"', code)) - {"KADMIN_RUNBOOK_RECORD"}  # which the launcher sets
     assert set(re.findall(r"`(KADMIN_[A-Z_]+)`", page)) == read
+
+
+def test_every_page_that_is_named_is_there():
+    """The hint sent me to docs/connections.md, which had another name by then."""
+    kinds = (
+        "kadmin_nb/**/*.py",
+        "magics/**/*.py",
+        "notebooks/**/*.ipynb",
+        "databricks/**/*",
+        "kadmin-nb.*",
+        "*.md",
+        "docs/*.py",
+    )
+    named = {
+        (path.name, page)
+        for kind in kinds
+        for path in ROOT.glob(kind)
+        if path.is_file()
+        for page in re.findall(r"\bdocs/[\w./-]+\.md\b", path.read_text(errors="replace"))
+    }
+    assert len(named) > 10
+    assert {(place, page) for place, page in named if not (ROOT / page).exists()} == set()

@@ -66,8 +66,7 @@ def test_the_quota_editor_and_its_remarks(
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Dangerous 1").wait_for(timeout=LONG)
     page.get_by_text("one request of 16 KiB takes").first.wait_for(timeout=LONG)
-    page.get_by_role("button", name="Add an entity").click()
-    page.get_by_placeholder("or in words").wait_for(timeout=LONG)
+    page.get_by_label("add").wait_for(timeout=LONG)
     assert_nothing(notebook, "quota-editor")
 
 

@@ -77,7 +77,7 @@ def test_configs_are_edited_by_their_types_planned_applied_and_verified(
     notebook.picture("config-editor-all-staged")
     page.get_by_role("button", name="Plan").click()
     page.get_by_role("button", name="Apply").click()
-    page.get_by_role("gridcell", name="verified").nth(3).wait_for(timeout=60_000)
+    page.get_by_role("cell", name="verified").nth(3).wait_for(timeout=60_000)
     assert values(cluster, topic, "retention.ms", "max.message.bytes", "cleanup.policy", "preallocate") == {
         "retention.ms": "604800000",
         "max.message.bytes": "1048588",

@@ -55,7 +55,7 @@ def test_the_notebook_teaches_what_the_screen_shows(open_notebook: Open) -> None
     editor.get_by_role("rowheader", name="user=team-fair").wait_for()
     review = run_until(notebook, "%kquota plan", cells)
     review.get_by_role("button", name="Apply").click()
-    review.get_by_role("gridcell", name="verified").nth(1).wait_for(timeout=60_000)
+    review.get_by_role("cell", name="verified").nth(1).wait_for(timeout=60_000)
     notebook.picture("editing-review")
     run_until(notebook, 'kn.runbooks.chart("plan"', cells).get_by_role("img").first.wait_for()
     applied = run_until(notebook, "%kplan apply fair.json", cells)

@@ -258,7 +258,7 @@ def test_nothing_moves_when_a_cell_is_chosen(open_notebook: Open) -> None:
     table, below, line = (page.locator(".kg-scroll"), page.locator(".kg-foot"), page.locator(".kg-line"))
 
     def places() -> tuple[float, ...]:  # of what is below the table, however far the page is scrolled
-        add = page.get_by_role("button", name="Add an entity")
+        add = page.get_by_label("add")
         return tuple(part.bounding_box()["y"] - table.bounding_box()["y"] for part in (below, add))
 
     before = places()
@@ -269,9 +269,9 @@ def test_nothing_moves_when_a_cell_is_chosen(open_notebook: Open) -> None:
     page.get_by_text("one request of 16 KiB takes").wait_for()
     assert (places(), line.count()) == (before, 2)
     page.get_by_role("button", name="why…").click()
-    page.get_by_text("user u0000003, without a client-id: 5 B/s").wait_for()
+    page.get_by_text("producer_byte_rate of user=u0000003").wait_for()
     page.get_by_role("button", name="why…").click()
-    page.get_by_text("user u0000003, without a client-id: 5 B/s").wait_for(state="detached")
+    page.get_by_text("producer_byte_rate of user=u0000003").wait_for(state="detached")
     assert places() == before
 
 

@@ -38,7 +38,7 @@ def test_a_quota_is_edited_planned_applied_and_verified(
     page.get_by_role("gridcell", name="2 MB/s was 1 MB/s").wait_for()
     page.get_by_role("button", name="Plan").click()
     page.get_by_role("button", name="Apply").click()
-    page.get_by_role("gridcell", name="verified").wait_for(timeout=60_000)
+    page.get_by_role("cell", name="verified").wait_for(timeout=60_000)
     assert cluster.quotas.describe(user=user).to_arrow()["value"].to_pylist() == [2e6]
     table = page.get_by_role("grid", name="Quotas")
     table.get_by_role("gridcell", name="2 MB/s", exact=True).wait_for()  # read again, and no longer staged
@@ -68,9 +68,8 @@ def test_what_an_edit_means_stands_beside_it_and_a_new_entity_is_a_row(
     page.keyboard.press("Enter")
     page.get_by_text("one request of 16 KiB takes").first.wait_for()
     page.get_by_role("button", name="Dangerous 1").wait_for()
-    page.get_by_role("button", name="Add an entity").click()
-    page.get_by_placeholder("or in words").fill(f"user={other} client-id=<default>")
-    page.get_by_role("button", name="Add", exact=True).click()
+    page.get_by_label("add").fill(f"user={other} client-id=<default>")
+    page.keyboard.press("Enter")
     added = page.get_by_role("row").filter(has_text=f"user={other} client-id=<default>")
     added.locator(".kg-active").wait_for()  # the focus is in the row a moment after it is drawn
     page.keyboard.type("3MB/s")

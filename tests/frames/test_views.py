@@ -6,6 +6,7 @@ import html
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.cluster.resolving import EffectiveAnswer, TreeAnswer, reasons
-from kadmin_nb.frames import schemas
+from kadmin_nb.frames import markup, schemas
 from kadmin_nb.frames.blocks import WHOLE, window
 from kadmin_nb.frames.markup import document
 from kadmin_nb.frames.meanings import PARTS, _instead_of, client, in_unit, limit, used, word
@@ -327,7 +328,7 @@ def test_without_styles_a_tree_keeps_its_indent_and_a_number_its_side() -> None:
     page = document(tree(quotas((ALICE, RATE, 1.0), (ALICE, SHARE, 5.0), ({**ALICE, "client-id": "a"}, SHARE, 2.0))))
     cells = re.findall(r'<td class="kadmin-branch kadmin-first">(.*?)</td>', page)
     assert [re.sub("<.*?>", "", cell) for cell in cells] == ["3 user=alice", "", "1 &emsp;&emsp;client-id=a"]
-    assert page.count('<td class="kadmin-number" align="right">') == 3
+    assert page.count('<td class="kadmin-number" align="right" nowrap>') == 3
 
 
 def test_a_level_is_a_number_before_the_name_and_its_words_are_where_the_mouse_rests() -> None:
@@ -378,3 +379,14 @@ def test_a_table_of_somebody_else_has_no_unit_of_ours() -> None:
         ["0.5", "1500"],
         ["1 row"],
     ]
+
+
+def test_an_answer_has_the_styles_of_what_is_in_it() -> None:
+    """Each output of a notebook had 4 kB of styles, also *nothing is staged*."""
+    sentence, table = document("nothing is staged"), kn.Answer(STORED).as_html()
+    assert len(sentence) < 600
+    assert "table" not in sentence
+    classes = {name for names in re.findall('class="(.*?)"', table) for name in names.split()}
+    styled = set(re.findall(r"\.(kadmin-\w+)", Path(markup.__file__).with_name("answer.css").read_text()))
+    assert set(re.findall(r"\.(kadmin-\w+)", table)) >= classes & styled
+    assert "kadmin-pill" not in table

@@ -21,7 +21,7 @@ from kadmin_nb.plans.stage import Stage
 from tests.hostile_names import HOSTILE
 
 TAGS = {"table", "thead", "tbody", "tr", "th", "td", "p", "pre", "div", "span", "style", "details", "summary", "br"}
-ATTRIBUTES = {("class", "dataframe"), ("class", "kadmin"), ("align", "right")}
+ATTRIBUTES = {("class", "dataframe"), ("class", "kadmin"), ("align", "right"), ("nowrap", None)}
 OURS = {
     "class": re.compile(r"kadmin-[a-z]+( kadmin-[a-z]+)*"),
     "style": re.compile(r"--kadmin-first: \d+ch;"),
