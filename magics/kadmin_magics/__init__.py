@@ -6,12 +6,15 @@ Loaded by `%load_ext kadmin_nb`. The commands, and what they need, are imported 
 from __future__ import annotations
 
 import sys
+from importlib.metadata import PackageNotFoundError, version
 from types import CodeType, FrameType
 
 from IPython.core.extensions import ExtensionManager
 from IPython.core.interactiveshell import InteractiveShell
 
-from .magics import KAdmin
+from kadmin_nb.widgets.hosts import OLDEST_WIDGETS
+
+from .magics import HAS_COMPLETION, KAdmin
 
 __all__ = ["load", "unload"]
 
@@ -22,7 +25,21 @@ _reloading: dict[int, KAdmin] = {}
 def load(shell: InteractiveShell) -> None:
     """Register the magics and their completion; once, however often it is called."""
     if KAdmin.__name__ not in shell.magics_manager.registry:
+        if lacking := _lacking():
+            print(f"kadmin_nb works here with plain tables and lines; it would have {lacking}.", file=sys.stderr)
         (_reloading.pop(id(shell), None) or KAdmin(shell)).register()
+
+
+def _lacking() -> str:
+    """The abilities that newer versions of what is installed would add; "" where none is old."""
+    lacking = [] if HAS_COMPLETION else [f"completion with IPython 8.6, and this is {version('IPython')}"]
+    try:
+        widgets = version("ipywidgets")
+    except PackageNotFoundError:
+        return "".join(lacking)
+    if int(widgets.partition(".")[0]) < OLDEST_WIDGETS:
+        lacking.append(f"editors and sorted tables with ipywidgets {OLDEST_WIDGETS}, and this is {widgets}")
+    return "; ".join(lacking)
 
 
 def unload(shell: InteractiveShell) -> None:

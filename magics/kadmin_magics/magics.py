@@ -25,9 +25,15 @@ from kadmin_nb.errors import Interrupted, KadminError, printable
 from kadmin_nb.frames import FORMS
 from kadmin_nb.plans.execution.progress import Advance
 
-from .completion import Completion
 from .frames import Frames
 from .variables import CallersVariables, caller, destination
+
+try:
+    from .completion import Completion
+except ImportError:  # IPython before 8.6 asks for no matchers
+    HAS_COMPLETION = False
+else:
+    HAS_COMPLETION = True
 
 if TYPE_CHECKING:
     from kadmin_nb.cluster import Cluster
@@ -54,7 +60,7 @@ class KAdmin(Magics):
     def __init__(self, shell: InteractiveShell) -> None:
         super().__init__(shell)
         self._shell = shell
-        self._completion = Completion(lambda target: self.session.settings_of(target))
+        self._completion = Completion(lambda target: self.session.settings_of(target)) if HAS_COMPLETION else None
         self._named_cluster: Cluster | None = None
         self._frames = Frames(shell)
 
@@ -64,7 +70,8 @@ class KAdmin(Magics):
         configurables: list[Any] = self._shell.configurables
         if self not in configurables:
             configurables.append(self)
-        self._shell.Completer.custom_matchers.append(self._completion.matcher)
+        if self._completion is not None:
+            self._shell.Completer.custom_matchers.append(self._completion.matcher)
         self._frames.register()
         atexit.register(self._leave)
 
@@ -76,7 +83,8 @@ class KAdmin(Magics):
                 manager.magics[kind].pop(name, None)
         manager.registry.pop(type(self).__name__, None)
         self._shell.configurables.remove(self)  # type: ignore[arg-type]
-        self._shell.Completer.custom_matchers.remove(self._completion.matcher)
+        if self._completion is not None:
+            self._shell.Completer.custom_matchers.remove(self._completion.matcher)
         self._frames.unregister()
         atexit.unregister(self._leave)
         if not is_reload:
@@ -155,7 +163,8 @@ class KAdmin(Magics):
                 connected = self.session.connected
                 if connected is not None and connected is not self._named_cluster:  # the first Tab has its names
                     self._named_cluster = connected
-                    self._completion.begin()
+                    if self._completion is not None:
+                        self._completion.begin()
                 return self._handed(result, name)
             except (KadminError, Interrupted) as exc:
                 exc.syntax = hints.magic
