@@ -1,4 +1,4 @@
-"""An environment for each orchestrator, made once with pip, in the folder of what is downloaded."""
+"""Environments of orchestrators and of older packages, made once with pip, in the folder of what is downloaded."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 import venv
+from collections.abc import Sequence
 from pathlib import Path
 
 from filelock import FileLock
@@ -21,19 +22,24 @@ IMPORTS_US = ("dagster", "prefect")
 
 def programs(tool: str) -> Path:
     """The folder of the programs of this orchestrator's environment."""
+    packages = [f"{tool}=={VERSIONS[tool]}", *(needed("runbooks") if tool in IMPORTS_US else ())]
+    return made(f"{tool}-{VERSIONS[tool]}", packages)
+
+
+def made(name: str, packages: Sequence[str]) -> Path:
+    """The folder of the programs of an environment of these packages, made when it is first asked for."""
     version = ".".join(map(str, sys.version_info[:2]))
-    place = cache_dir() / "orchestrators" / f"{tool}-{VERSIONS[tool]}-python-{version}"
+    place = cache_dir() / "orchestrators" / f"{name}-python-{version}"
     place.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{place}.lock"):
         if not (place / "made").exists():
             venv.create(place, clear=True, with_pip=True)
-            packages = [f"{tool}=={VERSIONS[tool]}", *(_needed() if tool in IMPORTS_US else ())]
             subprocess.run([place / "bin/python", "-m", "pip", "install", "--quiet", *packages], check=True)
             (place / "made").touch()
     return place / "bin"
 
 
-def _needed() -> list[str]:
-    """What `kadmin_nb[runbooks]` needs; kadmin_nb itself is that of this checkout."""
+def needed(*extras: str) -> list[str]:
+    """What kadmin_nb with these extras needs; kadmin_nb itself is that of this checkout."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    return [*project["dependencies"], *project["optional-dependencies"]["runbooks"]]
+    return [*project["dependencies"], *(one for extra in extras for one in project["optional-dependencies"][extra])]
