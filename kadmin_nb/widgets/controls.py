@@ -19,11 +19,12 @@ from ..frames.blocks import Block
 from ..frames.markup import document
 from ..plans.plan import live_of
 from ..plans.runbook_parameters import runbook_parameters
+from ..version import OLDEST_WIDGETS
 from .grid import source
-from .hosts import OLDEST_WIDGETS, in_order
+from .hosts import in_order
 from .messages import LARGEST
 
-if ipywidgets.version_info[0] < OLDEST_WIDGETS:
+if int(ipywidgets.__version__.partition(".")[0]) < OLDEST_WIDGETS:
     raise Unsupported(
         f"widgets need ipywidgets {OLDEST_WIDGETS}, and this is {ipywidgets.__version__}",
         hint="pip install 'kadmin_nb[widgets]'; lines do the same without widgets.",

@@ -11,9 +11,6 @@ from typing import Any
 
 from .. import databricks
 
-OLDEST_WIDGETS = 8
-"""The first version of ipywidgets whose messages our widgets speak."""
-
 _VOILA = ("VOILA_KERNEL_ID", "VOILA_BASE_URL", "VOILA_PREHEAT")
 
 

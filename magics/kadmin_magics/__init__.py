@@ -12,7 +12,7 @@ from types import CodeType, FrameType
 from IPython.core.extensions import ExtensionManager
 from IPython.core.interactiveshell import InteractiveShell
 
-from kadmin_nb.widgets.hosts import OLDEST_WIDGETS
+from kadmin_nb.version import OLDEST_WIDGETS
 
 from .magics import HAS_COMPLETION, KAdmin
 

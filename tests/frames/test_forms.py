@@ -34,7 +34,7 @@ def test_pandas_has_plain_strings() -> None:
     rows = [{"entity": "user=a", "level": "USER", "user": "a", "key": "producer_byte_rate", "value": 1.0}]
     frame = kn.Answer(schemas.table(schemas.QUOTAS, rows)).to_pandas()
     assert frame["level"].tolist() == ["USER"]
-    assert str(frame["level"].dtype) == "object"
+    assert str(frame["level"].dtype) in ("object", "str")  # pandas 3 has a type of its own for them
 
 
 ROWS = [{"name": "alice", "rate": 1.5}, {"name": "bob", "rate": None}]

@@ -50,7 +50,7 @@ USERS = {
 def test_a_name_that_is_no_text(name, cells, words):
     """`user=5` among two million pairs: Expected bytes, got a 'int' object."""
     with pytest.raises(kn.UsageError, match=f"^{words}$") as refused:
-        TAKERS[name](pd.DataFrame({"user": cells, "client_id": ["app"] * len(cells)}))
+        TAKERS[name](pd.DataFrame({"user": cells, "client_id": ["app"] * len(cells)}, dtype=object))
     assert refused.value.__context__ is None
 
 
@@ -69,7 +69,7 @@ VALUES = {
 def test_a_value_is_never_repeated(cells, words):
     """Arrow's error had my password in it."""
     with pytest.raises(kn.UsageError) as refused:
-        table_of(pd.DataFrame({"value": cells}), "the configs")
+        table_of(pd.DataFrame({"value": cells}, dtype=object), "the configs")
     assert str(refused.value) == f"row 2 of the configs: value {words}"
 
 

@@ -146,7 +146,7 @@ SECRETS = {
 def test_a_value_of_configs_that_is_no_text(stage, value, words):
     """b'x' was staged, with the b."""
     with pytest.raises(kn.UsageError) as refused:
-        stage.add(pd.DataFrame([GOOD, config(value=value)]))
+        stage.add(pd.DataFrame([GOOD, config(value=value)], dtype=object))
     assert str(refused.value) == f"row 2 of the frame: {words}"
     assert len(stage) == 0
 
