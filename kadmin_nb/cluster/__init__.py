@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..state import Declared
     from ..state.diff_answer import Diff
     from ..state.snapshots import Snapshot
-    from .changes import Changes, Plans
+    from .changing import Changes, Plans
     from .observation import ObservationAnswer
     from .permissions import PermissionsAnswer
     from .users import Scram, UsersAnswer
@@ -107,14 +107,14 @@ class Cluster:
     @property
     def plans(self) -> Plans:
         """What is done with plans, besides applying them: approvals, rules, the log."""
-        from .changes import Plans
+        from .changing import Plans
 
         return Plans(self._changes)
 
     @cached_property
     def _changes(self) -> Changes:
         """The rooms of plans open when something is first to be changed."""
-        from .changes import Changes
+        from .changing import Changes
         from .permissions import user_in_words
         from .policies import guard
 
@@ -376,7 +376,7 @@ class Cluster:
         """
         from ..state.declaration import scopes_of
         from ..state.taking import snapshot_of
-        from .changes import applied_rows
+        from .changing import applied_rows
 
         if kinds is None:
             return snapshot_of(self.port, applied_since=partial(applied_rows, self.id))

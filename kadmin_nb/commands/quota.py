@@ -16,7 +16,7 @@ from . import completions, options
 from .change_options import changing, planning
 from .chart import chart
 from .click_glue import FRAME, Verbs, words
-from .history import history_at
+from .history_verbs import history_at
 from .options import Length, read_selectors
 from .session import PlanOptions, Session, frame_in_arrow, frame_or_file, spark_for, usage_frame, with_progress
 from .usage import near, note, top, usage

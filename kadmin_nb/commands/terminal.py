@@ -296,7 +296,7 @@ def _note_above(status: StatusLine, text: str) -> None:
 
 def frame_in_file(name: str) -> Any:
     """The frame in a Parquet or CSV file."""
-    from ..frames.files import read_table
+    from ..frames.frame_files import read_table
 
     place = Path(name)
     if not place.exists():

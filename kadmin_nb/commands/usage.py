@@ -16,7 +16,7 @@ from ..errors import UsageError
 from ..model.times import length_of_time
 from . import completions, options
 from .click_glue import FRAME, FrameName, Verb
-from .history import history_at
+from .history_verbs import history_at
 from .options import Finite, Length
 from .session import (
     FRAME_FILES,

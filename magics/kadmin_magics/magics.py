@@ -199,7 +199,7 @@ class KAdmin(Magics):
 
 def _places(out: str | None) -> tuple[Path | None, str | None]:
     """The file that `--out` names, or the variable."""
-    from kadmin_nb.frames.files import FILES
+    from kadmin_nb.frames.frame_files import FILES
 
     return (Path(out), None) if out is not None and out.endswith(FILES) else (None, out)
 

@@ -114,7 +114,7 @@ class NotebookSession(Session):
 
     def refuse_out(self, name: str) -> None:
         """In a notebook it is a variable, or a file."""
-        from kadmin_nb.frames.files import FILES
+        from kadmin_nb.frames.frame_files import FILES
 
         if not name.endswith(FILES) and (not name.isidentifier() or iskeyword(name)):
             raise UsageError(f"{name} is not a variable name", hint=f"A file ends in {', '.join(FILES)}.")

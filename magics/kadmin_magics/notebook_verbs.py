@@ -17,10 +17,10 @@ from kadmin_nb.commands.change_options import again, applying, changing, plannin
 from kadmin_nb.commands.click_glue import Offers, Verb, Verbs, Words, words
 from kadmin_nb.commands.config import RESOURCES, config
 from kadmin_nb.commands.options import read_selectors
-from kadmin_nb.commands.plan import load_plan, plan, which_plan
+from kadmin_nb.commands.plan_verbs import load_plan, plan, which_plan
 from kadmin_nb.commands.quota import TO_READ, quota
 from kadmin_nb.commands.root import root
-from kadmin_nb.commands.scram import scram
+from kadmin_nb.commands.scram_verbs import scram
 from kadmin_nb.commands.session import PlanOptions
 from kadmin_nb.errors import UsageError
 from kadmin_nb.model.entity import TYPES
