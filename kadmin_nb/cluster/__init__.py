@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+import weakref
 from collections.abc import Collection, Iterable, Mapping
 from datetime import timedelta
 from functools import cached_property, partial
@@ -87,7 +88,7 @@ class Cluster:
         self.port = kafka
         """What plans ask of the cluster, `admin/ports.py`; for tests and for those who build on kadmin_nb."""
         self.settings = settings
-        self.quotas = Quotas(kafka)
+        self.quotas = Quotas(kafka, weakref.ref(self))  # forgotten, it is to end its connections at once
         self.configs = Configs(kafka)
 
     @cached_property

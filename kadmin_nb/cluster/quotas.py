@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from . import near_names
 if TYPE_CHECKING:
     from ..state import History
     from ..usage.near_and_top import NearAnswer
+    from . import Cluster
     from .audits import QuotaFindings
     from .resolving import TreeAnswer
     from .why import WhyAnswer
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 class Quotas:
     """The client quotas of a cluster (KIP-546)."""
 
-    def __init__(self, kafka: LiveKafka) -> None:
-        self._kafka = kafka
+    def __init__(self, kafka: LiveKafka, cluster: Callable[[], Cluster | None] = lambda: None) -> None:
+        self._kafka, self._cluster = kafka, cluster
 
     def describe(
         self,
@@ -166,7 +167,9 @@ class Quotas:
         from .why import why
 
         self._refuse_unknown(keys)
-        return why(self._kafka, user, client_id, keys=keys, usage=usage, to=to, history=history)
+        cluster = self._cluster()
+        stage = None if cluster is None else cluster.stage
+        return why(self._kafka, user, client_id, keys=keys, usage=usage, to=to, history=history, stage=stage)
 
     def audit(
         self, clients: object = None, *, keys: Sequence[str] | None = None, assume_default: bool = False

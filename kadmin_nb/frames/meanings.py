@@ -23,11 +23,11 @@ from ..model.config_units import with_unit
 from ..model.config_values import ConfigValue, has_effect
 from ..model.figures import milliseconds, moment, percent, seconds, share, size
 from ..model.grammar import DEFAULT, Value, format_word, quote
-from ..model.levels import SHARED
-from ..model.quota_keys import find, readable, rounded
+from ..model.levels import LEVELS, SHARED
+from ..model.quota_keys import HEADS, find, readable, rounded
 from ..model.resources import Resource, Source
 from . import schemas
-from .blocks import BADGE, BINDS, BRANCH, LOST, NAME, NUMBER, PROSE, SIGN, STANDING, TEXT
+from .blocks import APPLIES, BADGE, BRANCH, NAME, NOT_SET, NUMBER, OVERRIDDEN, PROSE, RUNG, SIGN, STANDING, TEXT
 from .frame import BYTES, ID, ISO_TIME, MEASURED, MS, OF_KEY, PERCENT, SHARE, Field, S
 from .journal_words import came_to, what_was_done
 
@@ -165,6 +165,13 @@ def measured(key: str | None, value: float | None, unknown: object) -> str:
     return UNKNOWN if value is None else f"at least {used(key, value)}"
 
 
+def of_limit(key: str, value: float | None, unknown: object, limit: float) -> str:
+    """What was used of a limit: `4.7 of 5 MB/s`, in one unit where both have the same."""
+    use, whole = measured(key, value, unknown), readable(key, limit)
+    number, _, unit = use.rpartition(" ")
+    return f"{number if unit == whole.rpartition(' ')[2] else use} of {whole}"
+
+
 def values_of(table: pa.Table, name: str) -> list[Any]:
     """The values of a column; nulls where the table lacks it. Read as a dictionary, one takes forty times as long."""
     if name not in table.column_names:
@@ -239,6 +246,34 @@ def _overridden(table: pa.Table) -> list[str]:
     return [", ".join(f"{word(o['level'])} {readable(key, o['value'])}" for o in lost or ()) for key, lost in pairs]
 
 
+def _rungs(table: pa.Table) -> list[str]:
+    """The number of each level; of one that has none its last word; nothing where a row goes on about its entity."""
+    levels, texts, last = values_of(table, "level"), list[str](), None
+    for level, entity in zip(levels, values_of(table, "entity"), strict=True):
+        texts.append("" if entity == last else RUNGS.get(level, word(level).rpartition(" ")[2]))
+        last = entity
+    return texts
+
+
+RUNGS = {level.name: str(level.number + 1) for level in LEVELS}
+"""The levels as people count them: KIP-248's QuotaSource, from 1."""
+
+
+def _standings(key: str) -> Texts:
+    """The limits of a key, each behind the sign that says whether it applies."""
+
+    def text(cell: Mapping[str, Any] | None) -> str:
+        value, standing = (cell or {}).get("value"), (cell or {}).get("standing") or ""
+        if value is None:
+            return standing or NOT_SET
+        return " ".join(filter(None, [_SIGNS.get(standing, ""), readable(key, value)]))
+
+    return _each(text, key)
+
+
+_SIGNS = {"applies": APPLIES, "overridden": OVERRIDDEN}
+
+
 def _branches(table: pa.Table) -> list[str]:
     """The entities of a tree: once each, indented below the parents that are there."""
     texts: list[str] = []
@@ -294,12 +329,12 @@ PARTS = {
                          lambda table: _bucket(table, "_after")),
     "shared": Part("shared with", ("level",),
                    _each(lambda level: _SHARED_BY.sub("", SHARED.get(level or "", "")), "level"), PROSE),
-    "overrides": Part("overrides", ("overridden",), _overridden, LOST),
-    "binding": Part("limit", ("value",), _with_key(limit, "value"), BINDS),
+    "overrides": Part("overrides", ("overridden",), _overridden, PROSE),
+    "rung": Part("", ("level", "entity"), _rungs, RUNG),
     "config_value": Part("value", ("value", "is_sensitive"), _config_value),
     "instead_of": Part("instead of", ("synonyms",), _instead_of),
     "applied_text": Part("applied", ("key", "value", "applied", "group_type"), _applied),
-    "set_on": Part("set on", ("entity",), lambda table: values_of(table, "entity"), NAME),
+    "set_on": Part("set on (first from the top wins)", ("entity",), lambda table: values_of(table, "entity"), NAME),
     "quotas_by_level": Part("quotas", ("quota_keys",), _quotas_by_level, PROSE),
     "supported_keys": Part("keys", ("keys",), _each(lambda keys: ", ".join(keys or ()), "keys")),
     "what_was_done": Part("what was done", ("kind", "rows", "details"), what_was_done, PROSE),
@@ -324,12 +359,14 @@ _HEADINGS = {
 def _of_column(field: Field) -> Part:
     """A column by itself: its unit and its look say how its values are written."""
     name, heading = field.name, _HEADINGS.get(field.name, field.name.removeprefix("is_").replace("_", " "))
+    if find(name) and pa.types.is_struct(field.type):
+        return Part(HEADS[name], (name,), _standings(name), STANDING)
     if field.unit in _OF_ROWS:
         write = limit if field.is_number and field.unit == OF_KEY else _OF_ROWS[field.unit]
         texts = _with_key(write, name)
     else:
         texts = _each(word if field.look == BADGE else _UNITS.get(field.unit, cell), name)
-    look = NUMBER if field.is_number else STANDING if find(name) else field.look or TEXT
+    look = NUMBER if field.is_number else field.look or TEXT
     return Part(printable(heading.removesuffix(f" {field.unit}")), (name,), texts, look)
 
 

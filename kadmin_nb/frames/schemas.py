@@ -142,7 +142,7 @@ class _Also(_OfCluster, _Taken):
 class QUOTAS(Frame, key="entity key"):
     """One row an entity and key, sorted by both. `user` is null both for default and for absent: `level` tells."""
 
-    shown = "who! key! value! level"
+    shown = "rung! who! keys!"
     nouns = "quota", "quotas"
     entity = ENTITY
     level = LEVEL
@@ -188,7 +188,7 @@ class WHY(EFFECTIVE):
     """EFFECTIVE of one client, and what there is to know of each limit. The last columns are from USAGE, null without
     it."""
 
-    shown = "key! binding! total set_on! level shared overrides clients peak! utilisation! throttle_ms! share_throttled"
+    shown = "rung! who! key! value! total shared clients peak! utilisation! throttle_ms! share_throttled"
     nouns = "", ""
     entity = Field(TEXT, "where it is stored", null=True)
     brokers = Field(WHOLE)
@@ -196,9 +196,22 @@ class WHY(EFFECTIVE):
     clients = Field(COUNT, "the known clients that share the bucket, this one included", null=True)
     windows_unknown = WINDOWS_UNKNOWN.or_null
     peak = Field(NUMBER, "the bucket's, on the broker where it is highest", unit=MEASURED, null=True)
+    busiest = Field(WHOLE, "that broker", null=True)
     utilisation = Field(NUMBER, "the peak in percent of the limit", unit=PERCENT, null=True)
     throttle_ms = THROTTLE_MS.or_null
     share_throttled = Field(NUMBER, "of the windows", unit=SHARE, null=True)
+
+
+class LADDER(Frame, key="entity key"):
+    """The levels that can limit one client, the most specific first, with the quotas that are set there; after them,
+    without a level, who shares each limit that applies."""
+
+    shown = "rung! set_on! keys!"
+    level = LEVEL.or_null
+    entity = ENTITY
+    key = KEY.or_null
+    value = VALUE.or_null
+    standing = Field(TEXT, "applies, or overridden by a more specific one; without a value the sharers", null=True)
 
 
 class LIFTS(Frame, key="number"):
@@ -245,7 +258,7 @@ class BRAKES(Frame, key="number"):
 class TREE(Frame, key="entity key"):
     """The hierarchy of quotas."""
 
-    shown = "branch! key! value! level shadowed_by!"
+    shown = "rung! branch! key! value! shadowed_by!"
     nouns = "quota", "quotas"
     entity = ENTITY
     parent = Field(TEXT, null=True)

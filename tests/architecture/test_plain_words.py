@@ -30,10 +30,12 @@ OWN = {
     "nobody named",
     "(nobody named)",
     "(nobody)",
+    "nobody",
     "unknown key, let through by --allow-unknown",
     "request log: SHARE_FETCH, whose bytes it does not tell",
 }
-"""The bucket of clients that no quota names; the team of those without an owner; a note that old plan files have; a
+"""The bucket of clients that no quota names; the team of those without an owner; the sharers of a limit that has none; a
+note that old plan files have; a
 source of USAGE, which tables have."""
 
 COMMENT = re.compile(r"//.*|/\*(?s:.*?)\*/")
