@@ -321,7 +321,8 @@ def lines(blocks: Iterable[Block], page: Page) -> Iterator[str]:
             yield from _listed(block, page)
         elif isinstance(block, Folded):
             is_shut = page.rows is not None
-            yield from _sentences(block.how or block.title, page) if is_shut else lines(block.blocks, page)
+            opened = [f"{block.title}:", *block.blocks] if block.how else block.blocks
+            yield from _sentences(block.how or block.title, page) if is_shut else lines(opened, page)
         elif isinstance(block, Gauge):
             yield from _gauged(block, page)
         else:

@@ -88,6 +88,11 @@ def column(*children: Any) -> Any:
     return ipywidgets.VBox(children)
 
 
+def folded(title: str, content: Any) -> Any:
+    """A part below a title that opens it."""
+    return ipywidgets.Accordion((content,), titles=(title,))
+
+
 def progress() -> Any:
     """A bar of how much is done."""
     return ipywidgets.IntProgress(min=0, max=1, layout=ipywidgets.Layout(width="100%", max_width="40em"))

@@ -34,9 +34,8 @@ OWN = {
     "unknown key, let through by --allow-unknown",
     "request log: SHARE_FETCH, whose bytes it does not tell",
 }
-"""The bucket of clients that no quota names; the team of those without an owner; the sharers of a limit that has none; a
-note that old plan files have; a
-source of USAGE, which tables have."""
+"""The bucket of clients that no quota names; the team of those without an owner; the sharers of a limit that has
+none; a note that old plan files have; a source of USAGE, which tables have."""
 
 COMMENT = re.compile(r"//.*|/\*(?s:.*?)\*/")
 PAGES = sorted([*ROOT.glob("kadmin_nb/**/*.js"), *ROOT.glob("kadmin_nb/**/*.j2"), ROOT / "README.md"])
