@@ -17,6 +17,7 @@ import kadmin_nb as kn
 
 from .. import local as kafkas
 from ..local import LocalKafka
+from ..model.changes import VERIFIED
 from . import run
 from .chosen_cluster import forget_local
 from .click_glue import Text, Verbs
@@ -83,7 +84,11 @@ def seed(session: Session, name: str, hostile: bool) -> Any:
     There are quotas at all eight levels, and of ips.
     """
     with kn.local.find(name).connect() as cluster:
-        return kn.local.seed(cluster, hostile=hostile, progress=session.note)
+        made = kn.local.seed(cluster, hostile=hostile, progress=session.note)
+    changed = sum(row["state"] == VERIFIED for row in made)
+    if not changed:
+        return Text(f"nothing to change: all {len(made)} quotas and configs are set already")
+    return Text(f"{changed} quotas and configs are set, and verified on every broker")
 
 
 CLIENT = ("user=team-orders", "client-id=billing")

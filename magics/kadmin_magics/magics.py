@@ -6,6 +6,7 @@ They print nothing but one line that tells how far a long call is, where a perso
 from __future__ import annotations
 
 import atexit
+import linecache
 import sys
 import time
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from IPython.core.interactiveshell import InteractiveShell
@@ -156,7 +157,8 @@ class KAdmin(Magics):
                 if connected is not None and connected is not self._named_cluster:  # the first Tab has its names
                     self._named_cluster = connected
                     self._completion.begin()
-                return self._handed(result, name)
+                value = self._handed(result, name)
+                return None if _is_hushed(line, caller()) else value
             except (KadminError, Interrupted) as exc:
                 exc.syntax = hints.magic
                 _display_outcomes(exc, result)
@@ -195,6 +197,12 @@ class KAdmin(Magics):
     def _leave(self) -> None:
         if "session" in self.__dict__:
             self.session.close()
+
+
+def _is_hushed(line: str, frame: FrameType) -> bool:
+    """True if the line ends in `;`, as an expression that shows nothing; not where a variable gets its value."""
+    source = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+    return line.rstrip().endswith(";") and source.lstrip().startswith("get_ipython().run_")
 
 
 def _places(out: str | None) -> tuple[Path | None, str | None]:

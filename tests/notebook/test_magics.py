@@ -56,6 +56,14 @@ def test_special_values_pass_through_variables(live):
     assert [str(change.resource) for change in live("%kquota plan").changes] == ["client-id=<default>"]
 
 
+def test_a_semicolon_hushes_an_answer_and_not_a_variable(live):
+    """I ended the line with ; as behind any expression, and got two hundred rows."""
+    assert live("%kquota describe;") is None
+    assert live("%kquota describe") is not None
+    live("mine = %kquota describe;")
+    assert isinstance(live["mine"], AnswerFrame)
+
+
 def test_a_broken_text_is_one_line(live):
     """Half a surrogate in my variable gave a stack trace from inside the wire."""
     live["who"] = "\ud800"

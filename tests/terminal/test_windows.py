@@ -102,6 +102,42 @@ def test_a_pager_is_for_what_is_too_tall_and_for_who_wants_one(in_window, words)
 
 
 @pytest.mark.broker
+def test_a_pager_keeps_colours_whatever_less_is_told(in_window, tmp_path):
+    """LESS=-iM is in my profile, and everything that was bold or red went plain through the pager."""
+    less = tmp_path / "less"
+    less.write_text('#!/bin/sh\necho "LESS=$LESS"\nexec cat\n')
+    less.chmod(0o755)
+    words = ("config", "describe", "broker=1")
+    _, said = in_window(80, *words, pager=f"{less} -X", colours={"NO_COLOR": "", "LESS": "-iM"})
+    assert said[0] == "LESS=-iM -R"
+    assert said[1].startswith("\x1b[1m")
+
+
+@pytest.mark.broker
+def test_a_line_of_a_cell_is_not_watched(in_window, monkeypatch):
+    """`!kadmin-nb …` in a cell: \\r and \\x1b[K stood above the table, and above the JSON."""
+    monkeypatch.setenv("GIT_PAGER", "cat")
+    monkeypatch.setattr("tests.terminal.pseudo_terminal.STATUS", re.compile("(?!)"))
+    code, said = in_window(80, "config", "describe", "broker=1")
+    assert (code, [line for line in said if "\x1b[K" in line or "\r" in line]) == (0, [])
+    assert "the first 60 shown" in flat(said)  # and no pager, which has no keys there
+
+
+def test_an_error_breaks_between_words():
+    """`doctor` said *the clus* at the end of a line, and *ter* on the next; JupyterLab did so in every error."""
+    code, said = in_terminal(40, ["quota", "describe", "--cluster", "no-such-profile-anywhere"])
+    assert code != 0
+    assert max(map(len, said)) <= 40
+    words = " ".join(said).split()
+    with pytest.raises(kn.KadminError) as raised:
+        kn.connect("no-such-profile-anywhere")
+    assert set(str(raised.value).split()) <= set(words)
+    shown = raised.value._render_traceback_()[0]
+    assert max(map(len, shown.splitlines())) <= 80
+    assert shown.split()[1:] == str(raised.value).split()
+
+
+@pytest.mark.broker
 def test_a_plan_fits_eighty_columns(in_window, unique):
     """At 80 columns the plan was a heap of half lines."""
     words = ("quota", "set", "producer_byte_rate=8MB/s", f"user={unique('team-orders')}", "client-id=billing-service")
