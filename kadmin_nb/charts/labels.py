@@ -53,7 +53,7 @@ def uses(rows: Sequence[Mapping[str, Any]], most: float) -> list[str]:
 
 
 def distinct(texts: Sequence[str]) -> list[str]:
-    """The texts, with a number before those that are shortened to the same."""
+    """The texts, numbered where several are shortened to the same."""
     times = Counter(texts)
     seen: Counter[str] = Counter()
     numbered = []

@@ -131,8 +131,9 @@ def _in_rooms() -> Iterator[tuple[str, str]]:
 
 
 REWRITTEN = {
-    "admin", "advice", "client_configs", "cluster", "commands", "fleets", "jars", "kadmin_magics", "kafka_commands",
-    "local", "model", "plans", "policy", "profiles", "resolution", "runbooks", "sql", "state", "usage",
+    "admin", "advice", "charts", "client_configs", "cluster", "commands", "fleets", "jars", "kadmin_magics",
+    "kafka_commands", "local", "model", "plans", "policy", "profiles", "resolution", "runbooks", "sql", "state",
+    "usage",
 }  # fmt: skip
 
 
