@@ -88,21 +88,21 @@ class Title(str):
 
 
 class Aside(str):
-    """Lines that stand back: where a value is from, and who made it."""
+    """Lines in the background: where a value is from, and who made it."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True)
 class Head:
-    """The first rows of a frame that nobody has counted: one more than a page shows where there are more."""
+    """The first rows of a frame whose rows are not counted: one more than a page shows, if it has more."""
 
     table: pa.Table
 
 
 @dataclass(frozen=True)
 class Listing:
-    """Lines of text. A page with a bound shows the first `shown`, and how many more `things` there are.
+    """Lines of text. A page with a bound shows the first `shown`, and the number of the other `things`.
 
     `attribute` of the value has the rest in Python. Lines that somebody `types` are never broken; where one makes an
     `edit`, a button may do so, too.
@@ -128,7 +128,7 @@ class Folded:
 
 @dataclass(frozen=True)
 class Gauge:
-    """What is used of a limit: a bar, and the words that say it. Without `percent` there is no bar."""
+    """What is used of a limit: a bar, and the words that say it. Without `percent` it has no bar."""
 
     head: str
     percent: float | None

@@ -40,7 +40,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class Work:
-    """Work on rows, for which an engine is chosen. `done` and `rows` are words of the message, `there` says: in Spark.
+    """Work on rows, for which an engine is chosen. Its words are the message's.
 
     `stays` says why rows that are in Spark stay there; without it they are asked for, and few come to this process.
     Spark is started for many rows if it `starts` it.

@@ -37,7 +37,7 @@ Texts = Callable[[pa.Table], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A column as people see it: made of the columns `sources` of a table, of those that it has.
+    """A column as people see it: made of the columns `sources`, as far as a table has them.
 
     Where a window is too narrow, columns that `stay` give way after the others.
     """

@@ -60,7 +60,7 @@ CUT = "shortened"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A part of a table and its texts; `words` are those that signs stand for."""
+    """A part of a table and its texts; `words` are the words that its signs replace."""
 
     part: Part
     cells: Sequence[str]
@@ -78,7 +78,7 @@ class Column:
 
     @property
     def is_number(self) -> bool:
-        """True if it stands to the right, and no cell of it is broken."""
+        """True if it is right-aligned and no cell of it is broken."""
         return self.look in (NUMBER, STANDING)
 
     @property
@@ -117,7 +117,7 @@ Chunk = Sequence[Column]
 
 
 def aligned(chunks: Callable[[], Iterable[Chunk]]) -> Iterator[str]:
-    """A line of names, then a line a row.
+    """A line of names, then one line per row.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ TONED = (BADGE, SIGN, NUMBER, STANDING, BAR)
 
 
 def apart(columns: Sequence[Column]) -> tuple[list[Column], list[Column]]:
-    """The columns beside each other, and those that go below their rows."""
+    """The columns beside each other, and the columns below their rows."""
     return [c for c in columns if c.look != BELOW], [c for c in columns if c.look == BELOW]
 
 
@@ -400,7 +400,7 @@ def _tabled(block: pa.Table | Head, page: Page, title: str) -> Iterator[str]:
 
 
 def nothing(table: pa.Table, title: str) -> str:
-    """That there are no rows, of which columns, where no title says so; and which engine says so."""
+    """The sentence about a table without rows, its columns where no title names them, and its engine."""
     names = "" if title else f"no rows ({', '.join(map(printable, table.column_names))})"
     return "\n".join(filter(None, [names, engine_line(table)]))
 
@@ -464,7 +464,7 @@ def shortened(shown: list[Column], page: Page) -> list[Column]:
 
 
 def engine_line(table: pa.Table) -> str:
-    """The engine that answered, where there was a choice."""
+    """The engine that answered, if several could."""
     engine = (table.schema.metadata or {}).get(ENGINE.encode())
     return printable(engine.decode()) if engine else ""
 

@@ -163,7 +163,7 @@ class PAIRS(Frame):
 
 class EFFECTIVE(_Client):
     """The effective quota of each client and key. A null value, level and bucket mean unlimited. A null user or
-    client-id stands for each that no quota names, as does null in its bucket."""
+    client-id is each that no quota names, as is null in its bucket."""
 
     shown = "client! key! value! level shared"
     nouns = "client", "clients"
@@ -185,7 +185,7 @@ class EFFECTIVE_IP(Frame):
 
 
 class WHY(EFFECTIVE):
-    """EFFECTIVE of one client, and what there is to know of each limit. The last columns are from USAGE, null without
+    """EFFECTIVE of one client, and what is known of each limit. The last columns are from USAGE, null without
     it."""
 
     shown = "rung! who! key! value! total shared clients peak! utilisation! throttle_ms! share_throttled"
@@ -203,7 +203,7 @@ class WHY(EFFECTIVE):
 
 
 class LADDER(Frame, key="entity key"):
-    """The levels that can limit one client, the most specific first, with the quotas that are set there; after them,
+    """The levels that can limit one client, the most specific first, with the quotas of each; after them,
     without a level, who shares each limit that applies."""
 
     shown = "rung! set_on! keys!"
@@ -238,7 +238,7 @@ class LEADERS(Frame, key="topic partition"):
 
 
 class BRAKES(Frame, key="number"):
-    """What slows a client, a topic, a broker or a group, those that bite first."""
+    """What slows a client, a topic, a broker or a group; the brakes that bite are first."""
 
     shown = "number brake! culprit! key state! throttle_ms share_throttled since message! coverage fix!"
     nouns = "brake", "brakes"
@@ -359,7 +359,7 @@ class USERS(Frame, key="user"):
 
 class USER_CONFIGS(Frame):
     """All that is set on users: quotas, client configs, and credentials with their iterations. Of the kind `supported`
-    are the versions of software that follow client configs there, and the keys that they follow. What may not be seen
+    are the versions of software that follow client configs, and the keys that they follow. What may not be seen
     is a row with an error."""
 
     shown = "resource! kind key! value! error! message!"
@@ -420,7 +420,7 @@ class EFFECTIVE_CLIENT_CONFIGS(_Client):
 
 class STATUS(_Client):
     """The values that each client that is alive says it runs with. `state` is follows: it has the entry's value;
-    refuses, with a reason; behind: it has another value than the entry, or there is none any more; static, with a null
+    refuses, with a reason; behind: it has another value than the entry, or the entry is gone; static, with a null
     key: no entry is about it; or silent: it never said."""
 
     shown = "who! key! value! state! reason! revision at instance"
@@ -482,7 +482,7 @@ class OUTCOMES(PLAN):
 
 
 class CONFLICTS(_Row, key="row"):
-    """The rows of a plan that somebody else has moved since it was made."""
+    """The rows of a plan whose stored value changed since it was made."""
 
     nouns = "row has changed", "rows have changed"
     resource = RESOURCE
@@ -579,7 +579,7 @@ class IMPACT_COUNTS(Frame):
 
 
 class SHADOWED(Frame, key="entity key"):
-    """The quotas that a change leaves shadowed, those that are new included."""
+    """The quotas that a change leaves shadowed, new ones included."""
 
     nouns = "shadowed quota", "shadowed quotas"
     entity = ENTITY
@@ -715,7 +715,7 @@ class _OfDay(Frame):
 
 
 class UTILISATION(_Used):
-    """The use of each bucket on each broker beside its limit. Without a limit a row is a client's, named by `user` and
+    """The use of each bucket on each broker beside its limit. A row without a limit is of a client, named by `user` and
     `client_id`, which are null otherwise. Shares are fractions of `windows`."""
 
     shown = "broker bucket! key! limit! peak! p95 utilisation! share_throttled clients level"
@@ -813,7 +813,7 @@ class ALERTS(_BucketOfBroker, key="broker key bucket_user bucket_client_id windo
 
 class TOP(Frame, key="key user client_id"):
     """The clients that used most of each key, the most first. Of usage from metrics the names are a bucket's. Clients
-    whose use is unknown come last, with nulls; there are no shares then."""
+    whose use is unknown come last, with nulls and without shares."""
 
     shown = "key! who! mean! share! peak throttle_ms brokers"
     key = KEY
@@ -844,7 +844,7 @@ class USAGE_TOTALS(Frame, key="day"):
 
 class OBSERVED(Frame):
     """The request logger of each broker after an observation. `state` is restored, kept (on already before), moved
-    (somebody set another level), left (still on) or skipped (not observed)."""
+    (another level was set meanwhile), left (still on) or skipped (not observed)."""
 
     shown = "broker! state! message! level_before level_after since until logs complete"
     broker = BROKER
@@ -1020,7 +1020,7 @@ class DIFF(_Row, key="row"):
 
 
 class DIFF_COUNTS(Frame):
-    """The number of rows of each state, those that are not shown included."""
+    """The number of rows of each state, hidden ones included."""
 
     state = STATE
     quotas = Field(COUNT, "rows of quotas")
@@ -1052,7 +1052,7 @@ class POLICY(Frame):
 
 
 class CHECKS(Frame):
-    """Checks of a connection, those that failed first. `state` is failed, unknown (no broker answered), warning, ok,
+    """Checks of a connection, failed ones first. `state` is failed, unknown (no broker answered), warning, ok,
     skipped (what it needs failed) or absent (an extra or a feature that is not set up)."""
 
     shown = "check_state! check! seen! fix!"

@@ -23,7 +23,7 @@ from .meanings import PARTS, USED, Part, part, values_of
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Some rows of a view, and what they have in common; those that are `folded` are opened where somebody looks."""
+    """Some rows of a view, and what they have in common; `folded` ones are opened by a click."""
 
     heading: str
     table: pa.Table
@@ -45,7 +45,7 @@ class View:
     groups: Callable[[pa.Table], Sequence[str]] | None = None
 
     def title(self, table: pa.Table) -> str:
-        """The finding, or how many rows there are."""
+        """The finding, or the number of rows."""
         if self.finding is not None and table.num_rows:
             return printable(self.finding(table))
         return counted_nouns(table.num_rows, *self.nouns) if any(self.nouns) else ""
@@ -55,7 +55,7 @@ class View:
         return table if self.split is None else pa.concat_tables(self.split(table))
 
     def sections(self, table: pa.Table) -> Sequence[Section]:
-        """The rows in their order; of many, those that matter, and the others below their headings."""
+        """The rows in their order; of many, the important ones, and the others below their headings."""
         if self.split is None or table.num_rows < FOLDED_FROM:
             return [Section("", self.ordered(table))]
         first, others = self.split(table)
@@ -130,7 +130,7 @@ _STANDING = pa.struct([("value", pa.float64()), ("standing", pa.string())])
 
 
 def view_of(table: pa.Table) -> View:
-    """The view of a table's frame; some columns may lead or follow those that the frame declares.
+    """The view of a table's frame; the table may have more columns, first or last.
 
     A table of somebody else, or of some columns of a frame, shows them in their order.
     """

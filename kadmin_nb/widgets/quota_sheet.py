@@ -18,7 +18,7 @@ from ..model.changes import DELETE, SET, Edit
 from ..model.entity import Entity
 from ..model.grammar import DEFAULT
 from ..model.levels import LEVELS, LEVELS_BY_NAME
-from ..model.quota_keys import IP_KEYS, find, parse_value, readable, text_of
+from ..model.quota_keys import HEADS, IP_KEYS, find, parse_value, readable, text_of
 from ..plans.kinds import QUOTAS
 from ..plans.observed_state import ObservedState, ObservedValue
 from ..plans.stage import Stage
@@ -32,15 +32,6 @@ from .staged_sheet import AddedRow, CellState, Refused, ShownState, StagedSheet,
 ENTITY = "entity"
 QuotaTarget = tuple[Entity, str]
 """An entity and a quota key: a cell."""
-
-HEADS = {
-    "producer_byte_rate": "producer",
-    "consumer_byte_rate": "consumer",
-    "request_percentage": "request %",
-    "controller_mutation_rate": "mutations",
-    "connection_creation_rate": "connections",
-}
-"""The keys as the heads of columns say them."""
 
 
 class Applying(NamedTuple):

@@ -16,12 +16,12 @@ from ..frames.blocks import Block, Title
 from ..hints import magic
 from ..model.changes import SET, Change
 from ..model.levels import SHARED
-from ..model.quota_keys import readable
+from ..model.quota_keys import HEADS, readable
 from ..plans.advice import dangers, same_stores
 from ..plans.kinds import QUOTAS
 from ..plans.observed_state import ObservedState
 from .config_cells import ConfigCell
-from .quota_sheet import HEADS, Applying, QuotaCell
+from .quota_sheet import Applying, QuotaCell
 from .staged_sheet import Refused, ShownState
 
 # -- a quota
