@@ -49,6 +49,7 @@ class Grid(anywidget.AnyWidget):
     _css = source("grid.css")
     columns: traitlets.List[Any] = traitlets.List().tag(sync=True)
     label = traitlets.Unicode().tag(sync=True)
+    legend = traitlets.Unicode().tag(sync=True)
     height = traitlets.Int().tag(sync=True)
     first_page = traitlets.Dict().tag(sync=True)
     formula: traitlets.List[str] = traitlets.List().tag(sync=True)
@@ -64,6 +65,7 @@ class Grid(anywidget.AnyWidget):
         super().__init__(
             columns=[asdict(column) for column in sheet.columns],
             label=sheet.label,
+            legend=sheet.legend,
             height=height,
             first_page=self._page(0, PAGE_ROWS),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import uuid
+import hashlib
 from abc import abstractmethod
 from functools import cached_property
 from typing import Any
@@ -43,8 +43,8 @@ class Panel(Tabular):
 
     @cached_property
     def static_id(self) -> str:
-        """The name of its static table."""
-        return uuid.uuid4().hex
+        """The name of its static table, the same in each run that shows the same."""
+        return hashlib.sha256(self.as_html(self.page).encode()).hexdigest()[:16]
 
     @cached_property
     def widget(self) -> Any:

@@ -20,8 +20,9 @@ from ..model.quota_keys import HEADS, readable
 from ..plans.advice import dangers, same_stores
 from ..plans.kinds import QUOTAS
 from ..plans.observed_state import ObservedState
+from ..resolution.rules import Effective
 from .config_cells import ConfigCell
-from .quota_sheet import Applying, QuotaCell
+from .quota_sheet import QuotaCell, limit_text
 from .staged_sheet import Refused, ShownState
 
 # -- a quota
@@ -53,24 +54,26 @@ def quota_lines(cell: QuotaCell, advised: Sequence[str]) -> tuple[str, str]:
     head = f"{cell.entity}, {HEADS.get(cell.key, cell.key)}: "
     was = f", was {cell.old}" if cell.old and cell.state is not None else ""
     applies = cell.applies
-    applied = applies.text(cell.key) + (f" ({applies.entity})" if applies.entity is not None else "")
+    applied = limit_text(applies) + (f" ({applies.entity})" if applies.entity is not None else "")
+    percent = cell.percent_used
+    used = f"; uses {readable(cell.key, cell.used or 0.0)} ({percent:,.0f} %)" if percent is not None else ""
     if isinstance(cell.state, Refused):
         return f"{head}{cell.text} is not staged{was}", cell.state.reason
     if not cell.text:
-        first = f"{head}not set{was}; {applied} applies"
+        first = f"{head}not set{was}; {applied} applies{used}"
     elif cell.first is not None:
-        first = f"{head}{cell.text}{was}; {applied} comes first for its clients that send a client-id"
+        first = f"{head}{cell.text}{was}; {applied} comes first for its clients that send a client-id{used}"
     else:
-        first = f"{head}{cell.text}{was}"
-    return first, "; ".join(advised) or _sharing(applies, cell.key)
+        first = f"{head}{cell.text}{was}{used}"
+    return first, "; ".join(advised) or _sharing(applies)
 
 
-def _sharing(applies: Applying, key: str) -> str:
+def _sharing(applies: Effective) -> str:
     """The clients that share a limit, and the limits that it comes before."""
     if applies.entity is None:
         return "No quota applies."
+    lost = ", ".join(f"{other.entity} ({readable(applies.key, other.value)})" for other in applies.overridden)
     shared = SHARED.get(applies.level or "", "each address has its own")
-    lost = ", ".join(f"{other.entity} ({readable(key, other.value)})" for other in applies.overridden)
     return f"{shared}; overrides {lost}" if lost else shared
 
 
