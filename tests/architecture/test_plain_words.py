@@ -20,8 +20,8 @@ _TABLE = re.compile(r"^\| not \| rather \|\n\|---\|---\|\n((?:\|.*\n)+)", re.M)
 _ROWS = _TABLE.search((ROOT / "CONTRIBUTING.md").read_text())
 WORDS = [word for row in (_ROWS[1].splitlines() if _ROWS else []) for word in row.split("|")[1].strip().split(", ")]
 LISTED = re.compile(
-    rf"\b(?!nobody\s\(one)(?:{'|'.join(WORDS)})\b", re.I
-)  # an answer: shared with nobody (one per user)
+    rf"\b(?!nobody(?:\s\(one|  ))(?:{'|'.join(WORDS)})\b", re.I
+)  # an answer: shared with nobody (one per user), or a cell of it
 
 COLUMNS = {name for frame in schemas.FRAMES.values() for name in frame.names}
 """Names of columns stay: they are the Contract's."""

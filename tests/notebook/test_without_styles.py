@@ -113,7 +113,7 @@ def test_numbers_are_at_the_right_and_whole(company: Notebook) -> None:
     (output,) = shown(company, "%kquota describe user=plain-alice")
     page = Plain(output["text/html"])
     assert page.sides == ["left", "right"] * 3
-    assert output["text/html"].count('align="right" nowrap>') == 3
+    assert output["text/html"].count('align="right" nowrap>') == 2
 
 
 def test_a_chart_is_one_output(company: Notebook) -> None:
