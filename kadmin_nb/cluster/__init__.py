@@ -6,16 +6,18 @@ import os
 import warnings
 import weakref
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from datetime import timedelta
 from functools import cached_property, partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.schema_metadata import stamped
+from ..frames.views import counted_nouns
 from ..model.connection_settings import Settings
 from ..model.grammar import ANY
 from ..plans.apply_options import ApplyOptions, GivenOptions, GivenWaits, shows_options, with_arguments
@@ -458,3 +460,12 @@ class Cluster:
 
     def __repr__(self) -> str:
         return f"<Cluster {self.id} at {self.settings.bootstrap}>"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """The cluster in a line of a notebook: `3 brokers, Kafka 4.4, 38 quotas`; without what cannot be read."""
+        brokers = quotas = ""
+        with suppress(KadminError):
+            brokers = counted_nouns(len(self.port.brokers()), "broker", "brokers")
+            quotas = counted_nouns(len(self.quotas.describe().raise_for_errors()), "quota", "quotas")
+        parts = ", ".join(filter(None, [brokers, f"Kafka {self.port.version}", quotas]))
+        printer.text(f"{parts}, at {self.settings.bootstrap}")

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from .click_glue import LazyVerbs, Text
+from .session import Session
 
 SECTIONS = {
     "Quotas and configs": {
@@ -80,9 +81,9 @@ def help_(ctx: click.Context, topic: str | None) -> Any:
 
 
 @root.command()
-@click.option("--keep", is_flag=True, help="Leave the local Kafka running.")
-def demo(keep: bool) -> Any:
-    """See it in a minute: a real Kafka, a verified change."""
+@click.pass_obj
+def demo(session: Session) -> Any:
+    """See it in a minute: a real Kafka with traffic, a verified change."""
     from .local import demo as run
 
-    return run(keep)
+    return run(session)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from .. import documents, files
+from .. import documents, files, local_runs
 from ..errors import KadminError, NotFound, UsageError
 from ..hints import did_you_mean, nearest
 from ..model.connection_settings import Settings
@@ -30,8 +30,8 @@ def settings_for(target: str | os.PathLike[str] | None = None, properties: Mappi
     Parameters
     ----------
     target
-        A path to a Java client `.properties` file, the name of a profile in `kadmin-nb.toml`, or
-        `host:port[,…]`. None: `$KADMIN_PROFILE`, else the only profile.
+        A path to a Java client `.properties` file, the name of a profile in `kadmin-nb.toml`, `local` (the local
+        Kafka that runs), or `host:port[,…]`. None: `$KADMIN_PROFILE`, else the only profile.
     properties
         Keys of a Java client. The secret ones may be references, `env:NAME` and the like.
 
@@ -89,6 +89,8 @@ def lasting(target: str) -> str:
         return target
     if os.path.isfile(place):
         return os.path.abspath(place)
+    if target == LOCAL:
+        return str(_local())
     if bootstrap := java_client.addresses(target):
         return bootstrap
     raise _nothing_fits(target, profiles)
@@ -109,9 +111,21 @@ def _entries_of(target: str | None) -> Entries:
     profiles = load_profiles() if is_name(target) else Profiles()
     if target in profiles.tables:
         return profile(target, profiles)
+    if target == LOCAL:
+        return java_properties.parse_properties(_local())
     if java_client.addresses(target):
         return Entries({"bootstrap.servers": target}, "host:port")
     raise _nothing_fits(target, profiles)
+
+
+LOCAL = "local"
+"""The local Kafka that runs, where no file and no profile is called so."""
+
+
+def _local() -> Path:
+    if (file := local_runs.admin_properties()) is None:
+        raise NotFound("no local Kafka runs", hint="kadmin-nb local start starts one, kadmin-nb demo one with traffic.")
+    return file
 
 
 def _nothing_fits(target: str, profiles: Profiles) -> KadminError:

@@ -15,7 +15,7 @@ from tests.architecture.sources import IN_PACKAGE, PACKAGE, ROOT, nodes_of, plac
 
 PASSPORTS = {
     "kafka": ("admin", "client_configs"),
-    "confluent_kafka": ("admin", "client_configs"),
+    "confluent_kafka": ("admin", "client_configs", "local"),  # local: the demo's clients
     "pyspark": (
         "fleets",
         "usage",
@@ -103,7 +103,7 @@ ROOMS = {
     "cluster": (*GROUND, "model", "frames", "advice", "resolution", "policy", "state",
                 "client_configs", "admin", "profiles", "plans", "fleets", "usage", "widgets"),
     "sql": (*GROUND, "model", "frames", "resolution", "admin", "fleets", "usage", "state", "cluster"),
-    "local": (*GROUND, "cluster"),
+    "local": (*GROUND, "profiles", "cluster"),
     "runbooks": (*GROUND, "model", "frames", "resolution", "fleets", "plans", "usage", "charts"),
     "commands": (*GROUND, "model", "frames", "advice", "resolution", "policy", "state",
                  "kafka_commands", "client_configs", "admin", "profiles", "plans", "fleets", "usage",
