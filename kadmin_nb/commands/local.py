@@ -57,7 +57,7 @@ def local(ctx: click.Context) -> Any:
 @click.pass_obj
 def start(session: Session, nodes: str, secure: bool, version: str | None, name: str | None) -> Any:
     """Start it, and print how to connect."""
-    name = name or "default"
+    name = "default" if name is None else name
     running = kn.local.launch(name, int(nodes), secure, version, progress=session.note)
     target = str(running.client_properties) if secure else running.bootstrap
     return Text(f"Kafka {name} is up at {running.bootstrap}\n{session.started_local(name, target)}")
@@ -119,5 +119,5 @@ def demo(session: Session) -> Text:
     use = [] if chosen.local == kafka.name else ["kadmin-nb use local"]
     tour = [f"jupyter lab {os.path.relpath(_TOUR)}"] * (find_spec("jupyterlab") is not None and _TOUR.exists())
     lines = [*use, "kadmin-nb quota tree", "kadmin-nb quota describe user=team-orders", "kadmin-nb doctor", *tour]
-    stays = f"It stays until `kadmin-nb local stop --name {kafka.name}`. Go on with:"
+    stays = f"It stays until `kadmin-nb local stop --name {kafka.name}`. Next:"
     return Text("\n".join(["", stays, *(f"  {line}" for line in lines)]))

@@ -83,7 +83,7 @@ def help_(ctx: click.Context, topic: str | None) -> Any:
 @root.command()
 @click.pass_obj
 def demo(session: Session) -> Any:
-    """See it in a minute: a real Kafka with traffic, a verified change."""
+    """See it in a minute: a real Kafka, a verified change."""
     from .local import demo as run
 
     return run(session)

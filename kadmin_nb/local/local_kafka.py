@@ -236,8 +236,10 @@ def find(name: str | None = None) -> LocalKafka:
     NotFound
         There is none; the hint lists those there are.
     """
-    known = [run.name for _, run in local_runs.all_runs()]
-    return LocalKafka(*runs.known(name or (known[0] if len(known) == 1 else "default")))
+    if name is None:
+        known = [run.name for _, run in local_runs.all_runs()]
+        name = known[0] if len(known) == 1 else "default"
+    return LocalKafka(*runs.known(name))
 
 
 def stop(name: str | None = None) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import documents, files, local_runs
 from ..errors import KadminError, NotFound, UsageError
-from ..hints import did_you_mean, nearest
+from ..hints import Hint, Verb, did_you_mean, nearest, sentence
 from ..model.connection_settings import Settings
 from ..model.grammar import quote
 from ..secrets import FORMS, Secret, is_reference
@@ -122,9 +122,12 @@ LOCAL = "local"
 """The local Kafka that runs, where no file and no profile is called so."""
 
 
+_DEMO = Verb("demo", "kn.demo()")
+
+
 def _local() -> Path:
     if (file := local_runs.admin_properties()) is None:
-        raise NotFound("no local Kafka runs", hint="kadmin-nb local start starts one, kadmin-nb demo one with traffic.")
+        raise NotFound("no local Kafka runs", hint=Hint(sentence("{} starts one with traffic.", _DEMO)))
     return file
 
 

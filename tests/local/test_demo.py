@@ -1,4 +1,4 @@
-"""The demo: a Kafka with a company's quotas and live traffic, which ends with whoever started it, or when it is stopped."""
+"""The demo: a Kafka with a company and live traffic, which ends with whoever started it, or when it is stopped."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_four_answers_and_it_stays(state):
     assert "user=team-orders client-id=billing is held by producer 5 MB/s per broker, level 2 of 8." in said
     assert any("was 5MB/s meant?" in line for line in said)
     assert any(line.endswith("1 verified on 1 broker") for line in said)
-    assert "It stays until `kadmin-nb local stop --name demo`. Go on with:" in said
+    assert "It stays until `kadmin-nb local stop --name demo`. Next:" in said
     assert living(state) == [True, True]
     with kn.connect("local") as cluster:
         assert len(cluster.quotas.describe(user="team-orders", client_id="billing", strict=True)) == 1
