@@ -231,7 +231,7 @@ def test_a_limit_changes_when_the_history_says_so() -> None:
     assert "user=billing producer\nat most 3 MB/s of 2 MB/s, then 8 MB/s" in [
         row["text"] for row in _rows_with(chart, "text")
     ]
-    assert headline(chart) == "This limit was exceeded"
+    assert headline(chart) == "The limit of user=billing producer was exceeded"
 
 
 def test_a_plan_has_whole_names() -> None:
