@@ -19,8 +19,7 @@ from ..frames.blocks import Block
 from ..frames.markup import document
 from ..plans.plan import live_of
 from ..plans.runbook_parameters import runbook_parameters
-from .grid import source
-from .hosts import in_order
+from .grid import in_order, source
 from .messages import LARGEST
 
 if TYPE_CHECKING:

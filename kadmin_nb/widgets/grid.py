@@ -15,7 +15,6 @@ from msgspec import structs
 
 from ..errors import KadminError, UsageError, printable
 from . import messages
-from .hosts import in_order
 from .messages import filled_down, page_message, pasted, selected, short_key
 from .sheet import Arrangement, CellText, Result, Sheet
 
@@ -36,6 +35,16 @@ Named = TypeVar("Named", bound=messages.AtCell | CellText)
 def source(name: str) -> str:
     """A file of the browser's side."""
     return (Path(__file__).parent / "browser" / name).read_text(encoding="utf-8")
+
+
+def in_order(widget: Any) -> Any:
+    """The widget; its messages and those of the others that are `in_order` arrive in the order of the page.
+
+    JupyterLab sends those of all widgets to one subshell, a thread. ipykernel 7.4 hands them to the thread that last
+    sent something of that widget instead: a click overtook the text that was typed before it, or waited for a cell.
+    """
+    widget.comm._reply_subshell_for = None  # ipykernel then goes by the message, as it did before 7.4
+    return widget
 
 
 class Grid(anywidget.AnyWidget):

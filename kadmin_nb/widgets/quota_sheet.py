@@ -15,20 +15,20 @@ import pyarrow.compute as pc
 
 from ..errors import KadminError, UsageError
 from ..frames.blocks import NAME, NUMBER
-from ..model.changes import DELETE, SET, Edit
+from ..model.changes import DELETE, SET, Change, Edit
 from ..model.entity import Entity
 from ..model.grammar import DEFAULT
-from ..model.levels import LEVELS, LEVELS_BY_NAME
+from ..model.levels import LEVELS, LEVELS_BY_NAME, SHARED
 from ..model.quota_keys import HEADS, IP_KEYS, find, parse_value, readable, text_of
+from ..plans.advice import dangers
 from ..plans.kinds import QUOTAS
 from ..plans.observed_state import ObservedState, ObservedValue
 from ..plans.stage import Stage
 from ..resolution.rules import Effective, Name, Stored, entity_at, reaches, resolve_client
 from ..resolution.shadows import comes_first
 from .quota_table import Peaks, QuotaTable, StoredQuotas, differences, keys_of
-from .row_filter import matching
 from .sheet import DANGER, REFUSED, SHADOWED, STAGED, Arrangement, CellEditor, CellText, Column, Mark, Page, Result
-from .staged_sheet import AddedRow, CellState, Refused, ShownState, StagedSheet, States
+from .staged_sheet import AddedRow, CellState, Refused, ShownState, StagedSheet, States, matching
 
 ENTITY = "entity"
 QuotaTarget = tuple[Entity, str]
@@ -394,3 +394,55 @@ def _quota_columns(keys: Iterable[str], used: Collection[str]) -> Iterator[Colum
     for key in keys:
         hint = f"{key}, {spec.unit}" if (spec := find(key)) else key
         yield Column(key, HEADS.get(key, key), NUMBER, is_editable=True, hint=hint, is_rare=key not in used)
+
+
+# -- a cell in words
+
+
+def advice(cell: QuotaCell, quotas: pa.Table, changes: Sequence[Change], brokers: int = 1) -> list[str]:
+    """The refusal, the dangers and the warnings that a plan of all staged edits has on this cell.
+
+    Parameters
+    ----------
+    quotas
+        All QUOTAS as they are stored.
+    changes
+        The rows of a plan that all staged edits of quotas would be.
+    """
+    of_key = sorted((c for c in changes if c.key == cell.key), key=lambda change: change.resource != cell.entity)
+    if not of_key or of_key[0].resource != cell.entity:
+        return []
+    staged = [change.with_(row=number) for number, change in enumerate(of_key, 1)]  # advice is about the first row
+    state = ObservedState(quotas=quotas.filter(pc.equal(quotas["key"].cast(pa.string()), cell.key)), brokers=brokers)
+    refusal = [str(staged[0].refusal)] if staged[0].is_refused else []
+    judged = [danger.message for danger in dangers.judged(staged, state) if danger.row == 1]
+    warned = QUOTAS.warnings([change for change in staged if not change.is_refused], state)
+    return [*refusal, *judged, *(warning.message for warning in warned if warning.row in (0, 1))]
+
+
+def quota_lines(cell: QuotaCell, advised: Sequence[str]) -> tuple[str, str]:
+    """A cell of quotas in two lines: what it says and what applies; then what is dangerous, else who shares it."""
+    head = f"{cell.entity}, {HEADS.get(cell.key, cell.key)}: "
+    was = f", was {cell.old}" if cell.old and cell.state is not None else ""
+    applies = cell.applies
+    applied = limit_text(applies) + (f" ({applies.entity})" if applies.entity is not None else "")
+    percent = cell.percent_used
+    used = f"; uses {readable(cell.key, cell.used or 0.0)} ({percent:,.0f} %)" if percent is not None else ""
+    if isinstance(cell.state, Refused):
+        return f"{head}{cell.text} is not staged{was}", cell.state.reason
+    if not cell.text:
+        first = f"{head}not set{was}; {applied} applies{used}"
+    elif cell.first is not None:
+        first = f"{head}{cell.text}{was}; {applied} comes first for its clients that send a client-id{used}"
+    else:
+        first = f"{head}{cell.text}{was}{used}"
+    return first, "; ".join(advised) or _sharing(applies)
+
+
+def _sharing(applies: Effective) -> str:
+    """The clients that share a limit, and the limits that it comes before."""
+    if applies.entity is None:
+        return "No quota applies."
+    lost = ", ".join(f"{other.entity} ({readable(applies.key, other.value)})" for other in applies.overridden)
+    shared = SHARED.get(applies.level or "", "each address has its own")
+    return f"{shared}; overrides {lost}" if lost else shared

@@ -12,9 +12,8 @@ from kadmin_nb.frames import schemas
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.stage import Stage
 from kadmin_nb.usage import utilisation
-from kadmin_nb.widgets.quota_sheet import QuotaSheet
+from kadmin_nb.widgets.quota_sheet import QuotaSheet, quota_lines
 from kadmin_nb.widgets.quota_table import StoredQuotas, peaks_of
-from kadmin_nb.widgets.remarks import quota_lines
 from kadmin_nb.widgets.sheet import Arrangement, CellText
 from tests.widgets.stored_quotas import RATE, many_users, quotas
 
