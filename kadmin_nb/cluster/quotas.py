@@ -12,7 +12,7 @@ from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Component
 from ..client_configs.kafka import LiveKafka
 from ..errors import UsageError
 from ..frames.answer import Answer
-from ..frames.schema_metadata import stamped
+from ..frames.schema_metadata import notes_of, stamped
 from ..hints import did_you_mean
 from ..model.entity import Entity
 from ..model.grammar import ANY, DEFAULT, LEFT_OUT, Selector, matcher, selector
@@ -270,7 +270,9 @@ class Quotas:
 
         Parameters
         ----------
-        usage, keys, history, assume_default, engine
+        usage
+            USAGE, or REQUESTS such as those of `cluster.observe(20).requests()`.
+        keys, history, assume_default, engine
             As of `utilisation`.
         percent
             The share of a limit, in percent, from which a bucket counts as near.
@@ -286,11 +288,16 @@ class Quotas:
         >>> cluster.quotas.near(kn.usage.usage(requests))  # doctest: +SKIP
         """
         from ..usage import near
+        from .request_logs import Observed
+        from .why import requests_and_usage
 
+        seen_now, notes = Observed.of(usage) is not None, notes_of(usage) if isinstance(usage, pa.Table) else ()
+        _, usage = requests_and_usage(usage)
         used = self.utilisation(usage, keys=keys, history=history, assume_default=assume_default, engine=engine)
         brokers = [broker.id for broker in self._kafka.brokers()]
         quotas = self.describe(keys=keys).to_arrow()
-        return near(used, percent, brokers=brokers, quotas=quotas, are_of_now=history is None)
+        answer = near(used, percent, brokers=brokers, quotas=quotas, are_of_now=history is None and not seen_now)
+        return answer.noted(notes)
 
     def tree(
         self,

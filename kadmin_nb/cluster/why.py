@@ -348,7 +348,7 @@ def why(
     others = () if pair[1] else explain(stored, pair[0], None, asked)
     unobserved = notes_of(usage) if isinstance(usage, pa.Table) else ()
     observed = Observed.of(usage)
-    requests, usage = _requests_and_usage(usage)
+    requests, usage = requests_and_usage(usage)
     used = None if usage is None else client_facts.bucket_usage(kafka, usage, explanation, history)
     table = stamped(schemas.table(schemas.WHY, _rows(explanation, len(brokers), used)), kafka.id, marks)
     missing = resolving.unread(registered, rows)
@@ -370,7 +370,7 @@ def why(
     )  # fmt: skip
 
 
-def _requests_and_usage(given: object) -> tuple[Frame | None, object]:
+def requests_and_usage(given: object) -> tuple[Frame | None, object]:
     """The requests, where these were given, and their usage."""
     if given is None:
         return None, None

@@ -14,6 +14,7 @@ from itertools import zip_longest
 import pyarrow as pa
 
 from ..errors import printable
+from . import ARROW
 from .blocks import (
     BADGE,
     BAR,
@@ -464,9 +465,9 @@ def shortened(shown: list[Column], page: Page) -> list[Column]:
 
 
 def engine_line(table: pa.Table) -> str:
-    """The engine that answered, if several could."""
-    engine = (table.schema.metadata or {}).get(ENGINE.encode())
-    return printable(engine.decode()) if engine else ""
+    """The engine that answered, if that was asked for or is not the expected one."""
+    engine = (table.schema.metadata or {}).get(ENGINE.encode(), b"").decode()
+    return "" if engine == ARROW else printable(engine)
 
 
 def counted(rows: int) -> str:

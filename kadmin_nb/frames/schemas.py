@@ -790,7 +790,7 @@ class NEAR(_BucketOfBroker, key="broker key bucket_user bucket_client_id"):
     """The buckets that are near their limit on a broker, over it, or throttled, the worst first: columns of
     UTILISATION."""
 
-    shown = "broker bucket! key! peak! limit! utilisation! longest_above_100_s throttle_ms! level"
+    shown = "near_sign! bucket! short_key! use! of_limit! broker throttle_ms! level"
     windows_unknown = WINDOWS_UNKNOWN
     peak = PEAK
     utilisation = Field(NUMBER, unit=PERCENT, null=True)
@@ -815,7 +815,7 @@ class TOP(Frame, key="key user client_id"):
     """The clients that used most of each key, the most first. Of usage from metrics the names are a bucket's. Clients
     whose use is unknown come last, with nulls and without shares."""
 
-    shown = "key! who! mean! share! peak throttle_ms brokers"
+    shown = "short_key! who! mean! share! peak throttle_ms brokers"
     key = KEY
     user = USER
     client_id = CLIENT_ID

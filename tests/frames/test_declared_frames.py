@@ -70,5 +70,5 @@ def test_a_column_of_ours_and_a_column_of_mine_are_both_shown():
     table = schemas.table(schemas.QUOTAS, [row]).append_column("team", pa.array(["blue"]))
     assert repr(kn.Answer(table)).splitlines()[:2] == [
         "1 quota on user=a",
-        "   who     key                  value  team",
+        "   who     key                  limit  team",
     ]

@@ -163,15 +163,14 @@ def test_a_sentence_that_matters_goes_on_in_its_column_and_any_other_is_cut():
     reason = "because the broker says so and goes on to say so for quite a while"
     row = {"row": 1, "op": "set", "resource": "user=a", "key": "k", "after": "1", "validated": reason, "note": reason}
     assert at(60, schemas.table(schemas.PLAN, [row]).select(["row", "resource", "key", "after", "validated"])) == [
-        "row  resource  key  after  validated",
-        "  1  user=a    k    1      because the broker says so and",
-        "                           goes on to say so for quite a",
-        "                           while",
+        "row  who     key  after  validated",
+        "  1  user=a  k    1      because the broker says so and goes",
+        "                         on to say so for quite a while",
         "1 row",
     ]
     assert at(60, schemas.table(schemas.PLAN, [row]).select(["row", "resource", "key", "note"])) == [
-        "row  resource  key  note",
-        "  1  user=a    k    because the broker says so and goes on …",
+        "row  who     key  note",
+        "  1  user=a  k    because the broker says so and goes on to…",
         "1 row, shortened; --json shows everything",
     ]
 
@@ -203,11 +202,11 @@ def test_a_tree_has_an_entity_once():
     tree = TreeAnswer(schemas.table(schemas.TREE, rows))
     assert list(lines(tree._blocks(), window(60, REST))) == [
         "4 quotas on 2 entities",
-        "entity      key                  value  level",
-        "user=alice  consumer_byte_rate  1 MB/s  user",
-        "            producer_byte_rate  1 MB/s  user",
-        "user=bob    consumer_byte_rate  1 MB/s  user",
-        "            producer_byte_rate  1 MB/s  user",
+        "   who         key                  limit",
+        "3  user=alice  consumer_byte_rate  1 MB/s",
+        "               producer_byte_rate  1 MB/s",
+        "3  user=bob    consumer_byte_rate  1 MB/s",
+        "               producer_byte_rate  1 MB/s",
     ]
 
 
