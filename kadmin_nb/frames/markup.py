@@ -1,6 +1,6 @@
 """HTML of what a value shows: the one place that makes HTML, and escapes every text in it.
 
-A table has one line a row at every width: what is beyond its own box one scrolls to, and the first names stay in sight.
+A table has one line per row at every width: what is beyond its box one scrolls to, and the first names stay in sight.
 Nothing in it styles anything but itself (`answer.css`). Where a front end takes styles out, as Jupyter does of a
 notebook that is not trusted, and GitHub always, names are whole, and indents and numbers stand where they stood.
 """

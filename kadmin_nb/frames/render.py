@@ -1,6 +1,6 @@
 """Text, and HTML by `markup`, out of what a value shows. Every name in it is hostile.
 
-A table is a table at every width: one line a row, columns aligned. In a window the columns that give way are named
+A table is a table at every width: one line per row, columns aligned. In a window the columns that give way are named
 below it. Controls and bidi marks are shown as escapes in both forms, and every text and name is escaped in HTML.
 """
 

@@ -1,4 +1,4 @@
-"""Every frame's columns, once: a class a frame, by subject, and an attribute a column. `frame` says what these are.
+"""Every frame's columns, once: a class per frame, by subject, and an attribute per column. `frame` says what these are.
 
 `frame_of` is the one place that says which frame a table is, `field_of` which column one of its columns is.
 
@@ -140,7 +140,7 @@ class _Also(_OfCluster, _Taken):
 
 
 class QUOTAS(Frame, key="entity key"):
-    """One row an entity and key, sorted by both. `user` is null both for default and for absent: `level` tells."""
+    """One row per entity and key, sorted by both. `user` is null both for default and for absent: `level` tells."""
 
     shown = "rung! who! keys!"
     nouns = "quota", "quotas"
@@ -396,7 +396,7 @@ class _ClientConfig(Frame):
 
 
 class CLIENT_CONFIGS(_ClientConfig, key="user client_id key"):
-    """One row an entity and key of dynamic client configs (KIP-649), sorted by user, client-id and key."""
+    """One row per entity and key of dynamic client configs (KIP-649), sorted by user, client-id and key."""
 
     shown = "who! key! value! revision author plan_id changed_at"
     nouns = "client config", "client configs"
@@ -910,7 +910,7 @@ class _Interval(Frame):
 
 
 class QUOTAS_HISTORY(_OfCluster, QUOTAS, _Interval, key="cluster_id entity key valid_from"):
-    """The quotas of a history, one row an entity, key and time in which its value was the same. State at t:
+    """The quotas of a history, one row per entity, key and time in which its value was the same. State at t:
     `valid_from <= t AND (valid_to IS NULL OR valid_to > t)`."""
 
     level = LEVEL.of(TEXT)
@@ -937,7 +937,7 @@ class CONFIGS_HISTORY(_OfCluster, _ConfigsKept, _Interval, key="cluster_id resou
 
 
 class CLIENT_CONFIGS_HISTORY(_OfCluster, _ClientConfig, _Interval, key="cluster_id entity key valid_from"):
-    """The dynamic client configs of a history, one row an entity, key and time in which its value was the same. State
+    """The dynamic client configs of a history, one row per entity, key and time in which its value was the same. State
     at t: `valid_from <= t AND (valid_to IS NULL OR valid_to > t)`."""
 
     shown = "who! key! value! valid_from! valid_to!"

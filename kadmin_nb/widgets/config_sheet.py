@@ -1,4 +1,4 @@
-"""The sheet of configs: a row a resource and key, over a stage; what is set stands above what is not."""
+"""The sheet of configs: a row per resource and key, over a stage; what is set stands above what is not."""
 
 from __future__ import annotations
 

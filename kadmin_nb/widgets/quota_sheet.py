@@ -1,4 +1,4 @@
-"""The sheet of quotas: a row an entity, a column a key, over a stage; texts go through the parser of all doors.
+"""The sheet of quotas: a row per entity, a column per key, over a stage; texts go through the parser of all doors.
 
 An empty cell says what applies to the clients of its entity, a set one whether another quota comes first for them.
 """

@@ -1,4 +1,4 @@
-"""QUOTAS as a spreadsheet shows them: a row an entity, a column a quota key. Arrow and numpy, for a million rows."""
+"""QUOTAS as a spreadsheet shows them: a row per entity, a column per quota key. Arrow and numpy, for a million rows."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def _cell(kind: str | None) -> click.Command:
         """Stage every line of the cell, or none.
 
         \b
-        set producer_byte_rate=5MB/s user=alice   # one change a line
+        set producer_byte_rate=5MB/s user=alice   # one change per line
         remove request_percentage user=bob
         """
         if words:
