@@ -83,7 +83,7 @@ class Work:
         return Placed(frame, f"{self.there}: more than {most:,} {self.rows}")
 
     def here(self, size: str, engine: str | None) -> str:
-        """That Arrow was asked for; where a size is small enough for it, its name alone, which nobody has to read."""
+        """That Arrow was asked for; of what is small enough for it the name alone, which is not shown."""
         return f"{self.done} on Arrow, in this process: {size}; as asked" if engine == ARROW else ARROW
 
     def on_spark(self, rows: int, engine: str | None) -> str:
