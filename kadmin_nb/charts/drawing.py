@@ -125,8 +125,10 @@ def bars(rows: Any, length: str, name: str, colour: str) -> Any:
     Unsupported
         Altair is not installed.
     """
-    drawn = zip(*(rows[column].head(MOST_BARS) for column in (length, name, colour)), strict=True)
-    values = [{"length": float(long), "name": short(str(who), beside(WIDTH)), "colour": str(how)}
-              for long, who, how in drawn]  # fmt: skip
+    first = zip(*(rows[column].head(MOST_BARS) for column in (length, name, colour)), strict=True)
+    values = [{"length": float(long), "name": short(str(who), beside(2 * BARS)), "colour": str(how)}
+              for long, who, how in first]  # fmt: skip
     x, colours = alt.X("length:Q", title=length), alt.Color("colour:N", legend=legend(colour))
-    return layered(f"{length} by {name}", (), base(values).mark_bar().encode(x=x, y=names("name"), color=colours))
+    drawn = base(values).mark_bar().encode(x=x, y=names("name"), color=colours)
+    width = max(PICTURE - _room(values, "name"), 2 * BARS) if values else WIDTH
+    return layered(f"{length} by {name}", (), drawn, width=width)
