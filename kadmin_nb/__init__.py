@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .cluster.policies import check as check
     from .frames.answer import Answer as Answer
     from .frames.spark import spark_session as spark_session
+    from .local.demo import demo as demo
     from .model.grammar import ANY as ANY
     from .model.grammar import DEFAULT as DEFAULT
     from .model.grammar import Pattern as Pattern
@@ -61,6 +62,7 @@ _NAMES = {
     "cluster.doctor": "doctor",
     "cluster.policies": "check",
     "frames.answer": "Answer",
+    "local.demo": "demo",
     "frames.spark": "spark_session",
     "model.grammar": "ANY DEFAULT Pattern",
     "plans.apply_options": "ApplyOptions",

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import copyreg
 import re
+import textwrap
 from collections.abc import Iterable
 from copy import copy
 from enum import IntEnum
@@ -78,6 +79,12 @@ def printable_lines(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
+def between_words(text: str, width: int) -> list[str]:
+    """The lines of a text in lines of that width, broken between words alone."""
+    lines = (textwrap.wrap(line, width, break_on_hyphens=False, break_long_words=False) for line in text.split("\n"))
+    return [part for line in lines for part in line or [""]]
+
+
 def _message(text: str) -> str:
     """A message or hint: whatever it repeats, no secret of it, nothing that a terminal would obey."""
     return _LONG_WORD.sub(lambda word: f"{word[0][:100]}… ({len(word[0]):,} characters)", printable(redacted(text)))
@@ -120,8 +127,8 @@ class Hinted(BaseException):
         return ". ".join(filter(None, [str(self), self.hint]))
 
     def _render_traceback_(self) -> list[str]:
-        """The lines that IPython shows instead of a stack trace."""
-        return self.lines()
+        """The lines that IPython shows instead of a stack trace; JupyterLab itself would break them within words."""
+        return ["\n".join(between_words(line, 80)) for line in self.lines()]
 
 
 class KadminError(Hinted, Exception):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import socket
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,6 +50,20 @@ def load_run(folder: Path) -> Run | None:
         return documents.as_type(documents.from_json((folder / "run.json").read_text()), Run)
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
+
+
+def admin_properties() -> Path | None:
+    """The properties with which an admin connects to the local Kafka that runs: `default`, else the last started."""
+    known = [(run.name == "default", run.started_at, folder) for folder, run in all_runs() if _accepts(run)]
+    return max(known)[2] / "users" / "admin.properties" if known else None
+
+
+def _accepts(run: Run) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", next(iter(run.ports[0].values()))), timeout=1.0).close()
+    except OSError:
+        return False
+    return True
 
 
 def all_runs() -> list[tuple[Path, Run]]:

@@ -118,8 +118,8 @@ class Throttling:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The connections of one address to one broker, of all clients at it: new ones a second, how many were seen in the
-    time observed, and how many of these were open at the same time, at least: an idle one is not seen."""
+    """The connections of one address to one broker, of all clients at it: new ones per second, how many were seen in
+    the time observed, and how many of these were open at the same time, at least: an idle one is not seen."""
 
     ip: str
     broker: int
@@ -461,7 +461,7 @@ def _connections(facts: ClientFacts) -> Iterator[Finding]:
 
 def _new_connections(address: Address, facts: ClientFacts) -> Iterator[Finding]:
     """Of the quota on new connections of an address, on the broker where it opens most."""
-    key, opened = "connection_creation_rate", f"{address.ip} opened {address.opened:.3g} connections a second"
+    key, opened = "connection_creation_rate", f"{address.ip} opened {address.opened:.3g} connections per second"
     if facts.no_ip_limits:
         missing = f"{opened} on broker {address.broker}; {facts.no_ip_limits}"
         yield not_known(

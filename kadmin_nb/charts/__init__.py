@@ -7,10 +7,10 @@ is made: `pip install 'kadmin_nb[charts]'`.
 
 from __future__ import annotations
 
-from .effective import effective
-from .hierarchy import hierarchy
-from .history import history
-from .plan import plan
-from .usage import usage
+from .effective_chart import effective
+from .hierarchy_chart import hierarchy
+from .history_chart import history
+from .plan_chart import plan
+from .usage_chart import usage
 
 __all__ = ["effective", "hierarchy", "history", "plan", "usage"]

@@ -15,7 +15,7 @@ except ImportError:
     raise Unsupported("altair is not installed", hint="pip install 'kadmin_nb[charts]'") from None
 
 from .bins import Bins
-from .labels import LETTER, PICTURE, as_text
+from .labels import LETTER, PICTURE, as_text, beside, short
 from .showing import OURS, register
 
 alt: Any = altair
@@ -104,3 +104,31 @@ def log_ticks(low: float, high: float) -> list[float]:
     if len(shown) <= 8:
         return shown
     return [10.0**power for power in powers[:: len(powers) // 8 + 1] if low <= 10.0**power <= high]
+
+
+MOST_BARS = 40
+"""Bars of a picture."""
+
+
+def bars(rows: Any, length: str, name: str, colour: str) -> Any:
+    """A chart with a bar for each of the first 40 rows, in their order.
+
+    Parameters
+    ----------
+    rows
+        A pandas frame.
+    length, name, colour
+        The columns of the bars' lengths, names and colours.
+
+    Raises
+    ------
+    Unsupported
+        Altair is not installed.
+    """
+    first = zip(*(rows[column].head(MOST_BARS) for column in (length, name, colour)), strict=True)
+    values = [{"length": float(long), "name": short(str(who), beside(2 * BARS)), "colour": str(how)}
+              for long, who, how in first]  # fmt: skip
+    x, colours = alt.X("length:Q", title=length), alt.Color("colour:N", legend=legend(colour))
+    drawn = base(values).mark_bar().encode(x=x, y=names("name"), color=colours)
+    width = max(PICTURE - _room(values, "name"), 2 * BARS) if values else WIDTH
+    return layered(f"{length} by {name}", (), drawn, width=width)

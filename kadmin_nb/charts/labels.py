@@ -14,7 +14,7 @@ from typing import Any
 from ..errors import printable, printable_lines
 from ..frames.meanings import client
 from ..frames.views import counted_nouns
-from ..model.quota_keys import USER_CLIENT_KEYS
+from ..model.quota_keys import HEADS, USER_CLIENT_KEYS
 
 PICTURE, LETTER = 900, 7.2
 """Pixels of a picture with its names, and of a letter."""
@@ -53,7 +53,7 @@ def uses(rows: Sequence[Mapping[str, Any]], most: float) -> list[str]:
 
 
 def distinct(texts: Sequence[str]) -> list[str]:
-    """The texts, with a number before those that are shortened to the same."""
+    """The texts, numbered where several are shortened to the same."""
     times = Counter(texts)
     seen: Counter[str] = Counter()
     numbered = []
@@ -80,11 +80,7 @@ def part_of(shown: int, count: int, which: str) -> str:
 
 def head(key: str) -> str:
     """A quota's key in a word; another one as it is."""
-    return _HEADS.get(key, short(key))
-
-
-_HEADS = {"producer_byte_rate": "producer", "consumer_byte_rate": "consumer", "request_percentage": "request %",
-          "controller_mutation_rate": "mutations", "connection_creation_rate": "connections"}  # fmt: skip
+    return HEADS.get(key, short(key))
 
 
 def key_order(key: str) -> tuple[int, str]:

@@ -124,7 +124,7 @@ def converter() -> Any:
 
 
 def register(kind: type) -> None:
-    """Have the shell, where there is one, show charts of this room by `bundle`, unless somebody else said how."""
+    """Have a running IPython show charts of this room by `bundle`, unless another formatter is set."""
     shells = sys.modules.get("IPython.core.getipython")
     shell = shells.get_ipython() if shells else None
     formatter = shell.display_formatter.mimebundle_formatter if shell else None

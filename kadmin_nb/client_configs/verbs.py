@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..admin.compacted_topic import appended_at
 from ..errors import Invalid, UsageError
-from ..frames import schemas
+from ..frames import relational, schemas
 from ..frames import spark as sparks
 from ..frames.answer import Answer
 from ..frames.frame import Frame
@@ -155,7 +154,7 @@ class ClientConfigs:
             raise UsageError("a usage needs a key", hint="Those that produced have acks.")
         from ..usage.engines import Usage
 
-        at_work = _only_of(Usage.of(usage).of_cluster(self._kafka.id), key)
+        at_work = Usage.of(usage).of_cluster(self._kafka.id)
         if at_work.is_on_spark and (user, client_id) != (ANY, ANY):
             raise UsageError(
                 "a usage in Spark is joined whole", hint="Leave out user and client_id; filter the answer."
@@ -346,57 +345,33 @@ def _behind(value: str | None, entry: tuple[str, int] | None) -> str | None:
 
 # --- fleets ---
 
-_BY_CLIENT = ["user", "client_id"]
-
-
-def _only_of(usage: Usage, key: str) -> Usage:
-    """The usage of those that have such a config: of clients that produced, or consumed."""
-    frame: Any = usage.frame
-    quota_key = "producer_byte_rate" if key in PRODUCER_KEYS else "consumer_byte_rate"
-    if usage.is_on_spark:
-        return replace(usage, frame=frame.where(frame["key"] == quota_key))
-    return replace(usage, frame=frame.filter(pc.equal(frame["key"].cast(pa.string()), quota_key)))
-
 
 def _with_unregistered(
     answer: RegistryAnswer, usage: Usage, registered: pa.Table, key: str, fits: Callable[[str, str], bool]
 ) -> RegistryAnswer | SparkAnswer:
-    """The answer, and a row for each client of the usage that is not registered."""
-    table = answer.to_arrow()
+    """The answer, and a row for each client of the usage that has such a config and is not registered."""
+    from ..usage.limits_used import known_clients
+
+    quota_key = "producer_byte_rate" if key in PRODUCER_KEYS else "consumer_byte_rate"
+    clients = known_clients(relational.equal(usage.frame, "key", quota_key))
+    table, schema = answer.to_arrow(), schemas.FOLLOWERS.schema
     if usage.is_on_spark:
-        return _on_spark(table, usage, registered, key)
-    clients = usage.clients().to_arrow().select(_BY_CLIENT)
-    strangers = clients.join(registered, _BY_CLIENT, join_type="left anti").sort_by(
-        [(n, "ascending") for n in _BY_CLIENT]
-    )
-    rows = [
-        {**pair, "key": key, "follows": False, "reason": NEVER_REGISTERED}
-        for pair in strangers.to_pylist()
-        if fits(pair["user"], pair["client_id"])
-    ]
-    return RegistryAnswer(pa.concat_tables([table, schemas.table(schemas.FOLLOWERS, rows)]))
+        registered, rows = (sparks.to_spark(each, clients.sparkSession) for each in (registered, table))
+    else:
+        pairs = zip(*(clients[name].to_pylist() for name in _BY_CLIENT), strict=True)
+        clients, rows = clients.filter(pa.array([fits(*pair) for pair in pairs], pa.bool_())), table
+    strangers = relational.others(clients, registered, _BY_CLIENT)
+    literal = relational.words_of(strangers).literal
+    known = {"key": key, "follows": False, "reason": NEVER_REGISTERED}
+    columns = {
+        name: literal(known.get(name), schema.field(name).type) for name in schema.names if name not in _BY_CLIENT
+    }
+    both = relational.appended(rows, relational.framed(relational.with_columns(strangers, columns), schema, _IN_ORDER))
+    if usage.is_on_spark:
+        marks = {name.decode(): text.decode() for name, text in table.schema.metadata.items()}
+        return SparkAnswer(both, {**marks, ENGINE: usage.why})
+    return RegistryAnswer(both)
 
 
-_OF_THE_REGISTRY = {
-    "group_id": "STRING",
-    "group_protocol": "STRING",
-    "keys": "ARRAY<STRING>",
-    "seen_at": "TIMESTAMP",
-}
-"""The columns that only a registration has, and their types in Spark."""
-
-
-def _on_spark(table: pa.Table, usage: Usage, registered: pa.Table, key: str) -> SparkAnswer:
-    clients = usage.clients().to_spark()
-    registered_there = sparks.to_spark(registered, clients.sparkSession)
-    strangers = clients.join(registered_there, _BY_CLIENT, "left_anti").selectExpr(
-        *_BY_CLIENT,
-        *(f"CAST(NULL AS STRING) AS {name}" for name in ("software", "version", "instance")),
-        f"'{key}' AS key",
-        "false AS follows",
-        f"'{NEVER_REGISTERED}' AS reason",
-        *(f"CAST(NULL AS {kind}) AS {name}" for name, kind in _OF_THE_REGISTRY.items()),
-    )
-    marks = {name.decode(): text.decode() for name, text in table.schema.metadata.items()}
-    rows = sparks.to_spark(table, clients.sparkSession).unionByName(strangers)
-    return SparkAnswer(rows, {**marks, ENGINE: usage.why})
+_BY_CLIENT = ["user", "client_id"]
+_IN_ORDER = [(name, "ascending") for name in _BY_CLIENT]

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import warnings
+import weakref
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from datetime import timedelta
 from functools import cached_property, partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from ..client_configs.kafka import LiveKafka
 from ..errors import KadminError
 from ..frames import schemas
 from ..frames.answer import Answer
 from ..frames.schema_metadata import stamped
+from ..frames.views import counted_nouns
 from ..model.connection_settings import Settings
 from ..model.grammar import ANY
 from ..plans.apply_options import ApplyOptions, GivenOptions, GivenWaits, shows_options, with_arguments
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
     from ..state import Declared
     from ..state.diff_answer import Diff
     from ..state.snapshots import Snapshot
-    from .changes import Changes, Plans
+    from .changing import Changes, Plans
     from .observation import ObservationAnswer
     from .permissions import PermissionsAnswer
     from .users import Scram, UsersAnswer
@@ -87,7 +90,7 @@ class Cluster:
         self.port = kafka
         """What plans ask of the cluster, `admin/ports.py`; for tests and for those who build on kadmin_nb."""
         self.settings = settings
-        self.quotas = Quotas(kafka)
+        self.quotas = Quotas(kafka, weakref.ref(self))  # forgotten, it is to end its connections at once
         self.configs = Configs(kafka)
 
     @cached_property
@@ -107,14 +110,14 @@ class Cluster:
     @property
     def plans(self) -> Plans:
         """What is done with plans, besides applying them: approvals, rules, the log."""
-        from .changes import Plans
+        from .changing import Plans
 
         return Plans(self._changes)
 
     @cached_property
     def _changes(self) -> Changes:
         """The rooms of plans open when something is first to be changed."""
-        from .changes import Changes
+        from .changing import Changes
         from .permissions import user_in_words
         from .policies import guard
 
@@ -376,7 +379,7 @@ class Cluster:
         """
         from ..state.declaration import scopes_of
         from ..state.taking import snapshot_of
-        from .changes import applied_rows
+        from .changing import applied_rows
 
         if kinds is None:
             return snapshot_of(self.port, applied_since=partial(applied_rows, self.id))
@@ -457,3 +460,12 @@ class Cluster:
 
     def __repr__(self) -> str:
         return f"<Cluster {self.id} at {self.settings.bootstrap}>"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """The cluster in a line of a notebook: `3 brokers, Kafka 4.4, 38 quotas`; without what cannot be read."""
+        brokers = quotas = ""
+        with suppress(KadminError):
+            brokers = counted_nouns(len(self.port.brokers()), "broker", "brokers")
+            quotas = counted_nouns(len(self.quotas.describe().raise_for_errors()), "quota", "quotas")
+        parts = ", ".join(filter(None, [brokers, f"Kafka {self.port.version}", quotas]))
+        printer.text(f"{parts}, at {self.settings.bootstrap}")

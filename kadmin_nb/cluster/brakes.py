@@ -100,14 +100,23 @@ _VERDICTS = {
 
 
 def verdict(whose: str, found: Finding) -> str:
-    """A brake in a line."""
+    """A brake in a line, with the change that lifts it."""
+    return cause(whose, found) + ("" if found.fix is None else f". {to_lift(found)} {found.fix}")
+
+
+def to_lift(found: Finding) -> str:
+    """The words before the change that lifts a brake, or before the line that shows whether it is one."""
+    return "To know it:" if found.severity == UNKNOWN else "To lift it:"
+
+
+def cause(whose: str, found: Finding) -> str:
+    """A brake in a line: what it is, and whose."""
     brake, is_known = rules.BRAKES[found.code], found.severity != UNKNOWN
-    how = "" if found.fix is None else f". To {'lift' if is_known else 'know'} it: {found.fix}"
     if str(found.target) != whose:
         brake += f", {found.target}" + ("" if is_known else ",")
     if not is_known:
-        return f"whether {whose} is slowed by {brake} is {found.message}{how}"
-    return f"{whose} {_VERDICTS[found.evidence['state']]} {brake}: {found.message}{how}"
+        return f"whether {whose} is slowed by {brake} is {found.message}"
+    return f"{whose} {_VERDICTS[found.evidence['state']]} {brake}: {found.message}"
 
 
 # --- a topic, a broker or a group ---

@@ -75,6 +75,7 @@ class BucketUsage:
             "clients": clients,
             "windows_unknown": sum(row["windows_unknown"] for row in rows),
             "peak": highest["peak"],
+            "busiest": highest["broker"],
             "utilisation": highest["utilisation"],
             "throttle_ms": max(throttles, default=None),
             "share_throttled": max(shares, default=None),

@@ -33,7 +33,7 @@ from ..plans.kinds import by_kind, rights_to_apply, take
 from ..plans.kinds import kind_of as change_kind_of
 from ..plans.plan import Plan
 from ..plans.sending import validated
-from .changes import secret
+from .changing import secret
 
 NOBODY = "User:NAME"
 """The principal of a granting line where nobody knows what the broker calls us."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -12,7 +12,7 @@ from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Component
 from ..client_configs.kafka import LiveKafka
 from ..errors import UsageError
 from ..frames.answer import Answer
-from ..frames.schema_metadata import stamped
+from ..frames.schema_metadata import notes_of, stamped
 from ..hints import did_you_mean
 from ..model.entity import Entity
 from ..model.grammar import ANY, DEFAULT, LEFT_OUT, Selector, matcher, selector
@@ -22,6 +22,7 @@ from . import near_names
 if TYPE_CHECKING:
     from ..state import History
     from ..usage.near_and_top import NearAnswer
+    from . import Cluster
     from .audits import QuotaFindings
     from .resolving import TreeAnswer
     from .why import WhyAnswer
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 class Quotas:
     """The client quotas of a cluster (KIP-546)."""
 
-    def __init__(self, kafka: LiveKafka) -> None:
-        self._kafka = kafka
+    def __init__(self, kafka: LiveKafka, cluster: Callable[[], Cluster | None] = lambda: None) -> None:
+        self._kafka, self._cluster = kafka, cluster
 
     def describe(
         self,
@@ -166,7 +167,9 @@ class Quotas:
         from .why import why
 
         self._refuse_unknown(keys)
-        return why(self._kafka, user, client_id, keys=keys, usage=usage, to=to, history=history)
+        cluster = self._cluster()
+        stage = None if cluster is None else cluster.stage
+        return why(self._kafka, user, client_id, keys=keys, usage=usage, to=to, history=history, stage=stage)
 
     def audit(
         self, clients: object = None, *, keys: Sequence[str] | None = None, assume_default: bool = False
@@ -267,7 +270,9 @@ class Quotas:
 
         Parameters
         ----------
-        usage, keys, history, assume_default, engine
+        usage
+            USAGE, or REQUESTS such as those of `cluster.observe(20).requests()`.
+        keys, history, assume_default, engine
             As of `utilisation`.
         percent
             The share of a limit, in percent, from which a bucket counts as near.
@@ -283,11 +288,16 @@ class Quotas:
         >>> cluster.quotas.near(kn.usage.usage(requests))  # doctest: +SKIP
         """
         from ..usage import near
+        from .request_logs import Observed
+        from .why import requests_and_usage
 
+        seen_now, notes = Observed.of(usage) is not None, notes_of(usage) if isinstance(usage, pa.Table) else ()
+        _, usage = requests_and_usage(usage)
         used = self.utilisation(usage, keys=keys, history=history, assume_default=assume_default, engine=engine)
         brokers = [broker.id for broker in self._kafka.brokers()]
         quotas = self.describe(keys=keys).to_arrow()
-        return near(used, percent, brokers=brokers, quotas=quotas, are_of_now=history is None)
+        answer = near(used, percent, brokers=brokers, quotas=quotas, are_of_now=history is None and not seen_now)
+        return answer.noted(notes)
 
     def tree(
         self,

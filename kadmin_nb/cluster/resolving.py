@@ -17,7 +17,7 @@ from ..admin.ports import DEFAULT_MATCH, EXACT, SPECIFIED, Broker, Component, se
 from ..admin.wire import PATIENCE
 from ..client_configs.kafka import LiveKafka
 from ..errors import Invalid, NotFound, NotKnowable, UsageError, printable
-from ..frames import SPARK, files, refuse_unknown, schemas
+from ..frames import SPARK, frame_files, refuse_unknown, schemas
 from ..frames import spark as sparks
 from ..frames.answer import Answer
 from ..frames.blocks import NOTEBOOK, Page
@@ -437,7 +437,7 @@ def _of_file(place: Path, engine: str | None) -> Placed:
     if not place.exists():
         raise NotFound(f"no such file: {place}")
     if place.suffix != ".parquet":
-        return _of_frame(files.read_table(place), engine)
+        return _of_frame(frame_files.read_table(place), engine)
     source = _opened(place)
     rows, session = source.count_rows(), None
     if engine == SPARK or (engine is None and rows > ARROW_PAIRS):

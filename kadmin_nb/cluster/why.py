@@ -5,33 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property, partial
-from itertools import count
+from itertools import chain, count
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from ..advice.client_brakes import ClientFacts
+from ..advice.config_brakes import BITES, STANDS
 from ..client_configs.kafka import LiveKafka
 from ..errors import NotFound, UsageError, printable
 from ..frames import schemas
 from ..frames.answer import Answer
-from ..frames.blocks import NOTEBOOK, Page
-from ..frames.meanings import client
+from ..frames.blocks import NOTEBOOK, Aside, Folded, Gauge, Listing, Page
+from ..frames.meanings import client, of_limit
 from ..frames.relational import Frame, names_of
 from ..frames.schema_metadata import noted, notes_of, stamped
+from ..frames.views import counted_nouns
 from ..hints import Hint, Option, Syntax, Verb, python, sentence
-from ..model.findings import Coverage, Row
-from ..model.grammar import format_word, parts
-from ..model.quota_keys import USER_CLIENT_KEYS, on_all_brokers
-from ..resolution.rules import Effective, explain, stored_of
+from ..model import figures
+from ..model.findings import Coverage, Finding, Row
+from ..model.grammar import parts
+from ..model.levels import LEVELS, LEVELS_BY_NAME
+from ..model.quota_keys import HEADS, USER_CLIENT_KEYS, on_all_brokers, readable
+from ..resolution.rules import Effective, Stored, entity_at, explain, reaches, stored_of
 from ..resolution.shadows import Lift, Quota, lifts, only_without, words_of
 from ..state.snapshots import PartlyRead
 from ..usage.arithmetic import WHY_UNKNOWN
+from ..usage.client_use import BYTE_KEYS
 from ..usage.covered import remarks
 from ..usage.engines import Usage
 from ..usage.usage_windows import usage as request_usage
 from . import brakes, client_facts, resolving
-from .brakes import BrakesAnswer
+from .brakes import BrakesAnswer, cause, to_lift
 from .client_facts import BucketUsage
 from .observation import notes_left_on
 from .request_logs import Observed
@@ -39,6 +45,7 @@ from .request_logs import Observed
 if TYPE_CHECKING:
     from ..frames.blocks import Block
     from ..model.changes import Edit
+    from ..plans.stage import Stage
     from ..state import History
 
 SHOWN = 5
@@ -46,13 +53,18 @@ SHOWN = 5
 
 
 class WhyAnswer(PartlyRead):
-    """WHY: one row per quota key of one client. Its display is the whole answer in words, what slows the client first.
+    """WHY: one row per quota key of one client. Its display is a sentence, the levels that can limit it, and the line
+    that lifts what holds it.
 
-    `brakes` has what slows it, `explanation` the reasons of its limits, `lifts` the changes that would lift a limit,
-    `sharing` the known clients of each bucket, by key; it is empty where no USAGE was given. `others` is, of a client
-    without a client-id, what limits the user's clients with one that no quota names. `coverage` says which brokers the
-    usage has, and from when to when.
+    `brakes` has what slows it, `ladder` its levels as LADDER, `explanation` the reasons of its limits, `lifts` the
+    changes that would lift a limit, `sharing` the known clients of each bucket, by key; it is empty where no USAGE was
+    given. `others` is, of a client without a client-id, what limits the user's clients with one that no quota names.
+    `coverage` says which brokers the usage has, and from when to when.
     """
+
+    _is_frame = False
+    _is_whole = False
+    """True if nothing of it is folded."""
 
     def __init__(
         self,
@@ -64,12 +76,14 @@ class WhyAnswer(PartlyRead):
         brakes: BrakesAnswer | None = None,
         syntax: Syntax = python,
         coverage: Coverage = Coverage(),  # it is frozen
+        stored: Stored = MappingProxyType({}),
+        stage: Stage | None = None,
     ) -> None:
         brakes = BrakesAnswer("", ()) if brakes is None else brakes
         super().__init__(table, brakes.unread)
         self.explanation, self.others, self.lifts = explanation, others, lifts
         self.brakes, self._has_usage, self._syntax, self.coverage = brakes, sharing is not None, syntax, coverage
-        self.sharing = sharing or {}
+        self.sharing, self._stored, self._stage = sharing or {}, stored, stage
 
     def to_lifts(self) -> Answer:
         """LIFTS: the changes that would lift a limit, as rows."""
@@ -90,43 +104,121 @@ class WhyAnswer(PartlyRead):
             raise NotFound(f"no change {number} would lift a limit here", hint=f"There are {in_all}.")
         return self.lifts[number - before - 1].edit
 
+    def whole(self) -> WhyAnswer:
+        """The same, with every way to lift a limit, and every brake, in sight."""
+        answer = copy(self)
+        answer._is_whole = True
+        return answer
+
     def _at(self, syntax: Syntax) -> WhyAnswer:
         answer = copy(self)
         answer._syntax = syntax
         return answer
 
+    # -- what it shows
+
     def _title(self) -> str:
-        """What slows it, its culprit and the change; without a brake the limits in a sentence."""
-        if len(self.brakes):
-            return self.brakes._title()
-        return printable(_title(client(*_pair(self.explanation[0])), self._bound, self._rows, self.coverage))
+        """The limit that holds it; where something else slows it, that; without usage the tightest."""
+        for first in self.brakes.findings[:1]:
+            if not self._is_held(first) and not (self._bound and self._is_only_known(first)):
+                return printable(cause(self._client, first))
+        return printable(" ".join(self._sentences()))
+
+    def _sentences(self) -> Iterator[str]:
+        tightest = self._tightest
+        if tightest is None:
+            yield f"{self._client} has no limit: no quota of these levels is set for it."
+            return
+        level = f"level {_number(tightest)} of {len(LEVELS)}"
+        if any(map(self._is_held, self.brakes.findings)):
+            yield f"{self._client} is held by {_limit(tightest)}, {level}."
+        elif self._is_seen:
+            yield f"{self._client} was not throttled in the time observed{self.coverage.not_known}."
+            yield f"Its tightest limit is {_limit(tightest)}, {level}."
+        elif len(self._bound) == 1:
+            yield f"{self._client} is limited by {_limit(tightest)}, {level}."
+        elif tightest.key in BYTE_KEYS:
+            yield f"{self._client}: {_limit(tightest)} is the tightest byte limit, {level}."
+        else:
+            yield f"{self._client} is limited by {' and '.join(map(_limit, self._bound))}."
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """The limits, each once, with those that they override."""
-        lost = [[{"level": o.level, "value": o.value} for o in e.overridden] for e in self.explanation]
-        return [self._table.append_column("overridden", pa.array(lost, schemas.OVERRIDDEN))]
+        """How much of the limit is used, how much was seen, and the levels."""
+        yield from self._use()
+        yield ""
+        yield self.ladder.to_arrow()
+        yield ""
+
+    @property
+    def ladder(self) -> Answer:
+        """LADDER: its levels with the quotas of each, and the sharers of each limit that applies."""
+        rows = chain(_rungs(self.explanation, self._stored), map(self._sharers, self._bound))
+        return Answer(schemas.table(schemas.LADDER, rows))
+
+    def _use(self) -> Iterator[Block]:
+        tightest = self._tightest
+        row = next((row for row in self._rows if tightest is not None and row["key"] == tightest.key), None)
+        if row is not None and self._is_seen and not self._is_unseen:
+            key, unknown = row["key"], row["windows_unknown"]
+            words = of_limit(str(key), row["peak"], unknown, row["value"])
+            share = "" if row["utilisation"] is None else f" ({figures.percent(row['utilisation'])})"
+            where = "" if row["busiest"] is None else f" on broker {row['busiest']}"
+            throttled = self._throttled(row)
+            gauge = f"{words}{share}{where}{throttled}"
+            yield Gauge(HEADS[str(key)], row["utilisation"], printable(gauge), is_bad=bool(throttled))
+        if self._has_usage:
+            yield from map(Aside, remarks(self.coverage))
+
+    def _throttled(self, row: Row) -> str:
+        if not row["throttle_ms"]:
+            return ""
+        longest = f"up to {figures.milliseconds(row['throttle_ms'])}"
+        share = row["share_throttled"]
+        return f", throttled {longest if share is None else f'in {figures.share(share)} of windows'}"
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         syntax = page.syntax or self._syntax
-        yield from filter(None, ("\n".join(self._reasons(effective)) for effective in self.explanation))
-        if len(self.brakes) > 1:
-            yield "What slows it:"
-            yield self.brakes.to_arrow()
-        if self.lifts:
-            yield "To lift it:" if len(self._bound) == 1 else "To lift one of them:"
-            yield self.to_lifts().to_arrow()
-            staged = (number for number, brake in enumerate(self.brakes.findings, 1) if brake.edit)
-            number = next(staged, len(self.brakes) + 1)
-            way = Verb(f"quota why {self._client} --stage {number}", f"cluster.stage.add([answer.edit({number})])")
-            yield f"{syntax(way)} stages the first."
-        if unknown := [row["key"] for row in self._rows if row["windows_unknown"]]:
+        if self._tightest is not None and (reach := self._reach(self._tightest)):
+            yield reach
+        yield from self._recommended(syntax)
+        yield from self._further(syntax)
+        if unknown := [HEADS[row["key"]] for row in self._rows if row["windows_unknown"]]:
             yield f"The use of {', '.join(unknown)} is not known in full. {WHY_UNKNOWN}"
         if not self._has_usage:
             watching = "" if syntax is python else "--for 20s or "
             yield f"Add {watching}{syntax(Option('usage', 'NAME'))} to see what it used and who shares the limit."
-        if not len(self.brakes):
-            yield from remarks(self.coverage)
         yield from self.notes
+
+    def _recommended(self, syntax: Syntax) -> Iterator[Block]:
+        """The one line to type."""
+        if self._is_fixed:
+            yield from self._remedy(1, self.brakes.findings[0], syntax)
+        elif self._raising is not None:
+            number, lift = self._raising
+            yield f"To raise it ({_reaching(lift)}):"
+            yield _typed_lift(number, lift, syntax)
+
+    def _further(self, syntax: Syntax) -> Iterator[Block]:
+        """The other ways, and the other brakes."""
+        numbered = enumerate(self.lifts, 1 + len(self.brakes))
+        lifts = [pair for pair in numbered if self._is_fixed or pair != self._raising]
+        brakes = [*enumerate(self.brakes.findings, 1)][self._is_fixed :]
+        of_brakes = ([printable(cause(self._client, one)), *self._remedy(n, one, syntax)] for n, one in brakes)
+        of_lifts = ([f"{n}: {_reaching(lift)}", _typed_lift(n, lift, syntax)] for n, lift in lifts)
+        ways = counted_nouns(len(lifts), "other way to raise a limit", "other ways to raise a limit")
+        others = counted_nouns(len(brakes), "other brake", "other brakes")
+        for title, attribute, each in ((others, "brakes", of_brakes), (ways, "to_lifts()", of_lifts)):
+            how = f".{attribute} has" if syntax is python else f"{syntax(Option('all'))} shows"
+            if blocks := [*chain.from_iterable(each)]:
+                yield from [f"{title}:", *blocks] if self._is_whole else [Folded(title, blocks, f"{how} {title}.")]
+
+    def _remedy(self, number: int, found: Finding, syntax: Syntax) -> Iterator[Block]:
+        """The line that lifts a brake, or that shows whether it is one."""
+        if found.edit is not None and found.fix is not None:
+            yield to_lift(found)
+            yield _typed(found.fix, number, found.edit, syntax)
+        elif found.fix is not None:
+            yield printable(f"{to_lift(found)} {found.fix}")
 
     @cached_property
     def _rows(self) -> list[Row]:
@@ -139,20 +231,95 @@ class WhyAnswer(PartlyRead):
 
     @property
     def _client(self) -> str:
-        return _words(*_pair(self.explanation[0]))
+        return client(*_pair(self.explanation[0]))
 
-    def _reasons(self, effective: Effective) -> Iterator[str]:
+    @property
+    def _is_seen(self) -> bool:
+        """True if some of its use is known."""
+        return any(row["windows_unknown"] is not None for row in self._rows)
+
+    @property
+    def _is_unseen(self) -> bool:
+        """True if usage was given, and no request of the client is in it."""
+        return any(found.code == "unseen" for found in self.brakes.findings)
+
+    def _is_only_known(self, found: Finding) -> bool:
+        """True of what slows nothing now, where nobody looked what the client uses."""
+        return found.evidence["state"] == STANDS and not self._has_usage
+
+    @staticmethod
+    def _is_held(found: Finding) -> bool:
+        """True of a limit that holds the client, for no other reason than that it is used up."""
+        return found.code in ("client-quota", "request-quota") and found.evidence["state"] == BITES
+
+    @property
+    def _is_fixed(self) -> bool:
+        """True if the first brake has its own remedy."""
+        return any(found.fix and not self._is_only_known(found) for found in self.brakes.findings[:1])
+
+    @property
+    def _tightest(self) -> Effective | None:
+        """The limit that holds it; else the one of which most is used; without usage the lowest of bytes."""
+        held = [found.key for found in self.brakes.findings if self._is_held(found)]
+        used = {row["key"]: row["utilisation"] or 0.0 for row in self._rows}
+
+        def order(limit: Effective) -> tuple[bool, float, bool, float]:
+            return limit.key not in held[:1], -used.get(limit.key, 0.0), limit.key not in BYTE_KEYS, limit.value or 0.0
+
+        return min(self._bound, key=order, default=None)
+
+    @property
+    def _raising(self) -> tuple[int, Lift] | None:
+        """The change that lifts the tightest limit, and reaches the fewest clients; with its number."""
+        tightest = self._tightest
+        numbered = enumerate(self.lifts, 1 + len(self.brakes))
+        return next((pair for pair in numbered if tightest and pair[1].edit.key == tightest.key), None)
+
+    def _reach(self, effective: Effective) -> str:
         """The clients that this limit does not reach, and the others that draw from it."""
         beside = next((one for one in self.others if one.key == effective.key), effective)
+        said = []
         if beside.entity not in (None, effective.entity):
             assert beside.entity is not None
             assert beside.value is not None
-            reach = only_without(Quota(beside.entity, beside.key, beside.value))
-            yield printable(f"{effective.key}: this reaches {reach}")
-        if others := [pair for pair in self.sharing.get(effective.key, ()) if pair != _pair(effective)]:
-            named = ", ".join(_words(*pair) for pair in others[:SHOWN])
+            said.append(f"reaches {only_without(Quota(beside.entity, beside.key, beside.value))}")
+        if others := self._neighbours(effective):
+            named = ", ".join(client(*pair) for pair in others[:SHOWN])
             more = f" and {len(others) - SHOWN:,} more" if len(others) > SHOWN else ""
-            yield printable(f"{effective.key}: shared with {named}{more}")
+            said.append(f"is shared with {named}{more}")
+        return printable(f"{HEADS[effective.key]} {'; it '.join(said)}.") if said else ""
+
+    def _neighbours(self, effective: Effective) -> list[tuple[str, str]]:
+        """The other known clients that share a limit."""
+        return [pair for pair in self.sharing.get(effective.key, ()) if pair != _pair(effective)]
+
+    def _sharers(self, effective: Effective) -> Row:
+        """The last row of the ladder, of one key: who shares the limit that applies."""
+        others = len(self._neighbours(effective))
+        if not effective.is_shared:
+            words = NOT_SHARED
+        elif self._has_usage:
+            words = counted_nouns(others, "client", "clients") if others else "none seen"
+        else:
+            words = _SHARERS[effective.level or ""]
+        return {"entity": SHARED_WITH, "key": effective.key, "standing": words}
+
+    # -- in a notebook
+
+    def _ipython_display_(self) -> None:
+        """With a button beside each line that makes a change, where one can click."""
+        from ..widgets.table_sheet import AnswerPanel
+
+        AnswerPanel(self, stage=self._stage)._ipython_display_()
+
+
+SHARED_WITH, NOT_SHARED = "shared with", "nobody"
+_SHARERS = {
+    "USER": "its client-ids",
+    "DEFAULT_USER": "its client-ids",
+    "CLIENT": "its users",
+    "DEFAULT_CLIENT": "its users",
+}
 
 
 def why(
@@ -164,6 +331,7 @@ def why(
     usage: object,
     to: tuple[str, float] | None,
     history: History | None = None,
+    stage: Stage | None = None,
 ) -> WhyAnswer:
     """Everything that is known of the limits of one client; see `Quotas.why`."""
     pair = _one_name("user", user), _one_name("client-id", client_id)
@@ -180,7 +348,7 @@ def why(
     others = () if pair[1] else explain(stored, pair[0], None, asked)
     unobserved = notes_of(usage) if isinstance(usage, pa.Table) else ()
     observed = Observed.of(usage)
-    requests, usage = _requests_and_usage(usage)
+    requests, usage = requests_and_usage(usage)
     used = None if usage is None else client_facts.bucket_usage(kafka, usage, explanation, history)
     table = stamped(schemas.table(schemas.WHY, _rows(explanation, len(brokers), used)), kafka.id, marks)
     missing = resolving.unread(registered, rows)
@@ -196,10 +364,13 @@ def why(
     further = tuple(lift for lift in tried if lift.edit not in found.edits())
     notes = [*unobserved, *missing.values(), *found.notes, *notes_left_on(kafka)]
     sharing = None if used is None else used.sharing
-    return WhyAnswer(noted(table, notes), explanation, others, further, sharing, found, coverage=facts.coverage)
+    return WhyAnswer(
+        noted(table, notes), explanation, others, further, sharing, found, coverage=facts.coverage, stored=stored,
+        stage=stage,
+    )  # fmt: skip
 
 
-def _requests_and_usage(given: object) -> tuple[Frame | None, object]:
+def requests_and_usage(given: object) -> tuple[Frame | None, object]:
     """The requests, where these were given, and their usage."""
     if given is None:
         return None, None
@@ -233,15 +404,47 @@ def _rows(explanation: Iterable[Effective], brokers: int, used: BucketUsage | No
         }
 
 
-def _title(client: str, bound: Sequence[Effective], rows: Sequence[Row], coverage: Coverage) -> str:
-    if not bound:
-        return f"{client} is unlimited."
-    first, last = ", ".join(e.key for e in bound[:-1]), bound[-1].key
-    limits = f"{first} and {last}" if first else last
-    if any(row["windows_unknown"] is not None for row in rows):
-        unseen = coverage.not_known
-        return f"{client} was not throttled in the time observed{unseen}. It is limited by {limits}, on each broker."
-    return f"{client} is limited by {limits}, on each broker."
+def _rungs(explanation: Sequence[Effective], stored: Stored) -> Iterator[Row]:
+    """The levels that can limit a client, each with its quotas and which of them apply."""
+    user, client_id = _pair(explanation[0])
+    for level in LEVELS:
+        if not reaches(level, user, client_id):
+            continue
+        entity = entity_at(level, user, client_id)
+        row = {"level": level.name, "entity": str(entity)}
+        set_here = [limit for limit in explanation if (entity, limit.key) in stored]
+        for limit in set_here:
+            standing = "applies" if limit.entity == entity else "overridden"
+            yield {**row, "key": limit.key, "value": stored[entity, limit.key], "standing": standing}
+        if not set_here:
+            yield row
+
+
+def _limit(limit: Effective) -> str:
+    """A limit in words: `producer 5 MB/s per broker`; mutations are counted once, by the active controller."""
+    assert limit.value is not None
+    per_broker = "" if on_all_brokers(limit.key, 1.0, 2) == 1.0 else " per broker"
+    return f"{HEADS[limit.key].removesuffix(' %')} {readable(limit.key, limit.value)}{per_broker}"
+
+
+def _number(limit: Effective) -> int:
+    """The number of the level that a limit is set on, from 1."""
+    return LEVELS_BY_NAME[limit.level or ""].number + 1
+
+
+def _reaching(lift: Lift) -> str:
+    """The clients that a change reaches, and what else comes of it."""
+    return printable("; ".join(filter(None, [lift.reach, lift.consequence])))
+
+
+def _typed_lift(number: int, lift: Lift, syntax: Syntax) -> Listing:
+    return _typed(f"quota {words_of(lift.edit)}", number, lift.edit, syntax)
+
+
+def _typed(line: str, number: int, edit: Edit, syntax: Syntax) -> Listing:
+    """A line to type, and the change that it makes."""
+    text = syntax(Verb(line, f"cluster.stage.add([answer.edit({number})])  # {line}"))
+    return Listing([printable(f"  {text}")], 1, "lines", types=True, edit=edit)
 
 
 def _lift_row(number: int, lift: Lift) -> dict[str, object]:
@@ -257,7 +460,3 @@ def _lift_row(number: int, lift: Lift) -> dict[str, object]:
 
 def _pair(effective: Effective) -> tuple[str, str]:
     return effective.user or "", effective.client_id or ""
-
-
-def _words(user: str, client_id: str) -> str:
-    return " ".join(filter(None, (format_word("user", user), format_word("client-id", client_id) if client_id else "")))

@@ -45,7 +45,7 @@ def write_file(value: Any, place: Path, *, raw: bool) -> None:
 
     if not isinstance(value, Tabular):
         raise UsageError("--out works with frames only")
-    from ..frames.files import write_table
+    from ..frames.frame_files import write_table
 
     write_table(value.to_arrow(), place, raw=raw)
 
@@ -57,7 +57,7 @@ def as_json(value: Any) -> Text:
 
 def as_csv(value: Any) -> PlanText:
     """The rows as CSV; on a screen its texts are escaped."""
-    from ..frames.files import csv_text
+    from ..frames.frame_files import csv_text
 
     return as_lines(_CSV_ROW.findall(csv_text(value.to_arrow())))
 
@@ -76,9 +76,13 @@ _CSV_ROW = re.compile(r'(?:"[^"]*"|[^"\n])+')
 
 def json_lines(value: Any) -> Iterator[str]:
     """The same line by line: the rows of a frame as `--out FILE.json` writes them, anything else as a text."""
-    from ..frames import files
+    from ..frames import frame_files
 
-    return files.json_lines(value.to_arrow()) if hasattr(value, "to_arrow") else iter([files.json_text(str(value))])
+    return (
+        frame_files.json_lines(value.to_arrow())
+        if hasattr(value, "to_arrow")
+        else iter([frame_files.json_text(str(value))])
+    )
 
 
 PRINT_FORMATS = ("cell", "python", "kafka-configs", "markdown")

@@ -15,7 +15,7 @@ from ..plans import change_words
 from . import completions, options
 from .change_options import again, changing
 from .click_glue import Verbs, words
-from .history import history_at
+from .history_verbs import history_at
 from .options import read_selectors
 from .session import PlanOptions, Session
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import shlex
+import os
 import sys
-import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +12,16 @@ import click
 
 import kadmin_nb as kn
 
-from .. import local as kafkas
-from ..local import LocalKafka
+from ..frames.blocks import BOLD, inked
+from ..local.demo import CLIENTS, demo_kafka
+from ..model.changes import VERIFIED
 from . import run
-from .chosen_cluster import forget_local
+from .chosen_cluster import choose_local, forget_local
 from .click_glue import Text, Verbs
 from .session import Session
-from .windows import fitted_lines
+from .windows import can_colour, fitted_lines
 
-_name_option = click.option("--name", default="default", show_default=True, help="The name of the local Kafka.")
+_name_option = click.option("--name", help="The name of the local Kafka; default: the only one, or default.")
 
 
 @click.group(cls=Verbs, invoke_without_command=True)
@@ -57,8 +55,9 @@ def local(ctx: click.Context) -> Any:
 @click.option("--version", help="Kafka's version (4.4.0).")
 @_name_option
 @click.pass_obj
-def start(session: Session, nodes: str, secure: bool, version: str | None, name: str) -> Any:
+def start(session: Session, nodes: str, secure: bool, version: str | None, name: str | None) -> Any:
     """Start it, and print how to connect."""
+    name = "default" if name is None else name
     running = kn.local.launch(name, int(nodes), secure, version, progress=session.note)
     target = str(running.client_properties) if secure else running.bootstrap
     return Text(f"Kafka {name} is up at {running.bootstrap}\n{session.started_local(name, target)}")
@@ -66,87 +65,59 @@ def start(session: Session, nodes: str, secure: bool, version: str | None, name:
 
 @local.command()
 @_name_option
-def stop(name: str) -> Any:
+def stop(name: str | None) -> Any:
     """Stop it and remove its data."""
-    kn.local.stop(name)
-    forget_local(name)
-    return Text(f"Kafka {name} is stopped")
+    running = kn.local.find(name)
+    running.stop()
+    forget_local(running.name)
+    return Text(f"Kafka {running.name} is stopped")
 
 
 @local.command()
 @click.option("--hostile", is_flag=True, help="Also add misleading names: markup, options, scripts.")
 @_name_option
 @click.pass_obj
-def seed(session: Session, name: str, hostile: bool) -> Any:
+def seed(session: Session, name: str | None, hostile: bool) -> Any:
     """Add the quotas, topics and configs of a typical company.
 
     There are quotas at all eight levels, and of ips.
     """
     with kn.local.find(name).connect() as cluster:
-        return kn.local.seed(cluster, hostile=hostile, progress=session.note)
+        made = kn.local.seed(cluster, hostile=hostile, progress=session.note)
+    changed = sum(row["state"] == VERIFIED for row in made)
+    if not changed:
+        return Text(f"nothing to change: all {len(made)} quotas and configs are set already")
+    return Text(f"{changed} quotas and configs are set, and verified on every broker")
 
 
-CLIENT = ("user=team-orders", "client-id=billing")
-CHANGE = "set producer_byte_rate=8MB/s user=team-orders client-id=billing"
+STEPS = {
+    "Which limits are there?": "quota tree user=team-orders --any client-id",
+    "Which of them holds a client?": "quota why user=team-orders client-id=billing --for 5s",
+    "A slip of the finger is caught": "quota set producer_byte_rate=5 user=alice",
+    "Raise the limit, and verify it": "quota set producer_byte_rate=8MB/s user=team-orders client-id=billing --apply",
+}
+"""The lines of the demo, by what each is for."""
+
+_TOUR = Path(__file__).parents[2] / "notebooks" / "tour.ipynb"
 
 
-@dataclass(frozen=True)
-class Step:
-    """A heading, and a line of words to run under it."""
-
-    heading: str
-    words: tuple[str, ...]
-
-
-def demo(keep: bool = False) -> Text:
-    """Walk the whole thread on a local Kafka; `keep` leaves it running as `demo`."""
-    start = kafkas.launch if keep else kafkas.start
-    kafka = start(name="demo", progress=_print_note)
+def demo(session: Session) -> Text:
+    """Four answers of a local Kafka with live traffic, which stays."""
+    kafka = demo_kafka(progress=session.note)
+    clients = ", ".join(f"{client.user}/{client.client_id}" for client in CLIENTS)
+    print(f"Kafka {kafka.version} is running at {kafka.bootstrap}, with the quotas of a company and")
+    print(f"{len(CLIENTS)} clients under load: {clients}.")
+    typed = Session(target=str(kafka.client_properties), watch=session.watch)
     try:
-        _walk(kafka)
+        for number, (question, line) in enumerate(STEPS.items(), 1):
+            heading = f"{number}  {question}"
+            print(f"\n{inked(heading, BOLD if can_colour(sys.stdout) else '')}\n   kadmin-nb {line}\n", flush=True)
+            print(*fitted_lines(run(line.split(), typed).value, sys.stdout), sep="\n", flush=True)
     finally:
-        if not keep:
-            kafka.stop()
-    if keep:
-        return Text(f"\nIt keeps running at {kafka.bootstrap}. To stop it: kadmin-nb local stop --name demo")
-    stopped = "The local Kafka is stopped; kadmin-nb demo --keep leaves it running."
-    return Text(f"\n{stopped}\nIn a notebook: notebooks/tour.ipynb.")
-
-
-def _walk(kafka: LocalKafka) -> None:
-    print(f"== A real Kafka {kafka.version}, one node, at {kafka.bootstrap}, with quotas and configs")
-    with kafka.connect() as cluster:
-        kafkas.seed(cluster, progress=_print_note)
-    session = Session(target=kafka.bootstrap)
-    try:
-        for step in steps(kafka):
-            print(f"\n== {step.heading}\n$ kadmin-nb {shlex.join(step.words)}", flush=True)
-            print(*fitted_lines(run(step.words, session).value, sys.stdout), sep="\n", flush=True)
-    finally:
-        session.close()
-
-
-def steps(kafka: LocalKafka) -> Iterator[Step]:
-    """The thread, line by line."""
-    document = Path(tempfile.mkdtemp(prefix="kadmin-demo-")) / "change_quotas.ipynb"
-    parameters = {"cluster": kafka.bootstrap, "changes": json.dumps([CHANGE]), "apply": "true", "reason": "demo"}
-    runbook = [word for name, value in parameters.items() for word in ("-p", f"{name}={value}")]
-    yield Step("Client quotas as stored", ("quota", "describe"))
-    yield Step("The hierarchy, and shadowed quotas", ("quota", "tree", "user=team-orders", "--any", "client-id"))
-    yield Step(
-        "Configs with their sources", ("config", "describe", "topic=orders", "topic=orders.dlq", "--keys", _KEYS)
-    )
-    yield Step("Which quota limits a client, and why", ("quota", "resolve", *CLIENT, "--overridden"))
-    yield Step("A planned change: before, after, and the broker's validation", ("quota", *shlex.split(CHANGE)))
-    yield Step("The same as a runbook, run by papermill, applied and verified on every broker", (
-        "runbook", "run", "change_quotas", *runbook, "-o", str(document)))  # fmt: skip
-    yield Step(
-        "Which quota limits it now", ("quota", "resolve", *CLIENT, "--keys", "producer_byte_rate", "--overridden")
-    )
-
-
-_KEYS = "retention.ms,cleanup.policy,min.insync.replicas"
-
-
-def _print_note(text: str) -> None:
-    print(f"   {text}", file=sys.stderr, flush=True)
+        typed.close()
+    chosen = choose_local(kafka.name, str(kafka.client_properties))
+    use = [] if chosen.local == kafka.name else ["kadmin-nb use local"]
+    tour = [f"jupyter lab {os.path.relpath(_TOUR)}"] * (find_spec("jupyterlab") is not None and _TOUR.exists())
+    lines = [*use, "kadmin-nb quota tree", "kadmin-nb quota describe user=team-orders", "kadmin-nb doctor", *tour]
+    stays = f"It stays until `kadmin-nb local stop --name {kafka.name}`. Next:"
+    return Text("\n".join(["", stays, *(f"  {line}" for line in lines)]))

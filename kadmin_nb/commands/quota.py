@@ -16,7 +16,7 @@ from . import completions, options
 from .change_options import changing, planning
 from .chart import chart
 from .click_glue import FRAME, Verbs, words
-from .history import history_at
+from .history_verbs import history_at
 from .options import Length, read_selectors
 from .session import PlanOptions, Session, frame_in_arrow, frame_or_file, spark_for, usage_frame, with_progress
 from .usage import near, note, top, usage
@@ -110,6 +110,7 @@ def resolve(
 @click.option("--history", "where", metavar="WHERE", help="Judge the usage by the limits of its time, by this history.")
 @click.option("--to", metavar="KEY=VALUE", help="The limit you want, such as producer_byte_rate=20MB/s.")
 @click.option("--stage", "number", type=int, metavar="N", help="Stage number N of the changes that would lift it.")
+@click.option("--all", "is_whole", is_flag=True, help="Also the other ways to raise a limit, and the other brakes.")
 def why(
     session: Session,
     words: tuple[str, ...],
@@ -119,11 +120,12 @@ def why(
     where: str | None,
     to: str | None,
     number: int | None,
+    is_whole: bool,
 ) -> Any:
     """Show what slows a client, its limits, and how to lift them.
 
-    It begins with the brake, its culprit and the smallest change. It shows which quota applies, who shares it, and how
-    much of it is used.
+    It begins with what holds the client, and shows which quotas apply at which level, who shares them, and the line
+    that raises the limit.
 
     \b
     {here} user=alice client-id=app
@@ -147,6 +149,7 @@ def why(
         to=None if key is None else (key, parse_value(key, value)),
         history=history_at(where),
     )
+    answer = answer.whole() if is_whole else answer
     return answer if number is None else session.change([answer.edit(number)], PlanOptions())
 
 

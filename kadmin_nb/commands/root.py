@@ -7,21 +7,22 @@ from typing import Any
 import click
 
 from .click_glue import LazyVerbs, Text
+from .session import Session
 
 SECTIONS = {
     "Quotas and configs": {
         "quota": ("quota", "Client quotas: list, explain and change them."),
         "config": ("config", "Configs of topics, brokers, loggers, groups, metrics."),
-        "client-configs": ("client_configs", "Clients that follow dynamic configs."),
-        "scram": ("scram", "SCRAM users: list them, set passwords, delete."),
+        "client-configs": ("client_configs_verbs", "Clients that follow dynamic configs."),
+        "scram": ("scram_verbs", "SCRAM users: list them, set passwords, delete."),
         "users": ("current_cluster", "List users: credentials, quotas, ACLs, usage."),
     },
     "Plans and files": {
-        "plan": ("plan", "Saved plans: show, apply, verify, roll back."),
+        "plan": ("plan_verbs", "Saved plans: show, apply, verify, roll back."),
         "export": ("declared", "Write quotas and configs to a YAML or JSON file."),
-        "diff": ("diff", "Compare two clusters, files or times."),
+        "diff": ("diff_verb", "Compare two clusters, files or times."),
         "policy": ("policy", "A team's rules for quotas and configs."),
-        "history": ("history", "Record clusters, and look up what was set when."),
+        "history": ("history_verbs", "Record clusters, and look up what was set when."),
         "runbook": ("runbook", "Runbooks: notebooks with parameters."),
     },
     "Clusters": {
@@ -35,7 +36,7 @@ SECTIONS = {
     "Kafka's own command lines": {
         "kafka-configs": ("kafka_configs", "kafka-configs.sh: its arguments and its output."),
         "kafka-client-quotas": ("kafka_client_quotas", "The command line that KIP-546 describes."),
-        "scram-credentials": ("scram", "The scram-credentials tool of KIP-248."),
+        "scram-credentials": ("scram_verbs", "The scram-credentials tool of KIP-248."),
     },
 }
 """The verbs under their headings in help: the module of each, and its line there. No module is imported for that."""
@@ -80,9 +81,9 @@ def help_(ctx: click.Context, topic: str | None) -> Any:
 
 
 @root.command()
-@click.option("--keep", is_flag=True, help="Leave the local Kafka running.")
-def demo(keep: bool) -> Any:
+@click.pass_obj
+def demo(session: Session) -> Any:
     """See it in a minute: a real Kafka, a verified change."""
     from .local import demo as run
 
-    return run(keep)
+    return run(session)

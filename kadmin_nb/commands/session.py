@@ -168,7 +168,7 @@ class Session:
 
     def refuse_out(self, name: str) -> None:
         """Refuse an `--out` that could not be written, before anything is done: in the terminal it is a file."""
-        from ..frames.files import FILES
+        from ..frames.frame_files import FILES
 
         if not name.endswith(FILES):
             raise UsageError(f"--out {name} does not end in {', '.join(FILES)}")
@@ -321,12 +321,12 @@ def frame_or_file(session: Session, name: Any) -> Any:
 
 def read_frame(session: Session, name: Any, kind: type[Frame] | None = None) -> Any:
     """The frame of that name; a file is read, with the types of its kind if one is given. None without a name."""
-    from ..frames import files
+    from ..frames import frame_files
 
     frame = None if name is None else frame_or_file(session, name)
     if isinstance(frame, Path):
-        table = files.read_table(frame)
-        return table if kind is None else files.typed(table, kind.schema)
+        table = frame_files.read_table(frame)
+        return table if kind is None else frame_files.typed(table, kind.schema)
     return frame
 
 

@@ -16,12 +16,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TextIO
 
 from .. import files
-from ..errors import ExitState, Hinted, Interrupted, KadminError, NotFound, UsageError, printable
+from ..errors import ExitState, Hinted, Interrupted, KadminError, NotFound, UsageError, between_words, printable
 from ..frames.blocks import DIM, RED, ROWS, inked
 from ..hints import terminal
 from . import Result, run
 from .session import Session
-from .windows import PAGED_ROWS, StatusLine, can_ask, can_colour, can_page, fitted_lines, show_in_pager
+from .windows import PAGED_ROWS, StatusLine, can_ask, can_colour, can_page, fitted_lines, show_in_pager, width_of
 
 if TYPE_CHECKING:
     from ..frames.display import Display
@@ -272,16 +272,18 @@ def _say(exc: Hinted, colour: bool) -> None:
 
 
 def _in_colours(lines: Iterable[str], colour: bool) -> Iterator[str]:
-    """The lines of an error: its kind in red, a hint dim."""
+    """The lines of an error, as wide as the window: its kind in red, a hint dim."""
     has_colour = colour and can_colour(sys.stderr)
-    for number, line in enumerate(lines):
-        kind, colon, message = line.partition(": ")
+    for number, text in enumerate(lines):
+        kind, colon, _ = text.partition(": ")
+        is_hint = number or kind == "Hint"
+        first, *others = between_words(text, width_of(sys.stderr)) if sys.stderr.isatty() else [text]
         if not has_colour or not colon:
-            yield line
-        elif number or kind == "Hint":
-            yield inked(line, DIM)
+            yield from (first, *others)
+        elif is_hint:
+            yield from (inked(line, DIM) for line in (first, *others))
         else:
-            yield f"{inked(kind, RED)}: {message}"
+            yield from (first.replace(kind, inked(kind, RED), 1), *others)
 
 
 def _print_note(text: str) -> None:
@@ -296,7 +298,7 @@ def _note_above(status: StatusLine, text: str) -> None:
 
 def frame_in_file(name: str) -> Any:
     """The frame in a Parquet or CSV file."""
-    from ..frames.files import read_table
+    from ..frames.frame_files import read_table
 
     place = Path(name)
     if not place.exists():

@@ -16,7 +16,7 @@ from ..errors import UsageError
 from ..model.times import length_of_time
 from . import completions, options
 from .click_glue import FRAME, FrameName, Verb
-from .history import history_at
+from .history_verbs import history_at
 from .options import Finite, Length
 from .session import (
     FRAME_FILES,
@@ -29,6 +29,7 @@ from .session import (
 )
 
 if TYPE_CHECKING:
+    from ..cluster.observation import ObservationAnswer
     from ..frames.answer import Answer
     from ..usage.engines import LogEngine, Usage
     from ..usage.request_log import Counts, Requests
@@ -290,6 +291,19 @@ def usage(
         return with_progress(used.clients() if clients else used.answer(), session)
 
 
+observing = click.option(
+    "--for", "seconds", default="20s", show_default=True, type=Length(), metavar="TIME",
+    help="Without a SOURCE: observe for this long.",
+)  # fmt: skip
+"""The time that is observed where no usage is given."""
+
+
+def _observed(session: Session, seconds: float) -> ObservationAnswer:
+    """An observation of the brokers whose requests can be read from here."""
+    observed: ObservationAnswer = session.cluster.observe(seconds, to_read=True, progress=session.progress)
+    return observed
+
+
 @click.command(cls=Verb)
 @options.reading
 @options.detailed("a limit is near, 1 when that is not known")
@@ -303,26 +317,31 @@ def usage(
     help="The share of a limit from which it counts as near.",
 )
 @click.option("--history", metavar="WHERE", help="Judge each window by the limit of its time, by this history.")
+@observing
 @options.assume_default
 def near(
-    session: Session, source: UsageSource, keys: tuple[str, ...], percent: float, history: str | None,
+    session: Session, source: UsageSource, keys: tuple[str, ...], percent: float, history: str | None, seconds: float,
     assume_default: bool,
 ) -> Any:  # fmt: skip
     """List clients near or over a limit, or throttled.
 
-    The limits are those that the current cluster has now. The worst is listed first.
+    The limits are those that the current cluster has now. The worst is listed first. Without a SOURCE a local Kafka is
+    observed.
 
     \b
+    {here} --for 20s
     {here} logs/kafka-request.log* --broker 1 --tz UTC
     {here} usage.parquet --percent 60
     """
+    more: dict[str, Any] = {"percent": percent, "keys": options.keys_of(keys), "assume_default": assume_default}
+    if not source.sources:
+        answer = session.cluster.quotas.near(_observed(session, seconds).requests(), **more)
+        _note_unless_shown(session, answer.warnings)
+        return answer
     source.check()
     used = source.read(session)
-    of_its_time = history_at(history)
     with where_spark_is(session, used.is_on_spark):
-        answer = session.cluster.quotas.near(
-            used, percent=percent, keys=options.keys_of(keys), history=of_its_time, assume_default=assume_default
-        )
+        answer = session.cluster.quotas.near(used, history=history_at(history), **more)
         _note_unless_shown(session, answer.warnings)
         return answer
 
@@ -332,9 +351,7 @@ def near(
 @source
 @options.keys(completions.quota_keys)
 @click.option("--most", type=int, default=10, show_default=True, help="The number of clients of each key.")
-@click.option(
-    "--for", "seconds", default="10s", show_default=True, type=Length(), metavar="TIME", help="Observe for this long."
-)
+@observing
 def top(session: Session, source: UsageSource, keys: tuple[str, ...], most: int, seconds: float) -> Any:
     """List the clients that use most of each key.
 
@@ -347,7 +364,7 @@ def top(session: Session, source: UsageSource, keys: tuple[str, ...], most: int,
     """
     more: dict[str, Any] = {"keys": options.keys_of(keys), "most": most}
     if not source.sources:
-        answer = session.cluster.observe(seconds, to_read=True, progress=session.progress).top(**more)
+        answer = _observed(session, seconds).top(**more)
         _note_unless_shown(session, answer.warnings)
         return answer
     source.check()

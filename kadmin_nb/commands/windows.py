@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Self, TextIO
 
 from ..frames.blocks import ASCII, ROWS, WHOLE, window
@@ -67,14 +68,23 @@ def _has_signs(stream: TextIO) -> bool:
     return True
 
 
+def width_of(stream: TextIO) -> int:
+    """The columns of a window."""
+    return _size(stream).columns
+
+
 def can_colour(stream: TextIO) -> bool:
     """True of a window that shows colours, unless NO_COLOR is set: https://no-color.org."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def can_ask(*streams: TextIO) -> bool:
-    """True if a person can read a question and answer it."""
-    return all(stream.isatty() for stream in streams)
+    """True if a person sees what is written, and can answer.
+
+    Not in a cell, `!kadmin-nb …`: Jupyter's terminal for it has no keys, and these two variables.
+    """
+    is_cell = os.environ.get("PAGER") == os.environ.get("GIT_PAGER") == "cat"
+    return not is_cell and all(stream.isatty() for stream in streams)
 
 
 def can_page(*streams: TextIO) -> bool:
@@ -90,8 +100,11 @@ def show_in_pager(lines: Iterable[str], window: TextIO) -> list[str]:
         return whole
     import click
 
-    os.environ.setdefault("LESS", "FRX")  # as git does: colours, and no pager for what fits
-    click.echo_via_pager(f"{line}\n" for line in whole)
+    flags = os.environ.setdefault("LESS", "FRX")  # as git does: colours, and no pager for what fits
+    if "R" not in flags:
+        os.environ["LESS"] = f"{flags} -R"
+    is_less = Path(os.environ.get("PAGER", "less").partition(" ")[0]).name == "less"
+    click.echo_via_pager((f"{line}\n" for line in whole), color=is_less or None)
     return []
 
 
@@ -102,7 +115,7 @@ _ERASE = "\r\x1b[K"
 
 
 class StatusLine:
-    """The line that tells what a command is doing; a stream that is not a terminal gets nothing of it."""
+    """The line that tells what a command is doing; a stream that is not a person's terminal gets nothing of it."""
 
     def __init__(self, stream: TextIO, doing: str) -> None:
         self._stream = stream
@@ -112,7 +125,7 @@ class StatusLine:
         self._timer.daemon = True
 
     def __enter__(self) -> Self:
-        if self._stream.isatty():
+        if can_ask(self._stream):
             self._timer.start()
         return self
 
@@ -129,13 +142,13 @@ class StatusLine:
 
     def progress(self, advance: Advance) -> None:
         """Show how far a plan is."""
-        if self._stream.isatty():
+        if can_ask(self._stream):
             self.say(str(advance))
 
     @contextmanager
     def watch(self) -> Iterator[Note | None]:
         """A line for something that takes long; None if the stream is not a terminal."""
-        yield self.say if self._stream.isatty() else None
+        yield self.say if can_ask(self._stream) else None
         self.close()
 
     def close(self) -> None:

@@ -11,6 +11,8 @@ from ..hints import Syntax, terminal
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ..model.changes import Edit
+
 ROWS = 60
 """Rows of a table that a notebook or a window shows."""
 
@@ -66,12 +68,12 @@ def window(width: int, rest: str, rows: int = ROWS, *, colour: bool = False, asc
 
 
 TEXT, NUMBER, NAME, KEY, BADGE, PROSE, BRANCH = "text", "number", "name", "key", "badge", "prose", "branch"
-BINDS, LOST, STANDING = "applies", "lost", "standing"
-SIGN, BELOW = "sign", "below"
+SIGN, BELOW, STANDING, RUNG, BAR = "sign", "below", "standing", "rung", "bar"
 """The looks of columns. Numbers stand to the right; a name may stand in a title instead; a badge is a word of few;
-prose is sentences and lines to type; a branch begins with its indent in a tree. A limit that binds is bold, one that
-lost is struck through; a standing is a limit and, behind a comma, whether it *applies* or is *overridden*. A sign
-stands for the word of the column, and what is below goes under its row, as the line that fixes it.
+prose is sentences and lines to type; a branch begins with its indent in a tree. A sign stands for the word of the
+column, and what is below goes under its row, as the line that fixes it. A standing is a limit behind a sign: it
+applies, or a more specific one does. A rung is the number of a level, before the name of its entity. A bar is a share
+of a limit.
 
 They are the one rule of widths too, of text, HTML and the widgets' grids."""
 
@@ -86,23 +88,24 @@ class Title(str):
 
 
 class Aside(str):
-    """Lines that stand back: where a value is from, and who made it."""
+    """Lines in the background: where a value is from, and who made it."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True)
 class Head:
-    """The first rows of a frame that nobody has counted: one more than a page shows where there are more."""
+    """The first rows of a frame whose rows are not counted: one more than a page shows, if it has more."""
 
     table: pa.Table
 
 
 @dataclass(frozen=True)
 class Listing:
-    """Lines of text. A page with a bound shows the first `shown`, and how many more `things` there are.
+    """Lines of text. A page with a bound shows the first `shown`, and the number of the other `things`.
 
-    `attribute` of the value has the rest in Python. Lines that somebody `types` are never broken.
+    `attribute` of the value has the rest in Python. Lines that somebody `types` are never broken; where one makes an
+    `edit`, a button may do so, too.
     """
 
     lines: Sequence[str]
@@ -110,24 +113,66 @@ class Listing:
     things: str
     attribute: str = ".to_pandas()"
     types: bool = False
+    edit: Edit | None = None
 
 
 @dataclass(frozen=True)
 class Folded:
-    """Blocks behind a line that says what they come to. A page with a bound, which cannot unfold, shows that alone."""
+    """Blocks behind a line that says what they come to. A page with a bound, which cannot unfold, shows that alone, or
+    rather `how` to see them."""
 
     title: str
     blocks: Sequence[Block]
+    how: str = ""
 
 
-Block: TypeAlias = "str | pa.Table | Head | Listing | Folded"
+@dataclass(frozen=True)
+class Gauge:
+    """What is used of a limit: a bar, and the words that say it. Without `percent` it has no bar."""
+
+    head: str
+    percent: float | None
+    words: str
+    is_bad: bool = False
+
+
+Block: TypeAlias = "str | pa.Table | Head | Listing | Folded | Gauge"
 """A piece of what a value shows. A `str` is sentences that are safe to print, which a window wraps."""
+
+
+# --- bars ---
+
+NEAR_PERCENT = 80.0
+"""Percent of a limit from which on its use is near it."""
+
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+
+
+def bar(percent: float, width: int) -> str:
+    """A bar of so many percent, in characters, to an eighth of one."""
+    whole, part = divmod(round(min(max(percent, 0.0), 100.0) / 100 * width * 8), 8)
+    drawn = "█" * whole + (_EIGHTHS[part] if part else "")
+    return drawn + "░" * (width - len(drawn))
+
+
+def percent_in(text: str) -> float | None:
+    """The percent that a text ends with."""
+    number = text.removesuffix(" %").rpartition(" ")[2].replace(",", "")
+    return float(number) if text.endswith(" %") else None
+
+
+def word_of_use(percent: float) -> str:
+    """The word whose tone a bar of so many percent has."""
+    return "throttled" if percent >= 100.0 else "look" if percent >= NEAR_PERCENT else ""
 
 
 # --- colours and signs: colours never carry a meaning alone ---
 
+APPLIES, OVERRIDDEN, NOT_SET = "*", "⊘", "."
+"""What stands before a limit that applies, and before one that a more specific one overrides; and for none."""
+
 TONES = {
-    **dict.fromkeys(("ok", "kept", "verified", "restored", "set", "append", "added", "higher", "▲"), "good"),
+    **dict.fromkeys(("ok", "kept", "verified", "restored", "set", "append", "added", "higher", "▲", "*"), "good"),
     **dict.fromkeys(
         ("look", "unknown", "unverified", "warn", "warning", "moved", "left", "unread", "shadowed"), "fair"
     ),

@@ -121,7 +121,7 @@ def is_inside(printer: Any) -> bool:
 
 
 def bracketed(short_form: str) -> str:
-    """A short form as it stands among other values."""
+    """A short form in brackets, as one of several values."""
     return short_form if short_form.startswith("<") else f"<{short_form}>"
 
 

@@ -40,7 +40,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class Work:
-    """Work on rows, for which an engine is chosen: `done` and `rows` are its words, `there` that it is Spark's.
+    """Work on rows, for which an engine is chosen. Its words are the message's.
 
     `stays` says why rows that are in Spark stay there; without it they are asked for, and few come to this process.
     Spark is started for many rows if it `starts` it.
@@ -65,7 +65,7 @@ class Work:
         if not isinstance(frame, pa.Table):
             return self._of_spark(frame, engine, most)
         if engine == ARROW or (engine is None and len(frame) <= most):
-            return Placed(frame, self._counted_here(len(frame), engine, most))
+            return Placed(frame, self.here(f"{len(frame):,} {self.rows}", engine))
         session = spark.spark_session() if engine == SPARK or self.starts else spark.active_session()
         if session is None:
             here = f"{self.done} on Arrow, in this process: {len(frame):,} {self.rows}, and no Spark session; {_WAY}"
@@ -79,16 +79,12 @@ class Work:
         with spark.at_work(self.task):
             table = (frame if engine == ARROW else frame.limit(most + 1)).toArrow()
         if engine == ARROW or len(table) <= most:
-            return Placed(table, self._counted_here(len(table), engine, most))
+            return Placed(table, self.here(f"{len(table):,} {self.rows}", engine))
         return Placed(frame, f"{self.there}: more than {most:,} {self.rows}")
 
-    def _counted_here(self, rows: int, engine: str | None, most: int) -> str:
-        return self.in_this_process(f"{rows:,} {self.rows}", f"{most:,}", engine)
-
-    def in_this_process(self, size: str, most: str, engine: str | None) -> str:
-        """The reason for Arrow: a size of which Spark takes more than the most, or that it was asked for."""
-        why = "as asked" if engine == ARROW else f"Spark takes over from {most}"
-        return f"{self.done} on Arrow, in this process: {size}; {why}"
+    def here(self, size: str, engine: str | None) -> str:
+        """That Arrow was asked for; of what is small enough for it the name alone, which is not shown."""
+        return f"{self.done} on Arrow, in this process: {size}; as asked" if engine == ARROW else ARROW
 
     def on_spark(self, rows: int, engine: str | None) -> str:
         """The reason for Spark: so many rows."""

@@ -63,7 +63,7 @@ class Field:
 
 
 class Frame:
-    """A frame: a class whose attributes are its columns, after those of its bases, and whose docstring says its rows.
+    """A frame. The attributes of the class are its columns, after its bases' columns; its docstring describes a row.
 
     `key` names the columns by which its rows differ, no two being the same in all of them. An underscore at the end of
     a column keeps it apart from Python's words.

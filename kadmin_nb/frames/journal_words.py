@@ -13,7 +13,7 @@ Record = Mapping[str, Any]
 
 
 def what_was_done(journal: pa.Table) -> list[str]:
-    """A sentence a record of a JOURNAL; one of a later version as it stands."""
+    """One sentence per record of a JOURNAL; the record itself if a later version wrote it."""
     return [_sentence(record) for record in journal.select(["kind", "run", "rows", "details"]).to_pylist()]
 
 

@@ -1,6 +1,6 @@
 """HTML of what a value shows: the one place that makes HTML, and escapes every text in it.
 
-A table has one line a row at every width: what is beyond its own box one scrolls to, and the first names stay in sight.
+A table has one line per row at every width: what is beyond its box one scrolls to, and the first names stay in sight.
 Nothing in it styles anything but itself (`answer.css`). Where a front end takes styles out, as Jupyter does of a
 notebook that is not trusted, and GitHub always, names are whole, and indents and numbers stand where they stood.
 """
@@ -19,28 +19,34 @@ import pyarrow as pa
 
 from ..model.levels import LEVELS
 from .blocks import (
+    APPLIES,
     BADGE,
-    BINDS,
+    BAR,
     BRANCH,
     KEY,
-    LOST,
     NAME,
+    NOT_SET,
     NOTEBOOK,
     NUMBER,
+    OVERRIDDEN,
+    RUNG,
     SIGN,
     STANDING,
     TONES,
     Aside,
     Block,
     Folded,
+    Gauge,
     Head,
     Listing,
     Page,
     Title,
+    percent_in,
     signed,
     tone,
+    word_of_use,
 )
-from .meanings import UNLIMITED, word
+from .meanings import RUNGS, word
 from .render import (
     CUT,
     Column,
@@ -96,6 +102,12 @@ def _html(block: Block, page: Page, title: str) -> str:
         return _paragraph(first, "kadmin-title") + _paragraph(more)
     if isinstance(block, str):
         return _paragraph(block, "kadmin-note" if isinstance(block, Aside) else "kadmin-text")
+    if isinstance(block, Gauge):
+        kind = ' class="kadmin-bad"' if block.is_bad else ""
+        words = f"<span{kind}>{html.escape(block.words)}</span>"
+        return (
+            f'<p class="kadmin-text">{_bar(block.percent, block.is_bad)}<b>{html.escape(block.head)}</b> {words}</p>\n'
+        )
     if isinstance(block, Folded):
         shown = "".join(_html(one, page, title) for one in block.blocks)
         return f"<details><summary>{html.escape(block.title)}</summary>\n{shown}</details>\n"
@@ -153,7 +165,7 @@ def _html_table(every: Sequence[Column], whole: Sequence[Column]) -> str:
     """The columns as a table. An entity has its level before its name, as a number, and not in a column of its own."""
     (shown, below), (whole, _) = apart(every), apart(whole)
     first = next((column for column in shown if column.look in (NAME, BRANCH)), None)
-    levels = next((c for c in shown if c.part.sources == ("level",)), None) if first and _is_entity(first) else None
+    levels = next((column for column in shown if column.look == RUNG), None)
     heads, cells = [], []
     for number, (column, of) in enumerate(zip(shown, whole, strict=True)):
         if column is levels:
@@ -161,7 +173,8 @@ def _html_table(every: Sequence[Column], whole: Sequence[Column]) -> str:
         follows = number and shown[number - 1] is first and column.look == KEY
         kind = f"kadmin-{column.look}{' kadmin-first' * (column is first)}{' kadmin-second' * bool(follows)}"
         side = f' class="{kind}"' + ' align="right" nowrap' * column.is_number
-        heads.append(f"<th{side}>{html.escape(column.name)}</th>")
+        hover = f' title="{html.escape(column.part.sources[0])}"' if column.look == STANDING else ""
+        heads.append(f"<th{side}{hover}>{html.escape(column.name)}</th>")
         badges = map(_level, column.cells, levels.cells) if levels and column is first else repeat("")
         cells.append([*map(_cell(column, side), column.cells, of.cells, badges)])
     under = zip(*(column.cells for column in below), strict=True) if below else repeat(())
@@ -177,10 +190,6 @@ def _below(texts: Iterable[str], columns: int) -> str:
     """The row below a row, with the line that fixes it, if there is one."""
     lines = "<br>".join(f"<code>{html.escape(t)}</code>" if is_typed(t) else html.escape(t) for t in texts if t)
     return f'<tr class="kadmin-below"><td></td><td colspan="{columns - 1}">{lines}</td></tr>' if lines else ""
-
-
-def _is_entity(column: Column) -> bool:
-    return "entity" in column.part.sources
 
 
 def _room(names: Column, has_levels: bool) -> int:
@@ -200,16 +209,15 @@ def _cell(column: Column, side: str) -> Callable[[str, str, str], str]:
     return write
 
 
-def _level(name: str, level: str) -> str:
+def _level(name: str, number: str) -> str:
     """The number of a level, of which each has its place in Kafka's order; nothing where the row goes on."""
-    if not name or not level:
+    if not name or not number:
         return ""
-    number = _NUMBERS.get(level)
-    words, sign = (f"level {number} of {len(LEVELS)}: {level}", str(number)) if number else (level, level.split()[-1])
-    return f'<span class="kadmin-level" title="{html.escape(words)}">{html.escape(sign)}</span> '
+    words = f"level {number} of {len(LEVELS)}: {_WORDS[number]}" if number in _WORDS else number
+    return f'<span class="kadmin-level" title="{html.escape(words)}">{html.escape(number)}</span> '
 
 
-_NUMBERS = {word(level.name): level.number + 1 for level in LEVELS}
+_WORDS = {number: word(level) for level, number in RUNGS.items()}
 
 
 def _badge(text: str) -> str:
@@ -227,18 +235,28 @@ def _number(text: str) -> str:
     return f'<span class="kadmin-{found}">{html.escape(text)}</span>' if found else html.escape(text)
 
 
-def _bold(text: str) -> str:
-    return f"<b>{_number(text)}</b>" if text and text != UNLIMITED else text
-
-
-def _struck(text: str) -> str:
-    return f"<s>{html.escape(text)}</s>" if text else ""
-
-
 def _standing(text: str) -> str:
-    """A limit and its standing: what applies is bold, what is overridden is struck through."""
-    limit, comma, standing = text.rpartition(", ")
-    return f"{_struck(limit) if standing == 'overridden' else _bold(limit)}{comma}{html.escape(standing)}"
+    """A limit behind its sign: what applies is bold and green, what does not stands back."""
+    if text.startswith(APPLIES):
+        return f'<b class="kadmin-good">✓{html.escape(text.removeprefix(APPLIES))}</b>'
+    if text.startswith(OVERRIDDEN):
+        return f'<span class="kadmin-dim">{html.escape(text)}</span>'
+    return "" if text == NOT_SET else html.escape(text)
+
+
+def _use(text: str) -> str:
+    """A share of a limit, as a bar before the figure."""
+    percent = percent_in(text)
+    return f"{_bar(percent)}{html.escape(text)}"
+
+
+def _bar(percent: float | None, is_bad: bool = False) -> str:
+    """A bar of so many percent; nothing where that is not known."""
+    if percent is None:
+        return ""
+    kind = "bad" if is_bad else tone(word_of_use(percent))
+    width = min(max(percent, 0.0), 100.0)
+    return f'<span class="kadmin-bar kadmin-{kind or "plain"}"><i style="width:{width:.0f}%"></i></span> '
 
 
 def _name(text: str) -> str:
@@ -258,8 +276,7 @@ _WRITERS: Mapping[str, Callable[[str], str]] = {
     BRANCH: _name,
     NAME: _name,
     KEY: _name,
-    BINDS: _bold,
-    LOST: _struck,
     STANDING: _standing,
+    BAR: _use,
 }
 """Writers of a text, by the look of its column."""

@@ -23,11 +23,27 @@ from ..model.config_units import with_unit
 from ..model.config_values import ConfigValue, has_effect
 from ..model.figures import milliseconds, moment, percent, seconds, share, size
 from ..model.grammar import DEFAULT, Value, format_word, quote
-from ..model.levels import SHARED
-from ..model.quota_keys import find, readable, rounded
+from ..model.levels import LEVELS, SHARED
+from ..model.quota_keys import HEADS, find, readable, rounded
 from ..model.resources import Resource, Source
 from . import schemas
-from .blocks import BADGE, BINDS, BRANCH, LOST, NAME, NUMBER, PROSE, SIGN, STANDING, TEXT
+from .blocks import (
+    APPLIES,
+    BADGE,
+    BAR,
+    BRANCH,
+    KEY,
+    NAME,
+    NEAR_PERCENT,
+    NOT_SET,
+    NUMBER,
+    OVERRIDDEN,
+    PROSE,
+    RUNG,
+    SIGN,
+    STANDING,
+    TEXT,
+)
 from .frame import BYTES, ID, ISO_TIME, MEASURED, MS, OF_KEY, PERCENT, SHARE, Field, S
 from .journal_words import came_to, what_was_done
 
@@ -37,7 +53,7 @@ Texts = Callable[[pa.Table], Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A column as people see it: made of the columns `sources` of a table, of those that it has.
+    """A column as people see it: made of the columns `sources`, as far as a table has them.
 
     Where a window is too narrow, columns that `stay` give way after the others.
     """
@@ -146,6 +162,18 @@ USED = {"used": "value", "mean": "mean", "p95": "p95", "peak": "peak"}
 """The parts that say what was used, and the column of each; null is unknown."""
 
 
+def _near_signs(table: pa.Table) -> list[str]:
+    """The words whose signs stand before buckets: those that are throttled, and those near their limit."""
+    pairs = zip(values_of(table, "throttle_ms"), values_of(table, "utilisation"), strict=True)
+    return ["throttled" if ms else "warning" if (used or 0.0) >= NEAR_PERCENT else "" for ms, used in pairs]
+
+
+def _of_limits(table: pa.Table) -> list[str]:
+    """What was used of each limit."""
+    columns = (values_of(table, name) for name in ("key", "peak", "windows_unknown", "limit"))
+    return [of_limit(*row) for row in zip(*columns, strict=True)]
+
+
 def _measures(name: str) -> Texts:
     """The texts of what was used: unknown where nothing tells, the least that it can be where not all is known."""
 
@@ -163,6 +191,13 @@ def measured(key: str | None, value: float | None, unknown: object) -> str:
     if not unknown:
         return used(key, value)
     return UNKNOWN if value is None else f"at least {used(key, value)}"
+
+
+def of_limit(key: str, value: float | None, unknown: object, limit: float) -> str:
+    """What was used of a limit: `4.7 of 5 MB/s`, in one unit where both have the same."""
+    use, whole = measured(key, value, unknown), readable(key, limit)
+    number, _, unit = use.rpartition(" ")
+    return f"{number if unit == whole.rpartition(' ')[2] else use} of {whole}"
 
 
 def values_of(table: pa.Table, name: str) -> list[Any]:
@@ -239,6 +274,34 @@ def _overridden(table: pa.Table) -> list[str]:
     return [", ".join(f"{word(o['level'])} {readable(key, o['value'])}" for o in lost or ()) for key, lost in pairs]
 
 
+def _rungs(table: pa.Table) -> list[str]:
+    """The number of each level; of one that has none its last word; nothing where a row goes on about its entity."""
+    levels, texts, last = values_of(table, "level"), list[str](), None
+    for level, entity in zip(levels, values_of(table, "entity"), strict=True):
+        texts.append("" if entity == last else RUNGS.get(level, word(level).rpartition(" ")[2]))
+        last = entity
+    return texts
+
+
+RUNGS = {level.name: str(level.number + 1) for level in LEVELS}
+"""The levels as people count them: KIP-248's QuotaSource, from 1."""
+
+
+def _standings(key: str) -> Texts:
+    """The limits of a key, each behind the sign that says whether it applies."""
+
+    def text(cell: Mapping[str, Any] | None) -> str:
+        value, standing = (cell or {}).get("value"), (cell or {}).get("standing") or ""
+        if value is None:
+            return standing or NOT_SET
+        return " ".join(filter(None, [_SIGNS.get(standing, ""), readable(key, value)]))
+
+    return _each(text, key)
+
+
+_SIGNS = {"applies": APPLIES, "overridden": OVERRIDDEN}
+
+
 def _branches(table: pa.Table) -> list[str]:
     """The entities of a tree: once each, indented below the parents that are there."""
     texts: list[str] = []
@@ -282,24 +345,28 @@ def _seen(table: pa.Table) -> list[str]:
 _SHARED_BY = re.compile(r"^shared (by|with) ")
 
 PARTS = {
-    "branch": Part("entity", ("entity", "parent"), _branches, BRANCH),
+    "branch": Part("who", ("entity", "parent"), _branches, BRANCH),
     "who": Part("who", ("entity", "user", "client_id", "ip"), _who, NAME),
     "client": Part("who", ("user", "client_id"),
                    lambda table: [*map(general_client, *(values_of(table, n) for n in ("user", "client_id")))], NAME),
-    "resource_of": Part("resource", ("resource_type", "resource_name"), _resource_words, NAME),
-    "bucket": Part("bucket", ("bucket_user", "bucket_client_id", "user", "client_id"), _bucket, NAME),
+    "resource_of": Part("who", ("resource_type", "resource_name"), _resource_words, NAME),
+    "bucket": Part("who", ("bucket_user", "bucket_client_id", "user", "client_id"), _bucket, NAME),
     "bucket_before": Part("bucket before", ("bucket_user_before", "bucket_client_id_before"),
                           lambda table: _bucket(table, "_before")),
     "bucket_after": Part("bucket after", ("bucket_user_after", "bucket_client_id_after"),
                          lambda table: _bucket(table, "_after")),
     "shared": Part("shared with", ("level",),
                    _each(lambda level: _SHARED_BY.sub("", SHARED.get(level or "", "")), "level"), PROSE),
-    "overrides": Part("overrides", ("overridden",), _overridden, LOST),
-    "binding": Part("limit", ("value",), _with_key(limit, "value"), BINDS),
+    "overrides": Part("overrides", ("overridden",), _overridden, PROSE),
+    "rung": Part("", ("level", "entity"), _rungs, RUNG),
     "config_value": Part("value", ("value", "is_sensitive"), _config_value),
     "instead_of": Part("instead of", ("synonyms",), _instead_of),
     "applied_text": Part("applied", ("key", "value", "applied", "group_type"), _applied),
-    "set_on": Part("set on", ("entity",), lambda table: values_of(table, "entity"), NAME),
+    "set_on": Part("set on (first from the top wins)", ("entity",), lambda table: values_of(table, "entity"), NAME),
+    "near_sign": Part("", ("throttle_ms", "utilisation"), _near_signs, SIGN),
+    "short_key": Part("key", ("key",), _each(lambda key: HEADS.get(key, key or ""), "key"), KEY),
+    "use": Part("use", ("utilisation",), _each(percent, "utilisation"), BAR),
+    "of_limit": Part("used", ("peak", "limit"), _of_limits, NUMBER),
     "quotas_by_level": Part("quotas", ("quota_keys",), _quotas_by_level, PROSE),
     "supported_keys": Part("keys", ("keys",), _each(lambda keys: ", ".join(keys or ()), "keys")),
     "what_was_done": Part("what was done", ("kind", "rows", "details"), what_was_done, PROSE),
@@ -313,7 +380,10 @@ PARTS = {
 """The parts that are more, or other, than the column of their name."""
 
 _HEADINGS = {
-    "old": "before",
+    **dict.fromkeys(("entity", "resource", "subject", "culprit"), "who"),
+    **dict.fromkeys(("old", "value_before"), "before"),
+    **dict.fromkeys(("new", "value_after"), "after"),
+    "throttle": "throttled",
     "client_id": "client-id",
     "headroom_percent": "headroom",
     "cluster_id": "cluster",
@@ -323,14 +393,27 @@ _HEADINGS = {
 
 def _of_column(field: Field) -> Part:
     """A column by itself: its unit and its look say how its values are written."""
-    name, heading = field.name, _HEADINGS.get(field.name, field.name.removeprefix("is_").replace("_", " "))
+    name, heading = field.name, _heading(field)
+    if find(name) and pa.types.is_struct(field.type):
+        return Part(HEADS[name], (name,), _standings(name), STANDING)
     if field.unit in _OF_ROWS:
         write = limit if field.is_number and field.unit == OF_KEY else _OF_ROWS[field.unit]
         texts = _with_key(write, name)
     else:
         texts = _each(word if field.look == BADGE else _UNITS.get(field.unit, cell), name)
-    look = NUMBER if field.is_number else STANDING if find(name) else field.look or TEXT
-    return Part(printable(heading.removesuffix(f" {field.unit}")), (name,), texts, look)
+    look = NUMBER if field.is_number else field.look or TEXT
+    return Part(printable(heading), (name,), texts, look)
+
+
+def _heading(field: Field) -> str:
+    """The head of a column: one word for one thing where the column is ours."""
+    name = field.name
+    if not (field.comment or field.look):  # somebody else's
+        return "client-id" if name == "client_id" else name.removeprefix("is_").replace("_", " ")
+    if field.is_number and (name, field.unit) == ("value", OF_KEY):
+        return "limit"
+    words = name.removeprefix("is_").replace("_", " ").removesuffix(f" {field.unit}")
+    return _HEADINGS.get(name, _HEADINGS.get(words, words))
 
 
 _OF_ROWS: Mapping[str, Callable[[Any, Any], str]] = {OF_KEY: in_unit, MEASURED: used}

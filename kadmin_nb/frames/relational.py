@@ -66,7 +66,7 @@ def taken(frame: Frame, names: Sequence[str], label: str) -> Frame:
 
 
 def cluster_of(frame: Frame) -> list[str]:
-    """The column of clusters, where a frame has it: it stands before the others then."""
+    """The column of clusters, first of all columns, or nothing if the frame has none."""
     return [name for name in names_of(frame) if name == "cluster_id"]
 
 
@@ -132,7 +132,7 @@ def kinds_of(schema: pa.Schema) -> dict[str, Kind]:
 
 
 def of_kinds(frame: Frame, kinds: Mapping[str, Kind], label: str, or_without: Collection[str] = ()) -> Frame:
-    """These columns of a frame, each of its kind; those that it may be without where it has them.
+    """These columns of a frame, each of its kind; optional ones if the frame has them.
 
     Raises
     ------
@@ -210,7 +210,7 @@ class ArrowWords:
 
     @staticmethod
     def remainder(number: Expression, divisor: int) -> Expression:
-        """Of a division of whole numbers; it has the sign of the number."""
+        """The remainder of a division of whole numbers, with the sign of the number."""
         return number - pc.divide(number, divisor) * divisor
 
     @staticmethod
@@ -247,7 +247,7 @@ class SparkWords:
         return value.cast("double")
 
     def remainder(self, number: Expression, divisor: int) -> Expression:
-        """Of a division of whole numbers; it has the sign of the number."""
+        """The remainder of a division of whole numbers, with the sign of the number."""
         return number % divisor
 
     def rounded(self, number: Expression) -> Expression:
@@ -267,7 +267,7 @@ def words_of(frame: Frame) -> ArrowWords | SparkWords:
 
 
 def with_columns(frame: Frame, columns: Mapping[str, Expression]) -> Frame:
-    """The frame with these columns, in place of those of the same name or behind the others."""
+    """The frame with these columns; one of the same name is replaced, a new one is last."""
     if spark.is_spark(frame):
         return frame.withColumns(dict(columns))
     return _projected(frame, {name: pc.field(name) for name in frame.column_names} | dict(columns))
@@ -416,7 +416,7 @@ def _names_of_groups(groups: pa.Table, by: Sequence[str], measures: Mapping[str,
 
 
 def largest(frame: Frame, by: Sequence[str], measures: Mapping[str, Measure], most: int) -> tuple[pa.Table, int]:
-    """The groups with the most of the first measure, a row each, the most first; and how many groups there are.
+    """The groups with the most of the first measure, one row each, the most first; and the number of all groups.
 
     Nulls count as nothing; a group of nulls has null for its `max`, and is last. Spark works for it.
     """
@@ -440,14 +440,14 @@ def members(frame: Frame, groups: Frame, by: Sequence[str] | None = None) -> Fra
 
 
 def beside(frame: Frame, groups: Frame, by: Sequence[str]) -> Frame:
-    """The rows of a frame, in their order, each with the other columns of its group; all groups are there."""
+    """The rows of a frame, in their order, each with the other columns of its group; each row has a group."""
     if spark.is_spark(frame):
         return spark.rows_of_groups(frame, groups, by)
     return frame.join(groups, [*by], join_type="left outer", use_threads=False)
 
 
 def others(frame: Frame, known: Frame, by: Sequence[str]) -> Frame:
-    """The rows of a frame whose values in these columns stand in no row of another one."""
+    """The rows of a frame whose values in these columns no row of another frame has."""
     if spark.is_spark(frame):
         return frame.join(known.select(*by).distinct(), [*by], "left_anti")
     return frame.join(known.select(by), [*by], join_type="left anti")
@@ -499,7 +499,7 @@ def read_once(frame: Frame, beside: Sequence[str], inside: Sequence[str]) -> Fra
 
 
 def split_by_null(frame: Frame, column: str) -> tuple[Frame, Frame]:
-    """The rows that have a value in a column, and those that have none."""
+    """The rows with a value in a column, and the rows without one."""
     is_null = (words := words_of(frame)).is_null(words.column(column))
     return where(frame, ~is_null), where(frame, is_null)
 

@@ -1,6 +1,6 @@
 """Text, and HTML by `markup`, out of what a value shows. Every name in it is hostile.
 
-A table is a table at every width: one line a row, columns aligned. In a window the columns that give way are named
+A table is a table at every width: one line per row, columns aligned. In a window the columns that give way are named
 below it. Controls and bidi marks are shown as escapes in both forms, and every text and name is escaped in HTML.
 """
 
@@ -14,10 +14,11 @@ from itertools import zip_longest
 import pyarrow as pa
 
 from ..errors import printable
+from . import ARROW
 from .blocks import (
     BADGE,
+    BAR,
     BELOW,
-    BINDS,
     BOLD,
     BRANCH,
     DIM,
@@ -28,20 +29,25 @@ from .blocks import (
     NUMBER,
     PROSE,
     SIGN,
+    STANDING,
     Aside,
     Block,
     Folded,
+    Gauge,
     Head,
     Listing,
     Page,
     Title,
+    bar,
     ink,
     inked,
+    percent_in,
     signed,
+    word_of_use,
 )
 from .meanings import Part
 from .schema_metadata import ENGINE
-from .views import ROWS_AT_ONCE, view_of
+from .views import ROWS_AT_ONCE, across, view_of
 
 GAP = "  "
 """The gap between two columns."""
@@ -55,7 +61,7 @@ CUT = "shortened"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A part of a table and its texts; `words` are those that signs stand for."""
+    """A part of a table and its texts; `words` are the words that its signs replace."""
 
     part: Part
     cells: Sequence[str]
@@ -73,8 +79,8 @@ class Column:
 
     @property
     def is_number(self) -> bool:
-        """True if it stands to the right, and no cell of it is broken."""
-        return self.look in (NUMBER, BINDS)
+        """True if it is right-aligned and no cell of it is broken."""
+        return self.look in (NUMBER, STANDING)
 
     @property
     def identifies(self) -> bool:
@@ -112,7 +118,7 @@ Chunk = Sequence[Column]
 
 
 def aligned(chunks: Callable[[], Iterable[Chunk]]) -> Iterator[str]:
-    """A line of names, then a line a row.
+    """A line of names, then one line per row.
 
     Parameters
     ----------
@@ -176,7 +182,7 @@ def middle(text: str, width: int) -> str:
     return beginning(text, width - width_of(end)) + end
 
 
-ROOM = {PROSE: 30, KEY: 48, NUMBER: PADDED, BINDS: PADDED}
+ROOM = {PROSE: 30, KEY: 48, NUMBER: PADDED, STANDING: PADDED, BAR: PADDED}
 """The width that a column of a look needs where it would be wider: less is not worth showing. A number is never cut."""
 
 ROOM_OF_TEXT, ROOM_OF_SAID = 32, 20
@@ -220,12 +226,12 @@ def _row(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int],
         yield _line(map(inked, parts, tones))
 
 
-TONED = (BADGE, SIGN, NUMBER, BINDS)
+TONED = (BADGE, SIGN, NUMBER, STANDING, BAR)
 """The looks of columns whose cells have a tone."""
 
 
 def apart(columns: Sequence[Column]) -> tuple[list[Column], list[Column]]:
-    """The columns beside each other, and those that go below their rows."""
+    """The columns beside each other, and the columns below their rows."""
     return [c for c in columns if c.look != BELOW], [c for c in columns if c.look == BELOW]
 
 
@@ -315,7 +321,11 @@ def lines(blocks: Iterable[Block], page: Page) -> Iterator[str]:
         elif isinstance(block, Listing):
             yield from _listed(block, page)
         elif isinstance(block, Folded):
-            yield from _sentences(block.title, page) if page.rows is not None else lines(block.blocks, page)
+            is_shut = page.rows is not None
+            opened = [f"{block.title}:", *block.blocks] if block.how else block.blocks
+            yield from _sentences(block.how or block.title, page) if is_shut else lines(opened, page)
+        elif isinstance(block, Gauge):
+            yield from _gauged(block, page)
         else:
             yield from _tabled(block, page, title)
 
@@ -325,6 +335,20 @@ def _titled(title: Title, page: Page) -> Iterator[str]:
     first, _, more = title.partition("\n")
     for text, colour in ((first, BOLD), (more, DIM)):
         yield from (inked(line, colour if page.has_colour else "") for line in _sentences(text, page) if text)
+
+
+def _gauged(gauge: Gauge, page: Page) -> Iterator[str]:
+    """A bar before the words, which go on below themselves."""
+    drawn = "" if gauge.percent is None else bar(gauge.percent, GAUGE)
+    colour = ink("throttled" if gauge.is_bad else word_of_use(gauge.percent or 0.0))
+    start = "".join(f"{part}{GAP}" for part in (gauge.head, drawn) if part)
+    first, *more = [gauge.words] if page.width is None else wrapped(gauge.words, max(page.width - len(start), 20))
+    yield f"{start.replace(drawn, inked(drawn, colour)) if drawn and page.has_colour else start}{first}"
+    yield from (" " * len(start) + line for line in more)
+
+
+GAUGE, BAR_WIDTH = 20, 16
+"""Characters of a bar of its own, and of one in a column."""
 
 
 def _remarks(text: str, page: Page) -> Iterator[str]:
@@ -367,17 +391,17 @@ def _tabled(block: pa.Table | Head, page: Page, title: str) -> Iterator[str]:
     view = view_of(table)
     parts, in_order = view.parts(table), view.ordered(table)
     if page.rows is None:
-        yield from aligned(lambda: _chunks(in_order, parts))
+        yield from aligned(lambda: map(_with_bars, _chunks(in_order, parts)))
         remarks: Sequence[str] = ()
     else:
-        shown, remarks = _head(columns(in_order.slice(0, page.rows), parts), page)
+        shown, remarks = _head(_with_bars(columns(in_order.slice(0, page.rows), parts)), page)
         yield from shown
     for remark in filter(None, [count(block, page, remarks, title), engine_line(table)]):
         yield from _dim(remark, page)
 
 
 def nothing(table: pa.Table, title: str) -> str:
-    """That there are no rows, of which columns, where no title says so; and which engine says so."""
+    """The sentence about a table without rows, its columns where no title names them, and its engine."""
     names = "" if title else f"no rows ({', '.join(map(printable, table.column_names))})"
     return "\n".join(filter(None, [names, engine_line(table)]))
 
@@ -399,8 +423,8 @@ def with_signs(column: Column, page: Page) -> Column:
 
 
 def rows_of(block: pa.Table | Head) -> pa.Table:
-    """The rows of a block."""
-    return block.table if isinstance(block, Head) else block
+    """The rows of a block, as they are shown."""
+    return block.table if isinstance(block, Head) else across(block)
 
 
 def _chunks(table: pa.Table, parts: Sequence[Part]) -> Iterator[Chunk]:
@@ -411,6 +435,21 @@ def _chunks(table: pa.Table, parts: Sequence[Part]) -> Iterator[Chunk]:
 def columns(table: pa.Table, parts: Sequence[Part]) -> list[Column]:
     """The parts of a table as texts; pandas, which a terminal would wait for, is not needed for them."""
     return [Column(part, _safe(part.texts(table))) for part in parts]
+
+
+def _with_bars(shown: Iterable[Column]) -> list[Column]:
+    """The columns, those of bars drawn in characters."""
+    return [_with_bar(c) if c.look == BAR else c for c in shown]
+
+
+def _with_bar(column: Column) -> Column:
+    words = [word_of_use(percent_in(text) or 0.0) for text in column.cells]
+    return replace(column, cells=[*map(_drawn, column.cells)], words=words)
+
+
+def _drawn(text: str) -> str:
+    percent = percent_in(text)
+    return text if percent is None else f"{bar(percent, BAR_WIDTH)} {text:>6}"
 
 
 def _safe(texts: Sequence[str | None]) -> list[str]:
@@ -426,9 +465,9 @@ def shortened(shown: list[Column], page: Page) -> list[Column]:
 
 
 def engine_line(table: pa.Table) -> str:
-    """The engine that answered, where there was a choice."""
-    engine = (table.schema.metadata or {}).get(ENGINE.encode())
-    return printable(engine.decode()) if engine else ""
+    """The engine that answered, if that was asked for or is not the expected one."""
+    engine = (table.schema.metadata or {}).get(ENGINE.encode(), b"").decode()
+    return "" if engine == ARROW else printable(engine)
 
 
 def counted(rows: int) -> str:

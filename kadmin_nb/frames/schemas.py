@@ -1,4 +1,4 @@
-"""Every frame's columns, once: a class a frame, by subject, and an attribute a column. `frame` says what these are.
+"""Every frame's columns, once: a class per frame, by subject, and an attribute per column. `frame` says what these are.
 
 `frame_of` is the one place that says which frame a table is, `field_of` which column one of its columns is.
 
@@ -140,9 +140,9 @@ class _Also(_OfCluster, _Taken):
 
 
 class QUOTAS(Frame, key="entity key"):
-    """One row an entity and key, sorted by both. `user` is null both for default and for absent: `level` tells."""
+    """One row per entity and key, sorted by both. `user` is null both for default and for absent: `level` tells."""
 
-    shown = "who! key! value! level"
+    shown = "rung! who! keys!"
     nouns = "quota", "quotas"
     entity = ENTITY
     level = LEVEL
@@ -163,7 +163,7 @@ class PAIRS(Frame):
 
 class EFFECTIVE(_Client):
     """The effective quota of each client and key. A null value, level and bucket mean unlimited. A null user or
-    client-id stands for each that no quota names, as does null in its bucket."""
+    client-id is each that no quota names, as is null in its bucket."""
 
     shown = "client! key! value! level shared"
     nouns = "client", "clients"
@@ -185,10 +185,10 @@ class EFFECTIVE_IP(Frame):
 
 
 class WHY(EFFECTIVE):
-    """EFFECTIVE of one client, and what there is to know of each limit. The last columns are from USAGE, null without
+    """EFFECTIVE of one client, and what is known of each limit. The last columns are from USAGE, null without
     it."""
 
-    shown = "key! binding! total set_on! level shared overrides clients peak! utilisation! throttle_ms! share_throttled"
+    shown = "rung! who! key! value! total shared clients peak! utilisation! throttle_ms! share_throttled"
     nouns = "", ""
     entity = Field(TEXT, "where it is stored", null=True)
     brokers = Field(WHOLE)
@@ -196,9 +196,22 @@ class WHY(EFFECTIVE):
     clients = Field(COUNT, "the known clients that share the bucket, this one included", null=True)
     windows_unknown = WINDOWS_UNKNOWN.or_null
     peak = Field(NUMBER, "the bucket's, on the broker where it is highest", unit=MEASURED, null=True)
+    busiest = Field(WHOLE, "that broker", null=True)
     utilisation = Field(NUMBER, "the peak in percent of the limit", unit=PERCENT, null=True)
     throttle_ms = THROTTLE_MS.or_null
     share_throttled = Field(NUMBER, "of the windows", unit=SHARE, null=True)
+
+
+class LADDER(Frame, key="entity key"):
+    """The levels that can limit one client, the most specific first, with the quotas of each; after them,
+    without a level, who shares each limit that applies."""
+
+    shown = "rung! set_on! keys!"
+    level = LEVEL.or_null
+    entity = ENTITY
+    key = KEY.or_null
+    value = VALUE.or_null
+    standing = Field(TEXT, "applies, or overridden by a more specific one; without a value the sharers", null=True)
 
 
 class LIFTS(Frame, key="number"):
@@ -225,7 +238,7 @@ class LEADERS(Frame, key="topic partition"):
 
 
 class BRAKES(Frame, key="number"):
-    """What slows a client, a topic, a broker or a group, those that bite first."""
+    """What slows a client, a topic, a broker or a group; the brakes that bite are first."""
 
     shown = "number brake! culprit! key state! throttle_ms share_throttled since message! coverage fix!"
     nouns = "brake", "brakes"
@@ -245,7 +258,7 @@ class BRAKES(Frame, key="number"):
 class TREE(Frame, key="entity key"):
     """The hierarchy of quotas."""
 
-    shown = "branch! key! value! level shadowed_by!"
+    shown = "rung! branch! key! value! shadowed_by!"
     nouns = "quota", "quotas"
     entity = ENTITY
     parent = Field(TEXT, null=True)
@@ -346,7 +359,7 @@ class USERS(Frame, key="user"):
 
 class USER_CONFIGS(Frame):
     """All that is set on users: quotas, client configs, and credentials with their iterations. Of the kind `supported`
-    are the versions of software that follow client configs there, and the keys that they follow. What may not be seen
+    are the versions of software that follow client configs, and the keys that they follow. What may not be seen
     is a row with an error."""
 
     shown = "resource! kind key! value! error! message!"
@@ -383,7 +396,7 @@ class _ClientConfig(Frame):
 
 
 class CLIENT_CONFIGS(_ClientConfig, key="user client_id key"):
-    """One row an entity and key of dynamic client configs (KIP-649), sorted by user, client-id and key."""
+    """One row per entity and key of dynamic client configs (KIP-649), sorted by user, client-id and key."""
 
     shown = "who! key! value! revision author plan_id changed_at"
     nouns = "client config", "client configs"
@@ -407,7 +420,7 @@ class EFFECTIVE_CLIENT_CONFIGS(_Client):
 
 class STATUS(_Client):
     """The values that each client that is alive says it runs with. `state` is follows: it has the entry's value;
-    refuses, with a reason; behind: it has another value than the entry, or there is none any more; static, with a null
+    refuses, with a reason; behind: it has another value than the entry, or the entry is gone; static, with a null
     key: no entry is about it; or silent: it never said."""
 
     shown = "who! key! value! state! reason! revision at instance"
@@ -469,7 +482,7 @@ class OUTCOMES(PLAN):
 
 
 class CONFLICTS(_Row, key="row"):
-    """The rows of a plan that somebody else has moved since it was made."""
+    """The rows of a plan whose stored value changed since it was made."""
 
     nouns = "row has changed", "rows have changed"
     resource = RESOURCE
@@ -566,7 +579,7 @@ class IMPACT_COUNTS(Frame):
 
 
 class SHADOWED(Frame, key="entity key"):
-    """The quotas that a change leaves shadowed, those that are new included."""
+    """The quotas that a change leaves shadowed, new ones included."""
 
     nouns = "shadowed quota", "shadowed quotas"
     entity = ENTITY
@@ -702,7 +715,7 @@ class _OfDay(Frame):
 
 
 class UTILISATION(_Used):
-    """The use of each bucket on each broker beside its limit. Without a limit a row is a client's, named by `user` and
+    """The use of each bucket on each broker beside its limit. A row without a limit is of a client, named by `user` and
     `client_id`, which are null otherwise. Shares are fractions of `windows`."""
 
     shown = "broker bucket! key! limit! peak! p95 utilisation! share_throttled clients level"
@@ -777,7 +790,7 @@ class NEAR(_BucketOfBroker, key="broker key bucket_user bucket_client_id"):
     """The buckets that are near their limit on a broker, over it, or throttled, the worst first: columns of
     UTILISATION."""
 
-    shown = "broker bucket! key! peak! limit! utilisation! longest_above_100_s throttle_ms! level"
+    shown = "near_sign! bucket! short_key! use! of_limit! broker throttle_ms! level"
     windows_unknown = WINDOWS_UNKNOWN
     peak = PEAK
     utilisation = Field(NUMBER, unit=PERCENT, null=True)
@@ -800,9 +813,9 @@ class ALERTS(_BucketOfBroker, key="broker key bucket_user bucket_client_id windo
 
 class TOP(Frame, key="key user client_id"):
     """The clients that used most of each key, the most first. Of usage from metrics the names are a bucket's. Clients
-    whose use is unknown come last, with nulls; there are no shares then."""
+    whose use is unknown come last, with nulls and without shares."""
 
-    shown = "key! who! mean! share! peak throttle_ms brokers"
+    shown = "short_key! who! mean! share! peak throttle_ms brokers"
     key = KEY
     user = USER
     client_id = CLIENT_ID
@@ -831,7 +844,7 @@ class USAGE_TOTALS(Frame, key="day"):
 
 class OBSERVED(Frame):
     """The request logger of each broker after an observation. `state` is restored, kept (on already before), moved
-    (somebody set another level), left (still on) or skipped (not observed)."""
+    (another level was set meanwhile), left (still on) or skipped (not observed)."""
 
     shown = "broker! state! message! level_before level_after since until logs complete"
     broker = BROKER
@@ -897,7 +910,7 @@ class _Interval(Frame):
 
 
 class QUOTAS_HISTORY(_OfCluster, QUOTAS, _Interval, key="cluster_id entity key valid_from"):
-    """The quotas of a history, one row an entity, key and time in which its value was the same. State at t:
+    """The quotas of a history, one row per entity, key and time in which its value was the same. State at t:
     `valid_from <= t AND (valid_to IS NULL OR valid_to > t)`."""
 
     level = LEVEL.of(TEXT)
@@ -924,7 +937,7 @@ class CONFIGS_HISTORY(_OfCluster, _ConfigsKept, _Interval, key="cluster_id resou
 
 
 class CLIENT_CONFIGS_HISTORY(_OfCluster, _ClientConfig, _Interval, key="cluster_id entity key valid_from"):
-    """The dynamic client configs of a history, one row an entity, key and time in which its value was the same. State
+    """The dynamic client configs of a history, one row per entity, key and time in which its value was the same. State
     at t: `valid_from <= t AND (valid_to IS NULL OR valid_to > t)`."""
 
     shown = "who! key! value! valid_from! valid_to!"
@@ -1007,7 +1020,7 @@ class DIFF(_Row, key="row"):
 
 
 class DIFF_COUNTS(Frame):
-    """The number of rows of each state, those that are not shown included."""
+    """The number of rows of each state, hidden ones included."""
 
     state = STATE
     quotas = Field(COUNT, "rows of quotas")
@@ -1039,7 +1052,7 @@ class POLICY(Frame):
 
 
 class CHECKS(Frame):
-    """Checks of a connection, those that failed first. `state` is failed, unknown (no broker answered), warning, ok,
+    """Checks of a connection, failed ones first. `state` is failed, unknown (no broker answered), warning, ok,
     skipped (what it needs failed) or absent (an extra or a feature that is not set up)."""
 
     shown = "check_state! check! seen! fix!"

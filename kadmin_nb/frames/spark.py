@@ -62,7 +62,7 @@ def to_spark(table: pa.Table, spark: SparkSession | None = None) -> DataFrame:
 
 
 def new_table(name: str, rows: DataFrame, frame: type[Frame], using: str) -> str:
-    """The SQL that makes a table for such rows, unless it is there, with the comments that their frame declares."""
+    """The SQL that makes a table for such rows if it does not exist, with the comments of their frame."""
     fields = {"cluster_id": schemas.CLUSTER_ID, **frame.fields}
     columns = ", ".join(f"`{name}` {kind}{_comment(fields[name].comment)}" for name, kind in rows.dtypes)
     return f"CREATE TABLE IF NOT EXISTS {name} ({columns}) {using}{_comment(frame.comment())}"
@@ -146,7 +146,7 @@ def _remote(session: type[SparkSession], remote: str) -> SparkSession:
 
 
 def active_session() -> SparkSession | None:
-    """The session that somebody has started, if any; nothing is started or loaded for it."""
+    """The running session, or None; nothing is started or loaded for it."""
     if "pyspark" not in sys.modules:
         return None
     return _sessions().getActiveSession()

@@ -14,13 +14,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import printable
+from ..model.levels import DEFAULT_IP, IP, OTHER
+from ..model.quota_keys import QUOTA_KEY_NAMES
 from . import schemas
-from .meanings import PARTS, USED, Part, part
+from .blocks import NOT_SET, STANDING
+from .meanings import PARTS, USED, Part, part, values_of
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Some rows of a view, and what they have in common; those that are `folded` are opened where somebody looks."""
+    """Some rows of a view, and what they have in common; `folded` ones are opened by a click."""
 
     heading: str
     table: pa.Table
@@ -42,7 +45,7 @@ class View:
     groups: Callable[[pa.Table], Sequence[str]] | None = None
 
     def title(self, table: pa.Table) -> str:
-        """The finding, or how many rows there are."""
+        """The finding, or the number of rows."""
         if self.finding is not None and table.num_rows:
             return printable(self.finding(table))
         return counted_nouns(table.num_rows, *self.nouns) if any(self.nouns) else ""
@@ -52,7 +55,7 @@ class View:
         return table if self.split is None else pa.concat_tables(self.split(table))
 
     def sections(self, table: pa.Table) -> Sequence[Section]:
-        """The rows in their order; of many, those that matter, and the others below their headings."""
+        """The rows in their order; of many, the important ones, and the others below their headings."""
         if self.split is None or table.num_rows < FOLDED_FROM:
             return [Section("", self.ordered(table))]
         first, others = self.split(table)
@@ -88,8 +91,46 @@ def counted_nouns(count: int, one: str, many: str) -> str:
     return f"1 {one}" if count == 1 else f"{count:,} {many}" if count else f"no {many}"
 
 
+KEYS = "keys!"
+"""What a frame shows whose keys are columns where its rows are of several entities, and columns of `key` else."""
+
+_IN_ROWS = ("key!", "value!")
+
+
+def across(table: pa.Table) -> pa.Table:
+    """The rows of a frame that shows its keys as columns: one for each entity, in their order; any other as it is."""
+    frame = schemas.frame_of(table)
+    if frame is None or KEYS not in vars(frame).get("shown", "").split() or table.num_rows > MOST_ACROSS:
+        return table
+    names = [*(name for name in ("cluster_id",) if name in table.column_names), "level", "entity"]
+    rows: dict[tuple[object, ...], dict[str, object]] = {}
+    columns = [values_of(table, name) for name in (*names, "key", "value", "standing")]
+    for *names_of_row, key, value, standing in zip(*columns, strict=True):
+        cells = rows.setdefault(tuple(names_of_row), {})
+        if key is not None:
+            cells[key] = {"value": value, "standing": standing}
+    if len(rows) < 2:
+        return table
+    keys = {key: None for cells in rows.values() for key in cells}
+    in_order = [*filter(keys.__contains__, QUOTA_KEY_NAMES), *sorted(keys.keys() - {*QUOTA_KEY_NAMES})]
+    rows = dict(sorted(rows.items(), key=lambda row: row[0][-2] in _OF_ADDRESSES))
+    limits = (pa.array([cells.get(key) for cells in rows.values()], _STANDING) for key in in_order)
+    whose = (pa.array(column, pa.string()) for column in zip(*rows, strict=True))
+    wide = pa.table([*whose, *limits], [*names, *in_order])
+    return wide.replace_schema_metadata(table.schema.metadata)
+
+
+_OF_ADDRESSES = frozenset({IP, DEFAULT_IP, OTHER})
+"""The levels that are shown after those of users and client-ids."""
+
+MOST_ACROSS = 20_000
+"""Rows from which on keys are not made columns: nobody reads so many, and a file has a row for each key."""
+
+_STANDING = pa.struct([("value", pa.float64()), ("standing", pa.string())])
+
+
 def view_of(table: pa.Table) -> View:
-    """The view of a table's frame; some columns may lead or follow those that the frame declares.
+    """The view of a table's frame; the table may have more columns, first or last.
 
     A table of somebody else, or of some columns of a frame, shows them in their order.
     """
@@ -97,10 +138,14 @@ def view_of(table: pa.Table) -> View:
     if frame is None:
         part_of = schemas.named_frame(table)
         said = part_of.shown.split() if part_of else ()
+        if KEYS in said and "entity" in columns and "key" not in columns:
+            own = [name for name in columns if name not in ("level", "entity")]
+            keys = [f"{name}!" for name in own if name not in LEADING]
+            return View([*(own[: len(own) - len(keys)]), *(name for name in said if name != KEYS), *keys])
         declared = {name.rstrip("!"): name for name in (*(f"{name}!" for name in FOLLOWING), *said)}
         return View([declared.get(name, name) for name in columns])
     titled = next((TITLED[base] for base in frame.__mro__ if base in TITLED), View())
-    shown = frame.shown.split() or frame.names
+    shown = " ".join(frame.shown.split() or frame.names).replace(KEYS, " ".join(_IN_ROWS)).split()
     marked = {name.rstrip("!") for name in shown}
     leading, following = ([n for n in some if n in columns and n not in marked] for some in (LEADING, FOLLOWING))
     others = [name for name in columns if name not in schemas.ALSO.union(frame.names)]
@@ -132,7 +177,8 @@ _OF_LIMITS = frozenset({"level", "line"})
 
 def _is_empty(one: Part, table: pa.Table) -> bool:
     """True where no row has a text in it. Of very many rows the first tell, and what they leave open is shown."""
-    return table.num_rows <= ROWS_AT_ONCE and not any(one.texts(table))
+    nothing = {"", None, NOT_SET} if one.look == STANDING else {"", None}
+    return table.num_rows <= ROWS_AT_ONCE and nothing.issuperset(one.texts(table))
 
 
 ROWS_AT_ONCE = 4096
@@ -257,6 +303,7 @@ TITLED: Mapping[type, View] = {
     schemas.EFFECTIVE: View(finding=_limits_finding),
     schemas.EFFECTIVE_IP: View(finding=_limits_finding),
     schemas.WHY: View(),  # no title of EFFECTIVE, whose columns it has
+    schemas.LADDER: View(),
     schemas.CONFIGS: View(finding=_configs_finding, split=_own_and_defaults, groups=_config_groups),
     schemas.GROUP_CONFIGS: View(finding=_group_configs_finding, split=_own_and_defaults, groups=_config_groups),
     schemas.USERS: View(

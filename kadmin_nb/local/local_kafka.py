@@ -67,6 +67,11 @@ class LocalKafka:
         return self._run.name
 
     @property
+    def run_id(self) -> str:
+        """The word that the command line of each of its processes has."""
+        return self._run.run_id
+
+    @property
     def version(self) -> str:
         """Kafka's version."""
         return self._run.version
@@ -215,25 +220,30 @@ def start(
 
 def launch(
     name: str = "default", nodes: int = 1, secure: bool = False, version: str | None = None, *,
-    extra: Mapping[str, str | None] | None = None, timeout: float = 90.0, progress: Progress | None = None,
+    users: Iterable[str] = (), extra: Mapping[str, str | None] | None = None, timeout: float = 90.0,
+    progress: Progress | None = None,
 ) -> LocalKafka:  # fmt: skip
     """As `start`, but the Kafka outlives this process, until `stop(name)`."""
-    return _start(_StartOrder(name, True, _recipe(nodes, secure, extra=extra), "256m", timeout), version, progress)
+    recipe = _recipe(nodes, secure, users, extra=extra)
+    return _start(_StartOrder(name, True, recipe, "256m", timeout), version, progress)
 
 
-def find(name: str = "default") -> LocalKafka:
-    """The local Kafka of this name, even if another process started it.
+def find(name: str | None = None) -> LocalKafka:
+    """The local Kafka of this name, even if another process started it; without a name `default`, or the only one.
 
     Raises
     ------
     NotFound
         There is none; the hint lists those there are.
     """
+    if name is None:
+        known = [run.name for _, run in local_runs.all_runs()]
+        name = known[0] if len(known) == 1 else "default"
     return LocalKafka(*runs.known(name))
 
 
-def stop(name: str = "default") -> None:
-    """End a local Kafka and remove its data.
+def stop(name: str | None = None) -> None:
+    """End a local Kafka and remove its data; without a name `default`, or the only one.
 
     Raises
     ------

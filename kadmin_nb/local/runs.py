@@ -4,6 +4,7 @@
                    watchdog          process id of the watchdog, where the cluster dies with its starter
                    users/            how a Java client connects, a properties file (0600) a user
                    node-1/           server.properties (0600), data, server.log, console.log, pid
+                   traffic/          console.log and pid of the demo's clients
 """
 
 from __future__ import annotations
@@ -66,11 +67,14 @@ def _lives(folder: Path) -> bool:
 
 
 def _pid_files(folder: Path) -> list[Path]:
-    return sorted(folder.glob("node-*/pid"))
+    return sorted(folder.glob("*/pid"))
 
 
 def kill_nodes(folder: Path) -> None:
-    """Kill every node of a run. By SIGKILL: three nodes asked politely wait 5 s for a quorum that is gone."""
+    """Kill every node of a run, and the clients of a demo.
+
+    By SIGKILL: three nodes asked politely wait 5 s for a quorum that is gone.
+    """
     process.kill(_pid_files(folder))
 
 

@@ -21,7 +21,7 @@ _TAKEN = {"ms": TIMES, "bytes": SIZES, "bytes/s": _RATES}
 """The units that a key takes, by what it counts."""
 
 _BYTE_RATES = ("replication.throttled.rate", ".bytes.per.second")
-"""The ends of the keys that count bytes a second."""
+"""The ends of the keys that count bytes per second."""
 
 _COUNTED = {"ms": 1, "seconds": 1000, "minutes": 60_000, "hours": 3_600_000}
 """The milliseconds in one of what a key counts."""

@@ -44,6 +44,15 @@ USER_CLIENT_KEYS: tuple[str, ...] = tuple(k.name for k in QUOTA_KEYS if "user" i
 IP_KEYS: tuple[str, ...] = tuple(k.name for k in QUOTA_KEYS if "ip" in k.entities)
 QUOTA_KEY_NAMES = (*USER_CLIENT_KEYS, *IP_KEYS)
 
+HEADS = {
+    "producer_byte_rate": "producer",
+    "consumer_byte_rate": "consumer",
+    "request_percentage": "request %",
+    "controller_mutation_rate": "mutations",
+    "connection_creation_rate": "connections",
+}
+"""The keys as heads of columns and sentences say them."""
+
 CALLBACK = "client.quota.callback.class"
 """The config by which a broker decides by a class of its own, and not by the levels."""
 

@@ -1,4 +1,4 @@
-"""Lines of the grammar as edits: one change a line, of a cell or a file."""
+"""Lines of the grammar as edits: one change per line, of a cell or a file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .kinds.change_kind import ChangeKind, FrameRow, is_null
 def edits(
     text: str, kind: str | None = None, allow_unknown: Collection[str] = (), *, expand: Expand = literal_words
 ) -> list[Edit]:
-    """The edits of a cell: one change a line, `#` comments. Every line is read before anything is returned.
+    """The edits of a cell: one change per line, `#` comments. Every line is read before anything is returned.
 
     Parameters
     ----------

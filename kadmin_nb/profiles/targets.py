@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from .. import documents, files
+from .. import documents, files, local_runs
 from ..errors import KadminError, NotFound, UsageError
-from ..hints import did_you_mean, nearest
+from ..hints import Hint, Verb, did_you_mean, nearest, sentence
 from ..model.connection_settings import Settings
 from ..model.grammar import quote
 from ..secrets import FORMS, Secret, is_reference
@@ -30,8 +30,8 @@ def settings_for(target: str | os.PathLike[str] | None = None, properties: Mappi
     Parameters
     ----------
     target
-        A path to a Java client `.properties` file, the name of a profile in `kadmin-nb.toml`, or
-        `host:port[,…]`. None: `$KADMIN_PROFILE`, else the only profile.
+        A path to a Java client `.properties` file, the name of a profile in `kadmin-nb.toml`, `local` (the local
+        Kafka that runs), or `host:port[,…]`. None: `$KADMIN_PROFILE`, else the only profile.
     properties
         Keys of a Java client. The secret ones may be references, `env:NAME` and the like.
 
@@ -89,6 +89,8 @@ def lasting(target: str) -> str:
         return target
     if os.path.isfile(place):
         return os.path.abspath(place)
+    if target == LOCAL:
+        return str(_local())
     if bootstrap := java_client.addresses(target):
         return bootstrap
     raise _nothing_fits(target, profiles)
@@ -109,9 +111,24 @@ def _entries_of(target: str | None) -> Entries:
     profiles = load_profiles() if is_name(target) else Profiles()
     if target in profiles.tables:
         return profile(target, profiles)
+    if target == LOCAL:
+        return java_properties.parse_properties(_local())
     if java_client.addresses(target):
         return Entries({"bootstrap.servers": target}, "host:port")
     raise _nothing_fits(target, profiles)
+
+
+LOCAL = "local"
+"""The local Kafka that runs, where no file and no profile is called so."""
+
+
+_DEMO = Verb("demo", "kn.demo()")
+
+
+def _local() -> Path:
+    if (file := local_runs.admin_properties()) is None:
+        raise NotFound("no local Kafka runs", hint=Hint(sentence("{} starts one with traffic.", _DEMO)))
+    return file
 
 
 def _nothing_fits(target: str, profiles: Profiles) -> KadminError:

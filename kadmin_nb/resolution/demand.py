@@ -172,7 +172,7 @@ def _quiet(windows: Windows, buckets: int) -> Replay:
 
 @dataclass(frozen=True)
 class _Series:
-    """The demand of some buckets, a row a second and a column a bucket, without their long rests.
+    """The demand of some buckets, a row per second and a column per bucket, without their long rests.
 
     `idle` says before which seconds so many periods are left out, None where there are none; `start` is the second,
     since 1970, with which each begins. `before` are all seconds that are left out before each one, where it is known;

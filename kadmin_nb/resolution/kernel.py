@@ -230,9 +230,9 @@ def resolve_ip(quotas: Any, ips: Any) -> pa.Table:
     Returns
     -------
     pyarrow.Table
-        `ip`, `key` (connection_creation_rate), `value` in connections a second, per broker, null = unlimited, `level`:
-        `IP`, `DEFAULT_IP` or null. Addresses are compared as addresses; a quota on a host name is found by that name
-        only, since only brokers know its address.
+        `ip`, `key` (connection_creation_rate), `value` in connections per second on a broker, null = unlimited,
+        `level`: `IP`, `DEFAULT_IP` or null. Addresses are compared as addresses; a quota on a host name is found by
+        that name only, since only brokers know its address.
 
     Raises
     ------

@@ -103,7 +103,7 @@ class NameTable:
 class Tables:
     """Quotas, ready to be looked up; made once, used for any number of pairs.
 
-    `by_user` and `by_client` hold tags, a row a name and a column a key. Each is two tables, one below the
+    `by_user` and `by_client` hold tags, a row a name and a column per key. Each is two tables, one below the
     other: for clients with both names, then for those with a blank client-id (or an empty user).
     `chains`, where overridden quotas are wanted, has the same by level, users' and client-ids'.
     """
@@ -300,7 +300,7 @@ class _Job:
         return at_user, at_client
 
     def _winners(self, at_user: Longs, at_client: Longs, pairs: Longs) -> Ints:
-        """The tag that binds, a row a key and a column a pair."""
+        """The tag that binds, a row per key and a column per pair."""
         tags = self.tables.by_user.take(at_user, axis=0, mode="clip")
         np.maximum(tags, self.tables.by_client.take(at_client, axis=0, mode="clip"), out=tags)
         np.maximum(tags, self.tables.by_pair.take(pairs, axis=0, mode="clip"), out=tags)

@@ -91,7 +91,7 @@ class StoredRows:
             raise Invalid(
                 f"{self.key.name(self.key.codes[first])} of {self._text(first)} is twice in {QUOTAS_LABEL}, "
                 f"in rows {first} and {second}",
-                hint="One row an entity and key. Several clusters need a cluster_id.",
+                hint="One row per entity and key. Several clusters need a cluster_id.",
             )
 
     def _text(self, row: int) -> str:
@@ -154,7 +154,7 @@ def _entities(level: Longs, cluster: NameCodes | None, user: NameCodes, client: 
 
 @dataclass(frozen=True)
 class _Entities:
-    """The entities themselves, with their tags, a column a key (0 where that key is not set)."""
+    """The entities themselves, with their tags, a column per key (0 where that key is not set)."""
 
     level: Longs
     cluster: Longs
@@ -200,7 +200,7 @@ def tables_of(rows: StoredRows, keys: tuple[str, ...], overridden: bool) -> Tabl
 
 
 def _values_and_tags(rows: StoredRows, keys: tuple[str, ...]) -> tuple[npt.NDArray[np.float64], Ints]:
-    """Values, a row a key, by the entities' numbers; and tags, a row an entity, 0 where the key is not set."""
+    """Values, a row per key, by the entities' numbers; and tags, a row per entity, 0 where the key is not set."""
     values = np.zeros((len(keys), len(rows.first) + 1))
     tags = np.zeros((len(rows.first), len(keys)), np.int32)
     speaks = np.array([(bool(a.user) << USER_BIT) | (bool(a.client_id) << CLIENT_BIT) | a.number for a in LEVELS])

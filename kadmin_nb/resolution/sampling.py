@@ -117,7 +117,7 @@ def replay(wanted: Doubles, limit: Doubles, by_tokens: Flags, idle: Doubles | No
     Parameters
     ----------
     wanted
-        A row a second, one after the other, and a column a bucket: how much it wanted then, in the limit's unit.
+        A row per second, one after the other, and a column per bucket: how much it wanted then, in the limit's unit.
     limit
         Of each bucket, a second; finite, and more than 0.
     by_tokens

@@ -18,7 +18,7 @@ from pyarrow.compute import field
 from .. import charts
 from ..errors import NotFound, Unsupported, UsageError
 from ..files import expanded
-from ..frames import files, relational, schemas
+from ..frames import frame_files, relational, schemas
 from ..frames import spark as sparks
 from ..frames.answer import Answer
 from ..frames.frame import MOMENT
@@ -67,8 +67,8 @@ def frame(where: str, cluster_id: str = "") -> Any:
     place = expanded(where)
     session = sparks.active_session()
     if place.is_file():
-        table: Any = files.typed(files.read_table(place), schemas.USAGE.schema)
-    elif session is None or not _TABLE.fullmatch(where) or place.suffix in files.FILES:
+        table: Any = frame_files.typed(frame_files.read_table(place), schemas.USAGE.schema)
+    elif session is None or not _TABLE.fullmatch(where) or place.suffix in frame_files.FILES:
         raise NotFound(f"no such file: {where}", hint="A .parquet or .csv file; with a Spark session also a table.")
     else:
         with sparks.at_work(f"Spark reads the table {where}"):
@@ -260,10 +260,14 @@ def chart(name: str, *frames: Any) -> Any:
 
 
 def bars(rows: Any, length: str, name: str, colour: str) -> Any:
-    """The picture that `charts.bars` draws; None, and a printed line, if its packages are not installed."""
-    from ..charts.bars import bars as picture
+    """A chart with a bar for each row; None, and a printed line, if its packages are not installed."""
 
-    return _drawn("picture", lambda: picture(rows, length, name, colour))
+    def picture() -> Any:
+        from ..charts.drawing import bars as drawn
+
+        return drawn(rows, length, name, colour)
+
+    return _drawn("picture", picture)
 
 
 def _drawn(what: str, draw: Callable[[], Any]) -> Any:

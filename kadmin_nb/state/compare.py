@@ -309,7 +309,7 @@ def _folded(configs: pa.Table) -> pa.Table:
 
 
 def _of_each(rows: Sequence[Row]) -> list[Row]:
-    """One row a key; where a broker could not be read one row says so, and nothing is known of any."""
+    """One row per key; where a broker could not be read one row says so, and nothing is known of any."""
     if unread := next((row for row in rows if row["error"] is not None), None):
         message = f"broker {unread['resource_name']}: {unread['message'] or ''}"
         return [{**unread, "resource_name": EACH, "key": None, "message": message}]

@@ -178,7 +178,7 @@ class Snapshot(Display):
         NotFound, UsageError, Invalid
             No such file; a folder, a pipe; a file that holds no snapshot.
         """
-        from ..frames.files import MAX_TABLE_BYTES, read_parquet
+        from ..frames.frame_files import MAX_TABLE_BYTES, read_parquet
 
         place = Path(path)
         if not place.exists():

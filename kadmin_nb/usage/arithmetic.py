@@ -111,7 +111,7 @@ _BYTES_OF = {"produce_ms": "PRODUCE", "fetch_ms": "FETCH", "share_ms": SHARE_FET
 
 
 def rate(total: Any, length: int, per_unit: float) -> Any:
-    """A sum as a rate a second, of windows of so many microseconds."""
+    """A sum as a rate per second, of windows of so many microseconds."""
     return total / (length / 1e6) / per_unit
 
 

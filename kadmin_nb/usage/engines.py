@@ -68,7 +68,7 @@ class LogEngine:
         size = log_files.size_of(files)
         if engine is None and (size > ARROW_LOG_BYTES or not all(map(log_files.is_readable, files))):
             return cls(paths, names, True, f"added up on Spark: {figures.size(size)} of log")
-        here = ADDING_UP.in_this_process(f"{figures.size(size)} of log", figures.size(ARROW_LOG_BYTES), engine)
+        here = ADDING_UP.here(f"{figures.size(size)} of log", engine)
         return cls(paths, names, False, here)
 
     def requests(self, progress: ReadSoFar | None = None, **how: Any) -> Requests:
@@ -118,7 +118,7 @@ class Usage(Placed):
         """USAGE of the buckets that METRICS tell of."""
         if engine == SPARK:
             return cls(usage_from_metrics(metrics.to_spark()), "added up on Spark, as asked")
-        why = ADDING_UP.in_this_process(f"{len(metrics):,} samples", f"{ARROW_ROWS:,} rows of usage", engine)
+        why = ADDING_UP.here(f"{len(metrics):,} samples", engine)
         return cls(usage_from_metrics(metrics), why)
 
     def answer(self) -> Answer:

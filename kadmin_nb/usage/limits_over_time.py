@@ -212,7 +212,7 @@ def times_in_force(
     Parameters
     ----------
     rows
-        A row a window of a broker: the columns `by`, `start` and `end`. And rows without a window: `user`, `client_id`
+        A row per window of a broker: the columns `by`, `start` and `end`. Rows without a window: `user`, `client_id`
         and `key` of each client.
     by, unwatched_after, watched
         As of `watched_windows`.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 from ..errors import ExitState, UsageError, printable
 from ..frames import meanings, schemas
 from ..frames.answer import Answer
-from ..frames.blocks import NOTEBOOK, Page
+from ..frames.blocks import NEAR_PERCENT, NOTEBOOK, Page
 from ..frames.lazy_answer import SparkAnswer
 from ..frames.relational import (
     Frame,
@@ -37,11 +38,12 @@ from ..frames.relational import (
     with_columns,
     words_of,
 )
+from ..frames.schema_metadata import noted
 from ..frames.spark import is_stream
 from ..model import figures
 from ..model.findings import Coverage
 from ..model.levels import LEVELS, LEVELS_BY_NAME
-from ..model.quota_keys import USER_CLIENT_KEYS, readable
+from ..model.quota_keys import USER_CLIENT_KEYS
 from ..resolution.input_columns import CLUSTER, QUOTA_COLUMNS, QUOTAS_LABEL, check_clusters, led
 from ..resolution.kernel import asked_keys
 from .arithmetic import BUCKET_TOTALS, WHY_UNKNOWN
@@ -59,9 +61,6 @@ from .request_log import LATE
 
 if TYPE_CHECKING:
     from ..frames.blocks import Block
-
-NEAR_PERCENT = 80.0
-"""Percent of a limit from which on its bucket is near it."""
 
 _ENDS: dict[str, Measure] = {"start": ("min", "start"), "end": ("max", "end")}
 _OF_CLIENT: dict[str, Measure] = {
@@ -122,6 +121,12 @@ class NearAnswer(Answer):
         counts = f"{len(self):,} of {self.limits:,} {limits} are {near}, {exceeded}{rest}"
         return f"{counts}. Highest: {_bucket_sentence(worst)}."
 
+    def noted(self, notes: Sequence[str]) -> NearAnswer:
+        """The same with these sentences on what could not be read, too."""
+        answer = copy(self)
+        answer._table = noted(self._table, notes)
+        return answer
+
     @property
     def _not_known(self) -> str:
         """What the usage does not cover, of one cluster or of each of several."""
@@ -145,8 +150,6 @@ class NearAnswer(Answer):
         return tuple(self._remarks())
 
     def _remarks(self) -> Iterator[str]:
-        yield from remarks(self.coverage)
-        yield from (printable(f"Of cluster {name} read from {one}.") for name, one in self.by_cluster.items())
         if self.are_of_now:
             yield _OF_NOW
         if self.unused:
@@ -157,6 +160,8 @@ class NearAnswer(Answer):
             yield f"{self._unjudged}."
         if self.unknown:
             yield f"The use of {self.unknown:,} of {self.limits:,} limits is not known in full. {WHY_UNKNOWN}"
+        yield from remarks(self.coverage)
+        yield from (printable(f"Of cluster {name} read from {one}.") for name, one in self.by_cluster.items())
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """What it was read from, and what is not known."""
@@ -250,11 +255,10 @@ def _bucket_sentence(row: Mapping[str, Any]) -> str:
     """One row in words: whose bucket, the key, and how much of how much."""
     parts = (("user", row["bucket_user"]), ("client-id", row["bucket_client_id"]))
     whose = " ".join(f"{kind}={name}" for kind, name in parts if name)
-    used = meanings.measured(row["key"], row["peak"], row["windows_unknown"])
-    limit = readable(row["key"], row["limit"])
+    used = meanings.of_limit(row["key"], row["peak"], row["windows_unknown"], row["limit"])
     share = "" if row["utilisation"] is None else f" ({figures.percent(row['utilisation'])})"
     where = f" of cluster {row[CLUSTER]}" if CLUSTER in row else ""
-    return printable(f"{whose} {row['key']} {used} of {limit}{share} on broker {row['broker']}{where}")
+    return printable(f"{whose} {row['key']} {used}{share} on broker {row['broker']}{where}")
 
 
 def alerts(

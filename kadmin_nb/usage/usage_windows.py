@@ -59,8 +59,8 @@ def usage(requests: Requests | Any, every: str = "1 second", *, late: str = LATE
     Returns
     -------
     pyarrow.Table or pyspark.sql.DataFrame
-        In Spark if the requests are. `producer_byte_rate` and `consumer_byte_rate`: bytes of records a second, a lower
-        bound of what the quota charges. `request_percentage`: the time on I/O threads in percent of one thread, an
+        In Spark if the requests are. `producer_byte_rate` and `consumer_byte_rate`: bytes of records per second, a
+        lower bound of what the quota charges. `request_percentage`: the time on I/O threads in percent of a thread, an
         estimate. `source` says which. `throttle_ms` is the longest throttle that an answer in the window reported: of
         PRODUCE for the first, of FETCH for the second (a request quota throttles them, too), of all other requests for
         the third; null if there was none. SHARE_FETCH counts for `consumer_byte_rate` in a separate row, whose value is

@@ -6,18 +6,22 @@ A secret is neither shown nor kept, whoever types it: its cell takes references,
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..errors import KadminError, UsageError
+from ..errors import KadminError, UsageError, printable, printable_lines
+from ..frames import schemas
+from ..frames.blocks import Block, Title
+from ..hints import magic
 from ..model import config_values
-from ..model.changes import DELETE, SET, Edit, Refusal, Target
+from ..model.changes import DELETE, SET, Change, Edit, Refusal, Target
 from ..model.config_units import parse_config_number, stored_text, with_unit
 from ..model.config_values import ConfigValue
 from ..model.configurable import Configurable
 from ..model.resources import Source
 from ..plans import stored_values
+from ..plans.advice import same_stores
 from ..plans.kinds import CONFIGS
 from ..plans.observed_state import ObservedState, ObservedValue, observed
 from ..secrets import FORMS, SHOWN, is_reference
@@ -229,3 +233,49 @@ class ConfigCell:
             then = self.fallback_text
             return f"reset: {then} applies then" if then else "reset: the value that applies then is not known here"
         return f"{change.op} {self.text(state) if self.is_secret or change.op == SET else change.wanted}"
+
+
+# -- a cell in words
+
+
+def config_lines(cell: ConfigCell, state: ShownState, documentation: str | None) -> tuple[str, str]:
+    """A config in two lines: its value and what the edit does, then what else is to be known, and Kafka's words."""
+    shown = cell.text(state)
+    was = f", was {cell.text(None) or 'not set'}" if state is not None and cell.is_read else ""
+    first = f"{cell.config.resource}, {cell.config.key}: {shown or 'not set'}{was}"
+    described = [" ".join((documentation or "").split())]
+    sentences = [sentence for sentence in config_sentences(cell, state) if not sentence.startswith("Staged: set")]
+    return printable(first), printable(" ".join(filter(None, [*sentences, *described])))
+
+
+def config_details(cell: ConfigCell, state: ShownState, documentation: str | None) -> list[Block]:
+    """The sentences on a config, every place with a value of it, and Kafka's description."""
+    blocks: list[Block] = [Title(printable(cell.name)), "\n".join(map(printable, config_sentences(cell, state)))]
+    rows: list[dict[str, object]] = [{"source": s.source, "key": s.key, "value": s.text} for s in cell.config.synonyms]
+    if rows:  # the one that applies first; of a secret the places alone
+        blocks.append(schemas.table(schemas.CONFIGS, rows).select(["source", "key", "value"]))
+    return [*blocks, printable_lines(documentation)] if documentation else blocks
+
+
+def config_sentences(cell: ConfigCell, state: ShownState) -> Iterator[str]:
+    """What is staged there, and what one has to know of the config."""
+    if isinstance(state, Refused):
+        yield f"Not staged: {state.reason}"
+    elif state is not None:
+        yield f"Staged: {cell.words(state)}."
+        if state.change.is_refused:
+            yield f"Refused: {state.change.refusal}"
+        if state.danger:
+            yield f"Danger: {state.danger}."
+    if cell.lock:
+        yield f"It cannot be edited: {cell.lock}."
+    if cell.is_secret:
+        yield "A secret. Brokers never show its value, and it is set only by reference, such as env:NAME."
+    if cell.has_own:
+        fallback = cell.fallback_text
+        yield "The value after a reset is not known here." if fallback is None else f"Without it: {fallback}."
+    config = cell.config
+    own = None if config.is_sensitive else config.own
+    again = Change(1, SET, config.resource, config.key, old=own, wanted=own, after=own)
+    if state is None and (same := same_stores([again])):  # typed in its cell it is not an edit
+        yield same.at(magic)

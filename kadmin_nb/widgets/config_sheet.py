@@ -1,4 +1,4 @@
-"""The sheet of configs: a row a resource and key, over a stage; what is set stands above what is not."""
+"""The sheet of configs: a row per resource and key, over a stage; what is set stands above what is not."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from ..plans.observed_state import ObservedState
 from ..plans.stage import Stage
 from .config_cells import ConfigCell, row_name
 from .config_table import ConfigTable, ConfigTarget
-from .row_filter import matching_configs
 from .sheet import Arrangement, CellText, Column, Page, Result
-from .staged_sheet import CellState, ShownState, StagedSheet
+from .staged_sheet import CellState, ShownState, StagedSheet, matching_configs
 
 RESOURCE, KEY, VALUE, SOURCE = "resource", "key", "value", "source"
 
@@ -98,7 +97,9 @@ class ConfigSheet(StagedSheet[Resource]):
         return self._table.is_set
 
     def _arranged(self, arrangement: Arrangement) -> np.ndarray:
-        fits = matching_configs(self._table, arrangement.words) & self._flags(arrangement.show)
+        fits = matching_configs(self._table.names, self._table.configs, arrangement.words) & self._flags(
+            arrangement.show
+        )
         rows = np.flatnonzero(fits)
         if arrangement.column is None:
             return np.concatenate([rows[self._table.is_set[rows]], rows[~self._table.is_set[rows]]])

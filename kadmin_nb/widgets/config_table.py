@@ -1,4 +1,4 @@
-"""CONFIGS as a spreadsheet shows them: a row a resource and key, by a name that stays when rows move."""
+"""CONFIGS as a spreadsheet shows them: a row per resource and key, by a name that stays when rows move."""
 
 from __future__ import annotations
 

@@ -20,8 +20,7 @@ from ..frames.markup import document
 from ..plans.plan import live_of
 from ..plans.runbook_parameters import runbook_parameters
 from ..version import OLDEST_WIDGETS
-from .grid import source
-from .hosts import in_order
+from .grid import in_order, source
 from .messages import LARGEST
 
 if int(ipywidgets.__version__.partition(".")[0]) < OLDEST_WIDGETS:
@@ -93,6 +92,11 @@ def row(*children: Any) -> Any:
 def column(*children: Any) -> Any:
     """Below each other."""
     return ipywidgets.VBox(children)
+
+
+def folded(title: str, content: Any) -> Any:
+    """A part below a title that opens it."""
+    return ipywidgets.Accordion((content,), titles=(title,))
 
 
 def progress() -> Any:

@@ -5,8 +5,11 @@ Quotas and configs of a cluster are edited in it, or those of a frame, such as a
 
 from __future__ import annotations
 
+import threading
+import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import pyarrow as pa
@@ -23,13 +26,12 @@ from ..model.grammar import LEFT_OUT
 from ..model.resources import Resource
 from ..plans.stage import Stage, edits_of
 from ..resolution.input_columns import CLUSTER, QUOTAS_LABEL, non_null_column, read_columns
-from .background import Latest
+from .config_cells import config_details, config_lines
 from .config_sheet import ConfigSheet
 from .config_table import ConfigReader, ConfigTable, plain_text
 from .panel import Panel
-from .quota_sheet import QuotaCell, QuotaSheet
-from .quota_table import StoredQuotas
-from .remarks import advice, config_details, config_lines, quota_lines
+from .quota_sheet import QuotaCell, QuotaSheet, advice, quota_lines
+from .quota_table import Peaks, StoredQuotas, peaks_of
 from .sheet import Result
 from .staged_sheet import StagedSheet
 
@@ -70,8 +72,16 @@ class Editor(Panel, Generic[SheetType]):
         return self.sheet.to_arrow()
 
     def _title(self) -> str:
-        staged = f", {len(self.stage)} staged" if len(self.stage) else ""
-        return f"{len(self.sheet):,} {self.sheet.what_rows_are}{staged}"
+        staged = f", {len(self.stage):,} staged" if len(self.stage) else ""
+        return f"{self.to_arrow().num_rows:,} {self.sheet.what_rows_are}{staged}"
+
+    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
+        """What is staged, then the rows as they were read, those that could not be read first."""
+        rows = self.to_arrow()
+        if "error" in rows.column_names:
+            is_failed = pc.is_valid(rows["error"])
+            rows = pa.concat_tables([rows.filter(is_failed), rows.filter(pc.invert(is_failed))])
+        return [*(self.stage._blocks(page) if len(self.stage) else ()), rows]
 
     def _parts_below(self) -> Sequence[Any]:
         """Controls of its own below the grid."""
@@ -206,9 +216,6 @@ class QuotaEditor(Editor[QuotaSheet]):
         super().__init__(QuotaSheet(read(), stage), stage)
         self._read, self._answer = read, why
 
-    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        return [self.to_arrow()]
-
     def _parts_below(self) -> Sequence[Any]:
         self._new = self._controls.text(
             "user=alice client-id=<default>", width="24em", label="add", act=lambda words: self._try(self._add)
@@ -288,11 +295,6 @@ class ConfigEditor(Editor[ConfigSheet]):
         super().__init__(ConfigSheet(reader.read(), stage), stage)
         self._reader = reader
 
-    def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        configs = self.to_arrow()
-        is_failed = pc.is_valid(configs["error"])
-        return [pa.concat_tables([configs.filter(is_failed), configs.filter(pc.invert(is_failed))])]
-
     def read_again(self) -> Result:
         return self.sheet.read(self._reader.read())
 
@@ -317,7 +319,7 @@ _MAY_LACK = ("is_default", "synonyms", "documentation", "error", "message")
 """The columns of CONFIGS without which its table only says less."""
 
 
-def edit_quotas(quotas: object, stage: Stage | None = None, **entity: object) -> QuotaEditor:
+def edit_quotas(quotas: object, stage: Stage | None = None, *, usage: object = None, **entity: object) -> QuotaEditor:
     """A spreadsheet of the quotas of a cluster, or of a frame such as a snapshot's; edits are staged.
 
     Parameters
@@ -327,6 +329,8 @@ def edit_quotas(quotas: object, stage: Stage | None = None, **entity: object) ->
     stage
         The stage for the edits, of the cluster that plans them. Default: the session's of a cluster; of a frame a new
         one without a cluster, whose `to_cell()` has the edits as lines.
+    usage
+        USAGE: cells of exact names show how much of the limit that applies was used. Of a cluster only.
     entity
         `user`, `client_id`, `ip` or `entity`, as of `quotas.describe`: only these entities of a cluster.
 
@@ -336,7 +340,12 @@ def edit_quotas(quotas: object, stage: Stage | None = None, **entity: object) ->
         Not a frame, a column is missing, it is of several clusters, or an entity has a key twice.
     """
     if (cluster := _cluster_of(quotas)) is not None:
-        return QuotaEditor(lambda: _stored(cluster, entity), stage or cluster.stage, cluster.quotas.why)
+        peaks = {} if usage is None else peaks_of(cluster.quotas.utilisation(usage).to_arrow())
+        return QuotaEditor(
+            lambda: _stored(cluster, entity, peaks), stage or cluster.stage, partial(cluster.quotas.why, usage=usage)
+        )
+    if usage is not None:
+        raise UsageError("usage is compared with a cluster's quotas", hint="Give edit_quotas the cluster.")
     table = fitted(read_columns(quotas, schemas.QUOTAS.names, QUOTAS_LABEL), schemas.QUOTAS.schema, QUOTAS_LABEL)
     _refuse_several_clusters(table, QUOTAS_LABEL)
     for name in (field.name for field in schemas.QUOTAS.schema if not field.nullable):
@@ -386,11 +395,11 @@ def _cluster_of(given: Any) -> Any:
     return given if hasattr(given, "port") else None
 
 
-def _stored(cluster: Any, entity: Mapping[str, object]) -> StoredQuotas:
-    """The quotas of a cluster, and those of the entities that are shown."""
+def _stored(cluster: Any, entity: Mapping[str, object], peaks: Peaks) -> StoredQuotas:
+    """The quotas of a cluster, those of the entities that are shown, and what was used of them."""
     quotas = cluster.quotas.describe().to_arrow()
     shown = cluster.quotas.describe(**entity).to_arrow() if entity else quotas
-    return StoredQuotas(quotas, shown, len(cluster.brokers))
+    return StoredQuotas(quotas, shown, len(cluster.brokers), peaks)
 
 
 class _FrameReader:
@@ -432,3 +441,56 @@ def _stage_for(stage: Stage | None, editor: str, label: str) -> Stage:
         raise UsageError(f"{label.removeprefix('the ')} of a frame are bound to no cluster", hint=hint)
 
     return Stage(refuse) if stage is None else stage
+
+
+# -- what is said of the chosen cell, in the background
+
+
+QUIET = 0.25
+"""Seconds without a request before the work begins: who types on is answered first."""
+
+
+class Latest:
+    """Does its work after each request, in a thread of its own; requests that come meanwhile count as one.
+
+    `failed` is given what the work raised; the next request is worked on all the same.
+    """
+
+    def __init__(self, work: Callable[[], None], failed: Callable[[Exception], None], *, quiet: float = QUIET) -> None:
+        self._work, self._failed, self._quiet, self._lock = work, failed, quiet, threading.Lock()
+        self._asked_at = 0.0
+        self._is_wanted, self._thread = False, threading.current_thread()
+        self._is_running = False
+
+    def ask(self) -> None:
+        """Have the work done, once more if it is being done just now."""
+        with self._lock:
+            self._is_wanted, self._asked_at = True, time.monotonic()
+            if self._is_running:
+                return
+            self._is_running = True
+            self._thread = threading.Thread(target=self._run, name="kadmin-nb preview", daemon=True)
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Until nothing more is to be done."""
+        while self._is_running:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while self._is_still_wanted():
+            self._wait_until_quiet()
+            try:
+                self._work()
+            except Exception as exc:  # nobody else would see it: a thread has no cell
+                self._failed(exc)
+
+    def _wait_until_quiet(self) -> None:
+        while (left := self._asked_at + self._quiet - time.monotonic()) > 0:
+            time.sleep(left)
+
+    def _is_still_wanted(self) -> bool:
+        with self._lock:
+            self._is_running = self._is_wanted
+            self._is_wanted = False
+            return self._is_running

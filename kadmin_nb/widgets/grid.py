@@ -15,7 +15,6 @@ from msgspec import structs
 
 from ..errors import KadminError, UsageError, printable
 from . import messages
-from .hosts import in_order
 from .messages import filled_down, page_message, pasted, selected, short_key
 from .sheet import Arrangement, CellText, Result, Sheet
 
@@ -38,6 +37,16 @@ def source(name: str) -> str:
     return (Path(__file__).parent / "browser" / name).read_text(encoding="utf-8")
 
 
+def in_order(widget: Any) -> Any:
+    """The widget; its messages and those of the others that are `in_order` arrive in the order of the page.
+
+    JupyterLab sends those of all widgets to one subshell, a thread. ipykernel 7.4 hands them to the thread that last
+    sent something of that widget instead: a click overtook the text that was typed before it, or waited for a cell.
+    """
+    widget.comm._reply_subshell_for = None  # ipykernel then goes by the message, as it did before 7.4
+    return widget
+
+
 class Grid(anywidget.AnyWidget):
     """A table that is scrolled, sorted, selected, edited, copied and pasted; what that means is the sheet's business.
 
@@ -49,6 +58,7 @@ class Grid(anywidget.AnyWidget):
     _css = source("grid.css")
     columns: traitlets.List[Any] = traitlets.List().tag(sync=True)
     label = traitlets.Unicode().tag(sync=True)
+    legend = traitlets.Unicode().tag(sync=True)
     height = traitlets.Int().tag(sync=True)
     first_page = traitlets.Dict().tag(sync=True)
     formula: traitlets.List[str] = traitlets.List().tag(sync=True)
@@ -64,6 +74,7 @@ class Grid(anywidget.AnyWidget):
         super().__init__(
             columns=[asdict(column) for column in sheet.columns],
             label=sheet.label,
+            legend=sheet.legend,
             height=height,
             first_page=self._page(0, PAGE_ROWS),
         )

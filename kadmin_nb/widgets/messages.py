@@ -278,6 +278,7 @@ def _with_texts(page: Page, longest: int) -> dict[str, Any]:
         "marks": [
             [mark.row, mark.column, mark.state, shortened_cell(mark.note, 2 * longest)]
             + [None if text is None else shortened_cell(text, longest) for text in (mark.old, mark.applies)]
+            + ([] if mark.used is None else [mark.used])
             for mark in page.marks
         ],
         "editors": [_editor(editor, longest) for editor in page.editors],

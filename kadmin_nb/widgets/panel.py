@@ -1,15 +1,20 @@
-"""Panel: a value that is a widget where somebody can click, and a table everywhere else."""
+"""Panel: a value that is a widget where somebody can click, and a table everywhere else; and the host of a notebook."""
 
 from __future__ import annotations
 
-import uuid
+import hashlib
+import os
+import signal
+import sys
+import threading
 from abc import abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
+from .. import databricks
 from ..frames.answer import Tabular
 from ..frames.blocks import NOTEBOOK
-from .hosts import has_front_end, publish, shell
 
 REMARK = "As it was when the cell ran; run the cell again to use it."
 
@@ -43,8 +48,8 @@ class Panel(Tabular):
 
     @cached_property
     def static_id(self) -> str:
-        """The name of its static table."""
-        return uuid.uuid4().hex
+        """The name of its static table, the same in each run that shows the same."""
+        return hashlib.sha256(self.as_html(self.page).encode()).hexdigest()[:16]
 
     @cached_property
     def widget(self) -> Any:
@@ -81,3 +86,44 @@ def _bundle(widget: Any) -> dict[str, Any]:
     """The output that a browser shows the widget for."""
     bundle = widget._repr_mimebundle_()
     return dict(bundle[0] if isinstance(bundle, tuple) else bundle)
+
+
+# -- the host
+
+
+_VOILA = ("VOILA_KERNEL_ID", "VOILA_BASE_URL", "VOILA_PREHEAT")
+
+
+def shell() -> Any:
+    """IPython's shell; None outside of it."""
+    ipython = sys.modules.get("IPython")
+    return ipython.get_ipython() if ipython is not None else None
+
+
+def has_front_end() -> bool:
+    """True if a browser may show widgets: a kernel whose client could ask back, or Voila.
+
+    papermill, nbconvert and a terminal's IPython have none: papermill and nbconvert would keep the widgets' state in
+    the document, and nobody could click.
+    """
+    kernel = getattr(shell(), "kernel", None)
+    if kernel is None:
+        return False
+    is_voila = any(name in os.environ for name in _VOILA)
+    return is_voila or databricks.is_here() or bool(getattr(kernel, "_allow_stdin", False))
+
+
+def publish(data: dict[str, Any]) -> None:
+    """An output of the cell that runs."""
+    shell().display_pub.publish(data=data, metadata={})
+
+
+def hear_interrupts(act: Callable[[], None]) -> None:
+    """Call `act` where the kernel is interrupted while no cell runs; while one runs, the interrupt is the cell's.
+
+    ipykernel ignores such an interrupt. It puts its handler back after each cell, and so takes ours over here.
+    """
+    kernel = getattr(shell(), "kernel", None)
+    is_free = getattr(kernel, "saved_sigint_handler", None) is signal.SIG_IGN
+    if is_free and threading.current_thread() is threading.main_thread():
+        kernel.saved_sigint_handler = lambda number, frame: act()  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""The sheet of quotas: a row an entity, a column a key, over a stage; texts go through the parser of all doors.
+"""The sheet of quotas: a row per entity, a column per key, over a stage; texts go through the parser of all doors.
 
 An empty cell says what applies to the clients of its entity, a set one whether another quota comes first for them.
 """
@@ -6,6 +6,7 @@ An empty cell says what applies to the clients of its entity, a set one whether 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,49 +15,24 @@ import pyarrow.compute as pc
 
 from ..errors import KadminError, UsageError
 from ..frames.blocks import NAME, NUMBER
-from ..model.changes import DELETE, SET, Edit
+from ..model.changes import DELETE, SET, Change, Edit
 from ..model.entity import Entity
 from ..model.grammar import DEFAULT
-from ..model.levels import LEVELS, LEVELS_BY_NAME
-from ..model.quota_keys import IP_KEYS, find, parse_value, readable, text_of
+from ..model.levels import LEVELS, LEVELS_BY_NAME, SHARED
+from ..model.quota_keys import HEADS, IP_KEYS, find, parse_value, readable, text_of
+from ..plans.advice import dangers
 from ..plans.kinds import QUOTAS
 from ..plans.observed_state import ObservedState, ObservedValue
 from ..plans.stage import Stage
-from ..resolution.rules import Name, Overridden, Stored, entity_at, reaches, resolve_client
+from ..resolution.rules import Effective, Name, Stored, entity_at, reaches, resolve_client
 from ..resolution.shadows import comes_first
-from .quota_table import QuotaTable, StoredQuotas, differences, keys_of
-from .row_filter import matching
+from .quota_table import Peaks, QuotaTable, StoredQuotas, differences, keys_of
 from .sheet import DANGER, REFUSED, SHADOWED, STAGED, Arrangement, CellEditor, CellText, Column, Mark, Page, Result
-from .staged_sheet import AddedRow, CellState, Refused, ShownState, StagedSheet, States
+from .staged_sheet import AddedRow, CellState, Refused, ShownState, StagedSheet, States, matching
 
 ENTITY = "entity"
 QuotaTarget = tuple[Entity, str]
 """An entity and a quota key: a cell."""
-
-HEADS = {
-    "producer_byte_rate": "producer",
-    "consumer_byte_rate": "consumer",
-    "request_percentage": "request %",
-    "controller_mutation_rate": "mutations",
-    "connection_creation_rate": "connections",
-}
-"""The keys as the heads of columns say them."""
-
-
-class Applying(NamedTuple):
-    """The limit that applies to the clients of an entity, and its entity; None of both where they are unlimited.
-
-    `level` is that of clients; `overridden` are the limits that it comes before.
-    """
-
-    value: float | None = None
-    entity: Entity | None = None
-    level: str | None = None
-    overridden: Sequence[Overridden] = ()
-
-    def text(self, key: str) -> str:
-        """The limit as a cell shows it."""
-        return "unlimited" if self.value is None else readable(key, self.value)
 
 
 def client_of(entity: Entity) -> tuple[Name, Name]:
@@ -65,15 +41,19 @@ def client_of(entity: Entity) -> tuple[Name, Name]:
     return user if isinstance(user, str) else None, client_id if isinstance(client_id, str) else None
 
 
-def applying(limits: Stored, entity: Entity, key: str) -> Applying:
-    """What applies to the clients of this entity that send a client-id, by these quotas."""
-    if not limits:
-        return Applying()
-    if key in IP_KEYS:
-        tried = ((other, limits.get((other, key))) for other in (entity, Entity.of({"ip": DEFAULT})))
-        return next((Applying(value, other) for other, value in tried if value is not None), Applying())
-    effective = resolve_client(limits, *client_of(entity), key)
-    return Applying(effective.value, effective.entity, effective.level, effective.overridden)
+def applying(limits: Stored, entity: Entity, key: str) -> Effective:
+    """What applies to the clients of this entity that send a client-id, by these quotas; an address has no level."""
+    user, client_id = client_of(entity)
+    if key not in IP_KEYS:
+        return resolve_client(limits, user, client_id, key) if limits else Effective(user, client_id, key)
+    tried = (other for other in (entity, Entity.of({"ip": DEFAULT})) if (other, key) in limits)
+    found = next(tried, None)
+    return Effective(user, client_id, key, None if found is None else limits[found, key], entity=found)
+
+
+def limit_text(effective: Effective) -> str:
+    """The limit as a cell shows it."""
+    return "unlimited" if effective.value is None else readable(effective.key, effective.value)
 
 
 def read_text(target: QuotaTarget, text: str, stored: float | None) -> CellState:
@@ -99,6 +79,7 @@ class QuotaCell(NamedTuple):
     stored: float | None
     state: ShownState
     limits: Stored
+    peaks: Peaks
 
     @property
     def old(self) -> str:
@@ -114,9 +95,25 @@ class QuotaCell(NamedTuple):
         return "" if after is None else readable(self.key, after)
 
     @property
-    def applies(self) -> Applying:
+    def applies(self) -> Effective:
         """What applies to its clients."""
         return applying(self.limits, self.entity, self.key)
+
+    @property
+    def used(self) -> float | None:
+        """The most that was used of the limit that applies, in its unit; None where that is not known.
+
+        A default is a template of many buckets: of one of these nothing is said.
+        """
+        is_exact = all(isinstance(name, str) for _, name in self.entity.parts)
+        bucket = self.applies.bucket if is_exact and self.peaks else None
+        return None if bucket is None else self.peaks.get((self.key, *bucket))
+
+    @property
+    def percent_used(self) -> float | None:
+        """That in percent of the limit."""
+        used = self.used
+        return None if used is None or not (limit := self.applies.value) else 100 * used / limit
 
     @property
     def first(self) -> Entity | None:
@@ -125,10 +122,14 @@ class QuotaCell(NamedTuple):
 
     def mark(self, row: int, column: int) -> Mark | None:
         """Its mark, where it has one."""
+        mark, percent = self._mark(row, column), self.percent_used
+        return mark if percent is None else replace(mark or Mark(row, column, ""), used=round(percent))
+
+    def _mark(self, row: int, column: int) -> Mark | None:
         state, instead, note = self.state, "", ""
         if not self.text and QUOTAS.misfit(Edit(SET, self.entity, self.key)) is None:
             applies = self.applies
-            instead, note = applies.text(self.key), "" if applies.entity is None else f"set on {applies.entity}"
+            instead, note = limit_text(applies), "" if applies.entity is None else f"set on {applies.entity}"
         if isinstance(state, Refused):
             return Mark(row, column, REFUSED, state.reason, self.old or None)
         if state is not None and state.change.is_refused:
@@ -137,7 +138,7 @@ class QuotaCell(NamedTuple):
             kind = STAGED if state.danger is None else DANGER
             return Mark(row, column, kind, state.danger or note, self.old, instead)
         if (first := self.first) is not None:
-            return Mark(row, column, SHADOWED, f"{first} ({self.applies.text(self.key)}) comes first")
+            return Mark(row, column, SHADOWED, f"{first} ({limit_text(self.applies)}) comes first")
         return Mark(row, column, "", note, None, instead) if instead else None
 
 
@@ -146,7 +147,8 @@ class QuotaSheet(StagedSheet[Entity]):
 
     kind = QUOTAS
     label = "Quotas"
-    what_rows_are = "entities with quotas"
+    legend = "Grey: what applies where nothing is set. ⊘: set, but something more specific wins."
+    what_rows_are = "quotas"
     filter_words = "alice, team-*"
     own_choice = "shadowed"
 
@@ -169,13 +171,13 @@ class QuotaSheet(StagedSheet[Entity]):
         with self._lock:
             rows, names = self._rows(first, count), self.keys(first, count)
             entities = [*map(Entity.parse, names)]
-            limits, states = self._limits(entities), self._shown_states()
+            limits, states, peaks = self._limits(entities), self._shown_states(), self.stored.peaks
             texts: list[list[str]] = [names]
             marks: list[Mark] = []
             for column, key in enumerate(self._keys, 1):
-                stored = self._table.values[key][rows].tolist()
+                stored = [None if np.isnan(value) else value for value in self._table.values[key][rows].tolist()]
                 cells = [
-                    QuotaCell(entity, key, None if np.isnan(value) else value, states.get((entity, key)), limits[key])
+                    QuotaCell(entity, key, value, states.get((entity, key)), limits[key], peaks)
                     for entity, value in zip(entities, stored, strict=True)
                 ]
                 texts.append([cell.text for cell in cells])
@@ -187,7 +189,7 @@ class QuotaSheet(StagedSheet[Entity]):
         with self._lock:
             stored = self._values([(entity, key)])[entity, key]
             state = self._shown_states().get((entity, key))
-            return QuotaCell(entity, key, stored, state, self._limits([entity]).get(key, {}))
+            return QuotaCell(entity, key, stored, state, self._limits([entity]).get(key, {}), self.stored.peaks)
 
     def edit(self, cells: Sequence[CellText]) -> Result:
         """Take texts into cells; a row that somebody else has removed meanwhile comes back, without stored values."""
@@ -392,3 +394,55 @@ def _quota_columns(keys: Iterable[str], used: Collection[str]) -> Iterator[Colum
     for key in keys:
         hint = f"{key}, {spec.unit}" if (spec := find(key)) else key
         yield Column(key, HEADS.get(key, key), NUMBER, is_editable=True, hint=hint, is_rare=key not in used)
+
+
+# -- a cell in words
+
+
+def advice(cell: QuotaCell, quotas: pa.Table, changes: Sequence[Change], brokers: int = 1) -> list[str]:
+    """The refusal, the dangers and the warnings that a plan of all staged edits has on this cell.
+
+    Parameters
+    ----------
+    quotas
+        All QUOTAS as they are stored.
+    changes
+        The rows of a plan that all staged edits of quotas would be.
+    """
+    of_key = sorted((c for c in changes if c.key == cell.key), key=lambda change: change.resource != cell.entity)
+    if not of_key or of_key[0].resource != cell.entity:
+        return []
+    staged = [change.with_(row=number) for number, change in enumerate(of_key, 1)]  # advice is about the first row
+    state = ObservedState(quotas=quotas.filter(pc.equal(quotas["key"].cast(pa.string()), cell.key)), brokers=brokers)
+    refusal = [str(staged[0].refusal)] if staged[0].is_refused else []
+    judged = [danger.message for danger in dangers.judged(staged, state) if danger.row == 1]
+    warned = QUOTAS.warnings([change for change in staged if not change.is_refused], state)
+    return [*refusal, *judged, *(warning.message for warning in warned if warning.row in (0, 1))]
+
+
+def quota_lines(cell: QuotaCell, advised: Sequence[str]) -> tuple[str, str]:
+    """A cell of quotas in two lines: what it says and what applies; then what is dangerous, else who shares it."""
+    head = f"{cell.entity}, {HEADS.get(cell.key, cell.key)}: "
+    was = f", was {cell.old}" if cell.old and cell.state is not None else ""
+    applies = cell.applies
+    applied = limit_text(applies) + (f" ({applies.entity})" if applies.entity is not None else "")
+    percent = cell.percent_used
+    used = f"; uses {readable(cell.key, cell.used or 0.0)} ({percent:,.0f} %)" if percent is not None else ""
+    if isinstance(cell.state, Refused):
+        return f"{head}{cell.text} is not staged{was}", cell.state.reason
+    if not cell.text:
+        first = f"{head}not set{was}; {applied} applies{used}"
+    elif cell.first is not None:
+        first = f"{head}{cell.text}{was}; {applied} comes first for its clients that send a client-id{used}"
+    else:
+        first = f"{head}{cell.text}{was}{used}"
+    return first, "; ".join(advised) or _sharing(applies)
+
+
+def _sharing(applies: Effective) -> str:
+    """The clients that share a limit, and the limits that it comes before."""
+    if applies.entity is None:
+        return "No quota applies."
+    lost = ", ".join(f"{other.entity} ({readable(applies.key, other.value)})" for other in applies.overridden)
+    shared = SHARED.get(applies.level or "", "each address has its own")
+    return f"{shared}; overrides {lost}" if lost else shared

@@ -1,9 +1,9 @@
-"""QUOTAS as a spreadsheet shows them: a row an entity, a column a quota key. Arrow and numpy, for a million rows."""
+"""QUOTAS as a spreadsheet shows them: a row per entity, a column per quota key. Arrow and numpy, for a million rows."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
@@ -20,13 +20,18 @@ from ..resolution.shadows import COMES_FIRST
 NAMES = ("entity", "level", "user", "client_id", "ip")
 
 
+Peaks = Mapping[tuple[str, str | None, str | None], float]
+"""The most that a bucket has used on one broker, by key and the user and client-id of the bucket."""
+
+
 @dataclass(frozen=True)
 class StoredQuotas:
-    """All QUOTAS of a cluster, those of them that are to be shown, and the number of its brokers."""
+    """All QUOTAS of a cluster, those of them that are to be shown, the number of its brokers, and what was used."""
 
     quotas: pa.Table
     shown: pa.Table
     brokers: int = 1
+    peaks: Peaks = field(default_factory=dict)
 
     @classmethod
     def of(cls, quotas: pa.Table) -> StoredQuotas:
@@ -165,6 +170,15 @@ class QuotaTable:
         return covered
 
 
+def peaks_of(utilisation: pa.Table) -> Peaks:
+    """The peaks of UTILISATION, of the broker that has most; a client without a limit is a bucket of its own."""
+    parts = {name: pc.coalesce(utilisation[f"bucket_{name}"], utilisation[name]) for name in ("user", "client_id")}
+    rows = pa.table({"key": utilisation["key"].cast(pa.string()), **parts, "peak": utilisation["peak"]})
+    most = rows.filter(rows["peak"].is_valid()).group_by(["key", *parts]).aggregate([("peak", "max")])
+    names = zip(*(most[name].to_pylist() for name in ("key", *parts)), strict=True)
+    return dict(zip(names, most["peak_max"].to_pylist(), strict=True))
+
+
 def keys_of(quotas: pa.Table) -> list[str]:
     """Kafka's keys, then those that only this cluster has."""
     own_keys = [key.name for key in QUOTA_KEYS]
@@ -196,7 +210,7 @@ def _values_by_key(
 
 
 def differences(before: pa.Table, after: pa.Table) -> str:
-    """The differences of QUOTAS from QUOTAS: `1 changed, 2 new, 1 gone`, the first of them by name."""
+    """The differences of QUOTAS from QUOTAS: `1 changed, 2 new`, the first of each by name."""
     old_names, new_names = _identities(before), _identities(after)
     row_before = pc.index_in(new_names, value_set=old_names)
     is_new = pc.is_null(row_before).to_numpy(zero_copy_only=False)
@@ -204,8 +218,16 @@ def differences(before: pa.Table, after: pa.Table) -> str:
     is_changed = ~is_new & (after["value"].to_numpy() != old_values)
     is_gone = pc.invert(pc.is_in(old_names, value_set=new_names)).to_numpy(zero_copy_only=False)
     kinds = (("changed", after, is_changed), ("new", after, is_new), ("gone", before, is_gone))
-    parts = [f"{flags.sum():,} {word} ({_first(table, flags)})" for word, table, flags in kinds if flags.any()]
-    return ", ".join(parts)
+    return ", ".join(
+        f"{_many(word, flags.sum())} ({_first(table, flags)})" for word, table, flags in kinds if flags.any()
+    )
+
+
+def _many(word: str, count: int) -> str:
+    """So many of a kind of differences: `2 changed`, `1 quota no longer exists`."""
+    if word != "gone":
+        return f"{count:,} {word}"
+    return f"{count:,} quotas no longer exist" if count > 1 else "1 quota no longer exists"
 
 
 def _identities(quotas: pa.Table) -> pa.Array:

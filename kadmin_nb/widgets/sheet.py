@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Protocol
+from typing import Annotated, ClassVar, Protocol
 
 from msgspec import Meta, Struct
 
@@ -45,7 +45,8 @@ class Column:
 class Mark:
     """The state of one cell, `row` of its page.
 
-    `old` is the value that stays without the edit, `applies` what applies where the cell is empty.
+    `old` is the value that stays without the edit, `applies` what applies where the cell is empty, `used` how
+    much of that limit was used, in percent.
     """
 
     row: int
@@ -54,6 +55,7 @@ class Mark:
     note: str = ""
     old: str | None = None
     applies: str = ""
+    used: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,9 @@ class Sheet(Protocol):
 
     label: str
     """The name of the table, for people who cannot see it."""
+
+    legend: ClassVar[str] = ""
+    """The meaning of signs and colours, in a line below the table."""
 
     def __len__(self) -> int:
         """The rows as they are filtered now."""

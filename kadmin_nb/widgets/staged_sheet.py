@@ -6,11 +6,13 @@ else has changed since, as code that stages does, stays as it is.
 
 from __future__ import annotations
 
+import fnmatch
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import reduce
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -20,6 +22,9 @@ import pyarrow.compute as pc
 from ..errors import UsageError
 from ..model.changes import Change, Edit, Target
 from ..model.configurable import Configurable
+from ..model.grammar import ANY, DEFAULT, Choice, Pattern, Word, parse_word, split
+from ..model.levels import DEFAULT_IP, IP, LEVELS
+from ..model.resources import WORDS
 from ..plans import planning
 from ..plans.advice import dangers
 from ..plans.kinds import kind_of
@@ -325,3 +330,104 @@ def _result(states: States[Whose]) -> Result:
 
 def _count(cells: int) -> str:
     return f"{cells:,} cell{'s' * (cells != 1)}"
+
+
+# -- the words of a filter: any part of a row's name as the table shows it, or `user~=team-*`, `key~=*.ms`
+
+
+_COLUMNS = {"user": "user", "client-id": "client_id", "ip": "ip"}
+_HINT = f"One of {', '.join(f'{kind}=…' for kind in _COLUMNS)}, {'user~=team-*'}, or any part of who."
+_LEVELS = {
+    ("user", "default"): [level.name for level in LEVELS if level.user == "default"],
+    ("user", "any"): [level.name for level in LEVELS if level.user],
+    ("client-id", "default"): [level.name for level in LEVELS if level.client_id == "default"],
+    ("client-id", "any"): [level.name for level in LEVELS if level.client_id],
+    ("ip", "default"): [DEFAULT_IP],
+    ("ip", "any"): [IP, DEFAULT_IP],
+}
+_CONFIG_HINT = f"One of {', '.join(f'{word}=…' for word in WORDS)}, key~=*.ms, or any part of a row's name."
+
+
+def matching(entities: pa.Table, words: str) -> np.ndarray:
+    """A flag for each entity that the words fit; `entities` has entity, level and the names as columns.
+
+    Raises
+    ------
+    UsageError
+        A word of another type, which stands in no entity either.
+    """
+    return _fitting(entities["entity"].combine_chunks(), words, lambda word: _fits_entity(entities, word))
+
+
+def _fitting(names: pa.Array, words: str, fits: Callable[[Word], pa.Array]) -> np.ndarray:
+    """A flag for each name that has this text in it, or that fits word by word, where a word may be one of grammar."""
+    has_all = _has(names, words.strip())
+    try:
+        by_words = reduce(pc.and_, [_fits_word(names, word, fits) for word in split(words)], _has(names, ""))
+    except UsageError:
+        if not pc.any(has_all).as_py():
+            raise
+        by_words = has_all
+    return np.asarray(pc.or_(has_all, by_words), dtype=bool)
+
+
+def _fits_word(names: pa.Array, text: str, fits: Callable[[Word], pa.Array]) -> pa.Array:
+    has_it = _has(names, text)
+    try:
+        return pc.or_(has_it, pc.fill_null(fits(parse_word(text)), False)) if "=" in text else has_it
+    except UsageError:
+        if not pc.any(has_it).as_py():
+            raise
+        return has_it
+
+
+def _has(names: pa.Array, text: str) -> pa.Array:
+    return pc.match_substring(names, text, ignore_case=True)
+
+
+def matching_configs(names: pa.Array, configs: pa.Table, words: str) -> np.ndarray:
+    """A flag for each row of CONFIGS, of these names, that the words fit.
+
+    Raises
+    ------
+    UsageError
+        A word of another type, which stands in no row either.
+    """
+    return _fitting(names, words, lambda word: _fits_config(configs, word))
+
+
+def _fits_entity(entities: pa.Table, word: Word) -> pa.Array:
+    if word.name not in _COLUMNS:
+        raise UsageError(f"{word.name} is not a type of entity", hint=_HINT)
+    is_default, is_any = (
+        pc.is_in(entities["level"], pa.array(_LEVELS[word.name, kind], pa.string())) for kind in ("default", "any")
+    )
+    return _fits_choices(entities[_COLUMNS[word.name]], word, is_default, is_any).combine_chunks()
+
+
+def _fits_config(configs: pa.Table, word: Word) -> pa.Array:
+    if word.name != "key" and word.name not in WORDS:
+        raise UsageError(f"{word.name} is not a type of resource", hint=_CONFIG_HINT)
+    names = configs["key" if word.name == "key" else "resource_name"]
+    is_empty = pc.equal(names, "")
+    fits = _fits_choices(names, word, is_empty, pc.invert(is_empty))
+    if word.name != "key":
+        fits = pc.and_(fits, pc.equal(configs["resource_type"].cast(pa.string()), WORDS[word.name]))
+    return fits.combine_chunks()
+
+
+def _fits_choices(names: pa.ChunkedArray, word: Word, is_default: Any, is_any: Any) -> pa.ChunkedArray:
+    """A flag for each name that fits one of the choices of a word."""
+    flags = {DEFAULT: is_default, ANY: is_any}
+
+    def fits(choice: Choice) -> pa.ChunkedArray:
+        if isinstance(choice, Pattern):
+            return pc.match_substring_regex(names, regex_of(choice.glob))
+        return flags[choice] if choice in flags else pc.equal(names, str(choice))
+
+    return reduce(pc.or_, map(fits, word.value if isinstance(word.value, tuple) else (word.value,)))
+
+
+def regex_of(glob: str) -> str:
+    """The pattern as RE2 takes it: the end of the text is `\\z` there."""
+    return "^" + fnmatch.translate(glob).replace(r"\Z", r"\z")

@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 
 from ..errors import UsageError
 from ..frames.answer import Tabular
-from ..frames.blocks import BINDS, BRANCH, LOST, NOTEBOOK, NUMBER, STANDING, TEXT, Block, Page, Title
+from ..frames.blocks import BAR, BRANCH, NOTEBOOK, NUMBER, RUNG, STANDING, TEXT, Block, Folded, Listing, Page, Title
 from ..frames.meanings import Part
 from ..frames.render import columns, engine_line
-from ..frames.views import view_of
-from ..plans.stage import Listener, Listeners
+from ..frames.views import across, counted_nouns, view_of
+from ..plans.stage import Listener, Listeners, Stage
 from . import sheet
 from .panel import Panel
 from .sheet import Arrangement, CellText, Column, Result, Sheet
@@ -30,7 +30,7 @@ HEIGHT = 420
 SHORT = 40
 """Characters of a cell that is not repeated below the table while it has the focus."""
 
-_LOOKS = {BINDS: NUMBER, LOST: TEXT, STANDING: TEXT}
+_LOOKS = {STANDING: NUMBER, RUNG: TEXT, BAR: NUMBER}
 """The looks of a grid's columns, where they are not those of an answer's."""
 
 _NUMBER = r"^-?\d{1,18}(\.\d+)?$"
@@ -43,6 +43,7 @@ class TableSheet(Sheet):
 
     def __init__(self, table: pa.Table, title: str = "") -> None:
         self._listeners = Listeners()
+        table = across(table)
         view = view_of(table)
         self._table, self._lock = view.ordered(table), threading.RLock()
         self._parts = {str(number): part for number, part in enumerate(view.parts(table))}
@@ -130,6 +131,8 @@ class TableSheet(Sheet):
 def _values(part: Part, table: pa.Table) -> pa.ChunkedArray | None:
     """The values behind a column's texts; None where they have no order."""
     name = next((name for name in part.sources if name in table.column_names), None)
+    if name is not None and part.look == STANDING:
+        return pc.struct_field(table[name], "value")
     if name is None or pa.types.is_nested(table[name].type):
         return None
     column = table[name]
@@ -150,8 +153,8 @@ def is_long(block: Block) -> TypeGuard[pa.Table]:
 class AnswerPanel(Panel):
     """An answer whose long tables are sorted, searched and scrolled; the rest of it stands around them as ever."""
 
-    def __init__(self, shown: Tabular, page: Page = NOTEBOOK) -> None:
-        self._shown, self.page = shown, page
+    def __init__(self, shown: Tabular, page: Page = NOTEBOOK, stage: Stage | None = None) -> None:
+        self._shown, self.page, self._stage = shown, page, stage
 
     def to_arrow(self) -> pa.Table:
         return self._shown.to_arrow()
@@ -167,11 +170,12 @@ class AnswerPanel(Panel):
     def build(self) -> Any:
         from . import controls
 
-        return controls.column(*parts_of(self._blocks(self.page)))
+        return controls.column(*parts_of(self._blocks(self.page), self._stage))
 
 
-def parts_of(blocks: Iterable[Block]) -> list[Any]:
-    """The widgets that show these blocks: long tables are sorted, searched and scrolled, the rest is text."""
+def parts_of(blocks: Iterable[Block], stage: Stage | None = None) -> list[Any]:
+    """The widgets that show these blocks: long tables are sorted, searched and scrolled, lines that make a change have
+    a button that stages it, the rest is text."""
     from . import controls
 
     parts: list[Any] = []
@@ -182,9 +186,30 @@ def parts_of(blocks: Iterable[Block]) -> list[Any]:
         if is_long(block):
             parts += [controls.paragraphs(*around), *_searched(block, title)]
             around = [engine_line(block)]
+        elif stage is not None and (buttons := _staging(block, stage)) is not None:
+            parts += [controls.paragraphs(*around), buttons]
+            around = []
         else:
             around.append(block)
     return [*parts, controls.paragraphs(*around)]
+
+
+def _staging(block: Block, stage: Stage) -> Any:
+    """Lines that make changes, each beside a button that stages it; None of other blocks."""
+    from . import controls
+
+    if isinstance(block, Folded):
+        each = [_staging(one, stage) or controls.paragraphs(one) for one in block.blocks]
+        return controls.folded(block.title, controls.column(*each))
+    if not isinstance(block, Listing) or block.edit is None:
+        return None
+    edit, said = block.edit, controls.StatusLine()
+
+    def add() -> None:
+        stage.add([edit])
+        said.show(f"staged, {counted_nouns(len(stage), 'change', 'changes')} in all: %kquota plan shows them")
+
+    return controls.row(controls.paragraphs(block), controls.button("Stage", add, style="primary"), said)
 
 
 def _searched(table: pa.Table, title: str) -> Iterable[Any]:
@@ -193,11 +218,11 @@ def _searched(table: pa.Table, title: str) -> Iterable[Any]:
     from .grid import Grid
 
     rows = TableSheet(table, title)
-    grid, focus = Grid(rows, height=HEIGHT), controls.StatusLine()
+    grid, focus, total = Grid(rows, height=HEIGHT), controls.StatusLine(), len(rows)
 
     def search(words: str) -> None:
         grid.arrange(words=words)
-        grid.notify(Result(f"{len(rows):,} of {table.num_rows:,} rows"))
+        grid.notify(Result(f"{len(rows):,} of {total:,} rows"))
 
     box = controls.text("any part of what a row shows", width="24em", label="search", act=search)
     box.continuous_update = True

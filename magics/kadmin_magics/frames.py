@@ -74,7 +74,7 @@ def _show_long(value: Any, *page: Any) -> None:
     IPython goes on to text and HTML where it is not implemented.
     """
     from kadmin_nb import databricks
-    from kadmin_nb.widgets.hosts import has_front_end
+    from kadmin_nb.widgets.panel import has_front_end
     from kadmin_nb.widgets.table_sheet import AnswerPanel
 
     panel = AnswerPanel(value, *page)

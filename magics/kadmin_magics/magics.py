@@ -6,6 +6,7 @@ They print nothing but one line that tells how far a long call is, where a perso
 from __future__ import annotations
 
 import atexit
+import linecache
 import sys
 import time
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from IPython.core.interactiveshell import InteractiveShell
@@ -165,7 +166,8 @@ class KAdmin(Magics):
                     self._named_cluster = connected
                     if self._completion is not None:
                         self._completion.begin()
-                return self._handed(result, name)
+                value = self._handed(result, name)
+                return None if _is_hushed(line, caller()) else value
             except (KadminError, Interrupted) as exc:
                 exc.syntax = hints.magic
                 _display_outcomes(exc, result)
@@ -206,9 +208,15 @@ class KAdmin(Magics):
             self.session.close()
 
 
+def _is_hushed(line: str, frame: FrameType) -> bool:
+    """True if the line ends in `;`, as an expression that shows nothing; not where a variable gets its value."""
+    source = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+    return line.rstrip().endswith(";") and source.lstrip().startswith("get_ipython().run_")
+
+
 def _places(out: str | None) -> tuple[Path | None, str | None]:
     """The file that `--out` names, or the variable."""
-    from kadmin_nb.frames.files import FILES
+    from kadmin_nb.frames.frame_files import FILES
 
     return (Path(out), None) if out is not None and out.endswith(FILES) else (None, out)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from keyword import iskeyword
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kadmin_nb.commands.session import PlanOptions, Session, planned, save
-from kadmin_nb.errors import Interrupted, KadminError, NotFound, PartlyFailed, UsageError
+from kadmin_nb.errors import Interrupted, NotFound, PartlyFailed, UsageError
 from kadmin_nb.hints import braces_doubled
 from kadmin_nb.model.changes import Edit
 from kadmin_nb.model.grammar import quote
@@ -108,13 +108,11 @@ class NotebookSession(Session):
         super().close()
 
     def chosen(self, target: object, properties: Mapping[str, str]) -> object:
-        current = self.use(_target(target), properties)
-        print(f"connected: {_summary(current)}")
-        return current
+        return self.use(_target(target), properties)
 
     def refuse_out(self, name: str) -> None:
         """In a notebook it is a variable, or a file."""
-        from kadmin_nb.frames.files import FILES
+        from kadmin_nb.frames.frame_files import FILES
 
         if not name.endswith(FILES) and (not name.isidentifier() or iskeyword(name)):
             raise UsageError(f"{name} is not a variable name", hint=f"A file ends in {', '.join(FILES)}.")
@@ -229,13 +227,3 @@ def _target(named: object) -> str | Cluster:
     if isinstance(named, Path):
         return str(named)
     raise UsageError(f"a {type(named).__name__} is neither a text nor a Cluster")
-
-
-def _summary(cluster: Cluster) -> str:
-    """The cluster in a line: `1 broker, Kafka 4.3, 38 quotas`; without quotas if they cannot be read."""
-    from kadmin_nb.frames.views import counted_nouns
-
-    parts = [counted_nouns(len(cluster.port.brokers()), "broker", "brokers"), f"Kafka {cluster.port.version}"]
-    with suppress(KadminError):
-        parts.append(counted_nouns(len(cluster.quotas.describe().raise_for_errors()), "quota", "quotas"))
-    return ", ".join(parts)

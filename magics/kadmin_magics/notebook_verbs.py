@@ -14,14 +14,14 @@ import click
 
 from kadmin_nb.commands import completions, options
 from kadmin_nb.commands.change_options import again, applying, changing, planning
-from kadmin_nb.commands.click_glue import Offers, Verb, Verbs, Words, words
+from kadmin_nb.commands.click_glue import FRAME, Offers, Verb, Verbs, Words, words
 from kadmin_nb.commands.config import RESOURCES, config
 from kadmin_nb.commands.options import read_selectors
-from kadmin_nb.commands.plan import load_plan, plan, which_plan
+from kadmin_nb.commands.plan_verbs import load_plan, plan, which_plan
 from kadmin_nb.commands.quota import TO_READ, quota
 from kadmin_nb.commands.root import root
-from kadmin_nb.commands.scram import scram
-from kadmin_nb.commands.session import PlanOptions
+from kadmin_nb.commands.scram_verbs import scram
+from kadmin_nb.commands.session import PlanOptions, usage_frame
 from kadmin_nb.errors import UsageError
 from kadmin_nb.model.entity import TYPES
 from kadmin_nb.plans.apply_options import ApplyOptions
@@ -66,11 +66,13 @@ def discard(session: NotebookSession) -> Any:
 @options.reading
 @words(completions.entities, TO_READ)
 @options.types(*TYPES)
-def edit_quotas(session: NotebookSession, words: tuple[str, ...]) -> Any:
+@click.option("--usage", metavar="NAME", type=FRAME, help="A USAGE frame: cells show how much of the limit was used.")
+def edit_quotas(session: NotebookSession, words: tuple[str, ...], usage: Any) -> Any:
     """Edit quotas in a spreadsheet; edits are staged (notebook)."""
     from kadmin_nb.widgets import edit_quotas as edit_quotas_of
 
-    return edit_quotas_of(session.cluster, session.stage, **read_selectors(words, TYPES))
+    used = usage_frame(session, usage)
+    return edit_quotas_of(session.cluster, session.stage, usage=used, **read_selectors(words, TYPES))
 
 
 @click.command("edit", cls=Verb)
@@ -126,7 +128,7 @@ def _cell(kind: str | None) -> click.Command:
         """Stage every line of the cell, or none.
 
         \b
-        set producer_byte_rate=5MB/s user=alice   # one change a line
+        set producer_byte_rate=5MB/s user=alice   # one change per line
         remove request_percentage user=bob
         """
         if words:

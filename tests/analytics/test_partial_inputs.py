@@ -15,7 +15,7 @@ from kadmin_nb.admin import topics
 from kadmin_nb.admin.ports import Broker
 from kadmin_nb.advice.config_rules import findings
 from kadmin_nb.cluster.audits import is_reassigning
-from kadmin_nb.cluster.changes import Changes
+from kadmin_nb.cluster.changing import Changes
 from kadmin_nb.cluster.doctor import DoctorAnswer
 from kadmin_nb.cluster.permissions import PermissionsAnswer, _asked, row_of
 from kadmin_nb.cluster.quotas import Quotas

@@ -6,6 +6,7 @@ import ast
 import json
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -14,7 +15,7 @@ from tests.architecture.sources import IN_PACKAGE, PACKAGE, ROOT, nodes_of, plac
 
 PASSPORTS = {
     "kafka": ("admin", "client_configs"),
-    "confluent_kafka": ("admin", "client_configs"),
+    "confluent_kafka": ("admin", "client_configs", "local"),  # local: the demo's clients
     "pyspark": (
         "fleets",
         "usage",
@@ -102,7 +103,7 @@ ROOMS = {
     "cluster": (*GROUND, "model", "frames", "advice", "resolution", "policy", "state",
                 "client_configs", "admin", "profiles", "plans", "fleets", "usage", "widgets"),
     "sql": (*GROUND, "model", "frames", "resolution", "admin", "fleets", "usage", "state", "cluster"),
-    "local": (*GROUND, "cluster"),
+    "local": (*GROUND, "profiles", "cluster"),
     "runbooks": (*GROUND, "model", "frames", "resolution", "fleets", "plans", "usage", "charts"),
     "commands": (*GROUND, "model", "frames", "advice", "resolution", "policy", "state",
                  "kafka_commands", "client_configs", "admin", "profiles", "plans", "fleets", "usage",
@@ -250,6 +251,12 @@ def _loaded_by(statement: str, modules: Sequence[str]) -> list[str]:
 def test_no_drawer_of_odds_and_ends() -> None:
     """`utils.py` says nothing of what is in it."""
     assert not [p for p in IN_PACKAGE if p.stem.strip("_") in {"util", "utils", "helper", "helpers", "misc", "common"}]
+
+
+def test_a_file_has_a_name_of_its_own() -> None:
+    """I looked for scram.py, and found five."""
+    names = Counter(path.name for path in IN_PACKAGE if path.name != "__init__.py")
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 FORBIDDEN = r"index-url|find-links|https?://repo[0-9]*\.|/work/(main|shared)|/root/"

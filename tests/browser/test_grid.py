@@ -275,6 +275,21 @@ def test_nothing_moves_when_a_cell_is_chosen(open_notebook: Open) -> None:
     assert places() == before
 
 
+def test_a_cell_has_a_bar_of_use_and_the_figure_where_it_is_near(open_notebook: Open) -> None:
+    """I raised the limits of those who shouted, and not of the one who was at 93 %."""
+    used = {3: 0.5, 4: 0.86, 5: 0.93, 6: 1e6}
+    peaks = {("producer_byte_rate", f"u{n:07}", ""): (1e6 + n * 1000) * share for n, share in used.items()}
+    table = f"numbered(50)\nread = lambda: StoredQuotas(table, table, 1, {peaks!r})"
+    notebook = open_notebook([MANY, f"table = {table}", "QuotaEditor(read, stage)"])
+    for number in range(3):
+        notebook.run(number)
+    cells = notebook.page.locator(".kg-row:not(.kg-head) .kg-number:has(.kg-bar)")
+    cells.nth(3).wait_for()
+    assert cells.all_inner_texts() == ["1.003 MB/s", "86 %1.004 MB/s", "93 %1.005 MB/s", ">999 %1.006 MB/s"]
+    widths = [bar.bounding_box()["width"] for bar in notebook.page.locator(".kg-bar").all()]
+    assert [round(width / widths[-1], 2) for width in widths] == [0.5, 0.86, 0.93, 1.0]
+
+
 def test_keys_that_nobody_uses_wait_behind_a_button(open_notebook: Open) -> None:
     """Three of five columns were empty, and the one with limits had no room."""
     notebook = opened(open_notebook, "numbered(50)")

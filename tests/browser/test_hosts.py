@@ -72,7 +72,7 @@ def test_an_executed_document_has_a_table_and_no_widget(tmp_path: Path, program:
 def test_a_terminal_prints_the_table(tmp_path: Path) -> None:
     """IPython in a terminal showed QuotaEditor(...) and nothing else."""
     printed = run("ipython", "--no-banner", "-c", "\n".join([*CELLS[:1], f"display({CELLS[1]})"]), folder=tmp_path)
-    assert "2 entities with quotas" in printed
+    assert "2 quotas" in printed
     assert "user=alice" in printed
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.charts.bars import bars
+from kadmin_nb.charts.drawing import bars
 from kadmin_nb.charts.showing import VEGA_LITE, bundle, headline, svg, write
 from tests.charts.charted_frames import CHARTS, effective
 from tests.hostile_names import HOSTILE

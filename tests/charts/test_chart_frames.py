@@ -154,6 +154,17 @@ def test_shadowed_quotas_look_like_no_other() -> None:
     assert "struck through" not in svg(kn.charts.hierarchy(frame.slice(2, 2)))
 
 
+def test_a_client_id_is_drawn_with_the_quota_that_shadows_it() -> None:
+    """A limit that never applies was not struck through: what comes before it was not among the first names."""
+    shadowing = [(f"user=<default> client-id={name}", "CLIENT_OF_DEFAULT_USER", name) for name in "abcdefgh"]
+    keys = ("producer_byte_rate", "consumer_byte_rate")
+    rows = [(*row, key) for row in shadowing for key in keys if row[2] != "h" or key == keys[0]]
+    chart = kn.charts.hierarchy(_quotas(*rows, *(("client-id=h", "CLIENT", "h", key) for key in keys)))
+    struck = [(row["entity"], row["key"]) for row in _rows_with(chart, "shadowed") if row["shadowed"]]
+    assert struck == [("client-id=h", keys[0])]
+    assert headline(chart) == "17 limits of 9 entities; 1 can never apply"
+
+
 def test_throttles_are_beside_the_use() -> None:
     """Two charts said when a client was throttled and how much it used, and I laid one over the other by eye."""
     draw, frame = CHARTS["usage and limits"]
@@ -220,7 +231,7 @@ def test_a_limit_changes_when_the_history_says_so() -> None:
     assert "user=billing producer\nat most 3 MB/s of 2 MB/s, then 8 MB/s" in [
         row["text"] for row in _rows_with(chart, "text")
     ]
-    assert headline(chart) == "This limit was exceeded"
+    assert headline(chart) == "The limit of user=billing producer was exceeded"
 
 
 def test_a_plan_has_whole_names() -> None:

@@ -265,7 +265,7 @@ def test_what_was_not_seen_of_a_client_is_said_where_nothing_slows_it() -> None:
     """It was throttled on broker 3, whose log I had not given, and *was not throttled in the time observed*."""
     part = PARTS["without broker 3"](SCENES["none"]).answer()
     assert part._title().startswith(
-        "user=alice client-id=app was not throttled in the time observed; not known for broker 3. It is limited by"
+        "user=alice client-id=app was not throttled in the time observed; not known for broker 3. Its tightest limit is"
     )
     assert "The usage has no row of broker 3: add its request log" in repr(part)
 

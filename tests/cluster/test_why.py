@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import ipywidgets
 import pandas as pd
 import pytest
 
 import kadmin_nb as kn
 from kadmin_nb import hints
-from kadmin_nb.frames.blocks import WHOLE
+from kadmin_nb.frames.blocks import WHOLE, window
+from kadmin_nb.plans.stage import edits_of
+from kadmin_nb.widgets.table_sheet import AnswerPanel
 
 
 @pytest.fixture
@@ -51,7 +54,7 @@ def _usage(*rows: tuple[str, str, int, float, float | None]) -> pd.DataFrame:
 def test_it_says_what_binds_and_what_it_adds_up_to(cluster, limited) -> None:
     """Why am I throttled took three commands."""
     answer = cluster.quotas.why(limited, "app")
-    assert answer._title() == f"user={limited} client-id=app is limited by producer_byte_rate, on each broker."
+    assert answer._title() == f"user={limited} client-id=app is limited by producer 1 MB/s per broker, level 3 of 8."
     row = next(row for row in answer.to_arrow().to_pylist() if row["key"] == "producer_byte_rate")
     assert (row["entity"], row["total"], row["brokers"]) == (f"user={limited}", None, 1)
     assert "its client-ids" in repr(answer)
@@ -61,7 +64,7 @@ def test_every_key_has_its_row(cluster, unique) -> None:
     """Nothing was shown for a client without limits, and I took it for a slip in the name."""
     answer = cluster.quotas.why(unique("nobody"))
     assert len(answer) == 4
-    assert answer._title().endswith(" is unlimited.")
+    assert answer._title().endswith(" has no limit: no quota of these levels is set for it.")
     assert answer.to_arrow()["value"].null_count == 4
 
 
@@ -71,9 +74,9 @@ def test_a_client_without_a_client_id_is_not_all_of_its_user(cluster, limited) -
     stage.set_quota("producer_byte_rate", "256KiB/s", user=limited, client_id=kn.DEFAULT)
     stage.plan().apply().raise_for_errors()
     answer = cluster.quotas.why(limited)
-    assert answer._title().startswith(f"user={limited} (no client-id) is limited by producer_byte_rate")
+    assert answer._title().startswith(f"user={limited} (no client-id) is limited by producer 1 MB/s per broker")
     assert (
-        "producer_byte_rate: this reaches only clients without a client-id; "
+        "producer reaches only clients without a client-id; "
         f"all others keep user={limited} client-id=<default> (256 KiB/s)"
     ) in answer.as_text(WHOLE)
     assert "only clients without a client-id" not in cluster.quotas.why(limited, "app").as_text(WHOLE)
@@ -104,9 +107,11 @@ def test_usage_tells_who_shares_and_how_often_it_throttled(cluster, limited) -> 
     assert answer._title() == (
         f"user={limited} client-id=app is slowed by a neighbour in a shared limit, user={limited} client-id=batch: "
         f"producer_byte_rate of user={limited} (1 MB/s) is shared with user={limited} client-id=batch, which used most "
-        "of it; throttled for up to 700 ms, in 50 % of the windows, first at 2026-11-01 00:00:00Z. "
-        f"To lift it: quota set producer_byte_rate=1MB/s user={limited} client-id=app"
+        "of it; throttled for up to 700 ms, in 50 % of the windows, first at 2026-11-01 00:00:00Z"
     )
+    lines = answer._at(hints.terminal).as_text(window(100, "")).splitlines()
+    change = f"kadmin-nb quota set producer_byte_rate=1MB/s user={limited} client-id=app"
+    assert lines[lines.index("To lift it:") + 1].strip() == change
     assert str(answer.edit(1).resource) == f"user={limited} client-id=app"
     assert f"shared with user={limited} client-id=batch" in repr(answer)
 
@@ -136,3 +141,82 @@ def test_a_change_that_is_not_there_is_refused(cluster, limited) -> None:
     """--stage 9 was a traceback."""
     with pytest.raises(kn.NotFound, match="no change 9"):
         cluster.quotas.why(limited, "app").edit(9)
+
+
+LADDER = """
+user=team-orders client-id=billing is held by producer 5 MB/s per broker, level 2 of 8.
+producer  ██████████████████▊░  4.7 of 5 MB/s (94 %) on broker 1, throttled in 50 % of windows
+Read from 1 of 1 brokers, 2026-11-01 00:00:00Z to 00:00:02Z, 2 rows.
+
+   set on (first from the top wins)       producer   consumer  request %
+1  user=team-orders client-id=billing            .          .          .
+2  user=team-orders client-id=<default>   * 5 MB/s          .          .
+3  user=team-orders                      ⊘ 20 MB/s  * 40 MB/s          .
+4  user=<default> client-id=billing              .          .          .
+5  user=<default> client-id=<default>            .          .          .
+6  user=<default>                         ⊘ 2 MB/s   ⊘ 4 MB/s     * 50 %
+7  client-id=billing                             .          .          .
+8  client-id=<default>                           .          .          .
+   shared with                              nobody  none seen  none seen
+
+To lift it:
+  kadmin-nb quota set producer_byte_rate=10MB/s user=team-orders client-id=billing
+--all shows 7 other ways to raise a limit.
+"""
+
+
+@pytest.fixture
+def company(cluster) -> kn.Cluster:
+    """Quotas of a team at several levels."""
+    stage = cluster.new_stage()
+    stage.add("""
+        set producer_byte_rate=5MB/s user=team-orders client-id=<default>
+        set producer_byte_rate=20MB/s consumer_byte_rate=40MB/s user=team-orders
+        set producer_byte_rate=2MB/s consumer_byte_rate=4MB/s request_percentage=50% user=<default>
+    """)
+    stage.plan().apply().raise_for_errors()
+    return cluster
+
+
+def test_the_levels_are_a_ladder_that_fits_on_a_screen(company) -> None:
+    """The reasons were a table of ten columns, and two tables more below it: what held the client I did not see."""
+    usage = _usage(("team-orders", "billing", 0, 4.7e6, 900.0), ("team-orders", "billing", 1, 4.1e6, None))
+    answer = company.quotas.why("team-orders", "billing", usage=usage)._at(hints.terminal)
+    assert answer.as_text(window(100, "")) == LADDER.strip("\n")
+
+
+def test_all_has_every_way_and_says_which_clients_it_reaches(company) -> None:
+    """It took all ways in sight to find the one line; and where I wanted another, I had to make it up."""
+    answer = company.quotas.why("team-orders", "billing")._at(hints.terminal)
+    line = "  kadmin-nb quota remove producer_byte_rate user=team-orders client-id=<default>"
+    assert line not in answer.as_text(window(100, ""))
+    lines = answer.whole().as_text(window(100, "")).splitlines()
+    reach = "3: every client-id of this user without a quota of its own; then 20 MB/s (user=team-orders)"
+    assert lines[lines.index(line) - 1] == reach
+    assert str(answer.edit(3).resource) == "user=team-orders client-id=<default>"
+
+
+def test_the_ladder_is_told_apart_without_colour_in_a_notebook(company) -> None:
+    """The limit that applies was green, and so I printed it."""
+    page = company.quotas.why("team-orders", "billing").as_html()
+    assert '<b class="kadmin-good">✓ 5 MB/s</b>' in page
+    assert '<span class="kadmin-dim">⊘ 20 MB/s</span>' in page
+    assert 'title="level 2 of 8: default client of user">2</span>' in page
+    assert 'title="producer_byte_rate">producer</th>' in page
+
+
+def test_a_line_is_staged_by_a_button(company) -> None:
+    """I copied the line that would help into a cell of its own, and ran it."""
+    answer = company.quotas.why("team-orders", "billing")
+    panel = AnswerPanel(answer, stage=company.stage)
+    (first, *others) = _buttons(panel.widget)
+    first.click()
+    assert [*edits_of(company.stage).staged()] == [answer.edit(1).target]
+    assert len(others) == len(answer.lifts) - 1
+
+
+def _buttons(widget) -> list[ipywidgets.Button]:
+    """The buttons that stage something, in the order of the page."""
+    if isinstance(widget, ipywidgets.Button):
+        return [widget] if widget.description == "Stage" else []
+    return [one for child in getattr(widget, "children", ()) for one in _buttons(child)]

@@ -12,7 +12,7 @@ import pytest
 import kadmin_nb as kn
 from kadmin_nb import files
 from kadmin_nb.commands.session import PlanOptions, save
-from kadmin_nb.frames import files as frames
+from kadmin_nb.frames import frame_files as frames
 from kadmin_nb.frames import schemas
 from kadmin_nb.local.process import remember
 from kadmin_nb.model.changes import OK, Change

@@ -17,7 +17,7 @@ from pyarrow import parquet
 import kadmin_nb as kn
 from kadmin_nb import files, state
 from kadmin_nb.commands import terminal
-from kadmin_nb.frames import files as frames
+from kadmin_nb.frames import frame_files as frames
 from kadmin_nb.plans.journal import read_records
 from kadmin_nb.policy import rules_of
 from kadmin_nb.profiles import targets

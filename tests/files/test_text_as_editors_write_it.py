@@ -14,9 +14,9 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb import state
-from kadmin_nb.commands.plan import _change_lines_in
+from kadmin_nb.commands.plan_verbs import _change_lines_in
 from kadmin_nb.commands.runbook import _parameters_in
-from kadmin_nb.frames import files as frames
+from kadmin_nb.frames import frame_files as frames
 from kadmin_nb.plans.journal import read_records
 from kadmin_nb.policy import rules_of
 from kadmin_nb.profiles import settings_for, targets

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
-from kadmin_nb.frames.files import read_table, write_table
+from kadmin_nb.frames.frame_files import read_table, write_table
 from tests.hostile_names import HOSTILE
 
 FORMULAS = ("=1+1", "+1", "-1+1", "@SUM(1)", "\t=1", "\r=1", "\n=1", "\0=1", " =1", "\u00a0=1", "\uff1d1", "\uff20x",

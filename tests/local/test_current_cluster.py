@@ -38,6 +38,11 @@ def test_the_next_lines_need_no_name(kadmin):
             "  kadmin-nb quota describe",
             "  kadmin-nb quota resolve user=alice client-id=notebook",
         ]
+        seeds = [kadmin("local", "seed").stdout, kadmin("local", "seed").stdout]  # two of them filled two pagers
+        assert seeds == [
+            "44 quotas and configs are set, and verified on every broker\n",
+            "nothing to change: all 44 quotas and configs are set already\n",
+        ]
         changed = kadmin("quota", "set", "producer_byte_rate=5MB/s", "user=alice", "--apply")
         assert changed.returncode == 0
         assert changed.stderr.startswith("current cluster: 127.0.0.1:")

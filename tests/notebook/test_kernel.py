@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import partial
 from typing import Any
 
@@ -39,8 +40,8 @@ def test_what_cells_show(kafka, tmp_path):
         "%kquota --help",
     )  # fmt: skip
     assert (loaded, kept) == ([], [])
-    assert [one.output_type for one in used] == ["stream", "execute_result"]
-    assert used[0].text.startswith("connected: 1 broker, Kafka ")
+    assert [one.output_type for one in used] == ["execute_result"]
+    assert re.fullmatch(r"1 broker, Kafka \d\.\d, (no|\d+) quotas?, at .*", used[0].data["text/plain"])
     for shown in (read, staged, planned, applied, helped):
         assert [one.output_type for one in shown] == ["execute_result"]
     for shown in (staged, planned, applied):
@@ -90,7 +91,7 @@ def test_an_error_in_a_document_is_its_name_and_one_line(kafka, tmp_path, cell, 
     assert error.ename == name
     assert says in error.evalue
     first, *more = error.traceback
-    assert first == f"{name}: {error.evalue}"
+    assert first.split() == f"{name}: {error.evalue}".split()
     assert len(more) <= 1
     assert hint is None or more[0].startswith(hint)
     assert "\x1b" not in "".join(error.traceback)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.cluster.changes import Changes
+from kadmin_nb.cluster.changing import Changes
 from kadmin_nb.frames.answer_frame import AnswerFrame
 from kadmin_nb.model.changes import Outcome
 from kadmin_nb.plans.outcomes import ApplyResult, Outcomes
@@ -54,6 +54,14 @@ def test_special_values_pass_through_variables(live):
     live["whom"] = kn.DEFAULT
     live("%kquota set producer_byte_rate=1kB client-id={whom}")
     assert [str(change.resource) for change in live("%kquota plan").changes] == ["client-id=<default>"]
+
+
+def test_a_semicolon_hushes_an_answer_and_not_a_variable(live):
+    """I ended the line with ; as behind any expression, and got two hundred rows."""
+    assert live("%kquota describe;") is None
+    assert live("%kquota describe") is not None
+    live("mine = %kquota describe;")
+    assert isinstance(live["mine"], AnswerFrame)
 
 
 def test_a_broken_text_is_one_line(live):

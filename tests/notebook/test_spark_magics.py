@@ -23,12 +23,15 @@ def shown(notebook, value) -> tuple[str, str]:
     return data["text/plain"], data.get("text/html", "")
 
 
-def test_which_engine_answered_stands_below(live):
-    """It was fast or slow, and nobody knew why."""
+def test_which_engine_answered_stands_below_where_it_was_asked_for(live):
+    """Below three pairs stood how many more Spark would take."""
     live["df"] = CLIENTS
     frame = live("%kquota resolve --pairs df -k producer_byte_rate")
     assert frame["user"].tolist() == ["alice", "bob", "carol"]
-    said = "resolved on Arrow, in this process: 3 pairs; Spark takes over from 2,000,000"
+    assert frame.attrs["kadmin.engine"] == "arrow"
+    assert all("Arrow" not in text for text in shown(live, frame))
+    frame = live("%kquota resolve --pairs df -k producer_byte_rate --engine arrow")
+    said = "resolved on Arrow, in this process: 3 pairs; as asked"
     for text in shown(live, frame):
         assert said in text
     assert frame.attrs["kadmin.engine"] == said

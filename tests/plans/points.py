@@ -26,7 +26,7 @@ from kafka.net.transport import KafkaTCPTransport
 
 from kadmin_nb.admin import transactions
 from kadmin_nb.admin.wire import Wire
-from kadmin_nb.cluster.changes import Changes  # noqa: F401  # what a forked process need not import again
+from kadmin_nb.cluster.changing import Changes  # noqa: F401  # what a forked process need not import again
 from kadmin_nb.commands import terminal
 from kadmin_nb.plans import sending
 from kadmin_nb.plans.execution import executor

@@ -8,7 +8,7 @@ from dataclasses import fields
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.commands import plan as commands
+from kadmin_nb.commands import plan_verbs as commands
 from kadmin_nb.runbooks import Record
 
 RATE = "producer_byte_rate"

@@ -9,7 +9,7 @@ import pickle
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.cluster.changes import Changes
+from kadmin_nb.cluster.changing import Changes
 from kadmin_nb.model.changes import OK, Change, Refusal
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.model.grammar import DEFAULT

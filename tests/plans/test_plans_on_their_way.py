@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.cluster.changes import Changes
+from kadmin_nb.cluster.changing import Changes
 from kadmin_nb.plans.journal.store import journals
 from kadmin_nb.plans.plan import Plan
 from kadmin_nb.plans.plan_file import PlanHead

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.cluster.changes import secret
+from kadmin_nb.cluster.changing import secret
 from kadmin_nb.errors import Conflict, KadminError
 from kadmin_nb.model.changes import OK, Change, Refusal
 from kadmin_nb.model.entity import Entity

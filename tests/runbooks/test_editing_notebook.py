@@ -20,6 +20,6 @@ def test_a_run_by_papermill_shows_every_table(tmp_path: Path) -> None:
     """The widgets of the nightly run were empty boxes, and the document had a megabyte of their state."""
     document = kn.runbooks.run(NOTEBOOK, output=tmp_path).document
     shown = shown_by(document)
-    for words in ("20 entities with quotas", "2 staged changes", "2 verified", "33 configs", "undoes row 2"):
+    for words in ("31 quotas", "2 staged changes", "2 verified", "37 configs", "undoes row 2"):
         assert words in shown
     assert "widgets" not in json.loads(Path(document).read_text())["metadata"]

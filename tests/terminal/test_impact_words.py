@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 import kadmin_nb as kn
 from kadmin_nb.frames import schemas
-from kadmin_nb.frames.files import write_table
+from kadmin_nb.frames.frame_files import write_table
 from kadmin_nb.plans.plan_file import PlanHead
 
 pytestmark = pytest.mark.broker

@@ -17,7 +17,7 @@ from kadmin_nb.admin import first_contact
 from kadmin_nb.commands import kafka_tool
 from kadmin_nb.commands.answer_formats import as_csv
 from kadmin_nb.frames import schemas
-from kadmin_nb.frames.files import csv_text
+from kadmin_nb.frames.frame_files import csv_text
 from kadmin_nb.kafka_commands import configs_lines
 from kadmin_nb.kafka_commands.client_quotas import in_braces
 from kadmin_nb.model.client_configs import ClientEntity

@@ -15,6 +15,7 @@ import kadmin_nb as kn
 from kadmin_nb.cluster import request_logs
 from kadmin_nb.cluster.observation import ObservationAnswer
 from kadmin_nb.frames import schemas
+from kadmin_nb.frames.blocks import window
 from kadmin_nb.frames.schemas import OF_BUCKETS
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -57,7 +58,7 @@ def test_the_worst_is_first_and_who_is_fine_is_not_there():
     assert answer.to_arrow().column_names == schemas.NEAR.names
     assert answer._title() == (
         "3 of 4 limits are above 80 % or throttled, 1 of them exceeded. "
-        "Highest: user=over producer_byte_rate 150 B/s of 100 B/s (150 %) on broker 1."
+        "Highest: user=over producer_byte_rate 150 of 100 B/s (150 %) on broker 1."
     )
 
 
@@ -89,8 +90,8 @@ def test_near_a_limit_of_the_cluster(live, unique, tmp_path):
     codes = {percent: live("quota", "near", str(place), "--percent", percent, "--detailed-exitcode").code
              for percent in ("90", "95")}  # fmt: skip
     assert codes == {"90": 3, "95": 0}
-    assert "\nadded up on Arrow, in this process: 2 rows of usage" in said
-    assert "\nRead from 1 of 1 brokers, 2026-11-21 12:00:00Z to 12:00:02Z.\n" in said
+    assert "added up on Arrow" not in said
+    assert said.endswith("\nRead from 1 of 1 brokers, 2026-11-21 12:00:00Z to 12:00:02Z.\n")
     assert "whether they were the same in that time is not known. --history WHERE judges" in said
 
 
@@ -185,8 +186,8 @@ def test_the_loudest_of_a_log(kadmin):
     assert lines[0].startswith(f"user=admin client-id=slow uses most {PRODUCE} (")
     assert lines[0].endswith("Watched 5.43 min, 2026-11-21 11:59:51Z to 12:05:17Z, brokers 1, 2; by request log; "
                              "not known for all of the time of broker 1, 2.")  # fmt: skip
-    assert lines[2].split()[0] == PRODUCE  # the title says who
-    assert "20.7 kB" in lines[-1]
+    assert lines[2].split()[0] == "producer"
+    assert lines[2] == lines[-1]
 
 
 @pytest.mark.broker
@@ -216,3 +217,28 @@ def test_logs_that_nobody_can_find_are_not_switched_on(live, monkeypatch):
     said = live("quota", "top")
     assert said.code == 1
     assert "brokers do not say where they write their request log" in said.err
+
+
+NEAR = """\
+2 of 3 limits are above 80 %, 1 of them exceeded. Highest: user=b producer_byte_rate 1.2 of 1 MB/s
+(120 %) on broker 1.
+   who     key       use                               used  broker  throttled  level
+✗  user=b  producer  ████████████████  120 %  1.2 of 1 MB/s       1     700 ms  user
+!  user=a  producer  █████████████▋░░   85 %  3.4 of 4 MB/s       1             user
+Read from 1 broker, 2026-11-21 12:00:00Z to 12:00:01Z."""
+
+
+def test_the_limits_that_are_near_are_bars_the_worst_first():
+    """Eleven columns of figures: which of the limits was nearest I had to work out."""
+    rows = [used(0, "a", 3_400_000), used(0, "b", 1_200_000, throttle_ms=700.0), used(0, "c", 10)]
+    limits = quotas(a=4e6, b=1e6, c=1e6)
+    answer = kn.usage.near(kn.usage.utilisation(usage(*rows), limits))
+    assert answer.as_text(window(100, "")) == NEAR
+
+
+@pytest.mark.slow
+def test_near_observes_where_no_usage_is_given(live):
+    """Who is near a limit right now took a file between two lines."""
+    said = live("quota", "near", "--for", "1s")
+    assert said.code == 0, said.err
+    assert "limits of now" not in said.out

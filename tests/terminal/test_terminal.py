@@ -12,7 +12,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from kadmin_nb.cluster.changes import Changes
+from kadmin_nb.cluster.changing import Changes
 from kadmin_nb.commands import terminal
 from kadmin_nb.errors import NotAuthorized
 from kadmin_nb.model.changes import Outcome

@@ -91,11 +91,11 @@ def scene(kafka, cluster, tmp_path_factory) -> Scene:
 QUESTIONS = {
     "which limit applies to my client, and why": (
         "quota why user=ANONYMOUS client-id={app}",
-        ["is limited by producer_byte_rate", "To lift it:"],
+        ["is limited by producer", "per broker, level 1 of 8", "To raise it"],
     ),
     "am I throttled, and how often": (
         "quota why user=ANONYMOUS client-id={app} --usage {usage}",
-        ["is slowed by a quota", "producer_byte_rate", "of the windows"],
+        ["is held by producer", "throttled in", "of windows"],
     ),
     "what would lift it": (
         "quota why user=ANONYMOUS client-id={app} --to producer_byte_rate=2MB/s",

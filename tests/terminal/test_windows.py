@@ -102,6 +102,42 @@ def test_a_pager_is_for_what_is_too_tall_and_for_who_wants_one(in_window, words)
 
 
 @pytest.mark.broker
+def test_a_pager_keeps_colours_whatever_less_is_told(in_window, tmp_path):
+    """LESS=-iM is in my profile, and everything that was bold or red went plain through the pager."""
+    less = tmp_path / "less"
+    less.write_text('#!/bin/sh\necho "LESS=$LESS"\nexec cat\n')
+    less.chmod(0o755)
+    words = ("config", "describe", "broker=1")
+    _, said = in_window(80, *words, pager=f"{less} -X", colours={"NO_COLOR": "", "LESS": "-iM"})
+    assert said[0] == "LESS=-iM -R"
+    assert said[1].startswith("\x1b[1m")
+
+
+@pytest.mark.broker
+def test_a_line_of_a_cell_is_not_watched(in_window, monkeypatch):
+    """`!kadmin-nb …` in a cell: \\r and \\x1b[K stood above the table, and above the JSON."""
+    monkeypatch.setenv("GIT_PAGER", "cat")
+    monkeypatch.setattr("tests.terminal.pseudo_terminal.STATUS", re.compile("(?!)"))
+    code, said = in_window(80, "config", "describe", "broker=1")
+    assert (code, [line for line in said if "\x1b[K" in line or "\r" in line]) == (0, [])
+    assert "the first 60 shown" in flat(said)  # and no pager, which has no keys there
+
+
+def test_an_error_breaks_between_words():
+    """`doctor` said *the clus* at the end of a line, and *ter* on the next; JupyterLab did so in every error."""
+    code, said = in_terminal(40, ["quota", "describe", "--cluster", "no-such-profile-anywhere"])
+    assert code != 0
+    assert max(map(len, said)) <= 40
+    words = " ".join(said).split()
+    with pytest.raises(kn.KadminError) as raised:
+        kn.connect("no-such-profile-anywhere")
+    assert set(str(raised.value).split()) <= set(words)
+    shown = raised.value._render_traceback_()[0]
+    assert max(map(len, shown.splitlines())) <= 80
+    assert shown.split()[1:] == str(raised.value).split()
+
+
+@pytest.mark.broker
 def test_a_plan_fits_eighty_columns(in_window, unique):
     """At 80 columns the plan was a heap of half lines."""
     words = ("quota", "set", "producer_byte_rate=8MB/s", f"user={unique('team-orders')}", "client-id=billing-service")
@@ -127,15 +163,14 @@ def test_a_sentence_that_matters_goes_on_in_its_column_and_any_other_is_cut():
     reason = "because the broker says so and goes on to say so for quite a while"
     row = {"row": 1, "op": "set", "resource": "user=a", "key": "k", "after": "1", "validated": reason, "note": reason}
     assert at(60, schemas.table(schemas.PLAN, [row]).select(["row", "resource", "key", "after", "validated"])) == [
-        "row  resource  key  after  validated",
-        "  1  user=a    k    1      because the broker says so and",
-        "                           goes on to say so for quite a",
-        "                           while",
+        "row  who     key  after  validated",
+        "  1  user=a  k    1      because the broker says so and goes",
+        "                         on to say so for quite a while",
         "1 row",
     ]
     assert at(60, schemas.table(schemas.PLAN, [row]).select(["row", "resource", "key", "note"])) == [
-        "row  resource  key  note",
-        "  1  user=a    k    because the broker says so and goes on …",
+        "row  who     key  note",
+        "  1  user=a  k    because the broker says so and goes on to…",
         "1 row, shortened; --json shows everything",
     ]
 
@@ -167,11 +202,11 @@ def test_a_tree_has_an_entity_once():
     tree = TreeAnswer(schemas.table(schemas.TREE, rows))
     assert list(lines(tree._blocks(), window(60, REST))) == [
         "4 quotas on 2 entities",
-        "entity      key                  value  level",
-        "user=alice  consumer_byte_rate  1 MB/s  user",
-        "            producer_byte_rate  1 MB/s  user",
-        "user=bob    consumer_byte_rate  1 MB/s  user",
-        "            producer_byte_rate  1 MB/s  user",
+        "   who         key                  limit",
+        "3  user=alice  consumer_byte_rate  1 MB/s",
+        "               producer_byte_rate  1 MB/s",
+        "3  user=bob    consumer_byte_rate  1 MB/s",
+        "               producer_byte_rate  1 MB/s",
     ]
 
 

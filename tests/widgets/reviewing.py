@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from html import unescape
 from typing import Any
 
-from kadmin_nb.cluster.changes import Changes
+from kadmin_nb.cluster.changing import Changes
 from kadmin_nb.plans.stage import Stage
 from kadmin_nb.widgets.plan_review import PlanReview
 from tests.double import FakeKafka

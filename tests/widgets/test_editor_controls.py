@@ -10,6 +10,7 @@ import pytest
 
 import kadmin_nb as kn
 from kadmin_nb.errors import UsageError
+from kadmin_nb.frames.blocks import NOTEBOOK
 from kadmin_nb.plans.stage import Stage
 from kadmin_nb.widgets.editor import QuotaEditor
 from kadmin_nb.widgets.quota_table import StoredQuotas
@@ -134,6 +135,24 @@ def test_a_thousand_pasted_cells_are_one_message_each_way() -> None:
     assert len(page.editor.stage) == 0
 
 
+def test_the_static_table_says_what_is_staged_and_counts_what_it_shows(page: Page) -> None:
+    """The saved notebook said *9 entities, 3 staged* over seven rows, none of which was staged."""
+    page.type("9MB/s")
+    page.editor._new.value = "user=carol"
+    page.type("8MB/s", "user=carol")
+    shown = page.editor.as_text(NOTEBOOK)
+    assert shown.splitlines()[0] == "3 quotas, 2 staged"
+    assert re.search("user=alice .*9 MB/s", shown)
+    assert re.search("user=carol .*8 MB/s", shown)
+    assert re.search("user=alice .*1 MB/s", shown)
+
+
+def test_a_static_table_has_the_same_name_in_each_run(page: Page) -> None:
+    """I ran the notebook again, and the repository showed a change where none was."""
+    assert page.editor.static_id == kn.widgets.edit_quotas(quotas(STORED)).static_id
+    assert page.editor.static_id != kn.widgets.edit_quotas(quotas({"user=alice": "1MB/s"})).static_id
+
+
 def test_a_slip_in_the_filter_is_one_line(page: Page) -> None:
     """Nothing happened, and nothing said why."""
     page.editor._arrange(words="group=x")
@@ -172,7 +191,9 @@ def test_reading_again_says_what_has_changed() -> None:
     page.type("3MB/s")
     now[0] = {"user=alice": "7MB/s", "user=bob": "2MB/s"}
     page.click("Read again")
-    assert page.lines[-1] == (f"reloaded: 1 changed (user=alice {RATE} 7 MB/s), 1 gone (user=<default> {RATE} 5 MB/s)")
+    assert page.lines[-1] == (
+        f"reloaded: 1 changed (user=alice {RATE} 7 MB/s), 1 quota no longer exists (user=<default> {RATE} 5 MB/s)"
+    )
     assert len(stage) == 1
 
 

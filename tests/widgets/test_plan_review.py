@@ -17,8 +17,7 @@ from kadmin_nb.frames.markup import document
 from kadmin_nb.model.changes import VERIFIED
 from kadmin_nb.plans.execution import executor
 from kadmin_nb.plans.stage import edits_of
-from kadmin_nb.widgets.background import stop_all
-from kadmin_nb.widgets.plan_review import REFUSED
+from kadmin_nb.widgets.plan_review import REFUSED, stop_all
 from tests.double import FakeKafka, faults
 from tests.widgets.reviewing import LONG, Bench, done, shown, states_of_rows, usable
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.cluster.changes import Changes
+from kadmin_nb.cluster.changing import Changes
 from kadmin_nb.model.changes import NOT_POSSIBLE, Change
 from kadmin_nb.plans.plan import Plan, dangers_of
 from kadmin_nb.plans.stage import Stage

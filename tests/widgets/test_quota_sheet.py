@@ -158,7 +158,7 @@ def test_quotas_are_read_again_and_what_is_staged_stays(table: Table) -> None:
     )
     assert result.text == (
         f"reloaded: 1 changed (user=alice {RATE} 7 MB/s), 1 new (ip=::1 connection_creation_rate 5/s), "
-        f"1 gone (user=bob {RATE} 2 MB/s)"
+        f"1 quota no longer exists (user=bob {RATE} 2 MB/s)"
     )
     assert (table.staged(), table.marks()) == ({"user=alice": "2000000"}, [("user=alice", "staged", "7 MB/s")])
     assert sorted(table.rows()) == ["ip=::1", "user=<default>", "user=alice", "user=dora"]

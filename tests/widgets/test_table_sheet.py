@@ -36,10 +36,10 @@ def sort(sheet: TableSheet, heading: str, *, descending: bool = False, words: st
 def test_numbers_are_sorted_by_value() -> None:
     """10 MB/s stood before 9 MB/s, and 80 kB/s after both."""
     sheet = TableSheet(quotas(LIMITS))
-    sort(sheet, "value")
-    assert column(sheet, "value") == ("80 kB/s", "9 MB/s", "10 MB/s")
-    sort(sheet, "value", descending=True)
-    assert column(sheet, "value") == ("10 MB/s", "9 MB/s", "80 kB/s")
+    sort(sheet, "producer")
+    assert column(sheet, "producer") == ("80 kB/s", "9 MB/s", "10 MB/s")
+    sort(sheet, "producer", descending=True)
+    assert column(sheet, "producer") == ("10 MB/s", "9 MB/s", "80 kB/s")
     sheet.arrange(Arrangement())
     assert column(sheet, "who") == tuple(quotas(LIMITS)["entity"].to_pylist())
 
@@ -84,7 +84,7 @@ def test_columns_of_any_type_are_sorted(values: list[Any]) -> None:
     [
         ("ALICE", ["user=alice"]),
         ("10 MB", ["user=alice"]),
-        ("app rate", ["user=carol client-id=app"]),
+        ("app kB", ["user=carol client-id=app"]),
         ("alice bob", []),
         ("  ", ["user=alice", "user=bob", "user=carol client-id=app"]),
     ],
@@ -98,11 +98,12 @@ def test_a_search_finds_any_part_of_what_a_row_shows(words: str, users: list[str
 
 def test_a_row_keeps_its_key_and_shows_a_long_cell_whole() -> None:
     sheet = TableSheet(quotas({"user=bob": "1MB/s", f"user={'a' * 60}": "2MB/s"}))
-    sort(sheet, "value", descending=True)
-    [first, _], whole = sheet.keys(0, 2), {sheet.whole(key, "0") for key in sheet.keys(0, 2)}
+    sort(sheet, "producer", descending=True)
+    who = next(one.name for one in sheet.columns if one.label == "who")
+    [first, _], whole = sheet.keys(0, 2), {sheet.whole(key, who) for key in sheet.keys(0, 2)}
     assert first == "row 2"
     assert whole == {"", f"who: user={'a' * 60}"}
-    assert {sheet.whole(*strange) for strange in [("row 3", "0"), ("row 0", "0"), ("row x", "0"), ("row 1", "9")]} == {
+    assert {sheet.whole(*strange) for strange in [("row 3", who), ("row 0", who), ("row x", who), ("row 1", "9")]} == {
         ""
     }
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from kadmin_nb.frames import schemas
 from kadmin_nb.model.entity import Entity
 from kadmin_nb.plans.stage import Stage
-from kadmin_nb.widgets.quota_sheet import QuotaSheet
-from kadmin_nb.widgets.quota_table import StoredQuotas
+from kadmin_nb.usage import utilisation
+from kadmin_nb.widgets.quota_sheet import QuotaSheet, quota_lines
+from kadmin_nb.widgets.quota_table import StoredQuotas, peaks_of
 from kadmin_nb.widgets.sheet import Arrangement, CellText
 from tests.widgets.stored_quotas import RATE, many_users, quotas
 
 CONSUMER = "consumer_byte_rate"
+HOUR = datetime(2026, 11, 25, 12, tzinfo=UTC)
 COMPANY: dict[str, Any] = {
     "client-id=<default>": "100kB/s",
     "user=<default>": {RATE: "2MB/s", CONSUMER: "4MB/s"},
@@ -119,4 +123,25 @@ def test_a_page_of_a_hundred_thousand_entities_is_worked_out_in_time() -> None:
         times.append(time.thread_time() - begin)
     assert len([mark for mark in page.marks if mark.applies == "unlimited"]) == 300
     assert sorted(times)[len(times) // 2] < 0.1
-    assert sheet.cell(Entity.parse("user=u000007"), CONSUMER).applies.text(CONSUMER) == "unlimited"
+    assert sheet.cell(Entity.parse("user=u000007"), CONSUMER).applies.value is None
+
+
+def test_cells_of_exact_names_say_how_much_of_the_limit_was_used() -> None:
+    """I lowered a limit, and only afterwards saw that its client had used nearly all of the old one."""
+    limits = quotas({"user=alice": "1MB/s", "user=alice client-id=app": "500kB/s", "user=<default>": "2MB/s"})
+    times = {"window_start": HOUR, "window_end": HOUR + timedelta(seconds=1), "source": "log", "key": RATE}
+    used = [("alice", "app", 430e3), ("alice", "etl", 300e3), ("alice", "batch", 200e3), ("bob", "app", 100e3)]
+    rows = [{"broker": 1, **times, "user": user, "client_id": client, "value": value} for user, client, value in used]
+    peaks = peaks_of(utilisation(schemas.table(schemas.USAGE, rows), limits))
+    sheet = QuotaSheet(StoredQuotas(limits, limits, peaks=peaks), Stage(None))
+    sheet.add(Entity.parse("user=bob"))
+
+    def bars() -> dict[str, int]:
+        page = sheet.page(0, 10)
+        return {page.keys[mark.row]: mark.used for mark in page.marks if mark.used is not None}
+
+    assert bars() == {"user=alice": 50, "user=alice client-id=app": 86, "user=bob": 5}
+    sheet.edit([CellText(0, "user=alice", RATE, "600kB/s")])
+    assert bars()["user=alice"] == 83
+    first, _ = quota_lines(sheet.cell(Entity.parse("user=alice"), RATE), [])
+    assert first == "user=alice, producer: 600 kB/s, was 1 MB/s; uses 500 kB/s (83 %)"

@@ -82,7 +82,7 @@ Sightings = Mapping[int, BrokerAgreement]
 
 @dataclass(frozen=True, slots=True)
 class BrokerBehind:
-    """The broker that is furthest behind: the rows that it shows, and how many a second it has shown lately.
+    """The broker that is furthest behind: the rows that it shows, and how many per second it has shown lately.
 
     `idle` is how many seconds ago any broker last showed a further row.
     """

@@ -19,6 +19,8 @@ function between(low, value, high) {
   return Math.max(low, Math.min(high, value));
 }
 
+const marked = (state, note, old, applies, used) => ({ state, note, old, applies, used });
+
 // ---- the rows that we have
 
 class Rows {
@@ -53,7 +55,7 @@ class Rows {
     }
     this.total = page.total;
     this.asked.delete(page.first);
-    const marks = new Map(page.marks.map(([row, column, state, note, old, applies]) => [`${row}:${column}`, { state, note, old, applies }]));
+    const marks = new Map(page.marks.map(([row, column, ...mark]) => [`${row}:${column}`, marked(...mark)]));
     const editors = new Map(page.editors.map(([row, column, kind, choices, text]) => [`${row}:${column}`, { kind, choices: choices || [], text }]));
     this.pages.set(page.first, { keys: page.keys, cells: page.cells, indented: page.indented, marks, editors, old: false });
     if (this.pages.size > KEPT) this.pages.delete(this.pages.keys().next().value);
@@ -106,6 +108,7 @@ class Rows {
 
 const SIDES = 18; // pixels beside a text
 const LEAST = 140; // pixels below which a text is not worth showing
+const NEAR = 80, FULL = 90, MOST = 999; // percent of a limit: from where its figure is shown, looks bad, and is not exact
 const INDENT = 18; // pixels of a row that belongs to the one above it
 
 const identifies = ({ look }) => look === "name" || look === "key";
@@ -229,6 +232,7 @@ function render({ model, el }) {
   const foot = element(el, "kg-foot");
   const status = element(foot, "kg-status", "status");
   status.setAttribute("aria-live", "polite");
+  status.textContent = model.get("legend");
   const link = (text, act) => {
     const made = element(foot, "kg-link", null, "button");
     made.textContent = text;
@@ -280,12 +284,14 @@ function render({ model, el }) {
     return cut();
   }
 
+  const figure = (used) => (used > MOST ? `>${MOST} %` : used >= NEAR ? `${used} %` : "");
+
   // The pixels of a cell's text with what stands before it.
   function needed(page, row, n) {
     const text = n ? page.cells[n][row] : page.indented[row] || page.cells[0][row];
     const mark = page.marks.get(`${row}:${n}`);
     if (!mark) return widthOf(text) + (n || !page.indented[row] ? 0 : INDENT);
-    return widthOf((text || mark.applies) + (mark.old ? ` ${mark.old}` : "") + (mark.state === "shadowed" ? "⊘ " : ""));
+    return widthOf((text || mark.applies) + (mark.old ? ` ${mark.old}` : "") + (mark.state === "shadowed" ? "⊘ " : "") + figure(mark.used));
   }
 
   // A column in which nothing stands, and nothing can be typed, is not shown; one that nobody uses only where asked for.
@@ -405,11 +411,12 @@ function render({ model, el }) {
 
   function paintCell(cell, row, n) {
     const text = rows.text(row, n), mark = rows.mark(row, n), editor = rows.editor(row, n), column = columns[n];
-    const { state = "", note = "", old, applies = "" } = mark || {}, short = n ? "" : rows.indented(row);
-    const content = [text, state, note, old, applies, short, identifies(column) && widths[n]].join("\u0000");
+    const { state = "", note = "", old, applies = "", used = null } = mark || {}, short = n ? "" : rows.indented(row);
+    const content = [text, state, note, old, applies, used, short, identifies(column) && widths[n]].join("\u0000");
     if (cell.kgContent !== content) {
       cell.kgContent = content;
       cell.textContent = "";
+      if (used !== null) paintUse(cell, used);
       if (old && old !== text) element(cell, "kg-old", null, "s").textContent = old;
       const whole = text === null ? "…" : short || text || applies;
       const room = widths[n] - SIDES + 2 - (short ? INDENT : 0);
@@ -419,7 +426,8 @@ function render({ model, el }) {
       for (const one of ["staged", "danger", "shadowed", "refused"]) cell.classList.toggle(`kg-${one}`, state === one);
       cell.toggleAttribute("aria-invalid", false);
       if (state === "refused") cell.setAttribute("aria-invalid", "true");
-      cell.setAttribute("aria-label", text === null ? "…" : spoken(text, state, old, applies));
+      const said = text === null ? "…" : spoken(text, state, old, applies);
+      cell.setAttribute("aria-label", used === null ? said : `${said}, ${used} % used`);
       cell.title = [text || applies, note].filter(Boolean).join("\n");
     }
     const canEdit = column.is_editable && !isLocked(editor);
@@ -431,6 +439,13 @@ function render({ model, el }) {
     const isSelected = isInSelection(row, n);
     cell.classList.toggle("kg-selected", isSelected && !isSingle());
     cell.setAttribute("aria-selected", isSelected ? "true" : "false");
+  }
+
+  // A thin bar of use against the limit that applies, with the figure where it is near.
+  function paintUse(cell, used) {
+    const look = used >= FULL ? " kg-full" : used >= NEAR ? " kg-near" : "";
+    element(cell, `kg-bar${look}`).style.width = `${between(0, used, 100)}%`;
+    if (used >= NEAR) element(cell, `kg-figure${look}`, null, "span").textContent = figure(used);
   }
 
   function paintHead() {

@@ -8,9 +8,8 @@ from math import inf, isfinite, log
 from typing import Any, NamedTuple
 
 from ..frames import schemas
-from ..frames.meanings import in_unit
+from ..frames.meanings import UNLIMITED, in_unit
 from ..frames.relational import checked, in_arrow, names_of, taken
-from ..model.quota_keys import find
 from .labels import count_of, distinct, head, part_of, short
 
 MOST_CHANGES, LONGEST_NAME = 40, 120
@@ -36,7 +35,7 @@ class NumberChange(NamedTuple):
 
     @property
     def factor(self) -> float:
-        """The number after, of the one before; 1 where there is none of them."""
+        """The new number as a multiple of the old one; 1 if either is missing."""
         return self.new / self.old if self.old and self.new else 1.0
 
     @property
@@ -95,17 +94,25 @@ def plan(plan: Any) -> Any:
 
 def _number_change(row: dict[str, Any]) -> NumberChange | None:
     """The change of a row, where what applies before and after can be drawn."""
-    before, after = (row[name] if row[name] is not None else row.get(f"applies_{when}")
-                     for name, when in (("old", "before"), ("after", "after")))  # fmt: skip
-    old, new = _positive(before), _positive(after)
-    if (old is None) != (before is None) or (new is None) != (after is None) or old == new:
+    before, after = _applying(row, "old", "applies_before"), _applying(row, "after", "applies_after")
+    (old, old_text), (new, new_text) = before, after
+    if (old is None and old_text not in NOTHING) or (new is None and new_text not in NOTHING) or old == new:
         return None
-    # a number in its unit alone: `7 d`, of which a table has the milliseconds beside it
-    nothing = "no limit" if "applies_before" in row and find(row["key"]) else "not set"
-    texts = [in_unit(row["key"], value).rpartition("(")[2].rstrip(")") or nothing for value in (before, after)]
-    sign = "+" if row["old"] is None else "−" if row["after"] is None else "~"
+    sign = "+" if row["old"] is None else "-" if row["after"] is None else "~"
     name = f"{sign} {row['resource']} {head(row['key'])}"
-    return NumberChange(short(name, LONGEST_NAME), short(" → ".join(texts)), old, new)
+    return NumberChange(short(name, LONGEST_NAME), short(f"{old_text} → {new_text}"), old, new)
+
+
+NOTHING = ("not set", UNLIMITED)
+
+
+def _applying(row: dict[str, Any], own: str, applies: str) -> tuple[float | None, str]:
+    """The number that is set, or that applies where none is, and its text."""
+    value = row[own] if row[own] is not None else row.get(applies)
+    if value is None or value == UNLIMITED:
+        return None, value or "not set"
+    # a number in its unit alone: `7 d`, of which a table has the milliseconds beside it
+    return _positive(value), in_unit(row["key"], value).rpartition("(")[2].rstrip(")")
 
 
 def _positive(text: str | None) -> float | None:

@@ -68,7 +68,7 @@ def read_parquet(place: Path) -> pa.Table:
 
 
 def typed(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The table with those of its text columns that a schema knows in the schema's types, as a CSV's must be.
+    """The table, its text columns in the types of the schema, as the columns of a CSV must be.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def _original(text: str) -> str:
 
 
 def write_table(table: pa.Table, place: Path, *, raw: bool = False) -> None:
-    """Write a table to a .parquet, .csv, .json (what `--json` prints) or .jsonl (a row a line) file, or nothing.
+    """Write a table to a .parquet, .csv, .json (what `--json` prints) or .jsonl (one row per line) file, or nothing.
 
     Parameters
     ----------

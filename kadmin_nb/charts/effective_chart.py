@@ -98,7 +98,7 @@ def _from_highest(limits: Limits) -> list[tuple[float, int]]:
 
 
 def _cells(groups: Sequence[tuple[Limits, list[str]]], keys: Sequence[str]) -> Iterator[Cell]:
-    """A cell a row and key; also those without a limit."""
+    """A cell per row and key; also those without a limit."""
     for limits, names in groups:
         some = names[0] if len(names) == 1 else f"{len(names):,} × {names[0]}"
         everyone = ", ".join(names[:MOST_NAMES]) + (" …" if len(names) > MOST_NAMES else "")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from math import inf
 from operator import itemgetter
@@ -12,9 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..frames import schemas
-from ..frames.meanings import limit, used
+from ..frames.meanings import UNLIMITED, limit, used
 from ..frames.relational import (
     Frame,
+    Measure,
     added_up,
     checked,
     cluster_of,
@@ -28,7 +30,7 @@ from ..frames.relational import (
 from ..model.figures import milliseconds, percent, seconds
 from ..usage.limits_used import UNWATCHED_AFTER, used_of_buckets
 from .bins import Bins
-from .labels import LETTER, beside, count_of, part_of, uses
+from .labels import beside, count_of, part_of, uses
 
 MOST_LIMITS, MOST_WINDOWS, MOST_BARS = 6, 80, 30
 """Limits, and points in time of each, or bars of a backtest, that a chart has at most."""
@@ -82,9 +84,10 @@ def usage(usage: Any, quotas: Any = None) -> Any:
         return empty("It is unknown how much was used" if unknown else "Nothing was used")
     windows = _windows(rows)
     chosen, count = largest(windows, _BUCKET, {"rank": ("max", "rank")}, MOST_LIMITS)
-    points = _points(members(windows, chosen.select(_BUCKET)), bins)
+    measured = _by_bin(bins.added_to(rows, "start"), (), {})
+    points = _points(members(windows, chosen.select(_BUCKET)), bins, measured)
     strips = [_strip(number, row, points) for number, row in enumerate(chosen.to_pylist())]
-    spans = _measured(rows, bins)
+    spans = _spans(measured)
     noun = "client" if quotas is None else "limit"
     remarks = [part_of(len(strips), count, "highest" if quotas is None else "nearest to their limit"),
                "where the line below is missing, nothing was measured" if len(spans) > 1 else "",
@@ -107,32 +110,31 @@ def _windows(rows: Frame) -> Frame:
     return with_columns(windows, {"rank": words.when(words.is_null(limit), without, share)})
 
 
-def _points(windows: Frame, bins: Bins) -> list[Row]:
+def _points(windows: Frame, bins: Bins, measured: Sequence[Row]) -> list[Row]:
     """The highest use and the longest throttle of each bucket in each bin, of all brokers and windows that have the
-    same limit, in the order of time."""
-    measures = {
-        "used": ("max", "used"),
-        "throttle": ("max", "throttle"),
-        "from": ("min", "start"),
-        "to": ("max", "end"),
-    }
-    groups = in_arrow(added_up(bins.added_to(windows, "start"), (*_BUCKET, "limit", "bin"), measures))
-    return sorted(map(_in_milliseconds, groups.to_pylist()), key=itemgetter("from"))
+    same limit. A point is as long as what was measured in its bin; where the limit changed in it, as its own windows.
+    """
+    measures = {"used": ("max", "used"), "throttle": ("max", "throttle")}
+    points = _by_bin(bins.added_to(windows, "start"), (*_BUCKET, "limit"), measures)
+    times = {row["bin"]: row for row in measured}
+    together = Counter(tuple(row[name] for name in (*_BUCKET, "bin")) for row in points)
+    alone = [together[tuple(row[name] for name in (*_BUCKET, "bin"))] == 1 for row in points]
+    return [row | times[row["bin"]] if is_alone else row for row, is_alone in zip(points, alone, strict=True)]
 
 
-def _in_milliseconds(row: Row) -> Row:
-    """The times of a row as Vega takes them."""
-    return row | {name: round(row[name].timestamp() * 1000) for name in ("from", "to")}
+def _by_bin(rows: Frame, by: Sequence[str], measures: Mapping[str, Measure]) -> list[Row]:
+    """The measures of each group in each bin, with its first and last time as Vega takes them, in their order."""
+    ends: dict[str, Measure] = {"from": ("min", "start"), "to": ("max", "end")}
+    groups = in_arrow(added_up(rows, (*by, "bin"), {**measures, **ends})).to_pylist()
+    moments = ({name: round(row[name].timestamp() * 1000) for name in ends} for row in groups)
+    return sorted((row | ends for row, ends in zip(groups, moments, strict=True)), key=itemgetter("from"))
 
 
-def _measured(rows: Frame, bins: Bins) -> list[Row]:
+def _spans(measured: Sequence[Row]) -> list[Row]:
     """The times in which anything was measured, without a pause that means that nobody watched."""
-    ends = {"from": ("min", "start"), "to": ("max", "end")}
-    each = [*map(_in_milliseconds, in_arrow(added_up(bins.added_to(rows, "start"), ("bin",), ends)).to_pylist())]
-    each.sort(key=itemgetter("from"))
-    pauses = [after["from"] - before["to"] > 1000 * UNWATCHED_AFTER for before, after in pairwise(each)]
-    starts = [0, *(number for number, pause in enumerate(pauses, 1) if pause), len(each)]
-    return [{"from": each[first]["from"], "to": each[last - 1]["to"]} for first, last in pairwise(starts)]
+    pauses = [after["from"] - before["to"] > 1000 * UNWATCHED_AFTER for before, after in pairwise(measured)]
+    starts = [0, *(number for number, pause in enumerate(pauses, 1) if pause), len(measured)]
+    return [{"from": measured[first]["from"], "to": measured[last - 1]["to"]} for first, last in pairwise(starts)]
 
 
 HEIGHT, TALL = 96, 0.52
@@ -159,7 +161,7 @@ def _finding(strips: Sequence[Row]) -> str:
     exceeded = [any(row["used"] > (inf if row["limit"] is None else row["limit"]) for row in strip["points"])
                 for strip in limited]  # fmt: skip
     if len(limited) == 1:
-        return f"This limit was {'' if exceeded[0] else 'not '}exceeded"
+        return f"The limit of {uses(limited, 60)[0]} was {'' if exceeded[0] else 'not '}exceeded"
     return f"{sum(exceeded)} of these {len(limited)} limits {'was' if sum(exceeded) == 1 else 'were'} exceeded"
 
 
@@ -172,10 +174,10 @@ def _strips(strips: Sequence[Row], spans: Sequence[Row], bins: Bins) -> list[Any
     colours = alt.Scale(domain=[_USED, _OVER, _THROTTLED], range=[BLUE, VERMILLION, INK])
     tooltip = [alt.Tooltip("utcyearmonthdatehoursminutesseconds(from):T", title="from, UTC"), "part:N", "text:N"]
     parts = [part for strip in strips for row in strip["points"] for part in _parts(strip, row)]
-    lines = [{**span, "y": strip["base"]} for strip in strips for span in spans]
+    lines = [{**span, "y": strip["base"] + 0.012} for strip in strips for span in spans]
     limits = [line for strip in strips for line in _limit_lines(strip, bins)]
     return [
-        base(lines).mark_rule(color=INK, opacity=0.4).encode(x=x, x2="to", y=y),
+        base(lines).mark_rule(color=INK, opacity=0.6).encode(x=x, x2="to", y=y),
         base(parts).mark_rect(stroke=None).encode(
             x=x, x2="to", y=y, y2="end", color=alt.Color("part:N", scale=colours, legend=legend()), tooltip=tooltip
         ),
@@ -188,10 +190,11 @@ def _texts(strips: Sequence[Row]) -> Iterator[str]:
     """The lines of each strip: whose it is, how much was used of what, and how long it was throttled."""
     from .drawing import WIDTH
 
-    for name, strip in zip(uses(strips, WIDTH / LETTER - 10), strips, strict=True):
+    for name, strip in zip(uses(strips, WIDTH / 6 - 10), strips, strict=True):
         limits = ", then ".join(limit(strip["key"], value) for value, _ in strip["limits"][-3:])
         late = f", throttled for up to {milliseconds(strip['longest'])}" if strip["longest"] else ""
-        yield f"{name}\nat most {used(strip['key'], strip['peak'])} of {limits}{late}"
+        of = "," if limits == UNLIMITED else " of"
+        yield f"{name}\nat most {used(strip['key'], strip['peak'])}{of} {limits}{late}"
 
 
 def _limit_lines(strip: Row, bins: Bins) -> Iterator[Row]:

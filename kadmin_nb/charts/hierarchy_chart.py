@@ -24,7 +24,7 @@ COLUMN = 120
 """Pixels of a column of limits at least; names may have what is left of a picture."""
 
 _COLUMNS = ("entity", "level", "user", "client_id", "ip", "key", "value")
-_OF_A_USER = ("USER", "DEFAULT_CLIENT_OF_USER", "CLIENT_OF_USER")
+_NAMED = ("USER", "DEFAULT_CLIENT_OF_USER", "CLIENT_OF_USER", "CLIENT_OF_DEFAULT_USER", "CLIENT")
 Row = dict[str, Any]
 
 
@@ -42,7 +42,8 @@ def hierarchy(quotas: Any) -> Any:
     Returns
     -------
     altair.LayerChart
-        The 10 users with the most quotas, with 40 entities at most, and at most 6 names at each other level.
+        The 10 users with the most quotas, with 40 entities at most, the 6 client-ids that have most, and at most 6
+        names at each other level.
 
     Raises
     ------
@@ -71,7 +72,7 @@ def hierarchy(quotas: Any) -> Any:
     nodes = tree(schemas.table(schemas.QUOTAS, chosen)).to_pylist()
     remarks = ["bars: from the lowest to the highest limit of a key, logarithmic",
                "struck through: a more specific level always wins" if shadowed else "",
-               part_of(len(shown), entities, "users with most quotas, and others")]  # fmt: skip
+               part_of(len(shown), entities, "users and client-ids with most quotas")]  # fmt: skip
     count = len({row["entity"] for row in nodes})
     keys = sorted({row["key"] for row in nodes if row["key"] is not None}, key=key_order)[:MOST_KEYS]
     longest = max(len(_label(row, inf)) for row in nodes)
@@ -92,11 +93,17 @@ def _live_limits(rows: Frame, level: str) -> int:
 
 
 def _chosen(rows: Frame, levels: Mapping[str, Row]) -> list[Row]:
-    """The quotas to draw: of the users that have most, and of the first names at each other level."""
-    named, _ = split_by_null(rows, "user")
-    users, _ = largest(named, ("user",), {"limits": ("count", "key")}, MOST_USERS)
-    parts = [_first(members(named, users.select(["user"])), MOST_OF_USERS)]
-    parts += [_first(equal(rows, "level", level), MOST_NAMES) for level in levels if level not in _OF_A_USER]
+    """The quotas to draw: of the users and the client-ids that have most, and of the first names at each other level.
+
+    A client-id has all of its quotas: one of them may come before another.
+    """
+    limits = {"limits": ("count", "key")}
+    named, rest = split_by_null(rows, "user")
+    clients, rest = split_by_null(rest, "client_id")
+    users, ids = (largest(part, (of,), limits, most)[0].select([of])
+                  for part, of, most in ((named, "user", MOST_USERS), (clients, "client_id", MOST_NAMES)))  # fmt: skip
+    parts = [_first(members(named, users), MOST_OF_USERS), _first(members(clients, ids), 2 * MOST_NAMES)]
+    parts += [_first(equal(rest, "level", level), MOST_NAMES) for level in levels if level not in _NAMED]
     found: list[Row] = pa.concat_tables(parts, promote_options="default").to_pylist()
     return found
 

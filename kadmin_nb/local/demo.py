@@ -1,0 +1,158 @@
+"""A local Kafka with a typical company and live traffic: three clients, of which one wants more than its limit.
+
+The traffic is a process of its own in the run's folder, as a node is: it ends with the broker, and whoever ends the run
+ends it too.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kadmin_nb.local import local_kafka, process
+from kadmin_nb.local.local_kafka import LocalKafka
+from kadmin_nb.local.seed import seed
+
+if TYPE_CHECKING:
+    from kadmin_nb.cluster import Cluster
+
+NAME = "demo"
+TOPIC = "invoices"
+RECORD = b"-" * 16_384
+TICK = 0.05
+"""Seconds between two sendings of a client."""
+
+BEGINNING = 5.0
+"""Seconds until the clients are at the rates that they keep."""
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A client under load, and the bytes per second that it sends where no quota delays it."""
+
+    user: str
+    client_id: str
+    rate: float
+
+
+CLIENTS = (
+    Client("team-orders", "billing", 5.8e6),  # of 5 MB/s
+    Client("alice", "notebook", 0.38e6),  # of 500 kB/s
+    Client("team-app", "web", 0.42e6),  # of 1 MB/s
+)
+
+_SMALL = {"retention.bytes": "16777216", "segment.bytes": "8388608", "file.delete.delay.ms": "1000"}
+"""The traffic's topic keeps 24 MB."""
+
+_EXTRA = {
+    "log.retention.check.interval.ms": "5000",
+    "allow.everyone.if.no.acl.found": "true",
+    "quota.window.num": "4",  # a client is delayed after 3 s above its limit, by default after 10
+}
+
+
+def demo(*, progress: Callable[[str], None] | None = None) -> Cluster:
+    """A connection to the demo: a local Kafka with the quotas of a typical company, and three clients under load.
+
+    It is started unless it runs, and then ends with this process, or at `kn.local.stop("demo")`.
+
+    Parameters
+    ----------
+    progress
+        Called with a line of text where something takes long.
+
+    Examples
+    --------
+    >>> cluster = kn.demo()  # doctest: +SKIP
+    >>> cluster.quotas.near(seconds=5)  # doctest: +SKIP
+    """
+    return demo_kafka(local_kafka.start, progress).connect()
+
+
+def demo_kafka(
+    start: Callable[..., LocalKafka] = local_kafka.launch, progress: Callable[[str], None] | None = None
+) -> LocalKafka:
+    """The local Kafka of the demo, started by `start` unless it runs."""
+    running = next((kafka for kafka in local_kafka.status() if kafka.name == NAME), None)
+    if running is not None and running.state == "running":
+        return running
+    kafka = start(name=NAME, secure=True, users=[client.user for client in CLIENTS], extra=_EXTRA, progress=progress)
+    try:
+        with kafka.connect() as cluster:
+            seed(cluster, progress=progress)
+            cluster.port.create_topics({TOPIC: 1})
+            stage = cluster.new_stage()
+            stage.add("\n".join(f"set {key}={value} topic={TOPIC}" for key, value in _SMALL.items()))
+            stage.plan("the traffic keeps little").apply(allow=[*_SMALL]).raise_for_errors()
+        _begin_traffic(kafka)
+        if progress is not None:
+            progress(f"letting {len(CLIENTS)} clients begin")
+        time.sleep(BEGINNING)
+    except BaseException:
+        kafka.stop()
+        raise
+    return kafka
+
+
+def _begin_traffic(kafka: LocalKafka) -> None:
+    """Start the process of the traffic."""
+    folder = kafka.folder / "traffic"
+    folder.mkdir(mode=0o700)
+    token = f"{kafka.run_id}-traffic"
+    path = os.pathsep.join(filter(None, (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH"))))
+    command = [sys.executable, "-m", "kadmin_nb.local.demo", kafka.name, token]
+    process.spawn(folder, token, command, {**os.environ, "PYTHONPATH": path})
+
+
+def _producer(kafka: LocalKafka, client: Client) -> Any:
+    """A producer with a short queue."""
+    from confluent_kafka import Producer
+
+    from kadmin_nb.profiles import settings_for
+
+    login = settings_for(str(kafka.user_properties(client.user)))
+    return Producer({
+        "bootstrap.servers": login.bootstrap,
+        "security.protocol": login.security_protocol,
+        "sasl.mechanism": login.mechanism,
+        "sasl.username": login.username,
+        "sasl.password": login.password.reveal() if login.password else "",
+        "client.id": client.client_id,
+        "linger.ms": 20,
+        "queue.buffering.max.kbytes": 2048,
+        "message.timeout.ms": 10_000,
+    })  # fmt: skip
+
+
+def send_while_it_runs(kafka: LocalKafka) -> None:
+    """Send until the broker is gone."""
+    producers = [(_producer(kafka, client), client) for client in CLIENTS]
+    due, last = dict.fromkeys(CLIENTS, 0.0), time.monotonic()
+    while kafka.nodes[0].pid is not None:
+        until = time.monotonic() + 1
+        while (now := time.monotonic()) < until:
+            for producer, client in producers:
+                due[client] = min(due[client] + client.rate * (now - last), client.rate)
+                while due[client] >= len(RECORD) and _is_taken(producer):
+                    due[client] -= len(RECORD)
+                producer.poll(0)
+            last = now
+            time.sleep(TICK)
+
+
+def _is_taken(producer: Any) -> bool:
+    """True if the producer takes one more record; while a broker delays it, its queue is full."""
+    try:
+        producer.produce(TOPIC, RECORD)
+    except BufferError:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    send_while_it_runs(local_kafka.find(sys.argv[1]))
