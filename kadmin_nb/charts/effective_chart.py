@@ -12,7 +12,7 @@ from ..frames import schemas
 from ..frames.meanings import limit, word
 from ..frames.relational import checked, each_once, in_arrow, largest, members
 from ..model.levels import LEVELS
-from .labels import LETTER, beside, clients, count_of, distinct, head, height, is_are, key_order, part_of, short
+from .labels import LETTER, beside, clients, count_of, distinct, head, height, key_order, part_of, short
 
 MOST_CLIENTS, MOST_ROWS, MOST_KEYS = 500, 40, 6
 """Clients, rows of clients with the same limits, and keys that a chart has at most."""
@@ -136,7 +136,8 @@ def _unlimited_finding(by_key: list[Cell]) -> str:
     count = free["rows"] - free["limited"]
     if not count:
         return f"All {count_of(free['rows'], 'client')} have a limit of every key"
-    return f"{count:,} of {count_of(free['rows'], 'client')} {is_are(count)} unlimited in {short(free['key'])}"
+    verb = "is" if count == 1 else "are"
+    return f"{count:,} of {count_of(free['rows'], 'client')} {verb} unlimited in {short(free['key'])}"
 
 
 def _heatmap(cells: list[Cell]) -> list[Any]:

@@ -66,10 +66,7 @@ def _busiest(counted: list[dict[str, Any]], bins: Bins) -> str:
 def _signed_bars(counted: list[dict[str, Any]], bins: Bins) -> list[Any]:
     from .drawing import BLUE, GREEN, INK, VERMILLION, alt, base, legend, over_time
 
-    rows = [
-        {**bins.times(row["bin"]), "state": row["state"], "rows": row["rows"] * _SIGNS.get(row["state"], 1)}
-        for row in counted
-    ]
+    rows = [row | bins.times(row["bin"]) | {"rows": row["rows"] * _SIGNS.get(row["state"], 1)} for row in counted]
     states = alt.Scale(domain=["added", "changed", "removed"], range=[GREEN, BLUE, VERMILLION])
     ends = [sum(row["rows"] for row in rows if row["from"] == start and row["rows"] * sign > 0)
             for start in {row["from"] for row in rows} for sign in (1, -1)]  # fmt: skip

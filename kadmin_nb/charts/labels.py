@@ -68,11 +68,6 @@ def count_of(count: int, noun: str) -> str:
     return counted_nouns(count, noun, f"{noun}s") if count < 1000 else f"{count:,} {noun}s"
 
 
-def is_are(count: int) -> str:
-    """The verb of so many."""
-    return "is" if count == 1 else "are"
-
-
 def part_of(shown: int, count: int, which: str) -> str:
     """That a chart has the first of many; nothing where it has all."""
     return f"{shown:,} of {count:,}: the {which}" if shown < count else ""
