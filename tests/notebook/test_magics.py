@@ -444,7 +444,7 @@ def test_terminal_ipython(kafka, tmp_path):
         input=script, capture_output=True, text=True, check=True, timeout=60,
         env={**os.environ, "IPYTHONDIR": str(tmp_path)},
     )  # fmt: skip
-    assert "<Cluster " in done.stdout
+    assert "1 broker, Kafka 4.4, " in done.stdout
     assert "UsageError: user= has no value" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
 
