@@ -25,6 +25,9 @@ from kadmin_nb.local.properties import CONTROLLER, DATA
 from kadmin_nb.local_runs import Run
 from kadmin_nb.paths import cache_dir
 
+PATIENCE = 5.0
+"""Seconds in which a node answers that is asked whether it has started."""
+
 Train = Callable[[Sequence[str]], None]
 """Starts a JVM with these flags, waits until it has done what it is for, and ends it politely."""
 
@@ -198,10 +201,24 @@ class Node:
         """True if every port for clients accepts, and the log says, after byte `since`, that the node has started.
 
         A node opens its ports when the controller has let it in. The log tells that they are its own: another
-        process may have been quicker to take one.
+        process may have been quicker to take one. An installed Kafka may have nothing that writes a log: it is asked.
         """
         ports = (port for listener, port in self.ports.items() if listener != CONTROLLER)
-        return all(map(_accepts, ports)) and "Kafka Server started" in _text_since(self.log_path, since)
+        if not all(map(_accepts, ports)):
+            return False
+        says = _text_since(self.log_path, since)
+        return "Kafka Server started" in says if says else self._answers()
+
+    def _answers(self) -> bool:
+        """True if a cluster of this run's id answers, and has this node among its brokers."""
+        from kadmin_nb.cluster import connect
+
+        try:
+            with connect(str(self.folder.parent / "users" / "admin.properties"), timeout=PATIENCE) as cluster:
+                serving = {broker.id for broker in cluster.port.brokers() if not broker.is_fenced}
+                return cluster.id == self.run.cluster_id and self.id in serving
+        except KadminError:
+            return False
 
     def stop(self, timeout: float = 60.0) -> None:
         """End the node politely (SIGTERM) and wait: 0.5 s, or 5 s where the quorum is lost."""

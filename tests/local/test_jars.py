@@ -99,6 +99,22 @@ def test_an_installed_kafka_is_used_instead(tmp_path, jars, monkeypatch):
         local.find_jars("3.9.2")
 
 
+@pytest.mark.broker
+@pytest.mark.parametrize("secure", [False, True], ids=["open", "with logins"])
+def test_an_installed_kafka_that_writes_no_log_comes_up(secure, tmp_path, jars, monkeypatch):
+    """It was said not to come up within 90 s, and it ran."""
+    libs = tmp_path / "kafka" / "libs"
+    libs.mkdir(parents=True)
+    for jar in jars.jars:
+        if not jar.name.startswith("log4j-slf4j"):
+            (libs / jar.name).symlink_to(jar)
+    monkeypatch.setenv("KADMIN_KAFKA_HOME", str(libs.parent))
+    with local.start(secure=secure, timeout=60.0) as kafka:
+        assert not kafka.nodes[0].log_path.exists() or not kafka.nodes[0].log_path.read_text()
+        with kafka.connect() as cluster:
+            assert cluster.id == kafka.cluster_id
+
+
 def test_a_kafka_home_without_kafka_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("KADMIN_KAFKA_HOME", str(tmp_path))
     with pytest.raises(NotFound, match=str(tmp_path)):
