@@ -35,12 +35,13 @@ def quota_editor(page: Any) -> None:
 
 def plan_review(page: Any) -> None:
     page.get_by_role("button", name="Apply").click()
-    page.get_by_text("Nothing was sent.").first.wait_for()
+    page.get_by_text("Nothing was sent").first.wait_for()
 
 
 def config_editor(page: Any) -> None:
     typed(page, "604800000 (7 d)", "1d")
     page.get_by_role("gridcell", name="86400000 (1 d) was 604800000 (7 d)").wait_for()
+    page.get_by_text("topic=orders, retention.ms: 86400000").wait_for()
 
 
 SCENES: dict[str, tuple[str, Callable[[Any], None]]] = {

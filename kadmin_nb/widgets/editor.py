@@ -6,7 +6,6 @@ Quotas and configs of a cluster are edited in it, or those of a frame, such as a
 from __future__ import annotations
 
 import threading
-import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -93,6 +92,7 @@ class Editor(Panel, Generic[SheetType]):
 
         self._controls = controls
         self._grid = Grid(self.sheet)
+        self._grid.formula = [*self.lines()]  # from the beginning, so that nothing moves
         self._grid.focused, self._grid.discard, self._grid.why = self._focused, self.sheet.discard, self._why
         self._remarks, self._below = controls.paragraphs(), controls.column()
         self._is_explained = False
@@ -451,46 +451,33 @@ QUIET = 0.25
 
 
 class Latest:
-    """Does its work after each request, in a thread of its own; requests that come meanwhile count as one.
+    """Does its work once there was no request for a while, in a thread of its own.
 
     `failed` is given what the work raised; the next request is worked on all the same.
     """
 
     def __init__(self, work: Callable[[], None], failed: Callable[[Exception], None], *, quiet: float = QUIET) -> None:
-        self._work, self._failed, self._quiet, self._lock = work, failed, quiet, threading.Lock()
-        self._asked_at = 0.0
-        self._is_wanted, self._thread = False, threading.current_thread()
-        self._is_running = False
+        self._work, self._failed, self._quiet = work, failed, quiet
+        self._asking, self._working = threading.Lock(), threading.Lock()
+        self._timer: threading.Timer | None = None
 
     def ask(self) -> None:
         """Have the work done, once more if it is being done just now."""
-        with self._lock:
-            self._is_wanted, self._asked_at = True, time.monotonic()
-            if self._is_running:
-                return
-            self._is_running = True
-            self._thread = threading.Thread(target=self._run, name="kadmin-nb preview", daemon=True)
-        self._thread.start()
+        with self._asking:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = threading.Timer(self._quiet, self._run)
+            self._timer.daemon = True
+            self._timer.start()
 
     def wait(self) -> None:
-        """Until nothing more is to be done."""
-        while self._is_running:
-            self._thread.join()
+        """Until what was asked for is done."""
+        if self._timer is not None:
+            self._timer.join()
 
     def _run(self) -> None:
-        while self._is_still_wanted():
-            self._wait_until_quiet()
+        with self._working:
             try:
                 self._work()
             except Exception as exc:  # nobody else would see it: a thread has no cell
                 self._failed(exc)
-
-    def _wait_until_quiet(self) -> None:
-        while (left := self._asked_at + self._quiet - time.monotonic()) > 0:
-            time.sleep(left)
-
-    def _is_still_wanted(self) -> bool:
-        with self._lock:
-            self._is_running = self._is_wanted
-            self._is_wanted = False
-            return self._is_running
