@@ -60,7 +60,7 @@ from .render import (
     shortened,
     text_of_blocks,
 )
-from .views import Section, View, view_of
+from .views import View, view_of
 
 FOLDED_ROWS = 600
 """Folded rows that a page has at most: somebody who opens them looks for one."""
@@ -134,24 +134,16 @@ def _line(text: str) -> str:
 def _tabled(block: pa.Table | Head, table: pa.Table, page: Page, title: str) -> Iterator[str]:
     """The first rows, what is folded, how many there are, and where the rest is."""
     view = view_of(table)
-    sections = view.sections(table)
-    if len(sections) > 1:
-        yield from _sections(view, sections, page, title)
-        return
-    rows, remarks = _first_rows(view, sections[0].table, page)
-    remarks_text = [count(block, page, remarks, title), engine_line(table)]
-    yield rows + _paragraph("\n".join(filter(None, remarks_text)), "kadmin-note")
-
-
-def _sections(view: View, sections: Sequence[Section], page: Page, title: str) -> Iterator[str]:
-    """The sections that have rows, each of those that are folded below its heading."""
-    folded_page = page if page.rows is None else replace(page, rows=FOLDED_ROWS)
-    for section in (section for section in sections if section.table.num_rows):
-        one_page = folded_page if section.folded else page
-        rows, remarks = _first_rows(view, section.table, one_page)
-        shown = rows + _paragraph(count(section.table, one_page, remarks, title), "kadmin-note")
-        heading = html.escape(f"{section.heading} ({section.table.num_rows})")
-        yield f"<details><summary>{heading}</summary>\n{shown}</details>\n" if section.folded else shown
+    first, others = view.apart(table)
+    if first.num_rows:
+        rows, remarks = _first_rows(view, first, page)
+        notes = [count(block if others is None else first, page, remarks, title), engine_line(table)]
+        yield rows + _paragraph("\n".join(filter(None, notes)), "kadmin-note")
+    if others is not None and others.num_rows:
+        folded = page if page.rows is None else replace(page, rows=FOLDED_ROWS)
+        rows, remarks = _first_rows(view, others, folded)
+        shown = rows + _paragraph(count(others, folded, remarks, title), "kadmin-note")
+        yield f"<details><summary>others ({others.num_rows:,})</summary>\n{shown}</details>\n"
 
 
 def _first_rows(view: View, table: pa.Table, page: Page) -> tuple[str, Sequence[str]]:

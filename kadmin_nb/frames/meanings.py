@@ -220,11 +220,11 @@ def _who(table: pa.Table) -> list[str]:
     return [ip or who for ip, who in zip(ips, clients, strict=True)]
 
 
-def _bucket(table: pa.Table, after: str = "") -> list[str]:
+def _bucket(table: pa.Table) -> list[str]:
     """The clients that share a limit; an empty part is not in it. Without a limit a row has the client instead."""
-    parts = (values_of(table, f"{name}{after}") for name in ("bucket_user", "bucket_client_id"))
+    parts = (values_of(table, name) for name in ("bucket_user", "bucket_client_id"))
     buckets = [client(user or None, client_id or None) for user, client_id in zip(*parts, strict=True)]
-    return [bucket or who for bucket, who in zip(buckets, _who(table), strict=True)] if not after else buckets
+    return [bucket or who for bucket, who in zip(buckets, _who(table), strict=True)]
 
 
 def _resource_words(table: pa.Table) -> list[str]:
@@ -351,10 +351,6 @@ PARTS = {
                    lambda table: [*map(general_client, *(values_of(table, n) for n in ("user", "client_id")))], NAME),
     "resource_of": Part("who", ("resource_type", "resource_name"), _resource_words, NAME),
     "bucket": Part("who", ("bucket_user", "bucket_client_id", "user", "client_id"), _bucket, NAME),
-    "bucket_before": Part("bucket before", ("bucket_user_before", "bucket_client_id_before"),
-                          lambda table: _bucket(table, "_before")),
-    "bucket_after": Part("bucket after", ("bucket_user_after", "bucket_client_id_after"),
-                         lambda table: _bucket(table, "_after")),
     "shared": Part("shared with", ("level",),
                    _each(lambda level: _SHARED_BY.sub("", SHARED.get(level or "", "")), "level"), PROSE),
     "overrides": Part("overrides", ("overridden",), _overridden, PROSE),

@@ -309,12 +309,7 @@ class FINDINGS(Frame):
     key = KEY.of(TEXT).or_null
     value = VALUE.of(TEXT).or_null
     source = Field(TEXT, "where the value is set", look=BADGE, null=True)
-    expected = Field(
-        TEXT,
-        "the value without it, of a broker's peers, or applied in its place",
-        unit=OF_KEY,
-        null=True,
-    )
+    expected = Field(TEXT, "the value without it, of a broker's peers, or in its place", unit=OF_KEY, null=True)
     expected_source = Field(TEXT, null=True)
     message = MESSAGE
     coverage = COVERAGE
@@ -556,9 +551,7 @@ class IMPACT(_Client, key="user client_id key"):
     """The clients that a change of quotas touches, a row per client and key. A null value, level and bucket are
     unlimited."""
 
-    shown = (
-        "who! key! effect! value_before! value_after! level_before level_after sharing clients_before clients_after "
-    )
+    shown = "who! key! effect! value_before! value_after! level_before level_after sharing clients_before clients_after"
     key = KEY
     effect = Field(WORD, look=BADGE)
     sharing = Field(WORD, "null: no bucket on both sides", look=BADGE, null=True)
@@ -633,9 +626,7 @@ class REQUESTS(Frame):
     api_version = Field(WHOLE, "the version of the request; null: not reported", null=True)
     deprecated = Field(FLAG, "the broker calls this version deprecated; Kafka 4.0 to 4.4 call none so", null=True)
     bytes_in = Field(COUNT, "record bytes of a PRODUCE; null: not reported", unit=BYTES, null=True)
-    bytes_out = Field(
-        COUNT, "bytes in the answer to a FETCH; of a SHARE_FETCH an estimate, or null", unit=BYTES, null=True
-    )
+    bytes_out = Field(COUNT, "bytes in the answer to a FETCH; of a SHARE_FETCH an estimate", unit=BYTES, null=True)
     queue_ms = Field(NUMBER, "time in the broker's request queue", unit=MS, null=True)
     io_ms = Field(NUMBER, "time of an I/O thread", unit=MS, null=True)
     total_ms = Field(NUMBER, unit=MS, null=True)
@@ -768,22 +759,13 @@ class UTILISATION_DAILY(_OfDay, _Used):
     windows = Field(COUNT, "watched windows in which the limit was in force, idle ones included; add them up")
     windows_seen = Field(COUNT, "those with a row of the bucket, 0: not used on this day; add them up")
     windows_unknown = Field(COUNT, "those in which a part of the use is unknown; add them up")
-    windows_above_80 = windows_above_100 = Field(
-        COUNT, "those above so many percent of the limit; null without a limit; add them up", null=True
-    )
+    windows_above_80 = windows_above_100 = Field(COUNT, "null without a limit; add them up", null=True)
     windows_throttled = Field(COUNT, "null: unknown; add them up", null=True)
-    used_sum = Field(
-        NUMBER, "divided by `windows` it is the mean; null is unknown, or not used; add it up", unit=MEASURED, null=True
-    )
-    peak = Field(
-        NUMBER, "the most in a window; null is unknown, or not used; take the maximum", unit=MEASURED, null=True
-    )
+    used_sum = Field(NUMBER, "divided by `windows` the mean; null is unknown, or idle", unit=MEASURED, null=True)
+    peak = Field(NUMBER, "the most in a window; null is unknown, or idle; take the maximum", unit=MEASURED, null=True)
     longest_above_100_s = Field(NUMBER, "the longest run within the day; take the maximum", unit=S, null=True)
     throttle_ms = Field(NUMBER, "the longest throttle that was reported; take the maximum", unit=MS, null=True)
-    histogram = Field(
-        HISTOGRAM,
-        "windows by use: bin n has those from 2^(n/32) up to 2^((n+1)/32); idle windows are in none; add up by bin",
-    )
+    histogram = Field(HISTOGRAM, "windows by use: bin n from 2^(n/32) up to 2^((n+1)/32), without idle ones")
 
 
 class NEAR(_BucketOfBroker, key="broker key bucket_user bucket_client_id"):
@@ -904,9 +886,7 @@ class SNAPSHOTS(_OfCluster, key="snapshot_id kind"):
 
 class _Interval(Frame):
     valid_from = Field(MOMENT, "the time of the snapshot that saw it first")
-    valid_to = Field(
-        MOMENT, "the time of the snapshot that saw it no longer, or with other values; null: now", null=True
-    )
+    valid_to = Field(MOMENT, "the time of the snapshot that saw it no longer as it was; null: now", null=True)
 
 
 class QUOTAS_HISTORY(_OfCluster, QUOTAS, _Interval, key="cluster_id entity key valid_from"):

@@ -7,7 +7,7 @@ view, never of the frame.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -22,27 +22,17 @@ from .meanings import PARTS, USED, Part, part, values_of
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
-    """Some rows of a view, and what they have in common; `folded` ones are opened by a click."""
-
-    heading: str
-    table: pa.Table
-    folded: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class View:
     """The columns that people see of a frame, as names of parts, and the noun of its rows, as one and as many.
 
     `finding` is the title where the number of rows is not what matters. `split` parts the rows that matter from the
-    others, which stand below them, and `groups` has a heading for each of those where there are many.
+    others, which stand below them.
     """
 
     names: Sequence[str] = ()
     nouns: tuple[str, str] = ("", "")
     finding: Callable[[pa.Table], str] | None = None
     split: Callable[[pa.Table], tuple[pa.Table, pa.Table]] | None = None
-    groups: Callable[[pa.Table], Sequence[str]] | None = None
 
     def title(self, table: pa.Table) -> str:
         """The finding, or the number of rows."""
@@ -54,22 +44,11 @@ class View:
         """The rows that matter first."""
         return table if self.split is None else pa.concat_tables(self.split(table))
 
-    def sections(self, table: pa.Table) -> Sequence[Section]:
-        """The rows in their order; of many, the important ones, and the others below their headings."""
+    def apart(self, table: pa.Table) -> tuple[pa.Table, pa.Table | None]:
+        """The rows in their order; of many, those that matter, and apart the others, to be folded."""
         if self.split is None or table.num_rows < FOLDED_FROM:
-            return [Section("", self.ordered(table))]
-        first, others = self.split(table)
-        return [Section("", first), *self._folded(others)]
-
-    def _folded(self, others: pa.Table) -> Iterator[Section]:
-        """The others: below one heading, or, of many, below several, but not below hundreds."""
-        headings = self.groups(others) if self.groups is not None and others.num_rows >= FOLDED_FROM * 3 else ()
-        if not 0 < len({*headings}) <= MOST_HEADINGS:
-            yield Section(OTHERS, others, folded=True)
-            return
-        labels = pa.array(headings, pa.string())
-        for heading in sorted({*headings}, key=lambda heading: (heading == OTHERS, heading)):
-            yield Section(heading, others.filter(pc.equal(labels, heading)), folded=True)
+            return self.ordered(table), None
+        return self.split(table)
 
     def parts(self, table: pa.Table) -> list[Part]:
         """The parts of this table that are not empty in every row."""
@@ -79,11 +58,8 @@ class View:
         return [one for one in there if not _is_empty(one, rows)] or there
 
 
-FOLDED_FROM, MOST_HEADINGS = 20, 20
-"""Rows below which nothing is folded, and headings above which there is one: the topics of a cluster are many."""
-
-FEW, OTHERS = 8, "others"
-"""Keys that begin alike and have a heading of their own, and the heading of those that have none."""
+FOLDED_FROM = 20
+"""Rows below which nothing is folded."""
 
 
 def counted_nouns(count: int, one: str, many: str) -> str:
@@ -268,18 +244,6 @@ def _own_and_defaults(table: pa.Table) -> tuple[pa.Table, pa.Table]:
     return table.filter(pc.invert(is_default)), table.filter(is_default)
 
 
-def _config_groups(defaults: pa.Table) -> list[str]:
-    """The headings of defaults: their resource where there are several, else the first word of the key."""
-    names = [*PARTS["resource_of"].texts(defaults)]
-    return names if len({*names}) > 1 else _of_words([key.partition(".")[0] for key in defaults["key"].to_pylist()])
-
-
-def _of_words(words: Sequence[str]) -> list[str]:
-    """`log.*` for each key that begins so; one heading for those that have few beside them."""
-    counts = Counter(words)
-    return [f"{word}.*" if counts[word] >= FEW else OTHERS for word in words]
-
-
 def _brokers_finding(table: pa.Table) -> str:
     fenced = pc.sum(table["is_fenced"]).as_py()
     return counted_nouns(table.num_rows, "broker", "brokers") + (f", {fenced} fenced" if fenced else "")
@@ -304,8 +268,8 @@ TITLED: Mapping[type, View] = {
     schemas.EFFECTIVE_IP: View(finding=_limits_finding),
     schemas.WHY: View(),  # no title of EFFECTIVE, whose columns it has
     schemas.LADDER: View(),
-    schemas.CONFIGS: View(finding=_configs_finding, split=_own_and_defaults, groups=_config_groups),
-    schemas.GROUP_CONFIGS: View(finding=_group_configs_finding, split=_own_and_defaults, groups=_config_groups),
+    schemas.CONFIGS: View(finding=_configs_finding, split=_own_and_defaults),
+    schemas.GROUP_CONFIGS: View(finding=_group_configs_finding, split=_own_and_defaults),
     schemas.USERS: View(
         finding=_users_finding,
         split=lambda users: (users.filter(users["finding"].is_valid()), users.filter(users["finding"].is_null())),
