@@ -59,7 +59,8 @@ class WhyAnswer(PartlyRead):
     `brakes` has what slows it, `ladder` its levels as LADDER, `explanation` the reasons of its limits, `lifts` the
     changes that would lift a limit, `sharing` the known clients of each bucket, by key; it is empty where no USAGE was
     given. `others` is, of a client without a client-id, what limits the user's clients with one that no quota names.
-    `coverage` says which brokers the usage has, and from when to when.
+    `coverage` says which brokers the usage has, and from when to when; `stage` is where a button in a notebook stages
+    the change of its line.
     """
 
     _is_frame = False
@@ -83,7 +84,7 @@ class WhyAnswer(PartlyRead):
         super().__init__(table, brakes.unread)
         self.explanation, self.others, self.lifts = explanation, others, lifts
         self.brakes, self._has_usage, self._syntax, self.coverage = brakes, sharing is not None, syntax, coverage
-        self.sharing, self._stored, self._stage = sharing or {}, stored, stage
+        self.sharing, self._stored, self.stage = sharing or {}, stored, stage
 
     def to_lifts(self) -> Answer:
         """LIFTS: the changes that would lift a limit, as rows."""
@@ -303,14 +304,6 @@ class WhyAnswer(PartlyRead):
         else:
             words = _SHARERS[effective.level or ""]
         return {"entity": SHARED_WITH, "key": effective.key, "standing": words}
-
-    # -- in a notebook
-
-    def _ipython_display_(self) -> None:
-        """With a button beside each line that makes a change, where one can click."""
-        from ..widgets.table_sheet import AnswerPanel
-
-        AnswerPanel(self, stage=self._stage)._ipython_display_()
 
 
 SHARED_WITH, NOT_SHARED = "shared with", "nobody"

@@ -112,7 +112,8 @@ def _html(block: Block, page: Page, title: str) -> str:
         shown = "".join(_html(one, page, title) for one in block.blocks)
         return f"<details><summary>{html.escape(block.title)}</summary>\n{shown}</details>\n"
     if isinstance(block, Listing):
-        return f"<pre>{html.escape(text_of_blocks(block, page=page))}</pre>\n"
+        kind = ' class="kadmin-typed"' if block.types else ""
+        return f"<pre{kind}>{html.escape(text_of_blocks(block, page=page))}</pre>\n"
     table = rows_of(block)
     if not table.num_rows:
         return _paragraph(nothing(table, title))

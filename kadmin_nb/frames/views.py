@@ -45,7 +45,7 @@ class View:
         return table if self.split is None else pa.concat_tables(self.split(table))
 
     def apart(self, table: pa.Table) -> tuple[pa.Table, pa.Table | None]:
-        """The rows in their order; of many, those that matter, and apart the others, to be folded."""
+        """The rows in their order, and None; or, of many, the important ones, and the others that are folded."""
         if self.split is None or table.num_rows < FOLDED_FROM:
             return self.ordered(table), None
         return self.split(table)

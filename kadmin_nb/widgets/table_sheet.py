@@ -153,8 +153,10 @@ def is_long(block: Block) -> TypeGuard[pa.Table]:
 class AnswerPanel(Panel):
     """An answer whose long tables are sorted, searched and scrolled; the rest of it stands around them as ever."""
 
-    def __init__(self, shown: Tabular, page: Page = NOTEBOOK, stage: Stage | None = None) -> None:
-        self._shown, self.page, self._stage = shown, page, stage
+    def __init__(self, shown: Tabular, page: Page = NOTEBOOK) -> None:
+        self._shown, self.page = shown, page
+        stage = getattr(shown, "stage", None)
+        self._stage = stage if isinstance(stage, Stage) else None
 
     def to_arrow(self) -> pa.Table:
         return self._shown.to_arrow()
@@ -163,9 +165,9 @@ class AnswerPanel(Panel):
         return self._shown._blocks(page)
 
     @property
-    def is_long(self) -> bool:
-        """True if it has a table that is worth it."""
-        return any(map(is_long, self._blocks(self.page)))
+    def is_used(self) -> bool:
+        """True if it has a long table, or a change to stage."""
+        return self._stage is not None or any(map(is_long, self._blocks(self.page)))
 
     def build(self) -> Any:
         from . import controls
@@ -209,7 +211,7 @@ def _staging(block: Block, stage: Stage) -> Any:
         stage.add([edit])
         said.show(f"staged, {counted_nouns(len(stage), 'change', 'changes')} in all: %kquota plan shows them")
 
-    return controls.row(controls.paragraphs(block), controls.button("Stage", add, style="primary"), said)
+    return controls.column(controls.paragraphs(block), controls.row(controls.button("Stage", add), said))
 
 
 def _searched(table: pa.Table, title: str) -> Iterable[Any]:

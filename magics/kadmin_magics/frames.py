@@ -69,7 +69,8 @@ def _show_frame(frame: Any) -> None:
 
 
 def _show_long(value: Any, *page: Any) -> None:
-    """A value of more rows than a screen has, as a table to sort and search, in a browser that shows widgets.
+    """A value of more rows than a screen has, as a table to sort and search, and one with changes to stage, in a
+    browser that shows widgets.
 
     IPython goes on to text and HTML where it is not implemented.
     """
@@ -79,7 +80,7 @@ def _show_long(value: Any, *page: Any) -> None:
 
     panel = AnswerPanel(value, *page)
     try:
-        if databricks.is_here() or not has_front_end() or not panel.is_long:
+        if databricks.is_here() or not has_front_end() or not panel.is_used:
             raise NotImplementedError
         panel._ipython_display_()
     except KadminError:  # no widgets are installed, or its rows cannot be read, which the text will say
@@ -99,7 +100,7 @@ def _html(frame: Any) -> str | None:
 def _below(frame: Any, form: str) -> str:
     """The engine that answered, where there was a choice."""
     engine = frame.attrs.get(_ENGINE) if _OURS in frame.attrs else None
-    return form.format(escape(str(engine), quote=False)) if engine else ""
+    return form.format(escape(str(engine), quote=False)) if engine and engine != "arrow" else ""
 
 
 def _safe(frame: Any, text: str) -> str:

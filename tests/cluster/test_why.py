@@ -208,8 +208,7 @@ def test_the_ladder_is_told_apart_without_colour_in_a_notebook(company) -> None:
 def test_a_line_is_staged_by_a_button(company) -> None:
     """I copied the line that would help into a cell of its own, and ran it."""
     answer = company.quotas.why("team-orders", "billing")
-    panel = AnswerPanel(answer, stage=company.stage)
-    (first, *others) = _buttons(panel.widget)
+    (first, *others) = _buttons(AnswerPanel(answer).widget)
     first.click()
     assert [*edits_of(company.stage).staged()] == [answer.edit(1).target]
     assert len(others) == len(answer.lifts) - 1

@@ -138,7 +138,7 @@ def limits(rows: int) -> Answer:
 
 @pytest.mark.parametrize(("rows", "long"), [(20, False), (21, True)])
 def test_what_fits_on_a_screen_stays_as_it_is(rows: int, long: bool) -> None:
-    assert AnswerPanel(limits(rows)).is_long is long
+    assert AnswerPanel(limits(rows)).is_used is long
 
 
 def test_a_tree_is_read_from_its_top() -> None:
