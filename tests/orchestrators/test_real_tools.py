@@ -21,7 +21,7 @@ import yaml
 
 import kadmin_nb as kn
 from kadmin_nb.local import LocalKafka
-from tests.orchestrators.environments import ROOT, programs
+from tests.environments import ROOT, programs
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.long, pytest.mark.broker]

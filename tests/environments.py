@@ -1,4 +1,4 @@
-"""Environments of orchestrators and of older packages, made once with pip, in the folder of what is downloaded."""
+"""Environments of orchestrators and of other versions, made once with pip, in the folder of what is downloaded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from filelock import FileLock
 
 from kadmin_nb.paths import cache_dir
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 VERSIONS = {"apache-airflow": "3.3.2", "dagster": "1.13.27", "prefect": "3.9.1"}
 """What the examples are run with."""
 IMPORTS_US = ("dagster", "prefect")
@@ -29,7 +29,7 @@ def programs(tool: str) -> Path:
 def made(name: str, packages: Sequence[str]) -> Path:
     """The folder of the programs of an environment of these packages, made when it is first asked for."""
     version = ".".join(map(str, sys.version_info[:2]))
-    place = cache_dir() / "orchestrators" / f"{name}-python-{version}"
+    place = cache_dir() / "environments" / f"{name}-python-{version}"
     place.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{place}.lock"):
         if not (place / "made").exists():

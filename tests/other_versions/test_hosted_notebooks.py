@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.orchestrators.environments import ROOT, made, needed
+from tests.environments import ROOT, made, needed
 
 pytestmark = [pytest.mark.long, pytest.mark.broker]
 
