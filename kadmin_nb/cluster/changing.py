@@ -179,7 +179,7 @@ class Changes:
     ) -> Hooks:  # fmt: skip
         resolver = asking_once()
         told = [*self._stopping(plan, options), *rules_broken]
-        gate = Gate(self._kafka, plan, resolver, options.allowed_keys, told)
+        gate = Gate(self._kafka, plan, resolver, options.allowed, plan.reason or options.reason, told)
         waves = safe_waves if options.gradual is None else self._in_steps(options.gradual, options.usage)
 
         def pass_gate(pending: Sequence[Change], before: JournalState) -> Mapping[str, object]:

@@ -165,7 +165,7 @@ def _let_through(session: Session, plan: Plan, plan_options: PlanOptions) -> tup
     for line in Advice(dangers_of(plan)).danger_lines() if plan_options.apply else ():
         session.warn(line)
     typed = plan_options.apply_options
-    allow = tuple(dict.fromkeys((*typed.allow, *(danger.key for danger in dangers_of(plan)))))
+    allow = tuple(dict.fromkeys((*typed.allow, *(danger.allowance for danger in dangers_of(plan)))))
     return unconfirmed(plan, _UNCONFIRMED), replace(plan_options, apply_options=replace(typed, allow=allow))
 
 

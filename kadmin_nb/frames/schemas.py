@@ -488,7 +488,7 @@ class CONFLICTS(_Row, key="row"):
 
 
 class DANGERS(_Row, key="row"):
-    """The rows of a plan that weaken something, and need its key allowed. `danger` is durability, retention, listener,
+    """The rows of a plan that weaken something, and have to be allowed. `danger` is durability, retention, listener,
     login, address, code, access, encryption, quota, unit or stop; or rolled back, of the whole plan, and then its key
     is the id of the plan that did so."""
 
@@ -497,6 +497,7 @@ class DANGERS(_Row, key="row"):
     key = KEY.of(TEXT)
     danger = Field(TEXT, look=BADGE)
     message = Field(TEXT, "the old and the new value, and what gets weaker", look=PROSE)
+    allow = Field(TEXT, "the words that let it through: its key and whose it is")
 
 
 class WARNINGS(Frame):

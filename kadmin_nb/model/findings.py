@@ -129,6 +129,11 @@ class Finding:
     further: tuple[Edit, ...] = ()
     """The edits of the other brokers that it is about."""
 
+    @property
+    def allowance(self) -> str:
+        """The words that let a danger of a plan through: the key and the row's own name, `acks user=alice`."""
+        return f"{self.key} {self.target}" if self.target else self.key
+
     @classmethod
     def not_known(
         cls, code: str, missing: str, fix: str | None, target: Configurable | str | None = None, key: str = "",

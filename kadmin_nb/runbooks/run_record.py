@@ -182,9 +182,9 @@ class RunRecord(Display):
 
     def _allowing(self) -> Iterator[str]:
         """The `allow` for every danger; nothing where the run had it, or has no such parameter."""
-        given, keys = self.parameters.get("allow"), [danger["key"] for danger in self.dangers]
-        if given is not None and not {*keys} <= {*given}:
-            yield Runbook(self.parameters)(Option("allow", list(dict.fromkeys([*given, *keys])))) or ""
+        given, rows = self.parameters.get("allow"), [f"{danger['key']} {danger['resource']}" for danger in self.dangers]
+        if given is not None and not {*rows} <= {*given}:
+            yield Runbook(self.parameters)(Option("allow", list(dict.fromkeys([*given, *rows])))) or ""
 
     @property
     def _lacks_reason(self) -> bool:

@@ -19,7 +19,7 @@ from ...model.findings import DANGER, WARNING, Finding
 from ...model.grammar import format_word
 
 REASON = Option("reason", "WHY", words="a reason")
-"""The option that a dangerous plan needs when it is made."""
+"""The option that a dangerous plan needs, when it is made or when it is applied."""
 
 LEFT = "left"
 """The code of warnings about rows that a rollback leaves as they are: they are shown above its rows."""
@@ -108,12 +108,12 @@ def lifted(dangers: Iterable[Finding], reason: str | None) -> Sentence:
     """The options that apply a plan with these dangers."""
     if reason:
         return sentence("To apply it anyway: {}.", allowing(dangers))
-    return sentence("To apply it anyway, plan with {} and apply with {}.", REASON, allowing(dangers))
+    return sentence("To apply it anyway: {} and {}.", allowing(dangers), REASON)
 
 
 def allowing(dangers: Iterable[Finding]) -> Option:
-    """The argument that lets these through."""
-    return Option("allow", list(dict.fromkeys(danger.key for danger in dangers)))
+    """The argument that lets these through, each row by its key and its name: a key alone would let all through."""
+    return Option("allow", list(dict.fromkeys(danger.allowance for danger in dangers)))
 
 
 def same_stores(changes: Iterable[Change]) -> Sentence | None:
