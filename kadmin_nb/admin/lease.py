@@ -348,7 +348,7 @@ class HeldLease:
             return
         seconds_left, until = (claim.until - at) / 1000, _utc(claim.until / 1000)
         raise Locked(
-            f"{claim} holds the lease for plan {claim.plan[:12]} since {claim.taken}, "
+            f"{claim} holds the lease for plan {claim.plan[:8]} since {claim.taken}, "
             f"alive until {until} ({seconds_left:.0f} s)",
             code=LOCKED,
             hint=Hint(
@@ -367,7 +367,7 @@ class HeldLease:
             event = "another editor took the lease and gave it back, or the topic was emptied"
         else:
             gave_back = "" if claim else " and gave it back"
-            event = f"{last} took the lease for plan {last.plan[:12]} at {last.taken}{gave_back}"
+            event = f"{last} took the lease for plan {last.plan[:8]} at {last.taken}{gave_back}"
         raise PlanRefused(event, code="FENCED", hint="Resume it when they are done.")
 
     def _close(self) -> None:

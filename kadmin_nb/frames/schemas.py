@@ -450,7 +450,7 @@ class FOLLOWERS(_Client):
 class PLAN(_Row, key="row"):
     """One row per change, before and after."""
 
-    shown = "row op! resource! key! old after! level validated! note"
+    shown = "change! changed! short_key! applies_before! applies_after! validated! change_note"
     kind = Field(TEXT)
     op = OP
     resource = RESOURCE
@@ -462,6 +462,11 @@ class PLAN(_Row, key="row"):
     level = LEVEL.of(TEXT).or_null
     validated = Field(TEXT, "ok, the broker's error, or not possible", look=PROSE)
     note = NOTE.or_null
+    sign = Field(TEXT, "+ sets what was not set, ~ changes, - removes, = changes nothing, ! is dangerous", look=BADGE)
+    applies_before = Field(TEXT, "the limit or value in force now, its own or what it falls back to; null: not known",
+                           unit=OF_KEY, null=True)  # fmt: skip
+    applies_after = Field(TEXT, "the same afterwards", unit=OF_KEY, null=True)
+    falls_back_to = Field(TEXT, "where what applies is set as long as it has none of its own", look=NAME, null=True)
 
 
 class OUTCOMES(PLAN):

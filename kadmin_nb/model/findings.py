@@ -154,5 +154,8 @@ class Finding:
 
     @property
     def line(self) -> str:
-        """Its message; that of a danger after its row and target."""
-        return f"row {self.row}, {self.target} {self.key}: {self.message}" if self.severity == DANGER else self.message
+        """Its message; that of a danger after whose it is, and the key."""
+        if self.severity != DANGER or not self.target:
+            return self.message
+        named = "" if self.message.startswith(f"{self.key} ") else f"{self.key}: "
+        return f"{self.target} {named}{self.message}"

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 LARGEST = 1 << 28
 """Bytes of a record: it has the rows of the plan and their outcomes."""
-SHORT_ID = 12
+SHORT_ID = 8
 """Characters of an id that are shown."""
 
 STARTED, PLANNED, APPLYING = "started", "planned", "applying"

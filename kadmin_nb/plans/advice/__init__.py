@@ -56,11 +56,7 @@ class Advice:
         """
         is_refused = self.dangers and self.needs_allowing and is_applicable
         lifting = lifted(self.dangers, reason).at(syntax) if is_refused else ""
-        return [*self.danger_lines(shown), *filter(None, [printable(lifting)])]
-
-    def danger_lines(self, shown: int | None = SHOWN) -> list[str]:
-        """The dangers, a line each."""
-        return _head(self.dangers, shown)
+        return [*_head(self.dangers, shown), *filter(None, [printable(lifting)])]
 
     def warning_lines(self, shown: int | None = SHOWN) -> list[str]:
         """The warnings, a line each, but for `left_lines`."""
@@ -99,16 +95,19 @@ def in_order(dangers: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def _head(several: Sequence[Finding], shown: int | None) -> list[str]:
-    lines = [printable(f"{finding.severity}: {finding.line}") for finding in several[:shown]]
+    """A line each of the first; a danger begins with the sign of its row."""
+    begins = "!" if several and several[0].severity == DANGER else f"{WARNING}:"
+    lines = [printable(f"{begins} {finding.line}") for finding in several[:shown]]
     more = len(several) - len(lines)
-    return [*lines, f"{several[0].severity}: … and {more:,} more"] if more else lines
+    return [*lines, f"{begins} … and {more:,} more"] if more else lines
 
 
 def lifted(dangers: Iterable[Finding], reason: str | None) -> Sentence:
     """The options that apply a plan with these dangers."""
+    text = "Correct it or leave it out; to apply it anyway: {}"
     if reason:
-        return sentence("To apply it anyway: {}.", allowing(dangers))
-    return sentence("To apply it anyway: {} and {}.", allowing(dangers), REASON)
+        return sentence(f"{text}.", allowing(dangers))
+    return sentence(f"{text} and {{}}.", allowing(dangers), REASON)
 
 
 def allowing(dangers: Iterable[Finding]) -> Option:

@@ -68,7 +68,7 @@ def behind(changes: Iterable[Change], sent: SentRows) -> Iterator[Finding]:
         seen = (row for row in rows if (row.change.old, row.change.old_known) == (change.old, change.old_known))
         counts.update(row.plan_id for row in islice(seen, 1))
     for plan_id, count in counts.items():
-        short = plan_id[:12]
+        short = plan_id[:8]
         rows_have = "row still has" if count == 1 else "rows still have"
         yield Finding(
             BEHIND,

@@ -183,7 +183,7 @@ def _ways_on(moved: Sequence[MovedRow]) -> Hint:
 
 
 def _waiting(plan_id: str) -> Sentence:
-    short = plan_id[:12]
+    short = plan_id[:8]
     verify = Verb(f"plan verify {short} --wait 60", f"cluster.verify({short!r}, verify_timeout=60)")
     return sentence("{} waits until the brokers show it; then apply this plan.", verify)
 
@@ -273,8 +273,8 @@ def _refuse_undone(plan: Plan, before: JournalState, allow: Collection[str]) -> 
     undone_by = before.undone_by
     if undone_by is None or any(_names(word, undone_by) for word in allow):
         return
-    text = f"plan {plan.id[:12]} was rolled back by plan {undone_by[:12]}, and would be applied again"
-    found = Finding("rolled back", DANGER, text, key=undone_by[:12])
+    text = f"plan {plan.id[:8]} was rolled back by plan {undone_by[:12]}, and would be applied again"
+    found = Finding("rolled back", DANGER, text, key=undone_by[:8])
     error = Dangerous(
         text,
         code="ROLLED_BACK",
