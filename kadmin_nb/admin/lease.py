@@ -41,12 +41,12 @@ from typing import Any
 from confluent_kafka import KafkaException
 
 from .. import errors
-from ..errors import LOCKED, KadminError, Locked, PlanRefused, TimedOut, printable
+from ..errors import LOCKED, KadminError, Locked, NotAuthorized, PlanRefused, TimedOut, printable
 from ..hints import Hint, Option, sentence
 from ..model.changes import Refusal
 from ..processes import Process
 from .compacted_topic import CompactedTopic, TopicRecord
-from .ports import NOT_KEPT_OUT, Lease
+from .ports import Lease, not_locked
 from .transactions import FencedWriter, error_name, error_text, is_worth_retrying
 from .wire import Wire
 
@@ -125,7 +125,8 @@ def take(
     except PlanRefused:
         raise
     except (KadminError, KafkaException) as exc:
-        return NoLease(f"{NOT_KEPT_OUT}; no lock: {error_text(exc, topic)}")
+        is_denied = isinstance(exc, NotAuthorized)
+        return NoLease(not_locked(f"no right on {topic}" if is_denied else error_text(exc, topic)))
     except BaseException:
         lease.release()
         raise

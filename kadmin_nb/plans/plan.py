@@ -352,7 +352,8 @@ class Plan(PrintFormats, Tabular):
         head["noted"] = "; ".join(self._noted)
         refusal_lines = [*self._left_lines, *self._refusal_lines(hints.terminal), *self._rights_lines()]
         advice_lines = [*refusal_lines, *self._told.warning_lines(), *self._again(hints.terminal)]
-        return Subject.of_plan(self.changes, advice_lines, plan=self.id, **head)
+        said = {"plan": self.id, **{name: text for name, text in head.items() if text}}
+        return Subject(self.changes, True, self._short_form(), self._shown_rows(), said, advice_lines)
 
     def _rows(self) -> list[dict[str, Any]]:
         return [row_of(change, self.head.format) for change in self.changes]
@@ -373,9 +374,13 @@ class Plan(PrintFormats, Tabular):
 
     def _content(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The dangers first, then the rows that change something."""
-        table = self.to_arrow()
-        is_shown = pa.array([change.has_refusal or not change.is_done for change in self.changes], pa.bool_())
-        return [*self._alerts(page), *[table.filter(is_shown)] * any(is_shown.to_pylist())]
+        rows = self._shown_rows()
+        return [*self._alerts(page), *[rows] * bool(rows.num_rows)]
+
+    def _shown_rows(self) -> pa.Table:
+        """The rows that change something, or that are refused; the others are counted."""
+        is_shown = [change.has_refusal or not change.is_done for change in self.changes]
+        return self.to_arrow().filter(pa.array(is_shown, pa.bool_()))
 
     def _footer(self, page: Page = NOTEBOOK) -> Iterable[Block]:
         """The rights that it needs, the warnings, what can be sent again; of which cluster it is, whose and why; and

@@ -198,7 +198,7 @@ def test_apply_takes_only_what_was_shown_last(live, cluster, name):
     second = live("%kquota plan")
     live.refused(f"%kquota apply {first.id}", kn.NotFound)
     live.refused("%kquota apply abc", kn.NotFound)
-    assert len(live(f"%kquota apply {second.id[:12]}")) == 2
+    assert len(live(f"%kquota apply {second.id[:8]}")) == 2
     assert "no plan was shown" in str(live.refused("%kquota apply"))
     assert "nothing is staged" in str(live.refused("%kquota plan"))
 

@@ -73,7 +73,7 @@ def test_a_plan_with_nothing_to_change_says_so_and_names_no_journal(cluster, uni
     assert rows(nothing, "state", "brokers_agreeing", "brokers") == [("unchanged", None, None)]
     assert nothing.ok
     for shown in (repr(nothing), nothing._repr_html_()):
-        assert f"plan {nothing.plan_id[:12]}" in shown
+        assert f"plan {nothing.plan_id[:8]}" in shown
         assert "1 unchanged" in shown
         assert "journal" not in shown
         assert "brokers" not in shown
@@ -88,7 +88,7 @@ def test_a_plan_that_was_done_before_still_names_its_journal(cluster, unique):
     assert (again.journal, again.chain_head) == (done.journal, done.chain_head)
     assert "1 unchanged" in repr(again)
     assert "nothing to change" not in repr(done)
-    assert repr(done.failed).startswith(f"plan {plan.id[:12]}: no rows\n")
+    assert repr(done.failed).startswith(f"plan {plan.id[:8]}: no rows\n")
 
 
 def test_one_wrong_key_among_good_ones_is_named(cluster, topic, tells):
@@ -415,7 +415,7 @@ def test_of_many_rows_those_that_are_not_there_are_shown_with_the_ways_on(cluste
     assert next(line for line in outcomes.as_text(WHOLE).splitlines() if " user=" in line).split()[0] == "1"
     with pytest.raises(kn.PartlyFailed) as failed:
         outcomes.raise_for_errors()
-    short = plan.id[:12]
+    short = plan.id[:8]
     failed.value.syntax = terminal
     hint = failed.value.lines()[-1]
     assert f"Check again with kadmin-nb plan verify {short}." in hint

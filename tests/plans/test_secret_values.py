@@ -115,7 +115,7 @@ def test_a_secret_that_was_absent_is_taken_back_and_an_old_one_is_listed():
     kafka.cluster.settle()
     back = undoing(kafka, plan, pages)
     lost = "1 row cannot be restored: its old value is sensitive and was never seen"
-    assert back.reason == f"roll back {plan.id[:12]}; {lost}"
+    assert back.reason == f"roll back {plan.id[:8]}; {lost}"
     executor.apply(kafka, back, Pages().opened(), OPTIONS, HOOKS, largest_batch=1)
     assert held(kafka) == [None, None, SECRETS["env:NEXT"]]
 

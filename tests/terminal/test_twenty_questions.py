@@ -159,5 +159,5 @@ def test_how_do_i_take_it_back(live, cluster, scene) -> None:
         for row in json.loads(live("plan", "log", "--json").out)
         if row["changes"] == 1 and row["cluster_id"] == cluster.id
     ][-1:]
-    assert live("plan", "rollback", plan_id[:12], "--apply", "--allow", "producer_byte_rate").code in (0, 2)
+    assert live("plan", "rollback", plan_id[:8], "--apply", "--allow", "producer_byte_rate user=q-undo").code in (0, 2)
     eventually(lambda: len(cluster.quotas.describe(user="q-undo")), 0)

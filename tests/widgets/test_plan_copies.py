@@ -122,7 +122,7 @@ def test_the_parameters_of_a_job_are_texts(bench: Bench) -> None:
     bench.stage.set_config("retention.ms", "7d", topic="clicks")
     bench.kafka.create_topics({"clicks": 1})
     plan = bench.stage.plan("soon")
-    run = runbook_parameters(plan, "prod", allow=[KEY])
+    run = runbook_parameters(plan, "prod", allow=[f"{KEY} user=alice"])
     assert run.runbook == "change_quotas"
     assert run.job_parameters() == {
         "cluster": "prod",

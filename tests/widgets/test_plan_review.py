@@ -233,7 +233,7 @@ def test_what_was_stopped_and_rolled_back_is_resumed_only_when_its_rollback_is_n
     back = review.next
     assert back is not None
     back.confirmations.type(KEY, KEY)
-    back_id = back.plan.id[:12]
+    back_id = back.plan.id[:8]
     title = done(back, back.apply)
     assert (title.partition(";")[0], "\n" in title) == (f"plan {back_id}: 2 verified on 3 brokers", False)
     assert bench.limits() == {}
@@ -299,7 +299,7 @@ def test_what_failed_stands_first_and_says_why(bench: Bench, unique: Unique) -> 
     review = bench.review()
     bench.kafka.faults = _Friday()
     failed = done(review, review.apply)
-    assert failed.startswith(f"plan {review.plan.id[:12]}: 2 failed, 1 verified")
+    assert failed.startswith(f"plan {review.plan.id[:8]}: 2 failed, 1 verified")
     assert sorted(map(str, states_of_rows(review))) == ["failed", "failed", VERIFIED]
     assert shown(review).index("not on a Friday") < shown(review).index(f"1 {VERIFIED}")
     assert usable(review) == ["Resume", "Verify", "Roll back", "Plan again"]
@@ -399,7 +399,7 @@ def test_a_plan_that_was_begun_before_can_be_carried_on(bench: Bench, unique: Un
     review = plan.review()
     assert review.widget
     assert usable(review) == ["Resume", "Verify", "Plan again"]  # it was stopped before anything was sent
-    assert done(review, review.verify).startswith(f"plan {plan.id[:12]}: ")
+    assert done(review, review.verify).startswith(f"plan {plan.id[:8]}: ")
     done(review, review.apply)
     assert review.outcomes is not None
     assert review.outcomes.ok
@@ -424,7 +424,7 @@ def test_the_impact_on_known_clients_stands_below_the_plan(bench: Bench, unique:
     pairs = pa.table({"user": [user, unique("bob")], "client_id": ["app", "app"]})
     review = bench.review(usage=pairs)
     assert "becomes limited" in review.as_text()
-    assert review.as_text().count(review.plan.id[:12]) == 1
+    assert review.as_text().count(review.plan.id[:8]) == 1
 
 
 def test_impact_backtest_and_stalls_are_folded_behind_their_findings(bench: Bench, unique: Unique) -> None:

@@ -344,9 +344,7 @@ def _adding_up(sets: Sequence[Change], brokers: int) -> Iterator[Finding]:
     if brokers > 1 and (first := next(per_broker, None)):
         limit = float(first.after or "nan")
         each_limit, total = (readable(first.key, value) for value in (limit, limit * brokers))
-        what = f"{first.key} of {first.resource} is {each_limit} per broker"
-        message = f"{what}: up to {total} in total on {brokers} brokers"
-        yield Finding(PER_BROKER, WARNING, message)
+        yield Finding(PER_BROKER, WARNING, f"{each_limit} per broker: up to {total} in total")
 
 
 # -- names that look right and that no client ever has: as Kafka calls a user, so must its quota

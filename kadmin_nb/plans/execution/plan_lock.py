@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from ...admin.ports import NOT_KEPT_OUT, Kafka, Lease
+from ...admin.ports import Kafka, Lease, not_locked
 from ...errors import Interrupted, KadminError, Locked
 from ...model.changes import Refusal
 from ..apply_options import ApplyOptions
@@ -39,7 +39,7 @@ class PlanLock:
     def note(self) -> str | None:
         """The reason why other editors are not kept out; None where they are, or nothing was to be sent."""
         if not self._options.lock:
-            return f"{NOT_KEPT_OUT}; no lock was asked for"
+            return not_locked("no lock was asked for")
         return None if self._lease is None else self._lease.note
 
     @property

@@ -58,7 +58,7 @@ class MovedRow:
         if self.by_us:
             return _BY_US.format(self.by_us, "has")
         key = self.change.key
-        return f"was {_in_words(key, self.change.old)}, is now {_in_words(key, _value_text(self.now))}"
+        return f"{_in_words(key, self.change.old)} → {_in_words(key, _value_text(self.now))}"
 
 
 _MADE_ANEW = "was deleted and created again since the plan was made"

@@ -129,6 +129,8 @@ class ConfigChanges(ChangeKind):
 
     def fallback(self, change: Change, state: ObservedState) -> Fallback | None:
         now = state.of(change.target)
+        if _resource(change.resource).is_default_broker:
+            return Fallback("each broker's own")
         return None if now.inherited is None else Fallback(now.inherited, word(now.inherited_from))
 
     def waves(self, changes: Sequence[Change]) -> list[list[Change]]:
