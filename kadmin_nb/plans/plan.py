@@ -455,7 +455,7 @@ class Plan(PrintFormats, Tabular):
 
     def _title(self) -> str:
         target = self._live.target if self._live else ""
-        return printable(f"Plan {self.id[:8]}{f' for {target}' if target else ''}")
+        return printable(f"Plan {self.id[:8]}{f' for {target}' if target and os.sep not in target else ''}")
 
     def _short_form(self) -> str:
         return f"{self._title()}: {self.counts}"

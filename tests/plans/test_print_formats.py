@@ -305,7 +305,7 @@ def test_the_table_says_what_was_and_what_will_be():
         "|   | who | key | applies now | afterwards | refused |   |",
         "| --- | --- | --- | --- | --- | --- | --- |",
         "| `~` | `user=alice` | `producer_byte_rate` | `1 B/s` | `2 B/s ▲` |  | a note |",
-        "| `-` | `topic=t` | `retention.ms` | `1000 (1 s)` | `not known` |  |  |",
+        "| - | `topic=t` | `retention.ms` | `1000 (1 s)` | `not known` |  |  |",
         "| `~` | `broker=1` | `ssl.key.password` | `not shown` | `secret` | not possible | it's hidden |",
     ]
 

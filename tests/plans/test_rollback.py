@@ -174,9 +174,7 @@ def test_what_others_did_since_is_counted_and_never_listed():
     story.edit(6, 50.0)
     found = rollback.remains(story.kafka, story.plan, state_of(story.pages))
     assert [str(change.resource) for change in rollback.changes(found)] == ["user=user4", "user=user3"]
-    assert [(str(row.change.resource), str(row)) for row in found.changed] == [
-        ("user=user1", "was 50 B/s, is now 7 B/s")
-    ]
+    assert [(str(row.change.resource), str(row)) for row in found.changed] == [("user=user1", "50 B/s → 7 B/s")]
     assert [finding.message for finding in rollback.warnings(found)] == [
         "1 row has neither the plan's value nor the one from before, and is left as it is",
         "1 row has the plan's value, was not sent by the plan, and is left as it is",

@@ -127,7 +127,7 @@ def test_a_secret_that_somebody_else_has_set_since_is_a_conflict():
     kafka.cluster.write((ONE, "ssl.key.password"), "a colleague's")
     kafka.cluster.settle()
     with pytest.raises(
-        Conflict, match=r"broker=1 ssl\.key\.password changed since the plan: was not set, is now a sensitive value"
+        Conflict, match=r"broker=1 ssl\.key\.password changed since the plan: not set → a sensitive value"
     ):
         executor.apply(kafka, plan, Pages().opened(), OPTIONS, HOOKS, largest_batch=1)
 

@@ -13,13 +13,16 @@ import pyarrow as pa
 
 from ...errors import printable
 from ...frames.answer import Answer, findings_table, row_of
-from ...hints import Option, Sentence, Syntax, Verb, sentence
+from ...hints import Option, Sentence, Syntax, Verb, Way, sentence
 from ...model.changes import Change
 from ...model.findings import DANGER, WARNING, Finding
 from ...model.grammar import format_word
 
-REASON = Option("reason", "WHY", words="a reason")
+REASON = Option("reason", "WHY", words="a reason in the plan")
 """The option that a dangerous plan needs, when it is made or when it is applied."""
+
+NAMED = 5
+"""Dangerous rows that are named where many have to be allowed."""
 
 LEFT = "left"
 """The code of warnings about rows that a rollback leaves as they are: they are shown above its rows."""
@@ -103,11 +106,16 @@ def _head(several: Sequence[Finding], shown: int | None) -> list[str]:
 
 
 def lifted(dangers: Iterable[Finding], reason: str | None) -> Sentence:
-    """The options that apply a plan with these dangers."""
+    """The ways out of these dangers, and the options that apply a plan with them; of many, the first."""
+    rows = list({danger.allowance: danger for danger in dangers}.values())
     text = "Correct it or leave it out; to apply it anyway: {}"
-    if reason:
-        return sentence(f"{text}.", allowing(dangers))
-    return sentence(f"{text} and {{}}.", allowing(dangers), REASON)
+    ways: list[Way] = []
+    if not reason:
+        text, ways = f"{text} and {{}}", [REASON]
+    if len(rows) > NAMED:
+        text += f". {len(rows) - NAMED:,} more have to be allowed, too: {{}}"
+        ways.append(Verb("plan show PLAN --dangers", "plan.dangers()"))
+    return sentence(f"{text}.", allowing(rows[:NAMED]), *ways)
 
 
 def allowing(dangers: Iterable[Finding]) -> Option:
