@@ -462,7 +462,9 @@ class PLAN(_Row, key="row"):
     level = LEVEL.of(TEXT).or_null
     validated = Field(TEXT, "ok, the broker's error, or not possible", look=PROSE)
     note = NOTE.or_null
-    sign = Field(TEXT, "+ sets what was not set, ~ changes, - removes, = changes nothing, ! is dangerous", look=BADGE)
+    sign = Field(
+        TEXT, "+ sets what was not set, ~ changes, - removes, = changes nothing, ! is dangerous, ✗ refused", look=BADGE
+    )
     applies_before = Field(TEXT, "the limit or value in force now, its own or what it falls back to; null: not known",
                            unit=OF_KEY, null=True)  # fmt: skip
     applies_after = Field(TEXT, "the same afterwards", unit=OF_KEY, null=True)

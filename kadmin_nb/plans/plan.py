@@ -302,7 +302,7 @@ class Plan(PrintFormats, Tabular):
         marks = {"kadmin.plan_id": self.id, **({"kadmin.expires": expires} if expires else {})}
         dangerous = {danger.row for danger in self._told.dangers}
         columns = columns_of(self.changes)
-        columns["sign"] = ["!" if c.row in dangerous else c.sign for c in self.changes]
+        columns["sign"] = ["✗" if c.is_refused else "!" if c.row in dangerous else c.sign for c in self.changes]
         return stamped(schemas.from_columns(schemas.PLAN, columns), self.cluster_id, marks, at=self.head.created)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
@@ -362,8 +362,10 @@ class Plan(PrintFormats, Tabular):
         return len(self.changes)
 
     def _alerts(self, page: Page = NOTEBOOK) -> Iterable[Block]:
-        """What a rollback leaves as it is; the dangers, and what lets them through."""
-        lines = [*self._left_lines, *self._refusal_lines(page.syntax or self._syntax, _shown_on(page))]
+        """What a rollback leaves as it is; what is refused; the dangers, and what lets them through."""
+        refused = [printable(f"✗ {c.resource} {c.key}: {c.refusal.message or c.refusal}") for c in self._refused]
+        dangers = self._refusal_lines(page.syntax or self._syntax, _shown_on(page))
+        lines = [*self._left_lines, *refused[: _shown_on(page)], *dangers]
         return ["\n".join(lines)] if lines else []
 
     def _blocks(self, page: Page = NOTEBOOK) -> Iterable[Block]:
@@ -473,7 +475,7 @@ class Plan(PrintFormats, Tabular):
         looks = [f"{count:,} {what}" for what, count in wants_a_look.items() if count]
         sentences = ["; ".join([to_do or "nothing to change", *looks])]
         sentences += [self._impact.summary] if self._impact is not None else []
-        sentences += [f"{sorts['']:,} unchanged"] * bool(sorts[""] and to_do)
+        sentences += [f"{sorts['']:,} unchanged"] * bool(sorts[""])
         return " ".join(f"{one}." for one in sentences)
 
 

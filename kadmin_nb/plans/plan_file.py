@@ -294,5 +294,8 @@ def _with_fallbacks(changes: Sequence[Change], notes: Iterable[Note]) -> tuple[C
     }
     changed = tuple(c.with_(falls_back=found[c.row]) if c.row in found else c for c in changes)
     for change in changed if found else ():
-        KINDS[change.kind].check_values(change)
+        try:
+            KINDS[change.kind].check_values(change)
+        except KadminError as exc:
+            raise Invalid(f"what its row {change.row} falls back to: {exc}") from None
     return changed

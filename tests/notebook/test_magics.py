@@ -423,7 +423,7 @@ def test_answers_in_a_list_are_a_line_each(live, name):
     live(f"%kquota set producer_byte_rate=1kB user={name('user')}")
     live["plan"], live["frame"] = live("%kquota plan"), live("%kquota describe user=nobody")
     shown = displayed(live, live("[plan, frame]"))["text/plain"]
-    assert shown.startswith("[<plan ")
+    assert shown.startswith("[<Plan ")
     assert shown.endswith(": 1 to set.>, <no quotas>]")
     live("%kquota discard")
 

@@ -187,7 +187,7 @@ def test_a_plan_that_its_author_may_not_apply_is_applied_by_who_may(bench: Bench
     bench.stage.set_quota(KEY, "5MB/s", user=user)
     bench.kafka.cluster.may_alter = False
     review = bench.review()
-    assert "1 to set; 1 not validated" in review._title()
+    assert "1 to set; 1 not validated" in review.plan.counts
     assert "Whoever applies it needs ALTER_CONFIGS on the cluster" in repr(review)
     assert states_of_rows(review) == [None]
     assert "Nothing was sent. It needs ALTER_CONFIGS on the cluster." in done(review, review.apply)
@@ -239,7 +239,7 @@ def test_what_was_stopped_and_rolled_back_is_resumed_only_when_its_rollback_is_n
     assert bench.limits() == {}
     refused = done(review, review.apply)
     assert f"was rolled back by plan {back_id}, and would be applied again" in refused
-    assert f"To apply it all the same: {back_id} typed again." in refused
+    assert f"To apply it all the same: type {back_id}." in refused
     assert bench.limits() == {}
     review.confirmations.type(back_id, back_id)
     assert "4 verified" in done(review, review.apply)
@@ -261,7 +261,7 @@ def test_a_danger_needs_its_key_typed_again_and_a_reason(bench: Bench) -> None:
     assert f"row 1, user=<default> {KEY}" in shown(review)
     assert f"To apply it anyway, plan with a reason and apply with {KEY} typed again." in shown(review)
     assert done(review, review.apply) == REFUSED  # the danger, and what allows it, stand above the rows
-    review.confirmations.type(KEY, KEY)
+    review.confirmations.type(row, row)
     assert "needs a reason" in done(review, review.apply)
     review.reason.value = "alice has left"
     done(review, review.plan_again)
@@ -275,12 +275,12 @@ def test_a_danger_needs_its_key_typed_again_and_a_reason(bench: Bench) -> None:
     assert ("To apply it anyway" in shown(again), bench.limits()) == (False, {})
 
 
-def test_a_key_that_is_mistyped_allows_nothing(bench: Bench) -> None:
-    """I typed the key wrong, and it went through."""
+def test_a_key_alone_allows_nothing(bench: Bench) -> None:
+    """I typed the key, and every row of that key went through."""
     _lifted_for_all(bench)
     review = bench.review("alice has left")
-    review.confirmations.type(KEY, "producer_byterate")
-    assert "Did you mean producer_byte_rate?" in done(review, review.apply)
+    review.confirmations.type(f"{KEY} user=<default>", KEY)
+    assert f"{KEY} alone names no row" in done(review, review.apply)
     assert bench.limits() == {"user=<default>": 5e6}
 
 

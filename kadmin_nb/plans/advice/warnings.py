@@ -24,7 +24,7 @@ from ...model.grammar import DEFAULT, format_word
 from ...model.levels import LEVELS, LEVELS_BY_NAME, SHARED, Level
 from ...model.quota_keys import find, readable
 from ...model.resources import Resource
-from ...resolution.rules import Stored, stored_of
+from ...resolution.rules import Stored, next_entities, stored_of
 from ...resolution.shadows import COMES_BEFORE, COMES_FIRST, Quota, comes_first, firsts, only_without, shadows_of_added
 from ..observed_state import ObservedState, of_place, table_after
 
@@ -275,7 +275,9 @@ def _sharing(sets: Sequence[Change], levels: _Levels) -> Iterator[Finding]:
         if change.level in LEVELS_BY_NAME and change.old is None and levels.before[place] == 0:
             first[place].append(change)
     for (name, key), changes in first.items():
-        if (broader := _taken_from(LEVELS_BY_NAME[name], key, changes, levels)) is not None:
+        broader = _taken_from(LEVELS_BY_NAME[name], key, changes, levels)
+        # what a row falls back to says itself who shares that
+        if broader is not None and broader.name not in {e.level for e in next_entities(_entity(changes[0]))}:
             who = f"{several([c.resource for c in changes])}, the first {key} at this level"
             message = f"{who}: clients that a quota of {_called(broader)} limited use another bucket, {SHARED[name]}"
             yield Finding.about(changes[0], WARNING, SHARING, f"{message}; before it was {SHARED[broader.name]}")

@@ -131,7 +131,10 @@ class ConfigChanges(ChangeKind):
         now = state.of(change.target)
         if _resource(change.resource).is_default_broker:
             return Fallback("each broker's own")
-        return None if now.inherited is None else Fallback(now.inherited, word(now.inherited_from))
+        if now.inherited is not None:
+            return Fallback(now.inherited, word(now.inherited_from))
+        below = [text for text in state.below.get(change.target, ()) if text is not None]
+        return Fallback(below[0]) if len(below) == 1 else None
 
     def waves(self, changes: Sequence[Change]) -> list[list[Change]]:
         return safe_order.config_waves(changes)
