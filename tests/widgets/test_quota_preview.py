@@ -128,7 +128,7 @@ def test_a_lifted_default_is_a_danger() -> None:
 def test_a_forgotten_unit_is_a_danger() -> None:
     """I typed 5 and meant 5MB/s."""
     about = dict(remarks("user=alice", {}, {"user=alice": "5"}))
-    assert about["danger"].endswith("was 5MB/s meant?")
+    assert about["danger"].endswith("Was 5MB/s meant?")
 
 
 def test_dangers_of_other_cells_are_not_repeated() -> None:
