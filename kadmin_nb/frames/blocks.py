@@ -178,6 +178,7 @@ TONES = {
     ),
     **dict.fromkeys(("not conclusive", "not known", "changed", "lower", "▼"), "fair"),
     **dict.fromkeys(("broken", "conflict", "danger", "failed", "leftover", "refuse", "refused", "throttled"), "bad"),
+    **dict.fromkeys("!✗", "bad"),
     **dict.fromkeys(("delete", "remove", "reset", "subtract", "removed"), "bad"),
     **dict.fromkeys(("absent", "skipped", "unchanged", "overridden", "⊘"), "dim"),
 }

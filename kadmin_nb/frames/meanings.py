@@ -411,11 +411,11 @@ PARTS = {
     "quotas_by_level": Part("quotas", ("quota_keys",), _quotas_by_level, PROSE),
     "supported_keys": Part("keys", ("keys",), _each(lambda keys: ", ".join(keys or ()), "keys")),
     "what_was_done": Part("what was done", ("kind", "rows", "details"), what_was_done, PROSE),
+    "change": Part("", ("change",), lambda table: values_of(table, "change"), SIGN),
     "changed": Part("who", ("resource",), lambda table: values_of(table, "resource"), NAME),
     "applies_before": Part("applies now", _OF_KEYS, _applying("applies_before"), NUMBER),
     "applies_after": Part("afterwards", _OF_KEYS, _applying("applies_after"), NUMBER),
-    "validated": Part("refused", ("validated",), _each(lambda text: "" if text == "ok" else text, "validated"), PROSE),
-    "change_note": Part("", ("note", "falls_back_to", "level"), _change_note, PROSE),
+    "change_note": Part("note", ("note", "falls_back_to", "level"), _change_note, PROSE),
     "came_to": Part("done", ("changes", "runs", "verified", "in_doubt"), came_to),
     "check_state": Part("", ("state",), lambda table: values_of(table, "state"), SIGN),
     "seen": Part("seen", ("subject", "note"), _seen, PROSE),
@@ -426,7 +426,6 @@ PARTS = {
 """The parts that are more, or other, than the column of their name."""
 
 _HEADINGS = {
-    "change": "",
     **dict.fromkeys(("entity", "resource", "subject", "culprit"), "who"),
     **dict.fromkeys(("old", "value_before"), "before"),
     **dict.fromkeys(("new", "value_after"), "after"),

@@ -450,7 +450,7 @@ class FOLLOWERS(_Client):
 class PLAN(_Row, key="row"):
     """One row per change, before and after."""
 
-    shown = "change! changed! short_key! applies_before! applies_after! validated! change_note"
+    shown = "change! changed! short_key! applies_before! applies_after! change_note"
     kind = Field(TEXT)
     op = OP
     resource = RESOURCE
@@ -462,9 +462,7 @@ class PLAN(_Row, key="row"):
     level = LEVEL.of(TEXT).or_null
     validated = Field(TEXT, "ok, the broker's error, or not possible", look=PROSE)
     note = NOTE.or_null
-    sign = Field(
-        TEXT, "+ sets what was not set, ~ changes, - removes, = changes nothing, ! is dangerous, ✗ refused", look=BADGE
-    )
+    change = Field(TEXT, "set, changed, removed, unchanged; danger or failed: the row is dangerous, or refused")
     applies_before = Field(TEXT, "the limit or value in force now, its own or what it falls back to; null: not known",
                            unit=OF_KEY, null=True)  # fmt: skip
     applies_after = Field(TEXT, "the same afterwards", unit=OF_KEY, null=True)

@@ -227,13 +227,13 @@ class Change(_KeyOfTarget):
         return self.falls_back.value if own is None and self.falls_back else own
 
     @property
-    def sign(self) -> str:
-        """What it does, in one character: `+` sets what was not set, `-` removes, `~` changes, `=` changes nothing."""
+    def change(self) -> str:
+        """What it does, in a word: it is set where nothing was, changed, removed, or unchanged."""
         if self.is_done:
-            return "="
+            return UNCHANGED
         if self.op == DELETE:
-            return "-"
-        return "+" if self.old is None and self.old_known else "~"
+            return "removed"
+        return SET if self.old is None and self.old_known else "changed"
 
     @property
     def is_same(self) -> bool:

@@ -12,7 +12,7 @@ from typing import Self
 import pyarrow as pa
 
 from ..errors import UsageError, printable
-from ..frames.blocks import BADGE, NUMBER, PROSE
+from ..frames.blocks import BADGE, NUMBER, PROSE, SIGN, signed
 from ..frames.meanings import in_unit, word
 from ..frames.render import columns
 from ..frames.views import view_of
@@ -212,6 +212,8 @@ def _without_secrets(subject: Subject) -> pa.Table:
 
 
 def _cell(look: str, text: str) -> str:
+    if look == SIGN:
+        return signed(text)
     return (said(text) if look in (BADGE, NUMBER, PROSE) else code(text)) if text else ""
 
 

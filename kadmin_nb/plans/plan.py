@@ -22,9 +22,9 @@ from ..frames.answer import Tabular
 from ..frames.blocks import NOTEBOOK, Aside, Page
 from ..frames.schema_metadata import stamped
 from ..hints import Hint, Option, Sentence, Syntax, sentence
-from ..model.changes import Change, refuse_secret_text
+from ..model.changes import FAILED, SET, Change, refuse_secret_text
 from ..model.figures import utc
-from ..model.findings import Finding
+from ..model.findings import DANGER, Finding
 from . import advice, plan_file
 from .advice import Advice, answer, dangers
 from .apply_options import ApplyOptions, GivenOptions, shows_options, with_arguments
@@ -302,7 +302,9 @@ class Plan(PrintFormats, Tabular):
         marks = {"kadmin.plan_id": self.id, **({"kadmin.expires": expires} if expires else {})}
         dangerous = {danger.row for danger in self._told.dangers}
         columns = columns_of(self.changes)
-        columns["sign"] = ["✗" if c.is_refused else "!" if c.row in dangerous else c.sign for c in self.changes]
+        columns["change"] = [
+            FAILED if c.is_refused else DANGER if c.row in dangerous else c.change for c in self.changes
+        ]
         return stamped(schemas.from_columns(schemas.PLAN, columns), self.cluster_id, marks, at=self.head.created)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
@@ -465,7 +467,7 @@ class Plan(PrintFormats, Tabular):
     @property
     def counts(self) -> str:
         """How many rows of each sort it has, and whom they touch: `3 to set, 1 to remove; 2 dangerous. 5 unchanged.`"""
-        sorts = Counter("send again" if change.is_again else TO_DO.get(change.sign, "") for change in self.changes)
+        sorts = Counter("send again" if change.is_again else TO_DO.get(change.change, "") for change in self.changes)
         to_do = ", ".join(f"{sorts[sort]:,} to {sort}" for sort in (*TO_DO.values(), "send again") if sorts[sort])
         wants_a_look = {
             "dangerous": len({danger.row for danger in self._told.dangers}),
@@ -482,8 +484,8 @@ class Plan(PrintFormats, Tabular):
 _RIGHTS = 3
 """Rights that are named below a plan."""
 
-TO_DO = {"+": "set", "~": "change", "-": "remove"}
-"""The sorts of changes by their signs, in the order in which a plan counts them."""
+TO_DO = {SET: "set", "changed": "change", "removed": "remove"}
+"""The sorts of changes, in the order in which a plan counts them."""
 
 
 def _shown_on(page: Page) -> int | None:

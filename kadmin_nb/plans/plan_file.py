@@ -117,7 +117,7 @@ def _format_of(document: Any) -> int:
 
 _CHANGE_COLUMNS = (
     *("row", "op", "key", "old", "wanted", "after", "old_known", "level", "validated", "note"),
-    *("sign", "applies_before", "applies_after"),
+    *("change", "applies_before", "applies_after"),
 )
 _AS_TEXT = ("resource", "validated")
 """The columns that are objects until a plan is written or shown."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import kadmin_nb as kn
-from kadmin_nb.cluster.changes import Changes
+from kadmin_nb.cluster.changing import Changes
 from kadmin_nb.frames.blocks import window
 from kadmin_nb.model.entity import Entity
 from tests.double.kafka import FakeKafka
@@ -48,15 +48,15 @@ def test_a_row_says_what_applies_before_and_afterwards(tmp_path: Path) -> None:
     """It said *not set* before and after, and the client went from one limit to another."""
     plan = plan_of(LINES)
     expected = [
-        ("!", "user=alice", "1000000", "5", None),
-        ("+", "user=team client-id=billing", "5000000", "8000000", "user=team client-id=<default>"),
-        ("~", "user=team", "40000000", "30000000", None),
-        ("+", "user=team client-id=<default>", "40000000", "7000000", "user=team"),
-        ("=", "user=<default>", "2000000", "2000000", None),
-        ("-", "user=bob", "500000", "1000000", "user=<default> client-id=<default>"),
+        ("danger", "user=alice", "1000000", "5", None),
+        ("set", "user=team client-id=billing", "5000000", "8000000", "user=team client-id=<default>"),
+        ("changed", "user=team", "40000000", "30000000", None),
+        ("set", "user=team client-id=<default>", "40000000", "7000000", "user=team"),
+        ("unchanged", "user=<default>", "2000000", "2000000", None),
+        ("removed", "user=bob", "500000", "1000000", "user=<default> client-id=<default>"),
     ]
     for one in (plan, kn.Plan.load(plan.save(tmp_path / "p.json"))):
-        assert rows(one, "sign", "resource", "applies_before", "applies_after", "falls_back_to") == expected
+        assert rows(one, "change", "resource", "applies_before", "applies_after", "falls_back_to") == expected
 
 
 def test_what_is_removed_falls_back_to_what_the_plan_itself_leaves() -> None:

@@ -259,8 +259,8 @@ def test_a_danger_needs_its_key_typed_again_and_a_reason(bench: Bench) -> None:
     """A click must not do what the command line refuses without --allow and --reason."""
     _lifted_for_all(bench)
     review = bench.review()
-    assert f"row 1, user=<default> {KEY}" in shown(review)
-    assert f"To apply it anyway, plan with a reason and apply with {KEY} typed again." in shown(review)
+    row = f"{KEY} user=<default>"
+    assert f"to apply it anyway: type {row} and a reason." in shown(review)
     assert done(review, review.apply) == REFUSED  # the danger, and what allows it, stand above the rows
     review.confirmations.type(row, row)
     assert "needs a reason" in done(review, review.apply)
@@ -318,7 +318,7 @@ def test_a_conflict_is_a_line_and_marks_its_rows(bench: Bench, unique: Unique) -
     other.plan().apply()
     failed = done(review, review.apply)
     assert failed.startswith(f"Conflict: user={user} {KEY} changed since the plan")
-    assert "was not set, is now 7 MB/s" in failed
+    assert "not set → 7 MB/s" in failed
     assert "7 MB/s" in shown(review)
     assert usable(review) == ["Apply", "Plan again"]
     done(review, review.plan_again)
