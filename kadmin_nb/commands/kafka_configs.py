@@ -164,7 +164,7 @@ def _let_through(session: Session, plan: Plan, plan_options: PlanOptions) -> tup
     for danger in dangers_of(plan) if plan_options.apply else ():
         session.warn(printable(f"danger: {danger.line}"))
     typed = plan_options.apply_options
-    allow = tuple(dict.fromkeys((*typed.allow, *(danger.allowance for danger in dangers_of(plan)))))
+    allow = tuple(dict.fromkeys((*typed.allow, *(danger.allowed_by for danger in dangers_of(plan)))))
     return unconfirmed(plan, _UNCONFIRMED), replace(plan_options, apply_options=replace(typed, allow=allow))
 
 

@@ -178,7 +178,7 @@ class Change(_KeyOfTarget):
     of one that its resource does not know. `topic_id` is the id of the topic whose config it is, as the plan saw it.
     One that `is_again` is sent although its value is set already. `until` is the end that an earlier version wrote
     into its plan's file: it is in the plan's id, and nothing goes by it. `falls_back` is what applies where the key is
-    not set, before or after; None where that is not known. It is no part of the plan's id.
+    not set, before or after; None where that is not known. It is not part of the plan's id.
     """
 
     row: int

@@ -130,7 +130,7 @@ class Finding:
     """The edits of the other brokers that it is about."""
 
     @property
-    def allowance(self) -> str:
+    def allowed_by(self) -> str:
         """The words that let a danger of a plan through: the key and the row's own name, `acks user=alice`."""
         return f"{self.key} {self.target}" if self.target else self.key
 
@@ -155,7 +155,5 @@ class Finding:
     @property
     def line(self) -> str:
         """Its message; that of a danger after whose it is, and the key."""
-        if self.severity != DANGER or not self.target:
-            return self.message
-        named = "" if self.message.startswith(f"{self.key} ") else f"{self.key}: "
-        return f"{self.target} {named}{self.message}"
+        is_of_row = self.severity == DANGER and self.target
+        return f"{self.target} {self.key}: {self.message}" if is_of_row else self.message

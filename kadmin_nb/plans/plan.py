@@ -393,7 +393,7 @@ class Plan(PrintFormats, Tabular):
         author = self.head.author or "an unknown author"
         made = f"for cluster {self.cluster_id}, made by {author}, {utc(self.head.created)}"
         again = self._again(page.syntax or self._syntax)
-        lines = [self.counts, *self._rights_lines(), *self._told.warning_lines(_shown_on(page)), *again]
+        lines = [self._counts, *self._rights_lines(), *self._told.warning_lines(_shown_on(page)), *again]
         lines += filter(None, [self._way_on(page.syntax or self._syntax)])
         about = Aside("\n".join(map(printable, [made + self._end + reason, *self._noted])))
         return ["\n".join(lines), about]
@@ -462,11 +462,11 @@ class Plan(PrintFormats, Tabular):
         return printable(f"Plan {self.id[:8]}{f' for {target}' if target and os.sep not in target else ''}")
 
     def _short_form(self) -> str:
-        return f"{self._title()}: {self.counts}"
+        return f"{self._title()}: {self._counts}"
 
     @property
-    def counts(self) -> str:
-        """How many rows of each sort it has, and whom they touch: `3 to set, 1 to remove; 2 dangerous. 5 unchanged.`"""
+    def _counts(self) -> str:
+        """The number of rows of each sort, and of clients that they touch, in sentences."""
         sorts = Counter("send again" if change.is_again else TO_DO.get(change.change, "") for change in self.changes)
         to_do = ", ".join(f"{sorts[sort]:,} to {sort}" for sort in (*TO_DO.values(), "send again") if sorts[sort])
         wants_a_look = {

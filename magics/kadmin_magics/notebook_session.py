@@ -213,7 +213,7 @@ class NotebookSession(Session):
         if plan is None:
             raise UsageError("no plan was shown yet", hint="%kquota plan shows one, and apply then applies it.")
         if plan_id is not None and (len(plan_id) < 6 or not plan.id.startswith(plan_id)):
-            raise NotFound(f"the plan last shown is {plan.id[:12]}, not {plan_id}")
+            raise NotFound(f"the plan last shown is {plan.id[:8]}, not {plan_id}")
         origin = origin_of(plan)
         if origin is None or not origin.is_current:
             raise UsageError("something was staged or discarded since the plan was shown", hint="Plan again.")

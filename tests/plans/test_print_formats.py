@@ -134,7 +134,7 @@ def test_formats_are_shown_as_they_are(stage):
     )
     assert repr(stage.to_markdown()) == (
         "**1 staged change**\n\n"
-        "| row | op | resource | key | wanted |\n| --- | --- | --- | --- | --- |\n"
+        "| row | op | who | key | wanted |\n| --- | --- | --- | --- | --- |\n"
         "| 1 | set | `user=alice client-id=<default>` | `producer_byte_rate` | `5 MB/s` |\n"
     )
 
@@ -283,7 +283,7 @@ def test_no_name_fakes_a_row_of_the_table(name):
     plan = Shown([Change(7, "set", entity, name, "1", name, name, level="USER", note=name)], plan="id", reason=name)
     page = Page(markdown(plan.to_markdown()))
     assert page.tags <= TAGS
-    shown = ["~", printable(str(entity)), printable(name), "1", printable(name), "not possible", printable(name)]
+    shown = ["~", printable(str(entity)), printable(name), "1", printable(name), printable(name)]
     assert [[" ".join(cell.split()) for cell in row] for row in page.rows[1:]] == [[" ".join(c.split()) for c in shown]]
 
 
@@ -302,11 +302,11 @@ def test_the_table_says_what_was_and_what_will_be():
         "cluster: `c_1`  ",
         "reason: <code>a &#124; b</code>  ",
         "",
-        "|   | who | key | applies now | afterwards | refused |   |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-        "| `~` | `user=alice` | `producer_byte_rate` | `1 B/s` | `2 B/s ▲` |  | a note |",
-        "| - | `topic=t` | `retention.ms` | `1000 (1 s)` | `not known` |  |  |",
-        "| `~` | `broker=1` | `ssl.key.password` | `not shown` | `secret` | not possible | it's hidden |",
+        "|   | who | key | applies now | afterwards | note |",
+        "| --- | --- | --- | --- | --- | --- |",
+        "| ~ | `user=alice` | `producer` | `1 B/s` | `2 B/s ▲` | a note |",
+        "| - | `topic=t` | `retention.ms` | `1000 (1 s)` | `not known` |  |",
+        "| ~ | `broker=1` | `ssl.key.password` | `not shown` | `secret` | it's hidden |",
     ]
 
 

@@ -29,7 +29,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
         "2 known clients",
         "1 of 1 known client would follow a new acks",
         "1 of 1 known client follows",
-        "To apply it anyway: --allow acks",
+        "to apply it anyway: --allow 'acks user=",
         ": 3 verified",
         "1 of 1 live clients follow",
         "Values of clients: 3 follows",

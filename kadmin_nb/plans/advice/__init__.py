@@ -55,7 +55,7 @@ class Advice:
     ) -> list[str]:
         """The dangers of a plan with this reason, a line each, and what lets them through.
 
-        How to apply it is said in that syntax; one that cannot be applied needs no allowance.
+        How to apply it is said in that syntax; one that cannot be applied needs no allowed_by.
         """
         is_refused = self.dangers and self.needs_allowing and is_applicable
         lifting = lifted(self.dangers, reason).at(syntax) if is_refused else ""
@@ -107,7 +107,7 @@ def _head(several: Sequence[Finding], shown: int | None) -> list[str]:
 
 def lifted(dangers: Iterable[Finding], reason: str | None) -> Sentence:
     """The ways out of these dangers, and the options that apply a plan with them; of many, the first."""
-    rows = list({danger.allowance: danger for danger in dangers}.values())
+    rows = list({danger.allowed_by: danger for danger in dangers}.values())
     text = "Correct it or leave it out; to apply it anyway: {}"
     ways: list[Way] = []
     if not reason:
@@ -120,7 +120,7 @@ def lifted(dangers: Iterable[Finding], reason: str | None) -> Sentence:
 
 def allowing(dangers: Iterable[Finding]) -> Option:
     """The argument that lets these through, each row by its key and its name: a key alone would let all through."""
-    return Option("allow", list(dict.fromkeys(danger.allowance for danger in dangers)))
+    return Option("allow", list(dict.fromkeys(danger.allowed_by for danger in dangers)))
 
 
 def same_stores(changes: Iterable[Change]) -> Sentence | None:

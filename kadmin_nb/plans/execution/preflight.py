@@ -222,7 +222,7 @@ class Gate:
             A row weakens something and is not allowed; the plan was rolled back, and that it is applied all the same
             is not allowed. Nothing was sent.
         UsageError
-            What is allowed is no row of the plan, or a key alone; a dangerous plan without a reason.
+            What is allowed is not a row of the plan, or is a key alone; a dangerous plan without a reason.
         """
         if not pending:
             return {}
@@ -233,7 +233,7 @@ class Gate:
         ahead = [*_ahead(judged, pending, self.plan.changes)] if judged else []
         let_through = {*allow, *before.allowed}
         # a journal of an earlier version has the key alone
-        refused = [d for d in ahead if d.allowance not in let_through and d.key not in before.allowed]
+        refused = [d for d in ahead if d.allowed_by not in let_through and d.key not in before.allowed]
         _refuse_dangers(refused, self.reason)
         if ahead and not self.reason:
             raise UsageError(
@@ -242,7 +242,7 @@ class Gate:
             )
         if not ahead:
             return {}
-        allowed = sorted({danger.allowance for danger in ahead})
+        allowed = sorted({danger.allowed_by for danger in ahead})
         return {"allowed": allowed, "dangers": [danger.line for danger in ahead], "reason": self.reason}
 
 
@@ -273,7 +273,7 @@ def _refuse_undone(plan: Plan, before: JournalState, allow: Collection[str]) -> 
     undone_by = before.undone_by
     if undone_by is None or any(_names(word, undone_by) for word in allow):
         return
-    text = f"plan {plan.id[:8]} was rolled back by plan {undone_by[:12]}, and would be applied again"
+    text = f"plan {plan.id[:8]} was rolled back by plan {undone_by[:8]}, and would be applied again"
     found = Finding("rolled back", DANGER, text, key=undone_by[:8])
     error = Dangerous(
         text,
@@ -285,7 +285,7 @@ def _refuse_undone(plan: Plan, before: JournalState, allow: Collection[str]) -> 
 
 
 def _refuse_strange(allow: Collection[str], changes: Iterable[Change], dangers: Sequence[Finding]) -> None:
-    """An allowance that is no row is a typo, or meant for another plan; one of a key alone, which names no row, too.
+    """Words that name no row is a typo, or meant for another plan; one of a key alone, which names no row, too.
 
     One that a row has and does not need is let be: the second run of a job finds nothing dangerous any more.
     """
@@ -298,7 +298,7 @@ def _refuse_strange(allow: Collection[str], changes: Iterable[Change], dangers: 
         why = f"{strange} alone names no row, and would let every row of that key through"
     else:
         why = f"{strange} is allowed, but no row of the plan is that"
-        near = nearest(strange, [danger.allowance for danger in dangers])
-        named = [danger for danger in dangers if danger.allowance == near] or [*dangers][:1]
+        near = nearest(strange, [danger.allowed_by for danger in dangers])
+        named = [danger for danger in dangers if danger.allowed_by == near] or [*dangers][:1]
     instead = sentence("It is {}.", allowing(named)) if named else "Nothing in it is dangerous."
     raise UsageError(why, hint=Hint("Nothing was sent.", instead))
