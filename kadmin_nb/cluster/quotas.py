@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class QuotasAnswer(Answer):
-    """QUOTAS; of all quotas of a cluster, those that a more specific one comes before are marked where they are shown.
+    """QUOTAS, shown with a mark on each quota that a more specific one overrides, if they are all of a cluster.
 
     Such a quota is of clients without a client-id alone, or of none.
     """
